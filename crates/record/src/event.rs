@@ -1,0 +1,100 @@
+//! What happened beside the measured operations.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{MeasureId, Nanos, Outcome};
+
+/// Index into [`PlanRecord::tests`](crate::PlanRecord::tests).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TestId(pub u16);
+
+/// Something that happened at a moment of the run: one line of `events.jsonl`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// When, nanoseconds since the run began.
+    pub at: Nanos,
+    /// What.
+    #[serde(flatten)]
+    pub kind: EventKind,
+}
+
+/// What can happen beside measured operations. Texts carry no credential.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum EventKind {
+    /// A test began with its set-up.
+    TestStarted {
+        /// Which.
+        test: TestId,
+    },
+    /// All users were through with set-up and warm-up, and the measured part began.
+    MeasuringStarted {
+        /// Which.
+        test: TestId,
+    },
+    /// A test ended; its clean-up is done as well.
+    TestEnded {
+        /// Which.
+        test: TestId,
+    },
+    /// The server cannot do what the test needs; nothing was measured, or no longer.
+    NotSupported {
+        /// Which.
+        test: TestId,
+        /// What the server said, method and status for example.
+        evidence: String,
+    },
+    /// Set-up, warm-up or an unmeasured step failed, so that the test could not be measured.
+    TestFailed {
+        /// Which.
+        test: TestId,
+        /// What was attempted, on what, and what came back.
+        evidence: String,
+    },
+    /// A measured operation failed. Only the first few of each measure are described.
+    OperationFailed {
+        /// Which.
+        measure: MeasureId,
+        /// Who.
+        user: u32,
+        /// Number of the request, as in `X-Prestan`.
+        number: u64,
+        /// How.
+        outcome: Outcome,
+        /// What was attempted, on what, and what came back.
+        evidence: String,
+    },
+    /// Something a reader should know that is no failure, a 404 for a live property for example.
+    Note {
+        /// What it is about.
+        measure: MeasureId,
+        /// In words.
+        text: String,
+    },
+    /// A doubt about the run as a whole.
+    Warning {
+        /// In words, with what to do about it.
+        text: String,
+    },
+    /// Something on the server could not be removed, or was found there from an earlier run.
+    LeftBehind(LeftBehind),
+    /// The run could not go on: the server died, or the disk here was full.
+    Aborted {
+        /// What was attempted, on what, and what came back.
+        reason: String,
+    },
+    /// The user ended the run.
+    Interrupted,
+}
+
+/// A collection of ours that is still on the server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftBehind {
+    /// URL of the collection.
+    pub url: String,
+    /// Why it is still there.
+    pub reason: String,
+    /// It belongs to this run, not to an earlier one.
+    pub own: bool,
+}

@@ -1,0 +1,161 @@
+//! What a run leaves behind: the nouns that every later step reads.
+//!
+//! `suite --> plan --> run --> samples --> summary`: this crate is the word *samples* in that
+//! line. The engine writes a [`Run`], `stats` and `report` read it, and nothing here knows a
+//! clock, a socket or a file. Everything a report prints is a pure function of a [`Run`].
+
+mod event;
+mod outcome;
+mod sample;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+pub use event::{Event, EventKind, LeftBehind, TestId};
+pub use outcome::Outcome;
+pub use sample::{Connect, MeasureId, Moments, Nanos, Sample};
+
+/// Version of the run directory's layout; raised when an older reader would misread it.
+pub const RUN_FORMAT: u32 = 1;
+
+/// One recorded run: what was planned, where, what happened, and every measured operation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// What was to be done (`plan.yaml`).
+    pub plan: PlanRecord,
+    /// Where it was done (`env.json`).
+    pub env: Environment,
+    /// What happened beside the measured operations, in order (`events.jsonl`).
+    pub events: Vec<Event>,
+    /// One entry for every measured operation (`samples.parquet`), in order of recording.
+    pub samples: Vec<Sample>,
+}
+
+/// The plan as it was run, with every parameter resolved. It carries no credential.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlanRecord {
+    /// [`RUN_FORMAT`] of the writer.
+    pub format: u32,
+    /// Names the run and the collection `PrestanTest-<run id>/` on the server.
+    pub run_id: String,
+    /// Version of the program that ran it.
+    pub prestan: String,
+    /// The suite that was run.
+    pub suite: SuiteRecord,
+    /// URL of the collection below which the run worked, without user information.
+    pub target: String,
+    /// How operations were timed.
+    pub clock: Clock,
+    /// Parameters of the suite after the command line had its say.
+    pub params: BTreeMap<String, serde_json::Value>,
+    /// How much load there was, and for how long.
+    pub load: Load,
+    /// The tests of the suite that were selected, in order.
+    pub tests: Vec<TestRecord>,
+    /// What the tests measure, in the order of the report. [`MeasureId`] is an index into it.
+    pub measures: Vec<MeasureRecord>,
+}
+
+/// Identity of a suite: enough to know whether two runs did the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SuiteRecord {
+    /// Name, as in `suite:` of the file.
+    pub name: String,
+    /// Version the suite gives itself.
+    pub version: u32,
+    /// One line about it.
+    pub title: String,
+    /// SHA-256 of the file's bytes, in lower-case hexadecimal.
+    pub sha256: String,
+}
+
+/// One test of the plan: a set-up, a loop and a clean-up that belong together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TestRecord {
+    /// Name of the test in the suite.
+    pub name: String,
+}
+
+/// One thing that is measured: a row of the report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MeasureRecord {
+    /// Name of the row, `Put1K` for example. Unique within a plan.
+    pub name: String,
+    /// Index into [`PlanRecord::tests`].
+    pub test: TestId,
+    /// HTTP method whose time it is.
+    pub method: String,
+}
+
+/// The load of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    /// Users at work at the same time, each on a connection of its own.
+    pub users: u32,
+    /// Times each user goes through the loop of a test; `None` where a duration decides.
+    pub requests: Option<u32>,
+    /// Seconds each test is measured; `None` where the number of requests decides.
+    pub duration_s: Option<f64>,
+    /// Times each user goes through the loop before measuring, unrecorded.
+    pub warmup: u32,
+    /// Seconds after which an operation without a complete response is given up.
+    pub timeout_s: f64,
+    /// Seed of everything random in the run.
+    pub seed: u64,
+}
+
+/// Which clock gave *sent* and *first*.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Clock {
+    /// Read in user space around the system calls.
+    User,
+}
+
+/// Where a run took place: both ends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Environment {
+    /// The machine that sent the requests.
+    pub machine: Machine,
+    /// What the server said of itself; `None` when it was never reached.
+    pub server: Option<Server>,
+    /// Start of the run, RFC 3339, UTC.
+    pub started_at: String,
+    /// End of the run, RFC 3339, UTC; `None` in a run that was cut off.
+    pub ended_at: Option<String>,
+}
+
+/// Facts about the machine that sent the requests. Nothing here identifies its owner.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// Operating system and kernel release, `Linux 6.1.0` for example.
+    pub os: String,
+    /// Model name of the processor.
+    pub cpu: String,
+    /// Logical processors available to the process.
+    pub cores: u32,
+    /// Physical memory in bytes.
+    pub memory_bytes: u64,
+}
+
+/// What the server said of itself in its answer to OPTIONS.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Server {
+    /// `Server` header.
+    pub software: Option<String>,
+    /// Tokens of all `DAV` headers (RFC 4918, section 10.1): `["1", "2"]`.
+    pub dav: Vec<String>,
+    /// Tokens of all `Allow` headers.
+    pub allow: Vec<String>,
+    /// Version of HTTP in the answer: `1.1` or `1.0`.
+    pub http: String,
+}

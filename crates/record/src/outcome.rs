@@ -1,0 +1,96 @@
+//! How an operation can end.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Every planned operation ends in exactly one of these: planned = the sum of outcomes, always.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The answer was the expected one, inside a 207 as well.
+    Ok,
+    /// The status was not one that the test expects.
+    WrongStatus,
+    /// The status was right, and length, content, properties or members were not.
+    WrongBody,
+    /// The server does not have the method or the feature (405, 501).
+    Unsupported,
+    /// The server understood and declined: locked, out of space, not allowed (423, 507, 403...).
+    Refused,
+    /// No connection could be opened, or TLS could not be agreed upon.
+    ConnectFailed,
+    /// No complete answer within the time limit.
+    Timeout,
+    /// The connection ended before the answer did.
+    Reset,
+    /// The answer was not HTTP, or broke one of our bounds.
+    ProtocolError,
+    /// It was planned and never sent, because the generator could not keep up.
+    Dropped,
+    /// The run was interrupted while it was under way.
+    Cancelled,
+}
+
+impl Outcome {
+    /// All outcomes, in the order of reports.
+    pub const ALL: [Outcome; 11] = [
+        Outcome::Ok,
+        Outcome::WrongStatus,
+        Outcome::WrongBody,
+        Outcome::Unsupported,
+        Outcome::Refused,
+        Outcome::ConnectFailed,
+        Outcome::Timeout,
+        Outcome::Reset,
+        Outcome::ProtocolError,
+        Outcome::Dropped,
+        Outcome::Cancelled,
+    ];
+
+    /// The name used in files: `wrong_status`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::Ok => "ok",
+            Outcome::WrongStatus => "wrong_status",
+            Outcome::WrongBody => "wrong_body",
+            Outcome::Unsupported => "unsupported",
+            Outcome::Refused => "refused",
+            Outcome::ConnectFailed => "connect_failed",
+            Outcome::Timeout => "timeout",
+            Outcome::Reset => "reset",
+            Outcome::ProtocolError => "protocol_error",
+            Outcome::Dropped => "dropped",
+            Outcome::Cancelled => "cancelled",
+        }
+    }
+
+    /// The outcome of that [name](Outcome::name).
+    pub fn from_name(name: &str) -> Option<Outcome> {
+        Outcome::ALL
+            .into_iter()
+            .find(|outcome| outcome.name() == name)
+    }
+}
+
+impl fmt::Display for Outcome {
+    /// Writes the words for people: `wrong status`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name().replace('_', " "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_the_serde_names_and_lead_back() {
+        for outcome in Outcome::ALL {
+            let json = serde_json::to_string(&outcome).unwrap();
+            assert_eq!(json, format!("\"{}\"", outcome.name()));
+            assert_eq!(Outcome::from_name(outcome.name()), Some(outcome));
+        }
+        assert_eq!(Outcome::from_name("fine"), None);
+    }
+}

@@ -1,0 +1,85 @@
+//! One measured operation and its five moments.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Outcome;
+
+/// Nanoseconds since the run began.
+pub type Nanos = u64;
+
+/// Index into [`PlanRecord::measures`](crate::PlanRecord::measures).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct MeasureId(pub u16);
+
+/// One measured operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sample {
+    /// Which row of the report it belongs to.
+    pub measure: MeasureId,
+    /// Who did it: 0 to users - 1.
+    pub user: u32,
+    /// Number of the request in the run, as sent in `X-Prestan`; counts from 1 for each user.
+    pub number: u64,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Status code of the final response, when there was one.
+    pub status: Option<u16>,
+    /// When things happened.
+    pub moments: Moments,
+    /// Set when a connection was opened for this operation.
+    pub connect: Option<Connect>,
+    /// A kept connection had died before the first byte of the answer, so the request was sent
+    /// once more on a new one; the moments are those of the second time.
+    pub resent: bool,
+    /// Bytes of request head and body.
+    pub bytes_sent: u64,
+    /// Bytes of response head and body as they came over the connection.
+    pub bytes_received: u64,
+}
+
+/// The five moments of an operation.
+///
+/// ```text
+/// planned    started        sent              first        done
+///    |----------|-------------|-----------------|------------|
+///      lateness    connect,      response time     transfer
+///                  upload
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moments {
+    /// From the schedule; equals `started` in a closed loop.
+    pub planned: Nanos,
+    /// First request byte offered, or connecting begun.
+    pub started: Nanos,
+    /// Last request byte left.
+    pub sent: Option<Nanos>,
+    /// First byte of the final response arrived.
+    pub first: Option<Nanos>,
+    /// Last byte of the response arrived.
+    pub done: Option<Nanos>,
+}
+
+impl Moments {
+    /// *first* minus *sent*: the response time of Xu (2004), section 4.1.
+    ///
+    /// `None` when either is missing, and when the server answered before it had the whole
+    /// request: then there is no such time.
+    pub fn response(&self) -> Option<Nanos> {
+        self.first?.checked_sub(self.sent?)
+    }
+
+    /// *done* minus *started*: everything, connecting and transfer included.
+    pub fn total(&self) -> Option<Nanos> {
+        self.done?.checked_sub(self.started)
+    }
+}
+
+/// How long opening a connection took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connect {
+    /// TCP (or local socket) handshake, nanoseconds.
+    pub tcp: Nanos,
+    /// TLS handshake, nanoseconds.
+    pub tls: Option<Nanos>,
+}

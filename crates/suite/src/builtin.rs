@@ -1,0 +1,23 @@
+//! The suites that are part of the program.
+
+/// A suite that is part of the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Builtin {
+    /// Its name, as in `prestan run NAME URL`.
+    pub name: &'static str,
+    /// The text of its file.
+    pub text: &'static str,
+}
+
+/// All built-in suites.
+pub const BUILTIN: &[Builtin] = &[Builtin {
+    name: "prestan",
+    text: include_str!("../../../suites/prestan.yaml"),
+}];
+
+impl Builtin {
+    /// The suite of that name.
+    pub fn find(name: &str) -> Option<&'static Builtin> {
+        BUILTIN.iter().find(|builtin| builtin.name == name)
+    }
+}

@@ -1,0 +1,63 @@
+//! Bodies of a given size.
+
+/// What a body of a given size is filled with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Fill {
+    /// The sentence of the original Prestan, over and over.
+    #[default]
+    Text,
+    /// Bytes that do not compress, the same ones for the same seed on every machine.
+    Random {
+        /// Where the sequence starts.
+        seed: u64,
+    },
+}
+
+const SENTENCE: &[u8] = b"This is Prestan test file.\n";
+
+/// Exactly `size` bytes of that filling.
+pub fn filled(fill: Fill, size: usize) -> Vec<u8> {
+    match fill {
+        Fill::Text => SENTENCE.iter().copied().cycle().take(size).collect(),
+        Fill::Random { seed } => random(seed, size),
+    }
+}
+
+/// SplitMix64 (Steele, Lea, Flood 2014): enough to defeat compression, and eight lines that will
+/// give the same bytes in ten years, which a library does not promise.
+fn random(seed: u64, size: usize) -> Vec<u8> {
+    let mut state = seed;
+    let mut bytes = Vec::with_capacity(size + 8);
+    while bytes.len() < size {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = state;
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bytes.extend_from_slice(&(word ^ (word >> 31)).to_le_bytes());
+    }
+    bytes.truncate(size);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_exact_and_random_is_reproducible() {
+        for size in [0, 1, 7, 8, 9, 1024, 65_536] {
+            assert_eq!(filled(Fill::Text, size).len(), size);
+            assert_eq!(filled(Fill::Random { seed: 1 }, size).len(), size);
+        }
+        // First output of SplitMix64 for seed 0, from its reference implementation.
+        let first = filled(Fill::Random { seed: 0 }, 8);
+        assert_eq!(
+            u64::from_le_bytes(first.try_into().unwrap()),
+            0xe220_a839_7b1d_cdaf
+        );
+        assert_ne!(
+            filled(Fill::Random { seed: 1 }, 64),
+            filled(Fill::Random { seed: 2 }, 64)
+        );
+    }
+}

@@ -1,0 +1,42 @@
+//! The suite language: from the text of a suite file to a plan in which everything is resolved.
+//!
+//! ```text
+//! YAML text --parse--> Spec (what was written, with its places) --resolve--> Plan (what to do)
+//! ```
+//!
+//! A [`Spec`](spec::SuiteSpec) can be wrong in many ways; a [`Plan`] cannot: names are unique,
+//! templates are compiled, numbers are numbers. Errors point into the file ([`SuiteError`]).
+//! The language itself is described in `docs/SUITES.md`.
+
+mod builtin;
+mod error;
+mod fill;
+mod place;
+mod plan;
+mod quantity;
+mod resolve;
+mod schema;
+pub mod spec;
+mod template;
+
+pub use builtin::{BUILTIN, Builtin};
+pub use error::SuiteError;
+pub use fill::{Fill, filled};
+pub use plan::{
+    Alternative, Body, BodyText, Expect, HeaderPlan, Limit, Missing, NeedsClass, Plan, RequestPlan,
+    Save, SaveFrom, StatusSet, StatusTest, Step, TestPlan, Think, Workspace,
+};
+pub use quantity::{parse_duration, parse_size};
+pub use resolve::{Overrides, Selection, resolve};
+pub use schema::schema;
+pub use template::{Live, Piece, Text, Variable};
+
+/// Reads the text of a suite file and checks all that can be checked without parameters.
+///
+/// `name` is what error messages call the file.
+///
+/// # Errors
+/// A [`SuiteError`] that points at the place in `text`.
+pub fn parse(name: &str, text: &str) -> Result<spec::SuiteSpec, SuiteError> {
+    spec::parse(name, text)
+}

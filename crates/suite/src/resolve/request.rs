@@ -1,0 +1,478 @@
+//! Requests, and the trees that become requests.
+
+use std::sync::Arc;
+
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use record::MeasureId;
+
+use super::steps::StepResolver;
+use crate::error::SuiteError;
+use crate::fill::{Fill, filled};
+use crate::place::{Placed, Scalar};
+use crate::plan::{
+    Body, BodyText, Expect, HeaderPlan, Missing, RequestPlan, Save, SaveFrom, StatusSet,
+    StatusTest, Step, Workspace,
+};
+use crate::quantity::parse_size;
+use crate::spec::{BodySpec, ExpectSpec, FillSpec, LeafSpec, MissingSpec, StepSpec};
+use crate::template::{Live, Piece, Text};
+
+/// What stands for itself in a path segment is left alone (RFC 3986, section 3.3).
+const PATH: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b'<')
+    .add(b'>')
+    .add(b'?')
+    .add(b'[')
+    .add(b'\\')
+    .add(b']')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
+
+/// Headers that the engine writes; a suite that wrote them too would break the framing, the
+/// authentication or the join with server logs.
+const OURS: &[&str] = &[
+    "authorization",
+    "connection",
+    "content-length",
+    "host",
+    "transfer-encoding",
+    "x-prestan",
+];
+
+/// Methods that change nothing (RFC 9110, section 9.2.1; RFC 4918; RFC 3253; RFC 5323).
+const READING: &[&str] = &["GET", "HEAD", "OPTIONS", "PROPFIND", "REPORT", "SEARCH"];
+
+/// Largest body a suite may ask for.
+const LARGEST: u64 = 1 << 30;
+
+impl StepResolver<'_> {
+    pub(super) fn request(
+        &self,
+        step: &StepSpec,
+        method: &str,
+        path: &Placed<Scalar>,
+    ) -> Result<Step, SuiteError> {
+        if self.workspace == Workspace::ReadOnly && !READING.contains(&method) {
+            return Err(self.file.error(
+                step.place,
+                format!("{method} changes the server, and the suite says `needs: http`"),
+            ));
+        }
+        let with = &step.with;
+        let (body, content_type) = self.body(with.body.as_ref())?;
+        let mut headers = self.headers(step)?;
+        if let Some(content_type) = content_type {
+            headers.push(fixed_header("Content-Type", &content_type));
+        }
+        let mut unsupported = vec![405, 501];
+        unsupported.extend(&with.unsupported);
+        Ok(Step::Request(Arc::new(RequestPlan {
+            method: method.to_owned(),
+            path: self.path(path)?,
+            to: with.to.as_ref().map(|to| self.path(to)).transpose()?,
+            headers,
+            body,
+            expect: self.expect(method, with.expect.as_ref())?,
+            unsupported,
+            save: self.saves(step)?,
+            measure: self.measure(step),
+        })))
+    }
+
+    /// A collection of `depth` levels with `width` members in the lowest, as requests.
+    pub(super) fn tree(
+        &self,
+        step: &StepSpec,
+        path: &Placed<Scalar>,
+        out: &mut Vec<Step>,
+    ) -> Result<(), SuiteError> {
+        let with = &step.with;
+        let one = Placed {
+            value: Scalar("1".to_owned()),
+            place: step.place,
+        };
+        let depth = self.count(
+            with.depth.as_ref().unwrap_or(&one),
+            "depth of a tree",
+            1,
+            1_000,
+        )?;
+        let width = self.count(
+            with.width.as_ref().unwrap_or(&one),
+            "width of a tree",
+            0,
+            1_000_000,
+        )?;
+        let of = with.of.unwrap_or_default();
+        let measure = self.measure(step);
+        if with.measure.is_some() && of == LeafSpec::Resources {
+            return Err(self.file.error(
+                step.place,
+                "a tree is measured only with `of: collections`: one name, one method",
+            ));
+        }
+        let (body, content_type) = match (&with.body, of) {
+            (Some(body), LeafSpec::Collections) => {
+                return Err(self.file.error(body.place, "collections have no `body`"));
+            }
+            (body, _) => self.body(body.as_ref())?,
+        };
+        let Text::Fixed(root) = self.path(path)? else {
+            return Err(self
+                .file
+                .error(path.place, "a tree needs a path without n or user"));
+        };
+        let mut level = with_slash(root);
+        out.push(plain_request(
+            "MKCOL",
+            level.clone(),
+            Body::None,
+            None,
+            measure,
+        ));
+        for number in 2..=depth {
+            level.push_str(&format!("l{number}/"));
+            out.push(plain_request(
+                "MKCOL",
+                level.clone(),
+                Body::None,
+                None,
+                measure,
+            ));
+        }
+        for number in 0..width {
+            out.push(match of {
+                LeafSpec::Collections => plain_request(
+                    "MKCOL",
+                    format!("{level}c{number}/"),
+                    Body::None,
+                    None,
+                    measure,
+                ),
+                LeafSpec::Resources => plain_request(
+                    "PUT",
+                    format!("{level}r{number}"),
+                    body.clone(),
+                    content_type.as_deref(),
+                    None,
+                ),
+            });
+        }
+        Ok(())
+    }
+
+    fn measure(&self, step: &StepSpec) -> Option<MeasureId> {
+        let measure = step.with.measure.as_ref()?;
+        self.measure_ids.get(measure.value.as_str()).copied()
+    }
+
+    fn path(&self, path: &Placed<Scalar>) -> Result<Text, SuiteError> {
+        let text = self
+            .templates
+            .text(&path.value.0)
+            .map_err(|message| self.file.error(path.place, message))?;
+        let literals: String = match &text {
+            Text::Fixed(text) => text.clone(),
+            Text::Live(live) => live.pieces().iter().map(placeholder).collect(),
+        };
+        if literals.starts_with('/') || literals.split('/').any(|part| part == ".." || part == ".")
+        {
+            return Err(self.file.error(
+                path.place,
+                "a path is relative to the user's collection and stays in it: no leading /, no ..",
+            ));
+        }
+        Ok(match text {
+            Text::Fixed(text) => Text::Fixed(encoded(&text)),
+            Text::Live(live) => Text::Live(live.map_literals(encoded)),
+        })
+    }
+
+    fn headers(&self, step: &StepSpec) -> Result<Vec<HeaderPlan>, SuiteError> {
+        let with = &step.with;
+        let mut headers = Vec::new();
+        if let Some(depth) = &with.depth {
+            let value = self.fixed(depth)?;
+            if !["0", "1", "infinity"].contains(&value.as_str()) {
+                return Err(self.file.error(
+                    depth.place,
+                    format!("Depth is 0, 1 or infinity, not `{value}` (RFC 4918, section 10.2)"),
+                ));
+            }
+            headers.push(fixed_header("Depth", &value));
+        }
+        if let Some(overwrite) = with.overwrite {
+            headers.push(fixed_header("Overwrite", if overwrite { "T" } else { "F" }));
+        }
+        if let Some(timeout) = &with.timeout {
+            let seconds = self.duration(timeout)?.as_secs();
+            headers.push(fixed_header("Timeout", &format!("Second-{seconds}")));
+        }
+        for (name, value) in &with.headers {
+            let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+            if name.is_empty() || !name.chars().all(token) {
+                return Err(self
+                    .file
+                    .error(value.place, format!("`{name}` is no header name")));
+            }
+            if OURS.contains(&name.to_ascii_lowercase().as_str()) {
+                return Err(self.file.error(
+                    value.place,
+                    format!("{name} is written by Prestan and cannot be set by a suite"),
+                ));
+            }
+            let text = self
+                .templates
+                .text(&value.value.0)
+                .map_err(|message| self.file.error(value.place, message))?;
+            headers.push(HeaderPlan {
+                name: name.clone(),
+                value: text,
+            });
+        }
+        Ok(headers)
+    }
+
+    fn body(&self, body: Option<&Placed<BodySpec>>) -> Result<(Body, Option<String>), SuiteError> {
+        let Some(body) = body else {
+            return Ok((Body::None, None));
+        };
+        let usual = match &body.value {
+            BodySpec { xml: Some(_), .. } => Some("application/xml"),
+            BodySpec { text: Some(_), .. } => Some("text/plain; charset=utf-8"),
+            _ => None,
+        };
+        let content_type = body.value.content_type.clone().or(usual.map(str::to_owned));
+        let resolved = match &body.value {
+            BodySpec {
+                size: Some(_),
+                xml: None,
+                text: None,
+                ..
+            } => Body::Fixed(self.sized(&body.value)?.into()),
+            BodySpec {
+                size: None,
+                xml: Some(source),
+                text: None,
+                ..
+            }
+            | BodySpec {
+                size: None,
+                xml: None,
+                text: Some(source),
+                ..
+            } => {
+                let text = self
+                    .templates
+                    .text(&source.value.0)
+                    .map_err(|message| self.file.error(source.place, message))?;
+                match text {
+                    Text::Fixed(text) => Body::Fixed(text.into_bytes().into()),
+                    Text::Live(live) => Body::Live(BodyText(live)),
+                }
+            }
+            _ => {
+                return Err(self
+                    .file
+                    .error(body.place, "a body has one of `size`, `xml` and `text`"));
+            }
+        };
+        Ok((resolved, content_type))
+    }
+
+    fn sized(&self, body: &BodySpec) -> Result<Vec<u8>, SuiteError> {
+        let Some(size) = &body.size else {
+            return Ok(Vec::new());
+        };
+        let bytes = parse_size(&self.fixed(size)?)
+            .map_err(|message| self.file.error(size.place, message))?;
+        if bytes > LARGEST {
+            return Err(self.file.error(size.place, "a body has at most 1 GiB"));
+        }
+        let fill = match body.fill {
+            FillSpec::Text => Fill::Text,
+            FillSpec::Random => Fill::Random { seed: bytes },
+        };
+        Ok(filled(fill, usize::try_from(bytes).unwrap_or(usize::MAX)))
+    }
+
+    fn expect(
+        &self,
+        method: &str,
+        expect: Option<&Placed<ExpectSpec>>,
+    ) -> Result<Expect, SuiteError> {
+        let none = ExpectSpec::default();
+        let spec = expect.map_or(&none, |expect| &expect.value);
+        let mut status = Vec::new();
+        for placed in &spec.status {
+            status.push(self.status(placed)?);
+        }
+        if status.is_empty() {
+            // A PROPFIND that is answered 200 was not understood as one.
+            status.push(match method {
+                "PROPFIND" => StatusTest::Exactly(207),
+                _ => StatusTest::Class(2),
+            });
+        }
+        let body = match &spec.body {
+            None => None,
+            Some(body) => match self.body(Some(body))?.0 {
+                Body::Fixed(bytes) => Some(bytes),
+                Body::None | Body::Live(_) => {
+                    return Err(self.file.error(
+                        body.place,
+                        "an expected body cannot change from request to request",
+                    ));
+                }
+            },
+        };
+        let count = |scalar: &Option<Placed<Scalar>>, what: &str| {
+            scalar
+                .as_ref()
+                .map(|scalar| self.count(scalar, what, 0, 10_000_000))
+                .transpose()
+        };
+        let contains = spec.contains.iter().map(|placed| {
+            self.templates
+                .text(&placed.value.0)
+                .map_err(|message| self.file.error(placed.place, message))
+        });
+        Ok(Expect {
+            status: StatusSet(status),
+            body,
+            properties: count(&spec.properties, "number of properties")?,
+            responses: count(&spec.responses, "number of responses")?,
+            missing: match spec.missing {
+                MissingSpec::Fails => Missing::Fails,
+                MissingSpec::Noted => Missing::Noted,
+            },
+            contains: contains.collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn status(&self, placed: &Placed<Scalar>) -> Result<StatusTest, SuiteError> {
+        let text = self.fixed(placed)?;
+        let test = match text.strip_suffix("xx") {
+            Some(class) => class
+                .parse()
+                .ok()
+                .filter(|class| (2..=5).contains(class))
+                .map(StatusTest::Class),
+            None => text
+                .parse()
+                .ok()
+                .filter(|code| (200..=599).contains(code))
+                .map(StatusTest::Exactly),
+        };
+        test.ok_or_else(|| {
+            self.file.error(
+                placed.place,
+                format!("`{text}` is no status; write 204 or 2xx"),
+            )
+        })
+    }
+
+    fn saves(&self, step: &StepSpec) -> Result<Vec<Save>, SuiteError> {
+        let mut saves = Vec::new();
+        for (name, from) in &step.with.save {
+            let source = match from.value.split_once(' ') {
+                Some(("header", header)) => SaveFrom::Header(header.trim().to_owned()),
+                None if from.value == "lock-token" => SaveFrom::LockToken,
+                _ => {
+                    return Err(self.file.error(
+                        from.place,
+                        format!(
+                            "`{}` cannot be saved; write `lock-token` or `header NAME`",
+                            from.value
+                        ),
+                    ));
+                }
+            };
+            let slot = self
+                .saved
+                .iter()
+                .position(|saved| saved == name)
+                .unwrap_or(0);
+            saves.push(Save { slot, from: source });
+        }
+        Ok(saves)
+    }
+}
+
+fn fixed_header(name: &str, value: &str) -> HeaderPlan {
+    HeaderPlan {
+        name: name.to_owned(),
+        value: Text::Fixed(value.to_owned()),
+    }
+}
+
+fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, PATH).to_string()
+}
+
+/// What a piece contributes to a path when its shape is checked.
+fn placeholder(piece: &Piece) -> String {
+    match piece {
+        Piece::Literal(text) => text.clone(),
+        Piece::Variable(_) => "x".to_owned(),
+    }
+}
+
+fn with_slash(mut path: String) -> String {
+    if !path.ends_with('/') {
+        path.push('/');
+    }
+    path
+}
+
+/// A request of a tree: nothing is special about it.
+fn plain_request(
+    method: &str,
+    path: String,
+    body: Body,
+    content_type: Option<&str>,
+    measure: Option<MeasureId>,
+) -> Step {
+    Step::Request(Arc::new(RequestPlan {
+        method: method.to_owned(),
+        path: Text::Fixed(path),
+        to: None,
+        headers: content_type
+            .map(|value| fixed_header("Content-Type", value))
+            .into_iter()
+            .collect(),
+        body,
+        expect: Expect {
+            status: StatusSet(vec![StatusTest::Class(2)]),
+            body: None,
+            properties: None,
+            responses: None,
+            missing: Missing::Fails,
+            contains: Vec::new(),
+        },
+        unsupported: vec![405, 501],
+        save: Vec::new(),
+        measure,
+    }))
+}
+
+impl Live {
+    fn map_literals(self, change: impl Fn(&str) -> String) -> Live {
+        Live::new(
+            self.pieces()
+                .iter()
+                .map(|piece| match piece {
+                    Piece::Literal(text) => Piece::Literal(change(text)),
+                    Piece::Variable(variable) => Piece::Variable(*variable),
+                })
+                .collect(),
+        )
+    }
+}

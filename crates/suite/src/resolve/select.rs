@@ -1,0 +1,74 @@
+//! `--only` and `--skip`.
+
+use std::collections::BTreeSet;
+
+use wildmatch::WildMatch;
+
+use super::{File, measures_of};
+use crate::error::SuiteError;
+use crate::spec::SuiteSpec;
+
+/// Which tests to run, by name or pattern (`*Col`, `Put?K`), of a test or of what it measures.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Selection {
+    /// Only these; all where it is empty.
+    pub only: Vec<String>,
+    /// Not these.
+    pub skip: Vec<String>,
+}
+
+impl Selection {
+    /// The names of the selected measures.
+    pub(super) fn apply<'a>(
+        &self,
+        file: &File<'_>,
+        spec: &'a SuiteSpec,
+    ) -> Result<BTreeSet<&'a str>, SuiteError> {
+        let names: Vec<(&str, &str)> = spec
+            .tests
+            .iter()
+            .flat_map(|test| {
+                let test = &test.value;
+                measures_of(&test.body)
+                    .into_iter()
+                    .map(|measure| (test.name.value.as_str(), measure.name))
+            })
+            .collect();
+        if names.len() > usize::from(u16::MAX) {
+            return Err(file.error_anywhere("the suite measures more than 65,535 things"));
+        }
+        for pattern in self.only.iter().chain(&self.skip) {
+            if !names
+                .iter()
+                .any(|(test, measure)| matches(pattern, test, measure))
+            {
+                let known: Vec<&str> = names.iter().map(|(_, measure)| *measure).collect();
+                return Err(file.error_anywhere(format!(
+                    "no test matches `{pattern}`; there are {}",
+                    known.join(", ")
+                )));
+            }
+        }
+        let chosen: BTreeSet<&str> = names
+            .into_iter()
+            .filter(|(test, measure)| {
+                let any = |patterns: &[String]| {
+                    patterns
+                        .iter()
+                        .any(|pattern| matches(pattern, test, measure))
+                };
+                (self.only.is_empty() || any(&self.only)) && !any(&self.skip)
+            })
+            .map(|(_, measure)| measure)
+            .collect();
+        if chosen.is_empty() {
+            return Err(file.error_anywhere("no test is left: everything selected is skipped"));
+        }
+        Ok(chosen)
+    }
+}
+
+fn matches(pattern: &str, test: &str, measure: &str) -> bool {
+    let pattern = WildMatch::new_case_insensitive(pattern);
+    pattern.matches(measure) || pattern.matches(test)
+}

@@ -1,0 +1,217 @@
+//! Steps: requests, trees, repetitions, choices, pauses.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use record::MeasureId;
+
+use super::File;
+use crate::error::SuiteError;
+use crate::place::{Place, Placed, Scalar};
+use crate::plan::{Alternative, Step, Think, Workspace};
+use crate::quantity::parse_duration;
+use crate::spec::{ActionSpec, ChoiceSpec, StepOptions, StepSpec, ThinkSpec};
+use crate::template::Templates;
+
+/// Longest tree and longest repetition: a bound, not a recommendation.
+const MANY: u32 = 1_000_000;
+
+/// Resolves the steps of one test.
+pub(super) struct StepResolver<'a> {
+    pub(super) file: &'a File<'a>,
+    pub(super) templates: &'a Templates<'a>,
+    pub(super) saved: &'a [String],
+    pub(super) measure_ids: &'a BTreeMap<&'a str, MeasureId>,
+    pub(super) workspace: Workspace,
+}
+
+impl StepResolver<'_> {
+    pub(super) fn steps(&self, steps: &[StepSpec]) -> Result<Vec<Step>, SuiteError> {
+        let mut resolved = Vec::with_capacity(steps.len());
+        for step in steps {
+            self.step(step, &mut resolved)?;
+        }
+        Ok(resolved)
+    }
+
+    fn step(&self, step: &StepSpec, out: &mut Vec<Step>) -> Result<(), SuiteError> {
+        match &step.action {
+            ActionSpec::Request { method, path } => {
+                self.only_keys(
+                    step,
+                    &[
+                        "to",
+                        "depth",
+                        "overwrite",
+                        "timeout",
+                        "headers",
+                        "body",
+                        "expect",
+                        "unsupported",
+                        "save",
+                        "measure",
+                    ],
+                )?;
+                out.push(self.request(step, method, path)?);
+            }
+            ActionSpec::Tree(path) => {
+                self.only_keys(step, &["depth", "width", "of", "body", "measure"])?;
+                self.tree(step, path, out)?;
+            }
+            ActionSpec::Repeat(times) => {
+                self.only_keys(step, &["steps"])?;
+                let times = self.count(times, "number of repetitions", 0, MANY)?;
+                if step.with.steps.is_empty() {
+                    return Err(self.file.error(step.place, "`repeat` needs `steps`"));
+                }
+                out.push(Step::Repeat {
+                    times,
+                    steps: self.steps(&step.with.steps)?,
+                });
+            }
+            ActionSpec::Choose(choices) => {
+                self.only_keys(step, &[])?;
+                out.push(self.choose(step.place, choices)?);
+            }
+            ActionSpec::Think(think) => {
+                self.only_keys(step, &[])?;
+                out.push(Step::Think(self.think(step.place, think)?));
+            }
+        }
+        Ok(())
+    }
+
+    fn choose(&self, place: Place, choices: &[ChoiceSpec]) -> Result<Step, SuiteError> {
+        let mut alternatives = Vec::with_capacity(choices.len());
+        for choice in choices {
+            let text = self.fixed(&choice.weight)?;
+            let weight: f64 = text.trim().parse().unwrap_or(-1.0);
+            if !weight.is_finite() || weight < 0.0 {
+                return Err(self.file.error(
+                    choice.weight.place,
+                    format!("`{text}` is no weight; write a number from 0 on"),
+                ));
+            }
+            alternatives.push(Alternative {
+                weight,
+                steps: self.steps(&choice.steps)?,
+            });
+        }
+        if alternatives.iter().map(|choice| choice.weight).sum::<f64>() <= 0.0 {
+            return Err(self
+                .file
+                .error(place, "`choose` needs an alternative with a weight"));
+        }
+        Ok(Step::Choose(alternatives))
+    }
+
+    fn think(&self, place: Place, think: &ThinkSpec) -> Result<Think, SuiteError> {
+        match think {
+            ThinkSpec {
+                constant: Some(time),
+                uniform: None,
+                exponential: None,
+            } => Ok(Think::Constant(self.duration(time)?)),
+            ThinkSpec {
+                constant: None,
+                uniform: Some([from, to]),
+                exponential: None,
+            } => {
+                let (low, high) = (self.duration(from)?, self.duration(to)?);
+                if low > high {
+                    return Err(self
+                        .file
+                        .error(to.place, "the second time is the longer one"));
+                }
+                Ok(Think::Uniform(low, high))
+            }
+            ThinkSpec {
+                constant: None,
+                uniform: None,
+                exponential: Some(mean),
+            } => Ok(Think::Exponential(self.duration(mean)?)),
+            _ => Err(self.file.error(
+                place,
+                "`think` needs one of constant: 1s, uniform: [1s, 5s], exponential: 1s",
+            )),
+        }
+    }
+
+    /// Refuses keys that mean nothing beside this action.
+    fn only_keys(&self, step: &StepSpec, allowed: &[&str]) -> Result<(), SuiteError> {
+        let StepOptions {
+            to,
+            depth,
+            width,
+            of,
+            overwrite,
+            timeout,
+            headers,
+            body,
+            expect,
+            unsupported,
+            save,
+            measure,
+            steps,
+        } = &step.with;
+        let present = [
+            ("to", to.is_some()),
+            ("depth", depth.is_some()),
+            ("width", width.is_some()),
+            ("of", of.is_some()),
+            ("overwrite", overwrite.is_some()),
+            ("timeout", timeout.is_some()),
+            ("headers", !headers.is_empty()),
+            ("body", body.is_some()),
+            ("expect", expect.is_some()),
+            ("unsupported", !unsupported.is_empty()),
+            ("save", !save.is_empty()),
+            ("measure", measure.is_some()),
+            ("steps", !steps.is_empty()),
+        ];
+        let strange = present
+            .iter()
+            .find(|(key, is)| *is && !allowed.contains(key));
+        let Some((key, _)) = strange else {
+            return Ok(());
+        };
+        let action = match &step.action {
+            ActionSpec::Request { .. } => "a request",
+            ActionSpec::Tree(_) => "`tree`",
+            ActionSpec::Repeat(_) => "`repeat`",
+            ActionSpec::Choose(_) => "`choose`",
+            ActionSpec::Think(_) => "`think`",
+        };
+        Err(self
+            .file
+            .error(step.place, format!("`{key}` means nothing beside {action}")))
+    }
+
+    pub(super) fn fixed(&self, scalar: &Placed<Scalar>) -> Result<String, SuiteError> {
+        self.templates
+            .fixed(&scalar.value.0)
+            .map_err(|message| self.file.error(scalar.place, message))
+    }
+
+    pub(super) fn count(
+        &self,
+        scalar: &Placed<Scalar>,
+        what: &str,
+        least: u32,
+        most: u32,
+    ) -> Result<u32, SuiteError> {
+        let text = self.fixed(scalar)?;
+        match text.trim().parse::<u32>() {
+            Ok(count) if (least..=most).contains(&count) => Ok(count),
+            _ => Err(self.file.error(
+                scalar.place,
+                format!("{what}: `{text}` is no whole number from {least} to {most}"),
+            )),
+        }
+    }
+
+    pub(super) fn duration(&self, scalar: &Placed<Scalar>) -> Result<Duration, SuiteError> {
+        let text = self.fixed(scalar)?;
+        parse_duration(&text).map_err(|message| self.file.error(scalar.place, message))
+    }
+}

@@ -1,0 +1,397 @@
+//! What is written in a suite file, as it is written: the shape of the YAML, nothing resolved.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde::de::{self, Deserializer, MapAccess, Visitor};
+
+use crate::error::SuiteError;
+pub use crate::place::{Place, Placed, Scalar};
+
+/// A whole suite file.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "A Prestan suite")]
+pub struct SuiteSpec {
+    /// Name of the suite: letters, digits, `-` and `_`.
+    pub suite: Placed<String>,
+    /// Version the suite gives itself; raise it when figures stop being comparable.
+    #[serde(default = "one")]
+    pub version: u32,
+    /// One line about it.
+    #[serde(default)]
+    pub title: String,
+    /// What the server must be: `webdav` (a collection is made for the run, and removed), or
+    /// `http` (nothing is made; only reading methods are allowed).
+    #[serde(default)]
+    pub needs: NeedsSpec,
+    /// Names and defaults of what the command line can change. `requests` is the number of times
+    /// each user goes through a loop.
+    #[serde(default)]
+    pub params: BTreeMap<String, serde_json::Value>,
+    /// The tests, run one after the other.
+    pub tests: Vec<Placed<TestSpec>>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// What a suite asks of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum NeedsSpec {
+    /// A WebDAV server below whose URL a collection can be made.
+    #[default]
+    Webdav,
+    /// Any HTTP server; the suite only reads.
+    Http,
+}
+
+/// One test: set-up, a loop that is measured, clean-up.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TestSpec {
+    /// Name of the test: letters, digits, `-` and `_`.
+    pub name: Placed<String>,
+    /// What the server must say of itself in its DAV header: `class 2`.
+    #[serde(default)]
+    pub needs: Option<Placed<String>>,
+    /// All users work in one collection instead of one each: this is how contention is measured.
+    #[serde(default)]
+    pub shared: bool,
+    /// How often each user goes through the loop; the parameter `requests` where this is absent.
+    #[serde(default)]
+    pub requests: Option<Placed<Scalar>>,
+    /// Steps before the clock starts, never measured.
+    #[serde(default)]
+    pub setup: Vec<StepSpec>,
+    /// Steps that are repeated; those with `measure` yield samples.
+    #[serde(rename = "loop")]
+    pub body: Vec<StepSpec>,
+    /// Steps afterwards, never measured.
+    #[serde(default)]
+    pub cleanup: Vec<StepSpec>,
+}
+
+/// One step: a request, a tree, a repetition, a choice or a pause, with what belongs to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepSpec {
+    /// Where the step is written.
+    pub place: Place,
+    /// What is done.
+    pub action: ActionSpec,
+    /// The keys beside it.
+    pub with: StepOptions,
+}
+
+/// What a step does.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ActionSpec {
+    /// `PUT: name`: one request.
+    Request {
+        /// The method, in capitals.
+        method: String,
+        /// On what, relative to the collection of the user.
+        path: Placed<Scalar>,
+    },
+    /// `tree: name/`: a collection of some depth and width.
+    Tree(Placed<Scalar>),
+    /// `repeat: 10`: the `steps`, so many times.
+    Repeat(Placed<Scalar>),
+    /// `choose:` one of several lists of steps, by weight.
+    Choose(Vec<ChoiceSpec>),
+    /// `think: 100ms`: a pause.
+    Think(ThinkSpec),
+}
+
+/// The keys that may stand beside an action.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct StepOptions {
+    /// Destination of COPY and MOVE, relative like the path.
+    pub to: Option<Placed<Scalar>>,
+    /// Depth header of a request; number of levels of a tree.
+    pub depth: Option<Placed<Scalar>>,
+    /// Members at the bottom of a tree.
+    pub width: Option<Placed<Scalar>>,
+    /// What stands at the bottom of a tree.
+    pub of: Option<LeafSpec>,
+    /// Overwrite header.
+    pub overwrite: Option<bool>,
+    /// Timeout header of LOCK.
+    pub timeout: Option<Placed<Scalar>>,
+    /// More headers.
+    pub headers: BTreeMap<String, Placed<Scalar>>,
+    /// Body of the request, or of the resources of a tree.
+    pub body: Option<Placed<BodySpec>>,
+    /// What the answer must be.
+    pub expect: Option<Placed<ExpectSpec>>,
+    /// Statuses that mean that the server does not have this, beside 405 and 501.
+    pub unsupported: Vec<u16>,
+    /// Names for parts of the answer, to be used later as `{{ name }}`.
+    pub save: BTreeMap<String, Placed<String>>,
+    /// Name under which the operation is measured.
+    pub measure: Option<Placed<String>>,
+    /// The steps of a repetition.
+    pub steps: Vec<StepSpec>,
+}
+
+/// What stands at the bottom of a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LeafSpec {
+    /// Resources with the `body` of the step.
+    #[default]
+    Resources,
+    /// Empty collections.
+    Collections,
+}
+
+/// One alternative of `choose`.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChoiceSpec {
+    /// How often, in relation to the others.
+    pub weight: Placed<Scalar>,
+    /// What is done then.
+    pub steps: Vec<StepSpec>,
+}
+
+/// A pause, always the same or drawn from a distribution.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ThinkSpec {
+    /// Always this long.
+    #[serde(default)]
+    pub constant: Option<Placed<Scalar>>,
+    /// Between these two, each length equally likely.
+    #[serde(default)]
+    pub uniform: Option<[Placed<Scalar>; 2]>,
+    /// Exponentially distributed with this mean.
+    #[serde(default)]
+    pub exponential: Option<Placed<Scalar>>,
+}
+
+/// A body: `{size: 1KiB}`, `{xml: "<a/>"}` or `{text: "..."}`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BodySpec {
+    /// So many bytes.
+    #[serde(default)]
+    pub size: Option<Placed<Scalar>>,
+    /// What these bytes are.
+    #[serde(default)]
+    pub fill: FillSpec,
+    /// A template; sent as application/xml.
+    #[serde(default)]
+    pub xml: Option<Placed<Scalar>>,
+    /// A template; sent as text/plain.
+    #[serde(default)]
+    pub text: Option<Placed<Scalar>>,
+    /// Content-Type, where the usual one is not wanted.
+    #[serde(default, rename = "type")]
+    pub content_type: Option<String>,
+}
+
+/// What a body of a given size is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FillSpec {
+    /// A sentence over and over.
+    #[default]
+    Text,
+    /// Bytes that do not compress.
+    Random,
+}
+
+/// What the answer must be.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExpectSpec {
+    /// Accepted statuses: `[201, 204]` or `["2xx"]`; 207 for PROPFIND and 2xx for the others
+    /// where this is absent.
+    #[serde(default)]
+    pub status: Vec<Placed<Scalar>>,
+    /// The body that must come back: length every time, content on the first answer.
+    #[serde(default)]
+    pub body: Option<Placed<BodySpec>>,
+    /// How many properties a 207 must give with status 200, in each response.
+    #[serde(default)]
+    pub properties: Option<Placed<Scalar>>,
+    /// How many responses a 207 must have.
+    #[serde(default)]
+    pub responses: Option<Placed<Scalar>>,
+    /// What a property that the server does not have means.
+    #[serde(default)]
+    pub missing: MissingSpec,
+    /// Text that the first answer must contain.
+    #[serde(default)]
+    pub contains: Vec<Placed<Scalar>>,
+}
+
+/// What a 404 for a property inside a 207 means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum MissingSpec {
+    /// The operation failed.
+    #[default]
+    Fails,
+    /// It is normal, and the report says which.
+    Noted,
+}
+
+/// Reads the YAML of a suite file into its [`SuiteSpec`].
+pub(crate) fn parse(name: &str, text: &str) -> Result<SuiteSpec, SuiteError> {
+    let options = serde_saphyr::options! { with_snippet: false };
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+        let place = error.location().map(|location| Place {
+            line: u32::try_from(location.line()).unwrap_or(u32::MAX),
+            column: u32::try_from(location.column()).unwrap_or(u32::MAX),
+        });
+        SuiteError::at(name, text, place, yaml_message(&error.to_string()))
+    })
+}
+
+/// The reader appends the place to its message; ours stands before it.
+fn yaml_message(message: &str) -> String {
+    let end = message.rfind(" at line ").unwrap_or(message.len());
+    message[..end].replace('\n', " ")
+}
+
+const STEP_KEYS: &[&str] = &[
+    "a method in capitals (PUT, PROPFIND...)",
+    "tree",
+    "repeat",
+    "choose",
+    "think",
+    "to",
+    "depth",
+    "width",
+    "of",
+    "overwrite",
+    "timeout",
+    "headers",
+    "body",
+    "expect",
+    "unsupported",
+    "save",
+    "measure",
+    "steps",
+];
+
+impl<'de> Deserialize<'de> for StepSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let step = Placed::<BareStep>::deserialize(deserializer)?;
+        Ok(StepSpec {
+            place: step.place,
+            action: step.value.0,
+            with: step.value.1,
+        })
+    }
+}
+
+/// A step that does not know its place yet.
+struct BareStep(ActionSpec, StepOptions);
+
+impl<'de> Deserialize<'de> for BareStep {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(StepVisitor)
+    }
+}
+
+struct StepVisitor;
+
+impl<'de> Visitor<'de> for StepVisitor {
+    type Value = BareStep;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a step, for example `PUT: name`")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<BareStep, A::Error> {
+        let mut actions = Vec::new();
+        let mut with = StepOptions::default();
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "tree" => actions.push((key, ActionSpec::Tree(map.next_value()?))),
+                "repeat" => actions.push((key, ActionSpec::Repeat(map.next_value()?))),
+                "choose" => actions.push((key, ActionSpec::Choose(map.next_value()?))),
+                "think" => actions.push((key, ActionSpec::Think(map.next_value()?))),
+                "to" => with.to = Some(map.next_value()?),
+                "depth" => with.depth = Some(map.next_value()?),
+                "width" => with.width = Some(map.next_value()?),
+                "of" => with.of = Some(map.next_value()?),
+                "overwrite" => with.overwrite = Some(map.next_value()?),
+                "timeout" => with.timeout = Some(map.next_value()?),
+                "headers" => with.headers = map.next_value()?,
+                "body" => with.body = Some(map.next_value()?),
+                "expect" => with.expect = Some(map.next_value()?),
+                "unsupported" => with.unsupported = map.next_value()?,
+                "save" => with.save = map.next_value()?,
+                "measure" => with.measure = Some(map.next_value()?),
+                "steps" => with.steps = map.next_value()?,
+                method if is_method(method) => {
+                    let path = map.next_value()?;
+                    actions.push((key.clone(), ActionSpec::Request { method: key, path }));
+                }
+                other => return Err(de::Error::unknown_field(other, STEP_KEYS)),
+            }
+        }
+        match actions.len() {
+            1 => Ok(BareStep(actions.remove(0).1, with)),
+            0 => Err(de::Error::custom(
+                "a step needs a method in capitals, `tree`, `repeat`, `choose` or `think`",
+            )),
+            _ => Err(de::Error::custom(format!(
+                "one step does one thing, and here are `{}` and `{}`; begin the second with a dash",
+                actions[0].0, actions[1].0
+            ))),
+        }
+    }
+}
+
+fn is_method(key: &str) -> bool {
+    key.starts_with(|c: char| c.is_ascii_uppercase())
+        && key
+            .bytes()
+            .all(|byte| byte.is_ascii_uppercase() || byte == b'-')
+}
+
+impl JsonSchema for StepSpec {
+    fn schema_name() -> Cow<'static, str> {
+        "Step".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let scalar = generator.subschema_for::<Scalar>();
+        let steps = generator.subschema_for::<Vec<StepSpec>>();
+        json_schema!({
+            "description": "One step: a request (a method in capitals, with its path), or tree, repeat, choose, think.",
+            "type": "object",
+            "patternProperties": { "^[A-Z][A-Z-]*$": scalar },
+            "properties": {
+                "tree": scalar,
+                "repeat": scalar,
+                "choose": generator.subschema_for::<Vec<ChoiceSpec>>(),
+                "think": generator.subschema_for::<ThinkSpec>(),
+                "to": scalar,
+                "depth": scalar,
+                "width": scalar,
+                "of": generator.subschema_for::<LeafSpec>(),
+                "overwrite": { "type": "boolean" },
+                "timeout": scalar,
+                "headers": generator.subschema_for::<BTreeMap<String, Scalar>>(),
+                "body": generator.subschema_for::<BodySpec>(),
+                "expect": generator.subschema_for::<ExpectSpec>(),
+                "unsupported": { "type": "array", "items": { "type": "integer" } },
+                "save": generator.subschema_for::<BTreeMap<String, String>>(),
+                "measure": { "type": "string" },
+                "steps": steps,
+            },
+            "additionalProperties": false,
+        })
+    }
+}

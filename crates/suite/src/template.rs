@@ -1,0 +1,312 @@
+//! Templates, evaluated as far as possible before the clock starts.
+//!
+//! A template may use the suite's parameters, which are known when the plan is made, and
+//! *run-time variables*, which are not: `n`, `user`, and names that a step saved. The template
+//! engine runs once, at planning time, with each run-time variable bound to a mark that cannot
+//! occur in a text; what comes out is cut at the marks. A text without marks is fixed, the others
+//! become a list of [`Piece`]s, and filling them in while the test runs is copying bytes.
+//!
+//! The price is that a template can insert a run-time variable but not compute with it.
+
+use std::collections::BTreeMap;
+
+use minijinja::{Environment, UndefinedBehavior};
+
+/// What is only known while the test runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Variable {
+    /// `n`: how often this user has been through the loop of this test, from 1.
+    Iteration,
+    /// `user`: number of the user, from 0.
+    User,
+    /// Something a step saved: index into [`TestPlan::saved`](crate::TestPlan::saved).
+    Saved(usize),
+}
+
+/// A text of the plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Text {
+    /// The same every time.
+    Fixed(String),
+    /// With run-time variables in it.
+    Live(Live),
+}
+
+/// A text with run-time variables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Live {
+    pieces: Vec<Piece>,
+}
+
+/// Part of a [`Live`] text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// Stands as it is.
+    Literal(String),
+    /// To be filled in.
+    Variable(Variable),
+}
+
+impl Live {
+    pub(crate) fn new(pieces: Vec<Piece>) -> Self {
+        Live { pieces }
+    }
+
+    /// The parts, in order.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+}
+
+impl Text {
+    /// The parts, in order; a fixed text has none but itself.
+    pub fn variables(&self) -> impl Iterator<Item = Variable> + '_ {
+        let pieces: &[Piece] = match self {
+            Text::Fixed(_) => &[],
+            Text::Live(live) => live.pieces(),
+        };
+        pieces.iter().filter_map(|piece| match piece {
+            Piece::Variable(variable) => Some(*variable),
+            Piece::Literal(_) => None,
+        })
+    }
+}
+
+/// Evaluates templates of one test.
+pub(crate) struct Templates<'a> {
+    environment: Environment<'static>,
+    params: &'a BTreeMap<String, serde_json::Value>,
+    saved: &'a [String],
+}
+
+/// Steps of the template engine; a loop over 10,000 properties takes about 100,000.
+const FUEL: u64 = 20_000_000;
+/// Longest text a template may grow into.
+const LONGEST: usize = 64 << 20;
+const MARK: char = '\u{1}';
+
+impl<'a> Templates<'a> {
+    pub(crate) fn new(
+        params: &'a BTreeMap<String, serde_json::Value>,
+        saved: &'a [String],
+    ) -> Self {
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        environment.set_fuel(Some(FUEL));
+        Templates {
+            environment,
+            params,
+            saved,
+        }
+    }
+
+    /// Evaluates `source`, leaving run-time variables to be filled in.
+    pub(crate) fn text(&self, source: &str) -> Result<Text, String> {
+        if source.contains(MARK) {
+            return Err("a control character (U+0001) stands in the text".to_owned());
+        }
+        if !source.contains('{') {
+            return Ok(Text::Fixed(source.to_owned()));
+        }
+        self.cut(&self.render(source)?)
+    }
+
+    /// Evaluates `source`, in which no run-time variable may occur.
+    pub(crate) fn fixed(&self, source: &str) -> Result<String, String> {
+        match self.text(source)? {
+            Text::Fixed(text) => Ok(text),
+            Text::Live(live) => {
+                let name = live.pieces.iter().find_map(|piece| match piece {
+                    Piece::Variable(variable) => Some(self.name(*variable)),
+                    Piece::Literal(_) => None,
+                });
+                let name = name.unwrap_or_default();
+                Err(format!(
+                    "`{name}` is only known while the test runs, and is needed before"
+                ))
+            }
+        }
+    }
+
+    fn render(&self, source: &str) -> Result<String, String> {
+        let mut context: BTreeMap<String, minijinja::Value> = self
+            .params
+            .iter()
+            .map(|(name, value)| (name.clone(), scalar(value)))
+            .collect();
+        for (index, name) in self.saved.iter().enumerate() {
+            context.insert(name.clone(), mark(&format!("s{index}")));
+        }
+        context.insert("n".to_owned(), mark("n"));
+        context.insert("user".to_owned(), mark("u"));
+        let text = self
+            .environment
+            .render_str(source, context)
+            .map_err(|error| self.explain(&error, source))?;
+        if text.len() > LONGEST {
+            return Err(format!(
+                "the text grows to {} MiB; 64 are the limit",
+                text.len() >> 20
+            ));
+        }
+        Ok(text)
+    }
+
+    fn explain(&self, error: &minijinja::Error, source: &str) -> String {
+        use minijinja::ErrorKind;
+        let known = || {
+            let names: Vec<&str> = ["n", "user"]
+                .into_iter()
+                .chain(self.params.keys().map(String::as_str))
+                .chain(self.saved.iter().map(String::as_str))
+                .collect();
+            names.join(", ")
+        };
+        match error.kind() {
+            ErrorKind::UndefinedError => {
+                format!(
+                    "a name in `{}` is not known; known are {}",
+                    shortened(source),
+                    known()
+                )
+            }
+            ErrorKind::OutOfFuel => format!("`{}` takes too long to evaluate", shortened(source)),
+            ErrorKind::InvalidOperation => format!(
+                "`{}`: {} (n, user and saved names can be inserted, not computed with)",
+                shortened(source),
+                error.detail().unwrap_or("invalid operation")
+            ),
+            kind => format!(
+                "`{}`: {}",
+                shortened(source),
+                error.detail().unwrap_or(&kind.to_string())
+            ),
+        }
+    }
+
+    fn cut(&self, rendered: &str) -> Result<Text, String> {
+        if !rendered.contains(MARK) {
+            return Ok(Text::Fixed(rendered.to_owned()));
+        }
+        let mut pieces = Vec::new();
+        for (index, part) in rendered.split(MARK).enumerate() {
+            let is_mark = index % 2 == 1;
+            if is_mark {
+                pieces.push(Piece::Variable(self.variable(part)?));
+            } else if !part.is_empty() {
+                pieces.push(Piece::Literal(part.to_owned()));
+            }
+        }
+        Ok(Text::Live(Live::new(pieces)))
+    }
+
+    fn variable(&self, mark: &str) -> Result<Variable, String> {
+        let variable = match mark {
+            "n" => Some(Variable::Iteration),
+            "u" => Some(Variable::User),
+            _ => mark
+                .strip_prefix('s')
+                .and_then(|index| index.parse().ok())
+                .filter(|index| *index < self.saved.len())
+                .map(Variable::Saved),
+        };
+        variable.ok_or_else(|| {
+            "n, user and saved names can be inserted as they are, not changed by a filter"
+                .to_owned()
+        })
+    }
+
+    fn name(&self, variable: Variable) -> String {
+        match variable {
+            Variable::Iteration => "n".to_owned(),
+            Variable::User => "user".to_owned(),
+            Variable::Saved(index) => self.saved[index].clone(),
+        }
+    }
+}
+
+/// Parameters are numbers, texts and truth values; resolving has refused all else.
+fn scalar(value: &serde_json::Value) -> minijinja::Value {
+    use serde_json::Value;
+    match value {
+        Value::Bool(truth) => (*truth).into(),
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(integer), _) => integer.into(),
+            (None, Some(float)) => float.into(),
+            (None, None) => number.to_string().into(),
+        },
+        Value::String(text) => text.as_str().into(),
+        Value::Null | Value::Array(_) | Value::Object(_) => minijinja::Value::UNDEFINED,
+    }
+}
+
+fn mark(name: &str) -> minijinja::Value {
+    minijinja::Value::from(format!("{MARK}{name}{MARK}"))
+}
+
+/// The beginning of a template, on one line, for a message.
+fn shortened(source: &str) -> String {
+    let line = source.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= 60 {
+        return line;
+    }
+    line.chars().take(57).chain("...".chars()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn params() -> BTreeMap<String, serde_json::Value> {
+        BTreeMap::from([
+            ("properties".to_owned(), 3.into()),
+            ("name".to_owned(), "x".into()),
+        ])
+    }
+
+    fn text(source: &str) -> Result<Text, String> {
+        Templates::new(&params(), &["token".to_owned()]).text(source)
+    }
+
+    #[test]
+    fn a_text_without_run_time_variables_is_fixed() {
+        let source = "{% for i in range(properties) %}<{{ name }}{{ i }}/>{% endfor %}";
+        assert_eq!(text(source), Ok(Text::Fixed("<x0/><x1/><x2/>".to_owned())));
+        assert_eq!(text("plain"), Ok(Text::Fixed("plain".to_owned())));
+    }
+
+    #[test]
+    fn run_time_variables_are_left_to_be_filled_in() {
+        let Ok(Text::Live(live)) = text("a{{ n }}{{ token }}-{{ user }}{{ name }}") else {
+            panic!()
+        };
+        assert_eq!(
+            live.pieces(),
+            [
+                Piece::Literal("a".into()),
+                Piece::Variable(Variable::Iteration),
+                Piece::Variable(Variable::Saved(0)),
+                Piece::Literal("-".into()),
+                Piece::Variable(Variable::User),
+                Piece::Literal("x".into()),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_known_is_an_error() {
+        for source in [
+            "{{ nmae }}",
+            "{{ n + 1 }}",
+            "{{ token | upper }}",
+            "{{ n",
+            "{% for %}",
+            "a\u{1}b",
+        ] {
+            assert!(text(source).is_err(), "{source}");
+        }
+        assert!(Templates::new(&params(), &[]).fixed("{{ n }}").is_err());
+        let forever = "{% for i in range(100000) %}{% for j in range(100000) %}{{ i * j }}{% endfor %}{% endfor %}";
+        assert!(text(forever).unwrap_err().contains("too long"));
+    }
+}
