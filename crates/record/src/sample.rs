@@ -19,7 +19,7 @@ pub struct Sample {
     pub measure: MeasureId,
     /// Who did it: 0 to users - 1.
     pub user: u32,
-    /// Number of the request in the run, as sent in `X-Prestan`; counts from 1 for each user.
+    /// Number of the request in the run, as sent in `X-Prestan`.
     pub number: u64,
     /// How it ended.
     pub outcome: Outcome,
@@ -29,8 +29,8 @@ pub struct Sample {
     pub moments: Moments,
     /// Set when a connection was opened for this operation.
     pub connect: Option<Connect>,
-    /// A kept connection had died before the first byte of the answer, so the request was sent
-    /// once more on a new one; the moments are those of the second time.
+    /// The request was sent once more, because a kept connection had died before the first byte
+    /// of the answer or because a Digest nonce had run out; the moments are those of the last time.
     pub resent: bool,
     /// Bytes of request head and body.
     pub bytes_sent: u64,

@@ -184,18 +184,21 @@ fn merged_params(
     spec: &SuiteSpec,
     changes: &BTreeMap<String, serde_json::Value>,
 ) -> Result<BTreeMap<String, serde_json::Value>, SuiteError> {
-    let mut params = spec.params.clone();
-    params
-        .entry("requests".to_owned())
-        .or_insert_with(|| 10.into());
-    for (name, value) in &params {
-        if !is_name(name) || name == "n" || name == "user" || value.is_object() || value.is_array()
-        {
-            return Err(file.error_anywhere(format!(
-                "parameter `{name}`: names are letters, digits and _, not `n` or `user`, and a \
-                 value is a number or a text"
-            )));
+    let mut params = BTreeMap::from([("requests".to_owned(), serde_json::Value::from(10))]);
+    for (name, placed) in &spec.params {
+        let value = &placed.value;
+        if !is_name(name) || name == "n" || name == "user" {
+            return Err(file.error(
+                placed.place,
+                format!(
+                    "`{name}` is no name for a parameter; use letters, digits and _, not n or user"
+                ),
+            ));
         }
+        if value.is_object() || value.is_array() || value.is_null() {
+            return Err(file.error(placed.place, format!("`{name}` must be a number or a text")));
+        }
+        params.insert(name.clone(), value.clone());
     }
     for (name, value) in changes {
         if !params.contains_key(name) {

@@ -31,7 +31,7 @@ pub struct SuiteSpec {
     /// Names and defaults of what the command line can change. `requests` is the number of times
     /// each user goes through a loop.
     #[serde(default)]
-    pub params: BTreeMap<String, serde_json::Value>,
+    pub params: BTreeMap<String, Placed<serde_json::Value>>,
     /// The tests, run one after the other.
     pub tests: Vec<Placed<TestSpec>>,
 }
@@ -258,7 +258,10 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<SuiteSpec, SuiteError> {
 /// The reader appends the place to its message; ours stands before it.
 fn yaml_message(message: &str) -> String {
     let end = message.rfind(" at line ").unwrap_or(message.len());
-    message[..end].replace('\n', " ")
+    // Advice for its caller, not for ours.
+    message[..end]
+        .replace(", set DuplicateKeyPolicy in Options if acceptable", "")
+        .replace('\n', " ")
 }
 
 const STEP_KEYS: &[&str] = &[

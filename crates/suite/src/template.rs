@@ -9,7 +9,10 @@
 //! The price is that a template can insert a run-time variable but not compute with it.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
 
+use minijinja::value::{Object, ObjectRepr};
 use minijinja::{Environment, UndefinedBehavior};
 
 /// What is only known while the test runs.
@@ -241,7 +244,21 @@ fn scalar(value: &serde_json::Value) -> minijinja::Value {
 }
 
 fn mark(name: &str) -> minijinja::Value {
-    minijinja::Value::from(format!("{MARK}{name}{MARK}"))
+    minijinja::Value::from_object(Mark(format!("{MARK}{name}{MARK}")))
+}
+
+/// Stands for a run-time variable. No string, which could be repeated (`n * 2`) or cut.
+#[derive(Debug)]
+struct Mark(String);
+
+impl Object for Mark {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+
+    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
 /// The beginning of a template, on one line, for a message.

@@ -1,0 +1,111 @@
+//! What is there? Asks the target before anything is made on it.
+
+use record::{Outcome, Server};
+use suite::Workspace;
+use wire::dav::{XmlLimits, dav_tokens, parse_multistatus};
+use wire::response::{ResponseHead, Version};
+
+use crate::client::{Client, Exchange, Request};
+use crate::error::RunError;
+
+/// Asks for nothing but the kind of the resource: what every PROPFIND of ours needs.
+pub(crate) const RESOURCETYPE: &[u8] = br#"<?xml version="1.0" encoding="utf-8"?>
+<propfind xmlns="DAV:"><prop><resourcetype/></prop></propfind>
+"#;
+
+/// Headers of a PROPFIND with a body, at this depth.
+pub(crate) fn propfind_headers(depth: &'static str) -> [(&'static str, &'static str); 2] {
+    [("Depth", depth), ("Content-Type", "application/xml")]
+}
+
+/// Asks the server what it is; an error when it cannot be measured with this kind of suite.
+pub(crate) async fn probe(
+    client: &mut Client,
+    path: &str,
+    url: &str,
+    workspace: Workspace,
+) -> Result<Server, RunError> {
+    let options = client
+        .perform(Request {
+            method: "OPTIONS",
+            path,
+            headers: &[],
+            body: None,
+            label: "prestan: 0 (probe)",
+            keep_body: false,
+        })
+        .await;
+    let head = reached("OPTIONS", url, options)?;
+    let server = server_of(&head);
+    if workspace == Workspace::ReadOnly {
+        return Ok(server);
+    }
+    if head.status == 404 {
+        return Err(RunError::NotWebdav(format!(
+            "OPTIONS {url} was answered {} {}: there is no such collection; check the path, or \
+             create it first",
+            head.status, head.reason
+        )));
+    }
+    if !server.dav.is_empty() {
+        return Ok(server);
+    }
+    // A proxy may have dropped the DAV header: a server that answers PROPFIND is a WebDAV server.
+    let propfind = client
+        .perform(Request {
+            method: "PROPFIND",
+            path,
+            headers: &propfind_headers("0"),
+            body: Some(RESOURCETYPE),
+            label: "prestan: 0 (probe)",
+            keep_body: false,
+        })
+        .await;
+    let answer = reached("PROPFIND", url, propfind)?;
+    let is_multistatus =
+        answer.status == 207 && parse_multistatus(client.body(), &XmlLimits::default()).is_ok();
+    if is_multistatus {
+        return Ok(server);
+    }
+    Err(RunError::NotWebdav(format!(
+        "{url} is no WebDAV collection: OPTIONS was answered {} without a DAV header, PROPFIND \
+         with {} {}; check the path, or measure it with a suite that says `needs: http`",
+        head.status, answer.status, answer.reason
+    )))
+}
+
+/// The head of an answer, or why there is none.
+fn reached(method: &str, url: &str, exchange: Exchange) -> Result<ResponseHead, RunError> {
+    match exchange.result {
+        Ok(answer) if answer.head.status == 401 => Err(RunError::Unauthorized(format!(
+            "{method} {url} was answered 401 Unauthorized; give a user and a password with --user"
+        ))),
+        Ok(answer) => Ok(answer.head),
+        Err(failure) => {
+            let what = format!("{method} {url}: {}", failure.what);
+            Err(match failure.outcome {
+                Outcome::Refused => RunError::Unauthorized(what),
+                Outcome::Cancelled => RunError::Interrupted,
+                _ => RunError::Unreachable(what),
+            })
+        }
+    }
+}
+
+fn server_of(head: &ResponseHead) -> Server {
+    Server {
+        software: head.headers.get("Server").map(str::to_owned),
+        dav: dav_tokens(&head.headers),
+        allow: head
+            .headers
+            .get_all("Allow")
+            .flat_map(|value| value.split(','))
+            .map(|method| method.trim().to_owned())
+            .filter(|method| !method.is_empty())
+            .collect(),
+        http: match head.version {
+            Version::Http10 => "1.0".to_owned(),
+            Version::Http11 => "1.1".to_owned(),
+        },
+    }
+}

@@ -1,0 +1,138 @@
+//! TLS as the command line asks for it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+/// Whom to trust, and who we are.
+#[derive(Debug, Clone, Default)]
+pub struct TlsOptions {
+    /// PEM file with the roots to trust instead of the system's.
+    pub cacert: Option<PathBuf>,
+    /// Trust anybody.
+    pub insecure: bool,
+    /// PEM files with our certificate and its key.
+    pub identity: Option<(PathBuf, PathBuf)>,
+}
+
+/// Makes the TLS configuration.
+///
+/// # Errors
+/// A sentence that names the file and what is wrong with it.
+pub fn tls_config(options: &TlsOptions) -> Result<Arc<ClientConfig>, String> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| format!("setting up TLS failed: {error}"))?;
+    let builder = if options.insecure {
+        builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(TrustAnybody { provider }))
+    } else {
+        builder.with_root_certificates(roots(options.cacert.as_deref())?)
+    };
+    let mut config = match &options.identity {
+        None => builder.with_no_client_auth(),
+        Some((cert, key)) => {
+            let chain = certificates(cert)?;
+            let key_der = PrivateKeyDer::from_pem_file(key)
+                .map_err(|error| format!("reading the key {} failed: {error}", key.display()))?;
+            builder
+                .with_client_auth_cert(chain, key_der)
+                .map_err(|error| {
+                    format!(
+                        "{} and {} do not fit: {error}",
+                        cert.display(),
+                        key.display()
+                    )
+                })?
+        }
+    };
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+fn roots(cacert: Option<&Path>) -> Result<RootCertStore, String> {
+    let mut store = RootCertStore::empty();
+    match cacert {
+        Some(file) => {
+            for certificate in certificates(file)? {
+                store
+                    .add(certificate)
+                    .map_err(|error| format!("{}: {error}", file.display()))?;
+            }
+        }
+        // A system without roots is reported when a connection fails, not to users of http.
+        None => {
+            store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        }
+    }
+    Ok(store)
+}
+
+fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let failed = |error: &dyn std::fmt::Display| {
+        format!(
+            "reading certificates from {} failed: {error}",
+            file.display()
+        )
+    };
+    let certificates: Vec<_> = CertificateDer::pem_file_iter(file)
+        .map_err(|error| failed(&error))?
+        .collect::<Result<_, _>>()
+        .map_err(|error| failed(&error))?;
+    if certificates.is_empty() {
+        return Err(failed(&"there is none in it"));
+    }
+    Ok(certificates)
+}
+
+/// `--insecure`: signatures are still checked, so that the peer holds the key it shows.
+#[derive(Debug)]
+struct TrustAnybody {
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for TrustAnybody {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, cert, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, cert, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
+    }
+}

@@ -1,0 +1,299 @@
+//! One user: goes through the tests with the others.
+//!
+//! ```text
+//! collection, set-up, warm-up --barrier--> measured rounds --barrier--> clean-up --barrier-->
+//! ```
+//!
+//! A user who has done its share goes on until the slowest has, so that all are at work as long
+//! as anybody measures (Xu 2004, section 4.4: only overlapping requests count).
+
+mod round;
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use record::{EventKind, Outcome, Sample};
+use suite::{Limit, TestPlan, Workspace};
+use wire::auth::Authenticator;
+
+use crate::client::{Client, ClientConfig, Request};
+use crate::stage::{Stage, Stop};
+use round::{Phase, Script};
+
+/// A user who is through goes on for at most this many times its share.
+const LONGEST_OVERTIME: u32 = 10;
+/// A single request that copies or deletes a whole collection may take this long.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What a progress bar counts for a user in a test: rounds, or one for a duration.
+pub(crate) fn rounds_of(test: &TestPlan) -> u64 {
+    match test.limit {
+        Limit::Requests(requests) => u64::from(requests),
+        Limit::Duration(_) => 1,
+    }
+}
+
+/// One user of a run.
+pub(crate) struct User {
+    id: u32,
+    client: Client,
+    stage: Arc<Stage>,
+    samples: Vec<Sample>,
+    rng: ChaCha8Rng,
+    /// Locks that it holds: path and token.
+    locks: Vec<(String, String)>,
+}
+
+impl User {
+    pub(crate) fn new(
+        id: u32,
+        stage: Arc<Stage>,
+        config: Rc<ClientConfig>,
+        auth: Authenticator,
+        seed: u64,
+    ) -> Self {
+        // One stream for the script and one for nonces: what is sent does not depend on how
+        // often the server asks who we are.
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(u64::from(id) * 2);
+        let mut nonces = ChaCha8Rng::seed_from_u64(seed);
+        nonces.set_stream(u64::from(id) * 2 + 1);
+        let client = Client::new(config, auth, nonces);
+        User {
+            id,
+            client,
+            stage,
+            samples: Vec::new(),
+            rng,
+            locks: Vec::new(),
+        }
+    }
+
+    /// Goes through all tests and hands over what was measured.
+    pub(crate) async fn run(mut self) -> Vec<Sample> {
+        let stage = Arc::clone(&self.stage);
+        for test in &stage.plan.tests {
+            self.test(test).await;
+        }
+        self.samples
+    }
+
+    async fn test(&mut self, test: &TestPlan) {
+        let stage = Arc::clone(&self.stage);
+        let mut script = Script::new(test, self.workplace(test));
+
+        self.announce(EventKind::TestStarted { test: test.id });
+        if let Err(stop) = self.prepare(&mut script).await {
+            stage.stop(test.id, stop);
+        }
+        let leads = stage.barrier.wait().await.is_leader();
+
+        let goes_on = stage.goes_on(test.id);
+        if leads && goes_on {
+            stage
+                .journal
+                .write(EventKind::MeasuringStarted { test: test.id });
+        }
+        if goes_on && let Err(stop) = self.measure(&mut script).await {
+            stage.stop(test.id, stop);
+        }
+        stage.is_through(test.id);
+        stage
+            .progress
+            .add_done(rounds_of(test).saturating_sub(script.counted));
+        stage.barrier.wait().await;
+
+        self.clean_up(&mut script).await;
+        if stage.barrier.wait().await.is_leader() {
+            stage.journal.write(EventKind::TestEnded { test: test.id });
+        }
+    }
+
+    fn announce(&self, event: EventKind) {
+        if self.id == 0 {
+            self.stage.journal.write(event);
+        }
+    }
+
+    /// The collection this user works in, during this test.
+    fn workplace(&self, test: &TestPlan) -> String {
+        let root = &self.stage.root;
+        match (self.stage.plan.workspace, test.shared) {
+            (Workspace::ReadOnly, _) => root.clone(),
+            (Workspace::Collection, true) => format!("{root}{}-shared/", test.name),
+            (Workspace::Collection, false) => format!("{root}{}-u{}/", test.name, self.id),
+        }
+    }
+
+    /// Everything before the clock starts.
+    async fn prepare(&mut self, script: &mut Script<'_>) -> Result<(), Stop> {
+        let test = script.test;
+        let mine = !test.shared || self.id == 0;
+        let set_up = match mine && self.stage.goes_on(test.id) {
+            true => self.set_up(script).await,
+            false => Ok(()),
+        };
+        if test.shared {
+            if let Err(stop) = &set_up {
+                self.stage.stop(test.id, stop.clone());
+            }
+            self.stage.barrier.wait().await;
+        }
+        set_up?;
+        for _ in 0..self.stage.warmup {
+            if !self.stage.goes_on(test.id) {
+                break;
+            }
+            self.round(script, Phase::WarmUp).await?;
+        }
+        Ok(())
+    }
+
+    async fn set_up(&mut self, script: &mut Script<'_>) -> Result<(), Stop> {
+        if self.stage.plan.workspace == Workspace::Collection {
+            self.make_workplace(script).await?;
+            script.workplace_made = true;
+        }
+        self.client.patience = Some(PATIENCE);
+        let result = self.steps(script, &script.test.setup, Phase::SetUp).await;
+        self.client.patience = None;
+        result
+    }
+
+    async fn make_workplace(&mut self, script: &Script<'_>) -> Result<(), Stop> {
+        let label = self.label(script.test, "set-up");
+        let exchange = self
+            .client
+            .perform(Request {
+                method: "MKCOL",
+                path: &script.workplace,
+                headers: &[],
+                body: None,
+                label: &label,
+                keep_body: false,
+            })
+            .await;
+        match exchange.result {
+            Ok(answer) if (200..300).contains(&answer.head.status) => Ok(()),
+            Ok(answer) => Err(Stop::Failed(format!(
+                "MKCOL {}: {} {}; expected 201",
+                script.workplace, answer.head.status, answer.head.reason
+            ))),
+            Err(failure) => {
+                let what = format!("MKCOL {}: {}", script.workplace, failure.what);
+                // Nothing but the beginning of a test is tried on a server that is gone: the
+                // run ends here instead of waiting for the time limit again and again.
+                Err(match failure.outcome {
+                    Outcome::ConnectFailed | Outcome::Timeout | Outcome::Reset => {
+                        Stop::Unreachable(what)
+                    }
+                    _ => Stop::Failed(what),
+                })
+            }
+        }
+    }
+
+    async fn measure(&mut self, script: &mut Script<'_>) -> Result<(), Stop> {
+        script.start_measuring();
+        let stage = Arc::clone(&self.stage);
+        let test = script.test;
+        let result = match test.limit {
+            Limit::Requests(share) => self.measure_share(script, share).await,
+            Limit::Duration(duration) => {
+                let end =
+                    stage.clock.now() + u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+                let mut result = Ok(());
+                while result.is_ok() && stage.goes_on(test.id) && stage.clock.now() < end {
+                    result = self.round(script, Phase::Measured).await;
+                }
+                result
+            }
+        };
+        result
+    }
+
+    async fn measure_share(&mut self, script: &mut Script<'_>, share: u32) -> Result<(), Stop> {
+        let stage = Arc::clone(&self.stage);
+        let test = script.test.id;
+        let mut result = Ok(());
+        let mut rounds = 0;
+        while rounds < share && result.is_ok() && stage.goes_on(test) {
+            result = self.round(script, Phase::Measured).await;
+            rounds += 1;
+            script.counted += 1;
+            stage.progress.add_done(1);
+        }
+        result?;
+        stage.is_through(test);
+        let most = share.saturating_mul(LONGEST_OVERTIME);
+        while rounds < most && !stage.all_through(test) && stage.goes_on(test) {
+            self.round(script, Phase::Measured).await?;
+            rounds += 1;
+        }
+        Ok(())
+    }
+
+    /// Undoes what the test did for this user. What cannot be undone here is met once more when
+    /// the whole collection of the run is removed.
+    async fn clean_up(&mut self, script: &mut Script<'_>) {
+        if self.stage.is_aborted() {
+            return;
+        }
+        self.client.ignore_cancel = true;
+        self.client.patience = Some(PATIENCE);
+        let mine = !script.test.shared || self.id == 0;
+        let stopped = !self.stage.goes_on(script.test.id);
+        if mine && !stopped {
+            let steps = &script.test.cleanup;
+            if let Err(stop) = self.steps(script, steps, Phase::CleanUp).await {
+                let (Stop::NotSupported(why) | Stop::Failed(why) | Stop::Unreachable(why)) = stop;
+                let text = format!("the clean-up of {} failed: {why}", script.test.name);
+                self.stage.journal.write(EventKind::Warning { text });
+            }
+        }
+        self.release_locks(script.test).await;
+        if script.workplace_made {
+            let label = self.label(script.test, "clean-up");
+            self.client
+                .perform(Request {
+                    method: "DELETE",
+                    path: &script.workplace,
+                    headers: &[],
+                    body: None,
+                    label: &label,
+                    keep_body: false,
+                })
+                .await;
+        }
+        self.client.ignore_cancel = false;
+        self.client.patience = None;
+    }
+
+    async fn release_locks(&mut self, test: &TestPlan) {
+        for (path, token) in std::mem::take(&mut self.locks) {
+            let label = self.label(test, "clean-up");
+            self.client
+                .perform(Request {
+                    method: "UNLOCK",
+                    path: &path,
+                    headers: &[("Lock-Token", &token)],
+                    body: None,
+                    label: &label,
+                    keep_body: false,
+                })
+                .await;
+        }
+    }
+
+    /// Value of X-Prestan for a request that is not measured.
+    fn label(&self, test: &TestPlan, phase: &str) -> String {
+        let number = self.stage.progress.next_request();
+        format!(
+            "{}: {number} ({} {phase})",
+            self.stage.plan.suite.name, test.name
+        )
+    }
+}

@@ -1,0 +1,451 @@
+//! Steps: fill in what is only known now, send, check, record, remember.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::RngExt;
+use rand_distr::{Distribution, Exp};
+use record::{EventKind, MeasureId, Outcome, Sample};
+use suite::{
+    Alternative, Body, Piece, RequestPlan, SaveFrom, Step, TestPlan, Text, Think, Variable,
+};
+use wire::dav::{lock_token_from_body, lock_token_from_header};
+
+use super::User;
+use crate::check::{Answered, Wrong, check};
+use crate::client::{Answer, Exchange, Request};
+use crate::stage::Stop;
+
+/// Operations in a row that may get no answer at all before a user gives a test up.
+const SILENCE: u32 = 5;
+
+/// In which part of a test a step is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    SetUp,
+    WarmUp,
+    Measured,
+    CleanUp,
+}
+
+impl Phase {
+    fn name(self) -> &'static str {
+        match self {
+            Phase::SetUp => "set-up",
+            Phase::WarmUp => "warm-up",
+            Phase::Measured => "not measured",
+            Phase::CleanUp => "clean-up",
+        }
+    }
+}
+
+/// Where a user stands in a test.
+pub(super) struct Script<'a> {
+    pub(super) test: &'a TestPlan,
+    /// Path of the collection in which the user works.
+    pub(super) workplace: String,
+    /// Whether that collection was made.
+    pub(super) workplace_made: bool,
+    /// Rounds that the progress bar has seen.
+    pub(super) counted: u64,
+    /// Rounds through the loop, warm-up included: the `n` of templates.
+    iteration: u64,
+    /// What steps have saved in this round.
+    saved: Vec<Option<String>>,
+    /// Requests whose first answer has been read closely.
+    read_closely: BTreeSet<*const RequestPlan>,
+    /// Measured operations in a row without any answer.
+    silent: u32,
+}
+
+impl<'a> Script<'a> {
+    pub(super) fn new(test: &'a TestPlan, workplace: String) -> Self {
+        Script {
+            test,
+            workplace,
+            workplace_made: false,
+            counted: 0,
+            iteration: 0,
+            saved: vec![None; test.saved.len()],
+            read_closely: BTreeSet::new(),
+            silent: 0,
+        }
+    }
+
+    /// The first answers of the measured part are read closely, not those of the warm-up.
+    pub(super) fn start_measuring(&mut self) {
+        self.read_closely.clear();
+    }
+
+    /// Fills in a text; `None` when something it needs was not saved.
+    fn fill<'t>(&self, text: &'t Text, user: u32) -> Option<Cow<'t, str>> {
+        match text {
+            Text::Fixed(text) => Some(Cow::Borrowed(text)),
+            Text::Live(live) => {
+                let mut filled = String::new();
+                self.fill_pieces(live.pieces(), user, &mut filled)?;
+                Some(Cow::Owned(filled))
+            }
+        }
+    }
+
+    fn fill_pieces(&self, pieces: &[Piece], user: u32, out: &mut String) -> Option<()> {
+        use std::fmt::Write;
+        for piece in pieces {
+            // Writing to a String cannot fail.
+            let _ = match piece {
+                Piece::Literal(text) => out.write_str(text),
+                Piece::Variable(Variable::Iteration) => write!(out, "{}", self.iteration),
+                Piece::Variable(Variable::User) => write!(out, "{user}"),
+                Piece::Variable(Variable::Saved(slot)) => {
+                    out.write_str(self.saved.get(*slot)?.as_deref()?)
+                }
+            };
+        }
+        Some(())
+    }
+}
+
+/// A request with everything filled in.
+struct Filled<'p> {
+    path: String,
+    headers: Vec<(&'p str, Cow<'p, str>)>,
+    body: Option<Cow<'p, [u8]>>,
+    contains: Vec<Cow<'p, str>>,
+}
+
+impl User {
+    /// Once through the loop.
+    pub(super) async fn round(
+        &mut self,
+        script: &mut Script<'_>,
+        phase: Phase,
+    ) -> Result<(), Stop> {
+        script.iteration += 1;
+        script.saved.fill(None);
+        let test = script.test;
+        self.steps(script, &test.body, phase).await
+    }
+
+    pub(super) async fn steps(
+        &mut self,
+        script: &mut Script<'_>,
+        steps: &[Step],
+        phase: Phase,
+    ) -> Result<(), Stop> {
+        for step in steps {
+            // Cleaning up goes on when the run is over; nothing else does.
+            if self.stage.is_over() && phase != Phase::CleanUp {
+                return Ok(());
+            }
+            match step {
+                Step::Request(request) => self.request(script, request, phase).await?,
+                Step::Think(think) => tokio::time::sleep(self.pause(*think)).await,
+                Step::Repeat { times, steps } => {
+                    for _ in 0..*times {
+                        self.nested(script, steps, phase).await?;
+                    }
+                }
+                Step::Choose(alternatives) => {
+                    let steps = self.choose(alternatives);
+                    self.nested(script, steps, phase).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Steps inside steps; boxed, because a future cannot contain itself.
+    fn nested<'u>(
+        &'u mut self,
+        script: &'u mut Script<'_>,
+        steps: &'u [Step],
+        phase: Phase,
+    ) -> Pin<Box<dyn Future<Output = Result<(), Stop>> + 'u>> {
+        Box::pin(async move { self.steps(script, steps, phase).await })
+    }
+
+    fn choose<'p>(&mut self, alternatives: &'p [Alternative]) -> &'p [Step] {
+        let total: f64 = alternatives
+            .iter()
+            .map(|alternative| alternative.weight)
+            .sum();
+        let mut ball = self.rng.random_range(0.0..total);
+        for alternative in alternatives {
+            if ball < alternative.weight {
+                return &alternative.steps;
+            }
+            ball -= alternative.weight;
+        }
+        alternatives
+            .last()
+            .map_or(&[], |alternative| &alternative.steps)
+    }
+
+    fn pause(&mut self, think: Think) -> Duration {
+        match think {
+            Think::Constant(pause) => pause,
+            Think::Uniform(low, high) => self.rng.random_range(low..=high),
+            Think::Exponential(mean) => match Exp::new(1.0 / mean.as_secs_f64()) {
+                Ok(distribution) => {
+                    // A pause of more than 20 means happens once in 500 million; a bound it is.
+                    let drawn = distribution.sample(&mut self.rng);
+                    Duration::from_secs_f64(drawn.min(mean.as_secs_f64() * 20.0))
+                }
+                Err(_) => Duration::ZERO,
+            },
+        }
+    }
+
+    async fn request(
+        &mut self,
+        script: &mut Script<'_>,
+        request: &Arc<RequestPlan>,
+        phase: Phase,
+    ) -> Result<(), Stop> {
+        // An earlier step failed to save what this one needs: there is nothing to send.
+        let Some(filled) = self.filled(script, request) else {
+            return Ok(());
+        };
+        let measured = request.measure.filter(|_| phase == Phase::Measured);
+        let number = self.stage.progress.next_request();
+        let label = self.request_label(script.test, number, measured, phase);
+        let closely =
+            matches!(phase, Phase::Measured) && script.read_closely.insert(Arc::as_ptr(request));
+        let headers: Vec<(&str, &str)> = filled
+            .headers
+            .iter()
+            .map(|(name, value)| (*name, value.as_ref()))
+            .collect();
+        let exchange = self
+            .client
+            .perform(Request {
+                method: &request.method,
+                path: &filled.path,
+                headers: &headers,
+                body: filled.body.as_deref(),
+                label: &label,
+                keep_body: closely || !request.save.is_empty(),
+            })
+            .await;
+        let verdict = match &exchange.result {
+            Ok(answer) => self.judge(script, request, answer, &filled, closely),
+            Err(failure) => Err(Wrong {
+                outcome: failure.outcome,
+                what: failure.what.clone(),
+            }),
+        };
+        if let Some(measure) = measured {
+            self.record(measure, number, &exchange, &verdict);
+        }
+        if let (Ok(Some(text)), Some(measure)) = (&verdict, request.measure) {
+            self.stage.journal.write(EventKind::Note {
+                measure,
+                text: text.clone(),
+            });
+        }
+        self.conclude(script, request, phase, &filled.path, number, verdict)
+    }
+
+    /// What a verdict means for the test.
+    fn conclude(
+        &mut self,
+        script: &mut Script<'_>,
+        request: &RequestPlan,
+        phase: Phase,
+        path: &str,
+        number: u64,
+        verdict: Result<Option<String>, Wrong>,
+    ) -> Result<(), Stop> {
+        let Err(wrong) = verdict else {
+            script.silent = 0;
+            return Ok(());
+        };
+        // The path as in the suite: the collections above it are the same for everything.
+        let path = path.strip_prefix(&script.workplace).unwrap_or(path);
+        let evidence = format!("{} {path}: {}", request.method, wrong.what);
+        match (wrong.outcome, request.measure) {
+            (Outcome::Cancelled, _) => return Ok(()),
+            (Outcome::Unsupported, _) => {
+                return Err(Stop::NotSupported(self.with_options(request, evidence)));
+            }
+            (_, None) => return Err(Stop::Failed(evidence)),
+            // The measured part will show it.
+            (_, Some(_)) if phase == Phase::WarmUp => return Ok(()),
+            (outcome, Some(measure)) => {
+                self.stage.progress.add_failed();
+                self.stage.journal.write(EventKind::OperationFailed {
+                    measure,
+                    user: self.id,
+                    number,
+                    outcome,
+                    evidence: evidence.clone(),
+                });
+            }
+        }
+        let unanswered = matches!(
+            wrong.outcome,
+            Outcome::ConnectFailed | Outcome::Timeout | Outcome::Reset
+        );
+        script.silent = if unanswered { script.silent + 1 } else { 0 };
+        if script.silent < SILENCE {
+            return Ok(());
+        }
+        Err(Stop::Failed(format!(
+            "{SILENCE} operations in a row got no answer; the last: {evidence}"
+        )))
+    }
+
+    /// Adds what OPTIONS said about the method.
+    fn with_options(&self, request: &RequestPlan, evidence: String) -> String {
+        let allow = &self.stage.allow;
+        if allow.is_empty() {
+            return evidence;
+        }
+        let listed = allow.iter().any(|method| *method == request.method);
+        let verb = if listed { "lists" } else { "does not list" };
+        format!("{evidence} (OPTIONS {verb} {})", request.method)
+    }
+
+    fn filled<'p>(&self, script: &Script<'_>, request: &'p RequestPlan) -> Option<Filled<'p>> {
+        let path = format!(
+            "{}{}",
+            script.workplace,
+            script.fill(&request.path, self.id)?
+        );
+        let mut headers = Vec::with_capacity(request.headers.len() + 1);
+        if let Some(to) = &request.to {
+            let to = format!("{}{}", script.workplace, script.fill(to, self.id)?);
+            headers.push(("Destination", Cow::Owned(self.client.absolute(&to))));
+        }
+        for header in &request.headers {
+            headers.push((header.name.as_str(), script.fill(&header.value, self.id)?));
+        }
+        let body = match &request.body {
+            Body::None => None,
+            Body::Fixed(bytes) => Some(Cow::Borrowed(&bytes[..])),
+            Body::Live(text) => {
+                let mut filled = String::new();
+                script.fill_pieces(text.0.pieces(), self.id, &mut filled)?;
+                Some(Cow::Owned(filled.into_bytes()))
+            }
+        };
+        let contains = request
+            .expect
+            .contains
+            .iter()
+            .map(|text| script.fill(text, self.id));
+        Some(Filled {
+            path,
+            headers,
+            body,
+            contains: contains.collect::<Option<_>>()?,
+        })
+    }
+
+    fn request_label(
+        &self,
+        test: &TestPlan,
+        number: u64,
+        measured: Option<MeasureId>,
+        phase: Phase,
+    ) -> String {
+        let plan = &self.stage.plan;
+        let suite = &plan.suite.name;
+        match measured.and_then(|measure| plan.measures.get(usize::from(measure.0))) {
+            Some(measure) => format!("{suite}: {number} ({})", measure.name),
+            None => format!("{suite}: {number} ({} {})", test.name, phase.name()),
+        }
+    }
+
+    /// Checks the answer and, when it is good, keeps what later steps need of it.
+    fn judge(
+        &mut self,
+        script: &mut Script<'_>,
+        request: &RequestPlan,
+        answer: &Answer,
+        filled: &Filled<'_>,
+        closely: bool,
+    ) -> Result<Option<String>, Wrong> {
+        let body = self.client.body();
+        let answered = Answered {
+            head: &answer.head,
+            body,
+            length: answer.body_length,
+            first: closely,
+            contains: &filled.contains,
+        };
+        let note = check(request, &answered)?;
+        for save in &request.save {
+            let value = match &save.from {
+                SaveFrom::Header(name) => answer.head.headers.get(name).map(str::to_owned),
+                SaveFrom::LockToken => lock_token(answer, body),
+            };
+            let Some(value) = value else {
+                let what = match &save.from {
+                    SaveFrom::Header(name) => format!("the answer has no {name} header"),
+                    SaveFrom::LockToken => "the answer has no lock token, neither in a \
+                                            Lock-Token header nor in its body (RFC 4918, section \
+                                            9.10.1)"
+                        .to_owned(),
+                };
+                return Err(Wrong {
+                    outcome: Outcome::WrongBody,
+                    what,
+                });
+            };
+            script.saved[save.slot] = Some(value);
+        }
+        match request.method.as_str() {
+            "LOCK" => {
+                if let Some(token) = lock_token(answer, body) {
+                    self.locks.push((filled.path.clone(), token));
+                }
+            }
+            "UNLOCK" => self.locks.retain(|(path, _)| *path != filled.path),
+            _ => {}
+        }
+        Ok(note)
+    }
+
+    fn record(
+        &mut self,
+        measure: MeasureId,
+        number: u64,
+        exchange: &Exchange,
+        verdict: &Result<Option<String>, Wrong>,
+    ) {
+        self.samples.push(Sample {
+            measure,
+            user: self.id,
+            number,
+            outcome: match verdict {
+                Ok(_) => Outcome::Ok,
+                Err(wrong) => wrong.outcome,
+            },
+            status: exchange
+                .result
+                .as_ref()
+                .ok()
+                .map(|answer| answer.head.status),
+            moments: exchange.moments,
+            connect: exchange.connect,
+            resent: exchange.resent,
+            bytes_sent: exchange.bytes_sent,
+            bytes_received: exchange.bytes_received,
+        });
+    }
+}
+
+/// The lock token in angle brackets, ready for a Lock-Token header.
+fn lock_token(answer: &Answer, body: &[u8]) -> Option<String> {
+    let headers = &answer.head.headers;
+    let token = headers
+        .get("Lock-Token")
+        .and_then(lock_token_from_header)
+        .or_else(|| lock_token_from_body(body))?;
+    Some(format!("<{token}>"))
+}

@@ -1,0 +1,470 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+const ABOUT: &str = "Measures WebDAV and HTTP servers from the client side.";
+
+const LONG_ABOUT: &str = "\
+Measures WebDAV and HTTP servers from the client side.
+
+`prestan URL` runs the 23 tests of the original Prestan (Xu 2004): PROPPATCH, PROPFIND, PUT, GET, \
+COPY, MOVE, DELETE, MKCOL, LOCK and UNLOCK, on single resources and on whole collections. The \
+response time of an operation is the time from the last byte of the request sent to the first \
+byte of the response received.
+
+Prestan works only below a collection PrestanTest-<run id>/ that it makes itself, and removes it \
+at the end, after an error, and on Ctrl-C.";
+
+const AFTER: &str = "\
+Examples:
+  prestan http://127.0.0.1:8080/dav -r 100
+  prestan dav.example.org/files --user ann --password-file secret -c 15
+  prestan run prestan --server apache
+  prestan demo
+
+Exit status:
+  0    done
+  1    a test failed
+  2    wrong usage, or a bad suite file
+  4    the target could not be reached, or is not WebDAV
+  130  interrupted";
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = "prestan",
+    version,
+    about = ABOUT,
+    long_about = LONG_ABOUT,
+    after_help = "`prestan --help` says more; `prestan demo` shows it at work.",
+    after_long_help = AFTER,
+    styles = STYLES,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    subcommand_help_heading = "More commands",
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+
+    #[command(flatten)]
+    pub(crate) classic: ClassicArgs,
+}
+
+/// The line of 2004: `prestan URL [USER PASSWORD] [options]`.
+#[derive(Debug, Args)]
+pub(crate) struct ClassicArgs {
+    /// The collection below which to measure: [http[s]://]host[:port]/path
+    #[arg(value_name = "URL", required = true)]
+    pub(crate) url: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) login: Login,
+
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
+}
+
+/// User and password as in 2004.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Login {
+    /// User name; better with --user, which keeps the password out of the process list
+    #[arg(value_name = "USER", requires = "login_password")]
+    pub(crate) login_user: Option<String>,
+
+    /// Password; every user of this machine can read it in the process list
+    #[arg(value_name = "PASSWORD")]
+    pub(crate) login_password: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a suite: a built-in one, or a file of your own
+    Run(RunArgs),
+    /// Print a recorded run again, without touching the server
+    Report(ReportArgs),
+    /// List, print or check suites
+    Suites(SuitesArgs),
+    /// List the servers that Prestan can start by itself
+    Servers(ServersArgs),
+    /// Start an embedded server and measure it: a first look, with nothing to set up
+    Demo(DemoArgs),
+    /// Serve a directory by WebDAV, on this machine only
+    Serve(ServeArgs),
+    /// Remove what a killed run left on a server
+    Clean(CleanArgs),
+    /// Print a completion script for a shell
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    Man,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Name of a built-in suite (see `prestan suites`), or a file
+    #[arg(value_name = "SUITE")]
+    pub(crate) suite: String,
+
+    /// The collection below which to measure: [http[s]://]host[:port]/path
+    #[arg(value_name = "URL", required_unless_present = "server")]
+    pub(crate) url: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) login: Login,
+
+    /// Start this server (see `prestan servers`), measure it, stop it
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["url", "user", "netrc", "token_file"])]
+    pub(crate) server: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
+}
+
+/// Options of everything that measures.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RunOptions {
+    #[command(flatten)]
+    pub(crate) load: LoadOptions,
+
+    #[command(flatten)]
+    pub(crate) connect: ConnectOptions,
+
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "What to do")]
+pub(crate) struct LoadOptions {
+    /// Times each user goes through each test [default: 10, or as the suite says]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) requests: Option<u32>,
+
+    /// Users at work at the same time, each on a connection and in a collection of its own
+    #[arg(short, long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) concurrency: u32,
+
+    /// Dead properties that are written and read [default: 10]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) properties: Option<u32>,
+
+    /// Levels of collections [default: 10]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) depth: Option<u32>,
+
+    /// Members of the lowest level of collections [default: 100]
+    #[arg(short, long, value_name = "N",
+          value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    pub(crate) width: Option<u32>,
+
+    /// Another parameter of the suite
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = name_and_value)]
+    pub(crate) params: Vec<(String, String)>,
+
+    /// Only these tests, by name or pattern ('Put*', '*Col'); may be repeated
+    #[arg(long, value_name = "TEST", value_delimiter = ',')]
+    pub(crate) only: Vec<String>,
+
+    /// Not these tests, by name or pattern; may be repeated
+    #[arg(long, value_name = "TEST", value_delimiter = ',')]
+    pub(crate) skip: Vec<String>,
+
+    /// Measure each test this long instead of a number of requests
+    #[arg(long, value_name = "TIME", conflicts_with = "requests", value_parser = duration)]
+    pub(crate) duration: Option<Duration>,
+
+    /// Times each user goes through each test before measuring, not recorded
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) warmup: u32,
+
+    /// Give an operation up that has no complete answer after this long
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = positive_duration)]
+    pub(crate) timeout: Duration,
+
+    /// Seed of everything random [default: drawn, and kept with the run]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+
+    /// Threads the users are spread over
+    ///
+    /// One thread serves hundreds of users. More than one takes processor time from a server on
+    /// the same machine.
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) threads: u32,
+
+    /// Name of the run, and of its collection on the server [default: time and a random part]
+    #[arg(long, value_name = "NAME", value_parser = run_id)]
+    pub(crate) run_id: Option<String>,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "How to connect")]
+pub(crate) struct ConnectOptions {
+    /// User, or USER:PASSWORD
+    ///
+    /// Without a password it is taken from --password-file or PRESTAN_PASSWORD.
+    #[arg(long, value_name = "USER", env = "PRESTAN_USER", hide_env_values = true)]
+    pub(crate) user: Option<String>,
+
+    /// Read the password from a file's first line; - is standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) password_file: Option<PathBuf>,
+
+    /// Read a Bearer token from a file's first line; PRESTAN_TOKEN may hold it instead
+    #[arg(long, value_name = "FILE", conflicts_with = "user")]
+    pub(crate) token_file: Option<PathBuf>,
+
+    /// Take user and password from ~/.netrc, or from the file that NETRC names
+    #[arg(long)]
+    pub(crate) netrc: bool,
+
+    /// How to authenticate
+    #[arg(long, value_enum, default_value_t = AuthArg::Auto, value_name = "SCHEME")]
+    pub(crate) auth: AuthArg,
+
+    /// Only IPv4
+    #[arg(short = '4', long, conflicts_with = "ipv6")]
+    pub(crate) ipv4: bool,
+
+    /// Only IPv6
+    #[arg(short = '6', long)]
+    pub(crate) ipv6: bool,
+
+    /// Use this address for that host and port; may be repeated
+    #[arg(long, value_name = "HOST:PORT:ADDRESS", value_parser = resolve)]
+    pub(crate) resolve: Vec<engine::Resolve>,
+
+    /// Connect to a local socket; the URL gives host and path
+    #[arg(long, value_name = "PATH")]
+    pub(crate) unix_socket: Option<PathBuf>,
+
+    /// Send this header with every request; may be repeated
+    #[arg(long, value_name = "NAME: VALUE", value_parser = header)]
+    pub(crate) header: Vec<(String, String)>,
+
+    /// Trust the certificates in this PEM file instead of the system's
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cacert: Option<PathBuf>,
+
+    /// Trust any certificate
+    #[arg(long, conflicts_with = "cacert")]
+    pub(crate) insecure: bool,
+
+    /// Show this certificate to the server (PEM)
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub(crate) cert: Option<PathBuf>,
+
+    /// Key of that certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
+}
+
+/// How to authenticate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AuthArg {
+    /// Digest where the server offers it, else Basic; Basic is sent unasked over TLS, a local
+    /// socket or loopback
+    Auto,
+    /// Basic, from the first request on
+    Basic,
+    /// Digest only: the password never travels
+    Digest,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "What comes out")]
+pub(crate) struct OutputOptions {
+    /// Write the report to a file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) formats: FormatOptions,
+
+    /// Keep the run in this directory [default: one below the state directory]
+    #[arg(long, value_name = "DIR", conflicts_with = "no_save")]
+    pub(crate) save: Option<PathBuf>,
+
+    /// Keep nothing of the run
+    #[arg(long)]
+    pub(crate) no_save: bool,
+
+    /// No progress while it runs
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+
+    /// Tell what happens, test by test, while it runs
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+}
+
+/// Formats beside the text.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct FormatOptions {
+    /// Write the result as one JSON document; - is standard output instead of the report
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Write a row a test; - is standard output instead of the report
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+
+    /// When to use colours
+    #[arg(long, value_enum, default_value_t = ColorArg::Auto, value_name = "WHEN")]
+    pub(crate) color: ColorArg,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum ColorArg {
+    /// On a terminal, unless NO_COLOR is set
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Directory of the run, or its name [default: the latest run]
+    #[arg(value_name = "RUN")]
+    pub(crate) run: Option<PathBuf>,
+
+    /// Write the report to a file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) formats: FormatOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SuitesArgs {
+    #[command(subcommand)]
+    pub(crate) action: Option<SuitesAction>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SuitesAction {
+    /// List the built-in suites
+    List,
+    /// Print a built-in suite: a starting point for one of your own
+    Show {
+        /// Its name
+        name: String,
+    },
+    /// Check a suite file
+    Check {
+        /// The file, or the name of a built-in suite
+        file: String,
+    },
+    /// Print the JSON schema of suite files, for editors
+    Schema,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServersArgs {}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    #[command(flatten)]
+    pub(crate) load: LoadOptions,
+
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Directory to serve [default: a temporary one, removed at the end]
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+
+    /// Port on 127.0.0.1; 0 is a free one
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    pub(crate) port: u16,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CleanArgs {
+    /// The collection in which runs took place: [http[s]://]host[:port]/path
+    #[arg(value_name = "URL")]
+    pub(crate) url: String,
+
+    #[command(flatten)]
+    pub(crate) login: Login,
+
+    /// Only say what would be removed
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+
+    #[command(flatten)]
+    pub(crate) connect: ConnectOptions,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    suite::parse_duration(text)
+}
+
+fn positive_duration(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err("must be more than nothing".to_owned()),
+        duration => Ok(duration),
+    }
+}
+
+fn name_and_value(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn header(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once(':').ok_or("write 'Name: value'")?;
+    let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    if name.is_empty() || !name.chars().all(token) {
+        return Err(format!("`{name}` is no header name"));
+    }
+    if value.chars().any(char::is_control) {
+        return Err("a header value has no control characters".to_owned());
+    }
+    Ok((name.to_owned(), value.trim().to_owned()))
+}
+
+fn resolve(text: &str) -> Result<engine::Resolve, String> {
+    let help = || "write HOST:PORT:ADDRESS, for example dav.example.org:443:127.0.0.1".to_owned();
+    let (host, rest) = text.split_once(':').ok_or_else(help)?;
+    let (port, address) = rest.split_once(':').ok_or_else(help)?;
+    let address = address.trim_start_matches('[').trim_end_matches(']');
+    Ok(engine::Resolve {
+        host: host.to_owned(),
+        port: port.parse().map_err(|_| help())?,
+        address: address.parse().map_err(|_| help())?,
+    })
+}
+
+fn run_id(text: &str) -> Result<String, String> {
+    let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    match !text.is_empty() && text.len() <= 64 && text.chars().all(fine) {
+        true => Ok(text.to_owned()),
+        false => Err("use up to 64 letters, digits, - and _".to_owned()),
+    }
+}

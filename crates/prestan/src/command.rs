@@ -1,0 +1,9 @@
+//! One file for each sub-command.
+
+pub(crate) mod clean;
+pub(crate) mod demo;
+pub(crate) mod generate;
+pub(crate) mod report;
+pub(crate) mod run;
+pub(crate) mod servers;
+pub(crate) mod suites;

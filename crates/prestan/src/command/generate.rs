@@ -1,0 +1,29 @@
+//! Completions and the manual page, generated from the command line's own description.
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use crate::args::Cli;
+use crate::exit::{Code, Failed};
+use crate::output::print_text;
+
+pub(crate) fn completions(shell: Shell) -> Result<Code, Failed> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "prestan", &mut script);
+    print_text(&String::from_utf8_lossy(&script))?;
+    Ok(Code::Done)
+}
+
+/// One page for the program and each sub-command, one after the other.
+pub(crate) fn man() -> Result<Code, Failed> {
+    let mut page = Vec::new();
+    let failed = |error: std::io::Error| Failed::Local(format!("writing the page failed: {error}"));
+    let command = Cli::command();
+    clap_mangen::Man::new(command.clone()).render(&mut page).map_err(failed)?;
+    for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+        let title = format!("prestan-{}", sub.get_name());
+        clap_mangen::Man::new(sub.clone()).title(title).render(&mut page).map_err(failed)?;
+    }
+    print_text(&String::from_utf8_lossy(&page))?;
+    Ok(Code::Done)
+}

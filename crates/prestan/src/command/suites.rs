@@ -1,0 +1,46 @@
+//! `prestan suites`: what is built in, and whether a file is right.
+
+use crate::args::{SuitesAction, SuitesArgs};
+use crate::command::run::SuiteText;
+use crate::exit::{Code, Failed};
+use crate::output::print_text;
+
+pub(crate) fn suites(args: &SuitesArgs) -> Result<Code, Failed> {
+    match args.action.as_ref().unwrap_or(&SuitesAction::List) {
+        SuitesAction::List => print_text(&list()?)?,
+        SuitesAction::Show { name } => {
+            let builtin = suite::Builtin::find(name).ok_or_else(|| {
+                Failed::Usage(format!("no suite is called `{name}`; see `prestan suites`"))
+            })?;
+            print_text(builtin.text)?;
+        }
+        SuitesAction::Check { file } => print_text(&check(file)?)?,
+        SuitesAction::Schema => print_text(&suite::schema())?,
+    }
+    Ok(Code::Done)
+}
+
+fn list() -> Result<String, Failed> {
+    let mut text = String::new();
+    for builtin in suite::BUILTIN {
+        let spec = suite::parse(builtin.name, builtin.text)
+            .map_err(|error| Failed::Local(error.to_string()))?;
+        text.push_str(&format!("{:12} {}\n", builtin.name, spec.title));
+    }
+    Ok(text)
+}
+
+fn check(file: &str) -> Result<String, Failed> {
+    let suite = SuiteText::find(file)?;
+    let usage = |error: suite::SuiteError| Failed::Usage(error.to_string());
+    let spec = suite::parse(&suite.name, &suite.text).map_err(usage)?;
+    let overrides = suite::Overrides::default();
+    let plan = suite::resolve(&suite.name, &suite.text, &spec, &overrides).map_err(usage)?;
+    let names: Vec<&str> = plan.measures.iter().map(|measure| measure.name.as_str()).collect();
+    Ok(format!(
+        "{file}: suite {}, {} tests, measures {}\n",
+        plan.suite.name,
+        plan.tests.len(),
+        names.join(", ")
+    ))
+}

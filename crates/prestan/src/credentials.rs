@@ -1,0 +1,185 @@
+//! Who we are: where user, password and token come from, without showing them to anybody.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::{env, fs};
+
+use wire::auth::{Credentials, Secret};
+
+use crate::args::{ConnectOptions, Login};
+use crate::exit::Failed;
+
+/// Where the password or the token came from, when others on this machine can read it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exposure {
+    /// Nowhere they can see.
+    None,
+    /// On the command line, so in the process list.
+    ProcessList,
+}
+
+/// Finds the credentials: command line, environment, files, URL, netrc, in this order.
+pub(crate) fn find(
+    login: &Login,
+    options: &ConnectOptions,
+    url_user: Option<(String, Option<String>)>,
+    host: &str,
+) -> Result<(Option<Credentials>, Exposure), Failed> {
+    if let (Some(user), Some(password)) = (&login.login_user, &login.login_password) {
+        return Ok((Some(password_of(user, password)), Exposure::ProcessList));
+    }
+    if let Some(user) = &options.user {
+        return match user.split_once(':') {
+            Some((user, password)) => {
+                let exposure = match env::var("PRESTAN_USER") {
+                    Ok(_) if !on_command_line("--user") => Exposure::None,
+                    _ => Exposure::ProcessList,
+                };
+                Ok((Some(password_of(user, password)), exposure))
+            }
+            None => Ok((Some(password_of(user, &password(options)?)), Exposure::None)),
+        };
+    }
+    if let Some(file) = &options.token_file {
+        return Ok((Some(Credentials::Bearer(Secret::new(first_line(file)?))), Exposure::None));
+    }
+    if let Ok(token) = env::var("PRESTAN_TOKEN") {
+        return Ok((Some(Credentials::Bearer(Secret::new(token))), Exposure::None));
+    }
+    match url_user {
+        Some((user, Some(password))) => {
+            return Ok((Some(password_of(&user, &password)), Exposure::ProcessList));
+        }
+        Some((user, None)) => {
+            return Ok((Some(password_of(&user, &password(options)?)), Exposure::None));
+        }
+        None => {}
+    }
+    if options.netrc {
+        return Ok((Some(from_netrc(host)?), Exposure::None));
+    }
+    Ok((None, Exposure::None))
+}
+
+fn on_command_line(option: &str) -> bool {
+    env::args().any(|argument| argument == option || argument.starts_with(&format!("{option}=")))
+}
+
+fn password_of(user: &str, password: &str) -> Credentials {
+    Credentials::Password { user: user.to_owned(), password: Secret::new(password.to_owned()) }
+}
+
+fn password(options: &ConnectOptions) -> Result<String, Failed> {
+    if let Some(file) = &options.password_file {
+        return first_line(file);
+    }
+    env::var("PRESTAN_PASSWORD").map_err(|_| {
+        Failed::Usage(
+            "a user without a password; give it with --password-file FILE (- is standard input) \
+             or in the environment variable PRESTAN_PASSWORD"
+                .to_owned(),
+        )
+    })
+}
+
+fn first_line(file: &Path) -> Result<String, Failed> {
+    let failed =
+        |error: std::io::Error| Failed::Usage(format!("reading {} failed: {error}", file.display()));
+    let source: Box<dyn Read> = match file.as_os_str() == "-" {
+        true => Box::new(std::io::stdin()),
+        false => Box::new(fs::File::open(file).map_err(failed)?),
+    };
+    let mut line = String::new();
+    BufReader::new(source.take(64 * 1024)).read_line(&mut line).map_err(failed)?;
+    let secret = line.trim_end_matches(['\r', '\n']);
+    match secret.is_empty() {
+        true => Err(Failed::Usage(format!("the first line of {} is empty", file.display()))),
+        false => Ok(secret.to_owned()),
+    }
+}
+
+fn from_netrc(host: &str) -> Result<Credentials, Failed> {
+    let path = match env::var_os("NETRC") {
+        Some(path) => path.into(),
+        None => env::home_dir().unwrap_or_default().join(".netrc"),
+    };
+    let text = fs::read_to_string(&path)
+        .map_err(|error| Failed::Usage(format!("reading {} failed: {error}", path.display())))?;
+    let (user, password) = netrc_entry(&text, host).ok_or_else(|| {
+        Failed::Usage(format!(
+            "{} has no entry with login and password for {host}",
+            path.display()
+        ))
+    })?;
+    Ok(password_of(&user, &password))
+}
+
+/// Login and password of the entry for `host`, or of `default`. Words are separated by white
+/// space, `macdef` runs to the next empty line, `#` begins a comment, as in ftp(1) and curl.
+fn netrc_entry(text: &str, host: &str) -> Option<(String, String)> {
+    let mut words = Vec::new();
+    let mut in_macro = false;
+    for line in text.lines() {
+        if in_macro {
+            in_macro = !line.trim().is_empty();
+            continue;
+        }
+        for word in line.split_whitespace() {
+            if word.starts_with('#') {
+                break;
+            }
+            if word == "macdef" {
+                in_macro = true;
+                break;
+            }
+            words.push(word);
+        }
+    }
+    let mut words = words.into_iter();
+    let (mut ours, mut login, mut password) = (false, None, None);
+    let complete = |login: &Option<String>, password: &Option<String>| {
+        login.clone().zip(password.clone())
+    };
+    while let Some(word) = words.next() {
+        match word {
+            "machine" | "default" => {
+                if let (true, Some(entry)) = (ours, complete(&login, &password)) {
+                    return Some(entry);
+                }
+                (login, password) = (None, None);
+                ours = word == "default"
+                    || words.next().is_some_and(|name| name.eq_ignore_ascii_case(host));
+            }
+            "login" => login = words.next().map(str::to_owned),
+            "password" => password = words.next().map(str::to_owned),
+            _ => {}
+        }
+    }
+    match ours {
+        true => complete(&login, &password),
+        false => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn netrc_entries() {
+        let text = "# machine h login commented password out\n\
+                    machine other login a password b\n\
+                    macdef init\nmachine h login macro password macro\n\n\
+                    machine H.example login ann\n  password s3cret account x\n\
+                    machine half login only\n\
+                    default login anonymous password guest\n";
+        let entry = |host| netrc_entry(text, host);
+        let pair = |user: &str, password: &str| Some((user.to_owned(), password.to_owned()));
+        assert_eq!(entry("other"), pair("a", "b"));
+        assert_eq!(entry("h.example"), pair("ann", "s3cret"));
+        assert_eq!(entry("unknown"), pair("anonymous", "guest"));
+        assert_eq!(entry("half"), pair("anonymous", "guest"));
+        assert_eq!(netrc_entry("machine h login x", "h"), None);
+        assert_eq!(netrc_entry("", "h"), None);
+    }
+}

@@ -1,0 +1,84 @@
+//! How the program ends.
+
+use std::process::ExitCode;
+
+/// Exit status, as `--help` documents it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Code {
+    /// Done.
+    Done,
+    /// A test failed.
+    TestFailed,
+    /// Wrong usage, or a bad suite file.
+    Usage,
+    /// The target could not be reached or is not WebDAV.
+    Target,
+    /// Interrupted.
+    Interrupted,
+}
+
+impl Code {
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            Code::Done => 0,
+            Code::TestFailed => 1,
+            Code::Usage => 2,
+            Code::Target => 4,
+            Code::Interrupted => 130,
+        }
+    }
+}
+
+impl From<Code> for ExitCode {
+    fn from(code: Code) -> ExitCode {
+        ExitCode::from(code.number())
+    }
+}
+
+/// Why the program cannot do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failed {
+    /// What was asked makes no sense.
+    #[error("{0}")]
+    Usage(String),
+    /// The server is not there, or not the right one.
+    #[error("{0}")]
+    Target(String),
+    /// A file or a terminal would not do.
+    #[error("{0}")]
+    Local(String),
+    /// The user had enough.
+    #[error("{0}")]
+    Interrupted(String),
+}
+
+impl Failed {
+    pub(crate) fn code(&self) -> Code {
+        match self {
+            Failed::Usage(_) => Code::Usage,
+            Failed::Target(_) => Code::Target,
+            Failed::Local(_) => Code::TestFailed,
+            Failed::Interrupted(_) => Code::Interrupted,
+        }
+    }
+}
+
+impl From<engine::RunError> for Failed {
+    fn from(error: engine::RunError) -> Failed {
+        let text = error.to_string();
+        match error {
+            engine::RunError::Interrupted => Failed::Interrupted(text),
+            engine::RunError::Local(_) => Failed::Local(text),
+            engine::RunError::Unreachable(_)
+            | engine::RunError::NotWebdav(_)
+            | engine::RunError::Unauthorized(_)
+            | engine::RunError::NoWorkspace(_) => Failed::Target(text),
+        }
+    }
+}
+
+impl From<engine::rundir::RunDirError> for Failed {
+    fn from(error: engine::rundir::RunDirError) -> Failed {
+        Failed::Local(error.to_string())
+    }
+}

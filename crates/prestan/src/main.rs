@@ -1,0 +1,43 @@
+//! `prestan`: parse the command line, do it, say how it went.
+
+mod args;
+mod command;
+mod connect;
+mod credentials;
+mod exit;
+mod output;
+mod state;
+mod watch;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command};
+use exit::Failed;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match dispatch(cli) {
+        Ok(code) => code.into(),
+        Err(failed) => {
+            eprintln!("prestan: {failed}");
+            failed.code().into()
+        }
+    }
+}
+
+fn dispatch(cli: Cli) -> Result<exit::Code, Failed> {
+    match cli.command {
+        None => command::run::classic(&cli.classic),
+        Some(Command::Run(args)) => command::run::run(&args),
+        Some(Command::Report(args)) => command::report::report(&args),
+        Some(Command::Suites(args)) => command::suites::suites(&args),
+        Some(Command::Servers(args)) => command::servers::servers(&args),
+        Some(Command::Demo(args)) => command::demo::demo(&args),
+        Some(Command::Serve(args)) => command::demo::serve(&args),
+        Some(Command::Clean(args)) => command::clean::clean(&args),
+        Some(Command::Completions { shell }) => command::generate::completions(shell),
+        Some(Command::Man) => command::generate::man(),
+    }
+}

@@ -1,0 +1,62 @@
+//! Where runs are kept, and how they are named.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use crate::exit::Failed;
+
+/// `$XDG_STATE_HOME/prestan/runs`, or `~/.local/state/prestan/runs`.
+fn runs_directory() -> Result<PathBuf, Failed> {
+    let state = match env::var_os("XDG_STATE_HOME").filter(|path| !path.is_empty()) {
+        Some(path) => PathBuf::from(path),
+        None => env::home_dir()
+            .filter(|home| !home.as_os_str().is_empty())
+            .ok_or_else(|| {
+                Failed::Usage(
+                    "there is no home directory to keep the run in; use --save DIR or --no-save"
+                        .to_owned(),
+                )
+            })?
+            .join(".local/state"),
+    };
+    Ok(state.join("prestan/runs"))
+}
+
+/// Where a run of that name is kept when the user does not say.
+pub(crate) fn run_directory(run_id: &str) -> Result<PathBuf, Failed> {
+    Ok(runs_directory()?.join(run_id))
+}
+
+/// The directory of a run: a path, the name of a kept run, or the latest one.
+pub(crate) fn find_run(run: Option<&Path>) -> Result<PathBuf, Failed> {
+    let Some(run) = run else { return latest() };
+    if engine::rundir::is_run(run) {
+        return Ok(run.to_owned());
+    }
+    let kept = runs_directory()?.join(run);
+    match engine::rundir::is_run(&kept) {
+        true => Ok(kept),
+        false => Err(Failed::Usage(format!("{} is no run directory", run.display()))),
+    }
+}
+
+fn latest() -> Result<PathBuf, Failed> {
+    let directory = runs_directory()?;
+    let none = || Failed::Usage(format!("no run is kept in {}", directory.display()));
+    let entries = fs::read_dir(&directory).map_err(|_| none())?;
+    entries
+        .flatten()
+        .filter(|entry| engine::rundir::is_run(&entry.path()))
+        .filter_map(|entry| Some((entry.metadata().ok()?.created().ok()?, entry.path())))
+        .max()
+        .map(|(_, path)| path)
+        .ok_or_else(none)
+}
+
+/// A name that sorts by time and is not taken: `20260102T030405-1a2b`.
+pub(crate) fn new_run_id() -> String {
+    let time = engine::time_of_day();
+    let digits: String = time.chars().filter(|c| c.is_ascii_digit() || *c == 'T').collect();
+    let seconds = digits.get(..15).unwrap_or(&digits);
+    format!("{seconds}-{:04x}", rand::random::<u16>())
+}

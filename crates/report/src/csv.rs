@@ -1,0 +1,154 @@
+//! A row a test, for spreadsheets (RFC 4180).
+//!
+//! Times are in microseconds, exact to the nanosecond; a cell without a value is empty. Names and
+//! messages may come from a suite file or a server, and a spreadsheet takes a cell that begins
+//! with `=`, `+`, `-`, `@` or a tab for a formula and runs it. Quoting does not help, so such a
+//! text cell gets an apostrophe in front (OWASP, "CSV injection"; CWE-1236). Numbers never need
+//! it: none is negative.
+
+use record::{Outcome, Run};
+use stats::{Distribution, Summary, TestSummary};
+
+use crate::clean;
+use crate::json::{thousandths, us};
+
+/// The result as CSV with a header line; lines end with CR LF.
+pub fn csv(_run: &Run, summary: &Summary) -> String {
+    let mut lines = csv::WriterBuilder::new()
+        .terminator(csv::Terminator::CRLF)
+        .from_writer(Vec::new());
+    lines.write_record(header()).expect(INFALLIBLE);
+    for test in &summary.tests {
+        lines.write_record(row(test)).expect(INFALLIBLE);
+    }
+    let bytes = lines.into_inner().expect(INFALLIBLE);
+    String::from_utf8(bytes).expect("cells are strings, and quoting adds only ASCII")
+}
+
+/// Why writing cannot fail: memory takes everything, and a test counts the cells of a row.
+const INFALLIBLE: &str = "a vector takes every byte, and all rows have as many cells";
+
+/// Numbers of a [`Distribution`], in the order of [`times`].
+const TIMES: [&str; 12] = [
+    "n",
+    "mean",
+    "ci95_low",
+    "ci95_high",
+    "sd",
+    "min",
+    "p50",
+    "p90",
+    "p95",
+    "p99",
+    "p999",
+    "max",
+];
+
+fn header() -> Vec<String> {
+    let times = |of: &'static str| TIMES.map(|number| format!("{of}_us_{number}"));
+    let plain = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+    [
+        plain(&[
+            "name",
+            "method",
+            "status",
+            "evidence",
+            "operations",
+            "left_out",
+            "early",
+        ]),
+        plain(&Outcome::ALL.map(Outcome::name)),
+        times("response").to_vec(),
+        times("total").to_vec(),
+        plain(&["connects", "resent"]),
+        times("tcp").to_vec(),
+        times("tls").to_vec(),
+        plain(&["bytes_sent", "bytes_received", "window_s", "per_second"]),
+    ]
+    .concat()
+}
+
+fn row(test: &TestSummary) -> Vec<String> {
+    let evidence = test.evidence.as_deref().unwrap_or_default();
+    let counts = [test.operations(), test.left_out(), test.early];
+    [
+        vec![
+            cell(&test.name),
+            cell(&test.method),
+            test.status.name().into(),
+            cell(evidence),
+        ],
+        counts.map(|count| count.to_string()).to_vec(),
+        test.outcomes
+            .iter()
+            .map(|(_, count)| count.to_string())
+            .collect(),
+        times(test.response.as_ref()),
+        times(test.total.as_ref()),
+        [test.connects.count, test.connects.resent]
+            .map(|count| count.to_string())
+            .to_vec(),
+        times(test.connects.tcp.as_ref()),
+        times(test.connects.tls.as_ref()),
+        [test.bytes_sent, test.bytes_received]
+            .map(|bytes| bytes.to_string())
+            .to_vec(),
+        vec![
+            optional(test.window_s),
+            optional(test.per_second.map(thousandths)),
+        ],
+    ]
+    .concat()
+}
+
+/// The numbers of [`TIMES`], all empty when there is no time.
+fn times(times: Option<&Distribution>) -> Vec<String> {
+    let Some(times) = times else {
+        return vec![String::new(); TIMES.len()];
+    };
+    let ranks = [
+        times.min, times.p50, times.p90, times.p95, times.p99, times.p999, times.max,
+    ];
+    let (low, high) = times.ci95.unzip();
+    let mut cells = vec![times.n.to_string(), us(times.mean).to_string()];
+    cells.extend([low, high, times.sd].map(|number| optional(number.map(us))));
+    cells.extend(ranks.map(|rank| us(rank as f64).to_string()));
+    cells
+}
+
+fn optional(number: Option<f64>) -> String {
+    number.map_or_else(String::new, |number| number.to_string())
+}
+
+/// A text that neither a terminal nor a spreadsheet takes for a command.
+fn cell(text: &str) -> String {
+    let text = clean(text);
+    if text.starts_with(['=', '+', '-', '@', '\'']) {
+        format!("'{text}")
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_never_a_formula() {
+        let table = [
+            ("Put1K", "Put1K"),
+            ("=1+1", "'=1+1"),
+            ("+1", "'+1"),
+            ("-1", "'-1"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("'quoted", "''quoted"),
+            ("\t=1", "\\t=1"),
+            ("a=b", "a=b"),
+            ("", ""),
+        ];
+        for (text, expected) in table {
+            assert_eq!(cell(text), expected);
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Summaries -> text, JSON, CSV: strings, made of a run and its summary and nothing else.
+//!
+//! ```text
+//!                     +--> text   for people: the classic layout, and what a reader needs today
+//! Run, Summary -------+--> json   for programs: one document with a published schema
+//!                     +--> csv    for spreadsheets: a row a test
+//! ```
+//!
+//! Pure: no clock, no terminal, no file. The caller says how wide the terminal is and whether it
+//! has colours, and prints what comes back. Texts that a server wrote (its name, its messages)
+//! reach people only with control characters made visible ([`clean`]), and spreadsheets only
+//! where they cannot be taken for a formula.
+
+mod clean;
+mod csv;
+mod json;
+mod table;
+mod text;
+mod units;
+mod wire;
+
+pub use self::csv::csv;
+pub use clean::clean;
+pub use json::{json, schema};
+pub use text::{TextOptions, text};
+pub use units::{human, human_range};
+pub use wire::SCHEMA_VERSION;

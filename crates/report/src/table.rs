@@ -1,0 +1,326 @@
+//! The rows: the classic columns, and to their right what a reader needs today.
+//!
+//! ```text
+//!                                   n      p50       p99      max    mean's 95 % CI  failed
+//! Put1K   Rsp =  14248 [us]       100  14.2 ms   18.2 ms  19.0 ms   13.9 .. 14.6 ms       0
+//! Lock    not supported   LOCK was answered with 405
+//! ```
+//!
+//! The classic part is that of Xu (2004), section 5.6: name, and mean response time in whole
+//! microseconds. Everything else has units chosen for people. What does not fit the width is left
+//! out from the least telling column on, and said so below.
+
+use stats::{Distribution, P99_NEEDS, Status, Summary, TestSummary};
+use textwrap::core::display_width;
+
+use crate::clean;
+use crate::text::Paint;
+use crate::units::{human, human_range};
+
+/// Blanks between the name and what follows.
+const AFTER_NAME: usize = 3;
+
+/// Blanks between the columns at the right.
+const BETWEEN: usize = 2;
+
+/// How the interval of the mean is written, from the most telling way on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Interval {
+    /// Both ends: `13.9 .. 14.6 ms`.
+    Ends,
+    /// Half its width as a share of the mean: `2.5 %`.
+    Share,
+    /// Not at all.
+    Absent,
+}
+
+/// The rows as they look, and what has to be said below them.
+pub(crate) struct Table {
+    /// Header and rows, each ending with a newline.
+    pub(crate) text: String,
+    /// Explanations of marks and of what is missing.
+    pub(crate) footnotes: Vec<String>,
+}
+
+/// One row before its columns are aligned.
+enum Row {
+    /// It has times.
+    Measured {
+        /// Name of the row.
+        name: String,
+        /// Whole microseconds of the mean response time.
+        mean: String,
+        /// The columns at the right.
+        cells: Vec<Cell>,
+    },
+    /// It has none.
+    Words {
+        /// Name of the row.
+        name: String,
+        /// What became of it.
+        what: &'static str,
+        /// Why.
+        evidence: String,
+    },
+}
+
+/// One aligned piece of text.
+struct Cell {
+    text: String,
+    /// It tells of a failure.
+    bad: bool,
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Cell {
+        Cell { text, bad: false }
+    }
+}
+
+/// Draws the rows for a terminal of that width.
+pub(crate) fn table(summary: &Summary, width: usize, paint: Paint) -> Table {
+    let layouts = [Interval::Ends, Interval::Share, Interval::Absent];
+    let drawings: Vec<Drawing> = layouts
+        .into_iter()
+        .map(|interval| Drawing::new(summary, interval))
+        .collect();
+    let full = drawings[0].width();
+    // The last one is the narrowest there is, fit or not.
+    let fitting = drawings.iter().find(|drawing| drawing.width() <= width);
+    let drawing = fitting.unwrap_or(&drawings[drawings.len() - 1]);
+    let mut footnotes = Vec::new();
+    if drawing.starred {
+        footnotes.push(format!(
+            "* fewer than {P99_NEEDS} operations, so p99 is their maximum"
+        ));
+    }
+    match drawing.interval {
+        Interval::Ends => {}
+        Interval::Share => footnotes.push(format!(
+            "+- is half the mean's 95 % interval; from {full} columns on it is printed in full"
+        )),
+        Interval::Absent => footnotes.push(format!(
+            "the mean's 95 % interval is left out; it takes {full} columns"
+        )),
+    }
+    Table {
+        text: drawing.draw(width, paint),
+        footnotes,
+    }
+}
+
+/// Rows with the columns of one layout.
+struct Drawing {
+    interval: Interval,
+    headers: Vec<&'static str>,
+    rows: Vec<Row>,
+    starred: bool,
+}
+
+impl Drawing {
+    fn new(summary: &Summary, interval: Interval) -> Drawing {
+        let starred = summary.tests.iter().filter_map(shown_times).any(few);
+        let mut headers = vec!["n", "p50", if starred { "p99 " } else { "p99" }, "max"];
+        match interval {
+            Interval::Ends => headers.push("mean's 95 % CI"),
+            Interval::Share => headers.push("+-"),
+            Interval::Absent => {}
+        }
+        headers.push("failed");
+        let rows = summary
+            .tests
+            .iter()
+            .map(|test| row(test, interval, starred))
+            .collect();
+        Drawing {
+            interval,
+            headers,
+            rows,
+            starred,
+        }
+    }
+
+    /// Columns that the widest row with times takes.
+    fn width(&self) -> usize {
+        let right: usize = self
+            .right_widths()
+            .iter()
+            .map(|width| BETWEEN + width)
+            .sum();
+        self.name_width() + "Rsp =  [us]".len() + self.mean_width() + right
+    }
+
+    fn name_width(&self) -> usize {
+        let names = self.rows.iter().map(|row| match row {
+            Row::Measured { name, .. } | Row::Words { name, .. } => display_width(name),
+        });
+        names.max().unwrap_or(0) + AFTER_NAME
+    }
+
+    fn mean_width(&self) -> usize {
+        let means = self.rows.iter().map(|row| match row {
+            Row::Measured { mean, .. } => mean.len(),
+            Row::Words { .. } => 0,
+        });
+        means.max().unwrap_or(0)
+    }
+
+    fn right_widths(&self) -> Vec<usize> {
+        let mut widths: Vec<usize> = self.headers.iter().map(|header| header.len()).collect();
+        for row in &self.rows {
+            let Row::Measured { cells, .. } = row else {
+                continue;
+            };
+            for (width, cell) in widths.iter_mut().zip(cells) {
+                *width = (*width).max(cell.text.len());
+            }
+        }
+        widths
+    }
+
+    fn draw(&self, width: usize, paint: Paint) -> String {
+        let (name_width, mean_width) = (self.name_width(), self.mean_width());
+        let right_widths = self.right_widths();
+        let mut text = String::new();
+        if mean_width > 0 {
+            let left = name_width + "Rsp =  [us]".len() + mean_width;
+            text += &" ".repeat(left);
+            for (header, width) in self.headers.iter().zip(&right_widths) {
+                text += &format!("{}{header:>width$}", " ".repeat(BETWEEN));
+            }
+            text.truncate(text.trim_end().len());
+            text.push('\n');
+        }
+        for row in &self.rows {
+            match row {
+                Row::Measured { name, mean, cells } => {
+                    text += &pad(name, name_width);
+                    text += &format!("Rsp = {mean:>mean_width$} [us]");
+                    for (cell, width) in cells.iter().zip(&right_widths) {
+                        let aligned = format!("{:>width$}", cell.text);
+                        text += &" ".repeat(BETWEEN);
+                        text += &if cell.bad {
+                            paint.bad(&aligned)
+                        } else {
+                            aligned
+                        };
+                    }
+                    text.push('\n');
+                }
+                Row::Words {
+                    name,
+                    what,
+                    evidence,
+                } => {
+                    text += &words(&pad(name, name_width), what, evidence, width, paint);
+                }
+            }
+        }
+        text
+    }
+}
+
+/// A row without times; a long reason goes on below itself.
+fn words(name: &str, what: &str, evidence: &str, width: usize, paint: Paint) -> String {
+    let left = format!("{name}{what}{}", " ".repeat(AFTER_NAME));
+    let indent = " ".repeat(display_width(&left));
+    let options = textwrap::Options::new(width)
+        .break_words(false)
+        .initial_indent(&indent)
+        .subsequent_indent(&indent);
+    let wrapped = textwrap::fill(evidence, options);
+    let painted = left.replacen(what, &paint.bad(what), 1);
+    format!("{painted}{}\n", wrapped.trim_start())
+}
+
+fn row(test: &TestSummary, interval: Interval, starred: bool) -> Row {
+    let name = clean(&test.name);
+    let Some(times) = shown_times(test) else {
+        let (what, evidence) = in_words(test);
+        return Row::Words {
+            name,
+            what,
+            evidence,
+        };
+    };
+    let star = match (starred, few(times)) {
+        (false, _) => "",
+        (true, false) => " ",
+        (true, true) => "*",
+    };
+    let mut cells: Vec<Cell> = vec![
+        times.n.to_string().into(),
+        human(times.p50 as f64).into(),
+        format!("{}{star}", human(times.p99 as f64)).into(),
+        human(times.max as f64).into(),
+    ];
+    let ends = times.ci95.map(human_range);
+    match interval {
+        Interval::Ends => cells.push(ends.unwrap_or_else(|| "-".into()).into()),
+        Interval::Share => cells.push(half_width(times).unwrap_or_else(|| "-".into()).into()),
+        Interval::Absent => {}
+    }
+    cells.push(failed(test));
+    Row::Measured {
+        name,
+        mean: format!("{:.0}", times.mean / 1e3),
+        cells,
+    }
+}
+
+/// The times of a row that shows times.
+fn shown_times(test: &TestSummary) -> Option<&Distribution> {
+    test.response
+        .as_ref()
+        .filter(|_| test.status != Status::NotSupported)
+}
+
+/// p99 is the maximum.
+fn few(times: &Distribution) -> bool {
+    times.n < P99_NEEDS
+}
+
+/// Half the width of the interval as a share of the mean. The upper half: zero may have cut the
+/// lower one.
+fn half_width(times: &Distribution) -> Option<String> {
+    let (_, high) = times.ci95?;
+    (times.mean > 0.0).then(|| format!("{:.1} %", (high - times.mean) / times.mean * 100.0))
+}
+
+/// Failed operations, or the word where a test failed without one.
+fn failed(test: &TestSummary) -> Cell {
+    let bad = test.status == Status::Failed;
+    match test.failed() {
+        0 if bad => Cell {
+            text: "failed".into(),
+            bad,
+        },
+        count => Cell {
+            text: count.to_string(),
+            bad,
+        },
+    }
+}
+
+/// What became of a row without times, and why.
+fn in_words(test: &TestSummary) -> (&'static str, String) {
+    let evidence = clean(test.evidence.as_deref().unwrap_or_default());
+    match test.status {
+        Status::NotSupported => ("not supported", evidence),
+        Status::Failed => ("failed", evidence),
+        Status::Ok if test.outcomes.ok() > 0 => (
+            "no response time",
+            "every answer came before the whole request was sent".into(),
+        ),
+        Status::Ok => (
+            "not measured",
+            "no operation while all users were at work".into(),
+        ),
+    }
+}
+
+/// Fills up with blanks by what is seen, not by bytes.
+fn pad(text: &str, width: usize) -> String {
+    let missing = width.saturating_sub(display_width(text));
+    format!("{text}{}", " ".repeat(missing))
+}

@@ -1,0 +1,407 @@
+//! The report for people, from top to bottom: what was run, the rows, and what to make of them.
+//!
+//! The first half is the layout of Xu (2004), section 5.6, so that an old result and a new one
+//! can be laid side by side.
+
+use anstyle::{AnsiColor, Style};
+use record::{EventKind, LeftBehind, Run};
+use stats::{Completeness, Status, Summary, TestSummary, Warning, describe_failed};
+
+use crate::clean;
+use crate::table::{Table, table};
+
+/// How the report is to look.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextOptions {
+    /// Mark what failed, what is not supported and what is doubtful with colours.
+    pub color: bool,
+    /// Columns of the terminal.
+    pub width: usize,
+    /// Where the run was saved, if it was.
+    pub saved_to: Option<String>,
+}
+
+impl Default for TextOptions {
+    fn default() -> TextOptions {
+        TextOptions {
+            color: false,
+            width: 100,
+            saved_to: None,
+        }
+    }
+}
+
+/// The report for people. Ends with a newline.
+pub fn text(run: &Run, summary: &Summary, options: &TextOptions) -> String {
+    let paint = Paint { on: options.color };
+    let mut page = Page {
+        text: String::new(),
+        width: options.width,
+        paint,
+    };
+    page.title(run);
+    page.configuration(run);
+    page.rows(summary);
+    page.failures(summary);
+    page.notes(summary);
+    page.left_out(run, summary);
+    page.warnings(summary);
+    page.left_behind(&summary.left_behind);
+    page.completeness(&summary.complete);
+    if let Some(place) = &options.saved_to {
+        page.line("");
+        page.line(&format!("Saved in {}", clean(place)));
+    }
+    page.text
+}
+
+/// Colours, or none.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Paint {
+    on: bool,
+}
+
+impl Paint {
+    /// Something failed, or is not supported.
+    pub(crate) fn bad(self, text: &str) -> String {
+        self.in_color(AnsiColor::Red, text)
+    }
+
+    /// Something is doubtful.
+    fn doubtful(self, text: &str) -> String {
+        self.in_color(AnsiColor::Yellow, text)
+    }
+
+    fn in_color(self, color: AnsiColor, text: &str) -> String {
+        let style = Style::new().fg_color(Some(color.into()));
+        if self.on {
+            format!("{style}{text}{style:#}")
+        } else {
+            text.to_owned()
+        }
+    }
+}
+
+/// The report as far as it is written.
+struct Page {
+    text: String,
+    width: usize,
+    paint: Paint,
+}
+
+impl Page {
+    fn line(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    /// A heading after an empty line; nothing when there is nothing to stand below it.
+    fn section(&mut self, heading: &str, items: &[Item]) {
+        if items.is_empty() {
+            return;
+        }
+        self.line("");
+        self.line(heading);
+        for item in items {
+            self.item(item);
+        }
+    }
+
+    /// An item and what belongs to it, wrapped below itself. Words are not broken: a URL stays
+    /// one that can be copied.
+    fn item(&mut self, item: &Item) {
+        let wrapped = |text: &str, first: &str, next: &str| {
+            let options = textwrap::Options::new(self.width).break_words(false);
+            textwrap::fill(text, options.initial_indent(first).subsequent_indent(next))
+        };
+        let mut lines = vec![wrapped(&item.text, "- ", "  ")];
+        lines.extend(
+            item.below
+                .iter()
+                .map(|text| wrapped(text, "    ", "      ")),
+        );
+        for line in lines {
+            self.line(&line);
+        }
+    }
+
+    fn title(&mut self, run: &Run) {
+        self.line(&format!("Prestan, Version {}", clean(&run.plan.prestan)));
+        self.line("Measures WebDAV and HTTP servers from the client side");
+        self.line("");
+        self.line(&format!("Server Warming Up.....{}", warm_up(run)));
+        self.line("");
+    }
+
+    fn configuration(&mut self, run: &Run) {
+        self.line(&format!("Start Testing {}:", clean(&run.plan.target)));
+        self.line("");
+        for (what, value) in configuration(run) {
+            self.line(&format!("* {what} {}", clean(&value)));
+        }
+    }
+
+    fn rows(&mut self, summary: &Summary) {
+        self.line("");
+        if summary.tests.is_empty() {
+            self.line("Nothing to measure: the plan has no test");
+            return;
+        }
+        let Table { text, footnotes } = table(summary, self.width, self.paint);
+        self.text.push_str(&text);
+        if !footnotes.is_empty() {
+            self.line("");
+        }
+        for footnote in footnotes {
+            self.line(&footnote);
+        }
+    }
+
+    fn failures(&mut self, summary: &Summary) {
+        let items: Vec<Item> = summary.tests.iter().filter_map(failure).collect();
+        self.section(&self.paint.bad("Failures:"), &items);
+    }
+
+    fn notes(&mut self, summary: &Summary) {
+        let items: Vec<Item> = summary
+            .tests
+            .iter()
+            .flat_map(|test| test.notes.iter().map(move |note| (&test.name, note)))
+            .map(|(name, note)| Item::new(&format!("{name}: {note}")))
+            .collect();
+        self.section("Notes:", &items);
+    }
+
+    fn left_out(&mut self, run: &Run, summary: &Summary) {
+        let supported = || {
+            summary
+                .tests
+                .iter()
+                .filter(|test| test.status != Status::NotSupported)
+        };
+        let left_out: u64 = supported().map(TestSummary::left_out).sum();
+        if left_out == 0 {
+            return;
+        }
+        let counted: u64 = supported().map(TestSummary::operations).sum();
+        let item = Item::new(&format!(
+            "{left_out} of {} operations, which were not wholly inside the time in which all {} \
+             users were at work; they are in no time above",
+            counted + left_out,
+            run.plan.load.users,
+        ));
+        self.section("Left out:", &[item]);
+    }
+
+    /// The doubts, except the one that a footnote of the rows tells already.
+    fn warnings(&mut self, summary: &Summary) {
+        let items: Vec<Item> = summary
+            .warnings
+            .iter()
+            .filter(|warning| !matches!(warning, Warning::FewForPercentiles { .. }))
+            .map(|warning| Item::new(&warning.to_string()))
+            .collect();
+        self.section(&self.paint.doubtful("Warnings:"), &items);
+    }
+
+    fn left_behind(&mut self, left: &[LeftBehind]) {
+        let items: Vec<Item> = left
+            .iter()
+            .map(|left| {
+                let whose = if left.own {
+                    "of this run"
+                } else {
+                    "of an earlier run"
+                };
+                Item::new(&format!("{} ({whose}): {}", left.url, left.reason))
+            })
+            .collect();
+        let heading = "Still on the server, `prestan clean` removes it:";
+        self.section(&self.paint.doubtful(heading), &items);
+    }
+
+    fn completeness(&mut self, complete: &Completeness) {
+        let (word, why) = match complete {
+            Completeness::Complete => return,
+            Completeness::Interrupted => ("Interrupted", "by the user".to_owned()),
+            Completeness::Aborted(reason) => ("Aborted", clean(reason)),
+        };
+        let word = self.paint.bad(word);
+        self.line("");
+        self.line(&format!("{word}: {why}"));
+        self.line("The numbers above are those of the operations until then");
+    }
+}
+
+/// One entry of a section.
+struct Item {
+    text: String,
+    below: Vec<String>,
+}
+
+impl Item {
+    fn new(text: &str) -> Item {
+        Item {
+            text: clean(text),
+            below: Vec::new(),
+        }
+    }
+}
+
+/// Details of a failed test: counts, and the first failures. `None` when its row says it all.
+fn failure(test: &TestSummary) -> Option<Item> {
+    let row_says_it = test.response.is_none() && test.failed() == 0 && test.failures.len() <= 1;
+    if test.status != Status::Failed || row_says_it {
+        return None;
+    }
+    let all = test.outcomes.plus(&test.left_out_outcomes);
+    let counts = match test.failed() {
+        0 => "the test as a whole failed".to_owned(),
+        _ => describe_failed(&all),
+    };
+    let below = test.failures.iter().map(|failure| clean(failure)).collect();
+    Some(Item {
+        text: clean(&format!("{}: {counts}", test.name)),
+        below,
+    })
+}
+
+/// How the warm-up went: `Done (3 rounds of each test, not measured)`.
+fn warm_up(run: &Run) -> String {
+    let rounds = run.plan.load.warmup;
+    let measuring = |kind: &EventKind| matches!(kind, EventKind::MeasuringStarted { .. });
+    let reached = !run.samples.is_empty() || run.events.iter().any(|event| measuring(&event.kind));
+    match rounds {
+        _ if !reached => "Not finished".into(),
+        0 => "Skipped (--warmup 0)".into(),
+        1 => "Done (1 round of each test, not measured)".into(),
+        _ => format!("Done ({rounds} rounds of each test, not measured)"),
+    }
+}
+
+/// Parameters that section 5.6 prints, with its words for them, in its order.
+const CLASSIC: [(&str, &str); 3] = [
+    ("properties", "Number of Dead Properties"),
+    ("depth", "Depth of Collection"),
+    ("width", "Width of Collection"),
+];
+
+/// Methods of RFC 4918 that plain HTTP does not have.
+const WEBDAV: [&str; 7] = [
+    "PROPFIND",
+    "PROPPATCH",
+    "MKCOL",
+    "COPY",
+    "MOVE",
+    "LOCK",
+    "UNLOCK",
+];
+
+/// The configuration lines: the classic ones, then ours.
+fn configuration(run: &Run) -> Vec<(String, String)> {
+    let (plan, load) = (&run.plan, &run.plan.load);
+    let mut lines: Vec<(String, String)> = Vec::new();
+    let mut add = |what: &str, value: String| lines.push((what.to_owned(), value));
+    if let Some(requests) = load.requests {
+        add("Number of Requests", requests.to_string());
+    }
+    if let Some(seconds) = load.duration_s {
+        add("Duration of each Test", format!("{seconds} s"));
+    }
+    for (name, words) in CLASSIC {
+        if let Some(value) = plan.params.get(name) {
+            add(words, plain(value));
+        }
+    }
+    let webdav = plan
+        .measures
+        .iter()
+        .any(|measure| WEBDAV.contains(&measure.method.as_str()));
+    add(
+        "Type of Methods",
+        if webdav { "WebDAV" } else { "HTTP" }.into(),
+    );
+    for (name, value) in &plan.params {
+        if name != "requests" && !CLASSIC.iter().any(|(classic, _)| classic == name) {
+            add(&format!("Parameter {}", clean(name)), plain(value));
+        }
+    }
+    add("Concurrency", load.users.to_string());
+    let hash: String = plan.suite.sha256.chars().take(12).collect();
+    add(
+        "Suite",
+        format!(
+            "{}, version {} ({hash})",
+            plan.suite.name, plan.suite.version
+        ),
+    );
+    match &run.env.server {
+        None => add("Server", "not reached".into()),
+        Some(server) => {
+            let software = server
+                .software
+                .as_deref()
+                .unwrap_or("does not say its name");
+            add("Server", format!("{software}, HTTP/{}", server.http));
+            let none = server.dav.is_empty();
+            add(
+                "DAV Class",
+                if none {
+                    "none".into()
+                } else {
+                    server.dav.join(", ")
+                },
+            );
+        }
+    }
+    let clock = match plan.clock {
+        record::Clock::User => "user space",
+    };
+    add("Clock", clock.into());
+    let machine = &run.env.machine;
+    add(
+        "Client",
+        format!("{}, {} cores, {}", machine.os, machine.cores, machine.cpu),
+    );
+    add("Started", run.env.started_at.clone());
+    add("Run", plan.run_id.clone());
+    lines
+}
+
+/// A parameter without the quotes of JSON.
+fn plain(value: &serde_json::Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paint_leaves_plain_text_alone() {
+        assert_eq!(Paint { on: false }.bad("failed"), "failed");
+        assert_eq!(
+            Paint { on: true }.bad("failed"),
+            "\u{1b}[31mfailed\u{1b}[0m"
+        );
+    }
+
+    #[test]
+    fn a_page_wraps_but_breaks_no_url() {
+        let mut page = Page {
+            text: String::new(),
+            width: 20,
+            paint: Paint { on: false },
+        };
+        page.item(&Item::new(&format!(
+            "look at http://example.org/{}",
+            "long/".repeat(6)
+        )));
+        let lines: Vec<&str> = page.text.lines().collect();
+        assert_eq!(lines.len(), 2);
+        assert_eq!(lines[0], "- look at");
+        assert!(lines[1].ends_with("long/long/"));
+    }
+}

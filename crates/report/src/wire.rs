@@ -1,0 +1,312 @@
+//! The JSON document, as types of their own: what programs read must not change because an
+//! internal type does. The published schema, `docs/result.schema.json`, is made from these.
+//!
+//! Times are in microseconds as numbers with at most three decimals, exact to the nanosecond.
+//! A field is always there; what is not known is `null`.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Version of the document; raised when a reader of the older one would misread it.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Result of one run of Prestan.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields, title = "Prestan result")]
+pub(crate) struct Document {
+    /// Version of this schema.
+    #[schemars(extend("const" = SCHEMA_VERSION))]
+    pub(crate) schema_version: u32,
+    /// The program that measured.
+    pub(crate) prestan: Program,
+    /// Names the run, and the collection `PrestanTest-<run_id>/` below which it worked.
+    pub(crate) run_id: String,
+    /// The suite that was run.
+    pub(crate) suite: Suite,
+    /// Parameters of the suite, resolved.
+    pub(crate) params: BTreeMap<String, serde_json::Value>,
+    /// URL of the collection below which the run worked, without user information.
+    pub(crate) target: String,
+    /// What the server said of itself; null when it was never reached.
+    pub(crate) server: Option<Server>,
+    /// Which clock gave the moments of an operation.
+    pub(crate) clock: Clock,
+    /// The machine that sent the requests.
+    pub(crate) machine: Machine,
+    /// How much load there was, and for how long.
+    pub(crate) load: Load,
+    /// Start of the run, RFC 3339, UTC.
+    pub(crate) started_at: String,
+    /// End of the run, RFC 3339, UTC; null in a run that was cut off.
+    pub(crate) ended_at: Option<String>,
+    /// Whether the run went through to its end.
+    pub(crate) complete: Complete,
+    /// Operations of all tests that lie outside the time in which all users were at work.
+    pub(crate) left_out: u64,
+    /// Doubts about the result.
+    pub(crate) warnings: Vec<Warning>,
+    /// Collections of Prestan that are still on the server.
+    pub(crate) left_behind: Vec<LeftBehind>,
+    /// One entry for each row of the report, in the order of the suite.
+    pub(crate) tests: Vec<Test>,
+}
+
+/// The program that measured.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Program {
+    /// Its version.
+    pub(crate) version: String,
+}
+
+/// Identity of a suite: two runs with the same hash and parameters did the same.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Suite {
+    /// Name.
+    pub(crate) name: String,
+    /// Version the suite gives itself.
+    pub(crate) version: u32,
+    /// One line about it.
+    pub(crate) title: String,
+    /// SHA-256 of the suite file, in lower-case hexadecimal.
+    pub(crate) sha256: String,
+}
+
+/// What the server said of itself in its answer to OPTIONS.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Server {
+    /// `Server` header.
+    pub(crate) software: Option<String>,
+    /// Tokens of all `DAV` headers: the classes of RFC 4918, section 18, and extensions.
+    pub(crate) dav: Vec<String>,
+    /// Tokens of all `Allow` headers.
+    pub(crate) allow: Vec<String>,
+    /// Version of HTTP in the answer.
+    pub(crate) http: String,
+}
+
+/// Which clock gave the moments of an operation.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Clock {
+    /// Read in user space around the system calls.
+    User,
+}
+
+/// The machine that sent the requests.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Machine {
+    /// Operating system and kernel release.
+    pub(crate) os: String,
+    /// Model name of the processor.
+    pub(crate) cpu: String,
+    /// Logical processors available to the process.
+    pub(crate) cores: u32,
+    /// Physical memory in bytes.
+    pub(crate) memory_bytes: u64,
+}
+
+/// The load of a run.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Load {
+    /// Users at work at the same time, each on a connection of its own.
+    pub(crate) users: u32,
+    /// Times each user goes through the loop of a test; null where a duration decides.
+    pub(crate) requests: Option<u32>,
+    /// Seconds each test is measured; null where the number of requests decides.
+    pub(crate) duration_s: Option<f64>,
+    /// Times each user goes through the loop before measuring, unrecorded.
+    pub(crate) warmup: u32,
+    /// Seconds after which an operation without a complete response is given up.
+    pub(crate) timeout_s: f64,
+    /// Seed of everything random in the run.
+    pub(crate) seed: u64,
+}
+
+/// Whether a run went through to its end.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Complete {
+    /// How it ended.
+    pub(crate) state: State,
+    /// Why it was aborted; null otherwise.
+    pub(crate) reason: Option<String>,
+}
+
+/// How a run ended.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum State {
+    /// All of it was done.
+    Complete,
+    /// The user ended it.
+    Interrupted,
+    /// It could not go on.
+    Aborted,
+}
+
+/// A doubt about the result.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Warning {
+    /// Which doubt: a word of a list that may grow.
+    pub(crate) kind: String,
+    /// In words, with what to do about it.
+    pub(crate) text: String,
+    /// The rows or tests it is about; empty for one about the run as a whole.
+    pub(crate) about: Vec<Share>,
+}
+
+/// A part of a whole, of one row or test.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Share {
+    /// Name of the row or test.
+    pub(crate) name: String,
+    /// The part.
+    pub(crate) count: u64,
+    /// The whole.
+    pub(crate) of: u64,
+}
+
+/// A collection of Prestan that is still on the server.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct LeftBehind {
+    /// URL of the collection.
+    pub(crate) url: String,
+    /// Why it is still there.
+    pub(crate) reason: String,
+    /// It belongs to this run, not to an earlier one.
+    pub(crate) own: bool,
+}
+
+/// One row of the report.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Test {
+    /// Name of the row.
+    pub(crate) name: String,
+    /// HTTP method whose time it is.
+    pub(crate) method: String,
+    /// What became of it.
+    pub(crate) status: Status,
+    /// Why it is not ok; null when it is.
+    pub(crate) evidence: Option<String>,
+    /// Operations by outcome. They add up to `operations`.
+    pub(crate) outcomes: Outcomes,
+    /// Operations that count: those in the time in which all users were at work.
+    pub(crate) operations: u64,
+    /// Operations outside that time; they are in no other number but `left_out_outcomes`.
+    pub(crate) left_out: u64,
+    /// Operations outside that time by outcome. They add up to `left_out`.
+    pub(crate) left_out_outcomes: Outcomes,
+    /// Expected answers that came before the whole request was sent: they have no response time.
+    pub(crate) early: u64,
+    /// Response times, last request byte to first response byte; null without any.
+    pub(crate) response_us: Option<Distribution>,
+    /// Total times, start to last response byte, connecting included; null without any.
+    pub(crate) total_us: Option<Distribution>,
+    /// Connections opened by the operations that count.
+    pub(crate) connects: Connects,
+    /// Bytes of the requests that count.
+    pub(crate) bytes_sent: u64,
+    /// Bytes of the responses that count.
+    pub(crate) bytes_received: u64,
+    /// Seconds in which all users were at work; null without any. Rows of one test share it.
+    pub(crate) window_s: Option<f64>,
+    /// Expected operations in that time, a second.
+    pub(crate) per_second: Option<f64>,
+    /// Descriptions of the first failures.
+    pub(crate) failures: Vec<String>,
+    /// Remarks that are no failures.
+    pub(crate) notes: Vec<String>,
+}
+
+/// What became of a test.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Status {
+    /// It was measured, and no operation failed.
+    Ok,
+    /// Something failed, or nothing was measured.
+    Failed,
+    /// The server cannot do what the test needs.
+    NotSupported,
+}
+
+/// A count for each outcome. Every operation ends in exactly one.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Outcomes {
+    /// The answer was the expected one.
+    pub(crate) ok: u64,
+    /// The status was not one that the test expects.
+    pub(crate) wrong_status: u64,
+    /// The status was right, and length, content, properties or members were not.
+    pub(crate) wrong_body: u64,
+    /// The server does not have the method or the feature.
+    pub(crate) unsupported: u64,
+    /// The server understood and declined.
+    pub(crate) refused: u64,
+    /// No connection could be opened, or TLS could not be agreed upon.
+    pub(crate) connect_failed: u64,
+    /// No complete answer within the time limit.
+    pub(crate) timeout: u64,
+    /// The connection ended before the answer did.
+    pub(crate) reset: u64,
+    /// The answer was not HTTP, or broke a bound.
+    pub(crate) protocol_error: u64,
+    /// Planned and never sent.
+    pub(crate) dropped: u64,
+    /// Cut off by an interruption.
+    pub(crate) cancelled: u64,
+}
+
+/// A set of times, in microseconds. Percentiles are exact, by the nearest rank.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Distribution {
+    /// Number of times.
+    pub(crate) n: u64,
+    /// Arithmetic mean.
+    pub(crate) mean: f64,
+    /// 95 % interval of the mean, from batch means; null for one time.
+    pub(crate) ci95: Option<[f64; 2]>,
+    /// Standard deviation; null for one time.
+    pub(crate) sd: Option<f64>,
+    /// Least.
+    pub(crate) min: f64,
+    /// Median.
+    pub(crate) p50: f64,
+    /// 90th percentile.
+    pub(crate) p90: f64,
+    /// 95th percentile; the maximum when n is below 20.
+    pub(crate) p95: f64,
+    /// 99th percentile; the maximum when n is below 100.
+    pub(crate) p99: f64,
+    /// 99.9th percentile; the maximum when n is below 1000.
+    pub(crate) p999: f64,
+    /// Greatest.
+    pub(crate) max: f64,
+}
+
+/// Connections opened by the operations of a row.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Connects {
+    /// Operations for which a connection was opened.
+    pub(crate) count: u64,
+    /// TCP handshakes of those with an expected answer; null without any.
+    pub(crate) tcp_us: Option<Distribution>,
+    /// TLS handshakes of those with an expected answer; null without any.
+    pub(crate) tls_us: Option<Distribution>,
+    /// Operations whose request was sent once more, because a kept connection had died.
+    pub(crate) resent: u64,
+}

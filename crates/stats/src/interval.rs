@@ -1,0 +1,156 @@
+//! The 95 % interval of a mean, by batch means.
+//!
+//! Neighbouring operations are correlated: a garbage collection, a full queue or a cold cache
+//! touches several in a row. The textbook interval, `mean +- t * sd / sqrt(n)`, takes them for
+//! independent and is far too narrow. So the operations, in the order of time, are cut into
+//! consecutive batches; the means of batches that are long compared with the correlation are
+//! nearly independent, and the interval comes from their spread (Law and Kelton, *Simulation
+//! Modeling and Analysis*, chapter on output data analysis, "batch means").
+//!
+//! Few long batches are better than many short ones: Schmeiser (*Batch size effects in the
+//! analysis of simulation output*, Operations Research 30(3), 1982) shows that more than 30 gain
+//! next to nothing, while fewer than 10 make the interval wide and unsteady. So there are
+//! [`MOST`] batches, or fewer so that each has [`LONG`] operations, but at least [`LEAST`]; with
+//! fewer operations than that each is its own batch, which is the textbook interval, and nothing
+//! then protects against correlation.
+//!
+//! Batches differ in size by at most one. With sizes `m`, batch means `y` and grand mean `Y` over
+//! `n` operations in `k` batches the variance of the grand mean is estimated by
+//!
+//! ```text
+//!     sum m (y - Y)^2
+//!     ---------------        (the mean square between groups of a one-way analysis of variance,
+//!        (k - 1) n            divided by n)
+//! ```
+//!
+//! which for independent normal values is exact for every `n`: `k - 1` degrees of freedom.
+//! What it covers in truth, for known processes, is in `tests::coverage`.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// Most batches that operations are cut into.
+pub const MOST: usize = 20;
+
+/// Fewest batches, where there are as many operations.
+pub const LEAST: usize = 10;
+
+/// Operations in a batch that is long enough.
+pub const LONG: usize = 10;
+
+/// The 95 % interval of the mean of `values`, which stand in the order of time, or `None` for
+/// fewer than two.
+///
+/// Same unit as the values. The mean lies in the middle, except that the lower end never falls
+/// below zero when no value does: a negative time is no candidate, and cutting it off takes
+/// nothing from the coverage.
+pub fn mean_interval(values: &[f64]) -> Option<(f64, f64)> {
+    let n = values.len();
+    if n < 2 {
+        return None;
+    }
+    let mean = mean(values);
+    let batches = batches(n);
+    let between: f64 = batch_bounds(n, batches)
+        .map(|(from, to)| (to - from) as f64 * (self::mean(&values[from..to]) - mean).powi(2))
+        .sum();
+    let degrees = (batches - 1) as f64;
+    let half = t_quantile(degrees) * (between / degrees / n as f64).sqrt();
+    let low = if values.iter().any(|value| *value < 0.0) {
+        mean - half
+    } else {
+        (mean - half).max(0.0)
+    };
+    Some((low, mean + half))
+}
+
+/// Batches for `n` operations.
+fn batches(n: usize) -> usize {
+    (n / LONG).clamp(LEAST, MOST).min(n)
+}
+
+/// Arithmetic mean; not a number for no values.
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Cuts `0..n` into consecutive half-open batches whose sizes differ by at most one.
+fn batch_bounds(n: usize, batches: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..batches).map(move |batch| (batch * n / batches, (batch + 1) * n / batches))
+}
+
+/// The 97.5 % quantile of Student's t.
+fn t_quantile(degrees: f64) -> f64 {
+    StudentsT::new(0.0, 1.0, degrees)
+        .expect("at least two batches, so at least one degree of freedom")
+        .inverse_cdf(0.975)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_those_of_the_printed_table() {
+        let table = [
+            (1.0, 12.7062),
+            (2.0, 4.3027),
+            (9.0, 2.2622),
+            (19.0, 2.0930),
+            (29.0, 2.0452),
+        ];
+        for (degrees, expected) in table {
+            let found = t_quantile(degrees);
+            assert!(
+                (found - expected).abs() < 5e-5,
+                "{degrees}: {found}, not {expected}"
+            );
+        }
+    }
+
+    #[test]
+    fn there_are_ten_to_twenty_batches_of_ten_or_more_where_there_can_be() {
+        let table = [
+            (2, 2),
+            (9, 9),
+            (10, 10),
+            (99, 10),
+            (119, 11),
+            (150, 15),
+            (200, 20),
+            (10_000, 20),
+        ];
+        for (n, expected) in table {
+            assert_eq!(batches(n), expected, "{n}");
+        }
+    }
+
+    #[test]
+    fn batches_cover_everything_once_and_are_even() {
+        for n in 2..200 {
+            let bounds: Vec<_> = batch_bounds(n, batches(n)).collect();
+            assert_eq!(bounds[0].0, 0);
+            assert_eq!(bounds[bounds.len() - 1].1, n);
+            assert!(bounds.windows(2).all(|pair| pair[0].1 == pair[1].0));
+            let sizes: Vec<_> = bounds.iter().map(|(from, to)| to - from).collect();
+            let (least, most) = (sizes.iter().min().unwrap(), sizes.iter().max().unwrap());
+            assert!(*least >= 1 && most - least <= 1, "{n}: {sizes:?}");
+        }
+    }
+
+    #[test]
+    fn below_the_number_of_batches_it_is_the_textbook_interval() {
+        // Mean 4, sd 2, n 3: 4 +- 4.3027 * 2 / sqrt(3), the lower end cut at zero.
+        let (low, high) = mean_interval(&[2.0, 4.0, 6.0]).unwrap();
+        assert_eq!(low, 0.0);
+        assert!((high - 8.9683).abs() < 1e-3, "{high}");
+        let (low, high) = mean_interval(&[-2.0, 0.0, 2.0]).unwrap();
+        assert!((low + 4.9683).abs() < 1e-3 && (high - 4.9683).abs() < 1e-3);
+    }
+
+    #[test]
+    fn one_value_has_no_interval_and_equal_values_have_one_of_no_width() {
+        assert_eq!(mean_interval(&[]), None);
+        assert_eq!(mean_interval(&[5.0]), None);
+        assert_eq!(mean_interval(&[5.0; 40]), Some((5.0, 5.0)));
+    }
+}

@@ -1,0 +1,233 @@
+//! What became of a test as a whole.
+
+use record::Outcome;
+
+use crate::{Completeness, Outcomes};
+
+/// What became of a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// It was measured, and no operation failed.
+    Ok,
+    /// Something failed, or nothing was measured.
+    Failed,
+    /// The server cannot do what the test needs.
+    NotSupported,
+}
+
+impl Status {
+    /// The name used in files: `not_supported`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Ok => "ok",
+            Status::Failed => "failed",
+            Status::NotSupported => "not_supported",
+        }
+    }
+}
+
+/// Everything that decides what became of a test.
+pub(crate) struct Facts<'a> {
+    /// Outcomes of all operations of the measure, inside and outside the window.
+    pub(crate) outcomes: Outcomes,
+    /// Outcomes of all operations of all measures of its test.
+    pub(crate) together: Outcomes,
+    /// What the engine told about missing support.
+    pub(crate) not_supported: Option<&'a str>,
+    /// What the engine told about a failed test.
+    pub(crate) test_failed: Option<&'a str>,
+    /// Description of the first failed operation.
+    pub(crate) failure: Option<&'a str>,
+    /// Whether the run went through.
+    pub(crate) complete: &'a Completeness,
+}
+
+impl Facts<'_> {
+    /// The status, and the evidence for one that is not [`Status::Ok`].
+    ///
+    /// A test without a single expected answer is never ok: *ok* promises that something was
+    /// measured. Operations that an interruption cut off are no failures beside expected ones.
+    pub(crate) fn judge(&self) -> (Status, Option<String>) {
+        if let Some(evidence) = self.not_supported {
+            return (Status::NotSupported, Some(evidence.into()));
+        }
+        if self.all_unsupported() {
+            let evidence = self
+                .failure
+                .unwrap_or("every request was answered as unsupported");
+            return (Status::NotSupported, Some(evidence.into()));
+        }
+        if let Some(evidence) = self.test_failed {
+            return (Status::Failed, Some(evidence.into()));
+        }
+        if self.outcomes.failed() > 0 {
+            let counts = || describe_failed(&self.outcomes);
+            return (
+                Status::Failed,
+                Some(self.failure.map_or_else(counts, str::to_owned)),
+            );
+        }
+        if self.outcomes.ok() == 0 {
+            return (Status::Failed, Some(self.why_nothing()));
+        }
+        (Status::Ok, None)
+    }
+
+    /// All operations met a server without the method. A measure without operations shares the
+    /// fate of its test: without a lock there is nothing to unlock.
+    fn all_unsupported(&self) -> bool {
+        let own = if self.outcomes.total() > 0 {
+            &self.outcomes
+        } else {
+            &self.together
+        };
+        own.total() > 0 && own.of(Outcome::Unsupported) == own.total()
+    }
+
+    fn why_nothing(&self) -> String {
+        let cut_off = self.outcomes.total() > 0;
+        let what = if cut_off {
+            "no operation was completed"
+        } else {
+            "not measured"
+        };
+        match self.complete {
+            Completeness::Interrupted => format!("{what}: the run was interrupted"),
+            Completeness::Aborted(reason) => format!("{what}: the run ended early, {reason}"),
+            Completeness::Complete if cut_off => "every operation was cancelled".into(),
+            Completeness::Complete => "not measured, and the record does not say why".into(),
+        }
+    }
+}
+
+/// Failed operations in words: `3 of 10 failed: 2 wrong status, 1 timeout`.
+pub fn describe_failed(outcomes: &Outcomes) -> String {
+    let kinds: Vec<String> = outcomes
+        .iter()
+        .filter(|(outcome, n)| *n > 0 && !matches!(outcome, Outcome::Ok | Outcome::Cancelled))
+        .map(|(outcome, n)| format!("{n} {outcome}"))
+        .collect();
+    format!(
+        "{} of {} failed: {}",
+        outcomes.failed(),
+        outcomes.total(),
+        kinds.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Facts of a complete run with these outcomes and nothing told.
+    fn facts(outcomes: &[Outcome]) -> Facts<'static> {
+        let outcomes: Outcomes = outcomes.iter().copied().collect();
+        Facts {
+            outcomes,
+            together: outcomes,
+            not_supported: None,
+            test_failed: None,
+            failure: None,
+            complete: &Completeness::Complete,
+        }
+    }
+
+    #[test]
+    fn one_failure_is_enough_and_cancelled_is_none() {
+        use Outcome::{Cancelled, Ok, Timeout, Unsupported, WrongStatus};
+        let table: [(&[Outcome], Status, Option<&str>); 7] = [
+            (&[Ok, Ok], Status::Ok, None),
+            (&[Ok, Cancelled], Status::Ok, None),
+            (
+                &[Ok, WrongStatus, WrongStatus, Timeout],
+                Status::Failed,
+                Some("3 of 4 failed: 2 wrong status, 1 timeout"),
+            ),
+            (
+                &[Ok, Unsupported],
+                Status::Failed,
+                Some("1 of 2 failed: 1 unsupported"),
+            ),
+            (
+                &[Unsupported, Unsupported],
+                Status::NotSupported,
+                Some("every request was answered as unsupported"),
+            ),
+            (
+                &[Cancelled],
+                Status::Failed,
+                Some("every operation was cancelled"),
+            ),
+            (
+                &[],
+                Status::Failed,
+                Some("not measured, and the record does not say why"),
+            ),
+        ];
+        for (outcomes, status, evidence) in table {
+            let judged = facts(outcomes).judge();
+            assert_eq!(
+                judged,
+                (status, evidence.map(str::to_owned)),
+                "{outcomes:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_the_engine_told_comes_first() {
+        let told = Facts {
+            not_supported: Some("LOCK: 405"),
+            test_failed: Some("PUT: 500"),
+            ..facts(&[Outcome::Ok])
+        };
+        assert_eq!(
+            told.judge(),
+            (Status::NotSupported, Some("LOCK: 405".into()))
+        );
+        let told = Facts {
+            not_supported: None,
+            ..told
+        };
+        assert_eq!(told.judge(), (Status::Failed, Some("PUT: 500".into())));
+    }
+
+    #[test]
+    fn a_measure_without_operations_shares_the_fate_of_its_test() {
+        let locks = [Outcome::Unsupported; 3].into_iter().collect();
+        let unlock = Facts {
+            together: locks,
+            ..facts(&[])
+        };
+        assert_eq!(unlock.judge().0, Status::NotSupported);
+        let locks = [Outcome::Unsupported, Outcome::Ok].into_iter().collect();
+        let unlock = Facts {
+            together: locks,
+            ..facts(&[])
+        };
+        assert_eq!(unlock.judge().0, Status::Failed);
+    }
+
+    #[test]
+    fn the_end_of_the_run_explains_what_was_not_measured() {
+        let aborted = Completeness::Aborted("the server is gone".into());
+        let table = [
+            (
+                &Completeness::Interrupted,
+                "not measured: the run was interrupted",
+            ),
+            (
+                &aborted,
+                "not measured: the run ended early, the server is gone",
+            ),
+        ];
+        for (complete, evidence) in table {
+            let judged = Facts {
+                complete,
+                ..facts(&[])
+            }
+            .judge();
+            assert_eq!(judged, (Status::Failed, Some(evidence.to_owned())));
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Runs made by hand, for the tests of `stats` and of `report` (feature `testing`).
+//!
+//! [`RunBuilder`] starts from a small, complete and fully successful plan with stable values; a
+//! test then says what is different. Nothing here is random.
+
+use std::collections::BTreeMap;
+
+use record::{
+    Clock, Environment, Event, EventKind, Load, Machine, MeasureId, MeasureRecord, Moments, Nanos,
+    Outcome, PlanRecord, RUN_FORMAT, Run, Sample, Server, SuiteRecord, TestId, TestRecord,
+};
+
+/// One microsecond in [`Nanos`].
+pub const US: Nanos = 1_000;
+
+/// Moments of an operation that was planned for the moment at which it started.
+pub fn moments(started: Nanos, sent: Nanos, first: Nanos, done: Nanos) -> Moments {
+    Moments {
+        planned: started,
+        started,
+        sent: Some(sent),
+        first: Some(first),
+        done: Some(done),
+    }
+}
+
+/// An operation at moment 0: 10 us to send, 100 us of response time, 20 us of transfer. One that
+/// did not succeed has only begun.
+pub fn sample(measure: MeasureId, user: u32, outcome: Outcome) -> Sample {
+    let ok = outcome == Outcome::Ok;
+    let mut moments = moments(0, 10 * US, 110 * US, 130 * US);
+    if !ok {
+        moments = Moments {
+            sent: None,
+            first: None,
+            done: None,
+            ..moments
+        };
+    }
+    Sample {
+        measure,
+        user,
+        number: 1,
+        outcome,
+        status: ok.then_some(207),
+        moments,
+        connect: None,
+        resent: false,
+        bytes_sent: 300,
+        bytes_received: if ok { 500 } else { 0 },
+    }
+}
+
+/// Builds a run step by step.
+#[derive(Debug, Clone)]
+pub struct RunBuilder {
+    run: Run,
+    clock: Nanos,
+}
+
+impl RunBuilder {
+    /// A complete run of `users` users against an Apache, without tests yet.
+    pub fn new(users: u32) -> RunBuilder {
+        let plan = PlanRecord {
+            format: RUN_FORMAT,
+            run_id: "20261121-040600-k3f9".into(),
+            prestan: "0.1.0".into(),
+            suite: SuiteRecord {
+                name: "prestan".into(),
+                version: 1,
+                title: "the 23 WebDAV tests of Prestan".into(),
+                sha256: "3f1d5c0a9b7e24680f1e2d3c4b5a69788796a5b4c3d2e1f00864e7b9a0c5d1f3".into(),
+            },
+            target: "http://127.0.0.1:8080/dav/".into(),
+            clock: Clock::User,
+            params: params(),
+            load: Load {
+                users,
+                requests: Some(100),
+                duration_s: None,
+                warmup: 3,
+                timeout_s: 30.0,
+                seed: 1,
+            },
+            tests: Vec::new(),
+            measures: Vec::new(),
+        };
+        let env = Environment {
+            machine: Machine {
+                os: "Linux 6.1.0".into(),
+                cpu: "Example CPU @ 2.10GHz".into(),
+                cores: 2,
+                memory_bytes: 8_589_934_592,
+            },
+            server: Some(Server {
+                software: Some("Apache/2.4.66 (Debian)".into()),
+                dav: vec!["1".into(), "2".into()],
+                allow: ["OPTIONS", "GET", "PUT", "PROPFIND"]
+                    .map(String::from)
+                    .to_vec(),
+                http: "1.1".into(),
+            }),
+            started_at: "2026-11-21T04:06:00Z".into(),
+            ended_at: Some("2026-11-21T04:07:30Z".into()),
+        };
+        let run = Run {
+            plan,
+            env,
+            events: Vec::new(),
+            samples: Vec::new(),
+        };
+        RunBuilder { run, clock: 0 }
+    }
+
+    /// Changes anything of the run.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Run)) -> RunBuilder {
+        change(&mut self.run);
+        self
+    }
+
+    /// Adds a test that measures these rows, each a name and a method.
+    #[must_use]
+    pub fn test(mut self, name: &str, rows: &[(&str, &str)]) -> RunBuilder {
+        let test = TestId(self.run.plan.tests.len() as u16);
+        self.run.plan.tests.push(TestRecord { name: name.into() });
+        let measures = rows.iter().map(|(name, method)| MeasureRecord {
+            name: (*name).into(),
+            test,
+            method: (*method).into(),
+        });
+        self.run.plan.measures.extend(measures);
+        self
+    }
+
+    /// Adds `n` operations of every user to the row of the latest test with this name, all users
+    /// in step. The i-th has the response time `us(i)` microseconds, and they follow one another.
+    #[must_use]
+    pub fn ok(self, row: &str, n: u64, us: impl Fn(u64) -> u64) -> RunBuilder {
+        self.ops(row, n, Outcome::Ok, us)
+    }
+
+    /// Adds `n` operations of every user that ended so; see [`ok`](RunBuilder::ok).
+    #[must_use]
+    pub fn ops(
+        mut self,
+        row: &str,
+        n: u64,
+        outcome: Outcome,
+        us: impl Fn(u64) -> u64,
+    ) -> RunBuilder {
+        let measure = self.measure(row);
+        for i in 0..n {
+            let took = us(i) * US;
+            let (sent, first) = (self.clock + 10 * US, self.clock + 10 * US + took);
+            for user in 0..self.run.plan.load.users.max(1) {
+                let mut sample = sample(measure, user, outcome);
+                sample.number =
+                    self.run.samples.iter().filter(|s| s.user == user).count() as u64 + 1;
+                sample.moments = match outcome {
+                    Outcome::Ok => moments(self.clock, sent, first, first + 20 * US),
+                    _ => Moments {
+                        planned: self.clock,
+                        started: self.clock,
+                        ..sample.moments
+                    },
+                };
+                self.run.samples.push(sample);
+            }
+            self.clock = first + 20 * US;
+        }
+        self
+    }
+
+    /// Adds one operation as it is, to the row of this name.
+    #[must_use]
+    pub fn sample(mut self, row: &str, sample: Sample) -> RunBuilder {
+        let measure = self.measure(row);
+        self.run.samples.push(Sample { measure, ..sample });
+        self
+    }
+
+    /// Adds an event. The function is given the ids of the test and the measure of this row.
+    #[must_use]
+    pub fn event(
+        mut self,
+        row: &str,
+        kind: impl FnOnce(TestId, MeasureId) -> EventKind,
+    ) -> RunBuilder {
+        let measure = self.measure(row);
+        let test = self.run.plan.measures[usize::from(measure.0)].test;
+        self.run.events.push(Event {
+            at: self.clock,
+            kind: kind(test, measure),
+        });
+        self
+    }
+
+    /// Adds an event about the run as a whole.
+    #[must_use]
+    pub fn run_event(mut self, kind: EventKind) -> RunBuilder {
+        self.run.events.push(Event {
+            at: self.clock,
+            kind,
+        });
+        self
+    }
+
+    /// The run.
+    pub fn build(self) -> Run {
+        self.run
+    }
+
+    fn measure(&self, row: &str) -> MeasureId {
+        let place = self
+            .run
+            .plan
+            .measures
+            .iter()
+            .position(|measure| measure.name == row);
+        MeasureId(place.expect("the row was added with `test`") as u16)
+    }
+}
+
+/// Parameters of the classic suite.
+fn params() -> BTreeMap<String, serde_json::Value> {
+    [
+        ("depth", 10),
+        ("properties", 10),
+        ("requests", 100),
+        ("width", 100),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), value.into()))
+    .collect()
+}

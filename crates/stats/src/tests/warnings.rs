@@ -1,0 +1,211 @@
+//! Every doubt in a run in which it must be raised, and in one in which it must not.
+
+use record::{Connect, EventKind, MeasureId, Outcome, Sample};
+
+use crate::testing::{self, RunBuilder};
+use crate::{Limit, Warning, summarise};
+
+fn put(users: u32) -> RunBuilder {
+    RunBuilder::new(users).test("Upload", &[("Put1K", "PUT")])
+}
+
+fn op(user: u32, started: u64, done: u64) -> Sample {
+    let mut sample = testing::sample(MeasureId(0), user, Outcome::Ok);
+    sample.moments = testing::moments(started, started, done, done);
+    sample
+}
+
+fn ops(builder: RunBuilder, samples: impl IntoIterator<Item = Sample>) -> RunBuilder {
+    samples
+        .into_iter()
+        .fold(builder, |builder, sample| builder.sample("Put1K", sample))
+}
+
+/// The one warning of that kind that the run gives, in words.
+#[track_caller]
+fn fires(kind: &str, builder: RunBuilder) -> String {
+    let warnings = summarise(&builder.build()).warnings;
+    let mut matching = warnings.iter().filter(|warning| warning.kind() == kind);
+    let found = matching
+        .next()
+        .unwrap_or_else(|| panic!("no {kind} in {warnings:?}"));
+    assert_eq!(matching.next(), None, "twice");
+    found.to_string()
+}
+
+#[track_caller]
+fn silent(kind: &str, builder: RunBuilder) {
+    let warnings = summarise(&builder.build()).warnings;
+    assert!(
+        warnings.iter().all(|warning| warning.kind() != kind),
+        "{warnings:?}"
+    );
+}
+
+#[test]
+fn a_clean_run_of_a_hundred_gives_no_warning_at_all() {
+    let run = put(3).ok("Put1K", 100, |i| 100 + i % 7).build();
+    assert_eq!(summarise(&run).warnings, []);
+}
+
+#[test]
+fn users_idle() {
+    let text = fires("users_idle", ops(put(3), [op(0, 0, 10)]));
+    assert!(text.contains("Upload 2 of 3 users"), "{text}");
+    silent(
+        "users_idle",
+        ops(put(3), [op(0, 0, 10), op(1, 0, 10), op(2, 0, 10)]),
+    );
+    silent("users_idle", put(3));
+    let unsupported = EventKind::NotSupported {
+        test: record::TestId(0),
+        evidence: "405".into(),
+    };
+    silent(
+        "users_idle",
+        ops(put(3), [op(0, 0, 10)]).run_event(unsupported),
+    );
+}
+
+#[test]
+fn no_overlap() {
+    let apart = || ops(put(2), [op(0, 0, 10), op(1, 20, 30)]);
+    let text = fires("no_overlap", apart());
+    assert!(
+        text.contains("Upload 0 of 2 operations; raise --requests"),
+        "{text}"
+    );
+    let by_duration = apart().with(|run| run.plan.load.requests = None);
+    assert!(fires("no_overlap", by_duration).contains("raise --duration"));
+    silent("no_overlap", ops(put(2), [op(0, 0, 10), op(1, 10, 30)]));
+}
+
+#[test]
+fn window_small() {
+    let edges = [op(0, 0, 10), op(0, 10, 20), op(0, 20, 35)];
+    let small = edges
+        .clone()
+        .into_iter()
+        .chain([op(1, 15, 40), op(1, 40, 50)]);
+    let text = fires("window_small", ops(put(2), small));
+    assert!(text.contains("Upload 1 of 5; raise --requests"), "{text}");
+    silent(
+        "window_small",
+        ops(put(2), edges.into_iter().chain([op(1, 10, 40)])),
+    );
+}
+
+#[test]
+fn early_responses() {
+    let mut early = op(0, 0, 100);
+    early.moments.sent = Some(90);
+    early.moments.first = Some(50);
+    let text = fires(
+        "early_responses",
+        ops(put(1), [early.clone(), op(0, 100, 110)]),
+    );
+    assert!(text.contains("Put1K 1 of 2"), "{text}");
+    early.outcome = Outcome::WrongStatus;
+    silent("early_responses", ops(put(1), [early, op(0, 100, 110)]));
+}
+
+#[test]
+fn resent() {
+    let again = Sample {
+        resent: true,
+        ..op(0, 0, 10)
+    };
+    assert!(fires("resent", ops(put(1), [again, op(0, 10, 20)])).contains("Put1K 1 of 2"));
+    silent("resent", ops(put(1), [op(0, 0, 10)]));
+}
+
+#[test]
+fn reconnects() {
+    let connecting = |i: u64| Sample {
+        connect: Some(Connect { tcp: 5, tls: None }),
+        ..op(0, i * 10, i * 10 + 10)
+    };
+    let kept = |i: u64| op(0, i * 10, i * 10 + 10);
+    let text = fires("reconnects", ops(put(1), (0..10).map(connecting)));
+    assert!(text.contains("Put1K 10 of 10"), "{text}");
+    silent(
+        "reconnects",
+        ops(put(1), (0..5).map(kept).chain((5..10).map(connecting))),
+    );
+    silent("reconnects", ops(put(1), (0..3).map(connecting)));
+    let first_of_each_user = (0..10).map(|user| Sample {
+        user: user as u32,
+        ..connecting(0)
+    });
+    silent("reconnects", ops(put(10), first_of_each_user));
+}
+
+#[test]
+fn dropped() {
+    let text = fires(
+        "dropped",
+        put(1)
+            .ok("Put1K", 3, |_| 9)
+            .ops("Put1K", 2, Outcome::Dropped, |_| 0),
+    );
+    assert!(text.contains("Put1K 2 of 5"), "{text}");
+    silent(
+        "dropped",
+        put(1)
+            .ok("Put1K", 3, |_| 9)
+            .ops("Put1K", 2, Outcome::Timeout, |_| 0),
+    );
+}
+
+#[test]
+fn few_for_percentiles() {
+    let text = fires("few_for_percentiles", put(1).ok("Put1K", 99, |_| 100));
+    assert!(text.contains("Put1K 99 of 100; raise --requests"), "{text}");
+    silent("few_for_percentiles", put(1).ok("Put1K", 100, |_| 100));
+    silent("few_for_percentiles", put(1));
+}
+
+#[test]
+fn orphans() {
+    let stray = |builder: RunBuilder| {
+        builder.with(|run| {
+            run.samples
+                .push(testing::sample(MeasureId(1), 0, Outcome::Ok))
+        })
+    };
+    assert!(fires("orphans", stray(put(1))).starts_with("1 samples"));
+    silent(
+        "orphans",
+        stray(put(1).test("Delete", &[("Delete", "DELETE")])),
+    );
+}
+
+#[test]
+fn recorded() {
+    let doubt = || EventKind::Warning {
+        text: "the clock was set".into(),
+    };
+    assert_eq!(
+        fires("recorded", put(1).run_event(doubt()).run_event(doubt())),
+        "the clock was set"
+    );
+    silent("recorded", put(1).run_event(EventKind::Interrupted));
+}
+
+#[test]
+fn a_doubt_about_many_rows_is_one_warning_that_names_three() {
+    let names = ["A", "B", "C", "D", "E"];
+    let run = names.iter().fold(RunBuilder::new(1), |builder, name| {
+        builder.test(name, &[(name, "PUT")]).ok(name, 10, |_| 100)
+    });
+    let warnings = summarise(&run.build()).warnings;
+    let [warning @ Warning::FewForPercentiles { rows, limit }] = warnings.as_slice() else {
+        panic!("{warnings:?}");
+    };
+    assert_eq!((rows.len(), *limit), (5, Limit::Requests));
+    let text = warning.to_string();
+    assert!(
+        text.contains("A 10 of 100, B 10 of 100, C 10 of 100 and 2 more; raise"),
+        "{text}"
+    );
+}

@@ -1,0 +1,113 @@
+//! What the events of a run tell about its tests, sorted by what they are about.
+
+use std::collections::BTreeMap;
+
+use record::{Event, EventKind, LeftBehind, MeasureId, Run, TestId};
+
+/// Failures of one measure that a summary describes; the others are counted only.
+pub const FAILURES_DESCRIBED: usize = 5;
+
+/// Whether a run went through to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Completeness {
+    /// All of it was done.
+    Complete,
+    /// The user ended it; what was measured until then counts.
+    Interrupted,
+    /// It could not go on, for this reason; what was measured until then counts.
+    Aborted(String),
+}
+
+impl Completeness {
+    /// The first end that the events tell of; without any, a run whose record has no end was
+    /// cut off from outside.
+    pub(crate) fn of(run: &Run) -> Completeness {
+        let told = run.events.iter().find_map(|event| match &event.kind {
+            EventKind::Interrupted => Some(Completeness::Interrupted),
+            EventKind::Aborted { reason } => Some(Completeness::Aborted(reason.clone())),
+            _ => None,
+        });
+        match (told, &run.env.ended_at) {
+            (Some(end), _) => end,
+            (None, Some(_)) => Completeness::Complete,
+            (None, None) => {
+                Completeness::Aborted("prestan was cut off, the record has no end".into())
+            }
+        }
+    }
+}
+
+/// The events of a run by what they are about. Repeated texts are kept once.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// Evidence that the server cannot do what a test needs: the first.
+    pub(crate) not_supported: BTreeMap<TestId, String>,
+    /// Why a test could not be measured.
+    pub(crate) test_failed: BTreeMap<TestId, Vec<String>>,
+    /// Descriptions of failed operations, at most [`FAILURES_DESCRIBED`] a measure.
+    pub(crate) failures: BTreeMap<MeasureId, Vec<String>>,
+    /// Remarks that are no failures.
+    pub(crate) notes: BTreeMap<MeasureId, Vec<String>>,
+    /// Doubts that the engine had.
+    pub(crate) warnings: Vec<String>,
+    /// Collections of ours that are still on the server.
+    pub(crate) left_behind: Vec<LeftBehind>,
+}
+
+impl Told {
+    /// Sorts the events of a run.
+    pub(crate) fn by(run: &Run) -> Told {
+        let mut told = Told::default();
+        for event in &run.events {
+            told.take(event, run.plan.load.users);
+        }
+        told
+    }
+
+    fn take(&mut self, event: &Event, users: u32) {
+        match &event.kind {
+            EventKind::NotSupported { test, evidence } => {
+                self.not_supported
+                    .entry(*test)
+                    .or_insert_with(|| evidence.clone());
+            }
+            EventKind::TestFailed { test, evidence } => {
+                push_new(self.test_failed.entry(*test).or_default(), evidence.clone());
+            }
+            EventKind::OperationFailed {
+                measure,
+                user,
+                number,
+                outcome,
+                evidence,
+            } => {
+                let who = if users > 1 {
+                    format!(" of user {user}")
+                } else {
+                    String::new()
+                };
+                let described = self.failures.entry(*measure).or_default();
+                if described.len() < FAILURES_DESCRIBED {
+                    described.push(format!("request {number}{who}: {outcome}: {evidence}"));
+                }
+            }
+            EventKind::Note { measure, text } => {
+                push_new(self.notes.entry(*measure).or_default(), text.clone());
+            }
+            EventKind::Warning { text } => push_new(&mut self.warnings, text.clone()),
+            EventKind::LeftBehind(left) => push_new(&mut self.left_behind, left.clone()),
+            EventKind::TestStarted { .. }
+            | EventKind::MeasuringStarted { .. }
+            | EventKind::TestEnded { .. }
+            | EventKind::Aborted { .. }
+            | EventKind::Interrupted => {}
+        }
+    }
+}
+
+/// Appends what is not there yet. The lists are short: events are bounded by the engine.
+fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
+    if !list.contains(&item) {
+        list.push(item);
+    }
+}

@@ -1,0 +1,221 @@
+//! Every way in which a suite file can be wrong, and what is said about it.
+
+use std::fmt::Write;
+
+use suite::{Overrides, Selection, SuiteError, parse, resolve};
+
+/// A suite with one test whose loop is this.
+fn with_loop(steps: &str) -> String {
+    let steps: String = steps
+        .lines()
+        .map(|line| format!("      {line}\n"))
+        .collect();
+    format!("suite: s\nparams: {{width: 3}}\ntests:\n  - name: T\n    loop:\n{steps}")
+}
+
+fn attempt(text: &str, overrides: &Overrides) -> Result<(), SuiteError> {
+    let spec = parse("s.yaml", text)?;
+    resolve("s.yaml", text, &spec, overrides).map(|_| ())
+}
+
+/// Wrong steps of a loop, by what is wrong with them.
+const STEPS: &[(&str, &str)] = &[
+    ("no action", "- body: {size: 1}\n  measure: M"),
+    ("two actions", "- PUT: a\n  GET: b\n  measure: M"),
+    ("unknown key", "- PUT: a\n  mesure: M"),
+    ("small method", "- put: a\n  measure: M"),
+    ("nothing measured", "- GET: a"),
+    ("bare braces", "- GET: {{ width }}\n  measure: M"),
+    ("path up", "- GET: ../a\n  measure: M"),
+    ("path from root", "- GET: /etc/passwd\n  measure: M"),
+    ("strange depth", "- PROPFIND: a\n  depth: 2\n  measure: M"),
+    ("no time", "- LOCK: a\n  timeout: soon\n  measure: M"),
+    ("no size", "- PUT: a\n  body: {size: big}\n  measure: M"),
+    ("huge body", "- PUT: a\n  body: {size: 2GiB}\n  measure: M"),
+    (
+        "two bodies",
+        "- PUT: a\n  body: {size: 1, text: x}\n  measure: M",
+    ),
+    ("empty body", "- PUT: a\n  body: {}\n  measure: M"),
+    (
+        "unknown fill",
+        "- PUT: a\n  body: {size: 1, fill: zeros}\n  measure: M",
+    ),
+    (
+        "no status",
+        "- GET: a\n  expect: {status: [ok]}\n  measure: M",
+    ),
+    (
+        "status out of range",
+        "- GET: a\n  expect: {status: [99]}\n  measure: M",
+    ),
+    (
+        "live expectation",
+        "- GET: a\n  expect: {body: {text: \"{{ n }}\"}}\n  measure: M",
+    ),
+    ("unknown save", "- LOCK: a\n  save: {t: body}\n  measure: M"),
+    (
+        "save over a parameter",
+        "- LOCK: a\n  save: {width: lock-token}\n  measure: M",
+    ),
+    (
+        "our header",
+        "- GET: a\n  headers: {Host: elsewhere}\n  measure: M",
+    ),
+    (
+        "no header name",
+        "- GET: a\n  headers: {\"a b\": c}\n  measure: M",
+    ),
+    ("unknown name", "- GET: \"{{ widht }}\"\n  measure: M"),
+    ("computing with n", "- GET: \"{{ n * 2 }}\"\n  measure: M"),
+    (
+        "filtering n",
+        "- GET: \"{{ n | upper | replace('N', 'X') }}\"\n  measure: M",
+    ),
+    ("broken template", "- GET: \"{% for %}\"\n  measure: M"),
+    (
+        "endless template",
+        "- GET: \"{% for i in range(99999) %}{% for j in range(99999) %}{{ j }}{% endfor %}{% endfor %}\"\n  measure: M",
+    ),
+    ("measured tree of resources", "- tree: t/\n  measure: M"),
+    (
+        "tree of collections with body",
+        "- tree: t/\n  of: collections\n  body: {size: 1}\n  measure: M",
+    ),
+    (
+        "deep tree",
+        "- tree: t/\n  depth: 0\n  of: collections\n  measure: M",
+    ),
+    (
+        "live tree",
+        "- tree: \"t{{ n }}/\"\n  of: collections\n  measure: M",
+    ),
+    ("repeat without steps", "- repeat: 3"),
+    (
+        "repeat never",
+        "- repeat: x\n  steps: [{GET: a, measure: M}]",
+    ),
+    (
+        "choose without weight",
+        "- choose: [{weight: 0, steps: [{GET: a, measure: M}]}]",
+    ),
+    (
+        "negative weight",
+        "- choose: [{weight: -1, steps: [{GET: a, measure: M}]}]",
+    ),
+    ("think of nothing", "- GET: a\n  measure: M\n- think: {}"),
+    (
+        "think backwards",
+        "- GET: a\n  measure: M\n- think: {uniform: [2s, 1s]}",
+    ),
+    (
+        "key that means nothing",
+        "- GET: a\n  width: 3\n  measure: M",
+    ),
+    ("measure is no name", "- GET: a\n  measure: \"a b\""),
+];
+
+/// Wrong files, by what is wrong with them.
+const FILES: &[(&str, &str)] = &[
+    ("empty", ""),
+    ("no YAML", "suite: [unclosed"),
+    ("not a mapping", "- a\n- b"),
+    ("no suite", "tests: []"),
+    ("no tests", "suite: s\ntests: []"),
+    ("unknown key", "suite: s\ntets: []\ntests: []"),
+    (
+        "bad name",
+        "suite: a b\ntests: [{name: T, loop: [{GET: a, measure: M}]}]",
+    ),
+    (
+        "bad parameter",
+        "suite: s\nparams: {n: 1}\ntests: [{name: T, loop: [{GET: a, measure: M}]}]",
+    ),
+    (
+        "list as parameter",
+        "suite: s\nparams: {a: [1]}\ntests: [{name: T, loop: [{GET: a, measure: M}]}]",
+    ),
+    (
+        "unknown need",
+        "suite: s\ntests: [{name: T, needs: speed, loop: [{GET: a, measure: M}]}]",
+    ),
+    (
+        "requests of nothing",
+        "suite: s\ntests: [{name: T, requests: 0, loop: [{GET: a, measure: M}]}]",
+    ),
+    (
+        "two tests of a name",
+        "suite: s\ntests: [{name: T, loop: [{GET: a, measure: M}]}, {name: t, loop: [{GET: a, measure: N}]}]",
+    ),
+    (
+        "measured in two tests",
+        "suite: s\ntests: [{name: T, loop: [{GET: a, measure: M}]}, {name: U, loop: [{GET: a, measure: M}]}]",
+    ),
+    (
+        "measured in set-up",
+        "suite: s\ntests: [{name: T, setup: [{PUT: a, measure: M}], loop: [{GET: a, measure: N}]}]",
+    ),
+    (
+        "writing to a reader",
+        "suite: s\nneeds: http\ntests: [{name: T, loop: [{PUT: a, measure: M}]}]",
+    ),
+    (
+        "duplicate key",
+        "suite: s\nsuite: t\ntests: [{name: T, loop: [{GET: a, measure: M}]}]",
+    ),
+    (
+        "billion laughs",
+        "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: [*e,*e,*e,*e,*e,*e,*e,*e,*e]",
+    ),
+];
+
+#[test]
+fn what_is_said_about_every_wrong_file() {
+    let mut said = String::new();
+    let mut note = |what: &str, text: &str| {
+        let Err(error) = attempt(text, &Overrides::default()) else {
+            panic!("{what}: was accepted\n{text}");
+        };
+        writeln!(said, "## {what}\n{error}\n").unwrap();
+    };
+    for (what, text) in FILES {
+        note(what, text);
+    }
+    for (what, steps) in STEPS {
+        note(what, &with_loop(steps));
+    }
+    insta::assert_snapshot!(said);
+}
+
+#[test]
+fn what_is_said_about_wrong_overrides() {
+    let text = with_loop("- GET: a\n  measure: Read\n- PUT: b\n  measure: Write");
+    let selected = |only: &[&str], skip: &[&str]| Overrides {
+        selection: Selection {
+            only: only.iter().map(|name| (*name).to_owned()).collect(),
+            skip: skip.iter().map(|name| (*name).to_owned()).collect(),
+        },
+        ..Overrides::default()
+    };
+    let unknown = Overrides {
+        params: [("depth".to_owned(), 3.into())].into(),
+        ..Overrides::default()
+    };
+    let mut said = String::new();
+    for (what, overrides) in [
+        ("unknown parameter", unknown),
+        ("no such test", selected(&["Raed"], &[])),
+        ("nothing left", selected(&["Read"], &["R*"])),
+    ] {
+        let error = attempt(&text, &overrides).unwrap_err();
+        writeln!(said, "## {what}\n{error}\n").unwrap();
+    }
+    insta::assert_snapshot!(said);
+    for good in [
+        selected(&["read"], &[]),
+        selected(&["T"], &["Write"]),
+        selected(&["*r*"], &[]),
+    ] {
+        attempt(&text, &good).unwrap();
+    }
+}

@@ -1,0 +1,158 @@
+//! A complete WebDAV server in this process: class 1 and 2, dead properties, any depth.
+//!
+//! ```text
+//! hyper (HTTP/1.1) --> Handler --+-- PROPFIND ----> propfind.rs
+//!                                +-- the rest ----> dav-server --> PropFs --> LocalFs
+//!                                +-- COPY, after --> DeadProps::copy
+//! ```
+//!
+//! The crate `dav-server` does files, locks and preconditions. What it lacks is added here:
+//! `LocalFs` keeps no dead properties (`fs.rs`), and its PROPFIND refuses `Depth: infinity`,
+//! leaves out what it does not have instead of answering 404 (RFC 4918, section 9.1), and gives
+//! all dead properties, twice, to who asks for one (`propfind.rs`). Its `MemLs` keeps locks for
+//! ever (`locks.rs`).
+//!
+//! Known limits: dead properties and locks live in memory and end with the server; a PROPPATCH
+//! body has at most 64 KiB; a lock lasts ten minutes at most; removing `DAV:displayname` says 200
+//! and does nothing; attributes of a property's element lose their prefix (`xml:lang` becomes
+//! `lang`).
+
+mod fs;
+mod handler;
+mod locks;
+mod propfind;
+mod props;
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+
+use handler::Handler;
+
+use crate::limits;
+use crate::listen::listen;
+
+/// Where a [`DemoServer`] keeps its files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Root {
+    /// A directory of its own, removed when the server is dropped.
+    Temporary,
+    /// A directory that exists and stays.
+    Directory(PathBuf),
+}
+
+/// A WebDAV server on a thread of its own; dropping it ends it.
+#[derive(Debug)]
+pub struct DemoServer {
+    addr: SocketAddr,
+    root: PathBuf,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+    // Last: removed after `drop` has ended the thread that writes there.
+    _temporary: Option<tempfile::TempDir>,
+}
+
+impl DemoServer {
+    /// Starts a server that listens on `addr` (port 0: a free one) when this returns.
+    ///
+    /// Raises this process's soft limit of open files to the hard limit, because a thousand users
+    /// need more descriptors than the usual 1024.
+    pub fn start(root: Root, addr: SocketAddr) -> io::Result<DemoServer> {
+        limits::raise_open_files();
+        let (root, temporary) = match root {
+            Root::Directory(path) => (path.canonicalize()?, None),
+            Root::Temporary => {
+                let dir = tempfile::Builder::new().prefix("prestan-demo-").tempdir()?;
+                (dir.path().to_owned(), Some(dir))
+            }
+        };
+        let listener = listen(addr)?;
+        listener.set_nonblocking(true)?;
+        let addr = listener.local_addr()?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()?;
+        let handler = Handler::new(&root);
+        let (stop, stopped) = oneshot::channel();
+        let thread = thread::Builder::new()
+            .name("demo-server".to_owned())
+            .spawn(move || {
+                runtime.block_on(async {
+                    tokio::select! {
+                        () = accept(listener, handler) => {}
+                        _ = stopped => {}
+                    }
+                });
+                // A file operation may be under way on another thread: wait for it, not for ever.
+                runtime.shutdown_timeout(Duration::from_secs(2));
+            })?;
+        Ok(DemoServer {
+            addr,
+            root,
+            stop: Some(stop),
+            thread: Some(thread),
+            _temporary: temporary,
+        })
+    }
+
+    /// URL of the root collection, with its slash.
+    pub fn url(&self) -> String {
+        format!("http://{}/", self.addr)
+    }
+
+    /// Address it listens on.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Directory it serves.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+}
+
+impl Drop for DemoServer {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // It panicked or it ended: either way it is gone, and its panic was printed.
+            let _ = thread.join();
+        }
+    }
+}
+
+async fn accept(listener: TcpListener, handler: Handler) {
+    let listener = match tokio::net::TcpListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(error) => return eprintln!("demo server: cannot watch its listening socket: {error}"),
+    };
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => drop(tokio::spawn(serve(stream, handler.clone()))),
+            // Out of descriptors, most likely; they come back as connections end.
+            Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+        }
+    }
+}
+
+async fn serve(stream: TcpStream, handler: Handler) {
+    // Without it a response in two segments waits for the client's delayed ACK: 40 ms.
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(|request| {
+        let handler = handler.clone();
+        async move { Ok::<_, std::convert::Infallible>(handler.handle(request).await) }
+    });
+    // Clients close, reset and send garbage; hyper has answered what can be answered.
+    let _ = http1::Builder::new()
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+}

@@ -1,0 +1,182 @@
+//! Which fault happens to which request.
+
+use std::time::Duration;
+
+use super::http::Request;
+
+/// One way to misbehave. What a server may really do is listed with each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// The first response byte leaves this much later than it could have.
+    Delay(Duration),
+    /// The first response byte leaves exactly this long after the last request byte came, if the
+    /// upstream server is faster: a response time that is known beforehand.
+    AnswerAfter(Duration),
+    /// This answer, and the upstream server is not asked: a full disk, a lock, an overload.
+    Status {
+        /// Status code; the reason phrase is the standard one.
+        code: u16,
+        /// Headers beside `Content-Length`.
+        headers: Vec<(String, String)>,
+        /// Body.
+        body: Vec<u8>,
+    },
+    /// The same, as soon as the head is there and without reading the body, then a close
+    /// (RFC 9112, section 9.6).
+    EarlyStatus {
+        /// Status code.
+        code: u16,
+    },
+    /// An orderly close where the answer should begin: a worker that died, or a keep-alive time
+    /// that ran out while the request was on its way.
+    CloseBeforeResponse,
+    /// A close after that many bytes of the answer, head included.
+    CloseAfterBytes(usize),
+    /// A TCP reset where the answer should begin.
+    Reset,
+    /// No answer, until the client goes; a minute at most.
+    Hang,
+    /// These bytes instead of an answer, then a close.
+    Garbage(Vec<u8>),
+    /// A status line and headers without end.
+    EndlessHead,
+    /// A body without end: chunked, or behind a `Content-Length` of 2^62.
+    EndlessBody {
+        /// Which of the two.
+        chunked: bool,
+    },
+    /// More bytes follow than the head said.
+    LongerThanSaid,
+    /// The last byte that the head said never comes; a close does.
+    ShorterThanSaid,
+    /// That many interim 100 responses before the answer.
+    Interim100(u32),
+    /// The answer byte by byte, with a pause after each.
+    Trickle(Duration),
+    /// The connection ends after that many requests, as with Apache's `MaxKeepAliveRequests`.
+    CloseAfterRequests {
+        /// Requests answered on one connection, this one included.
+        requests: u32,
+        /// The last answer says `Connection: close`.
+        announced: bool,
+    },
+    /// A complete HTTP/1.0 answer: that version, no chunks, a close at the end.
+    Http10,
+    /// The body chunked, whatever the upstream server did.
+    Chunked,
+    /// A header is missing (`DAV`, for a server that does not say what it is).
+    DropHeader(String),
+    /// Another status line: 201 without its reason phrase, a 423 in front of the same body.
+    RewriteStatus(u16),
+    /// Every `from` in the body becomes `to`: a 403 inside a 207, another ETag.
+    RewriteBody {
+        /// What is replaced.
+        from: String,
+        /// What is there instead.
+        to: String,
+    },
+}
+
+/// A fault, the requests it happens to, and how often.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    pub(super) fault: Fault,
+    method: Option<String>,
+    path: Option<String>,
+    header: Option<(String, String)>,
+    times: Times,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Times {
+    Always,
+    Nth(u64),
+    Every(u64),
+}
+
+impl Rule {
+    /// A fault that happens to every request, until narrowed down.
+    pub fn new(fault: Fault) -> Rule {
+        Rule {
+            fault,
+            method: None,
+            path: None,
+            header: None,
+            times: Times::Always,
+        }
+    }
+
+    /// Only to requests with this method.
+    pub fn method(mut self, method: &str) -> Rule {
+        self.method = Some(method.to_owned());
+        self
+    }
+
+    /// Only to requests whose target contains this.
+    pub fn path(mut self, part: &str) -> Rule {
+        self.path = Some(part.to_owned());
+        self
+    }
+
+    /// Only to requests with a header of that name whose value contains this.
+    pub fn header(mut self, name: &str, part: &str) -> Rule {
+        self.header = Some((name.to_owned(), part.to_owned()));
+        self
+    }
+
+    /// Only to requests whose `X-Prestan` header contains this: the name of a test, for example.
+    pub fn tag(self, part: &str) -> Rule {
+        self.header("x-prestan", part)
+    }
+
+    /// Only to the n-th request that matches so far, counted from 1 over all connections.
+    pub fn nth(mut self, n: u64) -> Rule {
+        self.times = Times::Nth(n);
+        self
+    }
+
+    /// Only to every n-th request that matches so far.
+    pub fn every(mut self, n: u64) -> Rule {
+        self.times = Times::Every(n);
+        self
+    }
+
+    pub(super) fn matches(&self, request: &Request) -> bool {
+        let method = self.method.as_ref().is_none_or(|m| *m == request.method);
+        let path = self
+            .path
+            .as_ref()
+            .is_none_or(|p| request.target.contains(p));
+        let header = self.header.as_ref().is_none_or(|(name, part)| {
+            let mut values = request.headers.all(name);
+            values.any(|value| value.contains(part.as_str()))
+        });
+        method && path && header
+    }
+
+    /// Whether it happens to the request that is the `count`-th to match.
+    pub(super) fn applies(&self, count: u64) -> bool {
+        match self.times {
+            Times::Always => true,
+            Times::Nth(n) => count == n,
+            Times::Every(n) => count.is_multiple_of(n.max(1)),
+        }
+    }
+}
+
+impl Fault {
+    /// It takes the place of the upstream server's answer.
+    pub(super) fn replaces_answer(&self) -> bool {
+        matches!(
+            self,
+            Fault::Status { .. }
+                | Fault::EarlyStatus { .. }
+                | Fault::CloseBeforeResponse
+                | Fault::Reset
+                | Fault::Hang
+                | Fault::Garbage(_)
+                | Fault::EndlessHead
+                | Fault::EndlessBody { .. }
+        )
+    }
+}

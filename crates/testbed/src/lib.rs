@@ -1,0 +1,19 @@
+//! Targets to measure: servers that Prestan can start by itself.
+//!
+//! - [`demo`]: a complete WebDAV server inside this process, for `prestan demo` and for tests.
+//! - [`fault`]: a server that misbehaves as told, and keeps its own record of what it did and
+//!   when, so that tests have a truth to compare a measurement with.
+//! - [`real`]: the servers of `servers/` (Apache, nginx, ...), started on loopback in a temporary
+//!   directory and gone with their owner.
+
+pub mod demo;
+pub mod fault;
+mod limits;
+mod listen;
+mod need;
+pub mod real;
+
+pub use demo::{DemoServer, Root};
+pub use fault::FaultServer;
+pub use need::{need, need_or};
+pub use real::RealServer;

@@ -1,0 +1,128 @@
+//! Real servers, started from the recipes of `servers/` and gone with their owner.
+//!
+//! ```text
+//! recipe --> temporary directory, config --> process --> readiness probed --> RealServer
+//!                                                                                  |
+//!            directory removed <-- SIGKILL what is left <-- SIGTERM <-- dropped ---+
+//! ```
+
+mod port;
+mod process;
+mod recipe;
+mod start;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use recipe::{Installed, Missing, Recipe, Scheme, find_program, recipes, tool_cache};
+pub use start::StartError;
+
+use port::Port;
+use process::Process;
+
+/// User and password of every recipe with authentication; only loopback ever sees them.
+const CREDENTIALS: (&str, &str) = ("user", "password");
+
+/// A running server on loopback. Dropping it stops it and removes all its files.
+#[derive(Debug)]
+pub struct RealServer {
+    // In the order of their end: the process first, then its port, then its files.
+    process: Process,
+    port: Port,
+    recipe: Recipe,
+    installed: Installed,
+    dir: tempfile::TempDir,
+}
+
+/// Log files of a server; any of them may not exist yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Logs {
+    /// What it complains about.
+    pub error: PathBuf,
+    /// Standard output and standard error.
+    pub output: PathBuf,
+    /// One line a request, as `servers/README.md` says; `None` where the server cannot do that.
+    pub access: Option<PathBuf>,
+}
+
+impl RealServer {
+    /// Starts the server, and returns when it answers.
+    pub fn start(recipe: &Recipe) -> Result<RealServer, StartError> {
+        start::start(recipe)
+    }
+
+    /// URL of its root collection, with the slash.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/", self.port.number())
+    }
+
+    /// User and password, when it wants them.
+    pub fn credentials(&self) -> Option<(String, String)> {
+        let (user, password) = CREDENTIALS;
+        let wanted = self.recipe.auth != Scheme::None;
+        wanted.then(|| (user.to_owned(), password.to_owned()))
+    }
+
+    /// What was started.
+    pub fn recipe(&self) -> &Recipe {
+        &self.recipe
+    }
+
+    /// Executable and version.
+    pub fn installed(&self) -> &Installed {
+        &self.installed
+    }
+
+    /// Number of its first process, which leads a process group.
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Directory it serves; [`Recipe::bookkeeping`] names what in it is the server's own.
+    pub fn storage(&self) -> PathBuf {
+        self.dir.path().join("storage")
+    }
+
+    /// All files and directories in the storage but the server's own, relative to it: the same
+    /// before and after a run that cleans up.
+    pub fn contents(&self) -> io::Result<BTreeSet<PathBuf>> {
+        let storage = self.storage();
+        let mut found = BTreeSet::new();
+        let mut pending = vec![storage.clone()];
+        while let Some(dir) = pending.pop() {
+            for entry in fs::read_dir(dir)? {
+                let entry = entry?;
+                let name = entry.file_name();
+                if self
+                    .recipe
+                    .bookkeeping
+                    .iter()
+                    .any(|own| name == own.as_str())
+                {
+                    continue;
+                }
+                if entry.file_type()?.is_dir() {
+                    pending.push(entry.path());
+                }
+                let path = entry.path();
+                found.insert(path.strip_prefix(&storage).unwrap_or(&path).to_owned());
+            }
+        }
+        Ok(found)
+    }
+
+    /// Where its logs are, as long as it lives.
+    pub fn logs(&self) -> Logs {
+        logs(&self.recipe, self.dir.path())
+    }
+}
+
+fn logs(recipe: &Recipe, dir: &Path) -> Logs {
+    Logs {
+        error: dir.join(&recipe.logs.error),
+        output: dir.join("output.log"),
+        access: recipe.logs.access.as_ref().map(|name| dir.join(name)),
+    }
+}

@@ -1,0 +1,269 @@
+//! What is in `servers/`: data about servers, read once, built into the binary.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+/// How to start one server. Its parts are described in `servers/README.md`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recipe {
+    /// Name on the command line: `apache-digest`.
+    pub name: String,
+    /// The same for people, in one line.
+    pub title: String,
+    /// Authentication that the server wants.
+    #[serde(default)]
+    pub auth: Scheme,
+    /// Where the server comes from.
+    pub install: String,
+    /// Names of files in the storage that are the server's own, in whatever collection.
+    #[serde(default)]
+    pub bookkeeping: Vec<String>,
+    pub(super) program: String,
+    version: Vec<String>,
+    #[serde(default)]
+    needs: Vec<PathBuf>,
+    pub(super) user: Option<String>,
+    #[serde(default)]
+    pub(super) directories: Vec<String>,
+    #[serde(default)]
+    pub(super) files: BTreeMap<String, String>,
+    pub(super) arguments: Vec<String>,
+    #[serde(default)]
+    pub(super) environment: BTreeMap<String, String>,
+    pub(super) logs: LogNames,
+    #[serde(default)]
+    variants: Vec<Variant>,
+}
+
+/// Authentication of a server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scheme {
+    /// None.
+    #[default]
+    None,
+    /// RFC 7617.
+    Basic,
+    /// RFC 7616, MD5.
+    Digest,
+}
+
+impl Scheme {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Scheme::None => "none",
+            Scheme::Basic => "basic",
+            Scheme::Digest => "digest",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LogNames {
+    pub(super) error: String,
+    pub(super) access: Option<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Variant {
+    name: String,
+    title: String,
+    auth: Scheme,
+}
+
+/// A server that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Installed {
+    /// Its executable.
+    pub program: PathBuf,
+    /// Version, as the program says.
+    pub version: String,
+}
+
+/// A server that is not there.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what} is missing; it comes with: {how}")]
+pub struct Missing {
+    /// Program or file that was looked for.
+    pub what: String,
+    /// What brings it.
+    pub how: String,
+}
+
+/// All recipes, variants included, in the order of lists.
+pub fn recipes() -> &'static [Recipe] {
+    static RECIPES: LazyLock<Vec<Recipe>> = LazyLock::new(|| FILES.iter().flat_map(read).collect());
+    &RECIPES
+}
+
+const FILES: [(&str, &str); 6] = [
+    ("apache", include_str!("../../../../servers/apache.yaml")),
+    ("nginx", include_str!("../../../../servers/nginx.yaml")),
+    (
+        "lighttpd",
+        include_str!("../../../../servers/lighttpd.yaml"),
+    ),
+    ("rclone", include_str!("../../../../servers/rclone.yaml")),
+    ("wsgidav", include_str!("../../../../servers/wsgidav.yaml")),
+    ("dufs", include_str!("../../../../servers/dufs.yaml")),
+];
+
+fn read((name, yaml): &(&str, &str)) -> Vec<Recipe> {
+    let mut recipe: Recipe = match serde_saphyr::from_str(yaml) {
+        Ok(recipe) => recipe,
+        // A file of the source tree, and the first thing any test of this module reads.
+        Err(error) => panic!("servers/{name}.yaml: {error}"),
+    };
+    let variants = std::mem::take(&mut recipe.variants);
+    if variants.is_empty() {
+        return vec![recipe];
+    }
+    let variants = variants.into_iter();
+    variants
+        .map(|Variant { name, title, auth }| Recipe {
+            name,
+            title,
+            auth,
+            ..recipe.clone()
+        })
+        .collect()
+}
+
+impl Recipe {
+    /// The recipe of that name.
+    pub fn named(name: &str) -> Option<&'static Recipe> {
+        recipes().iter().find(|recipe| recipe.name == name)
+    }
+
+    /// The same recipe with one more argument for the program.
+    pub fn with_argument(mut self, argument: &str) -> Recipe {
+        self.arguments.push(argument.to_owned());
+        self
+    }
+
+    /// Whether the server is there, and which version of it.
+    pub fn installed(&self) -> Result<Installed, Missing> {
+        let missing = |what: String| Missing {
+            what,
+            how: self.install.clone(),
+        };
+        let program = find_program(&self.program).ok_or_else(|| missing(self.program.clone()))?;
+        if let Some(file) = self.needs.iter().find(|file| !file.exists()) {
+            return Err(missing(file.display().to_string()));
+        }
+        let output = Command::new(&program).args(&self.version).output();
+        let output = output.map_err(|error| missing(format!("{}: {error};", program.display())))?;
+        // nginx prints it on standard error.
+        let text = [output.stdout, output.stderr].concat();
+        Ok(Installed {
+            program,
+            version: version_in(&String::from_utf8_lossy(&text)),
+        })
+    }
+}
+
+/// The first word that looks like a version: `1.22.1` in `nginx version: nginx/1.22.1`.
+fn version_in(text: &str) -> String {
+    let words = text.split(|c: char| c.is_whitespace() || "/()".contains(c));
+    let numbers = words.map(|word| word.trim_start_matches('v'));
+    let version = numbers
+        .filter(|word| word.starts_with(|c: char| c.is_ascii_digit()))
+        .find(|word| word.contains('.'));
+    version.unwrap_or("unknown").to_owned()
+}
+
+/// Finds an executable in the project's tool cache, on PATH, or where Debian keeps servers.
+pub fn find_program(program: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let tools = tool_cache();
+    let cached = tools
+        .iter()
+        .flat_map(|dir| [dir.join("bin"), dir.join("venv/bin")]);
+    let system = ["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from);
+    cached
+        .chain(env::split_paths(&path))
+        .chain(system)
+        .map(|dir| dir.join(program))
+        .find(|file| is_executable(file))
+}
+
+fn is_executable(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+/// Where `cargo xtask setup` puts what no Debian package has: `prestan/tools` in the user's cache.
+pub fn tool_cache() -> Option<PathBuf> {
+    let absolute = |name| {
+        env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|dir| dir.is_absolute())
+    };
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
+    Some(cache.join("prestan/tools"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_is_a_recipe_with_a_name_of_its_own() {
+        let mut names: Vec<_> = recipes().iter().map(|recipe| &*recipe.name).collect();
+        let listed = [
+            "apache",
+            "apache-basic",
+            "apache-digest",
+            "nginx",
+            "lighttpd",
+            "rclone",
+            "wsgidav",
+            "dufs",
+        ];
+        assert_eq!(names, listed);
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), listed.len());
+        assert_eq!(Recipe::named("apache-digest").unwrap().auth, Scheme::Digest);
+        assert!(Recipe::named("iis").is_none());
+    }
+
+    #[test]
+    fn every_file_of_the_directory_is_built_in() {
+        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../servers");
+        let entries = fs::read_dir(dir).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let yaml = names.filter(|name| name.ends_with(".yaml")).count();
+        assert_eq!(yaml, FILES.len());
+    }
+
+    #[test]
+    fn versions_are_found_in_what_programs_say() {
+        for (said, version) in [
+            (
+                "Server version: Apache/2.4.71 (Debian)\nServer built: x",
+                "2.4.71",
+            ),
+            ("nginx version: nginx/1.22.1", "1.22.1"),
+            (
+                "lighttpd/1.4.69 (ssl) - a light and fast webserver",
+                "1.4.69",
+            ),
+            ("rclone v1.60.1-DEV", "1.60.1-DEV"),
+            ("4.4.0", "4.4.0"),
+            ("dufs 0.47.0", "0.47.0"),
+            ("usage: no idea", "unknown"),
+        ] {
+            assert_eq!(version_in(said), version);
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! From a recipe to a server that answers.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use minijinja::{Environment, UndefinedBehavior, context};
+
+use super::port::Port;
+use super::process::Process;
+use super::recipe::{Missing, Recipe};
+use super::{RealServer, logs};
+use crate::limits;
+
+/// From the start to the first answer; Python servers on a busy machine take some seconds.
+const READY_WITHIN: Duration = Duration::from_secs(20);
+
+/// Between two attempts to reach a server that starts.
+const PROBE_EVERY: Duration = Duration::from_millis(5);
+
+const LOG_LINES: usize = 20;
+
+/// Why a server could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// It is not installed.
+    #[error("cannot start {server}: {missing}")]
+    Missing {
+        /// Name of the recipe.
+        server: String,
+        /// What was not found.
+        #[source]
+        missing: Missing,
+    },
+    /// The recipe wants a user that this machine does not have.
+    #[error("cannot start {server}: no user {user} in /etc/passwd, and it must not run as root")]
+    NoUser {
+        /// Name of the recipe.
+        server: String,
+        /// Name of the user.
+        user: String,
+    },
+    /// A template of the recipe is broken.
+    #[error("cannot start {server}: servers/ has a bad template: {source}")]
+    Template {
+        /// Name of the recipe.
+        server: String,
+        /// What is wrong with it.
+        source: minijinja::Error,
+    },
+    /// A system call failed.
+    #[error("cannot start {server}: {what}: {source}")]
+    Io {
+        /// Name of the recipe.
+        server: String,
+        /// What was attempted.
+        what: String,
+        /// What came back.
+        source: io::Error,
+    },
+    /// It ended before it answered.
+    #[error("{server} ended ({status}) before it answered; its logs end with\n{log}")]
+    Exited {
+        /// Name of the recipe.
+        server: String,
+        /// Exit status.
+        status: ExitStatus,
+        /// End of its logs.
+        log: String,
+    },
+    /// It runs and does not answer.
+    #[error(
+        "{server} does not answer OPTIONS at {addr} after {waited:?}; its logs end with\n{log}"
+    )]
+    NotReady {
+        /// Name of the recipe.
+        server: String,
+        /// Where it should listen.
+        addr: SocketAddr,
+        /// How long it had.
+        waited: Duration,
+        /// End of its logs.
+        log: String,
+    },
+}
+
+/// Says which step of which server failed.
+struct Step<'a>(&'a Recipe);
+
+impl Step<'_> {
+    fn io(&self, what: impl Into<String>) -> impl FnOnce(io::Error) -> StartError {
+        let (server, what) = (self.0.name.clone(), what.into());
+        move |source| StartError::Io {
+            server,
+            what,
+            source,
+        }
+    }
+
+    fn template(&self) -> impl FnOnce(minijinja::Error) -> StartError {
+        let server = self.0.name.clone();
+        move |source| StartError::Template { server, source }
+    }
+}
+
+pub(super) fn start(recipe: &Recipe) -> Result<RealServer, StartError> {
+    let step = Step(recipe);
+    limits::raise_open_files();
+    let installed = recipe.installed().map_err(|missing| StartError::Missing {
+        server: recipe.name.clone(),
+        missing,
+    })?;
+    let owner = owner(recipe)?;
+    let dir = tempfile::Builder::new()
+        .prefix(&format!("prestan-{}-", recipe.name))
+        .tempdir()
+        .map_err(step.io("create a temporary directory"))?;
+    let port = Port::reserve().map_err(step.io("find a free port of 127.0.0.1"))?;
+    let command = prepare(recipe, &installed.program, dir.path(), &port, owner)?;
+    let what = format!("run {}", installed.program.display());
+    let mut process = Process::spawn(command).map_err(step.io(what))?;
+    wait_until_ready(recipe, &mut process, port.addr(), dir.path())?;
+    Ok(RealServer {
+        process,
+        port,
+        recipe: recipe.clone(),
+        installed,
+        dir,
+    })
+}
+
+/// User and group that the server is to run as, when that is not who we are.
+fn owner(recipe: &Recipe) -> Result<Option<(u32, u32)>, StartError> {
+    let Some(user) = &recipe.user else {
+        return Ok(None);
+    };
+    if !rustix::process::geteuid().is_root() {
+        return Ok(None);
+    }
+    let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let mut lines = passwd
+        .lines()
+        .map(|line| line.split(':').collect::<Vec<_>>());
+    let found = lines.find_map(|fields| match fields[..] {
+        [name, _, uid, gid, ..] if name == user => Some((uid.parse().ok()?, gid.parse().ok()?)),
+        _ => None,
+    });
+    found.map(Some).ok_or_else(|| StartError::NoUser {
+        server: recipe.name.clone(),
+        user: user.clone(),
+    })
+}
+
+/// Writes everything the server reads, and says how to run it.
+fn prepare(
+    recipe: &Recipe,
+    program: &Path,
+    dir: &Path,
+    port: &Port,
+    owner: Option<(u32, u32)>,
+) -> Result<Command, StartError> {
+    let step = Step(recipe);
+    let storage = dir.join("storage");
+    let context = context! {
+        dir => dir.to_string_lossy(),
+        storage => storage.to_string_lossy(),
+        port => port.number(),
+        auth => recipe.auth.name(),
+    };
+    let mut templates = Environment::new();
+    templates.set_undefined_behavior(UndefinedBehavior::Strict);
+    let render = |text: &str| {
+        templates
+            .render_str(text, &context)
+            .map_err(step.template())
+    };
+
+    let mut created: Vec<PathBuf> = vec![dir.to_owned()];
+    let mut add_dir = |path: PathBuf| {
+        let made = fs::create_dir(&path);
+        created.push(path);
+        made
+    };
+    add_dir(storage.clone()).map_err(step.io("create its storage"))?;
+    for name in &recipe.directories {
+        add_dir(dir.join(name)).map_err(step.io(format!("create its directory {name}")))?;
+    }
+    for (name, content) in &recipe.files {
+        let path = dir.join(name);
+        fs::write(&path, render(content)?).map_err(step.io(format!("write its {name}")))?;
+        created.push(path);
+    }
+    let output_name = logs(recipe, dir).output;
+    let output = File::create(&output_name).map_err(step.io("create its output.log"))?;
+    let errors = output
+        .try_clone()
+        .map_err(step.io("share its output.log"))?;
+    created.push(output_name);
+
+    let mut command = Command::new(program);
+    for argument in &recipe.arguments {
+        command.arg(render(argument)?);
+    }
+    for (name, value) in &recipe.environment {
+        command.env(name, render(value)?);
+    }
+    command
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .stdout(output)
+        .stderr(errors);
+    if let Some((uid, gid)) = owner {
+        for path in &created {
+            let what = format!("give {} to user {uid}", path.display());
+            chown(path, Some(uid), Some(gid)).map_err(step.io(what))?;
+        }
+        // From the first instruction: a server that changed its user by itself would lose the
+        // signal that ends it with us (prctl(2), PR_SET_PDEATHSIG).
+        command.uid(uid).gid(gid);
+    }
+    Ok(command)
+}
+
+fn wait_until_ready(
+    recipe: &Recipe,
+    process: &mut Process,
+    addr: SocketAddr,
+    dir: &Path,
+) -> Result<(), StartError> {
+    let started = Instant::now();
+    while started.elapsed() < READY_WITHIN {
+        if answers(addr) {
+            return Ok(());
+        }
+        // This is the pause between two probes as well.
+        if let Some(status) = process.wait_for_exit(PROBE_EVERY) {
+            return Err(StartError::Exited {
+                server: recipe.name.clone(),
+                status: status.map_err(Step(recipe).io("wait for its end"))?,
+                log: log_tail(recipe, dir),
+            });
+        }
+    }
+    Err(StartError::NotReady {
+        server: recipe.name.clone(),
+        addr,
+        waited: READY_WITHIN,
+        log: log_tail(recipe, dir),
+    })
+}
+
+/// Any HTTP answer but a server's error will do: with authentication it is a 401.
+fn answers(addr: SocketAddr) -> bool {
+    let status = || -> io::Result<u8> {
+        let mut stream = TcpStream::connect_timeout(&addr, Duration::from_secs(1))?;
+        stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+        let probe = format!("OPTIONS / HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n\r\n");
+        stream.write_all(probe.as_bytes())?;
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer)?;
+        Ok(if answer.starts_with(b"HTTP/1.") {
+            answer[9]
+        } else {
+            b'5'
+        })
+    };
+    status().is_ok_and(|class| class < b'5')
+}
+
+fn log_tail(recipe: &Recipe, dir: &Path) -> String {
+    let logs = logs(recipe, dir);
+    let mut files = vec![logs.output, logs.error];
+    files.dedup();
+    let mut tail = String::new();
+    for file in files {
+        // It may never have been created.
+        let bytes = fs::read(&file).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        let lines: Vec<_> = text.lines().collect();
+        let name = file.file_name().unwrap_or(OsStr::new("log"));
+        for line in &lines[lines.len().saturating_sub(LOG_LINES)..] {
+            tail.push_str(&format!("  {}: {line}\n", name.to_string_lossy()));
+        }
+    }
+    match tail.is_empty() {
+        true => "  (nothing)".to_owned(),
+        false => tail.trim_end().to_owned(),
+    }
+}

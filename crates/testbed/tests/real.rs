@@ -1,0 +1,228 @@
+//! Every real server starts, answers, and is gone with its owner.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use support::send;
+use testbed::real::{Recipe, Scheme, StartError};
+use testbed::{RealServer, need, need_or};
+
+fn addr(server: &RealServer) -> SocketAddr {
+    let url = server.url();
+    let addr = url.strip_prefix("http://").unwrap();
+    addr.trim_end_matches('/').parse().unwrap()
+}
+
+/// Starts, uses and drops one; each recipe is a test of its own below.
+fn lives_and_dies(name: &str) {
+    let recipe = Recipe::named(name).unwrap();
+    let Some(installed) = need_or(recipe.installed()) else {
+        return;
+    };
+    assert!(installed.version.starts_with(|c: char| c.is_ascii_digit()));
+    let server = RealServer::start(recipe).unwrap_or_else(|error| panic!("{error}"));
+    let addr = addr(&server);
+    let (user, password) = server.credentials().unzip();
+    let authorization = match recipe.auth {
+        Scheme::None => "",
+        _ => "Authorization: Basic dXNlcjpwYXNzd29yZA==\r\n",
+    };
+    assert_eq!(user.is_some(), recipe.auth != Scheme::None);
+    assert_eq!(password.is_some(), recipe.auth != Scheme::None);
+
+    let tagged = format!("{authorization}X-Prestan: prestan: 1 (Put1K)\r\n");
+    let options = send(addr, "OPTIONS", "/", authorization, "");
+    let put = send(addr, "PUT", "/file.txt", &tagged, "content");
+    if recipe.auth == Scheme::Digest {
+        assert_eq!((options.status, put.status), (401, 401));
+        let challenge = put.header("www-authenticate").unwrap();
+        assert!(
+            challenge.starts_with("Digest realm=\"prestan\""),
+            "{challenge}"
+        );
+    } else {
+        assert_eq!(options.status, 200);
+        assert!(options.header("dav").is_some(), "{}", options.head);
+        assert_eq!(put.status, 201);
+        let stored = fs::read_to_string(server.storage().join("file.txt")).unwrap();
+        assert_eq!(stored, "content");
+        assert_eq!(server.contents().unwrap().len(), 1);
+        let get = send(addr, "GET", "/file.txt", authorization, "");
+        assert_eq!((get.status, get.text().as_str()), (200, "content"));
+    }
+
+    let pid = server.pid();
+    let dir = server.storage().parent().unwrap().to_owned();
+    let access = server.logs().access;
+    assert!(Path::new(&format!("/proc/{pid}")).exists());
+    drop(server);
+    assert!(!Path::new(&format!("/proc/{pid}")).exists());
+    assert!(group_members(pid).is_empty());
+    assert!(!dir.exists());
+    assert!(TcpStream::connect(addr).is_err());
+    assert_eq!(access.is_some(), !matches!(name, "rclone" | "wsgidav"));
+}
+
+/// Processes of a group that are not zombies (those are init's to reap).
+fn group_members(group: u32) -> Vec<u32> {
+    let pids = fs::read_dir("/proc").unwrap();
+    let pids = pids.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    pids.filter(|pid: &u32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // After the name in parentheses: state, parent, group.
+        let rest = stat
+            .rsplit_once(") ")
+            .map(|(_, rest)| rest)
+            .unwrap_or_default();
+        let fields: Vec<_> = rest.split(' ').collect();
+        matches!(fields[..], [state, _, member_of, ..]
+            if state != "Z" && member_of == group.to_string())
+    })
+    .collect()
+}
+
+macro_rules! lives_and_dies {
+    ($($test:ident: $recipe:literal,)*) => {$(
+        #[test]
+        fn $test() {
+            lives_and_dies($recipe);
+        }
+    )*};
+}
+
+lives_and_dies! {
+    apache: "apache",
+    apache_basic: "apache-basic",
+    apache_digest: "apache-digest",
+    nginx: "nginx",
+    lighttpd: "lighttpd",
+    rclone: "rclone",
+    wsgidav: "wsgidav",
+    dufs: "dufs",
+}
+
+#[test]
+fn a_server_may_be_started_on_a_thread_that_ends() {
+    let recipe = Recipe::named("nginx").unwrap();
+    if need_or(recipe.installed()).is_none() {
+        return;
+    }
+    let started = std::thread::spawn(|| RealServer::start(recipe).unwrap());
+    let server = started.join().unwrap();
+    assert_eq!(send(addr(&server), "OPTIONS", "/", "", "").status, 200);
+}
+
+/// The recipe that the process started by [`servers_end_when_their_owner_is_killed`] starts.
+const OWNER_OF: &str = "TESTBED_OWNER_OF";
+
+/// No test: the owner that is to be killed. It names the server's process and waits.
+#[test]
+#[ignore = "run by servers_end_when_their_owner_is_killed"]
+fn owner() {
+    let Ok(name) = std::env::var(OWNER_OF) else {
+        return;
+    };
+    let server = RealServer::start(Recipe::named(&name).unwrap()).unwrap();
+    let storage = server.storage();
+    println!("\nstarted {} {}", server.pid(), storage.display());
+    // Until the test kills us, or has failed and closed our standard input.
+    let _ = std::io::stdin().read_to_end(&mut Vec::new());
+}
+
+#[test]
+fn servers_end_when_their_owner_is_killed() {
+    for name in ["apache", "nginx", "lighttpd", "rclone", "wsgidav", "dufs"] {
+        let recipe = Recipe::named(name).unwrap();
+        if need_or(recipe.installed()).is_none() {
+            continue;
+        }
+        let mut owner = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "owner", "--ignored", "--nocapture"])
+            .env(OWNER_OF, name)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(owner.stdout.take().unwrap()).lines();
+        let mut lines = lines.map(|line| line.unwrap());
+        let started = lines.find(|line| line.starts_with("started ")).unwrap();
+        let mut words = started.split(' ').skip(1);
+        let group: u32 = words.next().unwrap().parse().unwrap();
+        assert!(!group_members(group).is_empty(), "{name}");
+        owner.kill().unwrap();
+        owner.wait().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !group_members(group).is_empty() {
+            assert!(Instant::now() < deadline, "{name} survives its owner");
+            std::thread::yield_now();
+        }
+        // Nobody is left to remove its files.
+        let storage = Path::new(words.next().unwrap());
+        fs::remove_dir_all(storage.parent().unwrap()).unwrap();
+    }
+}
+
+#[test]
+fn litmus_passes_where_the_server_is_known_to_be_complete() {
+    for name in ["apache", "wsgidav"] {
+        let recipe = Recipe::named(name).unwrap();
+        if !need("litmus") || need_or(recipe.installed()).is_none() {
+            continue;
+        }
+        let server = RealServer::start(recipe).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let output = Command::new("litmus")
+            .arg(server.url())
+            .env("TESTS", "basic copymove props locks")
+            .current_dir(dir.path())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{name}: {said}");
+        assert_eq!(said.matches("100.0%").count(), 4, "{name}: {said}");
+    }
+}
+
+#[test]
+fn access_logs_can_be_joined() {
+    for name in ["apache", "nginx", "lighttpd", "dufs"] {
+        let recipe = Recipe::named(name).unwrap();
+        if need_or(recipe.installed()).is_none() {
+            continue;
+        }
+        let server = RealServer::start(recipe).unwrap();
+        let tag = "X-Prestan: prestan: 7 (Get1K)\r\n";
+        send(addr(&server), "GET", "/none", tag, "");
+        let log = server.logs().access.unwrap();
+        let line = loop {
+            let text = fs::read_to_string(&log).unwrap_or_default();
+            if let Some(line) = text.lines().find(|line| line.contains("Get1K")) {
+                break line.to_owned();
+            }
+            std::thread::yield_now();
+        };
+        assert!(line.contains("GET /none"), "{name}: {line}");
+        assert!(line.contains(" 404 "), "{name}: {line}");
+        assert!(line.ends_with("\"prestan: 7 (Get1K)\""), "{name}: {line}");
+    }
+}
+
+#[test]
+fn a_server_that_cannot_start_says_why() {
+    let recipe = Recipe::named("lighttpd").unwrap();
+    if need_or(recipe.installed()).is_none() {
+        return;
+    }
+    let broken = recipe.clone().with_argument("--no-such-option");
+    let error = RealServer::start(&broken).unwrap_err();
+    assert!(matches!(error, StartError::Exited { .. }), "{error:?}");
+    assert!(error.to_string().contains("output.log: "), "{error}");
+}

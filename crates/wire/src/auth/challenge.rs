@@ -1,0 +1,166 @@
+//! The lists in `WWW-Authenticate` and `Authentication-Info` (RFC 9110, section 11).
+//!
+//! A comma separates parameters as well as challenges, and may stand in a quoted string, so a
+//! list cannot be split at commas. What is neither a scheme nor a parameter is skipped up to the
+//! next comma: a server whose third challenge is broken has still made two.
+
+use crate::request::is_token_byte;
+
+/// One challenge: a scheme, and what it needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Challenge {
+    /// `Basic`, `Digest`..., as the server spelt it.
+    pub scheme: String,
+    /// The blob that some schemes have in place of parameters (`Negotiate oRQwEqA=`).
+    pub token68: Option<String>,
+    /// Names and values, unquoted.
+    pub params: Vec<(String, String)>,
+}
+
+impl Challenge {
+    /// The value of the first parameter of that name, in any case.
+    pub fn param(&self, name: &str) -> Option<&str> {
+        param(&self.params, name)
+    }
+
+    /// The scheme, in any case.
+    pub fn is(&self, scheme: &str) -> bool {
+        self.scheme.eq_ignore_ascii_case(scheme)
+    }
+}
+
+/// The value of the first of `params` of that name, in any case.
+pub(super) fn param<'a>(params: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    let found = params
+        .iter()
+        .find(|(own, _)| own.eq_ignore_ascii_case(name));
+    found.map(|(_, value)| value.as_str())
+}
+
+/// The challenges in the value of one `WWW-Authenticate` header.
+pub fn parse_challenges(value: &str) -> Vec<Challenge> {
+    let mut challenges: Vec<Challenge> = Vec::new();
+    let mut cursor = Cursor { rest: value };
+    while cursor.skip_separators() {
+        if let Some(param) = cursor.parameter() {
+            // Before the first scheme it belongs to nothing.
+            if let Some(challenge) = challenges.last_mut() {
+                challenge.params.push(param);
+            }
+        } else if let Some(scheme) = cursor.token() {
+            let token68 = cursor.token68();
+            challenges.push(Challenge {
+                scheme,
+                token68,
+                params: Vec::new(),
+            });
+        } else {
+            cursor.skip_to_comma();
+        }
+    }
+    challenges
+}
+
+/// The parameters in the value of an `Authentication-Info` header.
+pub(super) fn parse_params(value: &str) -> Vec<(String, String)> {
+    let mut params = Vec::new();
+    let mut cursor = Cursor { rest: value };
+    while cursor.skip_separators() {
+        match cursor.parameter() {
+            Some(param) => params.push(param),
+            None => cursor.skip_to_comma(),
+        }
+    }
+    params
+}
+
+struct Cursor<'a> {
+    rest: &'a str,
+}
+
+impl Cursor<'_> {
+    /// Skips commas and blanks; says whether anything is left.
+    fn skip_separators(&mut self) -> bool {
+        self.rest = self.rest.trim_start_matches([',', ' ', '\t']);
+        !self.rest.is_empty()
+    }
+
+    /// Skips at least one character.
+    fn skip_to_comma(&mut self) {
+        let next = self.rest.char_indices().skip(1).find(|&(_, c)| c == ',');
+        self.rest = next.map_or("", |(at, _)| &self.rest[at..]);
+    }
+
+    fn skip_blanks(&mut self) {
+        self.rest = self.rest.trim_start_matches([' ', '\t']);
+    }
+
+    fn token(&mut self) -> Option<String> {
+        let end = self.rest.bytes().position(|byte| !is_token_byte(byte));
+        let (token, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
+        self.rest = rest;
+        (!token.is_empty()).then(|| token.to_owned())
+    }
+
+    /// `name = value`; takes nothing when that is not what stands here.
+    fn parameter(&mut self) -> Option<(String, String)> {
+        let mut ahead = Cursor { rest: self.rest };
+        let name = ahead.token()?;
+        ahead.skip_blanks();
+        ahead.rest = ahead.rest.strip_prefix('=')?;
+        ahead.skip_blanks();
+        let value = match ahead.rest.strip_prefix('"') {
+            Some(rest) => {
+                ahead.rest = rest;
+                ahead.quoted()
+            }
+            None => ahead.bare(),
+        };
+        self.rest = ahead.rest;
+        Some((name, value))
+    }
+
+    /// What follows an opening quote. A missing closing one is at the end.
+    fn quoted(&mut self) -> String {
+        let mut value = String::new();
+        let mut chars = self.rest.chars();
+        while let Some(c) = chars.next() {
+            match c {
+                '"' => break,
+                '\\' => value.extend(chars.next()),
+                c => value.push(c),
+            }
+        }
+        self.rest = chars.as_str();
+        value
+    }
+
+    /// A value without quotes. Servers put more than a token there, so it goes up to a separator.
+    fn bare(&mut self) -> String {
+        let end = self
+            .rest
+            .find([',', ' ', '\t', '"'])
+            .unwrap_or(self.rest.len());
+        let (value, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        value.to_owned()
+    }
+
+    /// The blob after a scheme; takes nothing when parameters or the next challenge follow.
+    fn token68(&mut self) -> Option<String> {
+        let ahead = self.rest.trim_start_matches([' ', '\t']);
+        if ahead.len() == self.rest.len() {
+            return None;
+        }
+        let legal = |c: char| c.is_ascii_alphanumeric() || "-._~+/".contains(c);
+        let padding = ahead.trim_start_matches(legal);
+        let rest = padding.trim_start_matches('=');
+        let after = rest.trim_start_matches([' ', '\t']);
+        let blob = &ahead[..ahead.len() - rest.len()];
+        if blob.is_empty() || !(after.is_empty() || after.starts_with(',')) {
+            return None;
+        }
+        self.rest = after;
+        Some(blob.to_owned())
+    }
+}

@@ -1,0 +1,388 @@
+//! Who the user is: Basic (RFC 7617), Digest (RFC 7616), Bearer (RFC 6750).
+//!
+//! ```text
+//!               authorization()          no Authorization header yet, or the one the server wants
+//!   request  <------------------.
+//!      |                         \
+//!      v             challenged() | TryAgain: same request, once more
+//!   401 ----------> Authenticator |
+//!   other --------->              ' GiveUp: the reason, for the user
+//!         answered()
+//! ```
+//!
+//! The random `cnonce` is drawn by the caller. No message here holds a password or a token.
+
+mod challenge;
+mod digest;
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use thiserror::Error;
+
+pub use challenge::{Challenge, parse_challenges};
+
+use crate::excerpt;
+use crate::response::Headers;
+use digest::Digest;
+
+/// Challenges that may follow one another, each with a reason to try again (a stale nonce, another
+/// realm, another scheme), before it is called a refusal.
+const CHALLENGES_IN_A_ROW: u32 = 4;
+
+/// Something that must not be shown. `Debug` writes `***`, and there is no `Display`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Hides `text`.
+    pub fn new(text: impl Into<String>) -> Secret {
+        Secret(text.into())
+    }
+
+    /// The text itself, to be sent and nothing else.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// What the user has to show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Credentials {
+    /// For Basic and Digest.
+    Password {
+        /// Name of the user.
+        user: String,
+        /// Password of the user.
+        password: Secret,
+    },
+    /// A token, sent with every request.
+    Bearer(Secret),
+}
+
+/// Which scheme a password may be used with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum AuthScheme {
+    /// The strongest the server offers.
+    #[default]
+    Auto,
+    /// Basic and nothing else.
+    Basic,
+    /// Digest and nothing else.
+    Digest,
+}
+
+impl fmt::Display for AuthScheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            AuthScheme::Auto => "Basic or Digest",
+            AuthScheme::Basic => "Basic",
+            AuthScheme::Digest => "Digest",
+        })
+    }
+}
+
+/// What to do about a 401.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// Send the request again, with a new [`Authenticator::authorization`].
+    TryAgain,
+    /// Sending it again would be answered in the same way.
+    GiveUp(AuthError),
+}
+
+/// Why the server cannot be satisfied. Text of the server in it is cut and escaped.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum AuthError {
+    /// Nobody said who the user is.
+    #[error("no credentials were given and the server asks for {offered}")]
+    NoCredentials {
+        /// The challenges.
+        offered: String,
+    },
+    /// The credentials were sent and not accepted.
+    #[error("the server refused user \"{user}\" (realm \"{realm}\")")]
+    Refused {
+        /// Name of the user.
+        user: String,
+        /// What the server calls the protected space.
+        realm: String,
+    },
+    /// The token was sent and not accepted.
+    #[error("the server refused the bearer token and asks for {offered}")]
+    TokenRefused {
+        /// The challenges.
+        offered: String,
+    },
+    /// Nothing on offer can be used.
+    #[error("the server asks for {offered} only, and {usable} could be used")]
+    NoCommonScheme {
+        /// The challenges.
+        offered: String,
+        /// What the credentials are good for.
+        usable: String,
+    },
+    /// A 401 that says nothing.
+    #[error("the server answered 401 without a challenge (RFC 9110, section 11.6.1)")]
+    NoChallenge,
+    /// Basic cannot carry the user's name.
+    #[error(
+        "the user name has a colon or a control character, which Basic cannot carry (RFC 7617, section 2)"
+    )]
+    UserName,
+}
+
+/// Keeps the state of authentication for the requests of one user, which come one after the other.
+///
+/// Clones go their own ways: each connection that sends concurrently needs one, because servers
+/// may insist that the counter of a nonce only grows.
+#[derive(Debug, Clone)]
+pub struct Authenticator {
+    credentials: Option<Credentials>,
+    scheme: AuthScheme,
+    state: State,
+    /// The last request carried credentials.
+    sent: bool,
+    /// They have been accepted since the last refusal.
+    worked: bool,
+    /// Challenges in a row without an accepted request between them.
+    challenges: u32,
+}
+
+#[derive(Clone)]
+enum State {
+    /// No scheme agreed upon; requests go without credentials.
+    Unasked,
+    /// The header's value never changes.
+    Constant {
+        value: Secret,
+        asked: bool,
+    },
+    Digest(Box<Digest>),
+}
+
+impl fmt::Debug for State {
+    /// The value and the digest's key are as good as the password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            State::Unasked => "Unasked",
+            State::Constant { .. } => "Constant",
+            State::Digest(_) => "Digest",
+        })
+    }
+}
+
+impl Authenticator {
+    /// A user before the first request.
+    ///
+    /// With `send_basic_unasked` the first request already carries the password by Basic, which
+    /// saves a round trip and shows it to whoever answers; it is off where `scheme` is `Digest`.
+    /// A token is always sent unasked, since servers that take tokens often do not ask for one.
+    pub fn new(
+        credentials: Option<Credentials>,
+        scheme: AuthScheme,
+        send_basic_unasked: bool,
+    ) -> Authenticator {
+        let unasked = send_basic_unasked && scheme != AuthScheme::Digest;
+        let value = match &credentials {
+            Some(Credentials::Bearer(token)) => Some(format!("Bearer {}", token.expose())),
+            Some(Credentials::Password { user, password }) if unasked => basic(user, password).ok(),
+            _ => None,
+        };
+        let state = match value {
+            Some(value) => State::Constant {
+                value: Secret(value),
+                asked: false,
+            },
+            None => State::Unasked,
+        };
+        Authenticator {
+            credentials,
+            scheme,
+            state,
+            sent: false,
+            worked: false,
+            challenges: 0,
+        }
+    }
+
+    /// The value of the `Authorization` header for the next request, if it needs one.
+    ///
+    /// `cnonce` should be a new random number each time; only Digest uses it.
+    pub fn authorization(&mut self, method: &str, target: &str, cnonce: u64) -> Option<String> {
+        let value = match (&mut self.state, &self.credentials) {
+            (State::Constant { value, .. }, _) => Some(value.expose().to_owned()),
+            (State::Digest(digest), Some(Credentials::Password { user, password })) => {
+                let who = (user.as_str(), password.expose());
+                Some(digest.authorization(who, (method, target), cnonce))
+            }
+            _ => None,
+        };
+        self.sent = value.is_some();
+        value
+    }
+
+    /// The server has asked for credentials and we know how to give them.
+    pub fn is_needed(&self) -> bool {
+        match self.state {
+            State::Unasked => false,
+            State::Constant { asked, .. } => asked,
+            State::Digest(_) => true,
+        }
+    }
+
+    /// Reads the head of a 401: can sending the request again succeed?
+    ///
+    /// It cannot when the credentials that were sent were wrong. A nonce that went stale is
+    /// replaced (`stale=true`); so is, once, one that had worked before, because not every server
+    /// says that it forgot its nonces.
+    pub fn challenged(&mut self, headers: &Headers) -> Verdict {
+        let challenges: Vec<_> = headers
+            .get_all("WWW-Authenticate")
+            .flat_map(parse_challenges)
+            .collect();
+        match self.next_state(&challenges) {
+            Ok(state) => {
+                self.state = state;
+                self.challenges += 1;
+                self.worked = false;
+                Verdict::TryAgain
+            }
+            Err(error) => Verdict::GiveUp(error),
+        }
+    }
+
+    /// Reads the head of an answer that is no 401: the next nonce may be in it.
+    pub fn answered(&mut self, headers: &Headers) {
+        self.worked = self.sent;
+        self.challenges = 0;
+        if let State::Digest(digest) = &mut self.state {
+            let infos = headers.get_all("Authentication-Info");
+            for params in infos.map(challenge::parse_params) {
+                if let Some(nonce) = challenge::param(&params, "nextnonce") {
+                    digest.next_nonce(nonce);
+                }
+            }
+        }
+    }
+
+    fn next_state(&self, challenges: &[Challenge]) -> Result<State, AuthError> {
+        if challenges.is_empty() {
+            return Err(AuthError::NoChallenge);
+        }
+        let offered = describe(challenges);
+        let (user, password) = match &self.credentials {
+            None => return Err(AuthError::NoCredentials { offered }),
+            Some(Credentials::Bearer(_)) => return Err(AuthError::TokenRefused { offered }),
+            Some(Credentials::Password { user, password }) => (user, password),
+        };
+        if self.challenges == CHALLENGES_IN_A_ROW {
+            return Err(refused(
+                user,
+                challenges[0].param("realm").unwrap_or_default(),
+            ));
+        }
+        let digest = self.strongest_digest(challenges);
+        let basic_challenge = challenges
+            .iter()
+            .find(|challenge| challenge.is("Basic") && self.scheme != AuthScheme::Digest);
+        match (digest, basic_challenge) {
+            (Some((digest, stale)), _) => {
+                if self.digest_was_refused(&digest, stale) {
+                    return Err(refused(user, &digest.realm));
+                }
+                Ok(State::Digest(Box::new(digest)))
+            }
+            (None, Some(challenge)) => {
+                if self.sent && matches!(self.state, State::Constant { .. }) {
+                    return Err(refused(user, challenge.param("realm").unwrap_or_default()));
+                }
+                Ok(State::Constant {
+                    value: Secret(basic(user, password)?),
+                    asked: true,
+                })
+            }
+            (None, None) => Err(AuthError::NoCommonScheme {
+                offered,
+                usable: self.scheme.to_string(),
+            }),
+        }
+    }
+
+    /// The strongest Digest challenge, and whether it says that the old nonce went stale.
+    fn strongest_digest(&self, challenges: &[Challenge]) -> Option<(Digest, bool)> {
+        let mut best: Option<(Digest, bool)> = None;
+        let digests = challenges
+            .iter()
+            .filter(|challenge| challenge.is("Digest") && self.scheme != AuthScheme::Basic);
+        for challenge in digests {
+            let Some(digest) = Digest::from_challenge(challenge) else {
+                continue;
+            };
+            // The first of equals: servers list what they prefer first.
+            if best
+                .as_ref()
+                .is_none_or(|(best, _)| digest.algorithm > best.algorithm)
+            {
+                let stale = challenge.param("stale").unwrap_or_default();
+                best = Some((digest, stale.eq_ignore_ascii_case("true")));
+            }
+        }
+        best
+    }
+
+    /// The last request answered such a challenge, so a new one means no (RFC 7616, section 3.3).
+    fn digest_was_refused(&self, new: &Digest, stale: bool) -> bool {
+        let State::Digest(old) = &self.state else {
+            return false;
+        };
+        if !self.sent {
+            return false;
+        }
+        // Another realm is another door, and no refusal at this one.
+        let forgotten = self.worked && new.nonce != old.nonce;
+        !stale && !forgotten && new.realm == old.realm
+    }
+}
+
+/// The value of `Authorization` for Basic; user and password are UTF-8 (RFC 7617, section 2.1).
+fn basic(user: &str, password: &Secret) -> Result<String, AuthError> {
+    if user.contains(|c: char| c == ':' || c.is_control()) {
+        return Err(AuthError::UserName);
+    }
+    Ok(format!(
+        "Basic {}",
+        BASE64.encode(format!("{user}:{}", password.expose()))
+    ))
+}
+
+fn refused(user: &str, realm: &str) -> AuthError {
+    AuthError::Refused {
+        user: excerpt::of_text(user),
+        realm: excerpt::of_text(realm),
+    }
+}
+
+/// `Basic realm "x", Negotiate`: what the server asks for, in words.
+fn describe(challenges: &[Challenge]) -> String {
+    let describe_one = |challenge: &Challenge| {
+        let scheme = excerpt::of_text(&challenge.scheme);
+        match challenge.param("realm") {
+            Some(realm) => format!("{scheme} realm \"{}\"", excerpt::of_text(realm)),
+            None => scheme,
+        }
+    };
+    challenges
+        .iter()
+        .take(8)
+        .map(describe_one)
+        .collect::<Vec<_>>()
+        .join(", ")
+}

@@ -1,0 +1,238 @@
+//! The chunked transfer coding (RFC 9112, section 7.1), decoded as it arrives.
+//!
+//! ```text
+//! size [;extension] CR LF  data CR LF   ...   0 [;extension] CR LF  [trailer LF]... [CR] LF
+//! ```
+//!
+//! Extensions and trailers are read and dropped; both are bounded. A line of the framing ends with
+//! CR LF and nothing less: a decoder that takes a bare LF sees other chunks than one that does not,
+//! and then nobody knows what was measured. Trailer lines may end with a bare LF, as lines of a
+//! head may (RFC 9112, section 2.2).
+
+use thiserror::Error;
+
+use crate::excerpt;
+
+/// Bytes that all extensions of a body may take together, with the blanks around them.
+const EXTENSION_BYTES: usize = 16 * 1024;
+/// Hexadecimal digits a size may have; leading zeros are legal, endless ones are not.
+const SIZE_DIGITS: usize = 64;
+
+/// Decodes one chunked body.
+#[derive(Debug, Clone)]
+pub struct ChunkedDecoder {
+    state: State,
+    /// Size of the current chunk, then what is left of it.
+    size: u64,
+    /// Data bytes of all chunks whose size is known.
+    announced: u64,
+    extension_bytes: usize,
+    trailer: LineScanner,
+    trailer_bytes: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Within the digits of a size; so many have come.
+    Size(usize),
+    /// After the digits: blanks only, until a semicolon opens the extension.
+    Blanks,
+    Extension,
+    SizeLf,
+    Data,
+    DataCr,
+    DataLf,
+    Trailer,
+    Done,
+}
+
+/// What a step found.
+#[derive(Debug, PartialEq, Eq)]
+pub enum ChunkEvent<'a> {
+    /// All input was taken, and the body goes on.
+    NeedMore,
+    /// Bytes of the body.
+    Data(&'a [u8]),
+    /// The body and its trailers are complete.
+    End,
+}
+
+/// A broken framing.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ChunkError {
+    /// Something else where a hexadecimal digit has to be.
+    #[error("a chunk size has \"{0}\" in it (RFC 9112, section 7.1)")]
+    Size(String),
+    /// A size beyond 64 bits, or endless zeros.
+    #[error("a chunk size has too many digits (RFC 9112, section 7.1)")]
+    SizeTooLong,
+    /// Extensions are bounded over the whole body.
+    #[error("the chunk extensions are longer than {EXTENSION_BYTES} bytes")]
+    ExtensionTooLong,
+    /// A line that ends otherwise.
+    #[error("\"{0}\" stands where a chunk needs its CR LF (RFC 9112, section 7.1)")]
+    LineEnd(String),
+    /// The bound was given to [`ChunkedDecoder::new`].
+    #[error("the trailers are longer than {0} bytes")]
+    TrailerTooLong(usize),
+}
+
+impl ChunkedDecoder {
+    /// A decoder at the beginning of a body, for trailers of at most so many bytes.
+    pub fn new(trailer_bytes: usize) -> ChunkedDecoder {
+        ChunkedDecoder {
+            state: State::Size(0),
+            size: 0,
+            announced: 0,
+            extension_bytes: 0,
+            trailer: LineScanner::default(),
+            trailer_bytes,
+        }
+    }
+
+    /// Takes bytes up to the next event, and says how many.
+    ///
+    /// Framing is taken as it comes, so `NeedMore` always means that all of `input` was taken;
+    /// data is handed on as it comes, so a chunk may be several events.
+    pub fn step<'a>(&mut self, input: &'a [u8]) -> Result<(usize, ChunkEvent<'a>), ChunkError> {
+        let mut at = 0;
+        while self.state != State::Done {
+            let rest = &input[at..];
+            let Some(&byte) = rest.first() else {
+                return Ok((at, ChunkEvent::NeedMore));
+            };
+            if self.state == State::Data {
+                let take = usize::try_from(self.size).map_or(rest.len(), |n| n.min(rest.len()));
+                self.size -= take as u64;
+                if self.size == 0 {
+                    self.state = State::DataCr;
+                }
+                return Ok((at + take, ChunkEvent::Data(&rest[..take])));
+            }
+            at += match self.state {
+                State::Trailer => self.trailer(rest)?,
+                _ => self.framing(byte).map(|()| 1)?,
+            };
+        }
+        Ok((at, ChunkEvent::End))
+    }
+
+    /// Data bytes in all chunks whose size line has been read, whether they have come or not.
+    pub fn announced(&self) -> u64 {
+        self.announced
+    }
+
+    /// The end of the body was read.
+    pub fn is_done(&self) -> bool {
+        self.state == State::Done
+    }
+
+    /// One byte outside data and trailers.
+    fn framing(&mut self, byte: u8) -> Result<(), ChunkError> {
+        self.state = match (self.state, byte) {
+            (State::Size(digits), _) if byte.is_ascii_hexdigit() => self.digit(digits, byte)?,
+            (State::Size(1..) | State::Blanks | State::Extension, b'\r') => State::SizeLf,
+            (State::Size(1..) | State::Blanks, b' ' | b'\t') => self.extension(State::Blanks)?,
+            (State::Size(1..) | State::Blanks, b';') => self.extension(State::Extension)?,
+            (State::Extension, byte) if byte != b'\n' => self.extension(State::Extension)?,
+            (State::SizeLf, b'\n') => self.size_known(),
+            (State::DataCr, b'\r') => State::DataLf,
+            (State::DataLf, b'\n') => State::Size(0),
+            (State::Size(_) | State::Blanks, byte) if byte != b'\n' => {
+                return Err(ChunkError::Size(excerpt::of_bytes(&[byte])));
+            }
+            (_, byte) => return Err(ChunkError::LineEnd(excerpt::of_bytes(&[byte]))),
+        };
+        Ok(())
+    }
+
+    fn digit(&mut self, digits: usize, byte: u8) -> Result<State, ChunkError> {
+        let value = char::from(byte).to_digit(16).map_or(0, u64::from);
+        let size = self.size.checked_mul(16).map(|size| size + value);
+        match size {
+            Some(size) if digits < SIZE_DIGITS => {
+                self.size = size;
+                Ok(State::Size(digits + 1))
+            }
+            _ => Err(ChunkError::SizeTooLong),
+        }
+    }
+
+    fn extension(&mut self, next: State) -> Result<State, ChunkError> {
+        self.extension_bytes += 1;
+        if self.extension_bytes > EXTENSION_BYTES {
+            return Err(ChunkError::ExtensionTooLong);
+        }
+        Ok(next)
+    }
+
+    fn size_known(&mut self) -> State {
+        self.announced = self.announced.saturating_add(self.size);
+        if self.size == 0 {
+            State::Trailer
+        } else {
+            State::Data
+        }
+    }
+
+    fn trailer(&mut self, input: &[u8]) -> Result<usize, ChunkError> {
+        match self.trailer.find_end(input, self.trailer_bytes) {
+            ScanResult::End(length) => {
+                self.state = State::Done;
+                Ok(length)
+            }
+            ScanResult::Open => Ok(input.len()),
+            ScanResult::TooLong => Err(ChunkError::TrailerTooLong(self.trailer_bytes)),
+        }
+    }
+}
+
+/// Looks for the empty line that ends a head or the trailers, a piece at a time.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LineScanner {
+    /// Bytes seen.
+    pub(crate) scanned: usize,
+    /// Lines seen, the empty one included.
+    pub(crate) lines: usize,
+    /// What the current line consists of so far.
+    line: Line,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Line {
+    #[default]
+    Empty,
+    Cr,
+    Text,
+}
+
+pub(crate) enum ScanResult {
+    /// The empty line ends with this many bytes of the piece.
+    End(usize),
+    Open,
+    TooLong,
+}
+
+impl LineScanner {
+    /// Scans the next piece. Lines end with LF; an empty line may have a CR before it.
+    pub(crate) fn find_end(&mut self, piece: &[u8], limit: usize) -> ScanResult {
+        for (at, &byte) in piece.iter().enumerate() {
+            if self.scanned == limit {
+                return ScanResult::TooLong;
+            }
+            self.scanned += 1;
+            match (byte, self.line) {
+                (b'\n', line) => {
+                    self.lines += 1;
+                    self.line = Line::Empty;
+                    if line != Line::Text {
+                        return ScanResult::End(at + 1);
+                    }
+                }
+                (b'\r', Line::Empty) => self.line = Line::Cr,
+                _ => self.line = Line::Text,
+            }
+        }
+        ScanResult::Open
+    }
+}

@@ -1,0 +1,130 @@
+//! Paths in URLs: comparing what servers write with what we asked for.
+//!
+//! The same member is `/a%2fb%20c` to one server, `/a%2Fb c/` to another, and
+//! `http://host/a%2Fb%20c` to a third, so hrefs are compared decoded, segment by segment.
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+/// All but the unreserved characters (RFC 3986, section 2.3).
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// The path of an href (absolute URI, absolute path or relative), decoded, without query and
+/// fragment. Bytes that are not UTF-8 are replaced, so it is for showing; to compare hrefs use
+/// [`same_resource`].
+pub fn href_path(href: &str) -> String {
+    percent_decode_str(raw_path(href))
+        .decode_utf8_lossy()
+        .into_owned()
+}
+
+/// Two hrefs name the same resource, as far as their paths tell.
+///
+/// Decoded, so the case of `%2f` and what is escaped at all make no difference; a slash at the
+/// end makes none either, because not every server writes it after a collection. An escaped slash
+/// is not a separator. Scheme, host and query are not looked at.
+pub fn same_resource(a: &str, b: &str) -> bool {
+    segments(a).eq(segments(b))
+}
+
+/// One segment of a path, percent-encoded; `name` is not a path, so a slash is encoded too.
+///
+/// `.` and `..` stay what they are, since no encoding makes them names (RFC 3986, section 6.2.2.2).
+pub fn encode_segment(name: &str) -> String {
+    utf8_percent_encode(name, SEGMENT).to_string()
+}
+
+fn segments(href: &str) -> impl Iterator<Item = Vec<u8>> {
+    let path = raw_path(href);
+    let path = path.strip_suffix('/').unwrap_or(path);
+    path.split('/')
+        .map(|segment| percent_decode_str(segment).collect())
+}
+
+/// The path as it is written, `/` where a URI has none.
+fn raw_path(href: &str) -> &str {
+    let end = href.find(['?', '#']).unwrap_or(href.len());
+    let href = href[..end].trim();
+    // "//host/path" is a URI without its scheme (RFC 3986, section 4.2).
+    let hierarchy = href.strip_prefix("//").or_else(|| {
+        let (scheme, rest) = href.split_once("://")?;
+        let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+        is_scheme.then_some(rest)
+    });
+    match hierarchy {
+        Some(rest) => rest.find('/').map_or("/", |at| &rest[at..]),
+        None => href,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_of_an_href() {
+        let cases = [
+            ("http://h:81/a%20b/c", "/a b/c"),
+            ("HTTPS://[::1]/a/", "/a/"),
+            ("http://h", "/"),
+            ("http://h?x=/y", "/"),
+            ("//h/a", "/a"),
+            ("/a/b?x#y", "/a/b"),
+            ("/a#y?x", "/a"),
+            ("/a%C3%BC%c3%bc", "/aüü"),
+            ("/%ff", "/\u{fffd}"),
+            ("/50%", "/50%"),
+            ("/a/http://h/b", "/a/http://h/b"),
+            ("a/b", "a/b"),
+            (" \n/a\n", "/a"),
+            ("", ""),
+        ];
+        for (href, path) in cases {
+            assert_eq!(href_path(href), path, "{href:?}");
+        }
+    }
+
+    #[test]
+    fn the_same_resource_and_not_the_same() {
+        let same = [
+            ("/a/b/", "/a/b"),
+            ("/a%3Bb", "/a;b"),
+            ("/a%c3%bc", "/a%C3%BC"),
+            ("http://h:81/a/", "/a"),
+            ("https://x/", "/"),
+            ("/%ff", "/%FF"),
+        ];
+        let different = [
+            ("/a%2Fb", "/a/b"),
+            ("/a", "/A"),
+            ("/a//", "/a"),
+            ("/%ff", "/%fe"),
+            ("/a", "/a/b"),
+            ("a", "/a"),
+            ("/a%2520b", "/a%20b"),
+        ];
+        for (a, b) in same {
+            assert!(same_resource(a, b) && same_resource(b, a), "{a} {b}");
+        }
+        for (a, b) in different {
+            assert!(!same_resource(a, b) && !same_resource(b, a), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn a_segment_is_encoded_and_comes_back() {
+        assert_eq!(encode_segment("a-b._~9"), "a-b._~9");
+        assert_eq!(encode_segment("a b/c?d#e%f"), "a%20b%2Fc%3Fd%23e%25f");
+        assert_eq!(encode_segment("ü&;:@"), "%C3%BC%26%3B%3A%40");
+        assert!(same_resource(
+            &format!("/{}", encode_segment("a/b ü")),
+            "/a%2fb%20ü"
+        ));
+    }
+}

@@ -1,0 +1,238 @@
+//! The body of a 207 (RFC 4918, section 13).
+//!
+//! ```text
+//! multistatus
+//!   response *         href+ and a status: the members, and how each of them went
+//!   response *         href and propstat+: a member, and how its properties went
+//!     propstat         prop and a status
+//! ```
+//!
+//! The order of elements is not insisted upon, unknown elements are passed over
+//! (RFC 4918, section 17), and values of properties are not kept but for the two that a
+//! measurement needs: is it a collection, and which locks are on it.
+
+use std::fmt;
+
+use super::lock::lock_tokens;
+use super::xml::{Node, Walker, XmlError, XmlLimits};
+use crate::excerpt;
+
+/// A multistatus: many answers in one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Multistatus {
+    /// One for each href, in the server's order, which is arbitrary.
+    pub responses: Vec<Response>,
+}
+
+/// What became of one resource.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Response {
+    /// The resource, as the server wrote it. See [`same_resource`](super::same_resource).
+    pub href: String,
+    /// How it went with the resource as a whole; `None` where the propstats tell.
+    pub status: Option<u16>,
+    /// How it went with its properties.
+    pub propstats: Vec<Propstat>,
+    /// Its `resourcetype` says collection.
+    pub is_collection: bool,
+    /// Tokens in its `lockdiscovery`.
+    pub lock_tokens: Vec<String>,
+    /// What the server has to say about it, to people.
+    pub description: Option<String>,
+}
+
+impl Response {
+    /// All statuses: that of the resource, and those of its propstats.
+    pub fn statuses(&self) -> impl Iterator<Item = u16> {
+        self.status
+            .into_iter()
+            .chain(self.propstats.iter().map(|propstat| propstat.status))
+    }
+}
+
+/// Properties with which it went the same way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Propstat {
+    /// How it went.
+    pub status: u16,
+    /// The properties.
+    pub props: Vec<PropName>,
+}
+
+/// Name of a property.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PropName {
+    /// Namespace; empty for none. Of an undeclared prefix, the prefix.
+    pub namespace: String,
+    /// Name within the namespace.
+    pub name: String,
+}
+
+impl fmt::Display for PropName {
+    /// Writes `getetag` for a property of WebDAV itself, `{namespace}name` for others.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.namespace.as_str() {
+            "DAV:" => f.write_str(&self.name),
+            namespace => write!(f, "{{{namespace}}}{}", self.name),
+        }
+    }
+}
+
+/// Reads the body of a 207.
+pub fn parse_multistatus(body: &[u8], limits: &XmlLimits) -> Result<Multistatus, XmlError> {
+    let mut walker = Walker::new(body, limits)?;
+    let root = walker.root()?;
+    if !root.is_dav("multistatus") {
+        let name = PropName::from(root).to_string();
+        return Err(XmlError::NotMultistatus(excerpt::of_text(&name)));
+    }
+    let mut reading = Reading {
+        walker,
+        limits,
+        properties: 0,
+    };
+    let mut multistatus = Multistatus::default();
+    while let Some(child) = reading.walker.child()? {
+        if child.is_dav("response") {
+            reading.response(&mut multistatus.responses)?;
+        } else {
+            reading.walker.skip()?;
+        }
+    }
+    Ok(multistatus)
+}
+
+impl From<Node> for PropName {
+    fn from(node: Node) -> PropName {
+        PropName {
+            namespace: node.namespace,
+            name: node.name,
+        }
+    }
+}
+
+/// What the inside of a `prop` says.
+#[derive(Default)]
+struct Prop {
+    names: Vec<PropName>,
+    is_collection: bool,
+    lock_tokens: Vec<String>,
+}
+
+struct Reading<'a, 'b> {
+    walker: Walker<'a>,
+    limits: &'b XmlLimits,
+    properties: usize,
+}
+
+impl Reading<'_, '_> {
+    /// The inside of a `response`; several hrefs share what it says.
+    fn response(&mut self, responses: &mut Vec<Response>) -> Result<(), XmlError> {
+        let first = responses.len();
+        let mut shared = Response::default();
+        while let Some(child) = self.walker.child()? {
+            if child.is_dav("href") {
+                if responses.len() == self.limits.responses {
+                    return Err(XmlError::TooManyResponses(self.limits.responses));
+                }
+                let href = self.walker.text()?;
+                responses.push(Response {
+                    href,
+                    ..Response::default()
+                });
+            } else if child.is_dav("status") {
+                shared.status = Some(parse_status(&self.walker.text()?)?);
+            } else if child.is_dav("propstat") {
+                self.propstat(&mut shared)?;
+            } else if child.is_dav("responsedescription") {
+                shared.description = Some(self.walker.text()?);
+            } else {
+                self.walker.skip()?;
+            }
+        }
+        match &mut responses[first..] {
+            [] => Err(XmlError::NoHref),
+            [only] => {
+                let href = std::mem::take(&mut only.href);
+                *only = Response { href, ..shared };
+                Ok(())
+            }
+            // Only a status can be shared (RFC 4918, section 14.24); copies of property lists
+            // would let a small body grow large.
+            several => {
+                several
+                    .iter_mut()
+                    .for_each(|response| response.status = shared.status);
+                Ok(())
+            }
+        }
+    }
+
+    /// The inside of a `propstat`.
+    fn propstat(&mut self, response: &mut Response) -> Result<(), XmlError> {
+        let mut prop = Prop::default();
+        let mut status = None;
+        while let Some(child) = self.walker.child()? {
+            if child.is_dav("prop") {
+                self.prop(&mut prop)?;
+            } else if child.is_dav("status") {
+                status = Some(parse_status(&self.walker.text()?)?);
+            } else if child.is_dav("responsedescription") {
+                let text = self.walker.text()?;
+                response.description.get_or_insert(text);
+            } else {
+                self.walker.skip()?;
+            }
+        }
+        let status = status.ok_or(XmlError::NoStatus)?;
+        if (200..300).contains(&status) {
+            response.is_collection |= prop.is_collection;
+            response.lock_tokens.append(&mut prop.lock_tokens);
+        }
+        response.propstats.push(Propstat {
+            status,
+            props: prop.names,
+        });
+        Ok(())
+    }
+
+    /// The inside of a `prop`.
+    fn prop(&mut self, prop: &mut Prop) -> Result<(), XmlError> {
+        while let Some(child) = self.walker.child()? {
+            if self.properties == self.limits.properties {
+                return Err(XmlError::TooManyProperties(self.limits.properties));
+            }
+            self.properties += 1;
+            if child.is_dav("resourcetype") {
+                while let Some(kind) = self.walker.child()? {
+                    prop.is_collection |= kind.is_dav("collection");
+                    self.walker.skip()?;
+                }
+            } else if child.is_dav("lockdiscovery") {
+                lock_tokens(&mut self.walker, &mut prop.lock_tokens)?;
+            } else {
+                self.walker.skip()?;
+            }
+            prop.names.push(child.into());
+        }
+        Ok(())
+    }
+}
+
+/// `HTTP/1.1 207 Multi-Status`, `HTTP/1.1 207 `, `HTTP/1.1 409 (status)`.
+fn parse_status(line: &str) -> Result<u16, XmlError> {
+    let wrong = || XmlError::Status(excerpt::of_text(line));
+    let mut words = line.split_ascii_whitespace();
+    let is_http = words
+        .next()
+        .is_some_and(|version| version.starts_with("HTTP/"));
+    let code = words
+        .next()
+        .filter(|code| is_http && code.len() == 3)
+        .ok_or_else(wrong)?;
+    let is_number = code.bytes().all(|byte| byte.is_ascii_digit());
+    code.parse()
+        .ok()
+        .filter(|status| is_number && *status >= 100)
+        .ok_or_else(wrong)
+}

@@ -1,0 +1,263 @@
+//! A walk through an XML document that a stranger wrote.
+//!
+//! [`Walker`] hides the events of the parser behind three questions (the next child, the text, the
+//! end of this element), and stops at the first thing that goes beyond its [limits](XmlLimits).
+//! There are no entities but the five of XML, because there is no DOCTYPE: it is refused.
+
+use quick_xml::NsReader;
+use quick_xml::events::{BytesRef, BytesStart, Event};
+use quick_xml::name::ResolveResult;
+use thiserror::Error;
+
+use crate::excerpt;
+
+/// The namespace of WebDAV.
+const DAV: &str = "DAV:";
+
+/// How much of a body is read before it is called an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct XmlLimits {
+    /// Bytes of the body.
+    pub bytes: usize,
+    /// Elements within one another.
+    pub depth: usize,
+    /// `response` elements, or rather the hrefs in them.
+    pub responses: usize,
+    /// Properties in all responses together.
+    pub properties: usize,
+}
+
+impl Default for XmlLimits {
+    /// 64 MiB, 64 levels, 200 000 responses, 2 000 000 properties.
+    fn default() -> XmlLimits {
+        XmlLimits {
+            bytes: 64 * 1024 * 1024,
+            depth: 64,
+            responses: 200_000,
+            properties: 2_000_000,
+        }
+    }
+}
+
+/// Why a body cannot be read. Text of the server in it is cut and escaped.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum XmlError {
+    /// No element at all.
+    #[error("the body is not XML: it begins with \"{0}\"")]
+    NotXml(String),
+    /// Another document.
+    #[error("the body's root element is {0}, not multistatus (RFC 4918, section 13)")]
+    NotMultistatus(String),
+    /// What the parser says.
+    #[error("the body is not well-formed XML, at byte {at}: {problem}")]
+    Malformed {
+        /// Where.
+        at: u64,
+        /// What.
+        problem: String,
+    },
+    /// The body ended within an element.
+    #[error("the XML ends before its root element does")]
+    Truncated,
+    /// Another character encoding than UTF-8.
+    #[error("the XML is not UTF-8, from byte {0} on")]
+    Encoding(usize),
+    /// Definitions of entities could follow.
+    #[error("the XML has a DOCTYPE, which WebDAV has no use for (RFC 4918, section 20.6)")]
+    Doctype,
+    /// Not one of the five, and there is nothing to define another.
+    #[error("the XML has the undefined entity \"&{0};\"")]
+    Entity(String),
+    /// More than [`XmlLimits::bytes`].
+    #[error("the XML is longer than {0} bytes")]
+    TooLong(usize),
+    /// More than [`XmlLimits::depth`].
+    #[error("the XML is nested deeper than {0} elements")]
+    TooDeep(usize),
+    /// More than [`XmlLimits::responses`].
+    #[error("the multistatus has more than {0} responses")]
+    TooManyResponses(usize),
+    /// More than [`XmlLimits::properties`].
+    #[error("the multistatus has more than {0} properties")]
+    TooManyProperties(usize),
+    /// Nobody knows which resource it is about.
+    #[error("a response in the multistatus has no href (RFC 4918, section 14.24)")]
+    NoHref,
+    /// Nobody knows how it went.
+    #[error("a propstat has no status (RFC 4918, section 14.22)")]
+    NoStatus,
+    /// No status line.
+    #[error("\"{0}\" in the multistatus is not a status line (RFC 4918, section 14.28)")]
+    Status(String),
+}
+
+/// An element's name, with its namespace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Node {
+    pub(super) namespace: String,
+    pub(super) name: String,
+}
+
+impl Node {
+    pub(super) fn is_dav(&self, name: &str) -> bool {
+        self.namespace == DAV && self.name == name
+    }
+}
+
+/// Where we are in a document. Each element that [`child`](Walker::child) entered is left by a
+/// `child` that answers `None`, by [`text`](Walker::text) or by [`skip`](Walker::skip).
+pub(super) struct Walker<'a> {
+    reader: NsReader<&'a [u8]>,
+    depth: usize,
+    max_depth: usize,
+}
+
+/// What is of interest among the parser's events.
+enum Token {
+    Open(Node),
+    Text(String),
+    Close,
+    End,
+}
+
+impl<'a> Walker<'a> {
+    pub(super) fn new(body: &'a [u8], limits: &XmlLimits) -> Result<Walker<'a>, XmlError> {
+        if body.len() > limits.bytes {
+            return Err(XmlError::TooLong(limits.bytes));
+        }
+        let body = str::from_utf8(body).map_err(|error| XmlError::Encoding(error.valid_up_to()))?;
+        let body = body.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
+        if !body.starts_with('<') {
+            return Err(XmlError::NotXml(excerpt::of_text(body)));
+        }
+        let mut reader = NsReader::from_str(body);
+        reader.config_mut().expand_empty_elements = true;
+        Ok(Walker {
+            reader,
+            depth: 0,
+            max_depth: limits.depth,
+        })
+    }
+
+    /// Enters the root element.
+    pub(super) fn root(&mut self) -> Result<Node, XmlError> {
+        loop {
+            match self.token()? {
+                Token::Open(node) => return Ok(node),
+                Token::Text(text) if !text.trim().is_empty() => {
+                    return Err(XmlError::NotXml(excerpt::of_text(&text)));
+                }
+                Token::Text(_) | Token::Close => {}
+                Token::End => return Err(XmlError::Truncated),
+            }
+        }
+    }
+
+    /// Enters the next child of the current element, passing over text, or leaves the element.
+    pub(super) fn child(&mut self) -> Result<Option<Node>, XmlError> {
+        loop {
+            match self.token()? {
+                Token::Open(node) => return Ok(Some(node)),
+                Token::Close => return Ok(None),
+                Token::Text(_) => {}
+                Token::End => return Err(XmlError::Truncated),
+            }
+        }
+    }
+
+    /// The text of the current element without that of its children, trimmed; leaves the element.
+    pub(super) fn text(&mut self) -> Result<String, XmlError> {
+        let mut text = String::new();
+        let level = self.depth;
+        loop {
+            match self.token()? {
+                Token::Text(piece) if self.depth == level => text.push_str(&piece),
+                Token::Close if self.depth < level => return Ok(text.trim().to_owned()),
+                Token::Text(_) | Token::Open(_) | Token::Close => {}
+                Token::End => return Err(XmlError::Truncated),
+            }
+        }
+    }
+
+    /// Leaves the current element and all within it.
+    pub(super) fn skip(&mut self) -> Result<(), XmlError> {
+        let level = self.depth;
+        while self.depth >= level {
+            if matches!(self.token()?, Token::End) {
+                return Err(XmlError::Truncated);
+            }
+        }
+        Ok(())
+    }
+
+    fn token(&mut self) -> Result<Token, XmlError> {
+        loop {
+            let event = self.reader.read_event();
+            let event = event.map_err(|error| malformed(&self.reader, &error))?;
+            return Ok(match event {
+                Event::Start(start) => {
+                    self.depth += 1;
+                    if self.depth > self.max_depth {
+                        return Err(XmlError::TooDeep(self.max_depth));
+                    }
+                    Token::Open(resolve(&self.reader, &start))
+                }
+                // Cannot be, as empty elements are expanded into a start and an end.
+                Event::Empty(_) => continue,
+                Event::End(_) => {
+                    self.depth = self.depth.saturating_sub(1);
+                    Token::Close
+                }
+                Event::Text(text) => Token::Text(text.xml10_content().into_owned()),
+                Event::CData(text) => Token::Text(text.xml10_content().into_owned()),
+                Event::GeneralRef(entity) => Token::Text(expand(&entity)?),
+                Event::Comment(_) | Event::Decl(_) | Event::PI(_) => continue,
+                Event::DocType(_) => return Err(XmlError::Doctype),
+                Event::Eof => Token::End,
+            });
+        }
+    }
+}
+
+fn malformed(reader: &NsReader<&[u8]>, error: &quick_xml::Error) -> XmlError {
+    XmlError::Malformed {
+        at: reader.error_position(),
+        problem: excerpt::of_text(&error.to_string()),
+    }
+}
+
+/// An undeclared prefix stands for itself, except that `DAV` means what lighttpd means by it.
+///
+/// lighttpd 1.4.69 answers a refused PROPPATCH with `<DAV:getetag/>` and no declaration, which no
+/// namespace-aware reader has to take, and every client has to live with.
+fn resolve(reader: &NsReader<&[u8]>, start: &BytesStart<'_>) -> Node {
+    let (namespace, local) = reader.resolver().resolve_element(start.name());
+    let namespace = match namespace {
+        ResolveResult::Bound(namespace) => namespace.into_inner().to_owned(),
+        ResolveResult::Unbound => String::new(),
+        ResolveResult::Unknown(prefix) if prefix == "DAV" => DAV.to_owned(),
+        ResolveResult::Unknown(prefix) => prefix,
+    };
+    Node {
+        namespace,
+        name: local.into_inner().to_owned(),
+    }
+}
+
+fn expand(entity: &BytesRef<'_>) -> Result<String, XmlError> {
+    let name = entity.xml10_content();
+    let unknown = || XmlError::Entity(excerpt::of_text(&name));
+    if entity.is_char_ref() {
+        let resolved = entity.resolve_char_ref().ok().flatten();
+        return resolved.map(String::from).ok_or_else(unknown);
+    }
+    let expanded = match &*name {
+        "amp" => "&",
+        "lt" => "<",
+        "gt" => ">",
+        "quot" => "\"",
+        "apos" => "'",
+        _ => return Err(unknown()),
+    };
+    Ok(expanded.to_owned())
+}

@@ -1,0 +1,35 @@
+//! Text of a server, made fit for a message: short, on one line, nothing a terminal would obey.
+
+/// Bytes of the original that are shown at most.
+const SHOWN: usize = 60;
+
+/// The beginning of `bytes` with everything but printable ASCII escaped, "..." where it was cut.
+pub(crate) fn of_bytes(bytes: &[u8]) -> String {
+    let shown = &bytes[..bytes.len().min(SHOWN)];
+    let dots = if shown.len() < bytes.len() { "..." } else { "" };
+    format!("{}{dots}", shown.escape_ascii())
+}
+
+/// The beginning of `text` with control characters escaped, "..." where it was cut.
+pub(crate) fn of_text(text: &str) -> String {
+    let end = text
+        .char_indices()
+        .nth(SHOWN)
+        .map_or(text.len(), |(at, _)| at);
+    let dots = if end < text.len() { "..." } else { "" };
+    format!("{}{dots}", text[..end].escape_debug())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_escaped_and_long_text_is_cut() {
+        assert_eq!(of_bytes(b"a\x1b[2J\r\n"), r"a\x1b[2J\r\n");
+        assert_eq!(of_text("gr\u{fc}n\u{1b}[2J"), r"grün\u{1b}[2J");
+        assert_eq!(of_bytes(&[b'x'; 61]), format!("{}...", "x".repeat(60)));
+        assert_eq!(of_text(&"ü".repeat(61)), format!("{}...", "ü".repeat(60)));
+        assert_eq!(of_text(&"ü".repeat(60)), "ü".repeat(60));
+    }
+}

@@ -1,0 +1,103 @@
+//! Responses: bytes in, events out.
+//!
+//! ```text
+//!          leading CR LF       1xx, bounded
+//!   new ------------> Head <------------------.
+//!                      |  \___________________/
+//!                      v
+//!            Empty, Length, Chunked, UntilClose -----> Done
+//! ```
+//!
+//! [`ResponseReader`] reads one response to one request. What is lenient and what is not:
+//!
+//! * Lines of the head may end with a bare LF, and fields may be folded (both are accepted by
+//!   RFC 9112, sections 2.2 and 5.2); chunk lines may not (see [`chunked`](crate::chunked)).
+//! * Up to eight bytes of CR and LF before the status line are skipped, as some servers send the
+//!   line end of a previous body twice.
+//! * Transfer-Encoding beats Content-Length, and one in an HTTP/1.0 response is honoured; either
+//!   way the connection is not [reusable](ResponseReader::reusable) (RFC 9112, section 6.1).
+//! * HEAD, 204 and 304 have no body whatever their head says (RFC 9112, section 6.3).
+//! * A line without a colon, blanks before a colon, and different Content-Length values are errors.
+
+mod error;
+mod head;
+mod headers;
+mod reader;
+
+pub use error::{Hint, ProtocolError, Truncation};
+pub use headers::Headers;
+pub use reader::{Event, ResponseReader, Step};
+
+/// Version of HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Version {
+    /// HTTP/1.0 (RFC 1945).
+    Http10,
+    /// HTTP/1.1 (RFC 9112).
+    Http11,
+}
+
+impl Version {
+    /// The name as it stands in a head: `HTTP/1.1`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Version::Http10 => "HTTP/1.0",
+            Version::Http11 => "HTTP/1.1",
+        }
+    }
+}
+
+/// A response without its body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResponseHead {
+    /// Version of HTTP the server claims.
+    pub version: Version,
+    /// Status code, 100 to 999.
+    pub status: u16,
+    /// Reason phrase; may be empty.
+    pub reason: String,
+    /// Header fields.
+    pub headers: Headers,
+}
+
+impl ResponseHead {
+    /// The server means to keep the connection open (RFC 9112, section 9.3).
+    ///
+    /// In HTTP/1.1 unless it says `close`, in HTTP/1.0 only if it says `keep-alive`.
+    pub fn keep_alive(&self) -> bool {
+        let says = |token| {
+            let mut tokens = self.headers.list("Connection");
+            tokens.any(|own| own.eq_ignore_ascii_case(token))
+        };
+        match self.version {
+            _ if says("close") => false,
+            Version::Http11 => true,
+            Version::Http10 => says("keep-alive"),
+        }
+    }
+}
+
+/// How much of a response is read before it is called an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of a head, and of the trailers.
+    pub head_bytes: usize,
+    /// Header lines.
+    pub headers: usize,
+    /// Bytes of a body, without its framing.
+    pub body_bytes: u64,
+    /// Interim responses before the final one.
+    pub interim: u32,
+}
+
+impl Default for Limits {
+    /// 64 KiB of head, 128 headers, 1 TiB of body, 16 interim responses.
+    fn default() -> Limits {
+        Limits {
+            head_bytes: 64 * 1024,
+            headers: 128,
+            body_bytes: 1 << 40,
+            interim: 16,
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! The state machine that reads one response.
+
+use super::head::{self, Framing};
+use super::{Limits, ProtocolError, ResponseHead, Truncation};
+use crate::chunked::{ChunkEvent, ChunkedDecoder, LineScanner, ScanResult};
+
+/// Bytes of CR and LF that are skipped before a status line.
+const LEADING_BYTES: usize = 8;
+
+/// Reads one response, incrementally.
+///
+/// The bytes of a head are not taken before the head is complete: until then [`step`] answers
+/// [`NeedMore`](Event::NeedMore) and the caller offers the same bytes again, with more behind them.
+/// So the first unconsumed byte is always the first byte of the message that is being read, and a
+/// caller that remembers when the first unconsumed byte arrived knows, once [`started`] is true,
+/// when the final response began.
+///
+/// [`step`]: ResponseReader::step
+/// [`started`]: ResponseReader::started
+#[derive(Debug, Clone)]
+pub struct ResponseReader {
+    request_is_head: bool,
+    limits: Limits,
+    state: State,
+    /// How much of the unconsumed head has been looked at.
+    scanner: LineScanner,
+    leading: usize,
+    interim: u32,
+    started: bool,
+    head: Option<ResponseHead>,
+    /// The connection can be used once more, as far as the head tells.
+    keep_alive: bool,
+    /// Body bytes handed on.
+    received: u64,
+}
+
+#[derive(Debug, Clone)]
+enum State {
+    Head,
+    Length { left: u64, expected: u64 },
+    Chunked(ChunkedDecoder),
+    UntilClose,
+    Done,
+}
+
+/// What one call of [`ResponseReader::step`] did.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Step<'a> {
+    /// So many bytes of the input are done with; offer the rest again.
+    pub consumed: usize,
+    /// What they were.
+    pub event: Event<'a>,
+}
+
+/// What a step found.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Event<'a> {
+    /// Nothing can be said before more bytes arrive. Keep the input that was not consumed.
+    NeedMore,
+    /// A whole interim response with this status; the final one is still to come.
+    Interim(u16),
+    /// The head of the final response, to be had from [`ResponseReader::head`].
+    Head,
+    /// Bytes of the body, without framing. Never empty.
+    Body(&'a [u8]),
+    /// The response is complete. What is left of the input does not belong to it.
+    End,
+}
+
+impl ResponseReader {
+    /// A reader for the response to a request, which has no body if the request was a HEAD.
+    pub fn new(request_is_head: bool, limits: Limits) -> ResponseReader {
+        ResponseReader {
+            request_is_head,
+            limits,
+            state: State::Head,
+            scanner: LineScanner::default(),
+            leading: 0,
+            interim: 0,
+            started: false,
+            head: None,
+            keep_alive: false,
+            received: 0,
+        }
+    }
+
+    /// Takes what it can from `input`, up to and including one event.
+    ///
+    /// Call it again with `input[consumed..]` until it says [`NeedMore`](Event::NeedMore) or
+    /// [`End`](Event::End); after `NeedMore` with more bytes behind what was not consumed. An
+    /// empty input is fine. No step takes bytes of two messages.
+    pub fn step<'a>(&mut self, input: &'a [u8]) -> Result<Step<'a>, ProtocolError> {
+        match &mut self.state {
+            State::Head => self.step_head(input),
+            State::Length { left, .. } => {
+                let take = usize::try_from(*left).map_or(input.len(), |n| n.min(input.len()));
+                *left -= take as u64;
+                if *left == 0 {
+                    self.state = State::Done;
+                }
+                Ok(self.body(take, &input[..take]))
+            }
+            State::Chunked(_) => self.step_chunked(input),
+            State::UntilClose if self.received == self.limits.body_bytes && !input.is_empty() => {
+                Err(ProtocolError::BodyTooLarge(self.limits.body_bytes))
+            }
+            State::UntilClose => {
+                let room = self.limits.body_bytes - self.received;
+                let take = usize::try_from(room).map_or(input.len(), |n| n.min(input.len()));
+                Ok(self.body(take, &input[..take]))
+            }
+            State::Done => Ok(Step {
+                consumed: 0,
+                event: Event::End,
+            }),
+        }
+    }
+
+    /// The connection ended. Fine where that is how the body ends, and after the end.
+    pub fn eof(&mut self) -> Result<(), ProtocolError> {
+        let truncation = match &self.state {
+            State::Done => return Ok(()),
+            State::UntilClose => {
+                self.state = State::Done;
+                return Ok(());
+            }
+            State::Head if self.scanner.scanned > 0 => Truncation::Head(self.scanner.scanned),
+            State::Head if self.interim > 0 => Truncation::Interim,
+            State::Head => return Err(ProtocolError::NoResponse),
+            State::Length { expected, .. } => Truncation::Body {
+                received: self.received,
+                expected: *expected,
+            },
+            State::Chunked(_) => Truncation::Chunked(self.received),
+        };
+        Err(ProtocolError::Truncated(truncation))
+    }
+
+    /// The head of the final response, once it is complete. It is there after an error in the
+    /// body as well.
+    pub fn head(&self) -> Option<&ResponseHead> {
+        self.head.as_ref()
+    }
+
+    /// The response is complete: its last byte has been consumed.
+    pub fn is_done(&self) -> bool {
+        matches!(self.state, State::Done)
+    }
+
+    /// A byte of the final response has been offered.
+    ///
+    /// That a response is not an interim one shows in the first digit of its status, so the nine
+    /// bytes before that digit count as "not yet known". They are not consumed, so nothing is
+    /// lost: when this turns true, the final response began with the first unconsumed byte.
+    pub fn started(&self) -> bool {
+        self.started
+    }
+
+    /// The response is complete and the connection may carry another request.
+    ///
+    /// Bytes behind the [`End`](Event::End) would belong to no request; a caller that has some
+    /// should not use the connection again.
+    pub fn reusable(&self) -> bool {
+        self.is_done() && self.keep_alive
+    }
+
+    fn step_head<'a>(&mut self, input: &'a [u8]) -> Result<Step<'a>, ProtocolError> {
+        let skipped = self.skip_leading(input)?;
+        let input = &input[skipped..];
+        head::check_start(input)?;
+        if input
+            .get(head::STATUS_AT)
+            .is_some_and(|&digit| digit != b'1')
+        {
+            self.started = true;
+        }
+        // Bytes that were scanned by an earlier call are not looked at again.
+        let scanned = self.scanner.scanned.min(input.len());
+        match self
+            .scanner
+            .find_end(&input[scanned..], self.limits.head_bytes)
+        {
+            ScanResult::Open => Ok(Step {
+                consumed: skipped,
+                event: Event::NeedMore,
+            }),
+            ScanResult::TooLong => Err(ProtocolError::HeadTooLong(self.limits.head_bytes)),
+            ScanResult::End(length) => {
+                let length = scanned + length;
+                let event = self.whole_head(&input[..length])?;
+                Ok(Step {
+                    consumed: skipped + length,
+                    event,
+                })
+            }
+        }
+    }
+
+    /// Line ends before a status line; none once the head has begun, for they are not consumed.
+    fn skip_leading(&mut self, input: &[u8]) -> Result<usize, ProtocolError> {
+        if self.scanner.scanned > 0 {
+            return Ok(0);
+        }
+        let skipped = input
+            .iter()
+            .take_while(|byte| matches!(byte, b'\r' | b'\n'))
+            .count();
+        self.leading += skipped;
+        if self.leading > LEADING_BYTES {
+            return Err(head::not_http(input));
+        }
+        Ok(skipped)
+    }
+
+    fn whole_head<'a>(&mut self, bytes: &[u8]) -> Result<Event<'a>, ProtocolError> {
+        let lines = self.scanner.lines;
+        self.scanner = LineScanner::default();
+        let head = head::parse(bytes, lines, self.limits.headers)?;
+        match head.status {
+            101 => return Err(ProtocolError::Switching),
+            100..200 if self.interim == self.limits.interim => {
+                return Err(ProtocolError::TooManyInterim(self.limits.interim));
+            }
+            100..200 => {
+                self.interim += 1;
+                return Ok(Event::Interim(head.status));
+            }
+            _ => {}
+        }
+        let head = self.head.insert(head);
+        let framing = head::framing(head, self.request_is_head)?;
+        self.keep_alive = framing.trusted && head.keep_alive();
+        self.state = match framing.body {
+            Framing::None | Framing::Length(0) => State::Done,
+            Framing::Length(length) if length > self.limits.body_bytes => {
+                return Err(ProtocolError::BodyTooLarge(self.limits.body_bytes));
+            }
+            Framing::Length(length) => State::Length {
+                left: length,
+                expected: length,
+            },
+            Framing::Chunked => State::Chunked(ChunkedDecoder::new(self.limits.head_bytes)),
+            Framing::UntilClose => State::UntilClose,
+        };
+        Ok(Event::Head)
+    }
+
+    fn step_chunked<'a>(&mut self, input: &'a [u8]) -> Result<Step<'a>, ProtocolError> {
+        let State::Chunked(decoder) = &mut self.state else {
+            return Ok(Step {
+                consumed: 0,
+                event: Event::NeedMore,
+            });
+        };
+        let (consumed, event) = decoder.step(input)?;
+        // By what is announced, so that the answer does not hang on how the bytes came.
+        if decoder.announced() > self.limits.body_bytes {
+            return Err(ProtocolError::BodyTooLarge(self.limits.body_bytes));
+        }
+        Ok(match event {
+            ChunkEvent::NeedMore => Step {
+                consumed,
+                event: Event::NeedMore,
+            },
+            ChunkEvent::Data(data) => self.body(consumed, data),
+            ChunkEvent::End => {
+                self.state = State::Done;
+                Step {
+                    consumed,
+                    event: Event::End,
+                }
+            }
+        })
+    }
+
+    fn body<'a>(&mut self, consumed: usize, data: &'a [u8]) -> Step<'a> {
+        self.received += data.len() as u64;
+        let event = if data.is_empty() {
+            Event::NeedMore
+        } else {
+            Event::Body(data)
+        };
+        Step { consumed, event }
+    }
+}

@@ -1,0 +1,212 @@
+//! Where to measure: the URL of a collection, parsed once into a type that cannot be wrong.
+//!
+//! People type what browsers take (`host/path`, `host:81/basic`), so the scheme may be missing.
+//! What cannot be meant is refused instead of guessed: a query, a fragment, another scheme.
+
+use std::fmt;
+
+use percent_encoding::percent_decode_str;
+use thiserror::Error;
+use url::{Host, Url};
+
+/// The scheme of a [`Target`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// Plain text over TCP.
+    Http,
+    /// HTTP within TLS.
+    Https,
+}
+
+impl Scheme {
+    /// The name as it stands in a URL.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scheme::Http => "http",
+            Scheme::Https => "https",
+        }
+    }
+
+    /// The port that goes without saying.
+    pub fn default_port(self) -> u16 {
+        match self {
+            Scheme::Http => 80,
+            Scheme::Https => 443,
+        }
+    }
+}
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The URL of a collection.
+///
+/// `Debug` and `Display` show it without the user information it may have been given with.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Target {
+    scheme: Scheme,
+    host: String,
+    port: u16,
+    path: String,
+    user_info: Option<(String, Option<String>)>,
+}
+
+/// Why a text is not a [`Target`]. Never quotes the text, because a password may be in it.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum TargetError {
+    /// Nothing was given.
+    #[error("the URL is empty")]
+    Empty,
+    /// A character that is in no URL.
+    #[error("{0:?} cannot stand in a URL; write it percent-encoded")]
+    Character(char),
+    /// `ftp://` and the like.
+    #[error("the scheme is {0:?}, and only http and https can be measured")]
+    Scheme(String),
+    /// `http:host`.
+    #[error("the URL begins with \"{0}:\" but not with \"{0}://\"")]
+    Slashes(Scheme),
+    /// `#` and what follows it, which is never sent to a server.
+    #[error("the URL has a fragment (\"#...\"), which cannot name a collection on a server")]
+    Fragment,
+    /// `?` and what follows it.
+    #[error("the URL has a query (\"?...\"), and a collection is named by its path alone")]
+    Query,
+    /// `http:///path`.
+    #[error("the URL names no host")]
+    NoHost,
+    /// What the URL parser says.
+    #[error("the URL is malformed: {0}")]
+    Malformed(#[from] url::ParseError),
+}
+
+impl Target {
+    /// Reads a URL as people write it; without a scheme it is `http`.
+    ///
+    /// The path gets the slash at its end that names a collection (RFC 4918, section 5.2), and
+    /// user information is set aside for [`take_user_info`](Target::take_user_info).
+    pub fn parse(text: &str) -> Result<Target, TargetError> {
+        let (scheme, rest) = split_scheme(text)?;
+        if rest.is_empty() || rest.starts_with('/') {
+            // The URL parser would skip the slashes and take the first segment for the host.
+            return Err(TargetError::NoHost);
+        }
+        let url = Url::parse(&format!("{scheme}://{rest}"))?;
+        if url.fragment().is_some() {
+            return Err(TargetError::Fragment);
+        }
+        if url.query().is_some() {
+            return Err(TargetError::Query);
+        }
+        let host = match url.host().ok_or(TargetError::NoHost)? {
+            Host::Ipv6(address) => address.to_string(),
+            host => host.to_string(),
+        };
+        let mut path = url.path().to_owned();
+        if !path.ends_with('/') {
+            path.push('/');
+        }
+        Ok(Target {
+            scheme,
+            host,
+            port: url.port().unwrap_or(scheme.default_port()),
+            path,
+            user_info: user_info(&url),
+        })
+    }
+
+    /// `http` or `https`.
+    pub fn scheme(&self) -> Scheme {
+        self.scheme
+    }
+
+    /// Name or address of the host; an IPv6 address without its brackets.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The port, given or implied.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Host and port as in the `Host` header: IPv6 in brackets, the default port left out.
+    pub fn authority(&self) -> String {
+        let (open, close) = if self.host.contains(':') {
+            ("[", "]")
+        } else {
+            ("", "")
+        };
+        let host = &self.host;
+        if self.port == self.scheme.default_port() {
+            format!("{open}{host}{close}")
+        } else {
+            format!("{open}{host}{close}:{}", self.port)
+        }
+    }
+
+    /// The path, percent-encoded; begins and ends with a slash.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The whole URL, without user information.
+    pub fn url(&self) -> String {
+        self.absolute(&self.path)
+    }
+
+    /// The URL of another path on the same server. `path` begins with a slash and is encoded.
+    pub fn absolute(&self, path: &str) -> String {
+        format!("{}://{}{path}", self.scheme, self.authority())
+    }
+
+    /// User and password that were part of the URL, decoded. They are gone from it afterwards.
+    pub fn take_user_info(&mut self) -> Option<(String, Option<String>)> {
+        self.user_info.take()
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.url())
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Target({})", self.url())
+    }
+}
+
+/// The scheme, and what follows `://`.
+fn split_scheme(text: &str) -> Result<(Scheme, &str), TargetError> {
+    if text.is_empty() {
+        return Err(TargetError::Empty);
+    }
+    // The URL parser would drop or turn these silently, and measure a place nobody named.
+    let odd = |c: char| c.is_whitespace() || c.is_control() || c == '\\';
+    if let Some(c) = text.chars().find(|&c| odd(c)) {
+        return Err(TargetError::Character(c));
+    }
+    // A "://" further on belongs to a path or a password, not to a scheme.
+    let scheme_end = text.find(|c: char| !c.is_ascii_alphanumeric() && !"+-.".contains(c));
+    let (name, rest) = text.split_at(scheme_end.unwrap_or(text.len()));
+    let known = [Scheme::Http, Scheme::Https]
+        .into_iter()
+        .find(|scheme| name.eq_ignore_ascii_case(scheme.name()));
+    match (known, rest.strip_prefix("://")) {
+        (Some(scheme), Some(rest)) => Ok((scheme, rest)),
+        (None, Some(_)) => Err(TargetError::Scheme(name.to_ascii_lowercase())),
+        (Some(scheme), None) if rest.starts_with(':') => Err(TargetError::Slashes(scheme)),
+        (_, None) => Ok((Scheme::Http, text)),
+    }
+}
+
+fn user_info(url: &Url) -> Option<(String, Option<String>)> {
+    let decode = |text| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let given = !url.username().is_empty() || url.password().is_some();
+    given.then(|| (decode(url.username()), url.password().map(decode)))
+}

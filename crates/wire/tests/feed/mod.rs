@@ -1,0 +1,131 @@
+//! Feeds a message to a `ResponseReader` in pieces, the way a connection would.
+
+#![allow(dead_code, reason = "each test binary uses its part of it")]
+
+use wire::response::{Event, Limits, ProtocolError, ResponseHead, ResponseReader};
+
+/// What came of a message. Equal however the message was cut.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reading {
+    /// Statuses of the interim responses.
+    pub(crate) interim: Vec<u16>,
+    /// The final head.
+    pub(crate) head: Option<ResponseHead>,
+    /// The body that was handed on.
+    pub(crate) body: Vec<u8>,
+    /// How it ended, the end of the connection included.
+    pub(crate) end: Result<(), ProtocolError>,
+    /// The connection may be used again.
+    pub(crate) reusable: bool,
+    /// Bytes that belong to the response; after an error it depends on the cuts, so it is 0.
+    pub(crate) taken: usize,
+}
+
+impl Reading {
+    /// The text of the error it ended with.
+    pub(crate) fn error(&self) -> String {
+        self.end
+            .as_ref()
+            .expect_err("this had to end with an error")
+            .to_string()
+    }
+
+    pub(crate) fn status(&self) -> Option<u16> {
+        self.head.as_ref().map(|head| head.status)
+    }
+}
+
+/// Feeds `message`, cut at the given places, then ends the connection.
+pub(crate) fn feed(
+    message: &[u8],
+    cuts: &[usize],
+    request_is_head: bool,
+    limits: Limits,
+) -> Reading {
+    let mut reader = ResponseReader::new(request_is_head, limits);
+    let mut reading = Reading {
+        interim: Vec::new(),
+        head: None,
+        body: Vec::new(),
+        end: Ok(()),
+        reusable: false,
+        taken: 0,
+    };
+    let mut from = 0;
+    for to in cuts.iter().copied().chain([message.len()]) {
+        debug_assert!(from <= to);
+        from = to;
+        // Exactly what has arrived and was not consumed.
+        match drain(&mut reader, &message[reading.taken..to], &mut reading) {
+            Ok(true) => break,
+            Ok(false) => {}
+            Err(error) => {
+                reading.end = Err(error);
+                break;
+            }
+        }
+    }
+    if reading.end.is_ok() {
+        reading.end = reader.eof();
+    }
+    if reading.end.is_ok() {
+        assert!(reader.is_done() && reader.started());
+        assert_eq!(
+            reader.step(b"HTTP/1.1 200").map(|step| step.consumed),
+            Ok(0)
+        );
+    } else {
+        assert!(!reader.reusable());
+        reading.taken = 0;
+    }
+    reading.head = reader.head().cloned();
+    reading.reusable = reader.reusable();
+    reading
+}
+
+/// Steps until more input is needed; says whether the response is complete.
+fn drain(
+    reader: &mut ResponseReader,
+    mut input: &[u8],
+    reading: &mut Reading,
+) -> Result<bool, ProtocolError> {
+    loop {
+        let step = reader.step(input)?;
+        input = &input[step.consumed..];
+        reading.taken += step.consumed;
+        match step.event {
+            Event::NeedMore => return Ok(false),
+            Event::Interim(status) => reading.interim.push(status),
+            Event::Head => assert!(reader.head().is_some()),
+            Event::Body(bytes) => {
+                assert!(!bytes.is_empty());
+                reading.body.extend_from_slice(bytes);
+            }
+            Event::End => return Ok(true),
+        }
+    }
+}
+
+/// Feeds `message` whole, in two pieces at every place, and byte by byte, and insists that it
+/// makes no difference. (The excerpt in an error may be longer when more had arrived.)
+pub(crate) fn feed_all_ways(message: &[u8], request_is_head: bool, limits: Limits) -> Reading {
+    let whole = feed(message, &[], request_is_head, limits);
+    let each: Vec<usize> = (0..=message.len()).collect();
+    let byte_by_byte = feed(message, &each, request_is_head, limits);
+    assert_same(&whole, &byte_by_byte, message, "byte by byte");
+    for cut in 0..=message.len() {
+        let halves = feed(message, &[cut], request_is_head, limits);
+        assert_same(&whole, &halves, message, &format!("cut at {cut}"));
+    }
+    whole
+}
+
+pub(crate) fn assert_same(whole: &Reading, cut: &Reading, message: &[u8], how: &str) {
+    let (a, mut b) = (whole.clone(), cut.clone());
+    if let (Err(ours), Err(theirs)) = (&a.end, &b.end)
+        && std::mem::discriminant(ours) == std::mem::discriminant(theirs)
+    {
+        b.end = Err(ours.clone());
+    }
+    assert_eq!(a, b, "{how}: {}", message.escape_ascii());
+}

@@ -1,0 +1,232 @@
+//! `cargo xtask setup`: what the tests need beside Rust.
+//!
+//! ```text
+//! Debian packages --> apt-get, as root, starting nothing
+//! wsgidav         --> a Python environment in the tool cache
+//! dufs            --> cargo install into the tool cache
+//! ```
+//!
+//! Each step first looks whether its work is done, so that a second run takes no time. The tool
+//! cache is where `testbed::real::tool_cache` looks.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// Debian packages, each with a file that shows that it, or another package that will do, is there.
+const PACKAGES: [(&str, &str); 7] = [
+    ("apache2-bin", "/usr/sbin/apache2"), // not apache2, which is a service
+    ("nginx-light", "/usr/sbin/nginx"),
+    (
+        "libnginx-mod-http-dav-ext",
+        "/usr/lib/nginx/modules/ngx_http_dav_ext_module.so",
+    ),
+    ("lighttpd", "/usr/sbin/lighttpd"),
+    ("lighttpd-mod-webdav", "/usr/lib/lighttpd/mod_webdav.so"),
+    ("rclone", "/usr/bin/rclone"),
+    ("litmus", "/usr/bin/litmus"),
+];
+
+/// Makes Python environments; nothing shows it but Python itself.
+const PYTHON_VENV: &str = "python3-venv";
+
+const WSGIDAV: &str = include_str!("../../servers/wsgidav-requirements.txt");
+
+const DUFS_VERSION: &str = "0.47.0";
+
+/// Installs what is missing.
+pub(crate) fn run() -> Result<()> {
+    let cache = tool_cache()?;
+    fs::create_dir_all(&cache).with_context(|| format!("create {}", cache.display()))?;
+    let _one_at_a_time = lock(&cache)?;
+    // All three, whatever becomes of the first: what needs no root is done without it as well.
+    let outcomes = [debian_packages(&cache), wsgidav(&cache), dufs(&cache)];
+    outcomes.into_iter().collect()
+}
+
+fn tool_cache() -> Result<PathBuf> {
+    let absolute = |name| {
+        env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|dir| dir.is_absolute())
+    };
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
+    let cache = cache.context("neither XDG_CACHE_HOME nor HOME names a directory for tools")?;
+    Ok(cache.join("prestan/tools"))
+}
+
+fn lock(cache: &Path) -> Result<File> {
+    let path = cache.join("lock");
+    let file = File::create(&path).with_context(|| format!("create {}", path.display()))?;
+    file.lock()
+        .with_context(|| format!("lock {}", path.display()))?;
+    Ok(file)
+}
+
+fn debian_packages(cache: &Path) -> Result<()> {
+    let absent = PACKAGES
+        .iter()
+        .filter(|(_, file)| !Path::new(file).exists());
+    let mut missing: Vec<&str> = absent.map(|(package, _)| *package).collect();
+    if !wsgidav_is_there(cache) && !python_makes_environments() {
+        missing.push(PYTHON_VENV);
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let list = missing.join(" ");
+    if !is_root() || !Path::new("/usr/bin/apt-get").exists() {
+        bail!(
+            "missing Debian packages: {list}\n\
+             this needs root and apt-get; run `cargo xtask setup` as root, or install them by hand \
+             (their services need not run), or what provides the same programs on this system"
+        );
+    }
+    let _nothing_starts = PolicyRcD::put()?;
+    say(&format!("Debian packages: {list}"));
+    apt_get(&["update", "--quiet=2"])?;
+    let mut arguments = vec!["install", "--quiet=2", "--yes", "--no-install-recommends"];
+    arguments.extend(missing);
+    apt_get(&arguments)
+}
+
+fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|meta| meta.uid() == 0)
+}
+
+fn apt_get(arguments: &[&str]) -> Result<()> {
+    let mut command = Command::new("apt-get");
+    command
+        .args(arguments)
+        .env("DEBIAN_FRONTEND", "noninteractive");
+    finish(&mut command)
+}
+
+/// Keeps services from being started by their installation: package scripts ask
+/// `/usr/sbin/policy-rc.d` first, and 101 means no. It is removed when this is dropped.
+struct PolicyRcD;
+
+impl PolicyRcD {
+    const PATH: &str = "/usr/sbin/policy-rc.d";
+
+    /// The second line tells ours from an administrator's, should an earlier run have been killed.
+    const TEXT: &str = "#!/bin/sh\n# temporary, of prestan's `cargo xtask setup`\nexit 101\n";
+
+    /// `None` where the administrator has a policy already: that one holds.
+    fn put() -> Result<Option<PolicyRcD>> {
+        let mut options = OpenOptions::new();
+        let created = options
+            .write(true)
+            .create_new(true)
+            .mode(0o755)
+            .open(PolicyRcD::PATH);
+        match created {
+            Ok(mut file) => {
+                let ours = PolicyRcD; // removed from here on, whatever happens
+                file.write_all(PolicyRcD::TEXT.as_bytes())
+                    .with_context(|| format!("write {}", PolicyRcD::PATH))?;
+                Ok(Some(ours))
+            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                let text = fs::read_to_string(PolicyRcD::PATH).unwrap_or_default();
+                Ok((text == PolicyRcD::TEXT).then_some(PolicyRcD))
+            }
+            Err(error) => Err(error).with_context(|| format!("create {}", PolicyRcD::PATH)),
+        }
+    }
+}
+
+impl Drop for PolicyRcD {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_file(PolicyRcD::PATH) {
+            eprintln!("setup: cannot remove {}: {error}", PolicyRcD::PATH);
+        }
+    }
+}
+
+fn python_makes_environments() -> bool {
+    succeeds(Command::new("python3").args(["-c", "import ensurepip, venv"]))
+}
+
+/// The list of what was installed, written last: it is there when everything is.
+fn wsgidav_stamp(cache: &Path) -> PathBuf {
+    cache.join("venv/installed.txt")
+}
+
+fn wsgidav_is_there(cache: &Path) -> bool {
+    fs::read_to_string(wsgidav_stamp(cache)).is_ok_and(|installed| installed == WSGIDAV)
+}
+
+fn wsgidav(cache: &Path) -> Result<()> {
+    if wsgidav_is_there(cache) {
+        return Ok(());
+    }
+    say("wsgidav, into an environment of its own");
+    let venv = cache.join("venv");
+    let mut create = Command::new("python3");
+    finish(create.args(["-m", "venv", "--clear"]).arg(&venv))?;
+    let list = venv.join("requirements.txt");
+    fs::write(&list, WSGIDAV).with_context(|| format!("write {}", list.display()))?;
+    let mut install = Command::new(venv.join("bin/python"));
+    install.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ]);
+    finish(install.arg("--requirement").arg(&list))?;
+    let stamp = wsgidav_stamp(cache);
+    fs::rename(&list, &stamp).with_context(|| format!("create {}", stamp.display()))
+}
+
+fn dufs(cache: &Path) -> Result<()> {
+    let program = cache.join("bin/dufs");
+    let version = Command::new(&program).arg("--version").output();
+    let is_there = version.is_ok_and(|output| {
+        let said = String::from_utf8_lossy(&output.stdout);
+        said.trim() == format!("dufs {DUFS_VERSION}")
+    });
+    if is_there {
+        return Ok(());
+    }
+    say(&format!(
+        "dufs {DUFS_VERSION}, which takes some minutes to build"
+    ));
+    let build = cache.join("build");
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut install = Command::new(cargo);
+    install
+        .args(["install", "dufs", "--version", DUFS_VERSION, "--locked"])
+        .args([OsStr::new("--root"), cache.as_os_str()])
+        .args([OsStr::new("--target-dir"), build.as_os_str()])
+        // Cargo's own list may name a program that is gone.
+        .args(["--force", "--quiet"])
+        .current_dir(cache); // away from this workspace's configuration
+    finish(&mut install)?;
+    fs::remove_dir_all(&build).with_context(|| format!("remove {}", build.display()))
+}
+
+fn say(what: &str) {
+    eprintln!("setup: installing {what}");
+}
+
+fn succeeds(command: &mut Command) -> bool {
+    let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
+    quiet.status().is_ok_and(|status| status.success())
+}
+
+fn finish(command: &mut Command) -> Result<()> {
+    let status = command.stdin(Stdio::null()).status();
+    let status = status.with_context(|| format!("run {command:?}"))?;
+    if !status.success() {
+        bail!("{command:?}: {status}; what it said is above");
+    }
+    Ok(())
+}
