@@ -1,5 +1,6 @@
 //! A row a test, for spreadsheets (RFC 4180).
 //!
+//! The first columns say which run it was, so that the sheets of several can be put together.
 //! Times are in microseconds, exact to the nanosecond; a cell without a value is empty. Names and
 //! messages may come from a suite file or a server, and a spreadsheet takes a cell that begins
 //! with `=`, `+`, `-`, `@` or a tab for a formula and runs it. Quoting does not help, so such a
@@ -13,13 +14,13 @@ use crate::clean;
 use crate::json::{thousandths, us};
 
 /// The result as CSV with a header line; lines end with CR LF.
-pub fn csv(_run: &Run, summary: &Summary) -> String {
+pub fn csv(run: &Run, summary: &Summary) -> String {
     let mut lines = csv::WriterBuilder::new()
         .terminator(csv::Terminator::CRLF)
         .from_writer(Vec::new());
     lines.write_record(header()).expect(INFALLIBLE);
     for test in &summary.tests {
-        lines.write_record(row(test)).expect(INFALLIBLE);
+        lines.write_record(row(run, test)).expect(INFALLIBLE);
     }
     let bytes = lines.into_inner().expect(INFALLIBLE);
     String::from_utf8(bytes).expect("cells are strings, and quoting adds only ASCII")
@@ -48,6 +49,7 @@ fn header() -> Vec<String> {
     let times = |of: &'static str| TIMES.map(|number| format!("{of}_us_{number}"));
     let plain = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
     [
+        plain(&["run_id", "target", "users"]),
         plain(&[
             "name",
             "method",
@@ -68,10 +70,15 @@ fn header() -> Vec<String> {
     .concat()
 }
 
-fn row(test: &TestSummary) -> Vec<String> {
+fn row(run: &Run, test: &TestSummary) -> Vec<String> {
     let evidence = test.evidence.as_deref().unwrap_or_default();
     let counts = [test.operations(), test.left_out(), test.early];
     [
+        vec![
+            cell(&run.plan.run_id),
+            cell(&run.plan.target),
+            run.plan.load.users.to_string(),
+        ],
         vec![
             cell(&test.name),
             cell(&test.method),

@@ -14,7 +14,7 @@ use stats::{Distribution, P99_NEEDS, Status, Summary, TestSummary};
 use textwrap::core::display_width;
 
 use crate::clean;
-use crate::text::Paint;
+use crate::text::{Paint, wrapping};
 use crate::units::{human, human_range};
 
 /// Blanks between the name and what follows.
@@ -224,8 +224,7 @@ impl Drawing {
 fn words(name: &str, what: &str, evidence: &str, width: usize, paint: Paint) -> String {
     let left = format!("{name}{what}{}", " ".repeat(AFTER_NAME));
     let indent = " ".repeat(display_width(&left));
-    let options = textwrap::Options::new(width)
-        .break_words(false)
+    let options = wrapping(width)
         .initial_indent(&indent)
         .subsequent_indent(&indent);
     let wrapped = textwrap::fill(evidence, options);
@@ -307,6 +306,9 @@ fn in_words(test: &TestSummary) -> (&'static str, String) {
     let evidence = clean(test.evidence.as_deref().unwrap_or_default());
     match test.status {
         Status::NotSupported => ("not supported", evidence),
+        Status::Failed if test.failed() == 0 && test.failures.is_empty() => {
+            ("not measured", evidence)
+        }
         Status::Failed => ("failed", evidence),
         Status::Ok if test.outcomes.ok() > 0 => (
             "no response time",

@@ -47,12 +47,21 @@ pub fn text(run: &Run, summary: &Summary, options: &TextOptions) -> String {
     page.left_out(run, summary);
     page.warnings(summary);
     page.left_behind(&summary.left_behind);
-    page.completeness(&summary.complete);
+    page.completeness(summary);
     if let Some(place) = &options.saved_to {
         page.line("");
         page.line(&format!("Saved in {}", clean(place)));
     }
     page.text
+}
+
+/// How texts are wrapped: at blanks only. A URL stays one that can be copied, also where it is
+/// wider than the page, and a run id keeps its hyphens on one line.
+pub(crate) fn wrapping(width: usize) -> textwrap::Options<'static> {
+    textwrap::Options::new(width)
+        .break_words(false)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
+        .word_separator(textwrap::WordSeparator::AsciiSpace)
 }
 
 /// Colours, or none.
@@ -107,11 +116,10 @@ impl Page {
         }
     }
 
-    /// An item and what belongs to it, wrapped below itself. Words are not broken: a URL stays
-    /// one that can be copied.
+    /// An item and what belongs to it, wrapped below itself.
     fn item(&mut self, item: &Item) {
         let wrapped = |text: &str, first: &str, next: &str| {
-            let options = textwrap::Options::new(self.width).break_words(false);
+            let options = wrapping(self.width);
             textwrap::fill(text, options.initial_indent(first).subsequent_indent(next))
         };
         let mut lines = vec![wrapped(&item.text, "- ", "  ")];
@@ -220,16 +228,18 @@ impl Page {
         self.section(&self.paint.doubtful(heading), &items);
     }
 
-    fn completeness(&mut self, complete: &Completeness) {
-        let (word, why) = match complete {
+    fn completeness(&mut self, summary: &Summary) {
+        let (word, how) = match &summary.complete {
             Completeness::Complete => return,
-            Completeness::Interrupted => ("Interrupted", "by the user".to_owned()),
-            Completeness::Aborted(reason) => ("Aborted", clean(reason)),
+            Completeness::Interrupted => ("Interrupted", " by the user".to_owned()),
+            Completeness::Aborted(reason) => ("Aborted", format!(": {}", clean(reason))),
         };
         let word = self.paint.bad(word);
         self.line("");
-        self.line(&format!("{word}: {why}"));
-        self.line("The numbers above are those of the operations until then");
+        self.line(&format!("{word}{how}"));
+        if summary.tests.iter().any(|test| test.operations() > 0) {
+            self.line("The numbers above are those of the operations until then");
+        }
     }
 }
 
@@ -397,11 +407,11 @@ mod tests {
         };
         page.item(&Item::new(&format!(
             "look at http://example.org/{}",
-            "long/".repeat(6)
+            "long-way/".repeat(3)
         )));
         let lines: Vec<&str> = page.text.lines().collect();
         assert_eq!(lines.len(), 2);
         assert_eq!(lines[0], "- look at");
-        assert!(lines[1].ends_with("long/long/"));
+        assert!(lines[1].ends_with("long-way/long-way/"));
     }
 }

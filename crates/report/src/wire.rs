@@ -307,6 +307,7 @@ pub(crate) struct Connects {
     pub(crate) tcp_us: Option<Distribution>,
     /// TLS handshakes of those with an expected answer; null without any.
     pub(crate) tls_us: Option<Distribution>,
-    /// Operations whose request was sent once more, because a kept connection had died.
+    /// Operations whose request was sent once more, because a kept connection had died or a
+    /// Digest nonce had run out.
     pub(crate) resent: u64,
 }

@@ -54,7 +54,8 @@ pub struct Connects {
     pub tcp: Option<Distribution>,
     /// TLS handshakes of the expected ones among them.
     pub tls: Option<Distribution>,
-    /// Operations whose request was sent once more, because a kept connection had died.
+    /// Operations whose request was sent once more, because a kept connection had died or a
+    /// Digest nonce had run out.
     pub resent: u64,
 }
 

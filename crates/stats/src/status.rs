@@ -85,18 +85,21 @@ impl Facts<'_> {
     }
 
     fn why_nothing(&self) -> String {
-        let cut_off = self.outcomes.total() > 0;
-        let what = if cut_off {
-            "no operation was completed"
-        } else {
-            "not measured"
+        let began = self.outcomes.total() > 0;
+        let end = match self.complete {
+            Completeness::Interrupted => "interrupted",
+            Completeness::Aborted(_) => "aborted",
+            Completeness::Complete if began => return "every operation was cancelled".into(),
+            Completeness::Complete => {
+                return "nothing was recorded, and the record does not say why".into();
+            }
         };
-        match self.complete {
-            Completeness::Interrupted => format!("{what}: the run was interrupted"),
-            Completeness::Aborted(reason) => format!("{what}: the run ended early, {reason}"),
-            Completeness::Complete if cut_off => "every operation was cancelled".into(),
-            Completeness::Complete => "not measured, and the record does not say why".into(),
-        }
+        let before = if began {
+            "an operation was completed"
+        } else {
+            "anything was measured"
+        };
+        format!("the run was {end} before {before}")
     }
 }
 
@@ -161,7 +164,7 @@ mod tests {
             (
                 &[],
                 Status::Failed,
-                Some("not measured, and the record does not say why"),
+                Some("nothing was recorded, and the record does not say why"),
             ),
         ];
         for (outcomes, status, evidence) in table {
@@ -214,12 +217,9 @@ mod tests {
         let table = [
             (
                 &Completeness::Interrupted,
-                "not measured: the run was interrupted",
+                "the run was interrupted before anything was measured",
             ),
-            (
-                &aborted,
-                "not measured: the run ended early, the server is gone",
-            ),
+            (&aborted, "the run was aborted before anything was measured"),
         ];
         for (complete, evidence) in table {
             let judged = Facts {

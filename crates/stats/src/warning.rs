@@ -85,7 +85,8 @@ pub enum Warning {
         /// Rows.
         rows: Vec<Share>,
     },
-    /// Requests were sent once more, because a kept connection had died.
+    /// Requests were sent once more, because a kept connection had died or a Digest nonce had
+    /// run out.
     Resent {
         /// Rows.
         rows: Vec<Share>,
@@ -180,8 +181,8 @@ impl fmt::Display for Warning {
             ),
             Warning::Resent { .. } => write!(
                 f,
-                "kept connections died and requests were sent once more, outside the times: \
-                 {shares}; look at the server's limit of requests for a connection"
+                "requests were sent once more, outside the times, because a kept connection had died \
+                 or a Digest nonce had run out: {shares}; look at the server's limits for both"
             ),
             Warning::Reconnects { .. } => write!(
                 f,

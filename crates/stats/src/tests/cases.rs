@@ -276,11 +276,11 @@ fn an_interrupted_run_says_so_and_blames_nobody() {
             (Status::Ok, None),
             (
                 Status::Failed,
-                Some("no operation was completed: the run was interrupted")
+                Some("the run was interrupted before an operation was completed")
             ),
             (
                 Status::Failed,
-                Some("not measured: the run was interrupted")
+                Some("the run was interrupted before anything was measured")
             ),
         ]
     );

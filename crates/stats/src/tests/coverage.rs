@@ -5,11 +5,17 @@
 //! The figures (share of 4000 intervals that contain the true mean; nominal 95 %):
 //!
 //! ```text
-//! FIGURES
+//! n                                      10     30    100   1000
+//! independent, normal                  94.5   95.0   95.3   95.2
+//! independent, log-normal, sigma 0.5   92.2   93.7   94.3   94.9
+//! independent, log-normal, sigma 1     84.0   88.9   92.3   94.7
+//! AR(1), rho 0.5                              88.5   93.1   94.5
+//! AR(1), rho 0.9                                            92.2
+//! AR(1), rho 0.5, textbook interval                         74.5
 //! ```
 //!
-//! Log-normal times with a heavy tail and few operations are where every interval for a mean
-//! that knows nothing of the tail falls short; more operations help, another formula does not.
+//! Where it falls short: few operations with a heavy tail, of which the tail is mostly not seen,
+//! and correlation that is longer than a batch. More operations help with both.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -105,10 +111,10 @@ fn independent_normal_times() {
 
 #[test]
 fn independent_log_normal_times() {
-    for (n, least) in [(10, 91.0), (30, 92.5), (100, 93.0), (1000, 94.0)] {
+    for (n, least) in [(10, 90.9), (30, 92.5), (100, 93.2), (1000, 93.8)] {
         assert_covers(Process::LogNormal(0.5), n, least, 96.0);
     }
-    for (n, least) in [(10, 82.0), (30, 86.0), (100, 90.0), (1000, 93.0)] {
+    for (n, least) in [(10, 82.2), (30, 87.4), (100, 91.0), (1000, 93.6)] {
         assert_covers(Process::LogNormal(1.0), n, least, 96.0);
     }
 }

@@ -108,6 +108,8 @@ impl Node {
 /// `child` that answers `None`, by [`text`](Walker::text) or by [`skip`](Walker::skip).
 pub(super) struct Walker<'a> {
     reader: NsReader<&'a [u8]>,
+    /// Bytes before the reader's text.
+    trimmed: u64,
     depth: usize,
     max_depth: usize,
 }
@@ -125,15 +127,17 @@ impl<'a> Walker<'a> {
         if body.len() > limits.bytes {
             return Err(XmlError::TooLong(limits.bytes));
         }
-        let body = str::from_utf8(body).map_err(|error| XmlError::Encoding(error.valid_up_to()))?;
-        let body = body.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
-        if !body.starts_with('<') {
-            return Err(XmlError::NotXml(excerpt::of_text(body)));
+        let text = str::from_utf8(body).map_err(|error| XmlError::Encoding(error.valid_up_to()))?;
+        // Blanks before the declaration are not well-formed, and some servers send them.
+        let text = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
+        if !text.starts_with('<') {
+            return Err(XmlError::NotXml(excerpt::of_text(text)));
         }
-        let mut reader = NsReader::from_str(body);
+        let mut reader = NsReader::from_str(text);
         reader.config_mut().expand_empty_elements = true;
         Ok(Walker {
             reader,
+            trimmed: (body.len() - text.len()) as u64,
             depth: 0,
             max_depth: limits.depth,
         })
@@ -193,7 +197,10 @@ impl<'a> Walker<'a> {
     fn token(&mut self) -> Result<Token, XmlError> {
         loop {
             let event = self.reader.read_event();
-            let event = event.map_err(|error| malformed(&self.reader, &error))?;
+            let event = event.map_err(|error| XmlError::Malformed {
+                at: self.trimmed + self.reader.error_position(),
+                problem: excerpt::of_text(&error.to_string()),
+            })?;
             return Ok(match event {
                 Event::Start(start) => {
                     self.depth += 1;
@@ -216,13 +223,6 @@ impl<'a> Walker<'a> {
                 Event::Eof => Token::End,
             });
         }
-    }
-}
-
-fn malformed(reader: &NsReader<&[u8]>, error: &quick_xml::Error) -> XmlError {
-    XmlError::Malformed {
-        at: reader.error_position(),
-        problem: excerpt::of_text(&error.to_string()),
     }
 }
 

@@ -1,0 +1,208 @@
+//! The documents for programs: JSON against its published schema, CSV against its rules.
+
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+use record::{MeasureId, Outcome, Run};
+use serde_json::{Value, json};
+use stats::testing::{self, RunBuilder};
+
+use crate::runs;
+
+/// Set to write the schema anew instead of comparing with it.
+const BLESS: &str = "PRESTAN_BLESS";
+
+fn document(run: &Run) -> Value {
+    serde_json::from_str(&report::json(run, &stats::summarise(run))).unwrap()
+}
+
+fn sheet(run: &Run) -> Vec<Vec<String>> {
+    let text = report::csv(run, &stats::summarise(run));
+    assert!(text.ends_with("\r\n") && !text.replace("\r\n", "").contains(['\r', '\n']));
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .from_reader(text.as_bytes());
+    let record = |record: csv::StringRecord| record.iter().map(str::to_owned).collect();
+    reader
+        .records()
+        .map(|found| record(found.unwrap()))
+        .collect()
+}
+
+fn validator() -> jsonschema::Validator {
+    let schema: Value = serde_json::from_str(&report::schema()).unwrap();
+    jsonschema::draft202012::new(&schema).unwrap()
+}
+
+#[track_caller]
+fn assert_valid(document: &Value) {
+    let validator = validator();
+    let errors: Vec<String> = validator
+        .iter_errors(document)
+        .map(|e| format!("{e} at {}", e.instance_path()))
+        .collect();
+    assert_eq!(errors, [] as [&str; 0]);
+}
+
+#[test]
+fn the_published_schema_is_that_of_the_types() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/result.schema.json");
+    let schema = report::schema();
+    if std::env::var_os(BLESS).is_some() {
+        std::fs::write(&path, &schema).unwrap();
+    }
+    let published = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        published == schema,
+        "docs/result.schema.json is stale; run again with {BLESS}=1"
+    );
+}
+
+#[test]
+fn documents_keep_to_the_schema() {
+    for run in all_runs() {
+        assert_valid(&document(&run));
+    }
+}
+
+#[test]
+fn the_schema_refuses_what_is_no_result() {
+    let good = document(&runs::mixed());
+    let validator = validator();
+    let breakages: [(&str, fn(&mut Value)); 8] = [
+        ("a field too many", |d| d["tests"][0]["extra"] = json!(1)),
+        ("a field too few", |d| {
+            drop(d["tests"][0].as_object_mut().unwrap().remove("outcomes"))
+        }),
+        ("an outcome too few", |d| {
+            drop(
+                d["tests"][0]["outcomes"]
+                    .as_object_mut()
+                    .unwrap()
+                    .remove("reset"),
+            );
+        }),
+        ("an unknown status", |d| {
+            d["tests"][0]["status"] = json!("fine")
+        }),
+        ("a text for a number", |d| {
+            d["tests"][0]["response_us"]["p99"] = json!("1 ms")
+        }),
+        ("an interval with one end", |d| {
+            d["tests"][0]["response_us"]["ci95"] = json!([1.0])
+        }),
+        ("another version", |d| d["schema_version"] = json!(2)),
+        ("a negative count", |d| d["left_out"] = json!(-1)),
+    ];
+    assert!(validator.is_valid(&good));
+    for (what, breakage) in breakages {
+        let mut bad = good.clone();
+        breakage(&mut bad);
+        assert_ne!(bad, good, "{what}");
+        assert!(!validator.is_valid(&bad), "{what}");
+    }
+}
+
+#[test]
+fn json_documents() {
+    let run = runs::mixed();
+    insta::assert_snapshot!("mixed_json", report::json(&run, &stats::summarise(&run)));
+    let run = runs::empty();
+    insta::assert_snapshot!("empty_json", report::json(&run, &stats::summarise(&run)));
+}
+
+#[test]
+fn csv_documents() {
+    for (name, run) in [
+        ("mixed_csv", runs::mixed()),
+        ("awkward_csv", runs::awkward()),
+    ] {
+        let text = report::csv(&run, &stats::summarise(&run));
+        insta::assert_snapshot!(name, text.replace("\r\n", "\n"));
+    }
+}
+
+#[test]
+fn csv_has_a_header_and_a_row_a_test_all_of_one_length() {
+    for run in all_runs() {
+        let rows = sheet(&run);
+        assert_eq!(rows.len(), 1 + run.plan.measures.len());
+        assert!(rows.iter().all(|row| row.len() == rows[0].len()));
+        let mut names = rows[0].clone();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), rows[0].len(), "a name twice");
+    }
+}
+
+#[test]
+fn awkward_texts_come_back_as_one_harmless_cell() {
+    let rows = sheet(&runs::awkward());
+    let name = rows[0].iter().position(|name| name == "name").unwrap();
+    assert_eq!(rows[1][name], "'=SUM(A1)");
+    assert_eq!(rows[2][name], "a \"quoted\", text\\nof two lines");
+}
+
+/// The same number in both documents, and to the nanosecond.
+#[test]
+fn times_are_exact_to_the_nanosecond() {
+    let mut sample = testing::sample(MeasureId(0), 0, Outcome::Ok);
+    sample.moments = testing::moments(0, 1_000, 14_249_123, 20_000_001);
+    let run = RunBuilder::new(1)
+        .test("Get", &[("Get", "GET")])
+        .sample("Get", sample)
+        .build();
+    let document = document(&run);
+    assert_eq!(
+        document["tests"][0]["response_us"]["p50"].to_string(),
+        "14248.123"
+    );
+    assert_eq!(
+        document["tests"][0]["total_us"]["max"].to_string(),
+        "20000.001"
+    );
+    assert_eq!(document["tests"][0]["response_us"]["sd"], Value::Null);
+    let rows = sheet(&run);
+    let place = rows[0]
+        .iter()
+        .position(|name| name == "response_us_p50")
+        .unwrap();
+    assert_eq!(rows[1][place], "14248.123");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn outcomes_add_up_in_every_document(
+        samples in proptest::collection::vec((0_u32..3, 0_u64..1_000, 0..Outcome::ALL.len()), 0..60)
+    ) {
+        let empty = RunBuilder::new(3).test("Put1K", &[("Put1K", "PUT")]);
+        let run = samples.into_iter().fold(empty, |builder, (user, started, outcome)| {
+            let mut sample = testing::sample(MeasureId(0), user, Outcome::ALL[outcome]);
+            sample.moments.started = started;
+            builder.sample("Put1K", sample)
+        });
+        let run = run.build();
+        let document = document(&run);
+        let test = &document["tests"][0];
+        let sum = |counts: &Value| -> u64 {
+            counts.as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum()
+        };
+        prop_assert_eq!(&json!(sum(&test["outcomes"])), &test["operations"]);
+        prop_assert_eq!(&json!(sum(&test["left_out_outcomes"])), &test["left_out"]);
+        prop_assert_eq!(sum(&test["outcomes"]) + sum(&test["left_out_outcomes"]), run.samples.len() as u64);
+        prop_assert_eq!(&test["left_out"], &document["left_out"]);
+        prop_assert!(validator().is_valid(&document));
+    }
+}
+
+fn all_runs() -> [Run; 5] {
+    [
+        runs::classic(),
+        runs::mixed(),
+        runs::interrupted(),
+        runs::empty(),
+        runs::awkward(),
+    ]
+}

@@ -1,0 +1,111 @@
+//! The report for people: whole pages as snapshots, and what must hold for any of them.
+
+use record::Run;
+use report::TextOptions;
+
+use crate::runs;
+
+fn page(run: &Run, width: usize, color: bool) -> String {
+    let options = TextOptions {
+        color,
+        width,
+        saved_to: None,
+    };
+    report::text(run, &stats::summarise(run), &options)
+}
+
+#[test]
+fn everything_well() {
+    let options = TextOptions {
+        saved_to: Some("runs/k3f9".into()),
+        ..TextOptions::default()
+    };
+    let run = runs::classic();
+    let text = report::text(&run, &stats::summarise(&run), &options);
+    insta::assert_snapshot!("classic_100", text);
+}
+
+#[test]
+fn something_of_everything() {
+    insta::assert_snapshot!("mixed_120", page(&runs::mixed(), 120, false));
+    insta::assert_snapshot!("mixed_80", page(&runs::mixed(), 80, false));
+}
+
+#[test]
+fn colours_mark_what_is_wrong_and_nothing_else() {
+    let colored = page(&runs::mixed(), 120, true);
+    insta::assert_snapshot!("mixed_color", colored.replace('\u{1b}', "ESC"));
+    let plain = colored.replace("\u{1b}[31m", "").replace("\u{1b}[33m", "");
+    assert_eq!(
+        plain.replace("\u{1b}[0m", ""),
+        page(&runs::mixed(), 120, false)
+    );
+    let well = runs::classic();
+    assert_eq!(page(&well, 120, true), page(&well, 120, false));
+}
+
+#[test]
+fn interrupted() {
+    insta::assert_snapshot!("interrupted", page(&runs::interrupted(), 100, false));
+}
+
+#[test]
+fn never_reached() {
+    insta::assert_snapshot!("empty", page(&runs::empty(), 100, false));
+}
+
+/// Section 5.6 of the seeds, row by row.
+#[test]
+fn rows_begin_as_they_did_in_2004() {
+    let text = page(&runs::classic(), 100, false);
+    let mut lines = text
+        .lines()
+        .skip_while(|line| !line.starts_with("ProppatchMult"));
+    for (name, _, _) in runs::CLASSIC {
+        let line = lines.next().unwrap();
+        let rest = line
+            .strip_prefix(&format!("{name:<18}   Rsp = "))
+            .unwrap_or_else(|| panic!("{line}"));
+        let (mean, _) = rest.split_once(" [us]").unwrap();
+        assert_eq!(mean.len(), 6, "{line}");
+        mean.trim_start().parse::<u64>().unwrap();
+    }
+    for line in ["* Number of Requests 100", "* Number of Dead Properties 10"] {
+        assert!(text.lines().any(|found| found == line), "{line}");
+    }
+    for line in [
+        "* Depth of Collection 10",
+        "* Width of Collection 100",
+        "* Type of Methods WebDAV",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}");
+    }
+}
+
+#[test]
+fn a_page_keeps_to_its_width_from_80_columns_on() {
+    for run in [
+        runs::classic(),
+        runs::mixed(),
+        runs::interrupted(),
+        runs::empty(),
+    ] {
+        for width in 80..140 {
+            let text = page(&run, width, false);
+            let widest = text
+                .lines()
+                .map(textwrap::core::display_width)
+                .max()
+                .unwrap();
+            assert!(widest <= width, "{widest} of {width} columns:\n{text}");
+            assert!(text.lines().all(|line| line == line.trim_end()), "{text}");
+        }
+    }
+}
+
+#[test]
+fn nothing_that_a_server_says_reaches_the_terminal_as_a_command() {
+    let text = page(&runs::mixed(), 120, false);
+    assert!(text.contains("Evil\\u{1b}[2J/1.0"));
+    assert!(text.chars().all(|c| c == '\n' || !c.is_control()));
+}

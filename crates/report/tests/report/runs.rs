@@ -1,0 +1,163 @@
+//! The runs that the reports here are about.
+
+use record::{Connect, EventKind, LeftBehind, MeasureId, Outcome, Run, Sample};
+use stats::testing::{self, RunBuilder};
+
+/// The tests of the seeds in their order: name, method, and the mean response time that section
+/// 5.6 prints for it, in microseconds.
+pub(crate) const CLASSIC: [(&str, &str, u64); 23] = [
+    ("ProppatchMult", "PROPPATCH", 14248),
+    ("ProppatchSingle", "PROPPATCH", 14240),
+    ("PropfindDeadMult", "PROPFIND", 13894),
+    ("PropfindDeadSingle", "PROPFIND", 13730),
+    ("PropfindLiveMult", "PROPFIND", 15025),
+    ("PropfindLiveSingle", "PROPFIND", 14104),
+    ("Put1K", "PUT", 14215),
+    ("Get1K", "GET", 14229),
+    ("Put64K", "PUT", 88967),
+    ("Get64K", "GET", 31171),
+    ("Put1024K", "PUT", 487_773),
+    ("Get1024K", "GET", 363_265),
+    ("Copy", "COPY", 14125),
+    ("Move", "MOVE", 14044),
+    ("Delete", "DELETE", 13758),
+    ("MkCol", "MKCOL", 14266),
+    ("CopyCol", "COPY", 43314),
+    ("MoveCol", "MOVE", 45393),
+    ("DeleteCol", "DELETE", 37217),
+    ("Lock", "LOCK", 14613),
+    ("UnLock", "UNLOCK", 13745),
+    ("LockCol", "LOCK", 30966),
+    ("UnLockCol", "UNLOCK", 23005),
+];
+
+/// Around `mean`, within about 5 %, the same every time.
+fn around(mean: u64) -> impl Fn(u64) -> u64 {
+    move |i| mean - mean / 20 + (i * 7919 % 101) * mean / 1000
+}
+
+/// All 23 tests, everything well, a hundred operations each.
+pub(crate) fn classic() -> Run {
+    let all = CLASSIC
+        .into_iter()
+        .fold(RunBuilder::new(1), |builder, (name, method, mean)| {
+            builder
+                .test(name, &[(name, method)])
+                .ok(name, 100, around(mean))
+        });
+    all.build()
+}
+
+/// Four rows of two users with ten operations each, all well.
+fn few(users: u32) -> RunBuilder {
+    RunBuilder::new(users)
+        .with(|run| run.plan.load.requests = Some(10))
+        .test("ProppatchMult", &[("ProppatchMult", "PROPPATCH")])
+        .test("Put1K", &[("Put1K", "PUT")])
+        .test("Locks", &[("Lock", "LOCK"), ("UnLock", "UNLOCK")])
+        .test("PropfindLiveSingle", &[("PropfindLiveSingle", "PROPFIND")])
+}
+
+/// Something of everything: a row with failures, one without support, one that failed wholly,
+/// operations left out, a note, doubts, and a server with a hostile name.
+pub(crate) fn mixed() -> Run {
+    let evidence = "LOCK PrestanTest-20261121-040600-k3f9/u0/lockme was answered with 405 Method \
+                    Not Allowed, and LOCK is not in Allow (RFC 4918, section 9.10)";
+    let failed = |number| {
+        move |_, measure| EventKind::OperationFailed {
+            measure,
+            user: 1,
+            number,
+            outcome: Outcome::WrongStatus,
+            evidence: "PUT u1/put gave 500 Internal Server Error, 201 or 204 expected".into(),
+        }
+    };
+    // User 0 goes on for one more operation after user 1 has ended.
+    let alone = Sample {
+        moments: testing::moments(1_000_000_000, 1_000_000_010, 1_000_400_000, 1_000_400_010),
+        ..testing::sample(MeasureId(0), 0, Outcome::Ok)
+    };
+    few(2)
+        .with(|run| {
+            let server = run.env.server.as_mut().unwrap();
+            server.software = Some("Evil\u{1b}[2J/1.0".into());
+            run.plan.params.insert("size".into(), "1KiB".into());
+        })
+        .ok("ProppatchMult", 10, around(412))
+        .sample("ProppatchMult", alone)
+        .ok("Put1K", 8, around(14_200))
+        .ops("Put1K", 2, Outcome::WrongStatus, |_| 0)
+        .event("Put1K", failed(9))
+        .event("Put1K", failed(10))
+        .event("Lock", |test, _| EventKind::NotSupported {
+            test,
+            evidence: evidence.into(),
+        })
+        .event("PropfindLiveSingle", |test, _| EventKind::TestFailed {
+            test,
+            evidence: "set-up: PUT u0/live gave 507 Insufficient Storage".into(),
+        })
+        .event("ProppatchMult", |_, measure| EventKind::Note {
+            measure,
+            text: "the answer to property p3 was 404".into(),
+        })
+        .run_event(EventKind::Warning {
+            text: "the machine was busy: load 3.1 on 2 cores".into(),
+        })
+        .run_event(EventKind::LeftBehind(LeftBehind {
+            url: "http://127.0.0.1:8080/dav/PrestanTest-20261120-101500-a1b2/".into(),
+            reason: "found at the start, it was not this run that made it".into(),
+            own: false,
+        }))
+        .build()
+}
+
+/// Ended by the user in the second test.
+pub(crate) fn interrupted() -> Run {
+    few(1)
+        .ok("ProppatchMult", 10, around(412))
+        .ok("Put1K", 3, around(1_304_000))
+        .ops("Put1K", 1, Outcome::Cancelled, |_| 0)
+        .run_event(EventKind::Interrupted)
+        .build()
+}
+
+/// The server was never reached.
+pub(crate) fn empty() -> Run {
+    RunBuilder::new(1)
+        .with(|run| {
+            run.env.server = None;
+            run.plan.load.requests = None;
+            run.plan.load.duration_s = Some(10.0);
+            run.plan.params.clear();
+        })
+        .run_event(EventKind::Aborted {
+            reason: "connecting to 127.0.0.1:8080 was refused; is the server running?".into(),
+        })
+        .build()
+}
+
+/// Names that a spreadsheet or a careless writer of CSV would stumble over; connections too.
+pub(crate) fn awkward() -> Run {
+    let opened = |builder: RunBuilder| {
+        let sample = Sample {
+            connect: Some(Connect {
+                tcp: 41_125,
+                tls: Some(1_300_001),
+            }),
+            ..testing::sample(MeasureId(0), 0, Outcome::Ok)
+        };
+        builder.sample("=SUM(A1)", sample)
+    };
+    let quoted = "a \"quoted\", text\nof two lines";
+    opened(RunBuilder::new(1).test("=SUM(A1)", &[("=SUM(A1)", "GET"), (quoted, "GET")]))
+        .event(quoted, |_, measure| EventKind::OperationFailed {
+            measure,
+            user: 0,
+            number: 2,
+            outcome: Outcome::Reset,
+            evidence: quoted.into(),
+        })
+        .ops(quoted, 1, Outcome::Reset, |_| 0)
+        .build()
+}

@@ -1,0 +1,407 @@
+//! Challenges as servers write them, and conversations with servers as they are.
+
+use wire::auth::{
+    AuthError, AuthScheme, Authenticator, Challenge, Credentials, Secret, Verdict, parse_challenges,
+};
+use wire::response::Headers;
+
+fn password() -> Option<Credentials> {
+    Some(Credentials::Password {
+        user: "u".to_owned(),
+        password: Secret::new("hunter2"),
+    })
+}
+
+fn auto() -> Authenticator {
+    Authenticator::new(password(), AuthScheme::Auto, false)
+}
+
+fn asks(challenges: &[&str]) -> Headers {
+    challenges
+        .iter()
+        .map(|challenge| ("WWW-Authenticate", *challenge))
+        .collect()
+}
+
+fn is_refusal(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::GiveUp(AuthError::Refused { .. }))
+}
+
+/// Writes a challenge as `scheme token68 {name=value;...}`.
+fn show(challenge: &Challenge) -> String {
+    let params: Vec<_> = challenge
+        .params
+        .iter()
+        .map(|(n, v)| format!("{n}={v}"))
+        .collect();
+    let token68 = challenge.token68.as_deref().unwrap_or("-");
+    format!("{} {token68} {{{}}}", challenge.scheme, params.join(";"))
+}
+
+#[test]
+fn challenge_lists() {
+    let cases: &[(&str, &[&str])] = &[
+        (r#"Basic realm="x""#, &["Basic - {realm=x}"]),
+        (r#"Basic realm=x"#, &["Basic - {realm=x}"]),
+        (
+            r#"Basic realm = "x" , charset="UTF-8""#,
+            &["Basic - {realm=x;charset=UTF-8}"],
+        ),
+        (
+            r#"Basic realm="a, b=\"c\", Digest \\""#,
+            &[r#"Basic - {realm=a, b="c", Digest \}"#],
+        ),
+        // RFC 9110, section 11.6.1.
+        (
+            r#"Basic realm="simple", Newauth realm="apps", type=1, title="Login to \"apps\"""#,
+            &[
+                "Basic - {realm=simple}",
+                r#"Newauth - {realm=apps;type=1;title=Login to "apps"}"#,
+            ],
+        ),
+        ("Negotiate, NTLM", &["Negotiate - {}", "NTLM - {}"]),
+        (
+            "Negotiate oRQwEq+/A==, Basic realm=x",
+            &["Negotiate oRQwEq+/A== {}", "Basic - {realm=x}"],
+        ),
+        ("Negotiate  abc", &["Negotiate abc {}"]),
+        (
+            "Digest nonce=abc==, qop=auth",
+            &["Digest - {nonce=abc==;qop=auth}"],
+        ),
+        (
+            r#"Digest nonce="n",realm="r",qop="auth,auth-int""#,
+            &["Digest - {nonce=n;realm=r;qop=auth,auth-int}"],
+        ),
+        (
+            r#", ,Basic realm="x",, ,Negotiate,"#,
+            &["Basic - {realm=x}", "Negotiate - {}"],
+        ),
+        (
+            r#"Basic realm="never closed, Negotiate"#,
+            &["Basic - {realm=never closed, Negotiate}"],
+        ),
+        (r#"Basic realm="ends in \"#, &["Basic - {realm=ends in }"]),
+        (r#"realm="orphan", Basic realm="x""#, &["Basic - {realm=x}"]),
+        (r#"(junk) more, Basic realm="x""#, &["Basic - {realm=x}"]),
+        (r#"Basic realm="ü""#, &["Basic - {realm=ü}"]),
+        ("Basic", &["Basic - {}"]),
+        // By the grammar that is a blob, and no server means anything by it.
+        ("Basic realm=", &["Basic realm= {}"]),
+        ("", &[]),
+        (" ,;ü", &[]),
+    ];
+    for (value, expected) in cases {
+        let shown: Vec<_> = parse_challenges(value).iter().map(show).collect();
+        assert_eq!(shown, *expected, "{value}");
+    }
+}
+
+#[test]
+fn basic_is_sent_when_asked_for() {
+    let mut user = auto();
+    assert_eq!(user.authorization("GET", "/", 0), None);
+    assert!(!user.is_needed());
+    assert_eq!(
+        user.challenged(&asks(&[r#"Basic realm="x""#])),
+        Verdict::TryAgain
+    );
+    assert!(user.is_needed());
+    // base64 of "u:hunter2".
+    assert_eq!(
+        user.authorization("GET", "/", 0).as_deref(),
+        Some("Basic dTpodW50ZXIy")
+    );
+    user.answered(&Headers::new());
+    assert_eq!(
+        user.authorization("PUT", "/x", 0).as_deref(),
+        Some("Basic dTpodW50ZXIy")
+    );
+    let verdict = user.challenged(&asks(&[r#"Basic realm="x""#]));
+    let Verdict::GiveUp(error) = verdict else {
+        panic!("{verdict:?}")
+    };
+    assert_eq!(
+        error.to_string(),
+        r#"the server refused user "u" (realm "x")"#
+    );
+}
+
+#[test]
+fn basic_can_be_sent_unasked() {
+    let mut user = Authenticator::new(password(), AuthScheme::Auto, true);
+    assert!(user.authorization("GET", "/", 0).is_some());
+    assert!(is_refusal(&user.challenged(&asks(&["Basic realm=x"]))));
+
+    // A server that wants Digest gets Digest.
+    let mut user = Authenticator::new(password(), AuthScheme::Auto, true);
+    user.authorization("GET", "/", 0);
+    assert_eq!(
+        user.challenged(&asks(&["Digest realm=x, nonce=n"])),
+        Verdict::TryAgain
+    );
+    assert!(
+        user.authorization("GET", "/", 0)
+            .unwrap()
+            .starts_with("Digest ")
+    );
+
+    // Whoever insists on Digest does not want to show the password.
+    let mut user = Authenticator::new(password(), AuthScheme::Digest, true);
+    assert_eq!(user.authorization("GET", "/", 0), None);
+}
+
+#[test]
+fn basic_carries_utf_8_and_no_colon_in_the_name() {
+    let with = |name: &str| Credentials::Password {
+        user: name.to_owned(),
+        password: Secret::new("123\u{a3}"),
+    };
+    // RFC 7617, section 2.1.
+    let mut user = Authenticator::new(Some(with("test")), AuthScheme::Basic, true);
+    assert_eq!(
+        user.authorization("GET", "/", 0).as_deref(),
+        Some("Basic dGVzdDoxMjPCow==")
+    );
+
+    let mut user = Authenticator::new(Some(with("a:b")), AuthScheme::Basic, true);
+    assert_eq!(user.authorization("GET", "/", 0), None);
+    let verdict = user.challenged(&asks(&["Basic realm=x"]));
+    assert_eq!(verdict, Verdict::GiveUp(AuthError::UserName));
+}
+
+#[test]
+fn the_strongest_usable_challenge_is_answered() {
+    let sha = "Digest realm=r, nonce=n1, algorithm=SHA-256, qop=auth";
+    let md5 = "Digest realm=r, nonce=n2, algorithm=MD5, qop=auth";
+    let odd = "Digest realm=r, nonce=n3, algorithm=SHA-512-256, qop=auth";
+    let int = "Digest realm=r, nonce=n4, qop=\"auth-int\"";
+    let joined = format!("Negotiate, {md5}, {sha}");
+    let cases: [(&[&str], AuthScheme, &str); 8] = [
+        (
+            &["Basic realm=x", md5, sha],
+            AuthScheme::Auto,
+            "nonce=\"n1\"",
+        ),
+        (
+            &[sha, md5, "Basic realm=x"],
+            AuthScheme::Auto,
+            "nonce=\"n1\"",
+        ),
+        (&[&joined], AuthScheme::Auto, "nonce=\"n1\""),
+        (&[odd, int, md5], AuthScheme::Auto, "nonce=\"n2\""),
+        (&[odd, int, "Basic realm=x"], AuthScheme::Auto, "Basic dTp"),
+        (&[md5, "Basic realm=x"], AuthScheme::Basic, "Basic dTp"),
+        (&["Basic realm=x", md5], AuthScheme::Digest, "nonce=\"n2\""),
+        (&["bAsIc realm=x"], AuthScheme::Auto, "Basic dTp"),
+    ];
+    for (challenges, scheme, expected) in cases {
+        let mut user = Authenticator::new(password(), scheme, false);
+        assert_eq!(
+            user.challenged(&asks(challenges)),
+            Verdict::TryAgain,
+            "{challenges:?}"
+        );
+        let value = user.authorization("GET", "/", 1).unwrap();
+        assert!(value.contains(expected), "{challenges:?}: {value}");
+    }
+}
+
+#[test]
+fn reasons_to_give_up() {
+    let bearer = || Some(Credentials::Bearer(Secret::new("hunter2")));
+    let cases: [(Option<Credentials>, AuthScheme, &[&str], &str); 7] = [
+        (
+            None,
+            AuthScheme::Auto,
+            &[r#"Basic realm="x""#],
+            r#"no credentials were given and the server asks for Basic realm "x""#,
+        ),
+        (
+            None,
+            AuthScheme::Auto,
+            &["Negotiate", "Basic realm=\"\u{1b}[2J\""],
+            r#"no credentials were given and the server asks for Negotiate, Basic realm "\u{1b}[2J""#,
+        ),
+        (
+            password(),
+            AuthScheme::Auto,
+            &["Negotiate", "NTLM"],
+            "the server asks for Negotiate, NTLM only, and Basic or Digest could be used",
+        ),
+        (
+            password(),
+            AuthScheme::Basic,
+            &["Digest realm=r, nonce=n"],
+            r#"the server asks for Digest realm "r" only, and Basic could be used"#,
+        ),
+        (
+            password(),
+            AuthScheme::Digest,
+            &["Basic realm=r"],
+            r#"the server asks for Basic realm "r" only, and Digest could be used"#,
+        ),
+        (
+            password(),
+            AuthScheme::Auto,
+            &[],
+            "the server answered 401 without a challenge (RFC 9110, section 11.6.1)",
+        ),
+        (
+            bearer(),
+            AuthScheme::Auto,
+            &["Bearer realm=r"],
+            r#"the server refused the bearer token and asks for Bearer realm "r""#,
+        ),
+    ];
+    for (credentials, scheme, challenges, expected) in cases {
+        let mut user = Authenticator::new(credentials, scheme, false);
+        user.authorization("GET", "/", 1);
+        match user.challenged(&asks(challenges)) {
+            Verdict::GiveUp(error) => assert_eq!(error.to_string(), expected),
+            Verdict::TryAgain => panic!("{challenges:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_token_is_sent_with_every_request() {
+    let token = Some(Credentials::Bearer(Secret::new("abc")));
+    let mut user = Authenticator::new(token, AuthScheme::Auto, false);
+    assert_eq!(
+        user.authorization("GET", "/", 0).as_deref(),
+        Some("Bearer abc")
+    );
+    user.answered(&Headers::new());
+    assert_eq!(
+        user.authorization("GET", "/", 0).as_deref(),
+        Some("Bearer abc")
+    );
+}
+
+#[test]
+fn a_wrong_password_is_refused_once() {
+    let mut user = auto();
+    user.authorization("GET", "/", 1);
+    assert_eq!(
+        user.challenged(&asks(&["Digest realm=r, nonce=a, qop=auth"])),
+        Verdict::TryAgain
+    );
+    user.authorization("GET", "/", 1);
+    // A new nonce without stale=true means no, and asking again might lock the account.
+    let mut other = user.clone();
+    assert!(is_refusal(
+        &user.challenged(&asks(&["Digest realm=r, nonce=a, qop=auth"]))
+    ));
+    assert!(is_refusal(
+        &other.challenged(&asks(&["Digest realm=r, nonce=b, qop=auth"]))
+    ));
+}
+
+#[test]
+fn a_stale_nonce_is_replaced_and_not_for_ever() {
+    let mut user = auto();
+    user.authorization("GET", "/", 1);
+    user.challenged(&asks(&["Digest realm=r, nonce=a, qop=auth"]));
+    user.authorization("GET", "/", 1);
+    user.answered(&Headers::new());
+    let stale = asks(&["Digest realm=r, nonce=b, qop=auth, stale=TRUE"]);
+    for round in 0..4 {
+        user.authorization("GET", "/", 1);
+        assert_eq!(user.challenged(&stale), Verdict::TryAgain, "{round}");
+    }
+    let value = user.authorization("GET", "/", 1).unwrap();
+    assert!(
+        value.contains("nonce=\"b\"") && value.contains("nc=00000001"),
+        "{value}"
+    );
+    assert!(is_refusal(&user.challenged(&stale)));
+}
+
+#[test]
+fn a_nonce_that_worked_may_be_forgotten_once_without_saying_stale() {
+    let mut user = auto();
+    user.authorization("GET", "/", 1);
+    user.challenged(&asks(&["Digest realm=r, nonce=a, qop=auth"]));
+    user.authorization("GET", "/", 1);
+    user.answered(&Headers::new());
+    user.authorization("GET", "/", 1);
+    let forgotten = asks(&["Digest realm=r, nonce=b, qop=auth"]);
+    assert_eq!(user.challenged(&forgotten), Verdict::TryAgain);
+    user.authorization("GET", "/", 1);
+    assert!(is_refusal(
+        &user.challenged(&asks(&["Digest realm=r, nonce=c, qop=auth"]))
+    ));
+}
+
+#[test]
+fn a_server_that_changes_its_mind_each_time_is_given_up() {
+    let mut user = auto();
+    let minds = [asks(&["Digest realm=r, nonce=a"]), asks(&["Basic realm=x"])];
+    let verdicts = (0..6).map(|round| {
+        user.authorization("GET", "/", 1);
+        is_refusal(&user.challenged(&minds[round % 2]))
+    });
+    assert_eq!(
+        verdicts.collect::<Vec<_>>(),
+        [false, false, false, false, true, true]
+    );
+}
+
+#[test]
+fn nonces_are_counted_and_replaced_by_nextnonce() {
+    let mut user = auto();
+    user.challenged(&asks(&["Digest realm=r, nonce=a, qop=auth"]));
+    let mut next = |info: &[(&str, &str)]| {
+        let value = user.authorization("GET", "/", 1).unwrap();
+        user.answered(&info.iter().copied().collect());
+        let part = |name: &str| {
+            value
+                .split(name)
+                .nth(1)
+                .unwrap()
+                .split(',')
+                .next()
+                .unwrap()
+                .to_owned()
+        };
+        (part("nonce="), part("nc="))
+    };
+    let expect = |nonce: &str, count: &str| (format!("\"{nonce}\""), count.to_owned());
+    assert_eq!(next(&[]), expect("a", "00000001"));
+    assert_eq!(
+        next(&[("Authentication-Info", "rspauth=\"x\", nc=00000002")]),
+        expect("a", "00000002")
+    );
+    assert_eq!(
+        next(&[("authentication-info", "qop=auth, NextNonce=\"b, \\\"c\"")]),
+        expect("a", "00000003")
+    );
+    let value = user.authorization("GET", "/", 1).unwrap();
+    assert!(
+        value.contains(r#"nonce="b, \"c", "#) && value.contains("nc=00000001"),
+        "{value}"
+    );
+}
+
+#[test]
+fn secrets_are_never_shown() {
+    for unasked in [false, true] {
+        let mut user = Authenticator::new(password(), AuthScheme::Auto, unasked);
+        let mut shown = format!("{:?} {user:?}", password());
+        for challenge in [
+            "Digest realm=r, nonce=a",
+            "Basic realm=x",
+            "Digest realm=s, nonce=a",
+        ] {
+            user.authorization("GET", "/", 1);
+            let verdict = user.challenged(&asks(&[challenge]));
+            shown += &format!("{verdict:?} {user:?}");
+        }
+        assert!(
+            !shown.contains("hunter2") && !shown.contains("dTpodW50ZXIy"),
+            "{shown}"
+        );
+        assert!(shown.contains("***"));
+    }
+}

@@ -1,0 +1,386 @@
+//! Bodies like those of real servers, and bodies of somebody who means harm.
+
+use std::time::{Duration, Instant};
+
+use wire::dav::{
+    Multistatus, PropName, Response, XmlError, XmlLimits, lock_token_from_body, parse_multistatus,
+};
+
+fn parse(body: &str) -> Result<Multistatus, XmlError> {
+    parse_multistatus(body.as_bytes(), &XmlLimits::default())
+}
+
+/// Writes a response as `href status [status: prop prop] collection token`.
+fn show(response: &Response) -> String {
+    let mut shown = response.href.clone();
+    if let Some(status) = response.status {
+        shown += &format!(" {status}");
+    }
+    for propstat in &response.propstats {
+        let names: Vec<_> = propstat.props.iter().map(PropName::to_string).collect();
+        shown += &format!(" [{}: {}]", propstat.status, names.join(" "));
+    }
+    if response.is_collection {
+        shown += " collection";
+    }
+    for token in &response.lock_tokens {
+        shown += &format!(" <{token}>");
+    }
+    if let Some(description) = &response.description {
+        shown += &format!(" \"{description}\"");
+    }
+    shown
+}
+
+const APACHE: &str = r#"<?xml version="1.0" encoding="utf-8"?>
+<D:multistatus xmlns:D="DAV:" xmlns:ns0="DAV:">
+<D:response xmlns:lp1="DAV:" xmlns:lp2="http://apache.org/dav/props/" xmlns:g0="DAV:">
+<D:href>/dav/a%3bb%20c/</D:href>
+<D:propstat>
+<D:prop>
+<lp1:resourcetype><D:collection/></lp1:resourcetype>
+<lp1:getetag>"1000-5f"</lp1:getetag>
+<lp2:executable>F</lp2:executable>
+<D:lockdiscovery>
+<D:activelock><D:locktype><D:write/></D:locktype><D:lockscope><D:exclusive/></D:lockscope>
+<D:depth>0</D:depth><ns0:owner xmlns:ns0="DAV:"><D:href>http://me/</D:href></ns0:owner>
+<D:timeout>Infinite</D:timeout><D:locktoken><D:href>opaquelocktoken:1-2</D:href></D:locktoken>
+</D:activelock></D:lockdiscovery>
+</D:prop>
+<D:status>HTTP/1.1 200 OK</D:status>
+</D:propstat>
+<D:propstat>
+<D:prop><g0:quota-used-bytes/></D:prop>
+<D:status>HTTP/1.1 404 Not Found</D:status>
+</D:propstat>
+</D:response>
+</D:multistatus>"#;
+
+const NGINX: &str = r#"<?xml version="1.0" encoding="utf-8" ?>
+<D:multistatus xmlns:D="DAV:">
+<D:response>
+<D:href>/dav/f&amp;g</D:href>
+<D:propstat>
+<D:prop>
+<D:displayname>f&amp;g</D:displayname>
+<D:getcontentlength>1024</D:getcontentlength>
+<D:resourcetype></D:resourcetype>
+<D:lockdiscovery/>
+</D:prop>
+<D:status>HTTP/1.1 200 OK</D:status>
+</D:propstat>
+</D:response>
+</D:multistatus>"#;
+
+/// The prefix of `<DAV:getetag/>` is declared nowhere.
+const LIGHTTPD: &str = r#"<?xml version="1.0" encoding="utf-8"?>
+<D:multistatus xmlns:D="DAV:">
+<D:response>
+<D:href>/dav/f</D:href>
+<D:propstat><D:prop>
+<DAV:getetag/></D:prop><D:status>HTTP/1.1 403 Forbidden</D:status></D:propstat>
+<D:propstat><D:prop>
+<X:color xmlns:X="urn:x"/></D:prop><D:status>HTTP/1.1 424 Failed Dependency</D:status></D:propstat>
+</D:response>
+</D:multistatus>"#;
+
+/// No reason phrases, a default namespace.
+const TOMCAT: &str = r#"<?xml version="1.0" encoding="utf-8" ?><D:multistatus xmlns:D="DAV:"><D:response><D:href>/dav/c/</D:href><D:propstat><D:prop><D:resourcetype><D:collection/></D:resourcetype><D:displayname><![CDATA[a < b]]></D:displayname></D:prop><D:status>HTTP/1.1 200 </D:status></D:propstat><D:propstat><D:prop><color xmlns="urn:x"/><plain xmlns=""/></D:prop><D:status>HTTP/1.1 404 </D:status></D:propstat></D:response></D:multistatus>"#;
+
+/// Absolute hrefs, a failed member with no propstat.
+const JACKRABBIT: &str = r#"<?xml version="1.0" encoding="UTF-8" standalone="no"?><D:multistatus xmlns:D="DAV:"><D:response><D:href>http://localhost:8080/repository/default/a/</D:href><D:propstat><D:prop><D:resourcetype><D:collection/></D:resourcetype><D:iscollection>1</D:iscollection><dcr:data xmlns:dcr="http://www.day.com/jcr/webdav/1.0"/></D:prop><D:status>HTTP/1.1 200 OK</D:status></D:propstat></D:response><D:response><D:href>http://localhost:8080/repository/default/b</D:href><D:status>HTTP/1.1 423 Locked</D:status><D:responsedescription>held by admin</D:responsedescription></D:response></D:multistatus>"#;
+
+/// Go's encoding/xml: the root declares, and members do too.
+const RCLONE: &str = r#"<?xml version="1.0" encoding="UTF-8"?><D:multistatus xmlns:D="DAV:"><D:response><D:href>/</D:href><D:propstat><D:prop><D:resourcetype><D:collection xmlns:D="DAV:"/></D:resourcetype><D:supportedlock><D:lockentry xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/></D:locktype></D:lockentry></D:supportedlock></D:prop><D:status>HTTP/1.1 200 OK</D:status></D:propstat></D:response><D:response><D:href>/f.bin</D:href><D:propstat><D:prop><D:resourcetype></D:resourcetype></D:prop><D:status>HTTP/1.1 200 OK</D:status></D:propstat></D:response></D:multistatus>"#;
+
+const DAV_SERVER: &str = r#"<?xml version="1.0" encoding="utf-8"?><D:multistatus xmlns:D="DAV:" xmlns:A="http://apache.org/dav/props/"><D:response><D:href>/x/</D:href><D:propstat><D:prop><D:resourcetype><D:collection /></D:resourcetype><A:executable>T</A:executable></D:prop><D:status>HTTP/1.1 200 OK</D:status></D:propstat></D:response></D:multistatus>"#;
+
+/// RFC 4918, section 9.6.2, and apache's answer to a DELETE of several locked members.
+const HREFS: &str = r#"<d:multistatus xmlns:d="DAV:"><d:response><d:href>/a</d:href><d:href>/b</d:href><d:status>HTTP/1.1 423 Locked</d:status><d:error><d:lock-token-submitted/></d:error></d:response></d:multistatus>"#;
+
+#[test]
+fn bodies_of_real_servers() {
+    let cases: [(&str, &[&str]); 10] = [
+        (
+            APACHE,
+            &[
+                "/dav/a%3bb%20c/ [200: resourcetype getetag {http://apache.org/dav/props/}executable lockdiscovery] [404: quota-used-bytes] collection <opaquelocktoken:1-2>",
+            ],
+        ),
+        (
+            NGINX,
+            &["/dav/f&g [200: displayname getcontentlength resourcetype lockdiscovery]"],
+        ),
+        (LIGHTTPD, &["/dav/f [403: getetag] [424: {urn:x}color]"]),
+        (
+            TOMCAT,
+            &["/dav/c/ [200: resourcetype displayname] [404: {urn:x}color {}plain] collection"],
+        ),
+        (
+            JACKRABBIT,
+            &[
+                "http://localhost:8080/repository/default/a/ [200: resourcetype iscollection {http://www.day.com/jcr/webdav/1.0}data] collection",
+                "http://localhost:8080/repository/default/b 423 \"held by admin\"",
+            ],
+        ),
+        (
+            RCLONE,
+            &[
+                "/ [200: resourcetype supportedlock] collection",
+                "/f.bin [200: resourcetype]",
+            ],
+        ),
+        (
+            DAV_SERVER,
+            &["/x/ [200: resourcetype {http://apache.org/dav/props/}executable] collection"],
+        ),
+        (HREFS, &["/a 423", "/b 423"]),
+        // Status and props in any order, no white space, a byte order mark, an odd reason.
+        (
+            "\u{feff}<multistatus xmlns='DAV:'><response><propstat><status>HTTP/1.1 409 (status)</status><prop><x:a/></prop></propstat><href>\n /a&#x20;&lt;\n</href></response></multistatus>",
+            &["/a < [409: {x}a]"],
+        ),
+        ("<multistatus xmlns='DAV:'/>", &[]),
+    ];
+    for (body, expected) in cases {
+        let multistatus = parse(body).unwrap_or_else(|error| panic!("{error}: {body}"));
+        let shown: Vec<_> = multistatus.responses.iter().map(show).collect();
+        assert_eq!(shown, expected);
+    }
+}
+
+#[test]
+fn statuses_are_those_of_the_resource_and_its_properties() {
+    let statuses = |body| -> Vec<Vec<u16>> {
+        let responses = parse(body).unwrap().responses;
+        responses
+            .iter()
+            .map(|response| response.statuses().collect())
+            .collect()
+    };
+    assert_eq!(statuses(LIGHTTPD), [[403, 424]]);
+    assert_eq!(statuses(JACKRABBIT), [[200], [423]]);
+}
+
+#[test]
+fn what_failed_says_nothing_about_the_resource() {
+    let body = APACHE.replace("HTTP/1.1 200 OK", "HTTP/1.1 403 Forbidden");
+    let response = &parse(&body).unwrap().responses[0];
+    assert!(!response.is_collection && response.lock_tokens.is_empty());
+}
+
+#[test]
+fn every_prefix_of_a_good_body_is_an_error() {
+    for body in [
+        APACHE, NGINX, LIGHTTPD, TOMCAT, JACKRABBIT, RCLONE, DAV_SERVER, HREFS,
+    ] {
+        for length in (0..body.len()).filter(|&length| body.is_char_boundary(length)) {
+            let error = parse(&body[..length]).expect_err("a part was taken for the whole");
+            let text = error.to_string();
+            assert!(
+                ["the body is not ", "the XML ends before "]
+                    .iter()
+                    .any(|start| text.starts_with(start)),
+                "{length}: {text}"
+            );
+        }
+    }
+}
+
+/// A multistatus around `inner`.
+fn multistatus(inner: &str) -> String {
+    format!("<D:multistatus xmlns:D=\"DAV:\">{inner}</D:multistatus>")
+}
+
+fn propstat(inner: &str) -> String {
+    multistatus(&format!(
+        "<D:response><D:href>/</D:href><D:propstat>{inner}</D:propstat></D:response>"
+    ))
+}
+
+#[test]
+fn broken_bodies_say_what_is_broken() {
+    let cases = [
+        ("", r#"the body is not XML: it begins with """#),
+        (
+            "Created",
+            r#"the body is not XML: it begins with "Created""#,
+        ),
+        (
+            "{\"a\": 1}",
+            r#"the body is not XML: it begins with "{\"a\": 1}""#,
+        ),
+        (
+            "<html><body>no</body></html>",
+            "the body's root element is {}html, not multistatus (RFC 4918, section 13)",
+        ),
+        (
+            "<multistatus/>",
+            "the body's root element is {}multistatus, not multistatus (RFC 4918, section 13)",
+        ),
+        (
+            "<D:error xmlns:D='DAV:'/>",
+            "the body's root element is error, not multistatus (RFC 4918, section 13)",
+        ),
+        (
+            "<!-- nothing -->",
+            "the XML ends before its root element does",
+        ),
+        (
+            "<a></b>",
+            "the body's root element is {}a, not multistatus (RFC 4918, section 13)",
+        ),
+        (
+            &multistatus("<a></b>"),
+            "the body is not well-formed XML, at byte 33: ill-formed document: expected `</a>`, but `</b>` was found",
+        ),
+        (
+            &multistatus("<D:response/>"),
+            "a response in the multistatus has no href (RFC 4918, section 14.24)",
+        ),
+        (
+            &propstat("<D:prop/>"),
+            "a propstat has no status (RFC 4918, section 14.22)",
+        ),
+        (
+            &propstat("<D:status>200 OK</D:status>"),
+            r#""200 OK" in the multistatus is not a status line (RFC 4918, section 14.28)"#,
+        ),
+        (
+            &propstat("<D:status>HTTP/1.1</D:status>"),
+            r#""HTTP/1.1" in the multistatus is not a status line (RFC 4918, section 14.28)"#,
+        ),
+        (
+            &propstat("<D:status>HTTP/1.1 +20</D:status>"),
+            r#""HTTP/1.1 +20" in the multistatus is not a status line (RFC 4918, section 14.28)"#,
+        ),
+        (
+            &propstat("<D:status>HTTP/1.1 099</D:status>"),
+            r#""HTTP/1.1 099" in the multistatus is not a status line (RFC 4918, section 14.28)"#,
+        ),
+        (
+            &propstat("<D:status/>"),
+            r#""" in the multistatus is not a status line (RFC 4918, section 14.28)"#,
+        ),
+        (
+            &propstat("<D:prop>&nbsp;</D:prop>"),
+            r#"the XML has the undefined entity "&nbsp;;""#,
+        ),
+        (
+            &propstat("<D:prop>&#0;</D:prop>"),
+            r#"the XML has the undefined entity "&#0;""#,
+        ),
+        (
+            &propstat("<D:prop>&#x110000;</D:prop>"),
+            r#"the XML has the undefined entity "&#x110000;""#,
+        ),
+    ];
+    for (body, expected) in cases {
+        let error = parse(body).expect_err(body).to_string();
+        assert_eq!(error, expected.replace(";;", ";"), "{body}");
+    }
+    let latin1 = b"<D:multistatus xmlns:D=\"DAV:\">\xfc</D:multistatus>";
+    let error = parse_multistatus(latin1, &XmlLimits::default()).unwrap_err();
+    assert_eq!(error.to_string(), "the XML is not UTF-8, from byte 30 on");
+}
+
+/// Runs `check` and insists that a hostile body does not keep anybody busy.
+fn quickly<T>(check: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let result = check();
+    // Unoptimised code on a loaded machine; what is hunted here would take hours.
+    assert!(
+        start.elapsed() < Duration::from_secs(30),
+        "{:?}",
+        start.elapsed()
+    );
+    result
+}
+
+#[test]
+fn hostile_bodies_end_quickly_and_cleanly() {
+    let laughs = r#"<!DOCTYPE lolz [<!ENTITY lol "lol"><!ENTITY lol1 "&lol;&lol;&lol;">]><D:multistatus xmlns:D="DAV:"><D:response><D:href>&lol1;</D:href></D:response></D:multistatus>"#;
+    let declarations: String = (0..50_000)
+        .map(|n| format!(" xmlns:n{n}='urn:{n}'"))
+        .collect();
+    let cases = [
+        (
+            laughs.to_owned(),
+            "the XML has a DOCTYPE, which WebDAV has no use for (RFC 4918, section 20.6)",
+        ),
+        (
+            multistatus(laughs),
+            "the XML has a DOCTYPE, which WebDAV has no use for (RFC 4918, section 20.6)",
+        ),
+        (
+            multistatus(&"<a>".repeat(100_000)),
+            "the XML is nested deeper than 64 elements",
+        ),
+        (
+            propstat(&"<a>".repeat(100_000)),
+            "the XML is nested deeper than 64 elements",
+        ),
+        (
+            "<a>".repeat(100_000),
+            "the body's root element is {}a, not multistatus (RFC 4918, section 13)",
+        ),
+        (
+            multistatus(&"<D:response><D:href>/</D:href></D:response>".repeat(200_001)),
+            "the multistatus has more than 200000 responses",
+        ),
+        (
+            multistatus(&format!(
+                "<D:response>{}</D:response>",
+                "<D:href/>".repeat(200_001)
+            )),
+            "the multistatus has more than 200000 responses",
+        ),
+        (
+            multistatus(&format!("<a{declarations}/>")),
+            "the body is not well-formed XML, at byte ",
+        ),
+    ];
+    for (body, expected) in cases {
+        let error = quickly(|| parse(&body)).expect_err(expected).to_string();
+        assert!(error.starts_with(expected), "{error}");
+        assert!(error.len() < 200, "{error}");
+        assert_eq!(quickly(|| lock_token_from_body(body.as_bytes())), None);
+    }
+}
+
+#[test]
+fn a_million_siblings_are_passed_over() {
+    let body = multistatus(&"<a/>".repeat(1_000_000));
+    assert_eq!(quickly(|| parse(&body)), Ok(Multistatus::default()));
+}
+
+#[test]
+fn bounds_are_exact() {
+    let limits = XmlLimits {
+        bytes: 1000,
+        depth: 5,
+        responses: 2,
+        properties: 3,
+    };
+    let parse = |body: &str| parse_multistatus(body.as_bytes(), &limits).map(|m| m.responses.len());
+    let response = "<D:response><D:href/></D:response>";
+    assert_eq!(parse(&multistatus(&response.repeat(2))), Ok(2));
+    assert_eq!(
+        parse(&multistatus(&response.repeat(3))),
+        Err(XmlError::TooManyResponses(2))
+    );
+    let props = |n: usize| {
+        propstat(&format!(
+            "<D:prop>{}</D:prop><D:status>HTTP/1.1 200</D:status>",
+            "<a/>".repeat(n)
+        ))
+    };
+    assert_eq!(parse(&props(3)), Ok(1));
+    assert_eq!(parse(&props(4)), Err(XmlError::TooManyProperties(3)));
+    let nested = |n: usize| multistatus(&format!("{}{}", "<a>".repeat(n), "</a>".repeat(n)));
+    assert_eq!(parse(&nested(4)), Ok(0));
+    assert_eq!(parse(&nested(5)), Err(XmlError::TooDeep(5)));
+    let padded = |n: usize| multistatus(&" ".repeat(n - multistatus("").len()));
+    assert_eq!(parse(&padded(1000)), Ok(0));
+    assert_eq!(parse(&padded(1001)), Err(XmlError::TooLong(1000)));
+}

@@ -1,0 +1,205 @@
+//! URLs as people write them.
+
+use wire::target::{Scheme, Target, TargetError};
+
+#[test]
+fn what_people_type_and_what_it_means() {
+    // Text, url, host, port, authority, path.
+    let cases = [
+        ("http://h:1/p", "http://h:1/p/", "h", 1, "h:1", "/p/"),
+        ("https://h/p/", "https://h/p/", "h", 443, "h", "/p/"),
+        ("https://h:443", "https://h/", "h", 443, "h", "/"),
+        ("https://h:80", "https://h:80/", "h", 80, "h:80", "/"),
+        (
+            "HTTP://Test.WebDAV.org/Dav",
+            "http://test.webdav.org/Dav/",
+            "test.webdav.org",
+            80,
+            "test.webdav.org",
+            "/Dav/",
+        ),
+        (
+            "host:81/basic",
+            "http://host:81/basic/",
+            "host",
+            81,
+            "host:81",
+            "/basic/",
+        ),
+        (
+            "host/path",
+            "http://host/path/",
+            "host",
+            80,
+            "host",
+            "/path/",
+        ),
+        ("host", "http://host/", "host", 80, "host", "/"),
+        (
+            "localhost:80",
+            "http://localhost/",
+            "localhost",
+            80,
+            "localhost",
+            "/",
+        ),
+        ("[::1]:80/x", "http://[::1]/x/", "::1", 80, "[::1]", "/x/"),
+        (
+            "http://[2001:DB8::1]:8080",
+            "http://[2001:db8::1]:8080/",
+            "2001:db8::1",
+            8080,
+            "[2001:db8::1]:8080",
+            "/",
+        ),
+        (
+            "127.0.0.1:8080/a/../b",
+            "http://127.0.0.1:8080/b/",
+            "127.0.0.1",
+            8080,
+            "127.0.0.1:8080",
+            "/b/",
+        ),
+        (
+            "h/ü/a%20b",
+            "http://h/%C3%BC/a%20b/",
+            "h",
+            80,
+            "h",
+            "/%C3%BC/a%20b/",
+        ),
+        ("h/a://b", "http://h/a://b/", "h", 80, "h", "/a://b/"),
+        ("u:p@h:81/x", "http://h:81/x/", "h", 81, "h:81", "/x/"),
+    ];
+    for (text, url, host, port, authority, path) in cases {
+        let target = Target::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(target.url(), url, "{text}");
+        assert_eq!((target.host(), target.port()), (host, port), "{text}");
+        assert_eq!(target.authority(), authority, "{text}");
+        assert_eq!(target.path(), path, "{text}");
+        let scheme = if url.starts_with("https") {
+            Scheme::Https
+        } else {
+            Scheme::Http
+        };
+        assert_eq!(target.scheme(), scheme, "{text}");
+        assert_eq!(
+            target.absolute("/else/where"),
+            format!("{scheme}://{authority}/else/where")
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused_and_says_why() {
+    let cases = [
+        ("", "the URL is empty"),
+        (
+            "ftp://h/",
+            r#"the scheme is "ftp", and only http and https can be measured"#,
+        ),
+        (
+            "webdav+TLS://h/",
+            r#"the scheme is "webdav+tls", and only http and https can be measured"#,
+        ),
+        (
+            "http:h/x",
+            r#"the URL begins with "http:" but not with "http://""#,
+        ),
+        (
+            "https:/h/x",
+            r#"the URL begins with "https:" but not with "https://""#,
+        ),
+        (
+            "http://h/x#y",
+            r##"the URL has a fragment ("#..."), which cannot name a collection on a server"##,
+        ),
+        (
+            "http://h/x#",
+            r##"the URL has a fragment ("#..."), which cannot name a collection on a server"##,
+        ),
+        (
+            "http://h/x?y",
+            r#"the URL has a query ("?..."), and a collection is named by its path alone"#,
+        ),
+        (
+            "h?",
+            r#"the URL has a query ("?..."), and a collection is named by its path alone"#,
+        ),
+        ("http://", "the URL names no host"),
+        ("http:///x", "the URL names no host"),
+        ("//h/x", "the URL names no host"),
+        ("/x", "the URL names no host"),
+        ("http://u@/x", "the URL is malformed: empty host"),
+        (":80/x", "the URL is malformed: empty host"),
+        ("h:port/x", "the URL is malformed: invalid port number"),
+        ("mailto:me", "the URL is malformed: invalid port number"),
+        ("h:65536", "the URL is malformed: invalid port number"),
+        (
+            "http://[::1/x",
+            "the URL is malformed: invalid IPv6 address",
+        ),
+        (
+            "http://a<b/x",
+            "the URL is malformed: invalid international domain name",
+        ),
+        (
+            "h/a b",
+            "' ' cannot stand in a URL; write it percent-encoded",
+        ),
+        (" h", "' ' cannot stand in a URL; write it percent-encoded"),
+        (
+            "h/a\tb",
+            "'\\t' cannot stand in a URL; write it percent-encoded",
+        ),
+        (
+            "h/a\r\nb",
+            "'\\r' cannot stand in a URL; write it percent-encoded",
+        ),
+        (
+            "http:\\\\h\\x",
+            "'\\\\' cannot stand in a URL; write it percent-encoded",
+        ),
+    ];
+    for (text, expected) in cases {
+        let error = Target::parse(text).expect_err(text);
+        assert_eq!(error.to_string(), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn user_information_is_taken_out_decoded_and_never_shown() {
+    let cases = [
+        ("http://me:pass@h/", Some(("me", Some("pass")))),
+        ("https://me@h/", Some(("me", None))),
+        (
+            "me%40corp:p%3A%2F%C3%BC@h:81",
+            Some(("me@corp", Some("p:/ü"))),
+        ),
+        ("http://:pass@h/", Some(("", Some("pass")))),
+        ("http://me:a:b@h/", Some(("me", Some("a:b")))),
+        ("http://h/me:pass@x", None),
+        ("http://h/", None),
+    ];
+    for (text, expected) in cases {
+        let mut target = Target::parse(text).unwrap();
+        let shown = format!("{target:?} {target} {}", target.url());
+        assert!(expected.is_none() || !shown.contains('@'), "{shown}");
+        let taken = target.take_user_info();
+        let taken = taken
+            .as_ref()
+            .map(|(user, password)| (user.as_str(), password.as_deref()));
+        assert_eq!(taken, expected, "{text}");
+        assert_eq!(target.take_user_info(), None, "{text}");
+    }
+    // An error must not repeat what it was given.
+    for text in [
+        "ftp://me:hunter2@h/",
+        "me:hunter2@h:port",
+        "http://me:hunter2@h/x?y",
+        "me:hunter2 @h",
+    ] {
+        let error: TargetError = Target::parse(text).unwrap_err();
+        assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
+    }
+}

@@ -1,0 +1,27 @@
+//! No challenge may panic, be asked for ever, or put a line end into a request.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use wire::auth::{AuthScheme, Authenticator, Credentials, Secret, Verdict};
+use wire::response::Headers;
+
+fuzz_target!(|challenges: Vec<&str>| {
+    let password = Secret::new("hunter2");
+    let credentials = Credentials::Password { user: "user".to_owned(), password };
+    let mut user = Authenticator::new(Some(credentials), AuthScheme::Auto, false);
+    let headers: Headers =
+        challenges.iter().map(|challenge| ("WWW-Authenticate", *challenge)).collect();
+    for round in 0.. {
+        assert!(round < 6, "asked for ever");
+        let value = user.authorization("GET", "/", round).unwrap_or_default();
+        assert!(!value.contains("hunter2"));
+        match user.challenged(&headers) {
+            Verdict::TryAgain => {}
+            Verdict::GiveUp(error) => {
+                assert!(!format!("{error} {error:?} {user:?}").contains("hunter2"));
+                break;
+            }
+        }
+    }
+});
