@@ -8,10 +8,15 @@ use wire::response::Headers;
 
 fuzz_target!(|challenges: Vec<&str>| {
     let password = Secret::new("hunter2");
-    let credentials = Credentials::Password { user: "user".to_owned(), password };
+    let credentials = Credentials::Password {
+        user: "user".to_owned(),
+        password,
+    };
     let mut user = Authenticator::new(Some(credentials), AuthScheme::Auto, false);
-    let headers: Headers =
-        challenges.iter().map(|challenge| ("WWW-Authenticate", *challenge)).collect();
+    let headers: Headers = challenges
+        .iter()
+        .map(|challenge| ("WWW-Authenticate", *challenge))
+        .collect();
     for round in 0.. {
         assert!(round < 6, "asked for ever");
         let value = user.authorization("GET", "/", round).unwrap_or_default();

@@ -6,13 +6,22 @@ use libfuzzer_sys::fuzz_target;
 use wire::dav::{XmlLimits, href_path, lock_token_from_body, parse_multistatus, same_resource};
 
 fuzz_target!(|body: &[u8]| {
-    let limits = XmlLimits { bytes: 4096, depth: 16, responses: 8, properties: 32 };
+    let limits = XmlLimits {
+        bytes: 4096,
+        depth: 16,
+        responses: 8,
+        properties: 32,
+    };
     if let Ok(multistatus) = parse_multistatus(body, &limits) {
         assert!(multistatus.responses.len() <= limits.responses);
         for response in &multistatus.responses {
             href_path(&response.href);
             assert!(same_resource(&response.href, &response.href));
-            assert!(response.statuses().all(|status| (100..1000).contains(&status)));
+            assert!(
+                response
+                    .statuses()
+                    .all(|status| (100..1000).contains(&status))
+            );
         }
     }
     lock_token_from_body(body);

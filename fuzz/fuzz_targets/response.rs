@@ -5,7 +5,12 @@
 use libfuzzer_sys::fuzz_target;
 use wire::response::{Event, Limits, ProtocolError, ResponseReader};
 
-const LIMITS: Limits = Limits { head_bytes: 1024, headers: 16, body_bytes: 4096, interim: 3 };
+const LIMITS: Limits = Limits {
+    head_bytes: 1024,
+    headers: 16,
+    body_bytes: 4096,
+    interim: 3,
+};
 
 fuzz_target!(|input: (bool, usize, &[u8])| {
     let (is_head, cut, message) = input;
@@ -30,7 +35,11 @@ fn read(message: &[u8], cut: usize, is_head: bool) -> Reading {
     let mut reader = ResponseReader::new(is_head, LIMITS);
     let mut body = Vec::new();
     let end = steps(&mut reader, message, cut, &mut body).and_then(|()| reader.eof());
-    Reading { body, status: reader.head().map(|head| head.status), end }
+    Reading {
+        body,
+        status: reader.head().map(|head| head.status),
+        end,
+    }
 }
 
 fn steps(

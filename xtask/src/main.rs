@@ -3,14 +3,28 @@
 mod setup;
 
 use std::env;
-use std::process::ExitCode;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail};
+
+const USAGE: &str = "\
+usage: cargo xtask TASK
+
+  test    install what the tests need, then run them all
+  lint    formatting, clippy, documentation, fuzz targets: no warning is let through
+  setup   only install what the tests need
+  bless   write the snapshots and schemas anew, to be read with `git diff`";
 
 fn main() -> ExitCode {
     let task = env::args().nth(1);
     let outcome = match task.as_deref() {
+        Some("test") => setup::run().and_then(|()| test()),
+        Some("lint") => lint(),
         Some("setup") => setup::run(),
+        Some("bless") => setup::run().and_then(|()| bless()),
         _ => {
-            eprintln!("usage: cargo xtask setup");
+            eprintln!("{USAGE}");
             return ExitCode::from(2);
         }
     };
@@ -21,4 +35,62 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn test() -> Result<()> {
+    cargo(&["test", "--workspace"], &[])
+}
+
+fn lint() -> Result<()> {
+    cargo(&["fmt", "--all", "--check"], &[])?;
+    cargo(
+        &[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--",
+            "--deny",
+            "warnings",
+        ],
+        &[],
+    )?;
+    let no_warnings = [("RUSTDOCFLAGS", "--deny warnings")];
+    cargo(
+        &[
+            "doc",
+            "--workspace",
+            "--no-deps",
+            "--document-private-items",
+        ],
+        &no_warnings,
+    )?;
+    // The fuzz targets stand outside the workspace, because only cargo-fuzz can link them.
+    cargo(&["check", "--manifest-path", "fuzz/Cargo.toml"], &[])
+}
+
+fn bless() -> Result<()> {
+    cargo(
+        &["test", "--workspace", "--no-fail-fast"],
+        &[("INSTA_UPDATE", "always"), ("BLESS", "1")],
+    )
+}
+
+/// Runs cargo in the root of the project.
+fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .context("no project around xtask")?;
+    let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let command = format!("cargo {}", arguments.join(" "));
+    eprintln!("xtask: {command}");
+    let status = Command::new(program)
+        .args(arguments)
+        .envs(environment.iter().copied())
+        .current_dir(root)
+        .status()
+        .with_context(|| format!("starting `{command}`"))?;
+    if !status.success() {
+        bail!("`{command}` failed ({status})");
+    }
+    Ok(())
 }

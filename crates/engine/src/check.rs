@@ -254,7 +254,11 @@ fn names(props: &[PropName]) -> String {
         return "the properties".to_owned();
     }
     // The suite says which namespaces; here the names are enough.
-    let mut shown: Vec<&str> = props.iter().take(SHOWN).map(|prop| prop.name.as_str()).collect();
+    let mut shown: Vec<&str> = props
+        .iter()
+        .take(SHOWN)
+        .map(|prop| prop.name.as_str())
+        .collect();
     shown.dedup();
     let list = shown.join(", ");
     match props.len().saturating_sub(SHOWN) {

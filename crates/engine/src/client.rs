@@ -19,6 +19,8 @@ use crate::dial::Dialer;
 
 /// How long an operation may go on after the run was interrupted.
 const GRACE: Duration = Duration::from_secs(2);
+/// A patient client waits so many times the usual time limit.
+const PATIENCE: u32 = 10;
 /// How much of the body of an answer is kept to explain a failure.
 const EXCERPT: usize = 2 * 1024;
 /// Largest answer that is read: a bound against endless ones.
@@ -90,8 +92,8 @@ pub(crate) struct Client {
     body: Vec<u8>,
     /// An interrupted run ends what is under way soon; cleaning up is exempt.
     pub(crate) ignore_cancel: bool,
-    /// Longer than the run's limit where a single request does the work of many.
-    pub(crate) patience: Option<Duration>,
+    /// Removing a whole collection may take longer than any measured operation.
+    pub(crate) is_patient: bool,
 }
 
 impl Client {
@@ -104,7 +106,7 @@ impl Client {
             head: Vec::new(),
             body: Vec::new(),
             ignore_cancel: false,
-            patience: None,
+            is_patient: false,
         }
     }
 
@@ -120,7 +122,10 @@ impl Client {
 
     /// Sends a request and waits for the answer, within the time limit.
     pub(crate) async fn perform(&mut self, request: Request<'_>) -> Exchange {
-        let timeout = self.patience.unwrap_or(self.config.timeout);
+        let timeout = match self.is_patient {
+            true => self.config.timeout * PATIENCE,
+            false => self.config.timeout,
+        };
         let mut progress = Progress::default();
         let cancel = self.config.cancel.clone();
         let interruptible = !self.ignore_cancel;

@@ -197,6 +197,8 @@ impl Connection {
         }
         let taken = self.transport.take(&mut self.incoming.borrow_mut());
         match taken {
+            // An answer that ends with the connection may be complete.
+            Ok(0) if reading.anything() && reading.reader.eof().is_ok() => Ok(true),
             Ok(0) => Err(ended("the server ended the connection".to_owned(), reading)),
             Ok(count) => {
                 let arrived = clock.now();

@@ -12,7 +12,7 @@ use record::{
 };
 use suite::{Limit, Plan, TestPlan, Workspace};
 use tokio::runtime::Runtime;
-use tokio::task::LocalSet;
+use tokio::task::{JoinSet, LocalSet};
 use wire::auth::Authenticator;
 
 use crate::cancel::Cancel;
@@ -22,6 +22,7 @@ use crate::connection::scratch;
 use crate::dial::Dialer;
 use crate::error::RunError;
 use crate::journal::Journal;
+use crate::limits::room_for;
 use crate::machine::machine;
 use crate::probe::probe;
 use crate::progress::{Observer, Progress};
@@ -143,6 +144,7 @@ struct Session<'a> {
 
 impl Session<'_> {
     fn run(&self, env: &mut Environment) -> Result<Vec<Sample>, RunError> {
+        room_for(self.settings.users).map_err(RunError::Local)?;
         let runtime = runtime()?;
         let mut client = self.client();
         let target = &self.settings.target;
@@ -272,23 +274,23 @@ fn users_of_a_thread(
 ) -> Result<Vec<Sample>, RunError> {
     let runtime = runtime()?;
     let config = Rc::new(client_config(settings, stage.clock, &stage.cancel));
-    let tasks = LocalSet::new();
-    let users: Vec<_> = ids
-        .map(|id| {
+    let local = LocalSet::new();
+    local.block_on(&runtime, async {
+        let mut users = JoinSet::new();
+        for id in ids {
+            let auth = authenticator(settings);
             let user = User::new(
                 id,
                 Arc::clone(stage),
                 Rc::clone(&config),
-                authenticator(settings),
+                auth,
                 settings.seed,
             );
-            tasks.spawn_local(user.run())
-        })
-        .collect();
-    let gathered = tasks.block_on(&runtime, async {
+            users.spawn_local(user.run());
+        }
         let mut samples = Vec::new();
-        for user in users {
-            match user.await {
+        while let Some(user) = users.join_next().await {
+            match user {
                 Ok(part) => samples.extend(part),
                 // The others would wait for this user at the barrier for ever.
                 Err(error) => match error.try_into_panic() {
@@ -298,8 +300,7 @@ fn users_of_a_thread(
             }
         }
         Ok(samples)
-    });
-    gathered
+    })
 }
 
 fn runtime() -> Result<Runtime, RunError> {

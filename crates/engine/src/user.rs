@@ -11,7 +11,6 @@ mod round;
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -25,8 +24,6 @@ use round::{Phase, Script};
 
 /// A user who is through goes on for at most this many times its share.
 const LONGEST_OVERTIME: u32 = 10;
-/// A single request that copies or deletes a whole collection may take this long.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What a progress bar counts for a user in a test: rounds, or one for a duration.
 pub(crate) fn rounds_of(test: &TestPlan) -> u64 {
@@ -112,6 +109,13 @@ impl User {
         }
     }
 
+    /// Lets the others know that this user has done its share, or will not do it.
+    fn is_through(&self, script: &mut Script<'_>) {
+        if !std::mem::replace(&mut script.through, true) {
+            self.stage.is_through(script.test.id);
+        }
+    }
+
     fn announce(&self, event: EventKind) {
         if self.id == 0 {
             self.stage.journal.write(event);
@@ -157,10 +161,7 @@ impl User {
             self.make_workplace(script).await?;
             script.workplace_made = true;
         }
-        self.client.patience = Some(PATIENCE);
-        let result = self.steps(script, &script.test.setup, Phase::SetUp).await;
-        self.client.patience = None;
-        result
+        self.steps(script, &script.test.setup, Phase::SetUp).await
     }
 
     async fn make_workplace(&mut self, script: &Script<'_>) -> Result<(), Stop> {
@@ -227,7 +228,7 @@ impl User {
             stage.progress.add_done(1);
         }
         result?;
-        stage.is_through(test);
+        self.is_through(script);
         let most = share.saturating_mul(LONGEST_OVERTIME);
         while rounds < most && !stage.all_through(test) && stage.goes_on(test) {
             self.round(script, Phase::Measured).await?;
@@ -243,7 +244,7 @@ impl User {
             return;
         }
         self.client.ignore_cancel = true;
-        self.client.patience = Some(PATIENCE);
+        self.client.is_patient = true;
         let mine = !script.test.shared || self.id == 0;
         let stopped = !self.stage.goes_on(script.test.id);
         if mine && !stopped {
@@ -269,7 +270,7 @@ impl User {
                 .await;
         }
         self.client.ignore_cancel = false;
-        self.client.patience = None;
+        self.client.is_patient = false;
     }
 
     async fn release_locks(&mut self, test: &TestPlan) {

@@ -4,8 +4,6 @@
 //! itself, and puts a marker into it, so that what a killed run left behind can be told from
 //! everything else and be removed by `prestan clean`.
 
-use std::time::Duration;
-
 use record::{EventKind, LeftBehind};
 use serde::{Deserialize, Serialize};
 use wire::dav::{Multistatus, XmlLimits, href_path, parse_multistatus, same_resource};
@@ -20,8 +18,6 @@ use crate::probe::{RESOURCETYPE, propfind_headers};
 const PREFIX: &str = "PrestanTest-";
 /// Name of the marker inside.
 const MARKER: &str = "prestan-run.json";
-/// Removing a collection with everything in it may take this long.
-const PATIENCE: Duration = Duration::from_secs(300);
 /// Locks released before a removal is tried again.
 const ATTEMPTS: u32 = 3;
 
@@ -174,7 +170,7 @@ pub(crate) async fn remove(client: &mut Client, target: &Target, run_id: &str, j
 
 /// Deletes a collection with everything in it; locks that stand in the way are released.
 async fn remove_collection(client: &mut Client, path: &str) -> Result<(), String> {
-    client.patience = Some(PATIENCE);
+    client.is_patient = true;
     let mut outcome = Err(String::new());
     for attempt in 0..ATTEMPTS {
         let deleted = simple(client, "DELETE", path, None).await;
@@ -194,7 +190,7 @@ async fn remove_collection(client: &mut Client, path: &str) -> Result<(), String
             break;
         }
     }
-    client.patience = None;
+    client.is_patient = false;
     outcome
 }
 

@@ -220,7 +220,12 @@ pub(crate) struct ConnectOptions {
     /// User, or USER:PASSWORD
     ///
     /// Without a password it is taken from --password-file or PRESTAN_PASSWORD.
-    #[arg(long, value_name = "USER", env = "PRESTAN_USER", hide_env_values = true)]
+    #[arg(
+        long,
+        value_name = "USER",
+        env = "PRESTAN_USER",
+        hide_env_values = true
+    )]
     pub(crate) user: Option<String>,
 
     /// Read the password from a file's first line; - is standard input

@@ -41,17 +41,26 @@ pub(crate) fn find(
         };
     }
     if let Some(file) = &options.token_file {
-        return Ok((Some(Credentials::Bearer(Secret::new(first_line(file)?))), Exposure::None));
+        return Ok((
+            Some(Credentials::Bearer(Secret::new(first_line(file)?))),
+            Exposure::None,
+        ));
     }
     if let Ok(token) = env::var("PRESTAN_TOKEN") {
-        return Ok((Some(Credentials::Bearer(Secret::new(token))), Exposure::None));
+        return Ok((
+            Some(Credentials::Bearer(Secret::new(token))),
+            Exposure::None,
+        ));
     }
     match url_user {
         Some((user, Some(password))) => {
             return Ok((Some(password_of(&user, &password)), Exposure::ProcessList));
         }
         Some((user, None)) => {
-            return Ok((Some(password_of(&user, &password(options)?)), Exposure::None));
+            return Ok((
+                Some(password_of(&user, &password(options)?)),
+                Exposure::None,
+            ));
         }
         None => {}
     }
@@ -66,7 +75,10 @@ fn on_command_line(option: &str) -> bool {
 }
 
 fn password_of(user: &str, password: &str) -> Credentials {
-    Credentials::Password { user: user.to_owned(), password: Secret::new(password.to_owned()) }
+    Credentials::Password {
+        user: user.to_owned(),
+        password: Secret::new(password.to_owned()),
+    }
 }
 
 fn password(options: &ConnectOptions) -> Result<String, Failed> {
@@ -83,17 +95,23 @@ fn password(options: &ConnectOptions) -> Result<String, Failed> {
 }
 
 fn first_line(file: &Path) -> Result<String, Failed> {
-    let failed =
-        |error: std::io::Error| Failed::Usage(format!("reading {} failed: {error}", file.display()));
+    let failed = |error: std::io::Error| {
+        Failed::Usage(format!("reading {} failed: {error}", file.display()))
+    };
     let source: Box<dyn Read> = match file.as_os_str() == "-" {
         true => Box::new(std::io::stdin()),
         false => Box::new(fs::File::open(file).map_err(failed)?),
     };
     let mut line = String::new();
-    BufReader::new(source.take(64 * 1024)).read_line(&mut line).map_err(failed)?;
+    BufReader::new(source.take(64 * 1024))
+        .read_line(&mut line)
+        .map_err(failed)?;
     let secret = line.trim_end_matches(['\r', '\n']);
     match secret.is_empty() {
-        true => Err(Failed::Usage(format!("the first line of {} is empty", file.display()))),
+        true => Err(Failed::Usage(format!(
+            "the first line of {} is empty",
+            file.display()
+        ))),
         false => Ok(secret.to_owned()),
     }
 }
@@ -137,9 +155,8 @@ fn netrc_entry(text: &str, host: &str) -> Option<(String, String)> {
     }
     let mut words = words.into_iter();
     let (mut ours, mut login, mut password) = (false, None, None);
-    let complete = |login: &Option<String>, password: &Option<String>| {
-        login.clone().zip(password.clone())
-    };
+    let complete =
+        |login: &Option<String>, password: &Option<String>| login.clone().zip(password.clone());
     while let Some(word) = words.next() {
         match word {
             "machine" | "default" => {
@@ -148,7 +165,9 @@ fn netrc_entry(text: &str, host: &str) -> Option<(String, String)> {
                 }
                 (login, password) = (None, None);
                 ours = word == "default"
-                    || words.next().is_some_and(|name| name.eq_ignore_ascii_case(host));
+                    || words
+                        .next()
+                        .is_some_and(|name| name.eq_ignore_ascii_case(host));
             }
             "login" => login = words.next().map(str::to_owned),
             "password" => password = words.next().map(str::to_owned),

@@ -59,10 +59,15 @@ fn colors(when: ColorArg, to_terminal: bool) -> bool {
 }
 
 fn width(to_terminal: bool) -> usize {
-    let columns = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let columns = env::var("COLUMNS")
+        .ok()
+        .and_then(|columns| columns.parse().ok());
     let terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     let measured = if to_terminal { terminal() } else { None };
-    columns.or(measured).unwrap_or(USUAL_WIDTH).clamp(*WIDTHS.start(), *WIDTHS.end())
+    columns
+        .or(measured)
+        .unwrap_or(USUAL_WIDTH)
+        .clamp(*WIDTHS.start(), *WIDTHS.end())
 }
 
 /// Writes a file, or standard output for `-`; true when it was the latter.
@@ -75,7 +80,9 @@ fn write(path: &Path, text: &str) -> Result<bool, Failed> {
     match io::stdout().lock().write_all(text.as_bytes()) {
         // Whoever closed the pipe has read enough: `prestan report | head`.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(true),
-        Err(error) => Err(Failed::Local(format!("writing to standard output failed: {error}"))),
+        Err(error) => Err(Failed::Local(format!(
+            "writing to standard output failed: {error}"
+        ))),
         Ok(()) => Ok(true),
     }
 }

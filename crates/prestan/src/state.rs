@@ -36,7 +36,10 @@ pub(crate) fn find_run(run: Option<&Path>) -> Result<PathBuf, Failed> {
     let kept = runs_directory()?.join(run);
     match engine::rundir::is_run(&kept) {
         true => Ok(kept),
-        false => Err(Failed::Usage(format!("{} is no run directory", run.display()))),
+        false => Err(Failed::Usage(format!(
+            "{} is no run directory",
+            run.display()
+        ))),
     }
 }
 
@@ -56,7 +59,10 @@ fn latest() -> Result<PathBuf, Failed> {
 /// A name that sorts by time and is not taken: `20260102T030405-1a2b`.
 pub(crate) fn new_run_id() -> String {
     let time = engine::time_of_day();
-    let digits: String = time.chars().filter(|c| c.is_ascii_digit() || *c == 'T').collect();
+    let digits: String = time
+        .chars()
+        .filter(|c| c.is_ascii_digit() || *c == 'T')
+        .collect();
     let seconds = digits.get(..15).unwrap_or(&digits);
     format!("{seconds}-{:04x}", rand::random::<u16>())
 }

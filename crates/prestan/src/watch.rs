@@ -43,12 +43,24 @@ impl Console {
             _ => Talk::Normal,
         };
         let bar = (talk != Talk::Quiet && std::io::stderr().is_terminal()).then(bar);
-        Console { talk, bar, progress, tests, measures, begun: Instant::now() }
+        Console {
+            talk,
+            bar,
+            progress,
+            tests,
+            measures,
+            begun: Instant::now(),
+        }
     }
 
     /// Moves the bar until the run is over; on its own thread, so that the run is not disturbed.
     pub(crate) fn follow(self: &Arc<Self>) -> Following {
-        let Some(bar) = self.bar.clone() else { return Following { bar: None, thread: None } };
+        let Some(bar) = self.bar.clone() else {
+            return Following {
+                bar: None,
+                thread: None,
+            };
+        };
         let console = Arc::clone(self);
         let moving = bar.clone();
         let thread = thread::spawn(move || {
@@ -64,7 +76,10 @@ impl Console {
                 thread::park_timeout(Duration::from_millis(100));
             }
         });
-        Following { bar: Some(bar), thread: Some(thread) }
+        Following {
+            bar: Some(bar),
+            thread: Some(thread),
+        }
     }
 
     fn say(&self, line: &str) {
@@ -75,11 +90,15 @@ impl Console {
     }
 
     fn test(&self, test: record::TestId) -> &str {
-        self.tests.get(usize::from(test.0)).map_or("?", |test| test.name.as_str())
+        self.tests
+            .get(usize::from(test.0))
+            .map_or("?", |test| test.name.as_str())
     }
 
     fn measure(&self, measure: record::MeasureId) -> &str {
-        self.measures.get(usize::from(measure.0)).map_or("?", |measure| measure.name.as_str())
+        self.measures
+            .get(usize::from(measure.0))
+            .map_or("?", |measure| measure.name.as_str())
     }
 
     fn line(&self, kind: &EventKind) -> Option<String> {
@@ -107,15 +126,20 @@ impl Console {
             EventKind::TestFailed { test, evidence } => {
                 verbose.then(|| format!("{}: failed: {evidence}", self.test(*test)))
             }
-            EventKind::OperationFailed { measure, outcome, evidence, .. } => verbose
-                .then(|| format!("{}: {outcome}: {evidence}", self.measure(*measure))),
+            EventKind::OperationFailed {
+                measure,
+                outcome,
+                evidence,
+                ..
+            } => verbose.then(|| format!("{}: {outcome}: {evidence}", self.measure(*measure))),
             EventKind::Note { measure, text } => {
                 verbose.then(|| format!("{}: {text}", self.measure(*measure)))
             }
             EventKind::Warning { text } => Some(format!("warning: {text}")),
-            EventKind::LeftBehind(left) => {
-                Some(format!("still on the server: {} ({})", left.url, left.reason))
-            }
+            EventKind::LeftBehind(left) => Some(format!(
+                "still on the server: {} ({})",
+                left.url, left.reason
+            )),
             // The end of the program says it.
             EventKind::Aborted { .. } => None,
             EventKind::Interrupted => None,
@@ -165,14 +189,18 @@ impl Drop for Following {
 /// `collection`, which is then still on the server.
 pub(crate) fn on_interrupt(cancel: Cancel, collection: String) {
     thread::spawn(move || {
-        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
+        let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+        else {
             return;
         };
         runtime.block_on(async {
             use tokio::signal::unix::{SignalKind, signal};
-            let (Ok(mut interrupt), Ok(mut terminate)) =
-                (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-            else {
+            let (Ok(mut interrupt), Ok(mut terminate)) = (
+                signal(SignalKind::interrupt()),
+                signal(SignalKind::terminate()),
+            ) else {
                 return;
             };
             let mut asked = false;

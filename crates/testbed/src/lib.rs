@@ -8,7 +8,6 @@
 
 pub mod demo;
 pub mod fault;
-mod limits;
 mod listen;
 mod need;
 pub mod real;

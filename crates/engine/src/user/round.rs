@@ -49,6 +49,8 @@ pub(super) struct Script<'a> {
     pub(super) workplace: String,
     /// Whether that collection was made.
     pub(super) workplace_made: bool,
+    /// Whether the others know that this user has done its share.
+    pub(super) through: bool,
     /// Rounds that the progress bar has seen.
     pub(super) counted: u64,
     /// Rounds through the loop, warm-up included: the `n` of templates.
@@ -67,6 +69,7 @@ impl<'a> Script<'a> {
             test,
             workplace,
             workplace_made: false,
+            through: false,
             counted: 0,
             iteration: 0,
             saved: vec![None; test.saved.len()],

@@ -26,7 +26,11 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Code, Failed> {
         None => Root::Temporary,
     };
     let server = start(root, args.port)?;
-    print_text(&format!("serving {} at {}\n", server.root().display(), server.url()))?;
+    print_text(&format!(
+        "serving {} at {}\n",
+        server.root().display(),
+        server.url()
+    ))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -19,10 +19,18 @@ pub(crate) fn man() -> Result<Code, Failed> {
     let mut page = Vec::new();
     let failed = |error: std::io::Error| Failed::Local(format!("writing the page failed: {error}"));
     let command = Cli::command();
-    clap_mangen::Man::new(command.clone()).render(&mut page).map_err(failed)?;
-    for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+    clap_mangen::Man::new(command.clone())
+        .render(&mut page)
+        .map_err(failed)?;
+    for sub in command
+        .get_subcommands()
+        .filter(|sub| sub.get_name() != "help")
+    {
         let title = format!("prestan-{}", sub.get_name());
-        clap_mangen::Man::new(sub.clone()).title(title).render(&mut page).map_err(failed)?;
+        clap_mangen::Man::new(sub.clone())
+            .title(title)
+            .render(&mut page)
+            .map_err(failed)?;
     }
     print_text(&String::from_utf8_lossy(&page))?;
     Ok(Code::Done)

@@ -9,6 +9,12 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Code, Failed> {
     let run = engine::rundir::load(&path).map_err(|error| Failed::Usage(error.to_string()))?;
     let summary = stats::summarise(&run);
     let kept_in = Some(path.display().to_string());
-    output::print(&run, &summary, &args.formats, args.output.as_deref(), kept_in)?;
+    output::print(
+        &run,
+        &summary,
+        &args.formats,
+        args.output.as_deref(),
+        kept_in,
+    )?;
     Ok(Code::Done)
 }

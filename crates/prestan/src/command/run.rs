@@ -37,19 +37,31 @@ pub(crate) fn run(args: &RunArgs) -> Result<Code, Failed> {
     };
     let server = start_server(name)?;
     let login = Login::default();
-    let options = ConnectOptions { user: None, ..args.options.connect.clone() };
+    let options = ConnectOptions {
+        user: None,
+        ..args.options.connect.clone()
+    };
     let mut connection = connection(&server.url(), &login, &options)?;
-    connection.credentials = server.credentials().map(|(user, password)| {
-        wire::auth::Credentials::Password { user, password: wire::auth::Secret::new(password) }
-    });
+    connection.credentials =
+        server
+            .credentials()
+            .map(|(user, password)| wire::auth::Credentials::Password {
+                user,
+                password: wire::auth::Secret::new(password),
+            });
     measure(&suite, connection, &args.options.load, &args.options.output)
 }
 
 fn start_server(name: &str) -> Result<RealServer, Failed> {
     let recipe = testbed::real::Recipe::named(name).ok_or_else(|| {
-        let names: Vec<&str> =
-            testbed::real::recipes().iter().map(|recipe| recipe.name.as_str()).collect();
-        Failed::Usage(format!("no server is called `{name}`; there are {}", names.join(", ")))
+        let names: Vec<&str> = testbed::real::recipes()
+            .iter()
+            .map(|recipe| recipe.name.as_str())
+            .collect();
+        Failed::Usage(format!(
+            "no server is called `{name}`; there are {}",
+            names.join(", ")
+        ))
     })?;
     RealServer::start(recipe).map_err(|error| Failed::Target(error.to_string()))
 }
@@ -65,7 +77,10 @@ impl SuiteText {
     /// A built-in suite of that name, or else a file.
     pub(crate) fn find(name: &str) -> Result<SuiteText, Failed> {
         if let Some(builtin) = Builtin::find(name) {
-            return Ok(SuiteText { name: name.to_owned(), text: builtin.text.to_owned() });
+            return Ok(SuiteText {
+                name: name.to_owned(),
+                text: builtin.text.to_owned(),
+            });
         }
         let text = fs::read_to_string(name).map_err(|error| {
             let names: Vec<&str> = suite::BUILTIN.iter().map(|builtin| builtin.name).collect();
@@ -74,7 +89,10 @@ impl SuiteText {
                 names.join(", ")
             ))
         })?;
-        Ok(SuiteText { name: name.to_owned(), text })
+        Ok(SuiteText {
+            name: name.to_owned(),
+            text,
+        })
     }
 
     /// The plan, with what the command line changes.
@@ -101,10 +119,20 @@ fn overrides(load: &LoadOptions) -> Overrides {
         .collect();
     for (name, value) in &load.params {
         let number = value.parse::<i64>().map(serde_json::Value::from).ok();
-        params.insert(name.clone(), number.unwrap_or_else(|| value.as_str().into()));
+        params.insert(
+            name.clone(),
+            number.unwrap_or_else(|| value.as_str().into()),
+        );
     }
-    let selection = Selection { only: load.only.clone(), skip: load.skip.clone() };
-    Overrides { params, duration: load.duration, selection }
+    let selection = Selection {
+        only: load.only.clone(),
+        skip: load.skip.clone(),
+    };
+    Overrides {
+        params,
+        duration: load.duration,
+        selection,
+    }
 }
 
 /// Runs a suite on a server, keeps the run, prints the report.
@@ -133,9 +161,16 @@ pub(crate) fn measure(
         engine::collection_name(&settings.run_id)
     );
     on_interrupt(cancel.clone(), collection);
-    let observers = Arc::new(Observers { console: Arc::clone(&console), kept });
+    let observers = Arc::new(Observers {
+        console: Arc::clone(&console),
+        kept,
+    });
     let following = console.follow();
-    let watch = Watch { cancel, progress, observer: Arc::clone(&observers) as Arc<dyn Observer> };
+    let watch = Watch {
+        cancel,
+        progress,
+        observer: Arc::clone(&observers) as Arc<dyn Observer>,
+    };
     let finished = engine::run(plan, &settings, &watch);
     drop(following);
 
@@ -154,7 +189,9 @@ fn settings(connection: Connection, load: &LoadOptions) -> Settings {
         users: load.concurrency,
         warmup: load.warmup,
         timeout: load.timeout,
-        seed: load.seed.unwrap_or_else(|| u64::from(rand::random::<u32>())),
+        seed: load
+            .seed
+            .unwrap_or_else(|| u64::from(rand::random::<u32>())),
         threads: load.threads,
     }
 }
@@ -215,21 +252,29 @@ fn finish(
     let saved_to = kept
         .filter(|_| matches!(keeping, Some(Ok(()))))
         .map(|kept| kept.path().display().to_string());
-    output::print(run, &summary, &output.formats, output.output.as_deref(), saved_to)?;
+    output::print(
+        run,
+        &summary,
+        &output.formats,
+        output.output.as_deref(),
+        saved_to,
+    )?;
     code_of(&summary)
 }
 
 fn code_of(summary: &stats::Summary) -> Result<Code, Failed> {
     match &summary.complete {
-        stats::Completeness::Interrupted => {
-            Err(Failed::Interrupted("the run was interrupted; the report is of what was done".to_owned()))
-        }
-        stats::Completeness::Aborted(reason) => {
-            Err(Failed::Local(format!("the run could not be finished: {reason}")))
-        }
+        stats::Completeness::Interrupted => Err(Failed::Interrupted(
+            "the run was interrupted; the report is of what was done".to_owned(),
+        )),
+        stats::Completeness::Aborted(reason) => Err(Failed::Local(format!(
+            "the run could not be finished: {reason}"
+        ))),
         stats::Completeness::Complete => {
-            let failed =
-                summary.tests.iter().any(|test| test.status == stats::Status::Failed);
+            let failed = summary
+                .tests
+                .iter()
+                .any(|test| test.status == stats::Status::Failed);
             Ok(if failed { Code::TestFailed } else { Code::Done })
         }
     }

@@ -36,7 +36,11 @@ fn check(file: &str) -> Result<String, Failed> {
     let spec = suite::parse(&suite.name, &suite.text).map_err(usage)?;
     let overrides = suite::Overrides::default();
     let plan = suite::resolve(&suite.name, &suite.text, &spec, &overrides).map_err(usage)?;
-    let names: Vec<&str> = plan.measures.iter().map(|measure| measure.name.as_str()).collect();
+    let names: Vec<&str> = plan
+        .measures
+        .iter()
+        .map(|measure| measure.name.as_str())
+        .collect();
     Ok(format!(
         "{file}: suite {}, {} tests, measures {}\n",
         plan.suite.name,

@@ -12,6 +12,9 @@ use crate::runs;
 /// Set to write the schema anew instead of comparing with it.
 const BLESS: &str = "PRESTAN_BLESS";
 
+/// Makes a good document a bad one.
+type Breakage = fn(&mut Value);
+
 fn document(run: &Run) -> Value {
     serde_json::from_str(&report::json(run, &stats::summarise(run))).unwrap()
 }
@@ -69,7 +72,7 @@ fn documents_keep_to_the_schema() {
 fn the_schema_refuses_what_is_no_result() {
     let good = document(&runs::mixed());
     let validator = validator();
-    let breakages: [(&str, fn(&mut Value)); 8] = [
+    let breakages: [(&str, Breakage); 8] = [
         ("a field too many", |d| d["tests"][0]["extra"] = json!(1)),
         ("a field too few", |d| {
             drop(d["tests"][0].as_object_mut().unwrap().remove("outcomes"))

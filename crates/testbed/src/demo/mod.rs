@@ -37,7 +37,6 @@ use tokio::sync::oneshot;
 
 use handler::Handler;
 
-use crate::limits;
 use crate::listen::listen;
 
 /// Where a [`DemoServer`] keeps its files.
@@ -66,7 +65,7 @@ impl DemoServer {
     /// Raises this process's soft limit of open files to the hard limit, because a thousand users
     /// need more descriptors than the usual 1024.
     pub fn start(root: Root, addr: SocketAddr) -> io::Result<DemoServer> {
-        limits::raise_open_files();
+        engine::raise_open_files();
         let (root, temporary) = match root {
             Root::Directory(path) => (path.canonicalize()?, None),
             Root::Temporary => {

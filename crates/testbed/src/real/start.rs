@@ -16,7 +16,6 @@ use super::port::Port;
 use super::process::Process;
 use super::recipe::{Missing, Recipe};
 use super::{RealServer, logs};
-use crate::limits;
 
 /// From the start to the first answer; Python servers on a busy machine take some seconds.
 const READY_WITHIN: Duration = Duration::from_secs(20);
@@ -111,7 +110,7 @@ impl Step<'_> {
 
 pub(super) fn start(recipe: &Recipe) -> Result<RealServer, StartError> {
     let step = Step(recipe);
-    limits::raise_open_files();
+    engine::raise_open_files();
     let installed = recipe.installed().map_err(|missing| StartError::Missing {
         server: recipe.name.clone(),
         missing,

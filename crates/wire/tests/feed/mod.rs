@@ -1,6 +1,9 @@
 //! Feeds a message to a `ResponseReader` in pieces, the way a connection would.
 
-#![allow(dead_code, reason = "each test binary uses its part of it")]
+#![allow(
+    dead_code,
+    reason = "not every test binary uses all of it, so expect would not hold in each"
+)]
 
 use wire::response::{Event, Limits, ProtocolError, ResponseHead, ResponseReader};
 

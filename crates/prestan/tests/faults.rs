@@ -1,0 +1,3 @@
+//! The binary against servers that misbehave.
+
+mod support;

@@ -1,0 +1,275 @@
+//! The walls of the house: what no compiler checks.
+//!
+//! Every rule is a function from a text to its defects, and has a text that it must find fault
+//! with.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The crates without clock, socket, file or printing, and whom of us each may know.
+const PURE: &[(&str, &[&str])] = &[
+    ("record", &[]),
+    ("wire", &[]),
+    ("suite", &["record"]),
+    ("stats", &["record"]),
+    ("report", &["record", "stats"]),
+];
+
+/// What a pure crate does not say outside its tests.
+const IMPURE: &[&str] = &[
+    "std::env",
+    "std::fs",
+    "std::net",
+    "std::os",
+    "std::process",
+    "std::thread",
+    "Instant",
+    "SystemTime",
+    "Utc::now",
+    "Local::now",
+    "print!(",
+    "println!(",
+    "eprint!(",
+    "eprintln!(",
+    "dbg!(",
+    "stdout()",
+    "stderr()",
+    "tokio",
+    "rand::rng",
+    "rand::random",
+];
+
+/// Longest file that a mind holds.
+const LONGEST: usize = 600;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap()
+        .to_owned()
+}
+
+/// All files below `directory` with one of these endings, without what is built or stored.
+fn files(directory: &Path, endings: &[&str]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![directory.to_owned()];
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(&directory).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_dir() {
+                if !["target", ".git", "corpus", "artifacts"].contains(&name.as_str()) {
+                    open.push(path);
+                }
+            } else if endings.iter().any(|ending| name.ends_with(ending)) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Applies a rule to files and gathers what it finds.
+fn check(files: Vec<PathBuf>, rule: impl Fn(&str) -> Vec<String>) -> Vec<String> {
+    assert!(!files.is_empty(), "the rule looks at nothing");
+    files
+        .into_iter()
+        .flat_map(|file| {
+            let text = fs::read_to_string(&file).unwrap();
+            let name = file.strip_prefix(root()).unwrap().display().to_string();
+            rule(&text)
+                .into_iter()
+                .map(move |defect| format!("{name}: {defect}"))
+        })
+        .collect()
+}
+
+fn assert_none(defects: &[String]) {
+    assert!(defects.is_empty(), "\n{}\n", defects.join("\n"));
+}
+
+/// The part of a source file that is compiled outside tests, without comments.
+fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.lines()
+        .enumerate()
+        .take_while(|(_, line)| !line.starts_with("#[cfg(test)]"))
+        .filter(|(_, line)| !line.trim_start().starts_with("//"))
+        .map(|(index, line)| (index + 1, line))
+}
+
+fn impurities(text: &str) -> Vec<String> {
+    code(text)
+        .filter_map(|(number, line)| {
+            let word = IMPURE.iter().find(|word| line.contains(**word))?;
+            Some(format!("line {number} says {word}"))
+        })
+        .collect()
+}
+
+#[test]
+fn pure_crates_know_no_clock_socket_file_or_terminal() {
+    assert_eq!(
+        impurities("fn f() {\n    let t = Instant::now();\n}").len(),
+        1
+    );
+    assert_eq!(impurities("use std::fs::File;").len(), 1);
+    assert_eq!(
+        impurities("// std::fs\n#[cfg(test)]\nmod tests { use std::fs; }").len(),
+        0
+    );
+    for (name, _) in PURE {
+        let sources = files(&root().join("crates").join(name).join("src"), &[".rs"]);
+        // Files that are only compiled for tests are included by a `#[cfg(test)] mod`.
+        let sources = sources
+            .into_iter()
+            .filter(|path| !is_test_file(path))
+            .collect();
+        assert_none(&check(sources, impurities));
+    }
+}
+
+fn is_test_file(path: &Path) -> bool {
+    path.components().any(|part| {
+        let part = part.as_os_str().to_string_lossy();
+        part == "tests" || part == "tests.rs" || part == "testing.rs"
+    })
+}
+
+/// Dependencies of ours in a manifest, beside those for tests.
+fn our_dependencies(manifest: &str) -> Vec<String> {
+    let ours = [
+        "cluster", "engine", "lab", "prestan", "record", "report", "stats", "suite", "testbed",
+        "wire",
+    ];
+    let mut section = "";
+    let mut found = Vec::new();
+    for line in manifest.lines().map(str::trim) {
+        if line.starts_with('[') {
+            section = line;
+        } else if section == "[dependencies]" {
+            let name = line.split(['=', '.', ' ']).next().unwrap_or_default();
+            if ours.contains(&name) {
+                found.push(name.to_owned());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn arrows_between_crates_point_one_way() {
+    let manifest = "[dependencies]\nserde = \"1\"\nengine = { workspace = true }\nwire.workspace = true\n\
+                    [dev-dependencies]\ntestbed = { workspace = true }";
+    assert_eq!(our_dependencies(manifest), ["engine", "wire"]);
+    for (name, allowed) in PURE {
+        let path = root().join("crates").join(name).join("Cargo.toml");
+        for dependency in our_dependencies(&fs::read_to_string(path).unwrap()) {
+            assert!(
+                allowed.contains(&dependency.as_str()),
+                "{name} may know {allowed:?} of us, and not {dependency}"
+            );
+        }
+    }
+}
+
+fn unfinished(text: &str) -> Vec<String> {
+    let marks = [
+        concat!("TO", "DO"),
+        concat!("FIX", "ME"),
+        concat!("XX", "X:"),
+        concat!("todo", "!("),
+    ];
+    text.lines()
+        .enumerate()
+        .filter(|(_, line)| marks.iter().any(|mark| line.contains(mark)))
+        .map(|(index, line)| format!("line {}: {}", index + 1, line.trim()))
+        .collect()
+}
+
+#[test]
+fn nothing_is_left_for_later() {
+    assert_eq!(unfinished(concat!("// TO", "DO: later")).len(), 1);
+    assert_none(&check(
+        files(&root(), &[".rs", ".md", ".yaml", ".toml"]),
+        unfinished,
+    ));
+}
+
+fn too_long(text: &str) -> Vec<String> {
+    match text.lines().count() {
+        lines if lines > LONGEST => vec![format!("{lines} lines; {LONGEST} are the limit")],
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn a_file_is_one_idea() {
+    assert_eq!(too_long(&"\n".repeat(LONGEST + 1)).len(), 1);
+    assert_none(&check(files(&root(), &[".rs"]), too_long));
+}
+
+/// Places of the machine on which somebody wrote this.
+fn machine_paths(text: &str) -> Vec<String> {
+    let places = [
+        concat!("/ro", "ot/"),
+        concat!("/wo", "rk/"),
+        concat!("/home", "/"),
+        concat!("/Use", "rs/"),
+    ];
+    text.lines()
+        .enumerate()
+        .filter(|(_, line)| places.iter().any(|place| line.contains(place)))
+        .map(|(index, line)| format!("line {}: {}", index + 1, line.trim()))
+        .collect()
+}
+
+#[test]
+fn no_path_of_one_machine_is_named() {
+    assert_eq!(machine_paths(concat!("cat /ro", "ot/secret")).len(), 1);
+    let all = files(
+        &root(),
+        &[".rs", ".md", ".yaml", ".toml", ".json", ".snap", ".txt"],
+    );
+    assert_none(&check(all, machine_paths));
+}
+
+/// Relative links of a page to files that are not there.
+fn broken_links(page: &Path, text: &str) -> Vec<String> {
+    let directory = page.parent().unwrap();
+    text.split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split(')').next())
+        .filter(|link| !link.contains("://") && !link.starts_with('#') && !link.contains(' '))
+        .map(|link| link.split('#').next().unwrap_or_default())
+        .filter(|link| !link.is_empty() && !directory.join(link).exists())
+        .map(|link| format!("{}: {link} is not there", page.display()))
+        .collect()
+}
+
+#[test]
+fn links_between_pages_lead_somewhere() {
+    let page = root().join("README.md");
+    assert_eq!(
+        broken_links(&page, "[a](no/such/page.md) [b](Cargo.toml)").len(),
+        1
+    );
+    for page in files(&root(), &[".md"]) {
+        let text = fs::read_to_string(&page).unwrap();
+        assert_none(&broken_links(&page, &text));
+    }
+}
+
+#[test]
+fn the_schema_of_suite_files_is_the_one_in_docs() {
+    let path = root().join("docs/suite.schema.json");
+    let today = suite::schema();
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&path, &today).unwrap();
+    }
+    let kept = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        kept == today,
+        "docs/suite.schema.json is stale; `cargo xtask bless` renews it"
+    );
+}
