@@ -308,3 +308,261 @@ fn wrong_body(what: String) -> Wrong {
         what,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use suite::{Expect, StatusSet, StatusTest, Text};
+    use wire::response::{Event, Limits, ResponseReader};
+
+    use super::*;
+
+    /// A request as `suites/prestan.yaml` would have it.
+    fn request(method: &str, body: &str) -> RequestPlan {
+        let status = match method {
+            "PROPFIND" => StatusTest::Exactly(207),
+            _ => StatusTest::Class(2),
+        };
+        RequestPlan {
+            method: method.to_owned(),
+            path: Text::Fixed("a".to_owned()),
+            to: None,
+            headers: Vec::new(),
+            body: Body::Fixed(body.as_bytes().into()),
+            expect: Expect {
+                status: StatusSet(vec![status]),
+                body: None,
+                properties: None,
+                responses: None,
+                missing: Missing::Fails,
+                contains: Vec::new(),
+            },
+            unsupported: vec![405, 501],
+            save: Vec::new(),
+            measure: None,
+        }
+    }
+
+    fn head(status: &str) -> ResponseHead {
+        let message = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
+        let mut reader = ResponseReader::new(false, Limits::default());
+        let mut at = 0;
+        loop {
+            let step = reader.step(&message.as_bytes()[at..]).unwrap();
+            at += step.consumed;
+            if step.event == Event::Head {
+                return reader.head().unwrap().clone();
+            }
+        }
+    }
+
+    /// The outcome of an answer, with what is said about it.
+    fn verdict(request: &RequestPlan, status: &str, body: &str) -> Result<Option<String>, Wrong> {
+        let answered = Answered {
+            head: &head(status),
+            body: body.as_bytes(),
+            length: body.len() as u64,
+            first: true,
+            contains: &[Cow::Borrowed("")],
+        };
+        check(request, &answered)
+    }
+
+    fn outcome(request: &RequestPlan, status: &str, body: &str) -> Outcome {
+        verdict(request, status, body).map_or_else(|wrong| wrong.outcome, |_| Outcome::Ok)
+    }
+
+    /// A 207 whose one response has these propstats: status and names.
+    fn propstats(stats: &[(u16, &str)]) -> String {
+        let stats: String = stats
+            .iter()
+            .map(|(status, names)| {
+                let props: String = names.split(' ').map(|name| format!("<{name}/>")).collect();
+                format!(
+                    "<propstat><prop>{props}</prop><status>HTTP/1.1 {status} x</status></propstat>"
+                )
+            })
+            .collect();
+        format!(
+            "<multistatus xmlns='DAV:'><response><href>/a</href>{stats}</response></multistatus>"
+        )
+    }
+
+    fn member(status: u16) -> String {
+        format!(
+            "<multistatus xmlns='DAV:'><response><href>/a/b</href>\
+             <status>HTTP/1.1 {status} x</status></response></multistatus>"
+        )
+    }
+
+    #[test]
+    fn statuses() {
+        let table = [
+            ("PUT", "201 Created", Outcome::Ok),
+            ("PUT", "200 OK", Outcome::Ok),
+            ("PUT", "404 Not Found", Outcome::WrongStatus),
+            ("PUT", "302 Found", Outcome::WrongStatus),
+            ("PUT", "500 Oops", Outcome::WrongStatus),
+            ("PUT", "507 ", Outcome::Refused),
+            ("PUT", "403 Forbidden", Outcome::Refused),
+            ("PUT", "423 Locked", Outcome::Refused),
+            ("PUT", "503 Later", Outcome::Refused),
+            ("COPY", "405 Not Allowed", Outcome::Unsupported),
+            ("COPY", "501 Not Implemented", Outcome::Unsupported),
+            ("PROPFIND", "200 OK", Outcome::WrongStatus),
+        ];
+        for (method, status, expected) in table {
+            assert_eq!(
+                outcome(&request(method, ""), status, ""),
+                expected,
+                "{method} {status}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_207_is_read_to_the_bottom() {
+        let mut proppatch = request("PROPPATCH", "");
+        proppatch.unsupported.push(403);
+        let propfind = request(
+            "PROPFIND",
+            "<propfind xmlns='DAV:'><prop><x/><y/></prop></propfind>",
+        );
+        let delete = request("DELETE", "");
+        let table: &[(&RequestPlan, String, Outcome)] = &[
+            (&proppatch, propstats(&[(200, "x y")]), Outcome::Ok),
+            (
+                &proppatch,
+                propstats(&[(403, "x"), (424, "y")]),
+                Outcome::Unsupported,
+            ),
+            (
+                &proppatch,
+                propstats(&[(424, "x"), (409, "y")]),
+                Outcome::WrongStatus,
+            ),
+            (&proppatch, propstats(&[(507, "x")]), Outcome::Refused),
+            (
+                &proppatch,
+                "<multistatus xmlns='DAV:'/>".to_owned(),
+                Outcome::WrongBody,
+            ),
+            (&propfind, propstats(&[(200, "x y")]), Outcome::Ok),
+            (
+                &propfind,
+                propstats(&[(200, "x"), (404, "y")]),
+                Outcome::WrongBody,
+            ),
+            (&propfind, propstats(&[(200, "x")]), Outcome::WrongBody),
+            (
+                &propfind,
+                propstats(&[(200, "x"), (401, "y")]),
+                Outcome::Refused,
+            ),
+            (&propfind, member(404), Outcome::WrongStatus),
+            (&propfind, "<multistatus".to_owned(), Outcome::WrongBody),
+            (&propfind, "no XML".to_owned(), Outcome::WrongBody),
+            (&delete, member(423), Outcome::Refused),
+            (&delete, member(200), Outcome::Ok),
+        ];
+        for (request, body, expected) in table {
+            let got = verdict(request, "207 Multi-Status", body);
+            let got_outcome = got
+                .as_ref()
+                .map_or_else(|wrong| wrong.outcome, |_| Outcome::Ok);
+            assert_eq!(got_outcome, *expected, "{} {body}: {got:?}", request.method);
+        }
+    }
+
+    #[test]
+    fn a_missing_property_can_be_normal_and_is_then_noted() {
+        let body = "<propfind xmlns='DAV:'><prop><x/><y/></prop></propfind>";
+        let mut lenient = request("PROPFIND", body);
+        lenient.expect.missing = Missing::Noted;
+        for given in [
+            propstats(&[(200, "x"), (404, "y")]),
+            propstats(&[(200, "x")]),
+        ] {
+            let note = verdict(&lenient, "207 Multi-Status", &given).unwrap();
+            assert_eq!(note.as_deref(), Some("the server does not give y"));
+        }
+        assert_eq!(
+            verdict(&lenient, "207 x", &propstats(&[(200, "x y")])),
+            Ok(None)
+        );
+    }
+
+    #[test]
+    fn counts_inside_a_207() {
+        let mut counting = request("PROPFIND", "");
+        counting.expect.properties = Some(2);
+        counting.expect.responses = Some(1);
+        assert_eq!(
+            outcome(&counting, "207 x", &propstats(&[(200, "x y")])),
+            Outcome::Ok
+        );
+        assert_eq!(
+            outcome(&counting, "207 x", &propstats(&[(200, "x")])),
+            Outcome::WrongBody
+        );
+        counting.expect.responses = Some(2);
+        assert_eq!(
+            outcome(&counting, "207 x", &propstats(&[(200, "x y")])),
+            Outcome::WrongBody
+        );
+    }
+
+    #[test]
+    fn length_every_time_and_content_the_first_time() {
+        let mut get = request("GET", "");
+        get.expect.body = Some(Arc::from(&b"abc"[..]));
+        let check = |body: &str, first: bool| {
+            let answered = Answered {
+                head: &head("200 OK"),
+                body: body.as_bytes(),
+                length: body.len() as u64,
+                first,
+                contains: &[],
+            };
+            super::check(&get, &answered)
+        };
+        assert_eq!(check("abc", true), Ok(None));
+        assert_eq!(check("abx", false), Ok(None));
+        let wrong = check("abx", true).unwrap_err();
+        assert!(wrong.what.contains("from byte 2 on"), "{}", wrong.what);
+        assert_eq!(check("ab", false).unwrap_err().outcome, Outcome::WrongBody);
+    }
+
+    #[test]
+    fn what_the_first_answer_must_contain() {
+        let get = request("GET", "");
+        let check = |first: bool| {
+            let answered = Answered {
+                head: &head("200 OK"),
+                body: b"some value7- here",
+                length: 17,
+                first,
+                contains: &[Cow::Borrowed("value7-"), Cow::Borrowed("value8-")],
+            };
+            super::check(&get, &answered)
+        };
+        assert!(check(true).unwrap_err().what.contains("value8-"));
+        assert_eq!(check(false), Ok(None));
+    }
+
+    #[test]
+    fn messages_name_the_clause() {
+        let said = |method: &str, status: &str| {
+            verdict(&request(method, ""), status, "").unwrap_err().what
+        };
+        assert_eq!(
+            said("PUT", "507 Insufficient Storage"),
+            "507 Insufficient Storage; expected 2xx (the server is out of space: RFC 4918, \
+             section 11.5)"
+        );
+        assert!(
+            said("MOVE", "412 ").starts_with("412 Precondition Failed; expected 2xx (the dest")
+        );
+    }
+}

@@ -20,13 +20,18 @@ impl RunClock {
 
     /// Time since the start.
     pub(crate) fn now(&self) -> Nanos {
-        u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(Nanos::MAX)
+        nanos(self.origin.elapsed())
     }
 
     /// The moment `after` from now, for timers.
     pub(crate) fn deadline(after: Duration) -> tokio::time::Instant {
         tokio::time::Instant::now() + after
     }
+}
+
+/// A duration in the unit of the record; 584 years are the limit.
+pub(crate) fn nanos(duration: Duration) -> Nanos {
+    Nanos::try_from(duration.as_nanos()).unwrap_or(Nanos::MAX)
 }
 
 /// The time of day as RFC 3339 in UTC, to the millisecond.

@@ -24,6 +24,9 @@ use crate::transport::Transport;
 const PIECE: usize = 32 * 1024;
 /// A body up to this size leaves together with its head, in one write.
 const SMALL_BODY: usize = 16 * 1024;
+/// Reads in a row before others have their turn, the clock of the time limit among them: a server
+/// that never stops sending is given up in time. Four MiB, so ordinary answers do not notice.
+const GREED: u32 = 64;
 
 /// A connection that can carry one exchange after the other.
 #[derive(Debug)]
@@ -124,6 +127,7 @@ impl Connection {
         let mut reading = Reading {
             reader: ResponseReader::new(request.is_head, limits),
             pending: Vec::new(),
+            interim: false,
             keep,
             allowance: 0,
             body,
@@ -217,7 +221,12 @@ impl Connection {
         reading: &mut Reading<'_>,
         broken: Option<io::Error>,
     ) -> Result<Response, ExchangeError> {
+        let mut reads: u32 = 0;
         while !reading.reader.is_done() {
+            reads = reads.wrapping_add(1);
+            if reads.is_multiple_of(GREED) {
+                tokio::task::yield_now().await;
+            }
             let taken = self.transport.take(&mut self.incoming.borrow_mut());
             match taken {
                 Ok(0) => {
@@ -226,12 +235,13 @@ impl Connection {
                             || "the server ended the connection without an answer".to_owned(),
                             plain,
                         );
-                        return Err(ExchangeError::Ended { what, silent: true });
+                        return Err(ended(what, reading));
                     }
+                    // Inside a response that is the connection's fault, not the protocol's.
                     reading
                         .reader
                         .eof()
-                        .map_err(|error| cut_short(error, reading))?;
+                        .map_err(|error| ended(error.to_string(), reading))?;
                     break;
                 }
                 Ok(count) => {
@@ -274,16 +284,13 @@ fn ended(what: String, reading: &Reading<'_>) -> ExchangeError {
     }
 }
 
-/// The connection ended inside a response: that is the connection's fault, not the protocol's.
-fn cut_short(error: ProtocolError, reading: &Reading<'_>) -> ExchangeError {
-    ended(error.to_string(), reading)
-}
-
 /// A response under way.
 struct Reading<'a> {
     reader: ResponseReader,
     /// Bytes that the reader has not taken yet.
     pending: Vec<u8>,
+    /// An interim response has arrived: the server has begun to work on the request.
+    interim: bool,
     keep: Keep<'a>,
     /// How many more bytes of the body to keep.
     allowance: usize,
@@ -294,7 +301,7 @@ struct Reading<'a> {
 impl Reading<'_> {
     /// Whether any byte of a response has arrived, an interim one included.
     fn anything(&self) -> bool {
-        self.reader.started() || !self.pending.is_empty()
+        self.interim || self.reader.started() || !self.pending.is_empty()
     }
 
     /// Feeds what arrived; true when the response is complete.
@@ -332,6 +339,7 @@ impl Reading<'_> {
                 Event::NeedMore => break,
                 // What was taken for the beginning of the answer was an interim response.
                 Event::Interim(_) => {
+                    self.interim = true;
                     stamps.first = (at < bytes.len()).then_some(arrived);
                     continue;
                 }

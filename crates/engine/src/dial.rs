@@ -50,7 +50,7 @@ impl Dialer {
         };
         if self.target.scheme() == Scheme::Https {
             transport
-                .start_tls(&self.tls, &self.target.host())
+                .start_tls(&self.tls, self.target.host())
                 .await
                 .map_err(|error| self.tls_error(&error))?;
             connect.tls = Some(self.clock.now() - connected);

@@ -19,6 +19,7 @@ use suite::{Limit, TestPlan, Workspace};
 use wire::auth::Authenticator;
 
 use crate::client::{Client, ClientConfig, Request};
+use crate::clock::nanos;
 use crate::stage::{Stage, Stop};
 use round::{Phase, Script};
 
@@ -201,19 +202,16 @@ impl User {
         script.start_measuring();
         let stage = Arc::clone(&self.stage);
         let test = script.test;
-        let result = match test.limit {
+        match test.limit {
             Limit::Requests(share) => self.measure_share(script, share).await,
             Limit::Duration(duration) => {
-                let end =
-                    stage.clock.now() + u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-                let mut result = Ok(());
-                while result.is_ok() && stage.goes_on(test.id) && stage.clock.now() < end {
-                    result = self.round(script, Phase::Measured).await;
+                let end = stage.clock.now() + nanos(duration);
+                while stage.goes_on(test.id) && stage.clock.now() < end {
+                    self.round(script, Phase::Measured).await?;
                 }
-                result
+                Ok(())
             }
-        };
-        result
+        }
     }
 
     async fn measure_share(&mut self, script: &mut Script<'_>, share: u32) -> Result<(), Stop> {

@@ -227,3 +227,149 @@ impl Cells<'_> {
 fn strange(column: &str, field: &Field) -> ParquetError {
     ParquetError::General(format!("{column} holds {field}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use record::{Clock, Load, MeasureRecord, RUN_FORMAT, SuiteRecord, TestId, TestRecord};
+
+    use super::*;
+
+    fn plan() -> PlanRecord {
+        let measure = |name: &str| MeasureRecord {
+            name: name.to_owned(),
+            test: TestId(0),
+            method: "GET".to_owned(),
+        };
+        PlanRecord {
+            format: RUN_FORMAT,
+            run_id: "r".to_owned(),
+            prestan: "0".to_owned(),
+            suite: SuiteRecord {
+                name: "s".to_owned(),
+                version: 1,
+                title: String::new(),
+                sha256: String::new(),
+            },
+            target: "http://h/".to_owned(),
+            clock: Clock::User,
+            params: Default::default(),
+            load: Load {
+                users: 1,
+                requests: Some(1),
+                duration_s: None,
+                warmup: 0,
+                timeout_s: 30.0,
+                seed: 0,
+            },
+            tests: vec![TestRecord {
+                name: "T".to_owned(),
+            }],
+            measures: vec![measure("A"), measure("B")],
+        }
+    }
+
+    fn moment() -> impl Strategy<Value = Option<u64>> {
+        proptest::option::of(0..=i64::MAX.cast_unsigned())
+    }
+
+    prop_compose! {
+        fn any_sample()(
+            measure in 0..2u16,
+            user in 0..=i32::MAX.cast_unsigned(),
+            number in 0..1_000_000u64,
+            outcome in 0..Outcome::ALL.len(),
+            status in proptest::option::of(100..=599u16),
+            planned in 0..1_000_000u64,
+            started in 0..1_000_000u64,
+            (sent, first, done) in (moment(), moment(), moment()),
+            connect in proptest::option::of((0..1_000_000u64, proptest::option::of(0..9u64))),
+            resent in any::<bool>(),
+            (bytes_sent, bytes_received) in (0..1u64 << 40, 0..1u64 << 40),
+        ) -> Sample {
+            Sample {
+                measure: MeasureId(measure),
+                user,
+                number,
+                outcome: Outcome::ALL[outcome],
+                status,
+                moments: Moments { planned, started, sent, first, done },
+                connect: connect.map(|(tcp, tls)| Connect { tcp, tls }),
+                resent,
+                bytes_sent,
+                bytes_received,
+            }
+        }
+    }
+
+    fn run(samples: Vec<Sample>) -> Run {
+        let machine = record::Machine {
+            os: String::new(),
+            cpu: String::new(),
+            cores: 1,
+            memory_bytes: 0,
+        };
+        let env = record::Environment {
+            machine,
+            server: None,
+            started_at: String::new(),
+            ended_at: None,
+        };
+        Run {
+            plan: plan(),
+            env,
+            events: Vec::new(),
+            samples,
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        #[test]
+        fn what_is_written_is_read(samples in proptest::collection::vec(any_sample(), 0..50)) {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("samples.parquet");
+            write(&path, &run(samples.clone())).unwrap();
+            prop_assert_eq!(read(&path, &plan()).unwrap(), samples);
+        }
+    }
+
+    #[test]
+    fn a_damaged_file_is_an_error_that_names_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("samples.parquet");
+        for bytes in [&b""[..], b"PAR1", b"PAR1PAR1", b"no parquet at all"] {
+            std::fs::write(&path, bytes).unwrap();
+            let error = read(&path, &plan()).unwrap_err().to_string();
+            assert!(error.contains("samples.parquet"), "{error}");
+        }
+        let mut other = plan();
+        other.measures.truncate(1);
+        let sample = Sample {
+            measure: MeasureId(1),
+            user: 0,
+            number: 1,
+            outcome: Outcome::Ok,
+            status: None,
+            moments: Moments {
+                planned: 0,
+                started: 0,
+                sent: None,
+                first: None,
+                done: None,
+            },
+            connect: None,
+            resent: false,
+            bytes_sent: 0,
+            bytes_received: 0,
+        };
+        write(&path, &run(vec![sample])).unwrap();
+        assert!(
+            read(&path, &other)
+                .unwrap_err()
+                .to_string()
+                .contains("not in the plan")
+        );
+    }
+}

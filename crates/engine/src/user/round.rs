@@ -308,7 +308,7 @@ impl User {
         if allow.is_empty() {
             return evidence;
         }
-        let listed = allow.iter().any(|method| *method == request.method);
+        let listed = allow.contains(&request.method);
         let verb = if listed { "lists" } else { "does not list" };
         format!("{evidence} (OPTIONS {verb} {})", request.method)
     }

@@ -13,6 +13,8 @@
     reason = "compiled into each test file, and none of them needs all of it"
 )]
 
+pub mod faulty;
+
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs;

@@ -2,7 +2,7 @@
 
 #![allow(
     dead_code,
-    reason = "not every test binary uses all of it, so expect would not hold in each"
+    reason = "each test binary uses its own part, so expect would fail"
 )]
 
 use wire::response::{Event, Limits, ProtocolError, ResponseHead, ResponseReader};

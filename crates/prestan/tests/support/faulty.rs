@@ -1,0 +1,187 @@
+//! A server that misbehaves as told, in front of the demo server, and what is true of every run
+//! against it.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+
+use serde_json::Value;
+use testbed::fault::{Builder, Exchange};
+use testbed::{DemoServer, FaultServer, Root};
+
+use super::{Outcome, Prestan};
+
+pub const USER: &str = "ann";
+/// Given to every run, and to be found nowhere afterwards.
+pub const PASSWORD: &str = "s3cret-0f-ann";
+/// `ann:s3cret-0f-ann` as Basic sends it.
+pub const BASIC: &str = "YW5uOnMzY3JldC0wZi1hbm4=";
+
+/// Where the demo server and the fault server listen: a free port.
+pub const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+/// The demo server behind a fault server.
+pub struct Faulty {
+    pub server: FaultServer,
+    pub demo: DemoServer,
+}
+
+impl Faulty {
+    pub fn new(build: impl FnOnce(Builder) -> Builder) -> Faulty {
+        let demo = DemoServer::start(Root::Temporary, LOOPBACK).unwrap();
+        let builder = FaultServer::builder().upstream(demo.addr());
+        Faulty {
+            server: build(builder).start().unwrap(),
+            demo,
+        }
+    }
+
+    /// A short run of these tests: three requests each after one to warm up.
+    pub fn prestan(&self, only: &str) -> Prestan {
+        short_run(&self.server.url(), only)
+    }
+
+    /// Everything that the demo server keeps.
+    pub fn left(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.demo.root()).unwrap();
+        entries
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect()
+    }
+
+    /// The requests of the measured part of a test, as the server saw them.
+    pub fn measured(&self, test: &str) -> Vec<Exchange> {
+        let tag = format!("({test})");
+        let mut exchanges = self.server.exchanges();
+        exchanges.retain(|exchange| {
+            exchange
+                .header("x-prestan")
+                .is_some_and(|label| label.ends_with(&tag))
+        });
+        exchanges
+    }
+}
+
+/// A short run of these tests against any URL, with JSON on standard output. It has a password
+/// to keep: on loopback it travels with every request, asked for or not.
+pub fn short_run(url: &str, only: &str) -> Prestan {
+    Prestan::new()
+        .arg(url)
+        .args([
+            "--only", only, "--warmup", "1", "--json", "-", "--color", "never",
+        ])
+        .args([
+            "-r",
+            "3",
+            "-p",
+            "3",
+            "-d",
+            "2",
+            "-w",
+            "2",
+            "--timeout",
+            "300ms",
+        ])
+        .env("PRESTAN_USER", USER)
+        .env("PRESTAN_PASSWORD", PASSWORD)
+}
+
+/// Checks what is true of every run that has begun, and gives its result: the run directory
+/// loads and tells the same, outcomes add up, and no secret is anywhere.
+#[track_caller]
+pub fn checked(outcome: &Outcome) -> Value {
+    let again = outcome.again().args(["report", "--json", "-"]).run();
+    assert_eq!(
+        again.code, 0,
+        "the run directory does not load: {again}\n{outcome}"
+    );
+    let result = again.json();
+    if !outcome.stdout.is_empty() {
+        assert_eq!(
+            outcome.json(),
+            result,
+            "the report of the directory differs:\n{outcome}"
+        );
+    }
+    let text = outcome.again().arg("report").run();
+    assert_eq!(text.code, 0, "{text}");
+
+    for test in result["tests"].as_array().unwrap() {
+        outcomes_add_up(test);
+    }
+    no_secret_in(outcome, &[PASSWORD, BASIC]);
+    for said in [&again.stdout, &text.stdout, &text.stderr] {
+        assert!(!said.contains(PASSWORD) && !said.contains(BASIC), "{said}");
+    }
+    result
+}
+
+#[track_caller]
+fn outcomes_add_up(test: &Value) {
+    let sum = |outcomes: &Value| -> u64 {
+        outcomes
+            .as_object()
+            .unwrap()
+            .values()
+            .map(|count| count.as_u64().unwrap())
+            .sum()
+    };
+    assert_eq!(test["operations"], sum(&test["outcomes"]), "{test:#}");
+    assert_eq!(
+        test["left_out"],
+        sum(&test["left_out_outcomes"]),
+        "{test:#}"
+    );
+    // Only expected answers have times, and all of them have one, but those that came early.
+    let timed = test["response_us"]["n"].as_u64().unwrap_or_default();
+    let early = test["early"].as_u64().unwrap();
+    assert_eq!(test["outcomes"]["ok"], timed + early, "{test:#}");
+    if test["status"] == "ok" {
+        assert_eq!(test["outcomes"]["ok"], test["operations"], "{test:#}");
+    } else {
+        assert!(test["evidence"].is_string(), "no evidence: {test:#}");
+    }
+}
+
+/// Looks for secrets in everything that was said and kept.
+#[track_caller]
+pub fn no_secret_in(outcome: &Outcome, secrets: &[&str]) {
+    let mut texts = vec![outcome.stdout.clone(), outcome.stderr.clone()];
+    let state = outcome.home().join("state");
+    if state.exists() {
+        gather_files(&state, &mut texts);
+    }
+    for secret in secrets {
+        for text in &texts {
+            assert!(!text.contains(secret), "`{secret}` is in:\n{text}");
+        }
+    }
+}
+
+fn gather_files(directory: &Path, texts: &mut Vec<String>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            gather_files(&path, texts);
+        } else {
+            texts.push(String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned());
+        }
+    }
+}
+
+/// The row of a test.
+#[track_caller]
+pub fn row<'a>(result: &'a Value, test: &str) -> &'a Value {
+    let rows = result["tests"].as_array().unwrap();
+    rows.iter()
+        .find(|row| row["name"] == test)
+        .unwrap_or_else(|| panic!("no row {test}"))
+}
+
+/// The number of operations with this outcome.
+#[track_caller]
+pub fn count(row: &Value, outcome: &str) -> u64 {
+    row["outcomes"][outcome]
+        .as_u64()
+        .unwrap_or_else(|| panic!("no outcome {outcome}: {row:#}"))
+}
