@@ -71,7 +71,7 @@ fn lint() -> Result<()> {
 fn bless() -> Result<()> {
     cargo(
         &["test", "--workspace", "--no-fail-fast"],
-        &[("INSTA_UPDATE", "always"), ("BLESS", "1")],
+        &[("INSTA_UPDATE", "always"), ("PRESTAN_BLESS", "1")],
     )
 }
 

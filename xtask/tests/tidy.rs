@@ -264,7 +264,7 @@ fn links_between_pages_lead_somewhere() {
 fn the_schema_of_suite_files_is_the_one_in_docs() {
     let path = root().join("docs/suite.schema.json");
     let today = suite::schema();
-    if std::env::var_os("BLESS").is_some() {
+    if std::env::var_os("PRESTAN_BLESS").is_some() {
         fs::write(&path, &today).unwrap();
     }
     let kept = fs::read_to_string(&path).unwrap_or_default();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use record::{Connect, Moments, Nanos, Outcome};
-use wire::auth::{Authenticator, Verdict};
+use wire::auth::{AuthError, Authenticator, Verdict};
 use wire::request::{RequestHead, is_idempotent, write_head};
 use wire::response::{Limits, ResponseHead, Version};
 use wire::target::Target;
@@ -180,7 +180,7 @@ impl Client {
                     Verdict::GiveUp(reason) => {
                         return Err(Failure {
                             outcome: Outcome::Refused,
-                            what: format!("401 Unauthorized: {reason}"),
+                            what: format!("401 Unauthorized: {reason}{}", advice(&reason)),
                         });
                     }
                 }
@@ -310,6 +310,19 @@ impl Client {
             outcome: Outcome::ProtocolError,
             what: format!("the request cannot be written: {error}"),
         })
+    }
+}
+
+/// What to try when the server does not let us in.
+fn advice(error: &AuthError) -> &'static str {
+    match error {
+        AuthError::NoCredentials { .. } => {
+            "; --user with --password-file, or --token-file, says who you are"
+        }
+        AuthError::Refused { .. } => "; check user and password",
+        AuthError::TokenRefused { .. } => "; check the token",
+        AuthError::NoCommonScheme { .. } => "; --auth says which may be used",
+        AuthError::NoChallenge | AuthError::UserName => "",
     }
 }
 

@@ -69,9 +69,27 @@ pub(crate) async fn probe(
     }
     Err(RunError::NotWebdav(format!(
         "{url} is no WebDAV collection: OPTIONS was answered {} without a DAV header, PROPFIND \
-         with {} {}; check the path, or measure it with a suite that says `needs: http`",
-        head.status, answer.status, answer.reason
+         with {} {}; {}",
+        head.status,
+        answer.status,
+        answer.reason,
+        advice(&answer)
     )))
+}
+
+/// What to try when PROPFIND on the target was answered like this.
+fn advice(answer: &ResponseHead) -> String {
+    let location = answer.headers.get("Location");
+    match (answer.status, location) {
+        (300..400, Some(location)) => format!(
+            "it points to {location}, and redirects are not followed: give that URL if it is yours"
+        ),
+        (403, _) => "does this user have the right to look there?".to_owned(),
+        (500.., _) if answer.status != 501 => {
+            "the server is in trouble, its log may say why".to_owned()
+        }
+        _ => "check the path, or measure it with a suite that says `needs: http`".to_owned(),
+    }
 }
 
 /// The head of an answer, or why there is none.

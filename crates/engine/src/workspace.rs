@@ -7,6 +7,7 @@
 use record::{EventKind, LeftBehind};
 use serde::{Deserialize, Serialize};
 use wire::dav::{Multistatus, XmlLimits, href_path, parse_multistatus, same_resource};
+use wire::response::ResponseHead;
 use wire::target::Target;
 
 use crate::client::{Client, Exchange, Request};
@@ -70,17 +71,9 @@ pub(crate) async fn create(
             }
         }
         Ok(answer) => {
-            let (status, reason) = (answer.head.status, &answer.head.reason);
-            let hint = match status {
-                401 | 403 => "; does this user have the right to write there?",
-                405 | 501 => "; this server, or this path, does not have MKCOL",
-                409 => "; the collection above it is missing",
-                507 => "; the server is out of space",
-                _ => "",
-            };
+            let answered = answered("MKCOL", &answer.head);
             return Err(RunError::NoWorkspace(format!(
-                "making the collection of the run failed: MKCOL {url} was answered {status} \
-                 {reason}{hint}"
+                "making the collection of the run failed: MKCOL {url} {answered}"
             )));
         }
         Err(failure) => {
@@ -117,12 +110,27 @@ async fn mark(client: &mut Client, path: &str, url: &str, run_id: &str) -> Resul
     .await;
     let what = match put.result {
         Ok(answer) if (200..300).contains(&answer.head.status) => return Ok(()),
-        Ok(answer) => format!("was answered {} {}", answer.head.status, answer.head.reason),
+        Ok(answer) => answered("PUT", &answer.head),
         Err(failure) => failure.what,
     };
     Err(format!(
         "marking {url} as ours failed: PUT {MARKER}: {what}"
     ))
+}
+
+/// How a request that was to make something was declined, and what to try.
+fn answered(method: &str, head: &ResponseHead) -> String {
+    let hint = match (head.status, head.headers.get("Location")) {
+        (300..400, Some(location)) => {
+            format!("; it points to {location}, and redirects are not followed")
+        }
+        (401 | 403, _) => "; does this user have the right to write there?".to_owned(),
+        (405 | 501, _) => format!("; this server, or this path, does not have {method}"),
+        (409, _) => "; the collection above it is missing".to_owned(),
+        (507, _) => "; the server is out of space".to_owned(),
+        _ => String::new(),
+    };
+    format!("was answered {} {}{hint}", head.status, head.reason)
 }
 
 /// Whether something is there. A server without PROPFIND is asked with HEAD.

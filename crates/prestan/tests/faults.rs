@@ -5,11 +5,11 @@
 
 mod support;
 
-use std::time::Duration;
+use std::net::TcpListener;
 
 use serde_json::Value;
-use support::Outcome;
-use support::faulty::{Faulty, checked, count, row, short_run};
+use support::faulty::{Faulty, LOOPBACK, PASSWORD, checked, count, no_secret_in, row, short_run};
+use support::{Outcome, Prestan};
 use testbed::fault::{Fault, Rule};
 
 /// What befalls the three measured requests of one test, and what becomes of them.
@@ -33,6 +33,7 @@ fn case(
         test,
         faults: faults.into(),
         outcome,
+        times: 3,
         evidence,
     }
 }
@@ -46,9 +47,13 @@ fn status(code: u16, headers: &[(&str, &str)], body: &str) -> Fault {
     }
 }
 
+/// How many failures are described.
+fn described(row: &Value) -> u64 {
+    row["failures"].as_array().unwrap().len() as u64
+}
+
 /// Runs the test of the case between two others, which nothing befalls.
 fn check(case: &Case) -> Outcome {
-    let t = std::time::Instant::now();
     let faulty = Faulty::new(|mut builder| {
         for fault in &case.faults {
             builder = builder.rule(Rule::new(fault.clone()).tag(&format!("({})", case.test)));
@@ -69,11 +74,7 @@ fn check(case: &Case) -> Outcome {
     for part in case.evidence {
         assert!(evidence.contains(part), "no `{part}` in `{evidence}`");
     }
-    assert_eq!(
-        hit["failures"].as_array().unwrap().len() as u64,
-        case.times,
-        "{hit:#}"
-    );
+    assert_eq!(described(hit), case.times, "{hit:#}");
     for other in ["ProppatchSingle", "UnLockCol"] {
         let other = row(&result, other);
         assert_eq!(
@@ -84,9 +85,6 @@ fn check(case: &Case) -> Outcome {
     }
     assert_eq!(result["complete"]["state"], "complete");
     assert_eq!(faulty.left(), [""; 0]);
-    eprintln!("T1 {} {:?}", hit["evidence"], t.elapsed());
-    drop(faulty);
-    eprintln!("T2 {:?}", t.elapsed());
     outcome
 }
 
@@ -271,4 +269,123 @@ fn answers_that_are_wrong() {
             &["PROPFIND prop: "],
         ),
     ]);
+}
+
+/// A target that cannot be measured, and what is said about it on standard error.
+fn refused(outcome: &Outcome, says: &[&str]) {
+    assert_eq!(outcome.code, 4, "{outcome}");
+    for part in says {
+        assert!(outcome.stderr.contains(part), "no `{part}` in\n{outcome}");
+    }
+    assert_eq!(
+        outcome.stderr.trim_end().lines().count(),
+        1,
+        "one message: {outcome}"
+    );
+    let result = checked(outcome);
+    assert_eq!(result["complete"]["state"], "aborted", "{result:#}");
+}
+
+#[test]
+fn a_bad_url_is_wrong_usage() {
+    for (url, says) in [
+        ("ftp://127.0.0.1/", "ftp"),
+        ("http://", "names no host"),
+        ("http://ann:s3cret-0f-ann@/", "names no host"),
+        ("http://127.0.0.1:99999/", "99999"),
+        ("http://127.0.0.1/a b", "http://127.0.0.1/a b"),
+        ("", ""),
+    ] {
+        let outcome = Prestan::new().arg(url).run();
+        assert_eq!(outcome.code, 2, "{url}: {outcome}");
+        assert!(outcome.stderr.contains(says), "{url}: {outcome}");
+        no_secret_in(&outcome, &[PASSWORD]);
+        assert_eq!(outcome.runs().len(), 0);
+    }
+}
+
+#[test]
+fn a_closed_port() {
+    let listener = TcpListener::bind(LOOPBACK).unwrap();
+    let addr = listener.local_addr().unwrap();
+    drop(listener);
+    let outcome = short_run(&format!("http://{addr}/dav/"), "Get1K").run();
+    let tried = format!("OPTIONS http://{addr}/dav/");
+    refused(&outcome, &["cannot be reached", &tried, "refused"]);
+}
+
+#[test]
+fn targets_that_cannot_be_measured() {
+    let not_dav = |propfind: u16| {
+        vec![
+            Rule::new(Fault::DropHeader("DAV".to_owned())).method("OPTIONS"),
+            Rule::new(status(propfind, &[], "")).method("PROPFIND"),
+        ]
+    };
+    let all = |fault: Fault| vec![Rule::new(fault)];
+    let to = |method: &str, fault: Fault| vec![Rule::new(fault).method(method)];
+    let table: [(Vec<Rule>, &[&str]); 16] = [
+        (
+            not_dav(405),
+            &[
+                "no WebDAV collection",
+                "without a DAV header",
+                "405",
+                "check the path",
+            ],
+        ),
+        (
+            not_dav(404),
+            &["no WebDAV collection", "404", "check the path"],
+        ),
+        (not_dav(200), &["no WebDAV collection", "PROPFIND with 200"]),
+        (
+            to("OPTIONS", status(404, &[], "")),
+            &["OPTIONS http://", "404", "create it first"],
+        ),
+        (
+            all(status(301, &[("Location", "/dav/")], "")),
+            &["301", "/dav/", "not followed"],
+        ),
+        (
+            all(status(401, &[], "")),
+            &["does not let us in", "OPTIONS http://", "401", "challenge"],
+        ),
+        (all(status(403, &[], "")), &["OPTIONS", "403"]),
+        (all(status(503, &[], "")), &["OPTIONS", "503"]),
+        (
+            all(Fault::CloseBeforeResponse),
+            &["OPTIONS http://", "without an answer"],
+        ),
+        (all(Fault::Reset), &["OPTIONS http://", "reset"]),
+        (
+            all(Fault::Hang),
+            &["OPTIONS http://", "within 300ms", "--timeout"],
+        ),
+        (
+            all(Fault::Garbage(b"SSH-2.0-x\r\n".to_vec())),
+            &["OPTIONS http://", "SSH", "port"],
+        ),
+        (
+            all(Fault::EndlessHead),
+            &["OPTIONS http://", "longer than 65536"],
+        ),
+        (
+            to("MKCOL", status(507, &[], "")),
+            &["MKCOL http://", "507", "out of space"],
+        ),
+        (
+            to("MKCOL", status(403, &[], "")),
+            &["MKCOL http://", "403", "right to write"],
+        ),
+        (
+            to("PUT", status(507, &[], "")),
+            &["PUT prestan-run.json", "507", "out of space"],
+        ),
+    ];
+    for (rules, says) in table {
+        let faulty = Faulty::new(|builder| rules.into_iter().fold(builder, |b, rule| b.rule(rule)));
+        refused(&faulty.prestan("Get1K").run(), says);
+        assert_eq!(faulty.left(), [""; 0], "{says:?}");
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!                                   n      p50       p99      max    mean's 95 % CI  failed
-//! Put1K   Rsp =  14248 [us]       100  14.2 ms   18.2 ms  19.0 ms   13.9 .. 14.6 ms       0
+//! Put1K   Rsp = 14248 [us]        100  14.2 ms   18.2 ms  19.0 ms   13.9 .. 14.6 ms       0
 //! Lock    not supported   LOCK was answered with 405
 //! ```
 //!
@@ -195,7 +195,11 @@ impl Drawing {
             match row {
                 Row::Measured { name, mean, cells } => {
                     text += &pad(name, name_width);
-                    text += &format!("Rsp = {mean:>mean_width$} [us]");
+                    // One blank before the number, as in 2004: scripts that read the old report
+                    // read this one.
+                    let classic = format!("Rsp = {mean} [us]");
+                    let classic_width = "Rsp =  [us]".len() + mean_width;
+                    text += &format!("{classic:<classic_width$}");
                     for (cell, width) in cells.iter().zip(&right_widths) {
                         let aligned = format!("{:>width$}", cell.text);
                         text += &" ".repeat(BETWEEN);

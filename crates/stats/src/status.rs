@@ -90,6 +90,12 @@ impl Facts<'_> {
             Completeness::Interrupted => "interrupted",
             Completeness::Aborted(_) => "aborted",
             Completeness::Complete if began => return "every operation was cancelled".into(),
+            Completeness::Complete if self.together.failed() > 0 => {
+                return format!(
+                    "it was never reached; of the other operations of its test, {}",
+                    describe_failed(&self.together)
+                );
+            }
             Completeness::Complete => {
                 return "nothing was recorded, and the record does not say why".into();
             }
@@ -209,6 +215,17 @@ mod tests {
             ..facts(&[])
         };
         assert_eq!(unlock.judge().0, Status::Failed);
+    }
+
+    #[test]
+    fn a_measure_that_was_never_reached_names_what_stood_in_its_way() {
+        let unlock = Facts {
+            together: [Outcome::Refused; 3].into_iter().collect(),
+            ..facts(&[])
+        };
+        let evidence =
+            "it was never reached; of the other operations of its test, 3 of 3 failed: 3 refused";
+        assert_eq!(unlock.judge(), (Status::Failed, Some(evidence.to_owned())));
     }
 
     #[test]

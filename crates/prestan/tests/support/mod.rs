@@ -14,6 +14,7 @@
 )]
 
 pub mod faulty;
+pub mod rows;
 
 use std::ffi::OsStr;
 use std::fmt;

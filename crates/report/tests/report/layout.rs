@@ -67,8 +67,8 @@ fn rows_begin_as_they_did_in_2004() {
             .strip_prefix(&format!("{name:<18}   Rsp = "))
             .unwrap_or_else(|| panic!("{line}"));
         let (mean, _) = rest.split_once(" [us]").unwrap();
-        assert_eq!(mean.len(), 6, "{line}");
-        mean.trim_start().parse::<u64>().unwrap();
+        // One blank before the number, so that scripts for the old report read this one.
+        mean.parse::<u64>().unwrap_or_else(|_| panic!("{line}"));
     }
     for line in ["* Number of Requests 100", "* Number of Dead Properties 10"] {
         assert!(text.lines().any(|found| found == line), "{line}");
