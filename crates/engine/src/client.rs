@@ -94,6 +94,8 @@ pub(crate) struct Client {
     pub(crate) ignore_cancel: bool,
     /// Removing a whole collection may take longer than any measured operation.
     pub(crate) is_patient: bool,
+    /// The last request got no answer in time: nobody is patient with such a server.
+    was_left_waiting: bool,
 }
 
 impl Client {
@@ -107,6 +109,7 @@ impl Client {
             body: Vec::new(),
             ignore_cancel: false,
             is_patient: false,
+            was_left_waiting: false,
         }
     }
 
@@ -122,7 +125,7 @@ impl Client {
 
     /// Sends a request and waits for the answer, within the time limit.
     pub(crate) async fn perform(&mut self, request: Request<'_>) -> Exchange {
-        let timeout = match self.is_patient {
+        let timeout = match self.is_patient && !self.was_left_waiting {
             true => self.config.timeout * PATIENCE,
             false => self.config.timeout,
         };
@@ -154,6 +157,8 @@ impl Client {
         if result.is_err() {
             self.connection = None;
         }
+        self.was_left_waiting =
+            matches!(&result, Err(failure) if failure.outcome == Outcome::Timeout);
         progress.into_exchange(result, clock)
     }
 

@@ -81,7 +81,7 @@ pub(crate) async fn probe(
 fn advice(answer: &ResponseHead) -> String {
     let location = answer.headers.get("Location");
     match (answer.status, location) {
-        (300..400, Some(location)) => format!(
+        (300..=399, Some(location)) => format!(
             "it points to {location}, and redirects are not followed: give that URL if it is yours"
         ),
         (403, _) => "does this user have the right to look there?".to_owned(),

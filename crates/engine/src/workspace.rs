@@ -121,7 +121,7 @@ async fn mark(client: &mut Client, path: &str, url: &str, run_id: &str) -> Resul
 /// How a request that was to make something was declined, and what to try.
 fn answered(method: &str, head: &ResponseHead) -> String {
     let hint = match (head.status, head.headers.get("Location")) {
-        (300..400, Some(location)) => {
+        (300..=399, Some(location)) => {
             format!("; it points to {location}, and redirects are not followed")
         }
         (401 | 403, _) => "; does this user have the right to write there?".to_owned(),
@@ -166,7 +166,12 @@ async fn exists(client: &mut Client, path: &str) -> Result<bool, RunError> {
 /// Removes the collection of a run; what cannot be removed is written down.
 pub(crate) async fn remove(client: &mut Client, target: &Target, run_id: &str, journal: &Journal) {
     let path = collection_path(target, run_id);
-    if let Err(reason) = remove_collection(client, &path).await {
+    // A sign of life: only a server that gives one may take its time to delete.
+    let removed = match simple(client, "OPTIONS", target.path(), None).await.result {
+        Ok(_) => remove_collection(client, &path).await,
+        Err(failure) => Err(failure.what),
+    };
+    if let Err(reason) = removed {
         let url = target.absolute(&path);
         journal.write(EventKind::LeftBehind(LeftBehind {
             url,
@@ -183,7 +188,10 @@ async fn remove_collection(client: &mut Client, path: &str) -> Result<(), String
     for attempt in 0..ATTEMPTS {
         let deleted = simple(client, "DELETE", path, None).await;
         outcome = match deleted.result {
-            Err(failure) => Err(format!("DELETE: {}", failure.what)),
+            Err(failure) => {
+                outcome = Err(format!("DELETE: {}", failure.what));
+                break;
+            }
             Ok(answer) => match answer.head.status {
                 207 => Err("DELETE was answered 207: some members could not be removed".to_owned()),
                 404 => Ok(()),

@@ -14,8 +14,11 @@ use crate::exit::Failed;
 const WIDTHS: std::ops::RangeInclusive<usize> = 60..=160;
 /// Width where there is no terminal to ask.
 const USUAL_WIDTH: usize = 120;
+/// Stands for standard output where a file could stand.
+const STANDARD_OUTPUT: &str = "-";
 
-/// Prints a run in all formats that were asked for.
+/// Prints a run in all formats that were asked for. Each is attempted, so that a full disk for
+/// one does not take the others along.
 pub(crate) fn print(
     run: &Run,
     summary: &stats::Summary,
@@ -23,29 +26,38 @@ pub(crate) fn print(
     output: Option<&Path>,
     saved_to: Option<String>,
 ) -> Result<(), Failed> {
-    let mut standard_output_taken = false;
-    if let Some(path) = &formats.json {
-        standard_output_taken |= write(path, &report::json(run, summary))?;
-    }
-    if let Some(path) = &formats.csv {
-        standard_output_taken |= write(path, &report::csv(run, summary))?;
-    }
-    let to_terminal = output.is_none() && io::stdout().is_terminal();
-    let options = TextOptions {
-        color: colors(formats.color, to_terminal),
-        width: width(to_terminal),
-        saved_to,
+    let kept = saved_to
+        .as_ref()
+        .map(|path| format!("; the run itself is kept, `prestan report {path}` prints it again"));
+    let json = formats.json.as_deref().map(|path| (path, report::json(run, summary)));
+    let csv = formats.csv.as_deref().map(|path| (path, report::csv(run, summary)));
+    let mut documents: Vec<(&Path, String)> = json.into_iter().chain(csv).collect();
+    let taken = documents.iter().any(|(path, _)| is_standard_output(path));
+    let place = match output {
+        None if taken => None,
+        None => Some(Path::new(STANDARD_OUTPUT)),
+        Some(path) => Some(path),
     };
-    match output {
-        Some(path) => {
-            write(path, &report::text(run, summary, &options))?;
-        }
-        None if standard_output_taken => {}
-        None => {
-            write(Path::new("-"), &report::text(run, summary, &options))?;
-        }
+    if let Some(path) = place {
+        let to_terminal = is_standard_output(path) && io::stdout().is_terminal();
+        let options = TextOptions {
+            color: colors(formats.color, to_terminal),
+            width: width(to_terminal),
+            saved_to,
+        };
+        documents.push((path, report::text(run, summary, &options)));
     }
-    Ok(())
+    let written = documents.iter().map(|(path, text)| write(path, text));
+    let failures: Vec<String> =
+        written.filter_map(|written| Some(written.err()?.to_string())).collect();
+    match failures.is_empty() {
+        true => Ok(()),
+        false => Err(Failed::Local(format!(
+            "{}{}",
+            failures.join("; "),
+            kept.unwrap_or_default()
+        ))),
+    }
 }
 
 fn colors(when: ColorArg, to_terminal: bool) -> bool {
@@ -70,24 +82,26 @@ fn width(to_terminal: bool) -> usize {
         .clamp(*WIDTHS.start(), *WIDTHS.end())
 }
 
-/// Writes a file, or standard output for `-`; true when it was the latter.
-fn write(path: &Path, text: &str) -> Result<bool, Failed> {
-    if path.as_os_str() != "-" {
+fn is_standard_output(path: &Path) -> bool {
+    path.as_os_str() == STANDARD_OUTPUT
+}
+
+/// Writes a file, or standard output for `-`.
+fn write(path: &Path, text: &str) -> Result<(), Failed> {
+    if !is_standard_output(path) {
         return fs::write(path, text)
-            .map(|()| false)
             .map_err(|error| Failed::Local(format!("writing {} failed: {error}", path.display())));
     }
-    match io::stdout().lock().write_all(text.as_bytes()) {
+    let mut standard_output = io::stdout().lock();
+    match standard_output.write_all(text.as_bytes()).and_then(|()| standard_output.flush()) {
         // Whoever closed the pipe has read enough: `prestan report | head`.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(true),
-        Err(error) => Err(Failed::Local(format!(
-            "writing to standard output failed: {error}"
-        ))),
-        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(Failed::Local(format!("writing to standard output failed: {error}"))),
+        Ok(()) => Ok(()),
     }
 }
 
 /// Prints a text that is no report.
 pub(crate) fn print_text(text: &str) -> Result<(), Failed> {
-    write(Path::new("-"), text).map(|_| ())
+    write(Path::new(STANDARD_OUTPUT), text)
 }

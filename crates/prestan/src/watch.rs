@@ -1,6 +1,6 @@
 //! What is shown while a run goes on, and how it is ended early.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,9 +8,11 @@ use std::time::{Duration, Instant};
 use engine::{Cancel, Observer, Progress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use record::{Event, EventKind, MeasureRecord, TestRecord};
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::OutputOptions;
-use crate::exit::Code;
+use crate::exit::{Code, Failed};
 
 /// How much is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -186,37 +188,56 @@ impl Drop for Following {
 }
 
 /// Ends the run at the first Ctrl-C or SIGTERM; at the second, the program, at once, naming
-/// `collection`, which is then still on the server.
-pub(crate) fn on_interrupt(cancel: Cancel, collection: String) {
+/// `collection`, where there is one: it is then still on the server.
+pub(crate) fn on_interrupt(cancel: Cancel, collection: Option<String>) -> Result<(), Failed> {
+    let left = collection.map(|collection| format!("; still on the server: {collection}"));
+    let left = left.unwrap_or_default();
+    let mut signals = Signals::listen()?;
     thread::spawn(move || {
-        let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
+        signals.wait();
+        cancel.cancel();
+        eprintln!("\nprestan: interrupted; cleaning up (again to leave at once)");
+        signals.wait();
+        eprintln!("\nprestan: stopped at once{left}");
+        std::process::exit(i32::from(Code::Interrupted.number()));
+    });
+    Ok(())
+}
+
+/// Ctrl-C and SIGTERM, which end nothing by themselves from [`Signals::listen`] on.
+pub(crate) struct Signals {
+    runtime: Runtime,
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    /// Takes them over before it returns: what is begun afterwards can be cleaned up.
+    pub(crate) fn listen() -> Result<Signals, Failed> {
+        let failed =
+            |error: io::Error| Failed::Local(format!("listening to signals failed: {error}"));
+        let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-        else {
-            return;
-        };
-        runtime.block_on(async {
-            use tokio::signal::unix::{SignalKind, signal};
-            let (Ok(mut interrupt), Ok(mut terminate)) = (
-                signal(SignalKind::interrupt()),
-                signal(SignalKind::terminate()),
-            ) else {
-                return;
-            };
-            let mut asked = false;
-            loop {
-                tokio::select! {
-                    _ = interrupt.recv() => {}
-                    _ = terminate.recv() => {}
-                }
-                if asked {
-                    eprintln!("\nprestan: stopped at once; still on the server: {collection}");
-                    std::process::exit(i32::from(Code::Interrupted.number()));
-                }
-                asked = true;
-                cancel.cancel();
-                eprintln!("\nprestan: interrupted; cleaning up (again to leave at once)");
+            .map_err(failed)?;
+        let inside = runtime.enter();
+        let interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+        let terminate = signal(SignalKind::terminate()).map_err(failed)?;
+        drop(inside);
+        Ok(Signals {
+            runtime,
+            interrupt,
+            terminate,
+        })
+    }
+
+    /// Returns when one of them comes.
+    pub(crate) fn wait(&mut self) {
+        self.runtime.block_on(async {
+            tokio::select! {
+                _ = self.interrupt.recv() => {}
+                _ = self.terminate.recv() => {}
             }
         });
-    });
+    }
 }

@@ -146,7 +146,7 @@ impl User {
             }
             match step {
                 Step::Request(request) => self.request(script, request, phase).await?,
-                Step::Think(think) => tokio::time::sleep(self.pause(*think)).await,
+                Step::Think(think) => self.think(*think).await,
                 Step::Repeat { times, steps } => {
                     for _ in 0..*times {
                         self.nested(script, steps, phase).await?;
@@ -186,6 +186,15 @@ impl User {
         alternatives
             .last()
             .map_or(&[], |alternative| &alternative.steps)
+    }
+
+    /// Waits as long as drawn, or until the run is interrupted: a lock may be held meanwhile.
+    async fn think(&mut self, think: Think) {
+        let pause = self.pause(think);
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = self.stage.cancel.cancelled() => {}
+        }
     }
 
     fn pause(&mut self, think: Think) -> Duration {

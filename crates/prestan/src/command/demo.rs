@@ -9,6 +9,7 @@ use crate::command::run::{SuiteText, measure};
 use crate::connect::connection;
 use crate::exit::{Code, Failed};
 use crate::output::print_text;
+use crate::watch::Signals;
 
 /// Starts the embedded server, measures it, and leaves the run for `prestan report`.
 pub(crate) fn demo(args: &DemoArgs) -> Result<Code, Failed> {
@@ -25,26 +26,14 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Code, Failed> {
         Some(directory) => Root::Directory(directory.clone()),
         None => Root::Temporary,
     };
+    let mut signals = Signals::listen()?;
     let server = start(root, args.port)?;
     print_text(&format!(
         "serving {} at {}\n",
         server.root().display(),
         server.url()
     ))?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failed::Local(format!("starting the event loop failed: {error}")))?;
-    runtime.block_on(async {
-        use tokio::signal::unix::{SignalKind, signal};
-        let mut terminate = signal(SignalKind::terminate())
-            .map_err(|error| Failed::Local(format!("waiting for signals failed: {error}")))?;
-        tokio::select! {
-            _ = tokio::signal::ctrl_c() => {}
-            _ = terminate.recv() => {}
-        }
-        Ok::<(), Failed>(())
-    })?;
+    signals.wait();
     drop(server);
     Ok(Code::Done)
 }

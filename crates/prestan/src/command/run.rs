@@ -155,12 +155,11 @@ pub(crate) fn measure(
         record.tests.clone(),
         record.measures.clone(),
     ));
-    let collection = format!(
-        "{}{}/",
-        settings.target.url(),
-        engine::collection_name(&settings.run_id)
-    );
-    on_interrupt(cancel.clone(), collection);
+    let collection = (plan.workspace == suite::Workspace::Collection).then(|| {
+        let name = engine::collection_name(&settings.run_id);
+        format!("{}{name}/", settings.target.url())
+    });
+    on_interrupt(cancel.clone(), collection)?;
     let observers = Arc::new(Observers {
         console: Arc::clone(&console),
         kept,

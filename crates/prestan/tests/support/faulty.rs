@@ -9,6 +9,7 @@ use serde_json::Value;
 use testbed::fault::{Builder, Exchange};
 use testbed::{DemoServer, FaultServer, Root};
 
+use super::rows::{assert_adds_up, rows};
 use super::{Outcome, Prestan};
 
 pub const USER: &str = "ann";
@@ -65,6 +66,11 @@ impl Faulty {
 /// A short run of these tests against any URL, with JSON on standard output. It has a password
 /// to keep: on loopback it travels with every request, asked for or not.
 pub fn short_run(url: &str, only: &str) -> Prestan {
+    run_of(url, only, 3)
+}
+
+/// The same with so many requests for each test.
+pub fn run_of(url: &str, only: &str, requests: u32) -> Prestan {
     Prestan::new()
         .arg(url)
         .args([
@@ -72,7 +78,7 @@ pub fn short_run(url: &str, only: &str) -> Prestan {
         ])
         .args([
             "-r",
-            "3",
+            &requests.to_string(),
             "-p",
             "3",
             "-d",
@@ -106,41 +112,16 @@ pub fn checked(outcome: &Outcome) -> Value {
     let text = outcome.again().arg("report").run();
     assert_eq!(text.code, 0, "{text}");
 
-    for test in result["tests"].as_array().unwrap() {
-        outcomes_add_up(test);
+    assert_adds_up(&result);
+    for row in rows(&result) {
+        let explained = row["status"] == "ok" || row["evidence"].is_string();
+        assert!(explained, "no evidence: {row:#}");
     }
     no_secret_in(outcome, &[PASSWORD, BASIC]);
     for said in [&again.stdout, &text.stdout, &text.stderr] {
         assert!(!said.contains(PASSWORD) && !said.contains(BASIC), "{said}");
     }
     result
-}
-
-#[track_caller]
-fn outcomes_add_up(test: &Value) {
-    let sum = |outcomes: &Value| -> u64 {
-        outcomes
-            .as_object()
-            .unwrap()
-            .values()
-            .map(|count| count.as_u64().unwrap())
-            .sum()
-    };
-    assert_eq!(test["operations"], sum(&test["outcomes"]), "{test:#}");
-    assert_eq!(
-        test["left_out"],
-        sum(&test["left_out_outcomes"]),
-        "{test:#}"
-    );
-    // Only expected answers have times, and all of them have one, but those that came early.
-    let timed = test["response_us"]["n"].as_u64().unwrap_or_default();
-    let early = test["early"].as_u64().unwrap();
-    assert_eq!(test["outcomes"]["ok"], timed + early, "{test:#}");
-    if test["status"] == "ok" {
-        assert_eq!(test["outcomes"]["ok"], test["operations"], "{test:#}");
-    } else {
-        assert!(test["evidence"].is_string(), "no evidence: {test:#}");
-    }
 }
 
 /// Looks for secrets in everything that was said and kept.
@@ -167,15 +148,6 @@ fn gather_files(directory: &Path, texts: &mut Vec<String>) {
             texts.push(String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned());
         }
     }
-}
-
-/// The row of a test.
-#[track_caller]
-pub fn row<'a>(result: &'a Value, test: &str) -> &'a Value {
-    let rows = result["tests"].as_array().unwrap();
-    rows.iter()
-        .find(|row| row["name"] == test)
-        .unwrap_or_else(|| panic!("no row {test}"))
 }
 
 /// The number of operations with this outcome.
