@@ -61,6 +61,8 @@ pub(crate) struct Exchange {
 pub(crate) struct Answer {
     pub(crate) head: ResponseHead,
     pub(crate) body_length: u64,
+    /// More arrived than the head said.
+    pub(crate) surplus: bool,
 }
 
 /// Why there is no answer.
@@ -193,6 +195,7 @@ impl Client {
             return Ok(Answer {
                 head: response.head,
                 body_length: response.body_length,
+                surplus: response.surplus,
             });
         }
     }

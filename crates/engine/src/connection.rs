@@ -74,6 +74,8 @@ pub(crate) struct Response {
     pub(crate) body_length: u64,
     /// The connection can carry another exchange.
     pub(crate) reusable: bool,
+    /// More arrived than the head said.
+    pub(crate) surplus: bool,
 }
 
 /// How an exchange fails.
@@ -262,8 +264,9 @@ impl Connection {
             }
         }
         stamps.done = Some(clock.now());
+        let surplus = !reading.pending.is_empty();
         let reusable = reading.reader.reusable()
-            && reading.pending.is_empty()
+            && !surplus
             && stamps.sent.is_some()
             && broken.is_none();
         match reading.reader.head() {
@@ -271,6 +274,7 @@ impl Connection {
                 head: head.clone(),
                 body_length: reading.body_length,
                 reusable,
+                surplus,
             }),
             None => Err(ended("the server ended the connection".to_owned(), reading)),
         }

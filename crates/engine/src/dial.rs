@@ -68,14 +68,18 @@ impl Dialer {
             }),
             Route::Tcp(addresses) => {
                 let mut failures = Vec::new();
+                let mut hint = "";
                 for address in addresses {
                     match Transport::tcp(*address).await {
                         Ok(transport) => return Ok(transport),
-                        Err(error) => failures.push(format!("{address}: {}", plain(&error))),
+                        Err(error) => {
+                            hint = connect_hint(error.kind());
+                            failures.push(format!("{address}: {}", plain(&error)));
+                        }
                     }
                 }
                 Err(DialError(format!(
-                    "connecting failed: {}",
+                    "connecting failed: {}{hint}",
                     failures.join("; ")
                 )))
             }
@@ -107,6 +111,20 @@ impl Dialer {
             self.target.authority(),
             plain(error)
         ))
+    }
+}
+
+/// What to try when no address could be connected to.
+fn connect_hint(kind: io::ErrorKind) -> &'static str {
+    match kind {
+        io::ErrorKind::ConnectionRefused => "; is the server running, and is this its port?",
+        io::ErrorKind::AddrNotAvailable => {
+            "; this machine is out of ports, or does not have this kind of address"
+        }
+        io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
+            "; is this the right address, and the network up?"
+        }
+        _ => "",
     }
 }
 

@@ -29,7 +29,7 @@ use crate::progress::{Observer, Progress};
 use crate::settings::{Route, Settings};
 use crate::stage::{Stage, StageParts, Stop};
 use crate::user::{User, rounds_of};
-use crate::workspace::{self, Leftover, collection_path};
+use crate::workspace::{self, Leftover, LeftoverState, collection_path};
 
 /// What came of a run. The record is there in any case, with as much as was measured.
 #[derive(Debug)]
@@ -179,13 +179,7 @@ impl Session<'_> {
     async fn open_workspace(&self, client: &mut Client) -> Result<(), RunError> {
         let run_id = &self.settings.run_id;
         for leftover in workspace::leftovers(client, &self.settings.target, Some(run_id)).await {
-            let reason = leftover.reason();
-            let left = LeftBehind {
-                url: leftover.url,
-                reason,
-                own: false,
-            };
-            self.journal.write(EventKind::LeftBehind(left));
+            self.tell_of(leftover);
         }
         if self.watch.cancel.is_cancelled() {
             return Err(RunError::Interrupted);
@@ -193,6 +187,24 @@ impl Session<'_> {
         // Three short requests: finishing them leaves no doubt about what is on the server.
         client.ignore_cancel = true;
         workspace::create(client, &self.settings.target, run_id).await
+    }
+
+    /// What is on the server and concerns this run; what only has a name like ours does not.
+    fn tell_of(&self, leftover: Leftover) {
+        let reason = leftover.reason();
+        let url = leftover.url;
+        match leftover.state {
+            LeftoverState::Ended { .. } => {
+                let own = false;
+                let left = LeftBehind { url, reason, own };
+                self.journal.write(EventKind::LeftBehind(left));
+            }
+            LeftoverState::Running { .. } => {
+                let text = format!("{url} is {reason}: two runs at a time disturb each other");
+                self.journal.write(EventKind::Warning { text });
+            }
+            LeftoverState::Foreign => {}
+        }
     }
 
     fn measure(&self, server: &Server) -> Result<Vec<Sample>, RunError> {

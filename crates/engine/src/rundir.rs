@@ -17,6 +17,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
 
 use record::{Environment, Event, EventKind, PlanRecord, RUN_FORMAT, Run};
 
@@ -173,6 +174,12 @@ pub fn load(path: &Path) -> Result<Run, RunDirError> {
 /// Whether a directory holds a run.
 pub fn is_run(path: &Path) -> bool {
     path.join(PLAN).is_file()
+}
+
+/// When the run in a directory began; `None` where there is none. The plan is written first and
+/// never again, and not every file system knows when a directory was created.
+pub fn begun(path: &Path) -> Option<SystemTime> {
+    fs::metadata(path.join(PLAN)).ok()?.modified().ok()
 }
 
 fn read_events(path: &Path) -> Result<Vec<Event>, RunDirError> {

@@ -94,7 +94,7 @@ pub fn look_up(target: &Target, family: Family, resolve: &[Resolve]) -> Result<R
         Some(resolve) => vec![SocketAddr::new(resolve.address, port)],
         None => (host, port)
             .to_socket_addrs()
-            .map_err(|error| format!("looking up the host {host} failed: {error}"))?
+            .map_err(|error| format!("looking up the host {host} failed: {error}; check its name"))?
             .collect(),
     };
     let usable: Vec<SocketAddr> = addresses

@@ -99,9 +99,12 @@ impl User {
             stage.stop(test.id, stop);
         }
         stage.is_through(test.id);
-        stage
-            .progress
-            .add_done(rounds_of(test).saturating_sub(script.counted));
+        // Rounds of a test that was given up will not be done any more; those of a run that ends
+        // early are not done, and the progress says so.
+        if !stage.is_over() {
+            let left = rounds_of(test).saturating_sub(script.counted);
+            stage.progress.add_done(left);
+        }
         stage.barrier.wait().await;
 
         self.clean_up(&mut script).await;

@@ -29,8 +29,14 @@ pub(crate) fn print(
     let kept = saved_to
         .as_ref()
         .map(|path| format!("; the run itself is kept, `prestan report {path}` prints it again"));
-    let json = formats.json.as_deref().map(|path| (path, report::json(run, summary)));
-    let csv = formats.csv.as_deref().map(|path| (path, report::csv(run, summary)));
+    let json = formats
+        .json
+        .as_deref()
+        .map(|path| (path, report::json(run, summary)));
+    let csv = formats
+        .csv
+        .as_deref()
+        .map(|path| (path, report::csv(run, summary)));
     let mut documents: Vec<(&Path, String)> = json.into_iter().chain(csv).collect();
     let taken = documents.iter().any(|(path, _)| is_standard_output(path));
     let place = match output {
@@ -48,8 +54,9 @@ pub(crate) fn print(
         documents.push((path, report::text(run, summary, &options)));
     }
     let written = documents.iter().map(|(path, text)| write(path, text));
-    let failures: Vec<String> =
-        written.filter_map(|written| Some(written.err()?.to_string())).collect();
+    let failures: Vec<String> = written
+        .filter_map(|written| Some(written.err()?.to_string()))
+        .collect();
     match failures.is_empty() {
         true => Ok(()),
         false => Err(Failed::Local(format!(
@@ -93,10 +100,15 @@ fn write(path: &Path, text: &str) -> Result<(), Failed> {
             .map_err(|error| Failed::Local(format!("writing {} failed: {error}", path.display())));
     }
     let mut standard_output = io::stdout().lock();
-    match standard_output.write_all(text.as_bytes()).and_then(|()| standard_output.flush()) {
+    match standard_output
+        .write_all(text.as_bytes())
+        .and_then(|()| standard_output.flush())
+    {
         // Whoever closed the pipe has read enough: `prestan report | head`.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => Err(Failed::Local(format!("writing to standard output failed: {error}"))),
+        Err(error) => Err(Failed::Local(format!(
+            "writing to standard output failed: {error}"
+        ))),
         Ok(()) => Ok(()),
     }
 }

@@ -49,8 +49,7 @@ fn latest() -> Result<PathBuf, Failed> {
     let entries = fs::read_dir(&directory).map_err(|_| none())?;
     entries
         .flatten()
-        .filter(|entry| engine::rundir::is_run(&entry.path()))
-        .filter_map(|entry| Some((entry.metadata().ok()?.created().ok()?, entry.path())))
+        .filter_map(|entry| Some((engine::rundir::begun(&entry.path())?, entry.path())))
         .max()
         .map(|(_, path)| path)
         .ok_or_else(none)

@@ -390,7 +390,7 @@ impl User {
             first: closely,
             contains: &filled.contains,
         };
-        let note = check(request, &answered)?;
+        let note = check(request, &answered)?.or_else(|| answer.surplus.then(surplus));
         for save in &request.save {
             let value = match &save.from {
                 SaveFrom::Header(name) => answer.head.headers.get(name).map(str::to_owned),
@@ -450,6 +450,13 @@ impl User {
             bytes_received: exchange.bytes_received,
         });
     }
+}
+
+/// Not a failure: the answer itself is whole.
+fn surplus() -> String {
+    "more bytes than its head says followed an answer (RFC 9112, section 6.3), and the connection \
+     was given up"
+        .to_owned()
 }
 
 /// The lock token in angle brackets, ready for a Lock-Token header.

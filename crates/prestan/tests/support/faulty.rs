@@ -61,6 +61,14 @@ impl Faulty {
         });
         exchanges
     }
+
+    /// The first request of each connection, as the server saw them.
+    pub fn firsts_on_connections(&self) -> Vec<Exchange> {
+        let mut exchanges = self.server.exchanges();
+        exchanges.sort_by_key(|exchange| (exchange.connection, exchange.request_end));
+        exchanges.dedup_by_key(|exchange| exchange.connection);
+        exchanges
+    }
 }
 
 /// A short run of these tests against any URL, with JSON on standard output. It has a password

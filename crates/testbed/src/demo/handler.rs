@@ -6,7 +6,7 @@ use dav_server::DavHandler;
 use dav_server::body::{Body, BodyType};
 use dav_server::davpath::DavPath;
 use dav_server::localfs::LocalFs;
-use http::header::{CONTENT_LENGTH, HeaderValue, SERVER};
+use http::header::{ALLOW, CONTENT_LENGTH, HeaderValue, SERVER};
 use http::{Method, Request, Response, StatusCode, Uri};
 use hyper::body::Incoming;
 
@@ -47,6 +47,7 @@ impl Handler {
         let mut response = match request.method().as_str() {
             "PROPFIND" => propfind::answer(self, request).await,
             "COPY" => self.copy(request).await,
+            "OPTIONS" => self.options(request).await,
             _ => self.dav.handle(request).await,
         };
         if !head {
@@ -55,6 +56,20 @@ impl Handler {
         response
             .headers_mut()
             .insert(SERVER, HeaderValue::from_static("Prestan-demo"));
+        response
+    }
+
+    /// `dav-server` has PROPPATCH and does not list it (`handle_options.rs`).
+    async fn options(&self, request: Request<Incoming>) -> Response<Body> {
+        let mut response = self.dav.handle(request).await;
+        let allow = response.headers().get(ALLOW);
+        let listed = allow.and_then(|allow| allow.to_str().ok());
+        // What is not there has no properties.
+        if let Some(listed) = listed.filter(|listed| listed.contains("PROPFIND"))
+            && let Ok(allow) = HeaderValue::from_str(&format!("{listed},PROPPATCH"))
+        {
+            response.headers_mut().insert(ALLOW, allow);
+        }
         response
     }
 

@@ -7,6 +7,8 @@ use std::time::Instant;
 
 const HEAD_LIMIT: usize = 256 * 1024;
 const BODY_LIMIT: u64 = 256 << 20;
+/// Bytes that are read at once.
+const PIECE: usize = 64 * 1024;
 
 /// Header lines in their order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -106,6 +108,9 @@ fn length(headers: &Headers) -> io::Result<Option<u64>> {
 pub(super) struct Reader {
     buffer: Vec<u8>,
     start: usize,
+    /// Where bytes land first: clearing room for them at the end of `buffer`, again for each
+    /// piece, took longer than reading them.
+    landing: Box<[u8]>,
     /// When the newest bytes came.
     pub(super) last_read: Instant,
     /// When the first bytes came after this was last emptied.
@@ -117,6 +122,7 @@ impl Reader {
         Reader {
             buffer: Vec::new(),
             start: 0,
+            landing: vec![0; PIECE].into_boxed_slice(),
             last_read: Instant::now(),
             first_read: None,
         }
@@ -250,15 +256,14 @@ impl Reader {
         if self.unread().len() as u64 > BODY_LIMIT + HEAD_LIMIT as u64 {
             return Err(invalid("message over the limit"));
         }
-        let filled = self.buffer.len();
-        self.buffer.resize(filled + 64 * 1024, 0);
-        let read = from.read(&mut self.buffer[filled..]);
+        let read = from.read(&mut self.landing);
         self.last_read = Instant::now();
-        self.buffer.truncate(filled + *read.as_ref().unwrap_or(&0));
-        if matches!(read, Ok(1..)) {
+        let read = read?;
+        self.buffer.extend_from_slice(&self.landing[..read]);
+        if read > 0 {
             self.first_read.get_or_insert(self.last_read);
         }
-        read
+        Ok(read)
     }
 }
 
