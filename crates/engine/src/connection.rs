@@ -5,8 +5,10 @@
 //! ```
 //!
 //! The user clock is read before the system call that hands over the request's last bytes and
-//! after the one that returns the response's first. Read after the write, *sent* would be late by
-//! the work that the kernel does inside it (on loopback, the peer's receive path: 8 to 20 us).
+//! after the one that says that the response's first are there. Read after the write, *sent* would
+//! be late by the work that the kernel does inside it (on loopback, the peer's receive path: 8 to
+//! 20 us); read after the read, *first* would be late by up to 200 us where a large body follows
+//! at once, because the kernel takes in more of it before it returns.
 //! Bodies are offered in pieces, so that the last call is short for large bodies too.
 
 use std::cell::RefCell;
@@ -201,13 +203,13 @@ impl Connection {
         if !ready.is_readable() {
             return Ok(false);
         }
+        let arrived = clock.now();
         let taken = self.transport.take(&mut self.incoming.borrow_mut());
         match taken {
             // An answer that ends with the connection may be complete.
             Ok(0) if reading.anything() && reading.reader.eof().is_ok() => Ok(true),
             Ok(0) => Err(ended("the server ended the connection".to_owned(), reading)),
             Ok(count) => {
-                let arrived = clock.now();
                 stamps.bytes_received += count as u64;
                 Ok(reading.take_in(&self.incoming.borrow()[..count], arrived, stamps)?)
             }
@@ -224,6 +226,7 @@ impl Connection {
         broken: Option<io::Error>,
     ) -> Result<Response, ExchangeError> {
         let mut reads: u32 = 0;
+        let mut woken = None;
         while !reading.reader.is_done() {
             reads = reads.wrapping_add(1);
             if reads.is_multiple_of(GREED) {
@@ -247,7 +250,7 @@ impl Connection {
                     break;
                 }
                 Ok(count) => {
-                    let arrived = clock.now();
+                    let arrived = woken.take().unwrap_or_else(|| clock.now());
                     stamps.bytes_received += count as u64;
                     reading.take_in(&self.incoming.borrow()[..count], arrived, stamps)?;
                 }
@@ -259,16 +262,15 @@ impl Connection {
                         .wait(false)
                         .await
                         .map_err(|error| ended(plain(&error), reading))?;
+                    woken = Some(clock.now());
                 }
                 Err(error) => return Err(ended(plain(&error), reading)),
             }
         }
         stamps.done = Some(clock.now());
         let surplus = !reading.pending.is_empty();
-        let reusable = reading.reader.reusable()
-            && !surplus
-            && stamps.sent.is_some()
-            && broken.is_none();
+        let reusable =
+            reading.reader.reusable() && !surplus && stamps.sent.is_some() && broken.is_none();
         match reading.reader.head() {
             Some(head) => Ok(Response {
                 head: head.clone(),

@@ -8,6 +8,7 @@ use wire::target::{Scheme, Target};
 
 use crate::clock::RunClock;
 use crate::settings::Route;
+use crate::tls::hint;
 use crate::transport::Transport;
 
 /// Opens connections to the target of a run.
@@ -87,22 +88,10 @@ impl Dialer {
     }
 
     fn tls_error(&self, error: &io::Error) -> DialError {
-        let hint = match error.to_string() {
-            text if text.contains("Expired") || text.contains("expired") => {
-                "; the certificate has expired (--insecure measures all the same)"
-            }
-            text if text.contains("UnknownIssuer") => {
-                "; nobody we trust has signed the certificate (--cacert FILE names who has, \
-                 --insecure trusts anybody)"
-            }
-            text if text.contains("NotValidForName") || text.contains("not valid for name") => {
-                "; the certificate is for another name (--insecure measures all the same)"
-            }
-            text if text.contains("CertificateRequired") => {
-                "; the server wants a certificate from us (--cert FILE --key FILE)"
-            }
-            text if text.contains("InvalidContentType") || text.contains("corrupt message") => {
-                "; the server does not seem to speak TLS on this port (http:// instead of https://)"
+        // A server that closes on us may take our greeting for something else.
+        let hint = match error.kind() {
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
+                "; perhaps it does not speak TLS on this port (http:// instead of https://)"
             }
             _ => "",
         };
@@ -128,7 +117,8 @@ fn connect_hint(kind: io::ErrorKind) -> &'static str {
     }
 }
 
-/// The words of an error without the number that the system appends.
+/// The words of an error without the number that the system appends; with what to try where it is
+/// one of TLS, which may come after the handshake.
 pub(crate) fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     match text.find(" (os error") {
@@ -136,6 +126,6 @@ pub(crate) fn plain(error: &io::Error) -> String {
         None if error.kind() == io::ErrorKind::UnexpectedEof => {
             "the server ended the connection".to_owned()
         }
-        None => text,
+        None => format!("{text}{}", hint(error)),
     }
 }

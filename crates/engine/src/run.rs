@@ -13,7 +13,7 @@ use record::{
 use suite::{Limit, Plan, TestPlan, Workspace};
 use tokio::runtime::Runtime;
 use tokio::task::{JoinSet, LocalSet};
-use wire::auth::Authenticator;
+use wire::auth::{AuthScheme, Authenticator};
 
 use crate::cancel::Cancel;
 use crate::client::{Client, ClientConfig};
@@ -340,7 +340,8 @@ fn client_config(settings: &Settings, clock: RunClock, cancel: &Cancel) -> Clien
     }
 }
 
-/// Basic sends the password in the clear, so it is sent unasked only where nobody can listen.
+/// Basic sends the password in the clear, so it is sent unasked only where nobody can listen, or
+/// where the user has chosen it.
 fn authenticator(settings: &Settings) -> Authenticator {
     use wire::target::Scheme;
     let private = settings.target.scheme() == Scheme::Https
@@ -348,7 +349,8 @@ fn authenticator(settings: &Settings) -> Authenticator {
             Route::Unix(_) => true,
             Route::Tcp(addresses) => addresses.iter().all(|address| address.ip().is_loopback()),
         };
-    Authenticator::new(settings.credentials.clone(), settings.auth, private)
+    let unasked = private || settings.auth == AuthScheme::Basic;
+    Authenticator::new(settings.credentials.clone(), settings.auth, unasked)
 }
 
 /// Looks for collections of earlier runs on the target, without touching them.

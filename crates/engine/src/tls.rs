@@ -1,5 +1,6 @@
 //! TLS as the command line asks for it.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -7,7 +8,10 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{
+    AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore,
+    SignatureScheme,
+};
 
 /// Whom to trust, and who we are.
 #[derive(Debug, Clone, Default)]
@@ -90,6 +94,48 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
         return Err(failed(&"there is none in it"));
     }
     Ok(certificates)
+}
+
+/// What to try after an error of TLS; nothing after any other.
+pub(crate) fn hint(error: &io::Error) -> &'static str {
+    let tls = error.get_ref().and_then(|inner| inner.downcast_ref());
+    match tls {
+        Some(Error::InvalidCertificate(error)) => certificate_hint(error),
+        Some(Error::AlertReceived(alert)) => match alert {
+            AlertDescription::CertificateRequired => {
+                "; the server wants a certificate from us (--cert FILE --key FILE)"
+            }
+            AlertDescription::UnknownCA | AlertDescription::BadCertificate => {
+                "; the server does not trust our certificate (--cert FILE --key FILE)"
+            }
+            _ => "",
+        },
+        Some(Error::InvalidMessage(_)) => {
+            "; the server does not seem to speak TLS on this port (http:// instead of https://)"
+        }
+        _ => "",
+    }
+}
+
+fn certificate_hint(error: &CertificateError) -> &'static str {
+    match error {
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "; the certificate has expired (--insecure measures all the same)"
+        }
+        // An authority that was made anew under its old name signs otherwise than the one we know.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+            "; nobody we trust has signed the certificate (--cacert FILE names who has, \
+             --insecure trusts anybody)"
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "; the certificate is for another name (--insecure measures all the same)"
+        }
+        // `openssl req -x509` makes such ones.
+        CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
+            "; the certificate is self-signed, as that of an authority (--insecure trusts anybody)"
+        }
+        _ => "",
+    }
 }
 
 /// `--insecure`: signatures are still checked, so that the peer holds the key it shows.

@@ -32,9 +32,16 @@ Examples:
   prestan run prestan --server apache
   prestan demo
 
+Environment:
+  PRESTAN_USER, PRESTAN_PASSWORD, PRESTAN_TOKEN  credentials, kept out of the process list
+  NETRC           the file that --netrc reads, instead of ~/.netrc
+  XDG_STATE_HOME  runs are kept below its prestan/runs, instead of ~/.local/state/prestan/runs
+  NO_COLOR        no colours, unless asked for
+  COLUMNS         width of the report
+
 Exit status:
   0    done
-  1    a test failed
+  1    a test failed, or something could not be written here
   2    wrong usage, or a bad suite file
   4    the target could not be reached, or is not WebDAV
   130  interrupted";
@@ -92,8 +99,11 @@ pub(crate) struct Login {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a suite: a built-in one, or a file of your own
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Print a recorded run again, without touching the server
+    ///
+    /// All numbers are worked out anew from the samples in the run's directory, and are the same
+    /// as at the end of the run.
     Report(ReportArgs),
     /// List, print or check suites
     Suites(SuitesArgs),
@@ -101,16 +111,24 @@ pub(crate) enum Command {
     Servers(ServersArgs),
     /// Start an embedded server and measure it: a first look, with nothing to set up
     Demo(DemoArgs),
-    /// Serve a directory by WebDAV, on this machine only
+    /// Serve a directory by WebDAV, on this machine only, until Ctrl-C
     Serve(ServeArgs),
     /// Remove what a killed run left on a server
+    ///
+    /// Runs work in collections PrestanTest-<run id>/ and put a marker into them. Those that have
+    /// it, and whose run does not go on on this machine, are removed, with the locks in them.
+    /// Nothing else is touched.
     Clean(CleanArgs),
     /// Print a completion script for a shell
+    ///
+    /// For bash: prestan completions bash > ~/.local/share/bash-completion/completions/prestan
     Completions {
         /// Which shell
         shell: clap_complete::Shell,
     },
     /// Print the manual page
+    ///
+    /// To read it: prestan man | man -l -
     Man,
 }
 
@@ -164,16 +182,16 @@ pub(crate) struct LoadOptions {
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) properties: Option<u32>,
 
-    /// Levels of collections [default: 10]
+    /// Levels of the collections that the tests make [default: 10]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) depth: Option<u32>,
 
-    /// Members of the lowest level of collections [default: 100]
+    /// Members of the lowest level of these collections [default: 100]
     #[arg(short, long, value_name = "N",
           value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     pub(crate) width: Option<u32>,
 
-    /// Another parameter of the suite
+    /// Set another parameter of the suite; may be repeated
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = name_and_value)]
     pub(crate) params: Vec<(String, String)>,
 
@@ -185,7 +203,7 @@ pub(crate) struct LoadOptions {
     #[arg(long, value_name = "TEST", value_delimiter = ',')]
     pub(crate) skip: Vec<String>,
 
-    /// Measure each test this long instead of a number of requests
+    /// Measure each test this long (250ms, 30s, 10m) instead of a number of requests
     #[arg(long, value_name = "TIME", conflicts_with = "requests", value_parser = duration)]
     pub(crate) duration: Option<Duration>,
 
@@ -268,7 +286,7 @@ pub(crate) struct ConnectOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) cacert: Option<PathBuf>,
 
-    /// Trust any certificate
+    /// Trust any certificate: whoever is in between can read and change everything
     #[arg(long, conflicts_with = "cacert")]
     pub(crate) insecure: bool,
 
@@ -303,7 +321,7 @@ pub(crate) struct OutputOptions {
     #[command(flatten)]
     pub(crate) formats: FormatOptions,
 
-    /// Keep the run in this directory [default: one below the state directory]
+    /// Keep the run in this directory [default: one below ~/.local/state/prestan/runs]
     #[arg(long, value_name = "DIR", conflicts_with = "no_save")]
     pub(crate) save: Option<PathBuf>,
 
@@ -432,7 +450,7 @@ fn duration(text: &str) -> Result<Duration, String> {
 
 fn positive_duration(text: &str) -> Result<Duration, String> {
     match duration(text)? {
-        Duration::ZERO => Err("must be more than nothing".to_owned()),
+        Duration::ZERO => Err("it must be more than 0".to_owned()),
         duration => Ok(duration),
     }
 }
@@ -442,11 +460,33 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
+/// Headers that are worked out for each request.
+const OWN_HEADERS: [&str; 7] = [
+    "Authorization",
+    "Connection",
+    "Content-Length",
+    "Host",
+    "Transfer-Encoding",
+    "User-Agent",
+    "X-Prestan",
+];
+
 fn header(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once(':').ok_or("write 'Name: value'")?;
     let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     if name.is_empty() || !name.chars().all(token) {
         return Err(format!("`{name}` is no header name"));
+    }
+    if let Some(own) = OWN_HEADERS
+        .iter()
+        .find(|own| own.eq_ignore_ascii_case(name))
+    {
+        let instead = match *own {
+            "Authorization" => "; give credentials with --user, --token-file or --netrc",
+            "Host" => "; give the name in the URL and the address with --resolve",
+            _ => "",
+        };
+        return Err(format!("{own} is Prestan's own{instead}"));
     }
     if value.chars().any(char::is_control) {
         return Err("a header value has no control characters".to_owned());

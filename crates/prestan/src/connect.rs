@@ -28,7 +28,7 @@ pub(crate) fn connection(
 ) -> Result<Connection, Failed> {
     let mut target = Target::parse(url).map_err(|error| Failed::Usage(error.to_string()))?;
     let user_info = target.take_user_info();
-    let (credentials, exposure) = credentials::find(login, options, user_info, &target.host())?;
+    let (credentials, exposure) = credentials::find(login, options, user_info, target.host())?;
     if exposure == Exposure::ProcessList {
         eprintln!(
             "prestan: warning: the password stands in the process list, where every user of this \

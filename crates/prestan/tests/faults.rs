@@ -6,11 +6,10 @@
 mod support;
 
 use std::net::TcpListener;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use support::faulty::{
-    Faulty, LOOPBACK, PASSWORD, checked, count, no_secret_in, run_of, short_run,
+    Faulty, LOOPBACK, PASSWORD, checked, count, no_secret_in, run_of, short_run, status,
 };
 use support::rows::row;
 use support::{Outcome, Prestan};
@@ -39,15 +38,6 @@ fn case(
         outcome,
         times: 3,
         evidence,
-    }
-}
-
-fn status(code: u16, headers: &[(&str, &str)], body: &str) -> Fault {
-    let header = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-    Fault::Status {
-        code,
-        headers: headers.iter().map(header).collect(),
-        body: body.into(),
     }
 }
 
@@ -399,113 +389,40 @@ fn targets_that_cannot_be_measured() {
 }
 
 #[test]
-fn a_disk_that_is_full_from_some_test_on() {
-    let faulty = Faulty::new(|builder| {
-        builder.rule(Rule::new(status(507, &[], "")).method("PUT").tag("64K"))
-    });
-    let outcome = faulty.prestan("Put1K,Put64K,Get64K,MkCol").run();
+fn several_users_each_meet_it() {
+    let busy = Rule::new(status(503, &[], "")).tag("(Put1K)").every(4);
+    let faulty = Faulty::new(|builder| builder.rule(busy));
+    let url = faulty.server.url();
+    let outcome = run_of(&url, "Put1K,Get1K", 10).args(["-c", "4"]).run();
     let result = checked(&outcome);
     assert_eq!(outcome.code, 1, "{outcome}");
-    for (test, status) in [("Put1K", "ok"), ("MkCol", "ok"), ("Get64K", "failed")] {
-        assert_eq!(row(&result, test)["status"], status, "{result:#}");
-    }
-    let put = row(&result, "Put64K");
-    assert_eq!((count(put, "refused"), count(put, "ok")), (3, 0), "{put:#}");
-    // What GET reads was never there: the set-up says why, and nothing was measured.
-    let get = row(&result, "Get64K");
-    assert_eq!(get["operations"], 0, "{get:#}");
-    let evidence = get["evidence"].as_str().unwrap();
-    assert!(
-        evidence.contains("PUT res: 507 Insufficient Storage"),
-        "{evidence}"
-    );
+    let put = row(&result, "Put1K");
+    let outside = &put["left_out_outcomes"]["refused"];
+    let refused = count(put, "refused") + outside.as_u64().unwrap();
+    let seen = faulty.measured("Put1K");
+    let turned_away = seen.iter().filter(|one| one.status == Some(503)).count();
+    assert!(turned_away >= 10, "{put:#}");
+    assert_eq!(refused, turned_away as u64, "{put:#}");
+    let all = put["operations"].as_u64().unwrap() + put["left_out"].as_u64().unwrap();
+    assert_eq!(all, seen.len() as u64, "{put:#}");
+    assert_eq!(row(&result, "Get1K")["status"], "ok");
     assert_eq!(faulty.left(), [""; 0]);
 }
 
-/// Starts a run, waits until it is amid the measured part of Get1K, and then lets `end` end it.
-fn in_the_middle(end: impl FnOnce(&mut Option<Faulty>)) -> (Outcome, Duration) {
-    // Slow enough that it is not through before the end comes.
-    let slow = Rule::new(Fault::Delay(Duration::from_millis(2))).tag("(Get1K)");
-    let mut faulty = Some(Faulty::new(|builder| builder.rule(slow)));
-    let it = faulty.as_ref().unwrap();
-    let url = it.server.url();
-    let mut running = run_of(&url, "Put1K,Get1K,Delete", 500).spawn();
-    while it.measured("Get1K").len() < 10 {
-        assert!(!running.has_ended());
-        std::thread::yield_now();
-    }
-    end(&mut faulty);
-    let ended = Instant::now();
-    (running.wait(), ended.elapsed())
+/// The checks of this file and of its helpers must be able to fail.
+#[test]
+#[should_panic(expected = "left: 0")]
+fn a_case_without_a_fault_is_found_out() {
+    check(&case("Get1K", [], "reset", &[]));
 }
 
 #[test]
-fn a_server_that_dies_in_mid_run() {
-    let (outcome, _) = in_the_middle(|faulty| drop(faulty.take()));
-    let result = checked(&outcome);
-    assert_eq!(outcome.code, 1, "{outcome}");
-    assert_eq!(row(&result, "Put1K")["status"], "ok", "{result:#}");
-
-    let get = row(&result, "Get1K");
-    assert_eq!(get["status"], "failed", "{get:#}");
-    assert!(
-        count(get, "ok") >= 9,
-        "what was measured until then: {get:#}"
-    );
-    assert!(count(get, "connect_failed") >= 4, "{get:#}");
-    let evidence = get["evidence"].as_str().unwrap();
-    assert!(
-        evidence.contains("5 operations in a row got no answer"),
-        "{evidence}"
-    );
-    assert!(
-        evidence.contains("GET res: connecting failed"),
-        "{evidence}"
-    );
-
-    // The next test finds nobody, and the run ends there.
-    assert_eq!(result["complete"]["state"], "aborted");
-    let reason = result["complete"]["reason"].as_str().unwrap();
-    assert!(
-        reason.contains("MKCOL") && reason.contains("refused"),
-        "{reason}"
-    );
-    assert!(outcome.stderr.contains(reason), "{outcome}");
-    assert_eq!(row(&result, "Delete")["operations"], 0);
-    is_named_as_left(&outcome, &result);
-}
-
-#[test]
-fn a_server_that_falls_silent_in_mid_run() {
-    let mut kept = None;
-    let (outcome, took) = in_the_middle(|faulty| {
-        kept = faulty.take();
-        kept.as_ref()
-            .unwrap()
-            .server
-            .add_rule(Rule::new(Fault::Hang));
-    });
-    let result = checked(&outcome);
-    assert_eq!(outcome.code, 1, "{outcome}");
-    let get = row(&result, "Get1K");
-    assert_eq!(get["status"], "failed", "{get:#}");
-    assert!(
-        count(get, "ok") >= 9 && count(get, "timeout") == 5,
-        "{get:#}"
-    );
-    assert_eq!(result["complete"]["state"], "aborted");
-    is_named_as_left(&outcome, &result);
-    // Five requests without an answer, and one for each way to go on or to clean up. With the
-    // patience of a removal it would be 3 s each.
-    assert!(took < Duration::from_secs(6), "{took:?}");
-}
-
-/// What could not be removed is named, in the result and on standard error.
-fn is_named_as_left(outcome: &Outcome, result: &Value) {
-    let left = result["left_behind"].as_array().unwrap();
-    assert_eq!(left.len(), 1, "{result:#}");
-    assert_eq!(left[0]["own"], true);
-    let url = left[0]["url"].as_str().unwrap();
-    assert!(url.contains("/PrestanTest-"), "{url}");
-    assert!(outcome.stderr.contains(url), "{outcome}");
+#[should_panic(expected = "`not-a-secret` is in")]
+fn a_secret_in_the_run_directory_is_found() {
+    let faulty = Faulty::new(|builder| builder);
+    let outcome = faulty
+        .prestan("Get1K")
+        .args(["--run-id", "not-a-secret"])
+        .run();
+    no_secret_in(&outcome, &["not-a-secret"]);
 }

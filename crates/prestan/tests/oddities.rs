@@ -9,17 +9,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 use support::Outcome;
-use support::faulty::{Faulty, checked, count, run_of, short_run};
+use support::faulty::{Faulty, checked, count, run_of, short_run, status};
 use support::rows::{PRESTAN, row, rows};
 use testbed::fault::{Fault, Rule};
-
-fn status(code: u16, body: &str) -> Fault {
-    Fault::Status {
-        code,
-        headers: Vec::new(),
-        body: body.into(),
-    }
-}
 
 /// Runs these tests against a server with these rules, and makes sure that nothing is left.
 fn run_with(rules: impl IntoIterator<Item = Rule>, only: &str) -> (Faulty, Outcome, Value) {
@@ -188,7 +180,7 @@ fn a_method_that_is_missing_is_not_supported() {
         ("PROPFIND", 405, [deep, live].concat()),
     ];
     for (method, code, missing) in table {
-        let rule = Rule::new(status(code, "")).method(method);
+        let rule = Rule::new(status(code, &[], "")).method(method);
         let (_, outcome, result) = run_with([rule], "*");
         assert_eq!(outcome.code, 0, "not supported is no failure: {outcome}");
         for row in rows(&result) {
@@ -272,11 +264,7 @@ fn a_server_that_does_not_say_that_it_is_webdav() {
 
 #[test]
 fn a_server_of_class_1_has_no_locks() {
-    let options = Fault::Status {
-        code: 200,
-        headers: vec![("DAV".to_owned(), "1".to_owned())],
-        body: Vec::new(),
-    };
+    let options = status(200, &[("DAV", "1")], "");
     let (faulty, outcome, result) =
         run_with([Rule::new(options).method("OPTIONS")], "Put1K,*Lock*");
     assert_eq!(outcome.code, 0, "{outcome}");
@@ -300,12 +288,7 @@ fn a_server_of_class_1_has_no_locks() {
 #[test]
 fn redirects_are_explained_and_never_followed() {
     let elsewhere = Faulty::new(|builder| builder);
-    let location = ("Location".to_owned(), elsewhere.server.url());
-    let moved = Fault::Status {
-        code: 302,
-        headers: vec![location],
-        body: Vec::new(),
-    };
+    let moved = status(302, &[("Location", &elsewhere.server.url())], "");
     let (_, outcome, result) = run_with([Rule::new(moved).tag("(Get1K)")], "Get1K");
     assert_eq!(outcome.code, 1, "{outcome}");
     let evidence = row(&result, "Get1K")["evidence"].as_str().unwrap();

@@ -326,9 +326,15 @@ fn fifteen_users(recipe: &str, may_fail: &[&str]) {
         .map(|(name, _)| name)
         .collect();
     assert_eq!(failed, [] as [&str; 0], "{outcome}");
-    let whole = outcome.code == 0 && server.contents().unwrap() == before;
-    let told = !may_fail.is_empty() && !document["left_behind"].as_array().unwrap().is_empty();
-    assert!(whole || told || outcome.code == 1, "{outcome}");
+    let failures = statuses(&document)
+        .values()
+        .any(|status| *status == "failed");
+    assert_eq!(outcome.code, i32::from(failures), "{outcome}");
+    // What is left is named, and nothing else is.
+    let clean = server.contents().unwrap() == before;
+    let named = !document["left_behind"].as_array().unwrap().is_empty();
+    assert_ne!(clean, named, "{outcome}");
+    assert!(clean || !may_fail.is_empty(), "{outcome}");
 }
 
 /// The lock database of mod_dav_fs is not safe against several requests at a time: it loses

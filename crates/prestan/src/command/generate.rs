@@ -18,7 +18,9 @@ pub(crate) fn completions(shell: Shell) -> Result<Code, Failed> {
 pub(crate) fn man() -> Result<Code, Failed> {
     let mut page = Vec::new();
     let failed = |error: std::io::Error| Failed::Local(format!("writing the page failed: {error}"));
-    let command = Cli::command();
+    let mut command = Cli::command();
+    // So that sub-commands know what stands in front of them: `prestan run`, not `run`.
+    command.build();
     clap_mangen::Man::new(command.clone())
         .render(&mut page)
         .map_err(failed)?;

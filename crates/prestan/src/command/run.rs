@@ -78,7 +78,7 @@ impl SuiteText {
     pub(crate) fn find(name: &str) -> Result<SuiteText, Failed> {
         if let Some(builtin) = Builtin::find(name) {
             return Ok(SuiteText {
-                name: name.to_owned(),
+                name: format!("suite {name}"),
                 text: builtin.text.to_owned(),
             });
         }

@@ -26,6 +26,8 @@ pub enum Certificate {
     Expired,
     /// For `elsewhere.example` only.
     WrongHost,
+    /// Its own authority, as `openssl req -x509` makes it.
+    SelfSigned,
 }
 
 /// A client's certificate and key, as PEM.
@@ -111,7 +113,14 @@ impl Authority {
             params.not_before = date_time_ymd(2020, 1, 1);
             params.not_after = date_time_ymd(2020, 12, 31);
         }
-        let (certificate, key) = self.sign(&params);
+        let (certificate, key) = match certificate {
+            Certificate::SelfSigned => {
+                params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+                let key = KeyPair::generate().expect(GENERATES);
+                (params.self_signed(&key).expect(GENERATES), key)
+            }
+            _ => self.sign(&params),
+        };
         let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
         (vec![certificate.der().clone()], key)
     }
