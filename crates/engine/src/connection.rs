@@ -262,7 +262,7 @@ impl Connection {
                         .wait(false)
                         .await
                         .map_err(|error| ended(plain(&error), reading))?;
-                    woken = Some(clock.now());
+                    woken = None;
                 }
                 Err(error) => return Err(ended(plain(&error), reading)),
             }

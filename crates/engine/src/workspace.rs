@@ -35,6 +35,8 @@ struct Marker {
     boot_id: String,
     /// Process of the run.
     pid: u32,
+    /// When that process began, in the kernel's ticks: another may have its number by now.
+    pid_since: u64,
 }
 
 /// Name of the collection of a run.
@@ -99,6 +101,7 @@ async fn mark(client: &mut Client, path: &str, url: &str, run_id: &str) -> Resul
         started_at: crate::clock::time_of_day(),
         boot_id: boot_id(),
         pid: std::process::id(),
+        pid_since: process_since(std::process::id()).unwrap_or_default(),
     };
     let json = serde_json::to_string_pretty(&marker).unwrap_or_default();
     let put = simple(
@@ -377,14 +380,12 @@ async fn leftover_state(client: &mut Client, path: &str, run_id: &str) -> Leftov
         false => None,
     };
     match marker {
-        Some(marker) if marker.run_id == run_id => {
-            match marker.boot_id == boot_id() && is_running(marker.pid) {
-                true => LeftoverState::Running { pid: marker.pid },
-                false => LeftoverState::Ended {
-                    started_at: marker.started_at,
-                },
-            }
-        }
+        Some(marker) if marker.run_id == run_id => match is_running(&marker) {
+            true => LeftoverState::Running { pid: marker.pid },
+            false => LeftoverState::Ended {
+                started_at: marker.started_at,
+            },
+        },
         _ => LeftoverState::Foreign,
     }
 }
@@ -444,6 +445,22 @@ fn boot_id() -> String {
         .unwrap_or_default()
 }
 
-fn is_running(pid: u32) -> bool {
-    pid != std::process::id() && std::path::Path::new(&format!("/proc/{pid}")).exists()
+/// Whether the run that wrote a marker goes on, on this machine and not in this process.
+fn is_running(marker: &Marker) -> bool {
+    marker.boot_id == boot_id()
+        && marker.pid != std::process::id()
+        && process_since(marker.pid) == Some(marker.pid_since)
+}
+
+/// When a process began, in ticks since the system did; `None` when there is none (proc(5): field
+/// 22 of `stat`, the 20th after the name, which may hold anything and stands in parentheses).
+fn process_since(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let mut fields = fields.split(' ');
+    // A zombie works no more.
+    if fields.next()? == "Z" {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
 }

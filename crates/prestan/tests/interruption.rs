@@ -322,6 +322,27 @@ fn a_marker_of_another_collection_is_none() {
     assert_eq!(server.left(), ["PrestanTest-kept"]);
 }
 
+/// The number of a process is given to another one, sooner or later.
+#[test]
+fn the_number_of_a_living_process_does_not_make_a_run_go_on() {
+    let server = demo();
+    let (running, _) = at_work(&server, "killed");
+    let number = format!("\"pid\": {},", running.id());
+    let outcome = kill(running);
+    let marker = server
+        .demo
+        .root()
+        .join("PrestanTest-killed/prestan-run.json");
+    let text = fs::read_to_string(&marker).unwrap();
+    assert!(text.contains(&number), "{text}");
+    let ours = format!("\"pid\": {},", std::process::id());
+    fs::write(&marker, text.replace(&number, &ours)).unwrap();
+
+    let clean = outcome.again().args(["clean", &server.server.url()]).run();
+    assert_eq!(clean.code, 0, "{clean}");
+    assert_eq!(server.left(), [] as [&str; 0], "{clean}");
+}
+
 /// Apache answers DELETE of what is locked with 424, the demo server with 423.
 fn a_lock_is_no_obstacle(url: &str, storage: &Path) {
     let running = holding_a_lock(url, "locked");

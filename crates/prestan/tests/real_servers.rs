@@ -338,9 +338,9 @@ fn fifteen_users(recipe: &str, may_fail: &[&str]) {
 }
 
 /// The lock database of mod_dav_fs is not safe against several requests at a time: it loses
-/// locks and unlocks, and refuses everything below a lock of which it has lost one half ("The lock
-/// database was found to be corrupt", error.log; Apache bug 36636). So rows of locks may fail, and
-/// nobody can remove what such a lock protects.
+/// locks and unlocks, and then refuses everything below a lock of which one half is lost ("The
+/// lock database was found to be corrupt", says its log; seen in 2.4.71, with threads and with
+/// processes). So rows of locks may fail, and nobody can remove what such a lock protects.
 #[test]
 fn fifteen_users_of_apache() {
     fifteen_users("apache", &["Lock", "UnLock", "LockCol", "UnLockCol"]);
