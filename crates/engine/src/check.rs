@@ -73,7 +73,7 @@ fn check_status(request: &RequestPlan, answered: &Answered<'_>) -> Result<(), Wr
 }
 
 /// A server that understood and declined is told from one that did something else.
-fn outcome_of(status: u16) -> Outcome {
+pub(crate) fn outcome_of(status: u16) -> Outcome {
     match status {
         401 | 402 | 403 | 423 | 424 | 429 | 503 | 507 | 508 => Outcome::Refused,
         _ => Outcome::WrongStatus,
@@ -225,10 +225,15 @@ fn check_propfind(
         if absent.is_empty() {
             continue;
         }
-        let what = format!("the server does not give {}", names(&absent));
         match request.expect.missing {
-            Missing::Fails => return Err(wrong_body(format!("207, and {what}"))),
-            Missing::Noted => note = Some(what),
+            Missing::Fails => {
+                let what = format!("207, and the server does not give {}", names(&absent));
+                return Err(wrong_body(what));
+            }
+            Missing::Noted => {
+                let all: Vec<&str> = absent.iter().map(|prop| prop.name.as_str()).collect();
+                note = Some(format!("the server does not give {}", all.join(", ")));
+            }
         }
     }
     Ok(note)

@@ -45,12 +45,28 @@ pub(crate) struct Request<'a> {
     pub(crate) keep_body: bool,
 }
 
+impl<'a> Request<'a> {
+    /// A request without headers of its own and without a body.
+    pub(crate) fn bare(method: &'a str, path: &'a str, label: &'a str) -> Self {
+        Request {
+            method,
+            path,
+            headers: &[],
+            body: None,
+            label,
+            keep_body: false,
+        }
+    }
+}
+
 /// What became of a request.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub(crate) moments: Moments,
     pub(crate) connect: Option<Connect>,
     pub(crate) resent: bool,
+    /// A first attempt died with its connection, and may have been carried out all the same.
+    pub(crate) died_once: bool,
     pub(crate) bytes_sent: u64,
     pub(crate) bytes_received: u64,
     pub(crate) result: Result<Answer, Failure>,
@@ -180,7 +196,7 @@ impl Client {
                 challenges += 1;
                 match self.auth.challenged(headers) {
                     Verdict::TryAgain if challenges < CHALLENGES => {
-                        progress.again();
+                        progress.resent = true;
                         continue;
                     }
                     Verdict::TryAgain => {}
@@ -253,7 +269,8 @@ impl Client {
                 Err(ExchangeError::Ended { silent: true, .. })
                     if kept && is_idempotent(request.method) =>
                 {
-                    progress.again();
+                    progress.resent = true;
+                    progress.died_once = true;
                     progress.started = self.config.clock.now();
                 }
                 Err(ExchangeError::Ended { what, .. }) => {
@@ -341,13 +358,10 @@ struct Progress {
     stamps: Stamps,
     connect: Option<Connect>,
     resent: bool,
+    died_once: bool,
 }
 
 impl Progress {
-    fn again(&mut self) {
-        self.resent = true;
-    }
-
     fn into_exchange(self, result: Result<Answer, Failure>, clock: RunClock) -> Exchange {
         let connected_here = self.connect.is_some();
         let started = match connected_here || self.stamps.started == 0 {
@@ -369,6 +383,7 @@ impl Progress {
             },
             connect: self.connect,
             resent: self.resent,
+            died_once: self.died_once,
             bytes_sent: self.stamps.bytes_sent,
             bytes_received: self.stamps.bytes_received,
             result,

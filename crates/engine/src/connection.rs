@@ -262,7 +262,7 @@ impl Connection {
                         .wait(false)
                         .await
                         .map_err(|error| ended(plain(&error), reading))?;
-                    woken = None;
+                    woken = Some(clock.now());
                 }
                 Err(error) => return Err(ended(plain(&error), reading)),
             }

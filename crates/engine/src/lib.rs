@@ -39,4 +39,4 @@ pub use progress::{Observer, Progress, Silent};
 pub use run::{Finished, Watch, find_leftovers, plan_record, remove_leftover, run};
 pub use settings::{Family, Resolve, Route, Settings, look_up};
 pub use tls::{TlsOptions, tls_config};
-pub use workspace::{Leftover, LeftoverState, collection_name};
+pub use workspace::{Leftover, LeftoverState, collection_name, is_run_id};

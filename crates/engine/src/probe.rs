@@ -8,14 +8,31 @@ use wire::response::{ResponseHead, Version};
 use crate::client::{Client, Exchange, Request};
 use crate::error::RunError;
 
+/// X-Prestan of requests that come before any test.
+const LABEL: &str = "prestan: 0 (probe)";
+
 /// Asks for nothing but the kind of the resource: what every PROPFIND of ours needs.
 pub(crate) const RESOURCETYPE: &[u8] = br#"<?xml version="1.0" encoding="utf-8"?>
 <propfind xmlns="DAV:"><prop><resourcetype/></prop></propfind>
 "#;
 
-/// Headers of a PROPFIND with a body, at this depth.
-pub(crate) fn propfind_headers(depth: &'static str) -> [(&'static str, &'static str); 2] {
-    [("Depth", depth), ("Content-Type", "application/xml")]
+/// A PROPFIND with a body, at this depth: `0` or `1`.
+pub(crate) fn propfind_request<'a>(
+    path: &'a str,
+    depth: &'static str,
+    body: &'static [u8],
+    label: &'a str,
+) -> Request<'a> {
+    const XML: (&str, &str) = ("Content-Type", "application/xml");
+    let headers: &[(&str, &str)] = match depth {
+        "0" => &[("Depth", "0"), XML],
+        _ => &[("Depth", "1"), XML],
+    };
+    Request {
+        headers,
+        body: Some(body),
+        ..Request::bare("PROPFIND", path, label)
+    }
 }
 
 /// Asks the server what it is; an error when it cannot be measured with this kind of suite.
@@ -25,16 +42,7 @@ pub(crate) async fn probe(
     url: &str,
     workspace: Workspace,
 ) -> Result<Server, RunError> {
-    let options = client
-        .perform(Request {
-            method: "OPTIONS",
-            path,
-            headers: &[],
-            body: None,
-            label: "prestan: 0 (probe)",
-            keep_body: false,
-        })
-        .await;
+    let options = client.perform(Request::bare("OPTIONS", path, LABEL)).await;
     let head = reached("OPTIONS", url, options)?;
     let server = server_of(&head);
     if workspace == Workspace::ReadOnly {
@@ -52,14 +60,7 @@ pub(crate) async fn probe(
     }
     // A proxy may have dropped the DAV header: a server that answers PROPFIND is a WebDAV server.
     let propfind = client
-        .perform(Request {
-            method: "PROPFIND",
-            path,
-            headers: &propfind_headers("0"),
-            body: Some(RESOURCETYPE),
-            label: "prestan: 0 (probe)",
-            keep_body: false,
-        })
+        .perform(propfind_request(path, "0", RESOURCETYPE, LABEL))
         .await;
     let answer = reached("PROPFIND", url, propfind)?;
     let is_multistatus =

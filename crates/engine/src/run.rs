@@ -27,7 +27,7 @@ use crate::machine::machine;
 use crate::probe::probe;
 use crate::progress::{Observer, Progress};
 use crate::settings::{Route, Settings};
-use crate::stage::{Stage, StageParts, Stop};
+use crate::stage::{Stage, Standing, Stop};
 use crate::user::{User, rounds_of};
 use crate::workspace::{self, Leftover, LeftoverState, collection_path};
 
@@ -194,7 +194,7 @@ impl Session<'_> {
         let reason = leftover.reason();
         let url = leftover.url;
         match leftover.state {
-            LeftoverState::Ended { .. } => {
+            LeftoverState::Ended { .. } | LeftoverState::Unseen { .. } => {
                 let own = false;
                 let left = LeftBehind { url, reason, own };
                 self.journal.write(EventKind::LeftBehind(left));
@@ -213,7 +213,7 @@ impl Session<'_> {
             Workspace::Collection => collection_path(&settings.target, &settings.run_id),
             Workspace::ReadOnly => settings.target.path().to_owned(),
         };
-        let stage = Arc::new(Stage::new(StageParts {
+        let stage = Arc::new(Stage {
             plan: Arc::clone(self.plan),
             clock: self.clock,
             cancel: self.watch.cancel.clone(),
@@ -223,7 +223,8 @@ impl Session<'_> {
             warmup: settings.warmup,
             root,
             allow: server.allow.clone(),
-        }));
+            standing: Standing::new(self.plan.tests.len(), settings.users),
+        });
         self.watch.progress.plan(rounds(self.plan, settings.users));
         for test in &self.plan.tests {
             if let Some(evidence) = unmet_need(test, server) {
@@ -259,35 +260,33 @@ fn unmet_need(test: &TestPlan, server: &Server) -> Option<String> {
 /// Spreads the users over threads, lets them work, and gathers what they measured.
 fn users_at_work(stage: &Arc<Stage>, settings: &Settings) -> Result<Vec<Sample>, RunError> {
     let threads = settings.threads.clamp(1, settings.users);
-    let mut samples = std::thread::scope(|scope| {
+    // All of them before any user starts: those of a thread that cannot would be waited for.
+    let runtimes: Vec<Runtime> = (0..threads).map(|_| runtime()).collect::<Result<_, _>>()?;
+    let mut samples: Vec<Sample> = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads)
-            .map(|thread| {
+            .zip(runtimes)
+            .map(|(thread, runtime)| {
                 let ids = (thread..settings.users).step_by(threads as usize);
-                scope.spawn(move || users_of_a_thread(stage, settings, ids))
+                scope.spawn(move || users_of_a_thread(stage, settings, &runtime, ids))
             })
             .collect();
-        let mut samples = Vec::new();
-        for worker in workers {
-            match worker.join() {
-                Ok(part) => samples.extend(part?),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        Ok(samples)
-    })?;
-    samples.sort_by_key(|sample: &Sample| (sample.measure, sample.moments.started, sample.user));
+        workers
+            .into_iter()
+            .flat_map(|worker| worker.join().unwrap_or_default())
+            .collect()
+    });
+    samples.sort_by_key(|sample| (sample.measure, sample.moments.started, sample.user));
     Ok(samples)
 }
 
 fn users_of_a_thread(
     stage: &Arc<Stage>,
     settings: &Settings,
+    runtime: &Runtime,
     ids: impl Iterator<Item = u32>,
-) -> Result<Vec<Sample>, RunError> {
-    let runtime = runtime()?;
+) -> Vec<Sample> {
     let config = Rc::new(client_config(settings, stage.clock, &stage.cancel));
-    let local = LocalSet::new();
-    local.block_on(&runtime, async {
+    LocalSet::new().block_on(runtime, async {
         let mut users = JoinSet::new();
         for id in ids {
             let auth = authenticator(settings);
@@ -304,14 +303,11 @@ fn users_of_a_thread(
         while let Some(user) = users.join_next().await {
             match user {
                 Ok(part) => samples.extend(part),
-                // The others would wait for this user at the barrier for ever.
-                Err(error) => match error.try_into_panic() {
-                    Ok(panic) => std::panic::resume_unwind(panic),
-                    Err(error) => return Err(RunError::Local(error.to_string())),
-                },
+                // A defect of ours. The server is cleaned up and the rest is kept all the same.
+                Err(error) => stage.break_up(format!("a user of the run was lost: {error}")),
             }
         }
-        Ok(samples)
+        samples
     })
 }
 
@@ -365,13 +361,18 @@ pub fn find_leftovers(settings: &Settings) -> Result<Vec<Leftover>, RunError> {
     })
 }
 
-/// Removes a collection of an earlier run; refuses one that is not ours or still in use.
+/// Removes a collection of an earlier run; refuses one that is not
+/// [removable](Leftover::is_removable).
 ///
 /// # Errors
 /// Why it is still there.
-pub fn remove_leftover(settings: &Settings, leftover: &Leftover) -> Result<(), String> {
+pub fn remove_leftover(
+    settings: &Settings,
+    leftover: &Leftover,
+    force: bool,
+) -> Result<(), String> {
     with_client(settings, async |client| {
-        Ok(workspace::remove_leftover(client, leftover).await)
+        Ok(workspace::remove_leftover(client, leftover, force).await)
     })
     .map_err(|error| error.to_string())?
 }

@@ -13,8 +13,9 @@
 
 mod samples;
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
@@ -75,7 +76,12 @@ impl RunDir {
                 message: "there is a run in this directory already; choose another one".to_owned(),
             });
         }
-        fs::create_dir_all(path).map_err(|error| writing(path, error))?;
+        // A suite and its parameters may hold what others on this machine should not read.
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .map_err(|error| writing(path, error))?;
         let yaml = serde_saphyr::to_string(plan).map_err(|error| RunDirError::Damaged {
             path: plan_path.clone(),
             message: format!("cannot be expressed: {error}"),

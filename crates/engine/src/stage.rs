@@ -1,7 +1,7 @@
 //! What the users of a run share: the plan, the barrier, and how each test stands.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use record::{EventKind, TestId};
 use suite::Plan;
@@ -19,15 +19,22 @@ pub(crate) struct Stage {
     pub(crate) cancel: Cancel,
     pub(crate) progress: Arc<Progress>,
     pub(crate) journal: Arc<Journal>,
-    pub(crate) barrier: Barrier,
     pub(crate) users: u32,
     pub(crate) warmup: u32,
     /// Path below which users make their collections; ends with a slash.
     pub(crate) root: String,
     /// Methods that OPTIONS lists, for evidence.
     pub(crate) allow: Vec<String>,
-    states: Vec<TestState>,
-    aborted: Mutex<Option<String>>,
+    pub(crate) standing: Standing,
+}
+
+/// How far the users have come together.
+pub(crate) struct Standing {
+    barrier: Barrier,
+    /// A user is lost: nobody waits at the barrier any more.
+    broken: Cancel,
+    aborted: AtomicBool,
+    tests: Vec<TestState>,
 }
 
 /// How a test stands.
@@ -49,69 +56,68 @@ pub(crate) enum Stop {
     Unreachable(String),
 }
 
-/// Facts a stage is made of.
-pub(crate) struct StageParts {
-    pub(crate) plan: Arc<Plan>,
-    pub(crate) clock: RunClock,
-    pub(crate) cancel: Cancel,
-    pub(crate) progress: Arc<Progress>,
-    pub(crate) journal: Arc<Journal>,
-    pub(crate) users: u32,
-    pub(crate) warmup: u32,
-    pub(crate) root: String,
-    pub(crate) allow: Vec<String>,
+impl Standing {
+    /// Before the first test.
+    pub(crate) fn new(tests: usize, users: u32) -> Self {
+        Standing {
+            barrier: Barrier::new(users as usize),
+            broken: Cancel::default(),
+            aborted: AtomicBool::new(false),
+            tests: (0..tests).map(|_| TestState::default()).collect(),
+        }
+    }
+
+    fn test(&self, test: TestId) -> &TestState {
+        &self.tests[usize::from(test.0)]
+    }
 }
 
 impl Stage {
-    pub(crate) fn new(parts: StageParts) -> Self {
-        let states = parts
-            .plan
-            .tests
-            .iter()
-            .map(|_| TestState::default())
-            .collect();
-        Stage {
-            plan: parts.plan,
-            clock: parts.clock,
-            cancel: parts.cancel,
-            progress: parts.progress,
-            journal: parts.journal,
-            barrier: Barrier::new(parts.users as usize),
-            users: parts.users,
-            warmup: parts.warmup,
-            root: parts.root,
-            allow: parts.allow,
-            states,
-            aborted: Mutex::new(None),
+    /// Waits until all users are here; true for one of them.
+    pub(crate) async fn meet(&self) -> bool {
+        tokio::select! {
+            biased;
+            () = self.standing.broken.cancelled() => false,
+            met = self.standing.barrier.wait() => met.is_leader(),
         }
     }
 
     /// Ends a test for all users; the first reason is written down.
     pub(crate) fn stop(&self, test: TestId, stop: Stop) {
-        let first = !self.state(test).stopped.swap(true, Ordering::SeqCst);
-        if !first {
-            return;
+        let first = !self
+            .standing
+            .test(test)
+            .stopped
+            .swap(true, Ordering::SeqCst);
+        if first {
+            self.journal.write(match stop.clone() {
+                Stop::NotSupported(evidence) => EventKind::NotSupported { test, evidence },
+                Stop::Failed(evidence) | Stop::Unreachable(evidence) => {
+                    EventKind::TestFailed { test, evidence }
+                }
+            });
         }
-        self.journal.write(match stop.clone() {
-            Stop::NotSupported(evidence) => EventKind::NotSupported { test, evidence },
-            Stop::Failed(evidence) | Stop::Unreachable(evidence) => {
-                EventKind::TestFailed { test, evidence }
-            }
-        });
         if let Stop::Unreachable(reason) = stop {
-            let mut aborted = self.aborted.lock().unwrap_or_else(PoisonError::into_inner);
-            if aborted.is_none() {
-                self.journal.write(EventKind::Aborted {
-                    reason: reason.clone(),
-                });
-                *aborted = Some(reason);
-            }
+            self.abort(reason);
         }
+    }
+
+    /// Ends the run for all users; the first reason is written down.
+    pub(crate) fn abort(&self, reason: String) {
+        if !self.standing.aborted.swap(true, Ordering::SeqCst) {
+            self.journal.write(EventKind::Aborted { reason });
+        }
+    }
+
+    /// Ends the run although a user is lost, for whom the others would wait for ever.
+    pub(crate) fn break_up(&self, reason: String) {
+        self.abort(reason);
+        self.standing.broken.cancel();
     }
 
     /// Whether a test is still to be done.
     pub(crate) fn goes_on(&self, test: TestId) -> bool {
-        !self.state(test).stopped.load(Ordering::SeqCst) && !self.is_over()
+        !self.standing.test(test).stopped.load(Ordering::SeqCst) && !self.is_over()
     }
 
     /// Whether the whole run is at its end, by the user's wish or for lack of a server.
@@ -119,25 +125,21 @@ impl Stage {
         self.cancel.is_cancelled() || self.is_aborted()
     }
 
-    /// Whether the server is gone.
+    /// Whether the run cannot go on.
     pub(crate) fn is_aborted(&self) -> bool {
-        self.aborted
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .is_some()
+        self.standing.aborted.load(Ordering::SeqCst)
     }
 
-    /// One more user has done his share of a test.
-    pub(crate) fn is_through(&self, test: TestId) {
-        self.state(test).through.fetch_add(1, Ordering::SeqCst);
+    /// One more user has done its share of a test.
+    pub(crate) fn count_through(&self, test: TestId) {
+        self.standing
+            .test(test)
+            .through
+            .fetch_add(1, Ordering::SeqCst);
     }
 
     /// Whether all users have done their share.
     pub(crate) fn all_through(&self, test: TestId) -> bool {
-        self.state(test).through.load(Ordering::SeqCst) >= self.users
-    }
-
-    fn state(&self, test: TestId) -> &TestState {
-        &self.states[usize::from(test.0)]
+        self.standing.test(test).through.load(Ordering::SeqCst) >= self.users
     }
 }

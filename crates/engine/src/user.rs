@@ -87,7 +87,7 @@ impl User {
         if let Err(stop) = self.prepare(&mut script).await {
             stage.stop(test.id, stop);
         }
-        let leads = stage.barrier.wait().await.is_leader();
+        let leads = stage.meet().await;
 
         let goes_on = stage.goes_on(test.id);
         if leads && goes_on {
@@ -98,25 +98,25 @@ impl User {
         if goes_on && let Err(stop) = self.measure(&mut script).await {
             stage.stop(test.id, stop);
         }
-        stage.is_through(test.id);
+        self.through(&mut script);
         // Rounds of a test that was given up will not be done any more; those of a run that ends
         // early are not done, and the progress says so.
         if !stage.is_over() {
             let left = rounds_of(test).saturating_sub(script.counted);
             stage.progress.add_done(left);
         }
-        stage.barrier.wait().await;
+        stage.meet().await;
 
         self.clean_up(&mut script).await;
-        if stage.barrier.wait().await.is_leader() {
+        if stage.meet().await {
             stage.journal.write(EventKind::TestEnded { test: test.id });
         }
     }
 
     /// Lets the others know that this user has done its share, or will not do it.
-    fn is_through(&self, script: &mut Script<'_>) {
+    fn through(&self, script: &mut Script<'_>) {
         if !std::mem::replace(&mut script.through, true) {
-            self.stage.is_through(script.test.id);
+            self.stage.count_through(script.test.id);
         }
     }
 
@@ -148,7 +148,7 @@ impl User {
             if let Err(stop) = &set_up {
                 self.stage.stop(test.id, stop.clone());
             }
-            self.stage.barrier.wait().await;
+            self.stage.meet().await;
         }
         set_up?;
         for _ in 0..self.stage.warmup {
@@ -169,36 +169,40 @@ impl User {
     }
 
     async fn make_workplace(&mut self, script: &Script<'_>) -> Result<(), Stop> {
+        let path = &script.workplace;
         let label = self.label(script.test, "set-up");
         let exchange = self
             .client
-            .perform(Request {
-                method: "MKCOL",
-                path: &script.workplace,
-                headers: &[],
-                body: None,
-                label: &label,
-                keep_body: false,
-            })
+            .perform(Request::bare("MKCOL", path, &label))
             .await;
         match exchange.result {
             Ok(answer) if (200..300).contains(&answer.head.status) => Ok(()),
+            // The first attempt died with its connection, but not before it had made it.
+            Ok(answer) if exchange.died_once && answer.head.status == 405 => Ok(()),
             Ok(answer) => Err(Stop::Failed(format!(
-                "MKCOL {}: {} {}; expected 201",
-                script.workplace, answer.head.status, answer.head.reason
+                "MKCOL {path}: {} {}; expected 201",
+                answer.head.status, answer.head.reason
             ))),
             Err(failure) => {
-                let what = format!("MKCOL {}: {}", script.workplace, failure.what);
-                // Nothing but the beginning of a test is tried on a server that is gone: the
-                // run ends here instead of waiting for the time limit again and again.
-                Err(match failure.outcome {
-                    Outcome::ConnectFailed | Outcome::Timeout | Outcome::Reset => {
-                        Stop::Unreachable(what)
-                    }
-                    _ => Stop::Failed(what),
+                let what = format!("MKCOL {path}: {}", failure.what);
+                let unanswered = matches!(
+                    failure.outcome,
+                    Outcome::ConnectFailed | Outcome::Timeout | Outcome::Reset
+                );
+                // One lost connection is no reason to end a run; a server that is gone is, or
+                // the time limit would be waited for again and again.
+                Err(match unanswered && !self.is_server_there().await {
+                    true => Stop::Unreachable(what),
+                    false => Stop::Failed(what),
                 })
             }
         }
+    }
+
+    async fn is_server_there(&mut self) -> bool {
+        let root = self.stage.root.clone();
+        let options = Request::bare("OPTIONS", &root, "prestan: 0 (probe)");
+        self.client.perform(options).await.result.is_ok()
     }
 
     async fn measure(&mut self, script: &mut Script<'_>) -> Result<(), Stop> {
@@ -229,7 +233,7 @@ impl User {
             stage.progress.add_done(1);
         }
         result?;
-        self.is_through(script);
+        self.through(script);
         let most = share.saturating_mul(LONGEST_OVERTIME);
         while rounds < most && !stage.all_through(test) && stage.goes_on(test) {
             self.round(script, Phase::Measured).await?;
@@ -259,16 +263,8 @@ impl User {
         self.release_locks(script.test).await;
         if script.workplace_made {
             let label = self.label(script.test, "clean-up");
-            self.client
-                .perform(Request {
-                    method: "DELETE",
-                    path: &script.workplace,
-                    headers: &[],
-                    body: None,
-                    label: &label,
-                    keep_body: false,
-                })
-                .await;
+            let delete = Request::bare("DELETE", &script.workplace, &label);
+            self.client.perform(delete).await;
         }
         self.client.ignore_cancel = false;
         self.client.is_patient = false;
@@ -277,16 +273,12 @@ impl User {
     async fn release_locks(&mut self, test: &TestPlan) {
         for (path, token) in std::mem::take(&mut self.locks) {
             let label = self.label(test, "clean-up");
-            self.client
-                .perform(Request {
-                    method: "UNLOCK",
-                    path: &path,
-                    headers: &[("Lock-Token", &token)],
-                    body: None,
-                    label: &label,
-                    keep_body: false,
-                })
-                .await;
+            let headers = [("Lock-Token", token.as_str())];
+            let unlock = Request {
+                headers: &headers,
+                ..Request::bare("UNLOCK", &path, &label)
+            };
+            self.client.perform(unlock).await;
         }
     }
 

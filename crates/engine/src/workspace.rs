@@ -4,39 +4,34 @@
 //! itself, and puts a marker into it, so that what a killed run left behind can be told from
 //! everything else and be removed by `prestan clean`.
 
+mod leftovers;
+mod marker;
+mod removal;
+
 use record::{EventKind, LeftBehind};
-use serde::{Deserialize, Serialize};
-use wire::dav::{Multistatus, XmlLimits, href_path, parse_multistatus, same_resource};
+use wire::dav::{XmlLimits, parse_multistatus};
 use wire::response::ResponseHead;
 use wire::target::Target;
 
-use crate::client::{Client, Exchange, Request};
+use crate::client::{Client, Request};
 use crate::error::RunError;
 use crate::journal::Journal;
-use crate::probe::{RESOURCETYPE, propfind_headers};
+use crate::probe::{RESOURCETYPE, propfind_request};
+use marker::{MARKER, Marker};
+use removal::remove_collection;
+
+pub use leftovers::{Leftover, LeftoverState};
+pub(crate) use leftovers::{leftovers, remove_leftover};
 
 /// What the names of our collections begin with.
 const PREFIX: &str = "PrestanTest-";
-/// Name of the marker inside.
-const MARKER: &str = "prestan-run.json";
-/// Locks released before a removal is tried again.
-const ATTEMPTS: u32 = 3;
+/// X-Prestan of requests that belong to no test.
+const LABEL: &str = "prestan: 0 (workspace)";
 
-/// The marker: enough to know a collection of ours, and whether its run is still going on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Marker {
-    /// What this is, for a person who finds it.
-    about: String,
-    /// Run id; the name of the collection ends with it.
-    run_id: String,
-    /// When it was made.
-    started_at: String,
-    /// Tells whether the run was on this machine, since its last start; says nothing of its owner.
-    boot_id: String,
-    /// Process of the run.
-    pid: u32,
-    /// When that process began, in the kernel's ticks: another may have its number by now.
-    pid_since: u64,
+/// Whether a text can name a run: up to 64 letters, digits, `-` and `_`.
+pub fn is_run_id(text: &str) -> bool {
+    let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    !text.is_empty() && text.len() <= 64 && text.chars().all(fine)
 }
 
 /// Name of the collection of a run.
@@ -64,9 +59,14 @@ pub(crate) async fn create(
              choose another --run-id, or remove what an earlier run left with `prestan clean`"
         )));
     }
-    let made = simple(client, "MKCOL", &path, None).await;
+    let made = client.perform(Request::bare("MKCOL", &path, LABEL)).await;
+    // It was not there, so when a first attempt died with its connection, "there already" is ours.
+    let by_first_attempt = made.died_once.then_some(405);
     let what = match made.result {
-        Ok(answer) if (200..300).contains(&answer.head.status) => {
+        Ok(answer)
+            if (200..300).contains(&answer.head.status)
+                || by_first_attempt == Some(answer.head.status) =>
+        {
             match mark(client, &path, &url, run_id).await {
                 Ok(()) => return Ok(()),
                 Err(what) => what,
@@ -94,23 +94,13 @@ pub(crate) async fn create(
 }
 
 async fn mark(client: &mut Client, path: &str, url: &str, run_id: &str) -> Result<(), String> {
-    let marker = Marker {
-        about: "a run of Prestan works here; if none does any more, `prestan clean` removes it"
-            .to_owned(),
-        run_id: run_id.to_owned(),
-        started_at: crate::clock::time_of_day(),
-        boot_id: boot_id(),
-        pid: std::process::id(),
-        pid_since: process_since(std::process::id()).unwrap_or_default(),
+    let json = serde_json::to_vec_pretty(&Marker::new(run_id)).unwrap_or_default();
+    let marker_path = format!("{path}{MARKER}");
+    let put = Request {
+        body: Some(&json),
+        ..Request::bare("PUT", &marker_path, LABEL)
     };
-    let json = serde_json::to_string_pretty(&marker).unwrap_or_default();
-    let put = simple(
-        client,
-        "PUT",
-        &format!("{path}{MARKER}"),
-        Some(json.as_bytes()),
-    )
-    .await;
+    let put = client.perform(put).await;
     let what = match put.result {
         Ok(answer) if (200..300).contains(&answer.head.status) => return Ok(()),
         Ok(answer) => answered("PUT", &answer.head),
@@ -138,7 +128,9 @@ fn answered(method: &str, head: &ResponseHead) -> String {
 
 /// Whether something is there. A server without PROPFIND is asked with HEAD.
 async fn exists(client: &mut Client, path: &str) -> Result<bool, RunError> {
-    let asked = propfind(client, path, "0", RESOURCETYPE).await;
+    let asked = client
+        .perform(propfind_request(path, "0", RESOURCETYPE, LABEL))
+        .await;
     let status = match asked.result {
         Ok(answer) => answer.head.status,
         Err(failure) => {
@@ -160,7 +152,7 @@ async fn exists(client: &mut Client, path: &str) -> Result<bool, RunError> {
         return Ok(!all_missing);
     }
     if matches!(status, 405 | 501) {
-        let head = simple(client, "HEAD", path, None).await;
+        let head = client.perform(Request::bare("HEAD", path, LABEL)).await;
         return Ok(head.result.is_ok_and(|answer| answer.head.status < 300));
     }
     Ok(false)
@@ -170,7 +162,11 @@ async fn exists(client: &mut Client, path: &str) -> Result<bool, RunError> {
 pub(crate) async fn remove(client: &mut Client, target: &Target, run_id: &str, journal: &Journal) {
     let path = collection_path(target, run_id);
     // A sign of life: only a server that gives one may take its time to delete.
-    let removed = match simple(client, "OPTIONS", target.path(), None).await.result {
+    let removed = match client
+        .perform(Request::bare("OPTIONS", target.path(), LABEL))
+        .await
+        .result
+    {
         Ok(_) => remove_collection(client, &path).await,
         Err(failure) => Err(failure.what),
     };
@@ -182,285 +178,4 @@ pub(crate) async fn remove(client: &mut Client, target: &Target, run_id: &str, j
             own: true,
         }));
     }
-}
-
-/// Deletes a collection with everything in it; locks that stand in the way are released.
-async fn remove_collection(client: &mut Client, path: &str) -> Result<(), String> {
-    client.is_patient = true;
-    let mut outcome = Err(String::new());
-    for attempt in 0..ATTEMPTS {
-        let deleted = simple(client, "DELETE", path, None).await;
-        outcome = match deleted.result {
-            Err(failure) => {
-                outcome = Err(format!("DELETE: {}", failure.what));
-                break;
-            }
-            Ok(answer) => match answer.head.status {
-                207 => Err("DELETE was answered 207: some members could not be removed".to_owned()),
-                404 => Ok(()),
-                status if status < 300 => Ok(()),
-                status => Err(format!(
-                    "DELETE was answered {status} {}",
-                    answer.head.reason
-                )),
-            },
-        };
-        if outcome.is_ok() || attempt + 1 == ATTEMPTS || !release_locks(client, path).await {
-            break;
-        }
-    }
-    client.is_patient = false;
-    outcome
-}
-
-const LOCKDISCOVERY: &[u8] = br#"<?xml version="1.0" encoding="utf-8"?>
-<propfind xmlns="DAV:"><prop><lockdiscovery/></prop></propfind>
-"#;
-
-/// Releases the locks below `path`; true when there were any.
-async fn release_locks(client: &mut Client, path: &str) -> bool {
-    let mut locks: Vec<(String, String)> = Vec::new();
-    let mut level = vec![path.to_owned()];
-    // Some servers refuse Depth: infinity. Three levels reach every lock the built-in suites take.
-    for _ in 0..3 {
-        let mut next = Vec::new();
-        for collection in level {
-            let Some(found) = members(client, &collection, LOCKDISCOVERY).await else {
-                continue;
-            };
-            for response in found.responses {
-                let href = href_as_sent(&response.href);
-                let below = href.starts_with(path) && href != collection;
-                locks.extend(
-                    response
-                        .lock_tokens
-                        .into_iter()
-                        .map(|token| (href.clone(), token)),
-                );
-                if below && href.ends_with('/') {
-                    next.push(href);
-                }
-            }
-        }
-        level = next;
-    }
-    locks.sort();
-    locks.dedup_by(|a, b| a.1 == b.1);
-    for (href, token) in &locks {
-        let token = format!("<{token}>");
-        client
-            .perform(Request {
-                method: "UNLOCK",
-                path: href,
-                headers: &[("Lock-Token", &token)],
-                body: None,
-                label: "prestan: 0 (clean-up)",
-                keep_body: false,
-            })
-            .await;
-    }
-    !locks.is_empty()
-}
-
-/// The path of an href, escaped as the server escaped it.
-fn href_as_sent(href: &str) -> String {
-    match href.find("://") {
-        Some(scheme) => match href[scheme + 3..].find('/') {
-            Some(slash) => href[scheme + 3 + slash..].to_owned(),
-            None => "/".to_owned(),
-        },
-        None => href.to_owned(),
-    }
-}
-
-async fn members(client: &mut Client, path: &str, body: &'static [u8]) -> Option<Multistatus> {
-    let asked = propfind(client, path, "1", body).await;
-    let answer = asked.result.ok()?;
-    if answer.head.status != 207 {
-        return None;
-    }
-    parse_multistatus(client.body(), &XmlLimits::default()).ok()
-}
-
-/// A collection of ours that was found on a server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Leftover {
-    /// Its URL.
-    pub url: String,
-    path: String,
-    /// What is known of the run that made it.
-    pub state: LeftoverState,
-}
-
-/// What is known of a collection whose name is like ours.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LeftoverState {
-    /// It carries our marker, and its run has ended.
-    Ended {
-        /// When the run began.
-        started_at: String,
-    },
-    /// It carries our marker, and its run is still going on, on this machine.
-    Running {
-        /// Its process.
-        pid: u32,
-    },
-    /// It does not carry our marker: somebody else's.
-    Foreign,
-}
-
-impl Leftover {
-    /// One clause about it, for a message.
-    pub fn reason(&self) -> String {
-        match &self.state {
-            LeftoverState::Ended { started_at } => {
-                format!(
-                    "left behind by a run that began at {started_at}; `prestan clean` removes it"
-                )
-            }
-            LeftoverState::Running { pid } => format!("in use by the run of process {pid}"),
-            LeftoverState::Foreign => {
-                "named like ours, but without our marker; not touched".to_owned()
-            }
-        }
-    }
-}
-
-/// Collections of earlier runs in the target; none where the server does not list its members.
-pub(crate) async fn leftovers(
-    client: &mut Client,
-    target: &Target,
-    own: Option<&str>,
-) -> Vec<Leftover> {
-    let Some(listing) = members(client, target.path(), RESOURCETYPE).await else {
-        return Vec::new();
-    };
-    let own = own.map(|run_id| collection_path(target, run_id));
-    let mut found = Vec::new();
-    for response in listing.responses {
-        let path = with_slash(href_as_sent(&response.href));
-        let decoded = href_path(&path);
-        let name = decoded
-            .trim_end_matches('/')
-            .rsplit('/')
-            .next()
-            .unwrap_or_default();
-        let Some(run_id) = name.strip_prefix(PREFIX) else {
-            continue;
-        };
-        if own.as_ref().is_some_and(|own| same_resource(own, &path)) {
-            continue;
-        }
-        let state = leftover_state(client, &path, run_id).await;
-        found.push(Leftover {
-            url: target.absolute(&path),
-            path,
-            state,
-        });
-    }
-    found.sort_by(|a, b| a.url.cmp(&b.url));
-    found
-}
-
-async fn leftover_state(client: &mut Client, path: &str, run_id: &str) -> LeftoverState {
-    let marker_path = format!("{path}{MARKER}");
-    let got = client
-        .perform(Request {
-            method: "GET",
-            path: &marker_path,
-            headers: &[],
-            body: None,
-            label: "prestan: 0 (probe)",
-            keep_body: true,
-        })
-        .await;
-    let found = got.result.is_ok_and(|answer| answer.head.status == 200);
-    let marker: Option<Marker> = match found {
-        true => serde_json::from_slice(client.body()).ok(),
-        false => None,
-    };
-    match marker {
-        Some(marker) if marker.run_id == run_id => match is_running(&marker) {
-            true => LeftoverState::Running { pid: marker.pid },
-            false => LeftoverState::Ended {
-                started_at: marker.started_at,
-            },
-        },
-        _ => LeftoverState::Foreign,
-    }
-}
-
-/// Removes a leftover of a run that has ended.
-pub(crate) async fn remove_leftover(
-    client: &mut Client,
-    leftover: &Leftover,
-) -> Result<(), String> {
-    match &leftover.state {
-        LeftoverState::Ended { .. } => remove_collection(client, &leftover.path).await,
-        LeftoverState::Running { .. } | LeftoverState::Foreign => Err(leftover.reason()),
-    }
-}
-
-async fn propfind(
-    client: &mut Client,
-    path: &str,
-    depth: &'static str,
-    body: &'static [u8],
-) -> Exchange {
-    client
-        .perform(Request {
-            method: "PROPFIND",
-            path,
-            headers: &propfind_headers(depth),
-            body: Some(body),
-            label: "prestan: 0 (probe)",
-            keep_body: false,
-        })
-        .await
-}
-
-async fn simple(client: &mut Client, method: &str, path: &str, body: Option<&[u8]>) -> Exchange {
-    client
-        .perform(Request {
-            method,
-            path,
-            headers: &[],
-            body,
-            label: "prestan: 0 (workspace)",
-            keep_body: false,
-        })
-        .await
-}
-
-fn with_slash(mut path: String) -> String {
-    if !path.ends_with('/') {
-        path.push('/');
-    }
-    path
-}
-
-fn boot_id() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
-        .map(|id| id.trim().to_owned())
-        .unwrap_or_default()
-}
-
-/// Whether the run that wrote a marker goes on, on this machine and not in this process.
-fn is_running(marker: &Marker) -> bool {
-    marker.boot_id == boot_id()
-        && marker.pid != std::process::id()
-        && process_since(marker.pid) == Some(marker.pid_since)
-}
-
-/// When a process began, in ticks since the system did; `None` when there is none (proc(5): field
-/// 22 of `stat`, the 20th after the name, which may hold anything and stands in parentheses).
-fn process_since(pid: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, fields) = stat.rsplit_once(") ")?;
-    let mut fields = fields.split(' ');
-    // A zombie works no more.
-    if fields.next()? == "Z" {
-        return None;
-    }
-    fields.nth(18)?.parse().ok()
 }

@@ -116,8 +116,9 @@ pub(crate) enum Command {
     /// Remove what a killed run left on a server
     ///
     /// Runs work in collections PrestanTest-<run id>/ and put a marker into them. Those that have
-    /// it, and whose run does not go on on this machine, are removed, with the locks in them.
-    /// Nothing else is touched.
+    /// it, and whose run has ended, are removed, with the locks in them. Nothing else is touched.
+    /// Whether a run on another machine or in another container has ended is only known after a
+    /// day.
     Clean(CleanArgs),
     /// Print a completion script for a shell
     ///
@@ -232,18 +233,14 @@ pub(crate) struct LoadOptions {
     pub(crate) run_id: Option<String>,
 }
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "How to connect")]
 pub(crate) struct ConnectOptions {
     /// User, or USER:PASSWORD
     ///
-    /// Without a password it is taken from --password-file or PRESTAN_PASSWORD.
-    #[arg(
-        long,
-        value_name = "USER",
-        env = "PRESTAN_USER",
-        hide_env_values = true
-    )]
+    /// Without a password it is taken from --password-file or PRESTAN_PASSWORD. PRESTAN_USER may
+    /// hold the user instead.
+    #[arg(long, value_name = "USER")]
     pub(crate) user: Option<String>,
 
     /// Read the password from a file's first line; - is standard input
@@ -300,10 +297,11 @@ pub(crate) struct ConnectOptions {
 }
 
 /// How to authenticate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum AuthArg {
     /// Digest where the server offers it, else Basic; Basic is sent unasked over TLS, a local
     /// socket or loopback
+    #[default]
     Auto,
     /// Basic, from the first request on
     Basic,
@@ -440,6 +438,10 @@ pub(crate) struct CleanArgs {
     #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,
 
+    /// Remove also those of another machine or container, whose run may still go on
+    #[arg(long)]
+    pub(crate) force: bool,
+
     #[command(flatten)]
     pub(crate) connect: ConnectOptions,
 }
@@ -507,8 +509,7 @@ fn resolve(text: &str) -> Result<engine::Resolve, String> {
 }
 
 fn run_id(text: &str) -> Result<String, String> {
-    let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    match !text.is_empty() && text.len() <= 64 && text.chars().all(fine) {
+    match engine::is_run_id(text) {
         true => Ok(text.to_owned()),
         false => Err("use up to 64 letters, digits, - and _".to_owned()),
     }

@@ -29,22 +29,16 @@ pub(crate) fn find(
         return Ok((Some(password_of(user, password)), Exposure::ProcessList));
     }
     if let Some(user) = &options.user {
-        return match user.split_once(':') {
-            Some((user, password)) => {
-                let exposure = match env::var("PRESTAN_USER") {
-                    Ok(_) if !on_command_line("--user") => Exposure::None,
-                    _ => Exposure::ProcessList,
-                };
-                Ok((Some(password_of(user, password)), exposure))
-            }
-            None => Ok((Some(password_of(user, &password(options)?)), Exposure::None)),
-        };
+        return named(user, options, Exposure::ProcessList);
     }
     if let Some(file) = &options.token_file {
         return Ok((
             Some(Credentials::Bearer(Secret::new(first_line(file)?))),
             Exposure::None,
         ));
+    }
+    if let Ok(user) = env::var("PRESTAN_USER") {
+        return named(&user, options, Exposure::None);
     }
     if let Ok(token) = env::var("PRESTAN_TOKEN") {
         return Ok((
@@ -70,8 +64,16 @@ pub(crate) fn find(
     Ok((None, Exposure::None))
 }
 
-fn on_command_line(option: &str) -> bool {
-    env::args().any(|argument| argument == option || argument.starts_with(&format!("{option}=")))
+/// A user, or USER:PASSWORD, which is as exposed as the place where it stood.
+fn named(
+    user: &str,
+    options: &ConnectOptions,
+    exposure: Exposure,
+) -> Result<(Option<Credentials>, Exposure), Failed> {
+    match user.split_once(':') {
+        Some((user, password)) => Ok((Some(password_of(user, password)), exposure)),
+        None => Ok((Some(password_of(user, &password(options)?)), Exposure::None)),
+    }
 }
 
 fn password_of(user: &str, password: &str) -> Credentials {

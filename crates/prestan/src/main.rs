@@ -21,7 +21,7 @@ fn main() -> ExitCode {
     match dispatch(cli) {
         Ok(code) => code.into(),
         Err(failed) => {
-            eprintln!("prestan: {failed}");
+            output::tell(&format!("prestan: {failed}"));
             failed.code().into()
         }
     }

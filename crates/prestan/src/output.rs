@@ -17,6 +17,26 @@ const USUAL_WIDTH: usize = 120;
 /// Stands for standard output where a file could stand.
 const STANDARD_OUTPUT: &str = "-";
 
+/// Says something to the user on standard error. Text of a server may stand in it, so control
+/// characters are made visible; and a closed pipe is no reason to fail.
+pub(crate) fn tell(line: &str) {
+    let lines: Vec<String> = line.split('\n').map(report::clean).collect();
+    let _ = writeln!(io::stderr(), "{}", lines.join("\n"));
+}
+
+/// Refuses two documents in one stream, before anything is measured for them.
+pub(crate) fn check(formats: &FormatOptions) -> Result<(), Failed> {
+    let both = [&formats.json, &formats.csv]
+        .iter()
+        .all(|path| path.as_deref().is_some_and(is_standard_output));
+    match both {
+        true => Err(Failed::Usage(
+            "--json - and --csv - would both write to standard output; give one a file".to_owned(),
+        )),
+        false => Ok(()),
+    }
+}
+
 /// Prints a run in all formats that were asked for. Each is attempted, so that a full disk for
 /// one does not take the others along.
 pub(crate) fn print(

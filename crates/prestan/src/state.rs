@@ -55,6 +55,11 @@ fn latest() -> Result<PathBuf, Failed> {
         .ok_or_else(none)
 }
 
+/// A seed for a run whose user gave none; short enough to be typed, and for every JSON reader.
+pub(crate) fn new_seed() -> u64 {
+    u64::from(rand::random::<u32>())
+}
+
 /// A name that sorts by time and is not taken: `20260102T030405-1a2b`.
 pub(crate) fn new_run_id() -> String {
     let time = engine::time_of_day();

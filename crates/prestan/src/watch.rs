@@ -13,6 +13,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::OutputOptions;
 use crate::exit::{Code, Failed};
+use crate::output::tell;
 
 /// How much is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,8 +87,8 @@ impl Console {
 
     fn say(&self, line: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{line}")),
-            None => eprintln!("{line}"),
+            Some(bar) => bar.suspend(|| tell(line)),
+            None => tell(line),
         }
     }
 
@@ -151,8 +152,10 @@ impl Console {
 
 impl Observer for Console {
     fn event(&self, event: &Event) {
+        // What we left on somebody's server is said in any case.
+        let must = matches!(&event.kind, EventKind::LeftBehind(left) if left.own);
         if let Some(line) = self.line(&event.kind)
-            && self.talk != Talk::Quiet
+            && (must || self.talk != Talk::Quiet)
         {
             self.say(&line);
         }
@@ -187,7 +190,7 @@ impl Drop for Following {
     }
 }
 
-/// Ends the run at the first Ctrl-C or SIGTERM; at the second, the program, at once, naming
+/// Ends the run at the first Ctrl-C, SIGTERM or SIGHUP; at the second, the program, at once, naming
 /// `collection`, where there is one: it is then still on the server.
 pub(crate) fn on_interrupt(cancel: Cancel, collection: Option<String>) -> Result<(), Failed> {
     let left = collection.map(|collection| format!("; still on the server: {collection}"));
@@ -196,19 +199,20 @@ pub(crate) fn on_interrupt(cancel: Cancel, collection: Option<String>) -> Result
     thread::spawn(move || {
         signals.wait();
         cancel.cancel();
-        eprintln!("\nprestan: interrupted; cleaning up (again to leave at once)");
+        tell("\nprestan: interrupted; cleaning up (again to leave at once)");
         signals.wait();
-        eprintln!("\nprestan: stopped at once{left}");
+        tell(&format!("\nprestan: stopped at once{left}"));
         std::process::exit(i32::from(Code::Interrupted.number()));
     });
     Ok(())
 }
 
-/// Ctrl-C and SIGTERM, which end nothing by themselves from [`Signals::listen`] on.
+/// Ctrl-C, SIGTERM and SIGHUP, which end nothing by themselves from [`Signals::listen`] on.
 pub(crate) struct Signals {
     runtime: Runtime,
     interrupt: Signal,
     terminate: Signal,
+    hang_up: Signal,
 }
 
 impl Signals {
@@ -223,11 +227,13 @@ impl Signals {
         let inside = runtime.enter();
         let interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
         let terminate = signal(SignalKind::terminate()).map_err(failed)?;
+        let hang_up = signal(SignalKind::hangup()).map_err(failed)?;
         drop(inside);
         Ok(Signals {
             runtime,
             interrupt,
             terminate,
+            hang_up,
         })
     }
 
@@ -237,6 +243,7 @@ impl Signals {
             tokio::select! {
                 _ = self.interrupt.recv() => {}
                 _ = self.terminate.recv() => {}
+                _ = self.hang_up.recv() => {}
             }
         });
     }

@@ -77,9 +77,6 @@ fn twenty_milliseconds_are_twenty_milliseconds_in_every_test() {
         let tests: Vec<&str> = left.iter().map(String::as_str).collect();
         let measured = measure(&tests);
         assert_eq!(measured.len(), tests.len());
-        for m in &measured {
-            eprintln!("M {} {:.0} {:.0}", m.test, m.p50_us, m.truth_us);
-        }
         let wrong: Vec<Measured> = measured.into_iter().filter(|one| !one.is_right()).collect();
         if wrong.is_empty() {
             return;

@@ -136,7 +136,7 @@ fn a_duration_instead_of_a_number() {
     for row in rows(&document) {
         let window = row["window_s"].as_f64().unwrap();
         // It ends with the operation that is under way, and begins with the first one.
-        assert!((0.15..2.0).contains(&window), "{row:#}");
+        assert!((0.15..20.0).contains(&window), "{row:#}");
     }
 }
 

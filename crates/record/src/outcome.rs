@@ -26,7 +26,8 @@ pub enum Outcome {
     Reset,
     /// The answer was not HTTP, or broke one of our bounds.
     ProtocolError,
-    /// It was planned and never sent, because the generator could not keep up.
+    /// It was planned and never sent: an earlier step did not save what it needs, or the generator
+    /// could not keep up.
     Dropped,
     /// The run was interrupted while it was under way.
     Cancelled,

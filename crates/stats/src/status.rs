@@ -49,7 +49,12 @@ impl Facts<'_> {
     /// measured. Operations that an interruption cut off are no failures beside expected ones.
     pub(crate) fn judge(&self) -> (Status, Option<String>) {
         if let Some(evidence) = self.not_supported {
-            return (Status::NotSupported, Some(evidence.into()));
+            // What has worked is supported: declining it later is a failure.
+            let status = match self.outcomes.ok() {
+                0 => Status::NotSupported,
+                _ => Status::Failed,
+            };
+            return (status, Some(evidence.into()));
         }
         if self.all_unsupported() {
             let evidence = self
@@ -188,7 +193,7 @@ mod tests {
         let told = Facts {
             not_supported: Some("LOCK: 405"),
             test_failed: Some("PUT: 500"),
-            ..facts(&[Outcome::Ok])
+            ..facts(&[Outcome::WrongStatus])
         };
         assert_eq!(
             told.judge(),
@@ -199,6 +204,15 @@ mod tests {
             ..told
         };
         assert_eq!(told.judge(), (Status::Failed, Some("PUT: 500".into())));
+    }
+
+    #[test]
+    fn what_has_worked_is_supported() {
+        let told = Facts {
+            not_supported: Some("MKCOL: 405"),
+            ..facts(&[Outcome::Ok, Outcome::Unsupported])
+        };
+        assert_eq!(told.judge(), (Status::Failed, Some("MKCOL: 405".into())));
     }
 
     #[test]

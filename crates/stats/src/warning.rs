@@ -96,7 +96,7 @@ pub enum Warning {
         /// Rows.
         rows: Vec<Share>,
     },
-    /// Planned operations were never sent: the generator could not keep up.
+    /// Planned operations were never sent: something they need was missing, or time.
     Dropped {
         /// Rows.
         rows: Vec<Share>,
@@ -191,8 +191,8 @@ impl fmt::Display for Warning {
             ),
             Warning::Dropped { .. } => write!(
                 f,
-                "planned operations were never sent, because this machine could not keep up: \
-                 {shares}; the result is inconclusive, lower the load"
+                "planned operations were never sent, because an earlier step did not give what they \
+                 need, or because this machine could not keep up: {shares}"
             ),
             Warning::FewForPercentiles { limit, .. } => write!(
                 f,

@@ -63,6 +63,14 @@ const STEPS: &[(&str, &str)] = &[
         "- GET: a\n  headers: {Host: elsewhere}\n  measure: M",
     ),
     (
+        "header with a key",
+        "- COPY: a\n  headers: {Destination: /elsewhere}\n  measure: M",
+    ),
+    (
+        "path that a server says",
+        "- LOCK: a\n  save: {t: header X}\n- GET: \"{{ t }}\"\n  measure: M",
+    ),
+    (
         "no header name",
         "- GET: a\n  headers: {\"a b\": c}\n  measure: M",
     ),

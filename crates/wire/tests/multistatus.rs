@@ -23,8 +23,8 @@ fn show(response: &Response) -> String {
     if response.is_collection {
         shown += " collection";
     }
-    for token in &response.lock_tokens {
-        shown += &format!(" <{token}>");
+    for lock in &response.locks {
+        shown += &format!(" <{}>", lock.token);
     }
     if let Some(description) = &response.description {
         shown += &format!(" \"{description}\"");
@@ -163,10 +163,23 @@ fn statuses_are_those_of_the_resource_and_its_properties() {
 }
 
 #[test]
+fn a_lock_knows_its_root() {
+    let body = r#"<multistatus xmlns="DAV:"><response><href>/a/b</href><propstat><prop>
+        <lockdiscovery><activelock><lockroot><href>/a/</href></lockroot>
+        <locktoken><href>urn:x</href></locktoken></activelock>
+        <activelock><depth>0</depth></activelock></lockdiscovery>
+        </prop><status>HTTP/1.1 200 OK</status></propstat></response></multistatus>"#;
+    let locks = &parse(body).unwrap().responses[0].locks;
+    assert_eq!(locks.len(), 1);
+    assert_eq!(locks[0].token, "urn:x");
+    assert_eq!(locks[0].root.as_deref(), Some("/a/"));
+}
+
+#[test]
 fn what_failed_says_nothing_about_the_resource() {
     let body = APACHE.replace("HTTP/1.1 200 OK", "HTTP/1.1 403 Forbidden");
     let response = &parse(&body).unwrap().responses[0];
-    assert!(!response.is_collection && response.lock_tokens.is_empty());
+    assert!(!response.is_collection && response.locks.is_empty());
 }
 
 #[test]

@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use rand::RngExt;
 use rand_distr::{Distribution, Exp};
-use record::{EventKind, MeasureId, Outcome, Sample};
+use record::{EventKind, MeasureId, Moments, Outcome, Sample};
 use suite::{
     Alternative, Body, Piece, RequestPlan, SaveFrom, Step, TestPlan, Text, Think, Variable,
 };
 use wire::dav::{lock_token_from_body, lock_token_from_header};
 
 use super::User;
-use crate::check::{Answered, Wrong, check};
+use crate::check::{Answered, Wrong, check, outcome_of};
 use crate::client::{Answer, Exchange, Request};
 use crate::stage::Stop;
 
@@ -59,6 +59,8 @@ pub(super) struct Script<'a> {
     saved: Vec<Option<String>>,
     /// Requests whose first answer has been read closely.
     read_closely: BTreeSet<*const RequestPlan>,
+    /// What has worked in this test: it is supported, whatever is answered later.
+    worked: BTreeSet<Worked>,
     /// Measured operations in a row without any answer.
     silent: u32,
 }
@@ -74,6 +76,7 @@ impl<'a> Script<'a> {
             iteration: 0,
             saved: vec![None; test.saved.len()],
             read_closely: BTreeSet::new(),
+            worked: BTreeSet::new(),
             silent: 0,
         }
     }
@@ -112,6 +115,53 @@ impl<'a> Script<'a> {
     }
 }
 
+/// What has been seen to work: a measure, or an unmeasured step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Worked {
+    Measure(MeasureId),
+    Step(*const RequestPlan),
+}
+
+impl Worked {
+    fn of(request: &RequestPlan) -> Worked {
+        match request.measure {
+            Some(measure) => Worked::Measure(measure),
+            None => Worked::Step(request),
+        }
+    }
+}
+
+/// Looks at a bad answer once more, in the light of what went before.
+fn reconsidered(
+    script: &Script<'_>,
+    request: &RequestPlan,
+    exchange: &Exchange,
+    mut wrong: Wrong,
+) -> Result<Option<String>, Wrong> {
+    let Ok(answer) = &exchange.result else {
+        return Err(wrong);
+    };
+    let status = answer.head.status;
+    if exchange.died_once {
+        let carried_out = matches!(
+            (request.method.as_str(), status),
+            ("MKCOL", 405) | ("DELETE" | "MOVE", 404) | ("UNLOCK", 400..=499)
+        );
+        if carried_out && request.measure.is_none() {
+            return Ok(None);
+        }
+        wrong.outcome = Outcome::Reset;
+        wrong
+            .what
+            .push_str("; a first attempt died with its connection, and may have been carried out");
+    } else if wrong.outcome == Outcome::Unsupported && script.worked.contains(&Worked::of(request))
+    {
+        wrong.outcome = outcome_of(status);
+        wrong.what.push_str("; it has worked before");
+    }
+    Err(wrong)
+}
+
 /// A request with everything filled in.
 struct Filled<'p> {
     path: String,
@@ -140,8 +190,8 @@ impl User {
         phase: Phase,
     ) -> Result<(), Stop> {
         for step in steps {
-            // Cleaning up goes on when the run is over; nothing else does.
-            if self.stage.is_over() && phase != Phase::CleanUp {
+            // Cleaning up goes on when the test or the run is over; nothing else does.
+            if !self.stage.goes_on(script.test.id) && phase != Phase::CleanUp {
                 return Ok(());
             }
             match step {
@@ -149,6 +199,9 @@ impl User {
                 Step::Think(think) => self.think(*think).await,
                 Step::Repeat { times, steps } => {
                     for _ in 0..*times {
+                        if !self.stage.goes_on(script.test.id) && phase != Phase::CleanUp {
+                            break;
+                        }
                         self.nested(script, steps, phase).await?;
                     }
                 }
@@ -218,11 +271,13 @@ impl User {
         request: &Arc<RequestPlan>,
         phase: Phase,
     ) -> Result<(), Stop> {
-        // An earlier step failed to save what this one needs: there is nothing to send.
+        let measured = request.measure.filter(|_| phase == Phase::Measured);
         let Some(filled) = self.filled(script, request) else {
+            if let Some(measure) = measured {
+                self.drop_operation(measure, request);
+            }
             return Ok(());
         };
-        let measured = request.measure.filter(|_| phase == Phase::Measured);
         let number = self.stage.progress.next_request();
         let label = self.request_label(script.test, number, measured, phase);
         let closely =
@@ -250,6 +305,13 @@ impl User {
                 what: failure.what.clone(),
             }),
         };
+        let verdict = match verdict {
+            Err(wrong) => reconsidered(script, request, &exchange, wrong),
+            good => good,
+        };
+        if verdict.is_ok() {
+            script.worked.insert(Worked::of(request));
+        }
         if let Some(measure) = measured {
             self.record(measure, number, &exchange, &verdict);
         }
@@ -260,6 +322,42 @@ impl User {
             });
         }
         self.conclude(script, request, phase, &filled.path, number, verdict)
+    }
+
+    /// An operation that cannot be sent, because an earlier step did not save what it needs. It
+    /// was planned, so it is counted.
+    fn drop_operation(&mut self, measure: MeasureId, request: &RequestPlan) {
+        let now = self.stage.clock.now();
+        let number = self.stage.progress.next_request();
+        self.stage.progress.add_failed();
+        self.stage.journal.write(EventKind::OperationFailed {
+            measure,
+            user: self.id,
+            number,
+            outcome: Outcome::Dropped,
+            evidence: format!(
+                "{}: not sent, because an earlier step did not save what it needs",
+                request.method
+            ),
+        });
+        self.samples.push(Sample {
+            measure,
+            user: self.id,
+            number,
+            outcome: Outcome::Dropped,
+            status: None,
+            moments: Moments {
+                planned: now,
+                started: now,
+                sent: None,
+                first: None,
+                done: Some(now),
+            },
+            connect: None,
+            resent: false,
+            bytes_sent: 0,
+            bytes_received: 0,
+        });
     }
 
     /// What a verdict means for the test.
@@ -311,10 +409,11 @@ impl User {
         )))
     }
 
-    /// Adds what OPTIONS said about the method.
+    /// Adds what OPTIONS said about the method. It was asked about the collection above, which is
+    /// there, and Allow speaks of one resource: of methods that make one it says nothing.
     fn with_options(&self, request: &RequestPlan, evidence: String) -> String {
         let allow = &self.stage.allow;
-        if allow.is_empty() {
+        if allow.is_empty() || matches!(request.method.as_str(), "MKCOL" | "PUT" | "POST") {
             return evidence;
         }
         let listed = allow.contains(&request.method);

@@ -4,9 +4,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use testbed::{DemoServer, Root};
 
-use crate::args::{Cli, DemoArgs, Login, ServeArgs};
+use crate::args::{DemoArgs, ServeArgs};
 use crate::command::run::{SuiteText, measure};
-use crate::connect::connection;
+use crate::connect::to_own_server;
 use crate::exit::{Code, Failed};
 use crate::output::print_text;
 use crate::watch::Signals;
@@ -15,8 +15,7 @@ use crate::watch::Signals;
 pub(crate) fn demo(args: &DemoArgs) -> Result<Code, Failed> {
     let server = start(Root::Temporary, 0)?;
     let suite = SuiteText::find("prestan")?;
-    let plain = <Cli as clap::Parser>::parse_from(["prestan", "http://127.0.0.1/"]).classic;
-    let connection = connection(&server.url(), &Login::default(), &plain.options.connect)?;
+    let connection = to_own_server(&server.url(), None)?;
     measure(&suite, connection, &args.load, &args.output)
 }
 

@@ -9,9 +9,10 @@ use engine::{Cancel, Finished, Observer, Progress, Settings, Watch};
 use record::{Environment, Event, PlanRecord};
 use suite::{Builtin, Overrides, Plan, Selection};
 use testbed::RealServer;
+use wire::auth::{Credentials, Secret};
 
-use crate::args::{ClassicArgs, ConnectOptions, LoadOptions, Login, OutputOptions, RunArgs};
-use crate::connect::{Connection, connection};
+use crate::args::{ClassicArgs, LoadOptions, OutputOptions, RunArgs};
+use crate::connect::{Connection, connection, to_own_server};
 use crate::exit::{Code, Failed};
 use crate::output;
 use crate::state;
@@ -36,19 +37,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<Code, Failed> {
         return measure(&suite, connection, &args.options.load, &args.options.output);
     };
     let server = start_server(name)?;
-    let login = Login::default();
-    let options = ConnectOptions {
-        user: None,
-        ..args.options.connect.clone()
-    };
-    let mut connection = connection(&server.url(), &login, &options)?;
-    connection.credentials =
-        server
-            .credentials()
-            .map(|(user, password)| wire::auth::Credentials::Password {
-                user,
-                password: wire::auth::Secret::new(password),
-            });
+    let credentials = server
+        .credentials()
+        .map(|(user, password)| Credentials::Password {
+            user,
+            password: Secret::new(password),
+        });
+    let connection = to_own_server(&server.url(), credentials)?;
     measure(&suite, connection, &args.options.load, &args.options.output)
 }
 
@@ -142,6 +137,7 @@ pub(crate) fn measure(
     load: &LoadOptions,
     output: &OutputOptions,
 ) -> Result<Code, Failed> {
+    output::check(&output.formats)?;
     let plan = suite.plan(load)?;
     let settings = settings(connection, load);
     let record = engine::plan_record(&plan, &settings);
@@ -178,20 +174,13 @@ pub(crate) fn measure(
 
 fn settings(connection: Connection, load: &LoadOptions) -> Settings {
     Settings {
-        target: connection.target,
-        route: connection.route,
-        tls: connection.tls,
-        credentials: connection.credentials,
-        auth: connection.auth,
-        headers: connection.headers,
         run_id: load.run_id.clone().unwrap_or_else(state::new_run_id),
         users: load.concurrency,
         warmup: load.warmup,
         timeout: load.timeout,
-        seed: load
-            .seed
-            .unwrap_or_else(|| u64::from(rand::random::<u32>())),
+        seed: load.seed.unwrap_or_else(state::new_seed),
         threads: load.threads,
+        ..connection.settings()
     }
 }
 
@@ -242,15 +231,18 @@ fn finish(
     let run = &finished.run;
     let keeping = kept.map(|kept| kept.finish(run));
     if let Some(Err(error)) = &keeping {
-        eprintln!("prestan: warning: the run is not kept: {error}");
+        output::tell(&format!("prestan: warning: the run is not kept: {error}"));
     }
-    if let Some(error) = &finished.error {
-        return Err(Failed::from(error.clone()));
-    }
-    let summary = stats::summarise(run);
     let saved_to = kept
         .filter(|_| matches!(keeping, Some(Ok(()))))
         .map(|kept| kept.path().display().to_string());
+    if let Some(error) = &finished.error {
+        if let Some(path) = &saved_to {
+            output::tell(&format!("prestan: what is known of the run is in {path}"));
+        }
+        return Err(Failed::from(error.clone()));
+    }
+    let summary = stats::summarise(run);
     output::print(
         run,
         &summary,
@@ -269,12 +261,7 @@ fn code_of(summary: &stats::Summary) -> Result<Code, Failed> {
         stats::Completeness::Aborted(reason) => Err(Failed::Local(format!(
             "the run could not be finished: {reason}"
         ))),
-        stats::Completeness::Complete => {
-            let failed = summary
-                .tests
-                .iter()
-                .any(|test| test.status == stats::Status::Failed);
-            Ok(if failed { Code::TestFailed } else { Code::Done })
-        }
+        stats::Completeness::Complete if summary.any_failed() => Ok(Code::TestFailed),
+        stats::Completeness::Complete => Ok(Code::Done),
     }
 }

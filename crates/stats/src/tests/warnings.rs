@@ -63,7 +63,9 @@ fn users_idle() {
     };
     silent(
         "users_idle",
-        ops(put(3), [op(0, 0, 10)]).run_event(unsupported),
+        put(3)
+            .ops("Put1K", 1, Outcome::Unsupported, |_| 0)
+            .run_event(unsupported),
     );
 }
 

@@ -15,7 +15,7 @@ use crate::plan::{
 };
 use crate::quantity::parse_size;
 use crate::spec::{BodySpec, ExpectSpec, FillSpec, LeafSpec, MissingSpec, StepSpec};
-use crate::template::{Live, Piece, Text};
+use crate::template::{Live, Piece, Text, Variable};
 
 /// What stands for itself in a path segment is left alone (RFC 3986, section 3.3).
 const PATH: &AsciiSet = &CONTROLS
@@ -43,7 +43,18 @@ const OURS: &[&str] = &[
     "content-length",
     "host",
     "transfer-encoding",
+    "user-agent",
     "x-prestan",
+];
+
+/// Headers that have a key of their own. A Destination written as a header could lead out of the
+/// collection of the run.
+const WITH_KEYS: &[(&str, &str)] = &[
+    ("content-type", "type: in body"),
+    ("depth", "depth"),
+    ("destination", "to"),
+    ("overwrite", "overwrite"),
+    ("timeout", "timeout"),
 ];
 
 /// Methods that change nothing (RFC 9110, section 9.2.1; RFC 4918; RFC 3253; RFC 5323).
@@ -178,6 +189,12 @@ impl StepResolver<'_> {
             .templates
             .text(&path.value.0)
             .map_err(|message| self.file.error(path.place, message))?;
+        if text.variables().any(|variable| matches!(variable, Variable::Saved(_))) {
+            return Err(self.file.error(
+                path.place,
+                "a path cannot contain what a server said: saved names are for headers and bodies",
+            ));
+        }
         let literals: String = match &text {
             Text::Fixed(text) => text.clone(),
             Text::Live(live) => live.pieces().iter().map(placeholder).collect(),
@@ -227,6 +244,12 @@ impl StepResolver<'_> {
                     value.place,
                     format!("{name} is written by Prestan and cannot be set by a suite"),
                 ));
+            }
+            let key = WITH_KEYS.iter().find(|(header, _)| header.eq_ignore_ascii_case(name));
+            if let Some((_, key)) = key {
+                return Err(self
+                    .file
+                    .error(value.place, format!("{name} is written with the key `{key}`")));
             }
             let text = self
                 .templates

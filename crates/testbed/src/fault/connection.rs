@@ -203,7 +203,10 @@ impl Connection<'_> {
         let Some(pause) = pause else {
             let (first, rest) = bytes.split_at(bytes.len().min(FIRST_PIECE));
             self.client.write_all(first)?;
-            self.client.write_all(rest)?;
+            if !rest.is_empty() {
+                std::thread::yield_now();
+                self.client.write_all(rest)?;
+            }
             return self.client.flush();
         };
         for byte in bytes {

@@ -16,7 +16,7 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
 /// fragment. Bytes that are not UTF-8 are replaced, so it is for showing; to compare hrefs use
 /// [`same_resource`].
 pub fn href_path(href: &str) -> String {
-    percent_decode_str(raw_path(href))
+    percent_decode_str(path_of(href))
         .decode_utf8_lossy()
         .into_owned()
 }
@@ -30,6 +30,24 @@ pub fn same_resource(a: &str, b: &str) -> bool {
     segments(a).eq(segments(b))
 }
 
+/// Whether `href` names `collection` or something in it.
+///
+/// Compared like [`same_resource`]. A path that climbs (`.`, `..`, escaped or not) is in nothing.
+pub fn stands_within(href: &str, collection: &str) -> bool {
+    let mut inner = segments(href);
+    let climbs = |segment: &Vec<u8>| matches!(&segment[..], b"." | b"..");
+    !segments(href).any(|segment| climbs(&segment))
+        && segments(collection).all(|outer| inner.next().as_ref() == Some(&outer))
+}
+
+/// The last segment of an href's path, decoded; `None` where it is empty or no UTF-8.
+pub fn last_segment(href: &str) -> Option<String> {
+    let segment = segments(href).last()?;
+    String::from_utf8(segment)
+        .ok()
+        .filter(|name| !name.is_empty())
+}
+
 /// One segment of a path, percent-encoded; `name` is not a path, so a slash is encoded too.
 ///
 /// `.` and `..` stay what they are, since no encoding makes them names (RFC 3986, section 6.2.2.2).
@@ -38,14 +56,15 @@ pub fn encode_segment(name: &str) -> String {
 }
 
 fn segments(href: &str) -> impl Iterator<Item = Vec<u8>> {
-    let path = raw_path(href);
+    let path = path_of(href);
     let path = path.strip_suffix('/').unwrap_or(path);
     path.split('/')
         .map(|segment| percent_decode_str(segment).collect())
 }
 
-/// The path as it is written, `/` where a URI has none.
-fn raw_path(href: &str) -> &str {
+/// The path of an href as it is written, without scheme, authority, query and fragment: `/` where
+/// a URI has none.
+pub fn path_of(href: &str) -> &str {
     let end = href.find(['?', '#']).unwrap_or(href.len());
     let href = href[..end].trim();
     // "//host/path" is a URI without its scheme (RFC 3986, section 4.2).
@@ -66,6 +85,35 @@ fn raw_path(href: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_stands_within_a_collection() {
+        let cases = [
+            ("/a/b/", true),
+            ("/a/b", true),
+            ("/a/b/c", true),
+            ("http://h/a/%62/c/", true),
+            ("/a/", false),
+            ("/a/bc", false),
+            ("/a/b/../c", false),
+            ("/a/b/%2e%2E/c", false),
+            ("/x/a/b", false),
+            ("a/b/c", false),
+            ("", false),
+        ];
+        for (href, within) in cases {
+            assert_eq!(stands_within(href, "/a/b/"), within, "{href:?}");
+        }
+        assert!(stands_within("/anything", "/"));
+    }
+
+    #[test]
+    fn last_segments() {
+        assert_eq!(last_segment("http://h/a/b%20c/").as_deref(), Some("b c"));
+        assert_eq!(last_segment("/a/x%2Fy").as_deref(), Some("x/y"));
+        assert_eq!(last_segment("/"), None);
+        assert_eq!(last_segment("/%ff"), None);
+    }
 
     #[test]
     fn the_path_of_an_href() {

@@ -33,47 +33,63 @@ fn first_token(body: &[u8]) -> Result<Option<String>, XmlError> {
     if !root.is_dav("prop") {
         return Ok(None);
     }
-    let mut tokens = Vec::new();
+    let mut locks = Vec::new();
     while let Some(child) = walker.child()? {
         if child.is_dav("lockdiscovery") {
-            lock_tokens(&mut walker, &mut tokens)?;
+            active_locks(&mut walker, &mut locks)?;
         } else {
             walker.skip()?;
         }
     }
-    Ok(tokens.into_iter().next())
+    Ok(locks.into_iter().next().map(|lock| lock.token))
 }
 
-/// Reads the inside of a `lockdiscovery`.
-pub(super) fn lock_tokens(
-    walker: &mut Walker<'_>,
-    tokens: &mut Vec<String>,
-) -> Result<(), XmlError> {
-    let path = ["activelock", "locktoken", "href"];
-    descend(walker, &path, tokens)
+/// A lock that is held (RFC 4918, section 14.1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActiveLock {
+    /// Its token, without brackets.
+    pub token: String,
+    /// What was locked: perhaps a collection above the resource that was asked (RFC 4918, section
+    /// 14.12). `None` from servers of before that RFC.
+    pub root: Option<String>,
 }
 
-/// Collects the texts of all elements at `path` below the current one.
-fn descend(
+/// Reads the inside of a `lockdiscovery`. A lock whose token is not shown is left out.
+pub(super) fn active_locks(
     walker: &mut Walker<'_>,
-    path: &[&str],
-    texts: &mut Vec<String>,
+    locks: &mut Vec<ActiveLock>,
 ) -> Result<(), XmlError> {
     while let Some(child) = walker.child()? {
-        match path {
-            [last] if child.is_dav(last) => {
-                let text = walker.text()?;
-                if is_token(&text) {
-                    texts.push(text);
-                }
-            }
-            [next, rest @ ..] if !rest.is_empty() && child.is_dav(next) => {
-                descend(walker, rest, texts)?;
-            }
-            _ => walker.skip()?,
+        if !child.is_dav("activelock") {
+            walker.skip()?;
+            continue;
         }
+        let (mut token, mut root) = (None, None);
+        while let Some(part) = walker.child()? {
+            if part.is_dav("locktoken") {
+                token = href(walker)?.filter(|text| is_token(text));
+            } else if part.is_dav("lockroot") {
+                root = href(walker)?;
+            } else {
+                walker.skip()?;
+            }
+        }
+        locks.extend(token.map(|token| ActiveLock { token, root }));
     }
     Ok(())
+}
+
+/// The first `href` of the current element; leaves the element.
+fn href(walker: &mut Walker<'_>) -> Result<Option<String>, XmlError> {
+    let mut found = None;
+    while let Some(child) = walker.child()? {
+        if child.is_dav("href") && found.is_none() {
+            found = Some(walker.text()?);
+        } else {
+            walker.skip()?;
+        }
+    }
+    Ok(found)
 }
 
 #[cfg(test)]

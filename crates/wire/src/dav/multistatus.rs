@@ -13,7 +13,7 @@
 
 use std::fmt;
 
-use super::lock::lock_tokens;
+use super::lock::{ActiveLock, active_locks};
 use super::xml::{Node, Walker, XmlError, XmlLimits};
 use crate::excerpt;
 
@@ -35,8 +35,8 @@ pub struct Response {
     pub propstats: Vec<Propstat>,
     /// Its `resourcetype` says collection.
     pub is_collection: bool,
-    /// Tokens in its `lockdiscovery`.
-    pub lock_tokens: Vec<String>,
+    /// The locks in its `lockdiscovery`.
+    pub locks: Vec<ActiveLock>,
     /// What the server has to say about it, to people.
     pub description: Option<String>,
 }
@@ -116,7 +116,7 @@ impl From<Node> for PropName {
 struct Prop {
     names: Vec<PropName>,
     is_collection: bool,
-    lock_tokens: Vec<String>,
+    locks: Vec<ActiveLock>,
 }
 
 struct Reading<'a, 'b> {
@@ -187,7 +187,7 @@ impl Reading<'_, '_> {
         let status = status.ok_or(XmlError::NoStatus)?;
         if (200..300).contains(&status) {
             response.is_collection |= prop.is_collection;
-            response.lock_tokens.append(&mut prop.lock_tokens);
+            response.locks.append(&mut prop.locks);
         }
         response.propstats.push(Propstat {
             status,
@@ -209,7 +209,7 @@ impl Reading<'_, '_> {
                     self.walker.skip()?;
                 }
             } else if child.is_dav("lockdiscovery") {
-                lock_tokens(&mut self.walker, &mut prop.lock_tokens)?;
+                active_locks(&mut self.walker, &mut prop.locks)?;
             } else {
                 self.walker.skip()?;
             }

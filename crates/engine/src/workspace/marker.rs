@@ -1,0 +1,134 @@
+//! The marker in a collection of ours: whose it is, and whether its run goes on.
+
+use std::time::{Duration, SystemTime};
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+/// Name of the marker in its collection.
+pub(super) const MARKER: &str = "prestan-run.json";
+/// No run is believed to go on for longer, where nobody can see whether it does.
+const LONGEST_RUN: Duration = Duration::from_secs(24 * 3600);
+
+/// Enough to know a collection of ours, and whether its run is still going on. Names no owner.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Marker {
+    /// What this is, for a person who finds it.
+    about: String,
+    /// Run id; the name of the collection ends with it.
+    pub(super) run_id: String,
+    /// When it was made.
+    pub(super) started_at: DateTime<Utc>,
+    /// Which machine, since its last start.
+    boot_id: String,
+    /// Within which processes have their numbers: containers have one each.
+    pid_namespace: String,
+    /// Process of the run.
+    pub(super) pid: u32,
+    /// When that process began, in the kernel's ticks: another may have its number by now.
+    pid_since: u64,
+}
+
+/// What is known of the run that wrote a marker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Life {
+    /// It goes on, beside us.
+    Running,
+    /// It has ended.
+    Ended,
+    /// It is, or was, on another machine or in another container, less than a day ago.
+    Unseen,
+}
+
+impl Marker {
+    /// The marker of a run of this process.
+    pub(super) fn new(run_id: &str) -> Self {
+        let pid = std::process::id();
+        Marker {
+            about: "a run of Prestan works here; if none does any more, `prestan clean` removes it"
+                .to_owned(),
+            run_id: run_id.to_owned(),
+            started_at: SystemTime::now().into(),
+            boot_id: boot_id(),
+            pid_namespace: pid_namespace(),
+            pid,
+            pid_since: process_since(pid).unwrap_or_default(),
+        }
+    }
+
+    /// What can be seen of its run from here.
+    pub(super) fn life(&self) -> Life {
+        let same_place = !self.boot_id.is_empty()
+            && self.boot_id == boot_id()
+            && self.pid_namespace == pid_namespace();
+        if same_place {
+            return match process_since(self.pid) == Some(self.pid_since) {
+                true => Life::Running,
+                false => Life::Ended,
+            };
+        }
+        let now: DateTime<Utc> = SystemTime::now().into();
+        let age = now.signed_duration_since(self.started_at).to_std();
+        match age.is_ok_and(|age| age > LONGEST_RUN) {
+            true => Life::Ended,
+            false => Life::Unseen,
+        }
+    }
+}
+
+fn boot_id() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map(|id| id.trim().to_owned())
+        .unwrap_or_default()
+}
+
+fn pid_namespace() -> String {
+    std::fs::read_link("/proc/self/ns/pid")
+        .map(|name| name.display().to_string())
+        .unwrap_or_default()
+}
+
+/// When a process began, in ticks since the system did; `None` when there is none (proc(5): field
+/// 22 of `stat`, the 20th after the name, which may hold anything and stands in parentheses).
+fn process_since(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let mut fields = fields.split(' ');
+    // A zombie works no more.
+    if fields.next()? == "Z" {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_running_ended_or_out_of_sight() {
+        let own = Marker::new("r");
+        assert_eq!(own.life(), Life::Running);
+        let gone = Marker {
+            pid_since: own.pid_since + 1,
+            ..own.clone()
+        };
+        assert_eq!(gone.life(), Life::Ended);
+        let container = Marker {
+            pid_namespace: "pid:[1]".to_owned(),
+            ..own.clone()
+        };
+        assert_eq!(container.life(), Life::Unseen);
+        let elsewhere = Marker {
+            boot_id: "another".to_owned(),
+            ..own.clone()
+        };
+        assert_eq!(elsewhere.life(), Life::Unseen);
+        let two_days_ago = SystemTime::now() - 2 * LONGEST_RUN;
+        let old = Marker {
+            started_at: two_days_ago.into(),
+            ..elsewhere
+        };
+        assert_eq!(old.life(), Life::Ended);
+    }
+}
