@@ -129,6 +129,27 @@ fn pure_crates_know_no_clock_socket_file_or_terminal() {
     }
 }
 
+/// Macros that panic when the other end of a pipe is closed, in the middle of somebody's run.
+fn prints(text: &str) -> Vec<String> {
+    code(text)
+        .filter(|(_, line)| line.contains("println!(") || line.contains("print!("))
+        .map(|(number, line)| format!("line {number}: {}", line.trim()))
+        .collect()
+}
+
+#[test]
+fn a_closed_pipe_is_no_reason_to_panic() {
+    assert_eq!(prints("fn f() { eprintln!(\"x\") }").len(), 1);
+    for name in ["prestan", "engine", "testbed"] {
+        let sources = files(&root().join("crates").join(name).join("src"), &[".rs"]);
+        let sources = sources
+            .into_iter()
+            .filter(|path| !is_test_file(path))
+            .collect();
+        assert_none(&check(sources, prints));
+    }
+}
+
 fn is_test_file(path: &Path) -> bool {
     path.components().any(|part| {
         let part = part.as_os_str().to_string_lossy();

@@ -27,6 +27,8 @@ const EXCERPT: usize = 2 * 1024;
 const LARGEST_ANSWER: u64 = 1 << 30;
 /// Largest answer that is kept: every 207 is read as a whole.
 const LARGEST_KEPT: usize = 64 << 20;
+/// Room for kept answers that stays with a user.
+const COMMON_BODY: usize = 256 * 1024;
 /// Answers to one request, counted in asking again for reasons of authentication.
 const CHALLENGES: u32 = 3;
 
@@ -147,6 +149,10 @@ impl Client {
             true => self.config.timeout * PATIENCE,
             false => self.config.timeout,
         };
+        // One large 207 is no reason to keep its memory for the rest of the run.
+        if self.body.capacity() > COMMON_BODY {
+            self.body = Vec::new();
+        }
         let mut progress = Progress::default();
         let cancel = self.config.cancel.clone();
         let interruptible = !self.ignore_cancel;

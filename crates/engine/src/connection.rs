@@ -164,7 +164,6 @@ impl Connection {
             if rest.is_empty() {
                 std::mem::swap(&mut rest, &mut behind);
             }
-            let before = clock.now();
             let written = match rest.is_empty() {
                 true => self.transport.drain().map(|()| 0),
                 false => self.transport.offer(&rest[..rest.len().min(PIECE)]),
@@ -174,7 +173,7 @@ impl Connection {
                     stamps.bytes_sent += count as u64;
                     rest = &rest[count..];
                     if rest.is_empty() && behind.is_empty() && !self.transport.must_drain() {
-                        stamps.sent = Some(before);
+                        stamps.sent = Some(self.transport.offered_at);
                         return Ok(None);
                     }
                 }
@@ -250,7 +249,7 @@ impl Connection {
                     break;
                 }
                 Ok(count) => {
-                    let arrived = woken.take().unwrap_or_else(|| clock.now());
+                    let arrived = woken.take().unwrap_or(self.transport.arrived_at);
                     stamps.bytes_received += count as u64;
                     reading.take_in(&self.incoming.borrow()[..count], arrived, stamps)?;
                 }

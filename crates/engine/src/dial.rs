@@ -1,7 +1,10 @@
 //! Opening connections.
 
+use std::cell::Cell;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use record::Connect;
 use wire::target::{Scheme, Target};
@@ -18,6 +21,10 @@ pub(crate) struct Dialer {
     route: Route,
     tls: Arc<rustls::ClientConfig>,
     clock: RunClock,
+    /// Time for connecting, all addresses together.
+    patience: Duration,
+    /// Which address worked the last time.
+    preferred: Cell<usize>,
 }
 
 /// Why no connection could be opened, for a person.
@@ -31,12 +38,15 @@ impl Dialer {
         route: Route,
         tls: Arc<rustls::ClientConfig>,
         clock: RunClock,
+        patience: Duration,
     ) -> Self {
         Dialer {
             target,
             route,
             tls,
             clock,
+            patience,
+            preferred: Cell::new(0),
         }
     }
 
@@ -61,30 +71,42 @@ impl Dialer {
 
     async fn connect(&self) -> Result<Transport, DialError> {
         match &self.route {
-            Route::Unix(path) => Transport::unix(path).await.map_err(|error| {
+            Route::Unix(path) => Transport::unix(path, self.clock).await.map_err(|error| {
                 DialError(format!(
                     "connecting to the socket {} failed: {error}",
                     path.display()
                 ))
             }),
-            Route::Tcp(addresses) => {
-                let mut failures = Vec::new();
-                let mut hint = "";
-                for address in addresses {
-                    match Transport::tcp(*address).await {
-                        Ok(transport) => return Ok(transport),
-                        Err(error) => {
-                            hint = connect_hint(error.kind());
-                            failures.push(format!("{address}: {}", plain(&error)));
-                        }
-                    }
+            Route::Tcp(addresses) => self.connect_to_any(addresses).await,
+        }
+    }
+
+    /// Tries the addresses, first the one that worked the last time. Each has its share of the
+    /// time, or one that does not answer would leave nothing for the others.
+    async fn connect_to_any(&self, addresses: &[SocketAddr]) -> Result<Transport, DialError> {
+        let count = addresses.len();
+        let share = self.patience * 9 / 10 / u32::try_from(count).unwrap_or(u32::MAX).max(1);
+        let mut failures = Vec::new();
+        let mut hint = "";
+        for offset in 0..count {
+            let index = (self.preferred.get() + offset) % count;
+            let address = addresses[index];
+            match tokio::time::timeout(share, Transport::tcp(address, self.clock)).await {
+                Ok(Ok(transport)) => {
+                    self.preferred.set(index);
+                    return Ok(transport);
                 }
-                Err(DialError(format!(
-                    "connecting failed: {}{hint}",
-                    failures.join("; ")
-                )))
+                Ok(Err(error)) => {
+                    hint = connect_hint(error.kind());
+                    failures.push(format!("{address}: {}", plain(&error)));
+                }
+                Err(_) => failures.push(format!("{address}: no answer within {share:?}")),
             }
         }
+        Err(DialError(format!(
+            "connecting failed: {}{hint}",
+            failures.join("; ")
+        )))
     }
 
     fn tls_error(&self, error: &io::Error) -> DialError {

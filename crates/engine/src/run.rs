@@ -324,6 +324,7 @@ fn client_config(settings: &Settings, clock: RunClock, cancel: &Cancel) -> Clien
         settings.route.clone(),
         Arc::clone(&settings.tls),
         clock,
+        settings.timeout,
     );
     ClientConfig {
         dialer,

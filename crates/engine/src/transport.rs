@@ -8,10 +8,13 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
+use record::Nanos;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
 use tokio::io::{Interest, Ready};
 use tokio::net::{TcpStream, UnixStream};
+
+use crate::clock::RunClock;
 
 /// A connected socket.
 #[derive(Debug)]
@@ -61,30 +64,42 @@ impl Write for &Socket {
 }
 
 /// A connected socket, perhaps under TLS. All calls are non-blocking.
+///
+/// It reads the clock itself, because only here it is known where a system call begins and ends:
+/// encrypting and decrypting lie outside.
 #[derive(Debug)]
 pub(crate) struct Transport {
     socket: Socket,
     tls: Option<Box<ClientConnection>>,
+    clock: RunClock,
+    /// Just before the last call that handed bytes to the kernel.
+    pub(crate) offered_at: Nanos,
+    /// Just after the last call that took bytes from it.
+    pub(crate) arrived_at: Nanos,
 }
 
 impl Transport {
     /// Connects by TCP, without Nagle's algorithm.
-    pub(crate) async fn tcp(address: SocketAddr) -> io::Result<Transport> {
+    pub(crate) async fn tcp(address: SocketAddr, clock: RunClock) -> io::Result<Transport> {
         let socket = TcpStream::connect(address).await?;
         socket.set_nodelay(true)?;
-        Ok(Transport {
-            socket: Socket::Tcp(socket),
-            tls: None,
-        })
+        Ok(Transport::new(Socket::Tcp(socket), clock))
     }
 
     /// Connects to a local socket.
-    pub(crate) async fn unix(path: &Path) -> io::Result<Transport> {
+    pub(crate) async fn unix(path: &Path, clock: RunClock) -> io::Result<Transport> {
         let socket = UnixStream::connect(path).await?;
-        Ok(Transport {
-            socket: Socket::Unix(socket),
+        Ok(Transport::new(Socket::Unix(socket), clock))
+    }
+
+    fn new(socket: Socket, clock: RunClock) -> Self {
+        Transport {
+            socket,
             tls: None,
-        })
+            clock,
+            offered_at: 0,
+            arrived_at: 0,
+        }
     }
 
     /// Agrees upon TLS with the server called `host`.
@@ -130,21 +145,20 @@ impl Transport {
 
     /// Offers bytes; says how many were taken. Under TLS they may still wait for [`Self::drain`].
     pub(crate) fn offer(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match &mut self.tls {
-            None => self.socket.try_write(bytes),
-            Some(tls) => {
-                if tls.wants_write() {
-                    tls.write_tls(&mut &self.socket)?;
-                    if tls.wants_write() {
-                        return Err(io::ErrorKind::WouldBlock.into());
-                    }
-                }
-                let taken = tls.writer().write(bytes)?;
-                match tls.write_tls(&mut &self.socket) {
-                    Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
-                    _ => Ok(taken),
-                }
+        if self.must_drain() {
+            self.drain()?;
+            if self.must_drain() {
+                return Err(io::ErrorKind::WouldBlock.into());
             }
+        }
+        let Some(tls) = &mut self.tls else {
+            self.offered_at = self.clock.now();
+            return self.socket.try_write(bytes);
+        };
+        let taken = tls.writer().write(bytes)?;
+        match self.drain() {
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
+            _ => Ok(taken),
         }
     }
 
@@ -156,6 +170,7 @@ impl Transport {
     /// Writes waiting records.
     pub(crate) fn drain(&mut self) -> io::Result<()> {
         if let Some(tls) = &mut self.tls {
+            self.offered_at = self.clock.now();
             tls.write_tls(&mut &self.socket)?;
         }
         Ok(())
@@ -176,7 +191,9 @@ impl Transport {
     /// Takes what has arrived. 0 is the end of the connection.
     pub(crate) fn take(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let Some(tls) = &mut self.tls else {
-            return self.socket.try_read(buffer);
+            let taken = self.socket.try_read(buffer);
+            self.arrived_at = self.clock.now();
+            return taken;
         };
         loop {
             match tls.reader().read(buffer) {
@@ -185,13 +202,12 @@ impl Transport {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 other => return other,
             }
-            if tls.read_tls(&mut &self.socket)? == 0 {
-                return match tls.process_new_packets() {
-                    Ok(_) => Ok(0),
-                    Err(error) => Err(io::Error::other(error)),
-                };
-            }
+            let taken = tls.read_tls(&mut &self.socket)?;
+            self.arrived_at = self.clock.now();
             tls.process_new_packets().map_err(io::Error::other)?;
+            if taken == 0 {
+                return Ok(0);
+            }
         }
     }
 }

@@ -9,7 +9,7 @@ use std::net::TcpListener;
 
 use serde_json::Value;
 use support::faulty::{
-    Faulty, LOOPBACK, PASSWORD, checked, count, no_secret_in, run_of, short_run, status,
+    Faulty, IMPATIENT, LOOPBACK, PASSWORD, checked, count, no_secret_in, run_of, short_run, status,
 };
 use support::rows::row;
 use support::{Outcome, Prestan};
@@ -46,6 +46,11 @@ fn described(row: &Value) -> u64 {
     row["failures"].as_array().unwrap().len() as u64
 }
 
+/// Whether the server keeps one waiting, so that the time limit has to end it.
+fn keeps_waiting(fault: &Fault) -> bool {
+    matches!(fault, Fault::Hang | Fault::EndlessBody { chunked: true })
+}
+
 /// Runs the test of the case between two others, which nothing befalls.
 fn check(case: &Case) -> Outcome {
     let faulty = Faulty::new(|mut builder| {
@@ -54,9 +59,11 @@ fn check(case: &Case) -> Outcome {
         }
         builder
     });
-    let outcome = faulty
-        .prestan(&format!("ProppatchSingle,{},UnLockCol", case.test))
-        .run();
+    let mut prestan = faulty.prestan(&format!("ProppatchSingle,{},UnLockCol", case.test));
+    if case.faults.iter().any(keeps_waiting) {
+        prestan = prestan.args(IMPATIENT);
+    }
+    let outcome = prestan.run();
     let result = checked(&outcome);
     let hit = row(&result, case.test);
 
@@ -383,7 +390,7 @@ fn targets_that_cannot_be_measured() {
     ];
     for (rules, says) in table {
         let faulty = Faulty::new(|builder| rules.into_iter().fold(builder, |b, rule| b.rule(rule)));
-        refused(&faulty.prestan("Get1K").run(), says);
+        refused(&faulty.prestan("Get1K").args(IMPATIENT).run(), says);
         assert_eq!(faulty.left(), [""; 0], "{says:?}");
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use support::Outcome;
-use support::faulty::{Faulty, checked, count, run_of, status};
+use support::faulty::{Faulty, IMPATIENT, checked, count, run_of, status};
 use support::rows::row;
 use testbed::fault::{Fault, Rule};
 
@@ -47,6 +47,7 @@ fn in_the_middle(users: &str, end: impl FnOnce(&mut Option<Faulty>)) -> (Outcome
     let url = it.server.url();
     let mut running = run_of(&url, "Put1K,Get1K,Delete", 500)
         .args(["-c", users])
+        .args(IMPATIENT)
         .spawn();
     while it.measured("Get1K").len() < 10 {
         assert!(!running.has_ended());
@@ -159,7 +160,7 @@ fn what_goes_wrong_before_measuring_stops_that_test_alone() {
     for (fault, says) in table {
         let rule = Rule::new(fault).method("PUT").tag("(Get1K set-up)");
         let faulty = Faulty::new(|builder| builder.rule(rule));
-        let outcome = faulty.prestan("Put1K,Get1K,Copy").run();
+        let outcome = faulty.prestan("Put1K,Get1K,Copy").args(IMPATIENT).run();
         let result = checked(&outcome);
         assert_eq!(outcome.code, 1, "{outcome}");
         let get = row(&result, "Get1K");

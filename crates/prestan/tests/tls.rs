@@ -6,7 +6,7 @@ mod support;
 
 use std::net::{Ipv6Addr, SocketAddr, TcpListener};
 
-use support::faulty::{Faulty, LOOPBACK, checked, short_run};
+use support::faulty::{Faulty, IMPATIENT, LOOPBACK, checked, short_run};
 use support::rows::row;
 use support::{Outcome, Prestan};
 use testbed::fault::{Authority, Certificate, Fault, Rule, Tls};
@@ -203,10 +203,8 @@ fn a_handshake_without_an_answer_is_given_up_in_time() {
     // Connections wait in its queue for ever.
     let listener = TcpListener::bind(LOOPBACK).unwrap();
     let url = format!("https://{}/", listener.local_addr().unwrap());
-    went_nowhere(
-        &short_run(&url, "Put1K").run(),
-        &["OPTIONS https://", "within 300ms"],
-    );
+    let outcome = short_run(&url, "Put1K").args(IMPATIENT).run();
+    went_nowhere(&outcome, &["OPTIONS https://", "within 300ms"]);
 }
 
 #[test]

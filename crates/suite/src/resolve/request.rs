@@ -189,7 +189,10 @@ impl StepResolver<'_> {
             .templates
             .text(&path.value.0)
             .map_err(|message| self.file.error(path.place, message))?;
-        if text.variables().any(|variable| matches!(variable, Variable::Saved(_))) {
+        if text
+            .variables()
+            .any(|variable| matches!(variable, Variable::Saved(_)))
+        {
             return Err(self.file.error(
                 path.place,
                 "a path cannot contain what a server said: saved names are for headers and bodies",
@@ -245,11 +248,14 @@ impl StepResolver<'_> {
                     format!("{name} is written by Prestan and cannot be set by a suite"),
                 ));
             }
-            let key = WITH_KEYS.iter().find(|(header, _)| header.eq_ignore_ascii_case(name));
+            let key = WITH_KEYS
+                .iter()
+                .find(|(header, _)| header.eq_ignore_ascii_case(name));
             if let Some((_, key)) = key {
-                return Err(self
-                    .file
-                    .error(value.place, format!("{name} is written with the key `{key}`")));
+                return Err(self.file.error(
+                    value.place,
+                    format!("{name} is written with the key `{key}`"),
+                ));
             }
             let text = self
                 .templates
