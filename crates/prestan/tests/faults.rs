@@ -10,6 +10,7 @@ use std::net::TcpListener;
 use serde_json::Value;
 use support::faulty::{
     Faulty, IMPATIENT, LOOPBACK, PASSWORD, checked, count, no_secret_in, run_of, short_run, status,
+    went_nowhere,
 };
 use support::rows::row;
 use support::{Outcome, Prestan};
@@ -276,21 +277,6 @@ fn answers_that_are_wrong() {
     ]);
 }
 
-/// A target that cannot be measured, and what is said about it on standard error.
-fn refused(outcome: &Outcome, says: &[&str]) {
-    assert_eq!(outcome.code, 4, "{outcome}");
-    for part in says {
-        assert!(outcome.stderr.contains(part), "no `{part}` in\n{outcome}");
-    }
-    assert_eq!(
-        outcome.stderr.trim_end().lines().count(),
-        1,
-        "one message: {outcome}"
-    );
-    let result = checked(outcome);
-    assert_eq!(result["complete"]["state"], "aborted", "{result:#}");
-}
-
 #[test]
 fn a_bad_url_is_wrong_usage() {
     for (url, says) in [
@@ -316,7 +302,7 @@ fn a_closed_port() {
     drop(listener);
     let outcome = short_run(&format!("http://{addr}/dav/"), "Get1K").run();
     let tried = format!("OPTIONS http://{addr}/dav/");
-    refused(&outcome, &["cannot be reached", &tried, "refused"]);
+    went_nowhere(&outcome, &["cannot be reached", &tried, "refused"]);
 }
 
 #[test]
@@ -390,7 +376,7 @@ fn targets_that_cannot_be_measured() {
     ];
     for (rules, says) in table {
         let faulty = Faulty::new(|builder| rules.into_iter().fold(builder, |b, rule| b.rule(rule)));
-        refused(&faulty.prestan("Get1K").args(IMPATIENT).run(), says);
+        went_nowhere(&faulty.prestan("Get1K").args(IMPATIENT).run(), says);
         assert_eq!(faulty.left(), [""; 0], "{says:?}");
     }
 }

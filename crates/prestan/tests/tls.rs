@@ -6,7 +6,7 @@ mod support;
 
 use std::net::{Ipv6Addr, SocketAddr, TcpListener};
 
-use support::faulty::{Faulty, IMPATIENT, LOOPBACK, checked, short_run};
+use support::faulty::{Faulty, IMPATIENT, LOOPBACK, checked, short_run, went_nowhere};
 use support::rows::row;
 use support::{Outcome, Prestan};
 use testbed::fault::{Authority, Certificate, Fault, Rule, Tls};
@@ -42,21 +42,6 @@ fn went_well(outcome: &Outcome, faulty: &Faulty) {
     assert_eq!(outcome.code, 0, "{outcome}");
     checked(outcome);
     assert_eq!(faulty.left(), [""; 0]);
-}
-
-/// It could not be reached, and one message says why and what to try.
-#[track_caller]
-fn went_nowhere(outcome: &Outcome, says: &[&str]) {
-    assert_eq!(outcome.code, 4, "{outcome}");
-    for part in says {
-        assert!(outcome.stderr.contains(part), "no `{part}`: {outcome}");
-    }
-    assert_eq!(
-        outcome.stderr.trim_end().lines().count(),
-        1,
-        "one message: {outcome}"
-    );
-    checked(outcome);
 }
 
 #[test]

@@ -152,6 +152,24 @@ fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// A run that could not begin: exit status 4, and on standard error one message, which says all
+/// of this, beside where the record of the run is.
+#[track_caller]
+pub fn went_nowhere(outcome: &Outcome, says: &[&str]) {
+    assert_eq!(outcome.code, 4, "{outcome}");
+    let kept = format!(
+        "prestan: what is known of the run is in {}",
+        outcome.run().display()
+    );
+    let (kept, messages): (Vec<&str>, Vec<&str>) =
+        outcome.stderr.lines().partition(|line| *line == kept);
+    assert_eq!((kept.len(), messages.len()), (1, 1), "{outcome}");
+    for part in says {
+        assert!(messages[0].contains(part), "no `{part}`: {outcome}");
+    }
+    assert_eq!(checked(outcome)["complete"]["state"], "aborted");
+}
+
 /// Looks for secrets in everything that was said and kept.
 #[track_caller]
 pub fn no_secret_in(outcome: &Outcome, secrets: &[&str]) {
