@@ -171,6 +171,7 @@ pub(crate) async fn remove(client: &mut Client, target: &Target, run_id: &str, j
         Err(failure) => Err(failure.what),
     };
     if let Err(reason) = removed {
+        let reason = format!("{reason}; once the server lets us, `prestan clean` removes it");
         let url = target.absolute(&path);
         journal.write(EventKind::LeftBehind(LeftBehind {
             url,

@@ -224,7 +224,7 @@ impl Page {
                 Item::new(&format!("{} ({whose}): {}", left.url, left.reason))
             })
             .collect();
-        let heading = "Still on the server, `prestan clean` removes it:";
+        let heading = "Still on the server:";
         self.section(&self.paint.doubtful(heading), &items);
     }
 
