@@ -276,8 +276,8 @@ pub(crate) struct ConnectOptions {
     pub(crate) unix_socket: Option<PathBuf>,
 
     /// Send this header with every request; may be repeated
-    #[arg(long, value_name = "NAME: VALUE", value_parser = header)]
-    pub(crate) header: Vec<(String, String)>,
+    #[arg(long, value_name = "NAME: VALUE")]
+    pub(crate) header: Vec<String>,
 
     /// Trust the certificates in this PEM file instead of the system's
     #[arg(long, value_name = "FILE")]
@@ -460,40 +460,6 @@ fn positive_duration(text: &str) -> Result<Duration, String> {
 fn name_and_value(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
-}
-
-/// Headers that are worked out for each request.
-const OWN_HEADERS: [&str; 7] = [
-    "Authorization",
-    "Connection",
-    "Content-Length",
-    "Host",
-    "Transfer-Encoding",
-    "User-Agent",
-    "X-Prestan",
-];
-
-fn header(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once(':').ok_or("write 'Name: value'")?;
-    let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
-    if name.is_empty() || !name.chars().all(token) {
-        return Err(format!("`{name}` is no header name"));
-    }
-    if let Some(own) = OWN_HEADERS
-        .iter()
-        .find(|own| own.eq_ignore_ascii_case(name))
-    {
-        let instead = match *own {
-            "Authorization" => "; give credentials with --user, --token-file or --netrc",
-            "Host" => "; give the name in the URL and the address with --resolve",
-            _ => "",
-        };
-        return Err(format!("{own} is Prestan's own{instead}"));
-    }
-    if value.chars().any(char::is_control) {
-        return Err("a header value has no control characters".to_owned());
-    }
-    Ok((name.to_owned(), value.trim().to_owned()))
 }
 
 fn resolve(text: &str) -> Result<engine::Resolve, String> {

@@ -29,6 +29,11 @@ pub(crate) fn connection(
     login: &Login,
     options: &ConnectOptions,
 ) -> Result<Connection, Failed> {
+    let headers = options
+        .header
+        .iter()
+        .map(|text| header(text).map_err(|what| Failed::Usage(format!("--header: {what}"))))
+        .collect::<Result<_, _>>()?;
     let mut target = Target::parse(url).map_err(|error| Failed::Usage(error.to_string()))?;
     let user_info = target.take_user_info();
     let (credentials, exposure) = credentials::find(login, options, user_info, target.host())?;
@@ -65,8 +70,44 @@ pub(crate) fn connection(
             AuthArg::Basic => AuthScheme::Basic,
             AuthArg::Digest => AuthScheme::Digest,
         },
-        headers: options.header.clone(),
+        headers,
     })
+}
+
+/// Headers that are worked out for each request.
+const OWN_HEADERS: [&str; 7] = [
+    "Authorization",
+    "Connection",
+    "Content-Length",
+    "Host",
+    "Transfer-Encoding",
+    "User-Agent",
+    "X-Prestan",
+];
+
+/// Reads a `--header`. Not as the command line is parsed, which shows what it refuses: a value may
+/// be a secret.
+fn header(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once(':').ok_or("write 'Name: value'")?;
+    let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    if name.is_empty() || !name.chars().all(token) {
+        return Err(format!("`{name}` is no header name"));
+    }
+    if let Some(own) = OWN_HEADERS
+        .iter()
+        .find(|own| own.eq_ignore_ascii_case(name))
+    {
+        let instead = match *own {
+            "Authorization" => "; give credentials with --user, --token-file or --netrc",
+            "Host" => "; give the name in the URL and the address with --resolve",
+            _ => "",
+        };
+        return Err(format!("{own} is Prestan's own{instead}"));
+    }
+    if value.chars().any(char::is_control) {
+        return Err("a header value has no control characters".to_owned());
+    }
+    Ok((name.to_owned(), value.trim().to_owned()))
 }
 
 /// The way to a server that we started ourselves: nothing the user says of others concerns it.
