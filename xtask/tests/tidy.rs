@@ -3,6 +3,8 @@
 //! Every rule is a function from a text to its defects, and has a text that it must find fault
 //! with.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

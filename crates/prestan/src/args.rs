@@ -1,4 +1,10 @@
-//! The command line.
+//! The command line. The comments on its fields are what `--help` prints.
+
+#![allow(
+    rustdoc::broken_intra_doc_links,
+    rustdoc::invalid_html_tags,
+    reason = "written for a terminal: [brackets] are optional parts, <angles> are placeholders"
+)]
 
 use std::path::PathBuf;
 use std::time::Duration;
