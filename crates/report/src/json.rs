@@ -1,4 +1,4 @@
-//! One document for programs: [`wire`](crate::wire) filled from a run and its summary.
+//! One document for programs: the types of `wire` filled from a run and its summary.
 
 use record::{Outcome, Run};
 use schemars::generate::SchemaSettings;

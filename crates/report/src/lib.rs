@@ -8,7 +8,7 @@
 //!
 //! Pure: no clock, no terminal, no file. The caller says how wide the terminal is and whether it
 //! has colours, and prints what comes back. Texts that a server wrote (its name, its messages)
-//! reach people only with control characters made visible ([`clean`]), and spreadsheets only
+//! reach people only with control characters made visible ([`clean()`]), and spreadsheets only
 //! where they cannot be taken for a formula.
 
 mod clean;
