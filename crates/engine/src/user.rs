@@ -8,6 +8,7 @@
 //! as anybody measures (Xu 2004, section 4.4: only overlapping requests count).
 
 mod round;
+mod script;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use wire::auth::Authenticator;
 use crate::client::{Client, ClientConfig, Request};
 use crate::clock::nanos;
 use crate::stage::{Stage, Stop};
-use round::{Phase, Script};
+use script::{Phase, Script};
 
 /// A user who is through goes on for at most this many times its share.
 const LONGEST_OVERTIME: u32 = 10;

@@ -1,7 +1,6 @@
 //! Steps: fill in what is only known now, send, check, record, remember.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,127 +8,17 @@ use std::time::Duration;
 use rand::RngExt;
 use rand_distr::{Distribution, Exp};
 use record::{EventKind, MeasureId, Moments, Outcome, Sample};
-use suite::{
-    Alternative, Body, Piece, RequestPlan, SaveFrom, Step, TestPlan, Text, Think, Variable,
-};
+use suite::{Alternative, Body, RequestPlan, SaveFrom, Step, TestPlan, Think};
 use wire::dav::{lock_token_from_body, lock_token_from_header};
 
 use super::User;
+use super::script::{Phase, Script, Worked};
 use crate::check::{Answered, Wrong, check, outcome_of};
 use crate::client::{Answer, Exchange, Request};
 use crate::stage::Stop;
 
 /// Operations in a row that may get no answer at all before a user gives a test up.
 const SILENCE: u32 = 5;
-
-/// In which part of a test a step is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Phase {
-    SetUp,
-    WarmUp,
-    Measured,
-    CleanUp,
-}
-
-impl Phase {
-    fn name(self) -> &'static str {
-        match self {
-            Phase::SetUp => "set-up",
-            Phase::WarmUp => "warm-up",
-            Phase::Measured => "not measured",
-            Phase::CleanUp => "clean-up",
-        }
-    }
-}
-
-/// Where a user stands in a test.
-pub(super) struct Script<'a> {
-    pub(super) test: &'a TestPlan,
-    /// Path of the collection in which the user works.
-    pub(super) workplace: String,
-    /// Whether that collection was made.
-    pub(super) workplace_made: bool,
-    /// Whether the others know that this user has done its share.
-    pub(super) through: bool,
-    /// Rounds that the progress bar has seen.
-    pub(super) counted: u64,
-    /// Rounds through the loop, warm-up included: the `n` of templates.
-    iteration: u64,
-    /// What steps have saved in this round.
-    saved: Vec<Option<String>>,
-    /// Requests whose first answer has been read closely.
-    read_closely: BTreeSet<*const RequestPlan>,
-    /// What has worked in this test: it is supported, whatever is answered later.
-    worked: BTreeSet<Worked>,
-    /// Measured operations in a row without any answer.
-    silent: u32,
-}
-
-impl<'a> Script<'a> {
-    pub(super) fn new(test: &'a TestPlan, workplace: String) -> Self {
-        Script {
-            test,
-            workplace,
-            workplace_made: false,
-            through: false,
-            counted: 0,
-            iteration: 0,
-            saved: vec![None; test.saved.len()],
-            read_closely: BTreeSet::new(),
-            worked: BTreeSet::new(),
-            silent: 0,
-        }
-    }
-
-    /// The first answers of the measured part are read closely, not those of the warm-up.
-    pub(super) fn start_measuring(&mut self) {
-        self.read_closely.clear();
-    }
-
-    /// Fills in a text; `None` when something it needs was not saved.
-    fn fill<'t>(&self, text: &'t Text, user: u32) -> Option<Cow<'t, str>> {
-        match text {
-            Text::Fixed(text) => Some(Cow::Borrowed(text)),
-            Text::Live(live) => {
-                let mut filled = String::new();
-                self.fill_pieces(live.pieces(), user, &mut filled)?;
-                Some(Cow::Owned(filled))
-            }
-        }
-    }
-
-    fn fill_pieces(&self, pieces: &[Piece], user: u32, out: &mut String) -> Option<()> {
-        use std::fmt::Write;
-        for piece in pieces {
-            // Writing to a String cannot fail.
-            let _ = match piece {
-                Piece::Literal(text) => out.write_str(text),
-                Piece::Variable(Variable::Iteration) => write!(out, "{}", self.iteration),
-                Piece::Variable(Variable::User) => write!(out, "{user}"),
-                Piece::Variable(Variable::Saved(slot)) => {
-                    out.write_str(self.saved.get(*slot)?.as_deref()?)
-                }
-            };
-        }
-        Some(())
-    }
-}
-
-/// What has been seen to work: a measure, or an unmeasured step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Worked {
-    Measure(MeasureId),
-    Step(*const RequestPlan),
-}
-
-impl Worked {
-    fn of(request: &RequestPlan) -> Worked {
-        match request.measure {
-            Some(measure) => Worked::Measure(measure),
-            None => Worked::Step(request),
-        }
-    }
-}
 
 /// Looks at a bad answer once more, in the light of what went before.
 fn reconsidered(

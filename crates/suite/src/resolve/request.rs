@@ -184,11 +184,15 @@ impl StepResolver<'_> {
         self.measure_ids.get(measure.value.as_str()).copied()
     }
 
+    /// A text that may still have run-time variables in it.
+    fn text(&self, scalar: &Placed<Scalar>) -> Result<Text, SuiteError> {
+        self.templates
+            .text(&scalar.value.0)
+            .map_err(|message| self.file.error(scalar.place, message))
+    }
+
     fn path(&self, path: &Placed<Scalar>) -> Result<Text, SuiteError> {
-        let text = self
-            .templates
-            .text(&path.value.0)
-            .map_err(|message| self.file.error(path.place, message))?;
+        let text = self.text(path)?;
         if text
             .variables()
             .any(|variable| matches!(variable, Variable::Saved(_)))
@@ -257,10 +261,7 @@ impl StepResolver<'_> {
                     format!("{name} is written with the key `{key}`"),
                 ));
             }
-            let text = self
-                .templates
-                .text(&value.value.0)
-                .map_err(|message| self.file.error(value.place, message))?;
+            let text = self.text(value)?;
             headers.push(HeaderPlan {
                 name: name.clone(),
                 value: text,
@@ -298,10 +299,7 @@ impl StepResolver<'_> {
                 text: Some(source),
                 ..
             } => {
-                let text = self
-                    .templates
-                    .text(&source.value.0)
-                    .map_err(|message| self.file.error(source.place, message))?;
+                let text = self.text(source)?;
                 match text {
                     Text::Fixed(text) => Body::Fixed(text.into_bytes().into()),
                     Text::Live(live) => Body::Live(BodyText(live)),
@@ -368,11 +366,7 @@ impl StepResolver<'_> {
                 .map(|scalar| self.count(scalar, what, 0, 10_000_000))
                 .transpose()
         };
-        let contains = spec.contains.iter().map(|placed| {
-            self.templates
-                .text(&placed.value.0)
-                .map_err(|message| self.file.error(placed.place, message))
-        });
+        let contains = spec.contains.iter().map(|placed| self.text(placed));
         Ok(Expect {
             status: StatusSet(status),
             body,
