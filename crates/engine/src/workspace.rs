@@ -161,12 +161,19 @@ async fn exists(client: &mut Client, path: &str) -> Result<bool, RunError> {
 /// Removes the collection of a run; what cannot be removed is written down.
 pub(crate) async fn remove(client: &mut Client, target: &Target, run_id: &str, journal: &Journal) {
     let path = collection_path(target, run_id);
-    // A sign of life: only a server that gives one may take its time to delete.
-    let removed = match client
+    // A sign of life: only a server that gives one may take its time to delete. It is asked
+    // twice, because one lost connection is none of death.
+    let mut alive = client
         .perform(Request::bare("OPTIONS", target.path(), LABEL))
         .await
-        .result
-    {
+        .result;
+    if alive.is_err() {
+        alive = client
+            .perform(Request::bare("OPTIONS", target.path(), LABEL))
+            .await
+            .result;
+    }
+    let removed = match alive {
         Ok(_) => remove_collection(client, &path).await,
         Err(failure) => Err(failure.what),
     };

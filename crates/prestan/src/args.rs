@@ -153,7 +153,10 @@ pub(crate) struct RunArgs {
     pub(crate) login: Login,
 
     /// Start this server (see `prestan servers`), measure it, stop it
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["url", "user", "netrc", "token_file"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = [
+        "url", "user", "netrc", "token_file", "password_file", "auth", "ipv4", "ipv6", "resolve",
+        "unix_socket", "header", "cacert", "insecure", "cert", "key",
+    ])]
     pub(crate) server: Option<String>,
 
     #[command(flatten)]

@@ -74,16 +74,19 @@ pub(crate) fn connection(
     })
 }
 
-/// Headers that are worked out for each request.
-const OWN_HEADERS: [&str; 7] = [
-    "Authorization",
-    "Connection",
-    "Content-Length",
-    "Host",
-    "Transfer-Encoding",
-    "User-Agent",
-    "X-Prestan",
-];
+/// Headers that make another request of a request; sent with every one, they could lead a run out
+/// of its collection. Those that a suite writes are refused as well.
+const CHANGING_HEADERS: &[&str] = &["if", "lock-token", "x-http-method-override"];
+
+/// Whether a header is written for each request, or would change what it does.
+fn is_reserved(name: &str) -> bool {
+    let keyed = suite::KEYED_HEADERS.iter().map(|(header, _)| header);
+    suite::OWN_HEADERS
+        .iter()
+        .chain(keyed)
+        .chain(CHANGING_HEADERS)
+        .any(|reserved| reserved.eq_ignore_ascii_case(name))
+}
 
 /// Reads a `--header`. Not as the command line is parsed, which shows what it refuses: a value may
 /// be a secret.
@@ -93,16 +96,13 @@ fn header(text: &str) -> Result<(String, String), String> {
     if name.is_empty() || !name.chars().all(token) {
         return Err(format!("`{name}` is no header name"));
     }
-    if let Some(own) = OWN_HEADERS
-        .iter()
-        .find(|own| own.eq_ignore_ascii_case(name))
-    {
-        let instead = match *own {
-            "Authorization" => "; give credentials with --user, --token-file or --netrc",
-            "Host" => "; give the name in the URL and the address with --resolve",
-            _ => "",
+    if is_reserved(name) {
+        let instead = match name.to_ascii_lowercase().as_str() {
+            "authorization" => "; give credentials with --user, --token-file or --netrc",
+            "host" => "; give the name in the URL and the address with --resolve",
+            _ => "; a suite says it for the requests that need it",
         };
-        return Err(format!("{own} is Prestan's own{instead}"));
+        return Err(format!("{name} cannot be sent with every request{instead}"));
     }
     if value.chars().any(char::is_control) {
         return Err("a header value has no control characters".to_owned());

@@ -18,7 +18,7 @@ pub(crate) enum Exposure {
     ProcessList,
 }
 
-/// Finds the credentials: command line, environment, files, URL, netrc, in this order.
+/// Finds the credentials: command line, URL, netrc, environment, in this order.
 pub(crate) fn find(
     login: &Login,
     options: &ConnectOptions,
@@ -37,15 +37,6 @@ pub(crate) fn find(
             Exposure::None,
         ));
     }
-    if let Ok(user) = env::var("PRESTAN_USER") {
-        return named(&user, options, Exposure::None);
-    }
-    if let Ok(token) = env::var("PRESTAN_TOKEN") {
-        return Ok((
-            Some(Credentials::Bearer(Secret::new(token))),
-            Exposure::None,
-        ));
-    }
     match url_user {
         Some((user, Some(password))) => {
             return Ok((Some(password_of(&user, &password)), Exposure::ProcessList));
@@ -61,7 +52,27 @@ pub(crate) fn find(
     if options.netrc {
         return Ok((Some(from_netrc(host)?), Exposure::None));
     }
-    Ok((None, Exposure::None))
+    from_environment(options)
+}
+
+/// What stands in the environment comes last: it was not said for this server in particular.
+fn from_environment(options: &ConnectOptions) -> Result<(Option<Credentials>, Exposure), Failed> {
+    if let Ok(user) = env::var("PRESTAN_USER") {
+        return named(&user, options, Exposure::None);
+    }
+    let Ok(token) = env::var("PRESTAN_TOKEN") else {
+        return Ok((None, Exposure::None));
+    };
+    let token = token.trim();
+    if token.is_empty() || token.chars().any(char::is_control) {
+        return Err(Failed::Usage(
+            "PRESTAN_TOKEN is empty or has control characters in it".to_owned(),
+        ));
+    }
+    Ok((
+        Some(Credentials::Bearer(Secret::new(token.to_owned()))),
+        Exposure::None,
+    ))
 }
 
 /// A user, or USER:PASSWORD, which is as exposed as the place where it stood.
@@ -135,7 +146,8 @@ fn from_netrc(host: &str) -> Result<Credentials, Failed> {
 }
 
 /// Login and password of the entry for `host`, or of `default`. Words are separated by white
-/// space, `macdef` runs to the next empty line, `#` begins a comment, as in ftp(1) and curl.
+/// space, `macdef` runs to the next empty line, `#` begins a comment, as in ftp(1); quoted words,
+/// which curl knows, are not.
 fn netrc_entry(text: &str, host: &str) -> Option<(String, String)> {
     let mut words = Vec::new();
     let mut in_macro = false;

@@ -24,16 +24,22 @@ pub(crate) fn tell(line: &str) {
     let _ = writeln!(io::stderr(), "{}", lines.join("\n"));
 }
 
-/// Refuses two documents in one stream, before anything is measured for them.
-pub(crate) fn check(formats: &FormatOptions) -> Result<(), Failed> {
-    let both = [&formats.json, &formats.csv]
+/// Refuses two documents in one file, before anything is measured for them.
+pub(crate) fn check(formats: &FormatOptions, output: Option<&Path>) -> Result<(), Failed> {
+    let places: Vec<&Path> = [formats.json.as_deref(), formats.csv.as_deref(), output]
+        .into_iter()
+        .flatten()
+        .collect();
+    let twice = places
         .iter()
-        .all(|path| path.as_deref().is_some_and(is_standard_output));
-    match both {
-        true => Err(Failed::Usage(
-            "--json - and --csv - would both write to standard output; give one a file".to_owned(),
-        )),
-        false => Ok(()),
+        .enumerate()
+        .find(|(index, path)| places[..*index].contains(path));
+    match twice {
+        Some((_, path)) => Err(Failed::Usage(format!(
+            "two of --json, --csv and --output would be written to {}; give each a file of its own",
+            path.display()
+        ))),
+        None => Ok(()),
     }
 }
 

@@ -117,7 +117,7 @@ const BAD_SUITES: [(&str, &str); 5] = [
 ];
 
 /// Command lines that cannot be done. Nothing listens on port 1.
-const WRONG: [&str; 37] = [
+const WRONG: [&str; 39] = [
     "run prestan",
     "run nosuch http://127.0.0.1:1/",
     "run nosuch.yaml --server apache",
@@ -150,6 +150,8 @@ const WRONG: [&str; 37] = [
     "http://127.0.0.1:1/ --header nonsense",
     "http://127.0.0.1:1/ --header Host:example.org",
     "http://127.0.0.1:1/ --header Authorization:secret",
+    "http://127.0.0.1:1/ --header Destination:/elsewhere",
+    "http://127.0.0.1:1/ --json - -o -",
     "http://127.0.0.1:1/ --resolve example.org:127.0.0.1",
     "http://127.0.0.1:1/ --cert mine.pem",
     "http://127.0.0.1:1/ -4 -6",

@@ -48,13 +48,12 @@ impl Facts<'_> {
     /// A test without a single expected answer is never ok: *ok* promises that something was
     /// measured. Operations that an interruption cut off are no failures beside expected ones.
     pub(crate) fn judge(&self) -> (Status, Option<String>) {
-        if let Some(evidence) = self.not_supported {
-            // What has worked is supported: declining it later is a failure.
-            let status = match self.outcomes.ok() {
-                0 => Status::NotSupported,
-                _ => Status::Failed,
-            };
-            return (status, Some(evidence.into()));
+        // What has worked is supported: declining it later is a failure, and of another measure of
+        // the test it says nothing.
+        if let Some(evidence) = self.not_supported
+            && self.outcomes.ok() == 0
+        {
+            return (Status::NotSupported, Some(evidence.into()));
         }
         if self.all_unsupported() {
             let evidence = self
@@ -67,9 +66,10 @@ impl Facts<'_> {
         }
         if self.outcomes.failed() > 0 {
             let counts = || describe_failed(&self.outcomes);
+            let told = self.failure.or(self.not_supported);
             return (
                 Status::Failed,
-                Some(self.failure.map_or_else(counts, str::to_owned)),
+                Some(told.map_or_else(counts, str::to_owned)),
             );
         }
         if self.outcomes.ok() == 0 {
@@ -213,6 +213,11 @@ mod tests {
             ..facts(&[Outcome::Ok, Outcome::Unsupported])
         };
         assert_eq!(told.judge(), (Status::Failed, Some("MKCOL: 405".into())));
+        let beside = Facts {
+            not_supported: Some("FROB: 405"),
+            ..facts(&[Outcome::Ok])
+        };
+        assert_eq!(beside.judge(), (Status::Ok, None));
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::plan::{Limit, NeedsClass, Plan, TestPlan, Workspace};
 use crate::spec::{ActionSpec, NeedsSpec, StepSpec, SuiteSpec, TestSpec};
 use crate::template::Templates;
 
+pub use request::{KEYED_HEADERS, OWN_HEADERS};
 pub use select::Selection;
 use steps::StepResolver;
 

@@ -31,12 +31,13 @@ fn reconsidered(
         return Err(wrong);
     };
     let status = answer.head.status;
-    if exchange.died_once {
-        let carried_out = matches!(
+    let explained = exchange.died_once
+        && matches!(
             (request.method.as_str(), status),
-            ("MKCOL", 405) | ("DELETE" | "MOVE", 404) | ("UNLOCK", 400..=499)
+            ("MKCOL", 405) | ("DELETE" | "MOVE", 404) | ("UNLOCK", 400..=499) | (_, 412)
         );
-        if carried_out && request.measure.is_none() {
+    if explained {
+        if request.measure.is_none() {
             return Ok(None);
         }
         wrong.outcome = Outcome::Reset;

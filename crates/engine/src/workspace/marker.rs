@@ -62,10 +62,14 @@ impl Marker {
             && self.boot_id == boot_id()
             && self.pid_namespace == pid_namespace();
         if same_place {
-            return match process_since(self.pid) == Some(self.pid_since) {
-                true => Life::Running,
-                false => Life::Ended,
-            };
+            // Where processes of others are hidden, those that cannot be seen may be there.
+            let sees_others = process_since(1).is_some();
+            match process_since(self.pid) {
+                Some(since) if since == self.pid_since => return Life::Running,
+                Some(_) => return Life::Ended,
+                None if sees_others => return Life::Ended,
+                None => {}
+            }
         }
         let now: DateTime<Utc> = SystemTime::now().into();
         let age = now.signed_duration_since(self.started_at).to_std();

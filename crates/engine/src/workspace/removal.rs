@@ -14,7 +14,7 @@ const ATTEMPTS: u32 = 3;
 const LEVELS: u32 = 3;
 
 const LOCKDISCOVERY: &[u8] = br#"<?xml version="1.0" encoding="utf-8"?>
-<propfind xmlns="DAV:"><prop><lockdiscovery/></prop></propfind>
+<propfind xmlns="DAV:"><prop><lockdiscovery/><resourcetype/></prop></propfind>
 "#;
 
 /// Deletes a collection that a run of ours made; says why it is still there.
@@ -67,6 +67,7 @@ async fn release_locks(client: &mut Client, collection: &str) -> bool {
                 .filter(|response| stands_within(&response.href, collection));
             for response in inside {
                 let path = path_of(&response.href).to_owned();
+                let is_collection = response.is_collection || path.ends_with('/');
                 for lock in response.locks {
                     let ours = lock
                         .root
@@ -76,7 +77,7 @@ async fn release_locks(client: &mut Client, collection: &str) -> bool {
                         locks.insert((lock.token, path.clone()));
                     }
                 }
-                if path.ends_with('/') && !same_resource(&path, &parent) {
+                if is_collection && !same_resource(&path, &parent) {
                     next.push(path);
                 }
             }

@@ -5,7 +5,7 @@ use crate::exit::{Code, Failed};
 use crate::{output, state};
 
 pub(crate) fn report(args: &ReportArgs) -> Result<Code, Failed> {
-    output::check(&args.formats)?;
+    output::check(&args.formats, args.output.as_deref())?;
     let path = state::find_run(args.run.as_deref())?;
     let run = engine::rundir::load(&path).map_err(|error| Failed::Usage(error.to_string()))?;
     let summary = stats::summarise(&run);

@@ -31,6 +31,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Code, Failed> {
     let suite = SuiteText::find(&args.suite)?;
     // A bad suite file or option is reported before a server is started for it.
     suite.plan(&args.options.load)?;
+    let output = &args.options.output;
+    output::check(&output.formats, output.output.as_deref())?;
     let Some(name) = &args.server else {
         let url = args.url.as_deref().unwrap_or_default();
         let connection = connection(url, &args.login, &args.options.connect)?;
@@ -137,7 +139,7 @@ pub(crate) fn measure(
     load: &LoadOptions,
     output: &OutputOptions,
 ) -> Result<Code, Failed> {
-    output::check(&output.formats)?;
+    output::check(&output.formats, output.output.as_deref())?;
     let plan = suite.plan(load)?;
     let settings = settings(connection, load);
     let record = engine::plan_record(&plan, &settings);

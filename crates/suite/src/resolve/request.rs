@@ -37,7 +37,7 @@ const PATH: &AsciiSet = &CONTROLS
 
 /// Headers that the engine writes; a suite that wrote them too would break the framing, the
 /// authentication or the join with server logs.
-const OURS: &[&str] = &[
+pub const OWN_HEADERS: &[&str] = &[
     "authorization",
     "connection",
     "content-length",
@@ -49,7 +49,7 @@ const OURS: &[&str] = &[
 
 /// Headers that have a key of their own. A Destination written as a header could lead out of the
 /// collection of the run.
-const WITH_KEYS: &[(&str, &str)] = &[
+pub const KEYED_HEADERS: &[(&str, &str)] = &[
     ("content-type", "type: in body"),
     ("depth", "depth"),
     ("destination", "to"),
@@ -246,13 +246,13 @@ impl StepResolver<'_> {
                     .file
                     .error(value.place, format!("`{name}` is no header name")));
             }
-            if OURS.contains(&name.to_ascii_lowercase().as_str()) {
+            if OWN_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
                 return Err(self.file.error(
                     value.place,
                     format!("{name} is written by Prestan and cannot be set by a suite"),
                 ));
             }
-            let key = WITH_KEYS
+            let key = KEYED_HEADERS
                 .iter()
                 .find(|(header, _)| header.eq_ignore_ascii_case(name));
             if let Some((_, key)) = key {
