@@ -54,7 +54,7 @@ fn never_reached() {
     insta::assert_snapshot!("empty", page(&runs::empty(), 100, false));
 }
 
-/// Section 5.6 of the seeds, row by row.
+/// Section 5.6 of Xu (2004), row by row.
 #[test]
 fn rows_begin_as_they_did_in_2004() {
     let text = page(&runs::classic(), 100, false);

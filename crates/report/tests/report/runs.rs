@@ -3,7 +3,7 @@
 use record::{Connect, EventKind, LeftBehind, MeasureId, Outcome, Run, Sample};
 use stats::testing::{self, RunBuilder};
 
-/// The tests of the seeds in their order: name, method, and the mean response time that section
+/// The tests of Xu (2004) in their order: name, method, and the mean response time that section
 /// 5.6 prints for it, in microseconds.
 pub(crate) const CLASSIC: [(&str, &str, u64); 23] = [
     ("ProppatchMult", "PROPPATCH", 14248),
