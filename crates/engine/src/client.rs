@@ -68,10 +68,26 @@ pub(crate) struct Exchange {
     pub(crate) connect: Option<Connect>,
     pub(crate) resent: bool,
     /// A first attempt died with its connection, and may have been carried out all the same.
-    pub(crate) died_once: bool,
+    died_once: bool,
     pub(crate) bytes_sent: u64,
     pub(crate) bytes_received: u64,
     pub(crate) result: Result<Answer, Failure>,
+}
+
+impl Exchange {
+    /// Whether the answer is what a server says to a second `method` when the first, which died
+    /// with its connection, has been carried out.
+    pub(crate) fn repeats(&self, method: &str) -> bool {
+        let Ok(answer) = &self.result else {
+            return false;
+        };
+        let explained = match (method, answer.head.status) {
+            ("MKCOL", status) => status == 405,
+            ("DELETE" | "MOVE", 404) | ("UNLOCK", 400..=499) | (_, 412) => true,
+            _ => false,
+        };
+        self.died_once && explained
+    }
 }
 
 /// A complete answer; its body is [`Client::body`].
@@ -95,6 +111,8 @@ pub(crate) struct Failure {
 pub(crate) struct ClientConfig {
     pub(crate) dialer: Dialer,
     pub(crate) target: Target,
+    /// Value of Host.
+    pub(crate) authority: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) clock: RunClock,
     pub(crate) timeout: Duration,
@@ -310,14 +328,13 @@ impl Client {
 
     /// Writes the head of the request into the buffer kept for it.
     fn write_request(&mut self, request: Request<'_>) -> Result<(), Failure> {
-        let authority = self.config.target.authority();
         let cnonce: u64 = self.rng.random();
         let authorization = self
             .auth
             .authorization(request.method, request.path, cnonce);
         let length = request.body.map(|body| body.len().to_string());
         let mut headers: Vec<(&str, &str)> = Vec::with_capacity(8 + request.headers.len());
-        headers.push(("Host", &authority));
+        headers.push(("Host", &self.config.authority));
         headers.push(("User-Agent", concat!("prestan/", env!("CARGO_PKG_VERSION"))));
         for (name, value) in &self.config.headers {
             headers.push((name, value));

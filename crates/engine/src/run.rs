@@ -329,6 +329,7 @@ fn client_config(settings: &Settings, clock: RunClock, cancel: &Cancel) -> Clien
     ClientConfig {
         dialer,
         target: settings.target.clone(),
+        authority: settings.target.authority(),
         headers: settings.headers.clone(),
         clock,
         timeout: settings.timeout,

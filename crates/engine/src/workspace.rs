@@ -61,12 +61,9 @@ pub(crate) async fn create(
     }
     let made = client.perform(Request::bare("MKCOL", &path, LABEL)).await;
     // It was not there, so when a first attempt died with its connection, "there already" is ours.
-    let by_first_attempt = made.died_once.then_some(405);
+    let by_first_attempt = made.repeats("MKCOL");
     let what = match made.result {
-        Ok(answer)
-            if (200..300).contains(&answer.head.status)
-                || by_first_attempt == Some(answer.head.status) =>
-        {
+        Ok(answer) if (200..300).contains(&answer.head.status) || by_first_attempt => {
             match mark(client, &path, &url, run_id).await {
                 Ok(()) => return Ok(()),
                 Err(what) => what,

@@ -30,13 +30,7 @@ fn reconsidered(
     let Ok(answer) = &exchange.result else {
         return Err(wrong);
     };
-    let status = answer.head.status;
-    let explained = exchange.died_once
-        && matches!(
-            (request.method.as_str(), status),
-            ("MKCOL", 405) | ("DELETE" | "MOVE", 404) | ("UNLOCK", 400..=499) | (_, 412)
-        );
-    if explained {
+    if exchange.repeats(&request.method) {
         if request.measure.is_none() {
             return Ok(None);
         }
@@ -46,7 +40,7 @@ fn reconsidered(
             .push_str("; a first attempt died with its connection, and may have been carried out");
     } else if wrong.outcome == Outcome::Unsupported && script.worked.contains(&Worked::of(request))
     {
-        wrong.outcome = outcome_of(status);
+        wrong.outcome = outcome_of(answer.head.status);
         wrong.what.push_str("; it has worked before");
     }
     Err(wrong)
@@ -80,8 +74,7 @@ impl User {
         phase: Phase,
     ) -> Result<(), Stop> {
         for step in steps {
-            // Cleaning up goes on when the test or the run is over; nothing else does.
-            if !self.stage.goes_on(script.test.id) && phase != Phase::CleanUp {
+            if self.is_over(script, phase) {
                 return Ok(());
             }
             match step {
@@ -89,7 +82,7 @@ impl User {
                 Step::Think(think) => self.think(*think).await,
                 Step::Repeat { times, steps } => {
                     for _ in 0..*times {
-                        if !self.stage.goes_on(script.test.id) && phase != Phase::CleanUp {
+                        if self.is_over(script, phase) {
                             break;
                         }
                         self.nested(script, steps, phase).await?;
@@ -102,6 +95,11 @@ impl User {
             }
         }
         Ok(())
+    }
+
+    /// Cleaning up goes on when the test or the run is over; nothing else does.
+    fn is_over(&self, script: &Script<'_>, phase: Phase) -> bool {
+        phase != Phase::CleanUp && !self.stage.goes_on(script.test.id)
     }
 
     /// Steps inside steps; boxed, because a future cannot contain itself.

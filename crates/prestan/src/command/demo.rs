@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use testbed::{DemoServer, Root};
 
 use crate::args::{DemoArgs, ServeArgs};
-use crate::command::run::{SuiteText, measure};
+use crate::command::run::{Task, measure};
 use crate::connect::to_own_server;
 use crate::exit::{Code, Failed};
 use crate::output::print_text;
@@ -13,10 +13,10 @@ use crate::watch::Signals;
 
 /// Starts the embedded server, measures it, and leaves the run for `prestan report`.
 pub(crate) fn demo(args: &DemoArgs) -> Result<Code, Failed> {
+    let task = Task::new("prestan", &args.load, &args.output)?;
     let server = start(Root::Temporary, 0)?;
-    let suite = SuiteText::find("prestan")?;
     let connection = to_own_server(&server.url(), None)?;
-    measure(&suite, connection, &args.load, &args.output)
+    measure(task, connection)
 }
 
 /// Serves a directory until Ctrl-C.

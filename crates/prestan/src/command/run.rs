@@ -22,21 +22,18 @@ use crate::watch::{Console, on_interrupt};
 pub(crate) fn classic(args: &ClassicArgs) -> Result<Code, Failed> {
     let url = args.url.as_deref().unwrap_or_default();
     let connection = connection(url, &args.login, &args.options.connect)?;
-    let suite = SuiteText::find("prestan")?;
-    measure(&suite, connection, &args.options.load, &args.options.output)
+    let task = Task::new("prestan", &args.options.load, &args.options.output)?;
+    measure(task, connection)
 }
 
 /// `prestan run SUITE URL` or `prestan run SUITE --server NAME`.
 pub(crate) fn run(args: &RunArgs) -> Result<Code, Failed> {
-    let suite = SuiteText::find(&args.suite)?;
     // A bad suite file or option is reported before a server is started for it.
-    suite.plan(&args.options.load)?;
-    let output = &args.options.output;
-    output::check(&output.formats, output.output.as_deref())?;
+    let task = Task::new(&args.suite, &args.options.load, &args.options.output)?;
     let Some(name) = &args.server else {
         let url = args.url.as_deref().unwrap_or_default();
         let connection = connection(url, &args.login, &args.options.connect)?;
-        return measure(&suite, connection, &args.options.load, &args.options.output);
+        return measure(task, connection);
     };
     let server = start_server(name)?;
     let credentials = server
@@ -46,7 +43,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Code, Failed> {
             password: Secret::new(password),
         });
     let connection = to_own_server(&server.url(), credentials)?;
-    measure(&suite, connection, &args.options.load, &args.options.output)
+    measure(task, connection)
 }
 
 fn start_server(name: &str) -> Result<RealServer, Failed> {
@@ -93,7 +90,7 @@ impl SuiteText {
     }
 
     /// The plan, with what the command line changes.
-    pub(crate) fn plan(&self, load: &LoadOptions) -> Result<Plan, Failed> {
+    fn plan(&self, load: &LoadOptions) -> Result<Plan, Failed> {
         let spec = suite::parse(&self.name, &self.text).map_err(usage)?;
         suite::resolve(&self.name, &self.text, &spec, &overrides(load)).map_err(usage)
     }
@@ -132,18 +129,44 @@ fn overrides(load: &LoadOptions) -> Overrides {
     }
 }
 
+/// What is to be done, made sense of before anything is begun.
+pub(crate) struct Task<'a> {
+    suite: SuiteText,
+    plan: Plan,
+    load: &'a LoadOptions,
+    output: &'a OutputOptions,
+}
+
+impl<'a> Task<'a> {
+    /// The suite of that name, or in that file, with these options.
+    pub(crate) fn new(
+        suite: &str,
+        load: &'a LoadOptions,
+        output: &'a OutputOptions,
+    ) -> Result<Self, Failed> {
+        let suite = SuiteText::find(suite)?;
+        let plan = suite.plan(load)?;
+        output::check(&output.formats, output.output.as_deref())?;
+        Ok(Task {
+            suite,
+            plan,
+            load,
+            output,
+        })
+    }
+}
+
 /// Runs a suite on a server, keeps the run, prints the report.
-pub(crate) fn measure(
-    suite: &SuiteText,
-    connection: Connection,
-    load: &LoadOptions,
-    output: &OutputOptions,
-) -> Result<Code, Failed> {
-    output::check(&output.formats, output.output.as_deref())?;
-    let plan = suite.plan(load)?;
+pub(crate) fn measure(task: Task<'_>, connection: Connection) -> Result<Code, Failed> {
+    let Task {
+        suite,
+        plan,
+        load,
+        output,
+    } = task;
     let settings = settings(connection, load);
     let record = engine::plan_record(&plan, &settings);
-    let kept = keep(&record, suite, output)?;
+    let kept = keep(&record, &suite, output)?;
 
     let cancel = Cancel::default();
     let progress = Arc::new(Progress::default());
