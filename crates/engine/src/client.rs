@@ -2,29 +2,35 @@
 //! authentication and everything else that has to happen outside the measured part.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
-use record::{Connect, Moments, Nanos, Outcome};
+use record::{Connect, Http, Moments, Nanos, Outcome, Timing};
 use wire::auth::{AuthError, Authenticator, Verdict};
 use wire::request::{RequestHead, is_idempotent, write_head};
 use wire::response::{Limits, ResponseHead, Version};
 use wire::target::Target;
 
-use crate::cancel::Cancel;
-use crate::clock::RunClock;
+use crate::clock::nanos;
 use crate::connection::{Connection, ExchangeError, Outgoing, Response, Scratch, Stamps};
 use crate::dial::Dialer;
+use crate::patience::{GaveUp, Interruption, Patience};
+use crate::prepared::PreparedHead;
+use crate::timekeeper::Timekeeper;
 
-/// How long an operation may go on after the run was interrupted.
-const GRACE: Duration = Duration::from_secs(2);
 /// A patient client waits so many times the usual time limit.
 const PATIENCE: u32 = 10;
 /// How much of the body of an answer is kept to explain a failure.
 const EXCERPT: usize = 2 * 1024;
-/// Largest answer that is read: a bound against endless ones.
-const LARGEST_ANSWER: u64 = 1 << 30;
+/// Bounds of answers that are read, against endless ones.
+pub(crate) const ANSWER_LIMITS: Limits = Limits {
+    head_bytes: 64 * 1024,
+    headers: 128,
+    body_bytes: 1 << 30,
+    interim: 16,
+};
 /// Largest answer that is kept: every 207 is read as a whole.
 const LARGEST_KEPT: usize = 64 << 20;
 /// Room for kept answers that stays with a user.
@@ -43,6 +49,10 @@ pub(crate) struct Request<'a> {
     pub(crate) body: Option<&'a [u8]>,
     /// Value of X-Prestan.
     pub(crate) label: &'a str,
+    /// The head as it was written before the run, instead of all of the above but the method.
+    pub(crate) prepared: Option<&'a PreparedHead<'a>>,
+    /// When the operation was to begin; `None` for as soon as it can.
+    pub(crate) planned: Option<Nanos>,
     /// The body of a good answer is wanted, not only its length.
     pub(crate) keep_body: bool,
 }
@@ -56,6 +66,8 @@ impl<'a> Request<'a> {
             headers: &[],
             body: None,
             label,
+            prepared: None,
+            planned: None,
             keep_body: false,
         }
     }
@@ -63,15 +75,16 @@ impl<'a> Request<'a> {
 
 /// What became of a request.
 #[derive(Debug)]
-pub(crate) struct Exchange {
+pub(crate) struct Exchange<A = Answer> {
     pub(crate) moments: Moments,
+    pub(crate) timing: Timing,
     pub(crate) connect: Option<Connect>,
     pub(crate) resent: bool,
     /// A first attempt died with its connection, and may have been carried out all the same.
     died_once: bool,
     pub(crate) bytes_sent: u64,
     pub(crate) bytes_received: u64,
-    pub(crate) result: Result<Answer, Failure>,
+    pub(crate) result: Result<A, Failure>,
 }
 
 impl Exchange {
@@ -87,6 +100,21 @@ impl Exchange {
             _ => false,
         };
         self.died_once && explained
+    }
+}
+
+impl<A> Exchange<A> {
+    fn map<B>(self, change: impl FnOnce(A) -> B) -> Exchange<B> {
+        Exchange {
+            moments: self.moments,
+            timing: self.timing,
+            connect: self.connect,
+            resent: self.resent,
+            died_once: self.died_once,
+            bytes_sent: self.bytes_sent,
+            bytes_received: self.bytes_received,
+            result: self.result.map(change),
+        }
     }
 }
 
@@ -114,9 +142,10 @@ pub(crate) struct ClientConfig {
     /// Value of Host.
     pub(crate) authority: String,
     pub(crate) headers: Vec<(String, String)>,
-    pub(crate) clock: RunClock,
+    pub(crate) http: Http,
+    pub(crate) time: Arc<Timekeeper>,
     pub(crate) timeout: Duration,
-    pub(crate) cancel: Cancel,
+    pub(crate) interruption: Rc<Interruption>,
     pub(crate) scratch: Scratch,
 }
 
@@ -124,6 +153,9 @@ pub(crate) struct ClientConfig {
 pub(crate) struct Client {
     config: Rc<ClientConfig>,
     connection: Option<Connection>,
+    /// The head of the last answer, where its connection is gone.
+    parting: Option<ResponseHead>,
+    patience: Option<Patience>,
     auth: Authenticator,
     rng: ChaCha8Rng,
     head: Vec<u8>,
@@ -138,9 +170,12 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn new(config: Rc<ClientConfig>, auth: Authenticator, rng: ChaCha8Rng) -> Self {
+        let patience = Patience::new(Rc::clone(&config.interruption));
         Client {
             config,
             connection: None,
+            parting: None,
+            patience: Some(patience),
             auth,
             rng,
             head: Vec::new(),
@@ -156,13 +191,43 @@ impl Client {
         self.config.target.absolute(path)
     }
 
+    /// Opens the connection that the next request will need.
+    pub(crate) async fn connect(&mut self) -> Result<(), Failure> {
+        if self.connection.is_none() {
+            self.connection = Some(self.dial(&mut Progress::default()).await?);
+        }
+        Ok(())
+    }
+
     /// The body of the last answer, as far as it was kept.
     pub(crate) fn body(&self) -> &[u8] {
         &self.body
     }
 
+    /// The head of the last answer.
+    pub(crate) fn head(&self) -> Option<&ResponseHead> {
+        let kept = self.connection.as_ref().and_then(Connection::head);
+        self.parting.as_ref().or(kept)
+    }
+
     /// Sends a request and waits for the answer, within the time limit.
     pub(crate) async fn perform(&mut self, request: Request<'_>) -> Exchange {
+        let exchange = self.ask(request).await;
+        let head = self.head().cloned();
+        match (&exchange.result, head) {
+            (Ok(_), Some(head)) => exchange.map(|response| Answer {
+                head,
+                body_length: response.body_length,
+                surplus: response.surplus,
+            }),
+            (Ok(_), None) => unreachable!("an answer has a head"),
+            (Err(_), _) => exchange.map(|_| unreachable!("it is an error")),
+        }
+    }
+
+    /// As [`Self::perform`], but what is said of the answer is its outline: head and body are
+    /// there until the next request, as [`Self::head`] and [`Self::body`].
+    pub(crate) async fn ask(&mut self, request: Request<'_>) -> Exchange<Response> {
         let timeout = match self.is_patient && !self.was_left_waiting {
             true => self.config.timeout * PATIENCE,
             false => self.config.timeout,
@@ -171,37 +236,32 @@ impl Client {
         if self.body.capacity() > COMMON_BODY {
             self.body = Vec::new();
         }
-        let mut progress = Progress::default();
-        let cancel = self.config.cancel.clone();
+        self.parting = None;
+        let time = Arc::clone(&self.config.time);
+        let begun = time.clock.now();
+        let end = time.clock.instant(begun.saturating_add(nanos(timeout)));
         let interruptible = !self.ignore_cancel;
-        let clock = self.config.clock;
-        let interrupted = async {
-            match interruptible {
-                true => {
-                    cancel.cancelled().await;
-                    tokio::time::sleep(GRACE).await;
-                }
-                false => std::future::pending().await,
-            }
+        let mut progress = Progress {
+            started: begun,
+            planned: request.planned,
+            ..Progress::default()
         };
-        let result = tokio::select! {
-            biased;
-            result = self.attempts(request, &mut progress) => result,
-            () = tokio::time::sleep_until(RunClock::deadline(timeout)) => Err(Failure {
-                outcome: Outcome::Timeout,
-                what: format!("no complete answer within {timeout:?} (--timeout changes the limit)"),
-            }),
-            () = interrupted => Err(Failure {
-                outcome: Outcome::Cancelled,
-                what: "the run was interrupted".to_owned(),
-            }),
-        };
+        // Lent out, because waiting for oneself needs both.
+        let mut patience = self
+            .patience
+            .take()
+            .unwrap_or_else(|| Patience::new(Rc::clone(&self.config.interruption)));
+        let waited = patience
+            .wait_for(end, interruptible, self.attempts(request, &mut progress))
+            .await;
+        self.patience = Some(patience);
+        let result = waited.unwrap_or_else(|gave_up| Err(gave_up_failure(gave_up, timeout)));
         if result.is_err() {
             self.connection = None;
         }
         self.was_left_waiting =
             matches!(&result, Err(failure) if failure.outcome == Outcome::Timeout);
-        progress.into_exchange(result, clock)
+        progress.into_exchange(result, &time)
     }
 
     /// Asks until there is an answer that is not about authentication.
@@ -209,16 +269,22 @@ impl Client {
         &mut self,
         request: Request<'_>,
         progress: &mut Progress,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Response, Failure> {
         let mut challenges = 0;
         loop {
             let response = self.attempt(request, progress).await?;
-            let headers = &response.head.headers;
-            if response.head.status != 401 {
-                self.auth.answered(headers);
+            if response.status != 401 && self.auth.is_anonymous() {
+                return Ok(response);
+            }
+            let kept = self.connection.as_ref().and_then(Connection::head);
+            let Some(head) = self.parting.as_ref().or(kept) else {
+                return Ok(response);
+            };
+            if response.status != 401 {
+                self.auth.answered(&head.headers);
             } else {
                 challenges += 1;
-                match self.auth.challenged(headers) {
+                match self.auth.challenged(&head.headers) {
                     Verdict::TryAgain if challenges < CHALLENGES => {
                         progress.resent = true;
                         continue;
@@ -232,11 +298,7 @@ impl Client {
                     }
                 }
             }
-            return Ok(Answer {
-                head: response.head,
-                body_length: response.body_length,
-                surplus: response.surplus,
-            });
+            return Ok(response);
         }
     }
 
@@ -247,7 +309,6 @@ impl Client {
         progress: &mut Progress,
     ) -> Result<Response, Failure> {
         self.write_request(request)?;
-        progress.started = self.config.clock.now();
         if self.connection.as_mut().is_some_and(Connection::is_stale) {
             self.connection = None;
         }
@@ -263,20 +324,17 @@ impl Client {
                 body: request.body.unwrap_or_default(),
                 is_head: request.method == "HEAD",
             };
-            let limits = Limits {
-                body_bytes: LARGEST_ANSWER,
-                ..Limits::default()
-            };
             let keep = |head: &ResponseHead| match head.status {
                 207 => LARGEST_KEPT,
                 200..=299 if request.keep_body => LARGEST_KEPT,
+                // Its length is checked, and nothing else of it.
+                200..=299 if request.prepared.is_some() => 0,
                 _ => EXCERPT,
             };
-            let clock = self.config.clock;
+            let clock = self.config.time.clock;
             let result = connection
                 .exchange(
                     outgoing,
-                    limits,
                     &keep,
                     &mut self.body,
                     clock,
@@ -285,8 +343,9 @@ impl Client {
                 .await;
             match result {
                 Ok(response) => {
-                    if response.reusable {
-                        self.connection = Some(connection);
+                    match response.reusable && !response.surplus && self.config.http.keep_alive {
+                        true => self.connection = Some(connection),
+                        false => self.parting = connection.head().cloned(),
                     }
                     return Ok(response);
                 }
@@ -295,7 +354,7 @@ impl Client {
                 {
                     progress.resent = true;
                     progress.died_once = true;
-                    progress.started = self.config.clock.now();
+                    progress.started = self.config.time.clock.now();
                 }
                 Err(ExchangeError::Ended { what, .. }) => {
                     return Err(Failure {
@@ -317,7 +376,8 @@ impl Client {
         match self.config.dialer.dial().await {
             Ok((transport, connect)) => {
                 progress.connect = Some(connect);
-                Ok(Connection::new(transport, Rc::clone(&self.config.scratch)))
+                let scratch = Rc::clone(&self.config.scratch);
+                Ok(Connection::new(transport, scratch, ANSWER_LIMITS))
             }
             Err(error) => Err(Failure {
                 outcome: Outcome::ConnectFailed,
@@ -328,6 +388,11 @@ impl Client {
 
     /// Writes the head of the request into the buffer kept for it.
     fn write_request(&mut self, request: Request<'_>) -> Result<(), Failure> {
+        self.head.clear();
+        if let Some(prepared) = request.prepared {
+            self.write_prepared(request.method, prepared);
+            return Ok(());
+        }
         let cnonce: u64 = self.rng.random();
         let authorization = self
             .auth
@@ -346,18 +411,84 @@ impl Client {
         if let Some(length) = &length {
             headers.push(("Content-Length", length));
         }
+        headers.extend(connection_header(self.config.http));
         headers.push(("X-Prestan", request.label));
-        self.head.clear();
         let head = RequestHead {
             method: request.method,
             target: request.path,
-            version: Version::Http11,
+            version: version(self.config.http),
             headers: &headers,
         };
         write_head(&mut self.head, &head).map_err(|error| Failure {
             outcome: Outcome::ProtocolError,
             what: format!("the request cannot be written: {error}"),
         })
+    }
+}
+
+impl Client {
+    fn write_prepared(&mut self, method: &str, prepared: &PreparedHead<'_>) {
+        if !self.auth.is_anonymous() {
+            prepared.write(&mut self.head, None);
+            // Digest signs the target of the request line.
+            let target = self.head.split(|byte| *byte == b' ').nth(1);
+            let target = String::from_utf8_lossy(target.unwrap_or_default()).into_owned();
+            let cnonce: u64 = self.rng.random();
+            let authorization = self.auth.authorization(method, &target, cnonce);
+            self.head.clear();
+            prepared.write(&mut self.head, authorization.as_deref());
+        } else {
+            prepared.write(&mut self.head, None);
+        }
+    }
+
+    /// The head of a prepared request as this client would send it now.
+    pub(crate) fn written(&mut self, method: &str, prepared: &PreparedHead<'_>) -> &[u8] {
+        self.head.clear();
+        self.write_prepared(method, prepared);
+        &self.head
+    }
+
+    /// A new connection of its own, for who uses it in another way than one request at a time.
+    pub(crate) async fn dial_apart(&mut self) -> (Result<Connection, Failure>, Option<Connect>) {
+        let mut progress = Progress::default();
+        let connection = match self.connection.take() {
+            Some(kept) => Ok(kept),
+            None => self.dial(&mut progress).await,
+        };
+        (connection, progress.connect)
+    }
+}
+
+/// What an operation that was given up came to.
+pub(crate) fn gave_up_failure(gave_up: GaveUp, timeout: Duration) -> Failure {
+    match gave_up {
+        GaveUp::Late => Failure {
+            outcome: Outcome::Timeout,
+            what: format!("no complete answer within {timeout:?} (--timeout changes the limit)"),
+        },
+        GaveUp::Interrupted => Failure {
+            outcome: Outcome::Cancelled,
+            what: "the run was interrupted".to_owned(),
+        },
+    }
+}
+
+/// Version of HTTP in requests.
+pub(crate) fn version(http: Http) -> Version {
+    match http.minor {
+        0 => Version::Http10,
+        _ => Version::Http11,
+    }
+}
+
+/// What is said about the connection, where it is not what the version means anyway
+/// (RFC 9112, section 9.3).
+pub(crate) fn connection_header(http: Http) -> Option<(&'static str, &'static str)> {
+    match (http.minor, http.keep_alive) {
+        (0, true) => Some(("Connection", "keep-alive")),
+        (0, false) | (_, true) => None,
+        (_, false) => Some(("Connection", "close")),
     }
 }
 
@@ -377,6 +508,7 @@ fn advice(error: &AuthError) -> &'static str {
 /// How far an operation has come, kept outside the future so that a time limit does not lose it.
 #[derive(Debug, Default)]
 struct Progress {
+    planned: Option<Nanos>,
     started: Nanos,
     stamps: Stamps,
     connect: Option<Connect>,
@@ -385,25 +517,23 @@ struct Progress {
 }
 
 impl Progress {
-    fn into_exchange(self, result: Result<Answer, Failure>, clock: RunClock) -> Exchange {
+    fn into_exchange(
+        self,
+        result: Result<Response, Failure>,
+        time: &Timekeeper,
+    ) -> Exchange<Response> {
         let connected_here = self.connect.is_some();
         let started = match connected_here || self.stamps.started == 0 {
             true => self.started,
             false => self.stamps.started,
         };
         // A failed operation ends when we gave it up.
-        let done = self
-            .stamps
-            .done
-            .or_else(|| result.is_err().then(|| clock.now()));
+        let given_up = || result.is_err().then(|| time.clock.now());
+        let done = self.stamps.done.or_else(given_up);
+        let (moments, timing) = time.moments(&self.stamps, self.planned, started, done);
         Exchange {
-            moments: Moments {
-                planned: started,
-                started,
-                sent: self.stamps.sent,
-                first: self.stamps.first,
-                done,
-            },
+            moments,
+            timing,
             connect: self.connect,
             resent: self.resent,
             died_once: self.died_once,

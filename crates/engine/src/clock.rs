@@ -1,8 +1,11 @@
 //! The one clock of a run.
 
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use record::Nanos;
+
+use crate::stamps::RealNanos;
 
 /// Nanoseconds since the run began, from the monotonic clock. Copies agree.
 #[derive(Debug, Clone, Copy)]
@@ -23,9 +26,9 @@ impl RunClock {
         nanos(self.origin.elapsed())
     }
 
-    /// The moment `after` from now, for timers.
-    pub(crate) fn deadline(after: Duration) -> tokio::time::Instant {
-        tokio::time::Instant::now() + after
+    /// A moment of the run, for timers.
+    pub(crate) fn instant(&self, moment: Nanos) -> tokio::time::Instant {
+        (self.origin + Duration::from_nanos(moment)).into()
     }
 }
 
@@ -38,4 +41,106 @@ pub(crate) fn nanos(duration: Duration) -> Nanos {
 pub fn time_of_day() -> String {
     let now: chrono::DateTime<chrono::Utc> = SystemTime::now().into();
     now.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
+}
+
+/// Makes the kernel's stamps, which are times of day, moments of a run.
+///
+/// Monotonic time and time of day run at the same rate, adjustments included; they part only when
+/// the time of day is set. So one difference holds until then, and a stamp that cannot be true
+/// (before what it follows, or in the future) is the reason to look whether that has happened.
+#[derive(Debug)]
+pub(crate) struct WallClock {
+    clock: RunClock,
+    /// Time of day at which the run began, as it would be counted now.
+    origin: AtomicI64,
+}
+
+/// A stamp may be off by this much against a reading in user space without being impossible: the
+/// error of [`WallClock::measure`], with room.
+pub(crate) const TOLERANCE: Nanos = 1_000;
+/// Less than this is the noise of measuring twice, not somebody who sets the clock.
+const SMALLEST_STEP: i64 = 5_000;
+
+impl WallClock {
+    pub(crate) fn new(clock: RunClock) -> Self {
+        WallClock {
+            clock,
+            origin: AtomicI64::new(WallClock::measure(clock)),
+        }
+    }
+
+    /// The moment of a stamp; `None` when it lies before the run.
+    pub(crate) fn moment(&self, at: RealNanos) -> Option<Nanos> {
+        let origin = self.origin.load(Ordering::Relaxed);
+        Nanos::try_from(at.checked_sub(origin)?).ok()
+    }
+
+    /// Looks whether the time of day was set, and says by how much it went forward.
+    pub(crate) fn look_for_step(&self) -> Option<i64> {
+        self.moved_to(WallClock::measure(self.clock))
+    }
+
+    fn moved_to(&self, origin: i64) -> Option<i64> {
+        let before = self.origin.load(Ordering::Relaxed);
+        let step = origin - before;
+        if step.abs() < SMALLEST_STEP {
+            return None;
+        }
+        // Of several threads that notice, one tells.
+        self.origin
+            .compare_exchange(before, origin, Ordering::Relaxed, Ordering::Relaxed)
+            .ok()
+            .map(|_| step)
+    }
+
+    /// The time of day at the start of `clock`: the narrowest of several readings of one clock
+    /// between two of the other. An interruption in between can only make one wider.
+    fn measure(clock: RunClock) -> i64 {
+        let reading = || {
+            let before = clock.now();
+            let day = SystemTime::now()
+                .duration_since(SystemTime::UNIX_EPOCH)
+                .map_or(0, nanos);
+            let width = clock.now() - before;
+            let origin = day.cast_signed() - (before + width / 2).cast_signed();
+            (width, origin)
+        };
+        (0..16).map(|_| reading()).min().unwrap_or_default().1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_of_day_becomes_the_moment_of_the_run() {
+        let clock = RunClock::start();
+        let wall = WallClock::new(clock);
+        let before = clock.now();
+        let day = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap();
+        let after = clock.now();
+        let moment = wall.moment(nanos(day).cast_signed()).unwrap();
+        assert!(before <= moment + TOLERANCE && moment <= after + TOLERANCE);
+        assert_eq!(wall.moment(0), None, "1970 is not in this run");
+    }
+
+    #[test]
+    fn a_step_is_told_once_and_noise_never() {
+        let wall = WallClock::new(RunClock::start());
+        assert_eq!(wall.look_for_step(), None, "nobody set the clock");
+        let origin = wall.origin.load(Ordering::Relaxed);
+        let stamp = origin + 1_000_000;
+        assert_eq!(wall.moment(stamp), Some(1_000_000));
+        for step in [3_600_000_000_000, -2_000_000] {
+            let origin = wall.origin.load(Ordering::Relaxed);
+            assert_eq!(wall.moved_to(origin + step), Some(step));
+            assert_eq!(wall.moved_to(origin + step), None, "told already");
+        }
+        assert_eq!(wall.moved_to(origin + 3_600_000_000_000 - 2_000_000 + 900), None);
+        // Stamps taken after the steps lead to the moments at which they were taken.
+        assert_eq!(wall.moment(stamp + 3_600_000_000_000 - 2_000_000), Some(1_000_000));
+    }
 }

@@ -14,33 +14,46 @@
 use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
+use std::time::Duration;
 
 use record::Nanos;
 use wire::response::{Event, Limits, ProtocolError, ResponseHead, ResponseReader};
 
 use crate::clock::RunClock;
 use crate::dial::plain;
-use crate::transport::Transport;
+use crate::stamps::RealNanos;
+use crate::transport::{Arrival, Look, Transport};
 
 /// Largest piece of a request handed to the kernel at once.
 const PIECE: usize = 32 * 1024;
-/// A body up to this size leaves together with its head, in one write.
-const SMALL_BODY: usize = 16 * 1024;
 /// Reads in a row before others have their turn, the clock of the time limit among them: a server
 /// that never stops sending is given up in time. Four MiB, so ordinary answers do not notice.
 const GREED: u32 = 64;
+/// A stamp of what was sent may come after the answer; so often it is waited for, a millisecond
+/// each time, before it counts as missed.
+const STAMP_PATIENCE: u32 = 5;
+/// Unread bytes for which a connection keeps room.
+const COMMON_PENDING: usize = 4 * 1024;
 
 /// A connection that can carry one exchange after the other.
 #[derive(Debug)]
 pub(crate) struct Connection {
     transport: Transport,
     incoming: Scratch,
+    reader: ResponseReader,
+    /// Bytes that have arrived and that the reader has not taken yet.
+    pending: Vec<u8>,
+    /// The stamp of the first of them.
+    pending_arrival: Option<RealNanos>,
+    /// When bytes were seen last.
+    seen: Seen,
     /// Exchanges that have been begun on it.
     pub(crate) exchanges: u32,
 }
 
-/// Where bytes land before they are parsed. Connections of one thread share it, because nothing
-/// stays in it across an `await`: ten thousand users need ten thousand sockets, not buffers.
+/// Where bytes land before they are parsed, and where a head and a small body are put together.
+/// Connections of one thread share it, because nothing stays in it across an `await`: ten thousand
+/// users need ten thousand sockets, not buffers.
 pub(crate) type Scratch = Rc<RefCell<Box<[u8]>>>;
 
 /// A scratch buffer for the connections of this thread.
@@ -57,21 +70,39 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) is_head: bool,
 }
 
+impl Outgoing<'_> {
+    fn len(&self) -> usize {
+        self.head.len() + self.body.len()
+    }
+}
+
 /// When what happened, as far as it came.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Stamps {
     pub(crate) started: Nanos,
     pub(crate) sent: Option<Nanos>,
     pub(crate) first: Option<Nanos>,
+    /// Just after the call that brought the first byte.
+    pub(crate) first_read: Nanos,
     pub(crate) done: Option<Nanos>,
+    pub(crate) kernel: Option<KernelStamps>,
     pub(crate) bytes_sent: u64,
     pub(crate) bytes_received: u64,
 }
 
-/// A complete response; its body lies in the buffer that was handed in.
-#[derive(Debug)]
+/// The same as the kernel saw it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct KernelStamps {
+    pub(crate) sent: Option<RealNanos>,
+    pub(crate) acked: Option<RealNanos>,
+    pub(crate) first: Option<RealNanos>,
+}
+
+/// A complete response; its head is [`Connection::head`], its body lies in the buffer that was
+/// handed in.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Response {
-    pub(crate) head: ResponseHead,
+    pub(crate) status: u16,
     /// Length of the whole body, kept or not.
     pub(crate) body_length: u64,
     /// The connection can carry another exchange.
@@ -100,27 +131,37 @@ pub(crate) enum ExchangeError {
 pub(crate) type Keep<'a> = &'a dyn Fn(&ResponseHead) -> usize;
 
 impl Connection {
-    pub(crate) fn new(transport: Transport, incoming: Scratch) -> Self {
+    pub(crate) fn new(transport: Transport, incoming: Scratch, limits: Limits) -> Self {
         Connection {
             transport,
             incoming,
+            reader: ResponseReader::new(false, limits),
+            pending: Vec::new(),
+            pending_arrival: None,
+            seen: Seen::default(),
             exchanges: 0,
         }
     }
 
-    /// Whether the server has ended the connection, or spoken unasked, since the last exchange.
+    /// Whether the server is known to have ended the connection, or to have spoken unasked, since
+    /// the last exchange.
     pub(crate) fn is_stale(&mut self) -> bool {
-        match self.transport.take(&mut self.incoming.borrow_mut()) {
+        let mut scratch = self.incoming.borrow_mut();
+        match self.transport.take(&mut scratch, Look::Away) {
             Err(error) => error.kind() != io::ErrorKind::WouldBlock,
             Ok(_) => true,
         }
+    }
+
+    /// The head of the response that was read last.
+    pub(crate) fn head(&self) -> Option<&ResponseHead> {
+        self.reader.head()
     }
 
     /// Sends a request and reads the response; `stamps` tells how far it came, also on error.
     pub(crate) async fn exchange(
         &mut self,
         request: Outgoing<'_>,
-        limits: Limits,
         keep: Keep<'_>,
         body: &mut Vec<u8>,
         clock: RunClock,
@@ -128,17 +169,15 @@ impl Connection {
     ) -> Result<Response, ExchangeError> {
         self.exchanges += 1;
         body.clear();
-        let mut reading = Reading {
-            reader: ResponseReader::new(request.is_head, limits),
-            pending: Vec::new(),
-            interim: false,
-            keep,
-            allowance: 0,
-            body,
-            body_length: 0,
-        };
-        let broken = self.send(request, clock, stamps, &mut reading).await?;
-        self.receive(clock, stamps, &mut reading, broken).await
+        self.reader.restart(request.is_head);
+        let mut reading = Reading::new(keep, body, Look::AtFirst);
+        stamps.started = clock.now();
+        let sent = self.send(request, stamps, &mut reading).await?;
+        let response = self.receive(clock, stamps, &mut reading, sent.broken).await;
+        if let Some(mark) = sent.mark {
+            self.settle(mark, stamps).await;
+        }
+        response
     }
 
     /// Offers the whole request, unless the server has answered before. An error of the
@@ -146,74 +185,89 @@ impl Connection {
     async fn send(
         &mut self,
         request: Outgoing<'_>,
-        clock: RunClock,
         stamps: &mut Stamps,
         reading: &mut Reading<'_>,
-    ) -> Result<Option<io::Error>, ExchangeError> {
-        let joined;
-        let (mut rest, mut behind) = if request.body.len() <= SMALL_BODY {
-            joined = [request.head, request.body].concat();
-            (joined.as_slice(), [].as_slice())
-        } else {
-            let (front, behind) = request.body.split_at(SMALL_BODY);
-            joined = [request.head, front].concat();
-            (joined.as_slice(), behind)
-        };
-        stamps.started = clock.now();
+    ) -> Result<Sent, ExchangeError> {
+        let mut at = 0;
         loop {
-            if rest.is_empty() {
-                std::mem::swap(&mut rest, &mut behind);
-            }
-            let written = match rest.is_empty() {
+            let written = match at == request.len() {
                 true => self.transport.drain().map(|()| 0),
-                false => self.transport.offer(&rest[..rest.len().min(PIECE)]),
+                false => self.offer(request, at),
             };
             match written {
                 Ok(count) => {
                     stamps.bytes_sent += count as u64;
-                    rest = &rest[count..];
-                    if rest.is_empty() && behind.is_empty() && !self.transport.must_drain() {
+                    at += count;
+                    if at == request.len() && !self.transport.must_drain() {
                         stamps.sent = Some(self.transport.offered_at);
-                        return Ok(None);
+                        return Ok(self.left(stamps));
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if self.answered_early(clock, stamps, reading).await? {
-                        return Ok(None);
+                    if self.answered_early(stamps, reading).await? {
+                        return Ok(Sent::default());
                     }
                 }
-                Err(error) => return Ok(Some(error)),
+                Err(error) => {
+                    return Ok(Sent {
+                        broken: Some(error),
+                        mark: None,
+                    });
+                }
             }
         }
+    }
+
+    /// Offers what follows in a request after `at` bytes. A head and what fits behind it leave in
+    /// one call; the last piece gets a stamp.
+    fn offer(&mut self, request: Outgoing<'_>, at: usize) -> io::Result<usize> {
+        let last = request.len() - at <= PIECE;
+        let Some(head) = request.head.get(at..).filter(|head| !head.is_empty()) else {
+            let rest = &request.body[at - request.head.len()..];
+            return self.transport.offer(&rest[..rest.len().min(PIECE)], last);
+        };
+        if request.body.is_empty() || head.len() >= PIECE {
+            let last = last && request.body.is_empty();
+            return self.transport.offer(head, last);
+        }
+        let mut scratch = self.incoming.borrow_mut();
+        let front = request.body.len().min(PIECE - head.len());
+        let joined = head.len() + front;
+        scratch[..head.len()].copy_from_slice(head);
+        scratch[head.len()..joined].copy_from_slice(&request.body[..front]);
+        self.transport.offer(&scratch[..joined], last)
+    }
+
+    /// The last byte has been handed over.
+    fn left(&mut self, stamps: &mut Stamps) -> Sent {
+        let mark = self.transport.mark_sent();
+        if mark.is_some() {
+            stamps.kernel = Some(KernelStamps::default());
+            // As a rule it is there already, and taken now it wakes nobody later.
+            self.transport.collect_stamps();
+        }
+        Sent { broken: None, mark }
     }
 
     /// Waits until more can be written; true when a whole response came instead.
     async fn answered_early(
         &mut self,
-        clock: RunClock,
         stamps: &mut Stamps,
         reading: &mut Reading<'_>,
     ) -> Result<bool, ExchangeError> {
-        let ready = self
-            .transport
-            .wait(true)
-            .await
-            .map_err(|error| ended(plain(&error), reading))?;
-        if !ready.is_readable() {
+        let readable = match self.transport.wait(true).await {
+            Ok(readable) => readable,
+            Err(error) => return Err(self.ended(plain(&error), reading)),
+        };
+        if !readable {
             return Ok(false);
         }
-        let arrived = clock.now();
-        let taken = self.transport.take(&mut self.incoming.borrow_mut());
-        match taken {
+        match self.take(reading, stamps, None)? {
             // An answer that ends with the connection may be complete.
-            Ok(0) if reading.anything() && reading.reader.eof().is_ok() => Ok(true),
-            Ok(0) => Err(ended("the server ended the connection".to_owned(), reading)),
-            Ok(count) => {
-                stamps.bytes_received += count as u64;
-                Ok(reading.take_in(&self.incoming.borrow()[..count], arrived, stamps)?)
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
-            Err(error) => Err(ended(plain(&error), reading)),
+            Taken::End if self.anything(reading) && self.reader.eof().is_ok() => Ok(true),
+            Taken::End => Err(self.ended("the server ended the connection".to_owned(), reading)),
+            Taken::Bytes => Ok(self.reader.is_done()),
+            Taken::Nothing => Ok(false),
         }
     }
 
@@ -226,114 +280,118 @@ impl Connection {
     ) -> Result<Response, ExchangeError> {
         let mut reads: u32 = 0;
         let mut woken = None;
-        while !reading.reader.is_done() {
+        while !self.reader.is_done() {
             reads = reads.wrapping_add(1);
             if reads.is_multiple_of(GREED) {
                 tokio::task::yield_now().await;
             }
-            let taken = self.transport.take(&mut self.incoming.borrow_mut());
-            match taken {
-                Ok(0) => {
-                    if !reading.anything() {
-                        let what = broken.as_ref().map_or_else(
-                            || "the server ended the connection without an answer".to_owned(),
-                            plain,
-                        );
-                        return Err(ended(what, reading));
-                    }
+            match self.take(reading, stamps, woken.take())? {
+                Taken::Bytes => {}
+                Taken::End if self.anything(reading) => {
                     // Inside a response that is the connection's fault, not the protocol's.
-                    reading
-                        .reader
-                        .eof()
-                        .map_err(|error| ended(error.to_string(), reading))?;
-                    break;
-                }
-                Ok(count) => {
-                    let arrived = woken.take().unwrap_or(self.transport.arrived_at);
-                    stamps.bytes_received += count as u64;
-                    reading.take_in(&self.incoming.borrow()[..count], arrived, stamps)?;
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if let Some(error) = &broken {
-                        return Err(ended(plain(error), reading));
+                    if let Err(error) = self.reader.eof() {
+                        return Err(self.ended(error.to_string(), reading));
                     }
-                    self.transport
-                        .wait(false)
-                        .await
-                        .map_err(|error| ended(plain(&error), reading))?;
+                }
+                Taken::End => {
+                    let silence = || "the server ended the connection without an answer".to_owned();
+                    let what = broken.as_ref().map_or_else(silence, plain);
+                    return Err(self.ended(what, reading));
+                }
+                Taken::Nothing => {
+                    if let Some(error) = &broken {
+                        return Err(self.ended(plain(error), reading));
+                    }
+                    if let Err(error) = self.transport.wait(false).await {
+                        return Err(self.ended(plain(&error), reading));
+                    }
                     woken = Some(clock.now());
                 }
-                Err(error) => return Err(ended(plain(&error), reading)),
             }
         }
         stamps.done = Some(clock.now());
-        let surplus = !reading.pending.is_empty();
-        let reusable =
-            reading.reader.reusable() && !surplus && stamps.sent.is_some() && broken.is_none();
-        match reading.reader.head() {
+        let surplus = !self.pending.is_empty();
+        let whole = stamps.sent.is_some() && broken.is_none();
+        match self.reader.head() {
             Some(head) => Ok(Response {
-                head: head.clone(),
+                status: head.status,
                 body_length: reading.body_length,
-                reusable,
+                reusable: self.reader.reusable() && whole,
                 surplus,
             }),
-            None => Err(ended("the server ended the connection".to_owned(), reading)),
+            None => Err(self.ended("the server ended the connection".to_owned(), reading)),
         }
     }
-}
 
-fn ended(what: String, reading: &Reading<'_>) -> ExchangeError {
-    ExchangeError::Ended {
-        what,
-        silent: !reading.anything(),
+    /// Takes what has arrived and feeds it to the reader. `woken` is when it was known to be
+    /// there, if it was waited for.
+    fn take(
+        &mut self,
+        reading: &mut Reading<'_>,
+        stamps: &mut Stamps,
+        woken: Option<Nanos>,
+    ) -> Result<Taken, ExchangeError> {
+        let look = match stamps.first {
+            Some(_) if reading.look == Look::AtFirst => Look::Away,
+            _ => reading.look,
+        };
+        let scratch = Rc::clone(&self.incoming);
+        let mut scratch = scratch.borrow_mut();
+        let count = match self.transport.take(&mut scratch, look) {
+            Ok(0) => return Ok(Taken::End),
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Taken::Nothing),
+            Err(error) => return Err(self.ended(plain(&error), reading)),
+        };
+        stamps.bytes_received += count as u64;
+        let seen = Seen {
+            at: woken.unwrap_or(self.transport.arrived_at),
+            read: self.transport.arrived_at,
+            arrival: self.transport.arrival(),
+        };
+        self.seen = seen;
+        self.take_in(&scratch[..count], seen, reading, stamps)?;
+        Ok(Taken::Bytes)
     }
-}
 
-/// A response under way.
-struct Reading<'a> {
-    reader: ResponseReader,
-    /// Bytes that the reader has not taken yet.
-    pending: Vec<u8>,
-    /// An interim response has arrived: the server has begun to work on the request.
-    interim: bool,
-    keep: Keep<'a>,
-    /// How many more bytes of the body to keep.
-    allowance: usize,
-    body: &'a mut Vec<u8>,
-    body_length: u64,
-}
-
-impl Reading<'_> {
-    /// Whether any byte of a response has arrived, an interim one included.
-    fn anything(&self) -> bool {
-        self.interim || self.reader.started() || !self.pending.is_empty()
-    }
-
-    /// Feeds what arrived; true when the response is complete.
+    /// Feeds what arrived, behind what is pending.
     fn take_in(
         &mut self,
         bytes: &[u8],
-        arrived: Nanos,
+        seen: Seen,
+        reading: &mut Reading<'_>,
         stamps: &mut Stamps,
-    ) -> Result<bool, ProtocolError> {
+    ) -> Result<(), ProtocolError> {
         if self.pending.is_empty() {
-            let left = self.feed(bytes, arrived, stamps)?;
+            self.pending_arrival = seen.arrival.first;
+            let left = self.feed(bytes, seen, reading, stamps)?;
             self.pending.extend_from_slice(&bytes[left..]);
+            if self.reader.is_done() {
+                // What is left begins another answer, and came with the last packet or before.
+                self.pending_arrival = seen.arrival.last;
+            }
         } else {
             let mut pending = std::mem::take(&mut self.pending);
             pending.extend_from_slice(bytes);
-            let left = self.feed(&pending, arrived, stamps)?;
+            let left = self.feed(&pending, seen, reading, stamps)?;
             pending.drain(..left);
+            if left > 0 {
+                self.pending_arrival = seen.arrival.last;
+            }
+            if pending.is_empty() && pending.capacity() > COMMON_PENDING {
+                pending = Vec::new();
+            }
             self.pending = pending;
         }
-        Ok(self.reader.is_done())
+        Ok(())
     }
 
     /// Feeds `bytes` and says how many the reader took.
     fn feed(
         &mut self,
         bytes: &[u8],
-        arrived: Nanos,
+        seen: Seen,
+        reading: &mut Reading<'_>,
         stamps: &mut Stamps,
     ) -> Result<usize, ProtocolError> {
         let mut at = 0;
@@ -344,29 +402,186 @@ impl Reading<'_> {
                 Event::NeedMore => break,
                 // What was taken for the beginning of the answer was an interim response.
                 Event::Interim(_) => {
-                    self.interim = true;
-                    stamps.first = (at < bytes.len()).then_some(arrived);
+                    reading.interim = true;
+                    stamps.first = None;
+                    self.pending_arrival = seen.arrival.last;
+                    if at < bytes.len() {
+                        begin(stamps, seen, self.pending_arrival);
+                    }
                     continue;
                 }
                 Event::Head => {
-                    stamps.first.get_or_insert(arrived);
+                    begin(stamps, seen, self.pending_arrival);
                     if let Some(head) = self.reader.head() {
-                        self.allowance = (self.keep)(head);
+                        reading.allowance = (reading.keep)(head);
                     }
                 }
                 Event::Body(data) => {
-                    self.body_length += data.len() as u64;
-                    let kept = data.len().min(self.allowance);
-                    self.allowance -= kept;
-                    self.body.extend_from_slice(&data[..kept]);
+                    reading.body_length += data.len() as u64;
+                    let kept = data.len().min(reading.allowance);
+                    reading.allowance -= kept;
+                    reading.body.extend_from_slice(&data[..kept]);
                 }
                 Event::End => {}
             }
         }
         // The first bytes of a head that is not complete yet.
         if self.reader.head().is_none() && at < bytes.len() {
-            stamps.first.get_or_insert(arrived);
+            begin(stamps, seen, self.pending_arrival);
         }
         Ok(at)
+    }
+
+    /// Reads the answer to the next of several requests that were sent.
+    pub(crate) async fn receive_next(
+        &mut self,
+        is_head: bool,
+        keep: Keep<'_>,
+        body: &mut Vec<u8>,
+        clock: RunClock,
+        stamps: &mut Stamps,
+    ) -> Result<Response, ExchangeError> {
+        body.clear();
+        self.reader.restart(is_head);
+        let mut reading = Reading::new(keep, body, Look::AtEach);
+        if !self.pending.is_empty() {
+            // It came together with the end of the answer before.
+            stamps.bytes_received += self.pending.len() as u64;
+            self.take_in(&[], self.seen, &mut reading, stamps)?;
+        }
+        let response = self.receive(clock, stamps, &mut reading, None).await;
+        stamps.bytes_received -= (self.pending.len() as u64).min(stamps.bytes_received);
+        response
+    }
+
+    /// Offers bytes of requests ahead of answers that are still to come.
+    pub(crate) fn offer_ahead(&mut self, bytes: &[u8]) -> io::Result<Ahead> {
+        let count = match bytes.is_empty() {
+            true => self.transport.drain().map(|()| 0)?,
+            false => self.transport.offer(&bytes[..bytes.len().min(PIECE)], true)?,
+        };
+        Ok(Ahead {
+            count,
+            all_left: !self.transport.must_drain(),
+            at: self.transport.offered_at,
+            mark: self.transport.mark_sent(),
+        })
+    }
+
+    /// Takes stamps of what has left.
+    pub(crate) fn collect_stamps(&mut self) {
+        self.transport.collect_stamps();
+    }
+
+    /// Waits until more can be written or something can be read.
+    pub(crate) async fn wait_either(&self) -> io::Result<bool> {
+        self.transport.wait(true).await
+    }
+
+    /// Whether any byte of a response has arrived, an interim one included.
+    fn anything(&self, reading: &Reading<'_>) -> bool {
+        reading.interim || self.reader.started() || !self.pending.is_empty()
+    }
+
+    fn ended(&self, what: String, reading: &Reading<'_>) -> ExchangeError {
+        ExchangeError::Ended {
+            what,
+            silent: !self.anything(reading),
+        }
+    }
+
+    /// Finds the stamps of a request that was sent; waits a little for those that have not come.
+    pub(crate) async fn settle(&mut self, mark: u64, stamps: &mut Stamps) {
+        let mut patience = STAMP_PATIENCE;
+        loop {
+            self.transport.collect_stamps();
+            let departure = self.transport.departure(mark);
+            if let Some(kernel) = &mut stamps.kernel {
+                kernel.sent = departure.sent;
+                kernel.acked = departure.acked;
+            }
+            if !self.transport.waits_for_stamps() {
+                return;
+            }
+            // The answer never came: nobody will ask when the request left.
+            if patience == 0 || stamps.first.is_none() {
+                self.transport.give_up_stamps(mark);
+                return;
+            }
+            patience -= 1;
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
+/// The first byte of the answer, unless it was there before.
+fn begin(stamps: &mut Stamps, seen: Seen, arrival: Option<RealNanos>) {
+    if stamps.first.is_none() {
+        stamps.first = Some(seen.at);
+        stamps.first_read = seen.read;
+        if let Some(kernel) = &mut stamps.kernel {
+            kernel.first = arrival;
+        }
+    }
+}
+
+/// Bytes that were offered ahead.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ahead {
+    pub(crate) count: usize,
+    /// Nothing waits to be encrypted or written.
+    pub(crate) all_left: bool,
+    pub(crate) at: Nanos,
+    /// Under which the stamp of the last of them will be found.
+    pub(crate) mark: Option<u64>,
+}
+
+/// A request that was sent, as far as it came.
+#[derive(Debug, Default)]
+struct Sent {
+    /// The connection broke.
+    broken: Option<io::Error>,
+    /// Under which its stamps will be found.
+    mark: Option<u64>,
+}
+
+/// What an attempt to read came to.
+enum Taken {
+    Bytes,
+    Nothing,
+    End,
+}
+
+/// When bytes were seen.
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    at: Nanos,
+    /// Just after they were read.
+    read: Nanos,
+    arrival: Arrival,
+}
+
+/// A response under way.
+struct Reading<'a> {
+    /// An interim response has arrived: the server has begun to work on the request.
+    interim: bool,
+    keep: Keep<'a>,
+    look: Look,
+    /// How many more bytes of the body to keep.
+    allowance: usize,
+    body: &'a mut Vec<u8>,
+    body_length: u64,
+}
+
+impl<'a> Reading<'a> {
+    fn new(keep: Keep<'a>, body: &'a mut Vec<u8>, look: Look) -> Self {
+        Reading {
+            interim: false,
+            keep,
+            look,
+            allowance: 0,
+            body,
+            body_length: 0,
+        }
     }
 }

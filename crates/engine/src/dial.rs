@@ -9,8 +9,9 @@ use std::time::Duration;
 use record::Connect;
 use wire::target::{Scheme, Target};
 
-use crate::clock::RunClock;
 use crate::settings::Route;
+use crate::exhaustion::Exhaustion;
+use crate::timekeeper::Timekeeper;
 use crate::tls::hint;
 use crate::transport::Transport;
 
@@ -20,7 +21,8 @@ pub(crate) struct Dialer {
     target: Target,
     route: Route,
     tls: Arc<rustls::ClientConfig>,
-    clock: RunClock,
+    time: Arc<Timekeeper>,
+    exhaustion: Arc<Exhaustion>,
     /// Time for connecting, all addresses together.
     patience: Duration,
     /// Which address worked the last time.
@@ -37,14 +39,16 @@ impl Dialer {
         target: Target,
         route: Route,
         tls: Arc<rustls::ClientConfig>,
-        clock: RunClock,
+        time: Arc<Timekeeper>,
+        exhaustion: Arc<Exhaustion>,
         patience: Duration,
     ) -> Self {
         Dialer {
             target,
             route,
             tls,
-            clock,
+            time,
+            exhaustion,
             patience,
             preferred: Cell::new(0),
         }
@@ -52,9 +56,9 @@ impl Dialer {
 
     /// Opens a connection and says how long that took.
     pub(crate) async fn dial(&self) -> Result<(Transport, Connect), DialError> {
-        let begun = self.clock.now();
+        let begun = self.time.clock.now();
         let mut transport = self.connect().await?;
-        let connected = self.clock.now();
+        let connected = self.time.clock.now();
         let mut connect = Connect {
             tcp: connected - begun,
             tls: None,
@@ -64,14 +68,14 @@ impl Dialer {
                 .start_tls(&self.tls, self.target.host())
                 .await
                 .map_err(|error| self.tls_error(&error))?;
-            connect.tls = Some(self.clock.now() - connected);
+            connect.tls = Some(self.time.clock.now() - connected);
         }
         Ok((transport, connect))
     }
 
     async fn connect(&self) -> Result<Transport, DialError> {
         match &self.route {
-            Route::Unix(path) => Transport::unix(path, self.clock).await.map_err(|error| {
+            Route::Unix(path) => Transport::unix(path, self.time.clock).await.map_err(|error| {
                 DialError(format!(
                     "connecting to the socket {} failed: {error}",
                     path.display()
@@ -91,12 +95,14 @@ impl Dialer {
         for offset in 0..count {
             let index = (self.preferred.get() + offset) % count;
             let address = addresses[index];
-            match tokio::time::timeout(share, Transport::tcp(address, self.clock)).await {
+            let tcp = Transport::tcp(address, self.time.clock, self.time.stamping);
+            match tokio::time::timeout(share, tcp).await {
                 Ok(Ok(transport)) => {
                     self.preferred.set(index);
                     return Ok(transport);
                 }
                 Ok(Err(error)) => {
+                    self.exhaustion.note(&error);
                     hint = connect_hint(error.kind());
                     failures.push(format!("{address}: {}", plain(&error)));
                 }

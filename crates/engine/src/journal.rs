@@ -1,6 +1,7 @@
 //! Events: kept for the record, and told to whoever watches.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use record::{Event, EventKind, MeasureId};
@@ -16,6 +17,12 @@ pub(crate) struct Journal {
     clock: RunClock,
     observer: Arc<dyn Observer>,
     pages: Mutex<Pages>,
+}
+
+impl fmt::Debug for Journal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Journal").finish_non_exhaustive()
+    }
 }
 
 #[derive(Default)]

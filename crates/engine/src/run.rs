@@ -7,12 +7,10 @@ use std::time::Duration;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use record::{
-    Clock, Environment, EventKind, LeftBehind, Load, PlanRecord, RUN_FORMAT, Run, Sample, Server,
+    Clock, Environment, Event, EventKind, LeftBehind, Load, Pace, PlanRecord, RUN_FORMAT, Server,
     TestRecord,
 };
 use suite::{Limit, Plan, TestPlan, Workspace};
-use tokio::runtime::Runtime;
-use tokio::task::{JoinSet, LocalSet};
 use wire::auth::{AuthScheme, Authenticator};
 
 use crate::cancel::Cancel;
@@ -21,21 +19,33 @@ use crate::clock::{RunClock, time_of_day};
 use crate::connection::scratch;
 use crate::dial::Dialer;
 use crate::error::RunError;
+use crate::exhaustion::Exhaustion;
 use crate::journal::Journal;
 use crate::limits::room_for;
+use crate::load;
 use crate::machine::machine;
+use crate::patience::Interruption;
 use crate::probe::probe;
 use crate::progress::{Observer, Progress};
+use crate::recorder::{Recorder, Sink, Window, recorders};
 use crate::settings::{Route, Settings};
 use crate::stage::{Stage, Standing, Stop};
+use crate::timekeeper::Timekeeper;
+use crate::transport::Stamping;
 use crate::user::{User, rounds_of};
+use crate::vitals::Totals;
+use crate::worker::{Worker, runtime, work};
 use crate::workspace::{self, Leftover, LeftoverState, collection_path};
 
-/// What came of a run. The record is there in any case, with as much as was measured.
+/// What came of a run, beside the samples, which the [`Sink`] has.
 #[derive(Debug)]
 pub struct Finished {
-    /// What was planned, where, and what happened.
-    pub run: Run,
+    /// What was planned.
+    pub plan: PlanRecord,
+    /// Where it was done.
+    pub env: Environment,
+    /// What happened beside the measured operations, in order.
+    pub events: Vec<Event>,
     /// Why nothing could be measured.
     pub error: Option<RunError>,
 }
@@ -52,7 +62,7 @@ pub struct Watch {
 }
 
 /// Runs a plan: probe, make the collection, measure, remove the collection.
-pub fn run(plan: Plan, settings: &Settings, watch: &Watch) -> Finished {
+pub fn run(plan: Plan, settings: &Settings, watch: &Watch, sink: &mut dyn Sink) -> Finished {
     let plan = Arc::new(plan);
     let record = plan_record(&plan, settings);
     let mut env = Environment {
@@ -67,34 +77,39 @@ pub fn run(plan: Plan, settings: &Settings, watch: &Watch) -> Finished {
         Arc::clone(&watch.observer),
         record.measures.len(),
     ));
+    let stamping = match settings.clock {
+        Clock::User => Stamping::Off,
+        Clock::Kernel => Stamping::On {
+            acks: settings.acks,
+        },
+    };
     let session = Session {
         plan: &plan,
         settings,
         watch,
-        clock,
+        means: Means {
+            time: Arc::new(Timekeeper::new(clock, stamping, Arc::clone(&journal))),
+            exhaustion: Arc::default(),
+        },
         journal: &journal,
     };
 
-    let (samples, error) = match session.run(&mut env) {
-        Ok(samples) => (samples, None),
-        Err(error) => {
-            journal.write(match &error {
-                RunError::Interrupted => EventKind::Interrupted,
-                other => EventKind::Aborted {
-                    reason: other.to_string(),
-                },
-            });
-            (Vec::new(), Some(error))
-        }
-    };
+    let error = session.run(&mut env, sink).err();
+    if let Some(error) = &error {
+        journal.write(match error {
+            RunError::Interrupted => EventKind::Interrupted,
+            other => EventKind::Aborted {
+                reason: other.to_string(),
+            },
+        });
+    }
     env.ended_at = Some(time_of_day());
-    let run = Run {
+    Finished {
         plan: record,
         env,
         events: journal.events(),
-        samples,
-    };
-    Finished { run, error }
+        error,
+    }
 }
 
 /// The plan as it is kept in the run directory.
@@ -106,21 +121,27 @@ pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
         prestan: env!("CARGO_PKG_VERSION").to_owned(),
         suite: plan.suite.clone(),
         target: settings.target.url(),
-        clock: Clock::User,
+        clock: settings.clock,
+        acks: settings.acks && settings.clock == Clock::Kernel,
         params: plan.params.clone(),
         load: Load {
             users: settings.users,
-            requests: match limit {
-                Some(Limit::Requests(requests)) => Some(requests),
-                _ => None,
+            pace: settings.pace.clone(),
+            requests: match (&settings.pace, limit) {
+                (Pace::Rounds, Some(Limit::Requests(requests))) => Some(u64::from(requests)),
+                (Pace::Rounds, _) => None,
+                _ => settings.requests,
             },
-            duration_s: match limit {
-                Some(Limit::Duration(duration)) => Some(duration.as_secs_f64()),
-                _ => None,
+            duration_s: match (&settings.pace, limit) {
+                (Pace::Rounds, Some(Limit::Duration(duration))) => Some(duration.as_secs_f64()),
+                (Pace::Rounds, _) => None,
+                _ => settings.duration.map(|duration| duration.as_secs_f64()),
             },
+            until: settings.until.clone(),
             warmup: settings.warmup,
             timeout_s: settings.timeout.as_secs_f64(),
             seed: settings.seed,
+            http: settings.http,
         },
         tests: plan
             .tests
@@ -133,33 +154,40 @@ pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
     }
 }
 
+/// What all clients of a run share.
+#[derive(Clone)]
+struct Means {
+    time: Arc<Timekeeper>,
+    exhaustion: Arc<Exhaustion>,
+}
+
 /// A run under way.
 struct Session<'a> {
     plan: &'a Arc<Plan>,
     settings: &'a Settings,
     watch: &'a Watch,
-    clock: RunClock,
+    means: Means,
     journal: &'a Arc<Journal>,
 }
 
 impl Session<'_> {
-    fn run(&self, env: &mut Environment) -> Result<Vec<Sample>, RunError> {
+    fn run(&self, env: &mut Environment, sink: &mut dyn Sink) -> Result<(), RunError> {
         room_for(self.settings.users).map_err(RunError::Local)?;
         let runtime = runtime()?;
-        let mut client = self.client();
+        let interruption = Rc::new(Interruption::default());
+        let guard = Rc::clone(&interruption);
+        let mut client = self.client(interruption);
         let target = &self.settings.target;
-        let server = runtime.block_on(probe(
-            &mut client,
-            target.path(),
-            &target.url(),
-            self.plan.workspace,
-        ))?;
+        let url = target.url();
+        let cancel = &self.watch.cancel;
+        let asked = probe(&mut client, target.path(), &url, self.plan.workspace);
+        let server = runtime.block_on(guard.guard(cancel, asked))?;
         env.server = Some(server.clone());
         if self.plan.workspace == Workspace::ReadOnly {
-            return self.measure(&server);
+            return self.measure(&server, sink);
         }
-        runtime.block_on(self.open_workspace(&mut client))?;
-        let samples = self.measure(&server);
+        runtime.block_on(guard.guard(cancel, self.open_workspace(&mut client)))?;
+        let measured = self.measure(&server, sink);
         client.ignore_cancel = true;
         runtime.block_on(workspace::remove(
             &mut client,
@@ -167,12 +195,12 @@ impl Session<'_> {
             &self.settings.run_id,
             self.journal,
         ));
-        samples
+        measured
     }
 
-    fn client(&self) -> Client {
+    fn client(&self, interruption: Rc<Interruption>) -> Client {
         let nonces = ChaCha8Rng::seed_from_u64(self.settings.seed ^ u64::MAX);
-        let config = client_config(self.settings, self.clock, &self.watch.cancel);
+        let config = client_config(self.settings, &self.means, interruption);
         Client::new(Rc::new(config), authenticator(self.settings), nonces)
     }
 
@@ -207,7 +235,7 @@ impl Session<'_> {
         }
     }
 
-    fn measure(&self, server: &Server) -> Result<Vec<Sample>, RunError> {
+    fn measure(&self, server: &Server, sink: &mut dyn Sink) -> Result<(), RunError> {
         let settings = self.settings;
         let root = match self.plan.workspace {
             Workspace::Collection => collection_path(&settings.target, &settings.run_id),
@@ -215,7 +243,7 @@ impl Session<'_> {
         };
         let stage = Arc::new(Stage {
             plan: Arc::clone(self.plan),
-            clock: self.clock,
+            clock: self.means.time.clock,
             cancel: self.watch.cancel.clone(),
             progress: Arc::clone(&self.watch.progress),
             journal: Arc::clone(self.journal),
@@ -224,18 +252,105 @@ impl Session<'_> {
             root,
             allow: server.allow.clone(),
             standing: Standing::new(self.plan.tests.len(), settings.users),
+            vitals: Totals::default(),
+            exhaustion: Arc::clone(&self.means.exhaustion),
         });
-        self.watch.progress.plan(rounds(self.plan, settings.users));
+        match settings.pace {
+            Pace::Rounds => self.rounds(&stage, server, sink)?,
+            Pace::Closed | Pace::Open { .. } => self.load(&stage, sink)?,
+        }
+        if self.watch.cancel.is_cancelled() {
+            self.journal.write(EventKind::Interrupted);
+        }
+        Ok(())
+    }
+
+    /// Users go through the tests of a suite.
+    fn rounds(
+        &self,
+        stage: &Arc<Stage>,
+        server: &Server,
+        sink: &mut dyn Sink,
+    ) -> Result<(), RunError> {
+        self.watch
+            .progress
+            .plan(rounds(self.plan, self.settings.users));
         for test in &self.plan.tests {
             if let Some(evidence) = unmet_need(test, server) {
                 stage.stop(test.id, Stop::NotSupported(evidence));
             }
         }
-        let samples = users_at_work(&stage, settings)?;
-        if self.watch.cancel.is_cancelled() {
-            self.journal.write(EventKind::Interrupted);
-        }
-        Ok(samples)
+        let users = |worker: &Rc<Worker>, ids: &[u32], _| {
+            let user = |id: &u32| {
+                let auth = authenticator(self.settings);
+                let worker = Rc::clone(worker);
+                User::new(*id, Arc::clone(stage), worker, auth, self.settings.seed).run()
+            };
+            ids.iter().map(user).collect()
+        };
+        self.at_work(stage, sink, Window::default, || (), &users)
+    }
+
+    /// Users do one kind of request, or a mix, over and over.
+    fn load(&self, stage: &Arc<Stage>, sink: &mut dyn Sink) -> Result<(), RunError> {
+        let field = Arc::new(load::Field::new(stage, self.settings));
+        let tasks = |worker: &Rc<Worker>, ids: &[u32], share| {
+            let auth = || authenticator(self.settings);
+            load::tasks(&field, self.settings, worker, ids, share, auth)
+        };
+        let (window, enough) = (|| field.window(), || field.stop());
+        self.at_work(stage, sink, window, enough, &tasks)?;
+        stage.tell_of_generator(record::TestId(0));
+        Ok(())
+    }
+
+    fn threads(&self) -> u32 {
+        self.settings.threads.clamp(1, self.settings.users)
+    }
+
+    /// Spreads the users over threads, lets them work, and hands over what they measure. `tasks`
+    /// gets the users of a thread, and which of how many threads it is.
+    fn at_work<F: Future<Output = ()> + 'static>(
+        &self,
+        stage: &Arc<Stage>,
+        sink: &mut dyn Sink,
+        window: impl Fn() -> Window,
+        enough: impl Fn(),
+        tasks: &(impl Fn(&Rc<Worker>, &[u32], (u32, u32)) -> Vec<F> + Sync),
+    ) -> Result<(), RunError> {
+        let threads = self.threads();
+        // All of them before any user starts: those of a thread that cannot would be waited for.
+        let (recorders, collector) = recorders(threads as usize);
+        let body = |thread: u32, recorder: Recorder| {
+            let runtime = runtime()?;
+            let config = client_config(self.settings, &self.means, Rc::default());
+            let ids: Vec<u32> = (thread..self.settings.users)
+                .step_by(threads as usize)
+                .collect();
+            work(&runtime, stage, config, recorder, |worker| {
+                tasks(worker, &ids, (thread, threads))
+            });
+            Ok(())
+        };
+        let body = &body;
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads)
+                .zip(recorders)
+                .map(|(thread, recorder)| {
+                    scope.spawn(move || {
+                        let done: Result<(), RunError> = body(thread, recorder);
+                        if let Err(error) = &done {
+                            stage.break_up(error.to_string());
+                        }
+                        done
+                    })
+                })
+                .collect();
+            collector.run(sink, window, enough);
+            workers
+                .into_iter()
+                .try_for_each(|worker| worker.join().unwrap_or(Ok(())))
+        })
     }
 }
 
@@ -257,73 +372,17 @@ fn unmet_need(test: &TestPlan, server: &Server) -> Option<String> {
     Some(format!("the test needs a class {class} server, and {says}"))
 }
 
-/// Spreads the users over threads, lets them work, and gathers what they measured.
-fn users_at_work(stage: &Arc<Stage>, settings: &Settings) -> Result<Vec<Sample>, RunError> {
-    let threads = settings.threads.clamp(1, settings.users);
-    // All of them before any user starts: those of a thread that cannot would be waited for.
-    let runtimes: Vec<Runtime> = (0..threads).map(|_| runtime()).collect::<Result<_, _>>()?;
-    let mut samples: Vec<Sample> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads)
-            .zip(runtimes)
-            .map(|(thread, runtime)| {
-                let ids = (thread..settings.users).step_by(threads as usize);
-                scope.spawn(move || users_of_a_thread(stage, settings, &runtime, ids))
-            })
-            .collect();
-        workers
-            .into_iter()
-            .flat_map(|worker| worker.join().unwrap_or_default())
-            .collect()
-    });
-    samples.sort_by_key(|sample| (sample.measure, sample.moments.started, sample.user));
-    Ok(samples)
-}
-
-fn users_of_a_thread(
-    stage: &Arc<Stage>,
+fn client_config(
     settings: &Settings,
-    runtime: &Runtime,
-    ids: impl Iterator<Item = u32>,
-) -> Vec<Sample> {
-    let config = Rc::new(client_config(settings, stage.clock, &stage.cancel));
-    LocalSet::new().block_on(runtime, async {
-        let mut users = JoinSet::new();
-        for id in ids {
-            let auth = authenticator(settings);
-            let user = User::new(
-                id,
-                Arc::clone(stage),
-                Rc::clone(&config),
-                auth,
-                settings.seed,
-            );
-            users.spawn_local(user.run());
-        }
-        let mut samples = Vec::new();
-        while let Some(user) = users.join_next().await {
-            match user {
-                Ok(part) => samples.extend(part),
-                // A defect of ours. The server is cleaned up and the rest is kept all the same.
-                Err(error) => stage.break_up(format!("a user of the run was lost: {error}")),
-            }
-        }
-        samples
-    })
-}
-
-fn runtime() -> Result<Runtime, RunError> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| RunError::Local(format!("starting the event loop failed: {error}")))
-}
-
-fn client_config(settings: &Settings, clock: RunClock, cancel: &Cancel) -> ClientConfig {
+    means: &Means,
+    interruption: Rc<Interruption>,
+) -> ClientConfig {
     let dialer = Dialer::new(
         settings.target.clone(),
         settings.route.clone(),
         Arc::clone(&settings.tls),
-        clock,
+        Arc::clone(&means.time),
+        Arc::clone(&means.exhaustion),
         settings.timeout,
     );
     ClientConfig {
@@ -331,9 +390,10 @@ fn client_config(settings: &Settings, clock: RunClock, cancel: &Cancel) -> Clien
         target: settings.target.clone(),
         authority: settings.target.authority(),
         headers: settings.headers.clone(),
-        clock,
+        http: settings.http,
+        time: Arc::clone(&means.time),
         timeout: settings.timeout,
-        cancel: cancel.clone(),
+        interruption,
         scratch: scratch(),
     }
 }
@@ -383,8 +443,11 @@ fn with_client<T>(
     settings: &Settings,
     work: impl AsyncFnOnce(&mut Client) -> Result<T, RunError>,
 ) -> Result<T, RunError> {
-    let clock = RunClock::start();
-    let config = client_config(settings, clock, &Cancel::default());
+    let means = Means {
+        time: Arc::new(Timekeeper::plain(RunClock::start())),
+        exhaustion: Arc::default(),
+    };
+    let config = client_config(settings, &means, Rc::default());
     let nonces = ChaCha8Rng::seed_from_u64(settings.seed);
     let mut client = Client::new(Rc::new(config), authenticator(settings), nonces);
     let limit = Duration::from_secs(3600);

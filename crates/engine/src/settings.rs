@@ -5,8 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use record::{Clock, Http, Pace};
 use wire::auth::{AuthScheme, Credentials};
 use wire::target::Target;
+
+use crate::stamps;
 
 /// Everything about a run that is not in the plan.
 #[derive(Debug, Clone)]
@@ -27,6 +30,20 @@ pub struct Settings {
     pub run_id: String,
     /// Users at work at the same time.
     pub users: u32,
+    /// Who decides when an operation begins. What follows is for a load run, where users do not
+    /// go through the tests of a suite.
+    pub pace: Pace,
+    /// Operations of all users together.
+    pub requests: Option<u64>,
+    /// How long is measured in a closed loop.
+    pub duration: Option<Duration>,
+    /// The interval that is to become narrow enough; kept with the run, and judged by the
+    /// [`Sink`](crate::Sink).
+    pub until: Option<String>,
+    /// Connections opened a second, over all users, before measuring begins.
+    pub connect_rate: f64,
+    /// How long before a planned moment waiting becomes spinning.
+    pub spin: Duration,
     /// Times each user goes through a loop before measuring.
     pub warmup: u32,
     /// After which an operation without a complete answer is given up.
@@ -35,6 +52,24 @@ pub struct Settings {
     pub seed: u64,
     /// Threads the users are spread over.
     pub threads: u32,
+    /// Which clock it is timed with; [`choose_clock`] finds out what is possible.
+    pub clock: Clock,
+    /// Whether the kernel's stamps of acknowledgements are wanted as well.
+    pub acks: bool,
+    /// How connections are used.
+    pub http: Http,
+}
+
+/// Which clock a run is to be timed with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ClockChoice {
+    /// The kernel's where the system has stamps, else that of user space, with a warning.
+    #[default]
+    Auto,
+    /// The kernel's, or none.
+    Kernel,
+    /// That of user space.
+    User,
 }
 
 /// How the server is reached.
@@ -111,4 +146,31 @@ pub fn look_up(target: &Target, family: Family, resolve: &[Resolve]) -> Result<R
         return Err(format!("the host {host} has no {wanted}address"));
     }
     Ok(Route::Tcp(usable))
+}
+
+/// The clock that a choice comes to on this route, with a warning where it is the second best.
+///
+/// # Errors
+/// When the kernel's clock was asked for and cannot be had.
+pub fn choose_clock(choice: ClockChoice, route: &Route) -> Result<(Clock, Option<String>), String> {
+    let without_stamps = match (choice, route) {
+        (ClockChoice::User, _) => return Ok((Clock::User, None)),
+        (_, Route::Unix(_)) => "a local socket has no time stamps of the kernel".to_owned(),
+        (_, Route::Tcp(_)) => match stamps::try_out() {
+            Ok(()) => return Ok((Clock::Kernel, None)),
+            Err(error) => format!("this system gives no time stamps of the kernel: {error}"),
+        },
+    };
+    match choice {
+        ClockChoice::Kernel => Err(format!(
+            "{without_stamps}; use --clock user, or auto for the best there is"
+        )),
+        _ => Ok((
+            Clock::User,
+            Some(format!(
+                "{without_stamps}; the clock of user space is used, which adds the time this \
+                 machine needs to wake up"
+            )),
+        )),
+    }
 }

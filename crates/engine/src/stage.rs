@@ -9,8 +9,10 @@ use tokio::sync::Barrier;
 
 use crate::cancel::Cancel;
 use crate::clock::RunClock;
+use crate::exhaustion::Exhaustion;
 use crate::journal::Journal;
 use crate::progress::Progress;
+use crate::vitals::Totals;
 
 /// Shared by all users of a run, over all threads.
 pub(crate) struct Stage {
@@ -26,6 +28,8 @@ pub(crate) struct Stage {
     /// Methods that OPTIONS lists, for evidence.
     pub(crate) allow: Vec<String>,
     pub(crate) standing: Standing,
+    pub(crate) vitals: Totals,
+    pub(crate) exhaustion: Arc<Exhaustion>,
 }
 
 /// How far the users have come together.
@@ -82,6 +86,12 @@ impl Stage {
         }
     }
 
+    /// Writes down how the generator fared in a test.
+    pub(crate) fn tell_of_generator(&self, test: TestId) {
+        let fared = self.vitals.take(test, self.exhaustion.counts());
+        self.journal.write(EventKind::Generator(fared));
+    }
+
     /// Ends a test for all users; the first reason is written down.
     pub(crate) fn stop(&self, test: TestId, stop: Stop) {
         let first = !self
@@ -113,6 +123,11 @@ impl Stage {
     pub(crate) fn break_up(&self, reason: String) {
         self.abort(reason);
         self.standing.broken.cancel();
+    }
+
+    /// Completes when a user is lost and nobody waits for the others any more.
+    pub(crate) async fn broken(&self) {
+        self.standing.broken.cancelled().await;
     }
 
     /// Whether a test is still to be done.

@@ -1,76 +1,51 @@
-//! A connection as bytes: TCP or a local socket, plain or under TLS.
+//! A connection as bytes: TCP or a local socket, plain or under TLS, with the moments at which
+//! they pass.
 //!
 //! TLS is run by hand (rustls without an adapter), because the moments of a measurement lie at
 //! the socket: the last byte of a request has left when the last byte of its *records* has.
+//!
+//! The socket is registered with the event loop for reading only. With the kernel's clock its
+//! error queue carries stamps, and an event loop that also waits for writing takes those for the
+//! end of the connection; who must wait for writing registers once more for that time.
 
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use record::Nanos;
+use rustix::net::{RecvFlags, SendFlags};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
-use tokio::io::{Interest, Ready};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 use tokio::net::{TcpStream, UnixStream};
 
 use crate::clock::RunClock;
+use crate::descriptor::register;
+use crate::stamp_book::{Departure, StampBook};
+use crate::stamps::{self, RealNanos};
+use crate::tls_records::Records;
 
-/// A connected socket.
-#[derive(Debug)]
-enum Socket {
-    Tcp(TcpStream),
-    Unix(UnixStream),
+/// Which time stamps of the kernel are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stamping {
+    /// None.
+    Off,
+    /// When bytes leave and arrive; with `acks`, also when the other side's TCP has them.
+    On { acks: bool },
 }
 
-impl Socket {
-    async fn ready(&self, interest: Interest) -> io::Result<Ready> {
-        match self {
-            Socket::Tcp(socket) => socket.ready(interest).await,
-            Socket::Unix(socket) => socket.ready(interest).await,
-        }
-    }
-
-    fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Socket::Tcp(socket) => socket.try_read(buffer),
-            Socket::Unix(socket) => socket.try_read(buffer),
-        }
-    }
-
-    fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Socket::Tcp(socket) => socket.try_write(bytes),
-            Socket::Unix(socket) => socket.try_write(bytes),
-        }
-    }
-}
-
-/// rustls wants `Read` and `Write`; the socket's non-blocking calls are just that.
-impl Read for &Socket {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.try_read(buffer)
-    }
-}
-
-impl Write for &Socket {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.try_write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// A connected socket, perhaps under TLS. All calls are non-blocking.
+/// A connected socket, perhaps under TLS. All calls but the waits are non-blocking.
 ///
 /// It reads the clock itself, because only here it is known where a system call begins and ends:
 /// encrypting and decrypting lie outside.
 #[derive(Debug)]
 pub(crate) struct Transport {
     socket: Socket,
-    tls: Option<Box<ClientConnection>>,
+    tls: Option<Box<Tls>>,
     clock: RunClock,
     /// Just before the last call that handed bytes to the kernel.
     pub(crate) offered_at: Nanos,
@@ -78,28 +53,221 @@ pub(crate) struct Transport {
     pub(crate) arrived_at: Nanos,
 }
 
+/// How closely bytes are looked at as they arrive. Without the kernel's clock there is nothing to
+/// see, and all of these are the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// Stamps are not wanted.
+    Away,
+    /// The stamp of the first byte is.
+    AtFirst,
+    /// Several answers may arrive together: the stamps of all of them are.
+    AtEach,
+}
+
+/// Bytes read at once where several answers may arrive together: they share the stamp of the last
+/// packet among them.
+const BITE: usize = 2 * 1024;
+
+/// A socket and what is known of its stamps.
+#[derive(Debug)]
+struct Socket {
+    fd: AsyncFd<OwnedFd>,
+    /// With the kernel's clock.
+    book: Option<StampBook>,
+    arrival: Arrival,
+}
+
+/// The stamps of what was taken last.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Arrival {
+    /// Of its first byte.
+    pub(crate) first: Option<RealNanos>,
+    /// Of the last packet it has bytes of.
+    pub(crate) last: Option<RealNanos>,
+}
+
+#[derive(Debug)]
+struct Tls {
+    session: ClientConnection,
+    records: Records,
+}
+
+impl Socket {
+    fn new(fd: OwnedFd, stamping: Stamping) -> io::Result<Socket> {
+        let book = match stamping {
+            Stamping::Off => None,
+            Stamping::On { acks } => {
+                stamps::enable(fd.as_fd())?;
+                Some(StampBook::new(acks))
+            }
+        };
+        Ok(Socket {
+            fd: register(fd, Interest::READABLE)?,
+            book,
+            arrival: Arrival::default(),
+        })
+    }
+
+    fn send(&mut self, bytes: &[u8], stamped: bool) -> io::Result<usize> {
+        let fd = self.fd.get_ref().as_fd();
+        let Some(book) = &mut self.book else {
+            return send(fd, bytes);
+        };
+        let count = match stamped {
+            true => stamps::send(fd, bytes, book.acks())?,
+            false => send(fd, bytes)?,
+        };
+        book.wrote(count);
+        Ok(count)
+    }
+
+    /// Takes what has arrived.
+    fn receive(&mut self, buffer: &mut [u8], look: Look) -> io::Result<usize> {
+        let look = match self.book {
+            Some(_) => look,
+            None => Look::Away,
+        };
+        let room = match look {
+            Look::AtEach => buffer.len().min(BITE),
+            _ => buffer.len(),
+        };
+        let buffer = &mut buffer[..room];
+        let mut taken = None;
+        let arrival = &mut self.arrival;
+        let outcome = self.fd.try_io(Interest::READABLE, |fd| {
+            let count = match look {
+                Look::Away => recv(fd, buffer)?,
+                Look::AtFirst | Look::AtEach => receive_closely(fd, buffer, look, arrival)?,
+            };
+            taken = Some(count);
+            match count < buffer.len() && count > 0 {
+                // Nothing is left: said here, it saves the call that would find out. What
+                // arrives from now on is told anew, as is an end that came with the bytes.
+                true => Err(io::ErrorKind::WouldBlock.into()),
+                false => Ok(()),
+            }
+        });
+        match (taken, outcome) {
+            (Some(count), _) => Ok(count),
+            (None, Err(error)) => Err(error),
+            (None, Ok(())) => Ok(0),
+        }
+    }
+
+    fn collect(&mut self) {
+        let Some(book) = &mut self.book else { return };
+        let fd = self.fd.get_ref().as_fd();
+        while book.waits() {
+            match stamps::take(fd) {
+                Ok(Some(stamp)) => book.enter(stamp),
+                // An error of the connection shows where bytes are sent and received.
+                Ok(None) | Err(_) => return,
+            }
+        }
+    }
+}
+
+/// Takes the first byte by itself, because the kernel gives a read the stamp of the *last* packet
+/// that it touches.
+fn receive_closely(
+    fd: &OwnedFd,
+    buffer: &mut [u8],
+    look: Look,
+    arrival: &mut Arrival,
+) -> io::Result<usize> {
+    let (first, rest) = buffer.split_at_mut(1);
+    let (count, stamp) = stamps::receive(fd.as_fd(), first)?;
+    *arrival = Arrival {
+        first: stamp,
+        last: stamp,
+    };
+    if count == 0 {
+        return Ok(0);
+    }
+    let more = match look {
+        Look::AtEach => stamps::receive(fd.as_fd(), rest).map(|(more, stamp)| {
+            arrival.last = stamp.or(arrival.last);
+            more
+        }),
+        _ => recv(fd, rest),
+    };
+    match more {
+        Ok(more) => Ok(1 + more),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(1),
+        Err(error) => Err(error),
+    }
+}
+
+fn send(fd: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
+    Ok(rustix::net::send(fd, bytes, SendFlags::NOSIGNAL)?)
+}
+
+fn recv(fd: impl AsFd, buffer: &mut [u8]) -> io::Result<usize> {
+    Ok(rustix::net::recv(fd, buffer, RecvFlags::empty())?.1)
+}
+
+/// The socket as rustls reads it: when looking, no further than to the end of a record, so that
+/// the stamp is that of the record with the first byte of the answer.
+struct Incoming<'a> {
+    socket: &'a mut Socket,
+    records: &'a mut Records,
+    look: Look,
+}
+
+impl Read for Incoming<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let (room, look) = match self.look {
+            Look::Away => (buffer.len(), Look::Away),
+            _ if self.records.at_start() => (self.records.missing(), Look::AtFirst),
+            _ => (self.records.missing(), Look::Away),
+        };
+        let room = room.min(buffer.len());
+        let count = self.socket.receive(&mut buffer[..room], look)?;
+        self.records.advance(&buffer[..count]);
+        Ok(count)
+    }
+}
+
+/// The socket as rustls writes to it.
+struct Leaving<'a>(&'a mut Socket);
+
+impl Write for Leaving<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.send(bytes, true)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 impl Transport {
     /// Connects by TCP, without Nagle's algorithm.
-    pub(crate) async fn tcp(address: SocketAddr, clock: RunClock) -> io::Result<Transport> {
+    pub(crate) async fn tcp(
+        address: SocketAddr,
+        clock: RunClock,
+        stamping: Stamping,
+    ) -> io::Result<Transport> {
         let socket = TcpStream::connect(address).await?;
         socket.set_nodelay(true)?;
-        Ok(Transport::new(Socket::Tcp(socket), clock))
+        Transport::new(socket.into_std()?.into(), clock, stamping)
     }
 
-    /// Connects to a local socket.
+    /// Connects to a local socket, which has no stamps.
     pub(crate) async fn unix(path: &Path, clock: RunClock) -> io::Result<Transport> {
         let socket = UnixStream::connect(path).await?;
-        Ok(Transport::new(Socket::Unix(socket), clock))
+        Transport::new(socket.into_std()?.into(), clock, Stamping::Off)
     }
 
-    fn new(socket: Socket, clock: RunClock) -> Self {
-        Transport {
-            socket,
+    fn new(fd: OwnedFd, clock: RunClock, stamping: Stamping) -> io::Result<Transport> {
+        Ok(Transport {
+            socket: Socket::new(fd, stamping)?,
             tls: None,
             clock,
             offered_at: 0,
             arrived_at: 0,
-        }
+        })
     }
 
     /// Agrees upon TLS with the server called `host`.
@@ -110,41 +278,73 @@ impl Transport {
     ) -> io::Result<()> {
         let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
         let session = ClientConnection::new(Arc::clone(config), name).map_err(io::Error::other)?;
-        self.tls = Some(Box::new(session));
+        self.tls = Some(Box::new(Tls {
+            session,
+            records: Records::default(),
+        }));
         loop {
-            self.flush().await?;
+            while self.must_drain() {
+                match self.drain() {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        self.wait(true).await?;
+                    }
+                    other => other?,
+                }
+            }
             let Some(tls) = &mut self.tls else {
                 return Ok(());
             };
-            if !tls.is_handshaking() {
+            if !tls.session.is_handshaking() {
                 return Ok(());
             }
-            self.socket.ready(Interest::READABLE).await?;
-            match tls.read_tls(&mut &self.socket) {
+            match tls.read(&mut self.socket, Look::Away) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.wait(false).await?;
+                    continue;
+                }
                 Err(error) => return Err(error),
             }
-            if let Err(error) = tls.process_new_packets() {
+            if let Err(error) = tls.session.process_new_packets() {
                 // The alert that says why is worth a try; the error is what counts.
-                let _ = tls.write_tls(&mut &self.socket);
+                let _ = tls.session.write_tls(&mut Leaving(&mut self.socket));
                 return Err(io::Error::other(error));
             }
         }
     }
 
-    /// Waits until the socket can be read or, with `or_write`, written.
-    pub(crate) async fn wait(&self, or_write: bool) -> io::Result<Ready> {
-        let interest = match or_write {
-            true => Interest::READABLE | Interest::WRITABLE,
-            false => Interest::READABLE,
+    /// Waits until the socket can be read or, with `or_write`, written; true when it can be read.
+    pub(crate) async fn wait(&self, or_write: bool) -> io::Result<bool> {
+        let writable = match or_write {
+            true => {
+                let fd = self.socket.fd.get_ref().try_clone()?;
+                Some(register(fd, Interest::WRITABLE)?)
+            }
+            false => None,
         };
-        self.socket.ready(interest).await
+        std::future::poll_fn(|cx| {
+            if self.poll_readable(cx)?.is_ready() {
+                return Poll::Ready(Ok(true));
+            }
+            match &writable {
+                Some(fd) => fd.poll_write_ready(cx).map_ok(|_| false),
+                None => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    fn poll_readable(&self, cx: &mut Context<'_>) -> io::Result<Poll<()>> {
+        match self.socket.fd.poll_read_ready(cx) {
+            Poll::Ready(ready) => ready.map(|_| Poll::Ready(())),
+            Poll::Pending => Ok(Poll::Pending),
+        }
     }
 
     /// Offers bytes; says how many were taken. Under TLS they may still wait for [`Self::drain`].
-    pub(crate) fn offer(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    /// With `stamped`, the last byte that the kernel takes gets a stamp.
+    pub(crate) fn offer(&mut self, bytes: &[u8], stamped: bool) -> io::Result<usize> {
         if self.must_drain() {
             self.drain()?;
             if self.must_drain() {
@@ -153,9 +353,9 @@ impl Transport {
         }
         let Some(tls) = &mut self.tls else {
             self.offered_at = self.clock.now();
-            return self.socket.try_write(bytes);
+            return self.socket.send(bytes, stamped);
         };
-        let taken = tls.writer().write(bytes)?;
+        let taken = tls.session.writer().write(bytes)?;
         match self.drain() {
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
             _ => Ok(taken),
@@ -164,50 +364,84 @@ impl Transport {
 
     /// Whether records wait to be written; never so without TLS.
     pub(crate) fn must_drain(&self) -> bool {
-        self.tls.as_ref().is_some_and(|tls| tls.wants_write())
+        self.tls.as_ref().is_some_and(|tls| tls.session.wants_write())
     }
 
     /// Writes waiting records.
     pub(crate) fn drain(&mut self) -> io::Result<()> {
         if let Some(tls) = &mut self.tls {
             self.offered_at = self.clock.now();
-            tls.write_tls(&mut &self.socket)?;
-        }
-        Ok(())
-    }
-
-    async fn flush(&mut self) -> io::Result<()> {
-        while self.must_drain() {
-            match self.drain() {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.socket.ready(Interest::WRITABLE).await?;
-                }
-                other => other?,
-            }
+            tls.session.write_tls(&mut Leaving(&mut self.socket))?;
         }
         Ok(())
     }
 
     /// Takes what has arrived. 0 is the end of the connection.
-    pub(crate) fn take(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+    pub(crate) fn take(&mut self, buffer: &mut [u8], look: Look) -> io::Result<usize> {
         let Some(tls) = &mut self.tls else {
-            let taken = self.socket.try_read(buffer);
+            let taken = self.socket.receive(buffer, look);
             self.arrived_at = self.clock.now();
             return taken;
         };
         loop {
-            match tls.reader().read(buffer) {
+            match tls.session.reader().read(buffer) {
                 // Without close_notify: HTTP's own framing tells whether something is missing.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(0),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 other => return other,
             }
-            let taken = tls.read_tls(&mut &self.socket)?;
+            let taken = tls.read(&mut self.socket, look)?;
             self.arrived_at = self.clock.now();
-            tls.process_new_packets().map_err(io::Error::other)?;
+            tls.session.process_new_packets().map_err(io::Error::other)?;
             if taken == 0 {
                 return Ok(0);
             }
         }
+    }
+
+    /// The stamps of what was taken last, when it was looked at.
+    pub(crate) fn arrival(&self) -> Arrival {
+        self.socket.arrival
+    }
+
+    /// Notes what is to be found again when its stamp comes: the last byte written until now.
+    /// `None` without the kernel's clock.
+    pub(crate) fn mark_sent(&mut self) -> Option<u64> {
+        self.socket.book.as_mut().map(StampBook::expect)
+    }
+
+    /// Takes stamps of what has left from the error queue, as far as any are waited for.
+    pub(crate) fn collect_stamps(&mut self) {
+        self.socket.collect();
+    }
+
+    /// The stamps of what was [marked](Self::mark_sent).
+    pub(crate) fn departure(&mut self, mark: u64) -> Departure {
+        match &mut self.socket.book {
+            Some(book) => book.departure(mark),
+            None => Departure::default(),
+        }
+    }
+
+    /// Whether a stamp of something marked is still to come.
+    pub(crate) fn waits_for_stamps(&self) -> bool {
+        self.socket.book.as_ref().is_some_and(StampBook::waits)
+    }
+
+    /// Stamps up to this mark are not waited for any more.
+    pub(crate) fn give_up_stamps(&mut self, mark: u64) {
+        if let Some(book) = &mut self.socket.book {
+            book.give_up(mark);
+        }
+    }
+}
+
+impl Tls {
+    fn read(&mut self, socket: &mut Socket, look: Look) -> io::Result<usize> {
+        self.session.read_tls(&mut Incoming {
+            socket,
+            records: &mut self.records,
+            look,
+        })
     }
 }

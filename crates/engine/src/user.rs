@@ -15,13 +15,14 @@ use std::sync::Arc;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use record::{EventKind, Outcome, Sample};
+use record::{EventKind, Outcome};
 use suite::{Limit, TestPlan, Workspace};
 use wire::auth::Authenticator;
 
-use crate::client::{Client, ClientConfig, Request};
+use crate::client::{Client, Request};
 use crate::clock::nanos;
 use crate::stage::{Stage, Stop};
+use crate::worker::Worker;
 use script::{Phase, Script};
 
 /// A user who is through goes on for at most this many times its share.
@@ -40,7 +41,7 @@ pub(crate) struct User {
     id: u32,
     client: Client,
     stage: Arc<Stage>,
-    samples: Vec<Sample>,
+    worker: Rc<Worker>,
     rng: ChaCha8Rng,
     /// Locks that it holds: path and token.
     locks: Vec<(String, String)>,
@@ -50,7 +51,7 @@ impl User {
     pub(crate) fn new(
         id: u32,
         stage: Arc<Stage>,
-        config: Rc<ClientConfig>,
+        worker: Rc<Worker>,
         auth: Authenticator,
         seed: u64,
     ) -> Self {
@@ -60,24 +61,23 @@ impl User {
         rng.set_stream(u64::from(id) * 2);
         let mut nonces = ChaCha8Rng::seed_from_u64(seed);
         nonces.set_stream(u64::from(id) * 2 + 1);
-        let client = Client::new(config, auth, nonces);
+        let client = Client::new(Rc::clone(&worker.config), auth, nonces);
         User {
             id,
             client,
             stage,
-            samples: Vec::new(),
+            worker,
             rng,
             locks: Vec::new(),
         }
     }
 
-    /// Goes through all tests and hands over what was measured.
-    pub(crate) async fn run(mut self) -> Vec<Sample> {
+    /// Goes through all tests.
+    pub(crate) async fn run(mut self) {
         let stage = Arc::clone(&self.stage);
         for test in &stage.plan.tests {
             self.test(test).await;
         }
-        self.samples
     }
 
     async fn test(&mut self, test: &TestPlan) {
@@ -96,8 +96,12 @@ impl User {
                 .journal
                 .write(EventKind::MeasuringStarted { test: test.id });
         }
-        if goes_on && let Err(stop) = self.measure(&mut script).await {
-            stage.stop(test.id, stop);
+        if goes_on {
+            self.worker.vitals.enter();
+            if let Err(stop) = self.measure(&mut script).await {
+                stage.stop(test.id, stop);
+            }
+            self.worker.vitals.leave(&stage.vitals);
         }
         self.through(&mut script);
         // Rounds of a test that was given up will not be done any more; those of a run that ends
@@ -106,7 +110,9 @@ impl User {
             let left = rounds_of(test).saturating_sub(script.counted);
             stage.progress.add_done(left);
         }
-        stage.meet().await;
+        if stage.meet().await && goes_on {
+            stage.tell_of_generator(test.id);
+        }
 
         self.clean_up(&mut script).await;
         if stage.meet().await {

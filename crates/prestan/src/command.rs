@@ -3,6 +3,8 @@
 pub(crate) mod clean;
 pub(crate) mod demo;
 pub(crate) mod generate;
+pub(crate) mod job;
+pub(crate) mod load;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod servers;

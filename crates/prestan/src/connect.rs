@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Family, Route, Settings, TlsOptions};
+use engine::{ClockChoice, Family, Route, Settings, TlsOptions};
+use record::{Clock, Http, Pace};
 use wire::auth::{AuthScheme, Credentials};
 use wire::target::Target;
 
-use crate::args::{AuthArg, ConnectOptions, Login};
+use crate::args::{AuthArg, ClockArg, ClockOptions, ConnectOptions, Login};
 use crate::credentials::{self, Exposure};
 use crate::exit::Failed;
 use crate::output::tell;
@@ -29,12 +30,21 @@ pub(crate) fn connection(
     login: &Login,
     options: &ConnectOptions,
 ) -> Result<Connection, Failed> {
+    let target = Target::parse(url).map_err(|error| Failed::Usage(error.to_string()))?;
+    connection_to(target, login, options)
+}
+
+/// The same for a target that may be any resource.
+pub(crate) fn connection_to(
+    mut target: Target,
+    login: &Login,
+    options: &ConnectOptions,
+) -> Result<Connection, Failed> {
     let headers = options
         .header
         .iter()
         .map(|text| header(text).map_err(|what| Failed::Usage(format!("--header: {what}"))))
         .collect::<Result<_, _>>()?;
-    let mut target = Target::parse(url).map_err(|error| Failed::Usage(error.to_string()))?;
     let user_info = target.take_user_info();
     let (credentials, exposure) = credentials::find(login, options, user_info, target.host())?;
     if exposure == Exposure::ProcessList {
@@ -72,6 +82,25 @@ pub(crate) fn connection(
         },
         headers,
     })
+}
+
+/// The clock that can be had on this route; warns where it is the second best.
+pub(crate) fn clock(options: ClockOptions, route: &Route) -> Result<Clock, Failed> {
+    let choice = match options.clock {
+        ClockArg::Auto => ClockChoice::Auto,
+        ClockArg::Kernel => ClockChoice::Kernel,
+        ClockArg::User => ClockChoice::User,
+    };
+    let (clock, warning) = engine::choose_clock(choice, route).map_err(Failed::Usage)?;
+    if let Some(warning) = warning {
+        tell(&format!("prestan: warning: {warning}"));
+    }
+    if options.acks && clock == Clock::User {
+        return Err(Failed::Usage(
+            "--acks needs the kernel's time stamps, and there are none".to_owned(),
+        ));
+    }
+    Ok(clock)
 }
 
 /// Headers that make another request of a request; sent with every one, they could lead a run out
@@ -140,10 +169,19 @@ impl Connection {
             headers: self.headers,
             run_id: state::new_run_id(),
             users: 1,
+            pace: Pace::Rounds,
+            requests: None,
+            duration: None,
+            until: None,
+            connect_rate: 2000.0,
+            spin: Duration::ZERO,
             warmup: 0,
             timeout: Duration::from_secs(60),
             seed: state::new_seed(),
             threads: 1,
+            clock: Clock::User,
+            acks: false,
+            http: Http::default(),
         }
     }
 }

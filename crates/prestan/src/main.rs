@@ -31,6 +31,7 @@ fn dispatch(cli: Cli) -> Result<exit::Code, Failed> {
     match cli.command {
         None => command::run::classic(&cli.classic),
         Some(Command::Run(args)) => command::run::run(&args),
+        Some(Command::Load(args)) => command::load::load(&args),
         Some(Command::Report(args)) => command::report::report(&args),
         Some(Command::Suites(args)) => command::suites::suites(&args),
         Some(Command::Servers(args)) => command::servers::servers(&args),

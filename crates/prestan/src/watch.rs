@@ -143,6 +143,11 @@ impl Console {
                 "still on the server: {} ({})",
                 left.url, left.reason
             )),
+            EventKind::ClockStepped { by } => Some(format!(
+                "warning: the clock of this machine was set by {:.3} s while measuring",
+                *by as f64 / 1e9
+            )),
+            EventKind::MeasuringEnded { .. } | EventKind::Generator(_) => None,
             // The end of the program says it.
             EventKind::Aborted { .. } => None,
             EventKind::Interrupted => None,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{MeasureId, Nanos, Outcome};
+use crate::{Generator, MeasureId, Nanos, Outcome};
 
 /// Index into [`PlanRecord::tests`](crate::PlanRecord::tests).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -28,10 +28,25 @@ pub enum EventKind {
         /// Which.
         test: TestId,
     },
-    /// All users were through with set-up and warm-up, and the measured part began.
+    /// All users were through with set-up and warm-up, and the measured part began. In a load run,
+    /// all of them are at work from this moment on, and the window begins here.
     MeasuringStarted {
         /// Which.
         test: TestId,
+    },
+    /// No further operation begins: users stopped, or the schedule was through. In a load run
+    /// ([`Pace::Closed`](crate::Pace::Closed)) the window in which operations count ends here.
+    MeasuringEnded {
+        /// Which.
+        test: TestId,
+    },
+    /// How the generator fared in the measured part of a test.
+    Generator(Generator),
+    /// The clock that the kernel's stamps are taken from was set while the run went on. Operations
+    /// that straddle the step have no response time.
+    ClockStepped {
+        /// Nanoseconds that it went forward, negative for back.
+        by: i64,
     },
     /// A test ended; its clean-up is done as well.
     TestEnded {

@@ -5,6 +5,8 @@
 //! clock, a socket or a file. Everything a report prints is a pure function of a [`Run`].
 
 mod event;
+mod generator;
+mod load;
 mod outcome;
 mod sample;
 
@@ -14,10 +16,12 @@ use serde::{Deserialize, Serialize};
 
 pub use event::{Event, EventKind, LeftBehind, TestId};
 pub use outcome::Outcome;
-pub use sample::{Connect, MeasureId, Moments, Nanos, Sample};
+pub use generator::{Exhausted, Generator, Lateness};
+pub use load::{Arrivals, Http, Load, Pace, Stage};
+pub use sample::{Connect, MeasureId, Moments, Nanos, Sample, Timing};
 
 /// Version of the run directory's layout; raised when an older reader would misread it.
-pub const RUN_FORMAT: u32 = 1;
+pub const RUN_FORMAT: u32 = 2;
 
 /// One recorded run: what was planned, where, what happened, and every measured operation.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,6 +52,8 @@ pub struct PlanRecord {
     pub target: String,
     /// How operations were timed.
     pub clock: Clock,
+    /// Whether the kernel's stamp of the server's acknowledgement was asked for as well.
+    pub acks: bool,
     /// Parameters of the suite after the command line had its say.
     pub params: BTreeMap<String, serde_json::Value>,
     /// How much load there was, and for how long.
@@ -92,30 +98,14 @@ pub struct MeasureRecord {
     pub method: String,
 }
 
-/// The load of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Load {
-    /// Users at work at the same time, each on a connection of its own.
-    pub users: u32,
-    /// Times each user goes through the loop of a test; `None` where a duration decides.
-    pub requests: Option<u32>,
-    /// Seconds each test is measured; `None` where the number of requests decides.
-    pub duration_s: Option<f64>,
-    /// Times each user goes through the loop before measuring, unrecorded.
-    pub warmup: u32,
-    /// Seconds after which an operation without a complete response is given up.
-    pub timeout_s: f64,
-    /// Seed of everything random in the run.
-    pub seed: u64,
-}
-
 /// Which clock gave *sent* and *first*.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Clock {
     /// Read in user space around the system calls.
     User,
+    /// Time stamps that the kernel takes where packets leave and arrive.
+    Kernel,
 }
 
 /// Where a run took place: both ends.

@@ -27,6 +27,8 @@ pub struct Sample {
     pub status: Option<u16>,
     /// When things happened.
     pub moments: Moments,
+    /// Which clock gave *sent* and *first*.
+    pub timing: Timing,
     /// Set when a connection was opened for this operation.
     pub connect: Option<Connect>,
     /// The request was sent once more, because a kept connection had died before the first byte
@@ -38,7 +40,23 @@ pub struct Sample {
     pub bytes_received: u64,
 }
 
-/// The five moments of an operation.
+/// Which clock gave *sent* and *first* of one operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Timing {
+    /// User space.
+    User,
+    /// The kernel's time stamps. `bias` is what user space would have added to the response time,
+    /// in nanoseconds; `None` where the operation has no response time.
+    Kernel {
+        /// Response time of user space minus that of the kernel.
+        bias: Option<i64>,
+    },
+    /// The kernel's clock was asked for, and a stamp never came or made no sense: the operation
+    /// has no response time.
+    Missed,
+}
+
+/// The five moments of an operation, and when the server's TCP had the request.
 ///
 /// ```text
 /// planned    started        sent              first        done
@@ -54,6 +72,8 @@ pub struct Moments {
     pub started: Nanos,
     /// Last request byte left.
     pub sent: Option<Nanos>,
+    /// The server's TCP acknowledged the last request byte; only where that was asked for.
+    pub acked: Option<Nanos>,
     /// First byte of the final response arrived.
     pub first: Option<Nanos>,
     /// Last byte of the response arrived.
@@ -67,6 +87,17 @@ impl Moments {
     /// request: then there is no such time.
     pub fn response(&self) -> Option<Nanos> {
         self.first?.checked_sub(self.sent?)
+    }
+
+    /// *first* minus *planned*: what somebody waits who comes when the schedule says, the wait for
+    /// a free connection and a late generator included.
+    pub fn from_planned(&self) -> Option<Nanos> {
+        self.first?.checked_sub(self.planned)
+    }
+
+    /// *acked* minus *started*: until the server's TCP had the whole request.
+    pub fn upload(&self) -> Option<Nanos> {
+        self.acked?.checked_sub(self.started)
     }
 
     /// *done* minus *started*: everything, connecting and transfer included.

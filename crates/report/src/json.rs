@@ -207,6 +207,7 @@ impl From<record::Clock> for wire::Clock {
     fn from(clock: record::Clock) -> wire::Clock {
         match clock {
             record::Clock::User => wire::Clock::User,
+            record::Clock::Kernel => wire::Clock::Kernel,
         }
     }
 }

@@ -366,6 +366,7 @@ fn configuration(run: &Run) -> Vec<(String, String)> {
     }
     let clock = match plan.clock {
         record::Clock::User => "user space",
+        record::Clock::Kernel => "kernel",
     };
     add("Clock", clock.into());
     let machine = &run.env.machine;

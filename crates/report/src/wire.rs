@@ -95,6 +95,8 @@ pub(crate) struct Server {
 pub(crate) enum Clock {
     /// Read in user space around the system calls.
     User,
+    /// Time stamps that the kernel takes where packets leave and arrive.
+    Kernel,
 }
 
 /// The machine that sent the requests.
@@ -118,7 +120,7 @@ pub(crate) struct Load {
     /// Users at work at the same time, each on a connection of its own.
     pub(crate) users: u32,
     /// Times each user goes through the loop of a test; null where a duration decides.
-    pub(crate) requests: Option<u32>,
+    pub(crate) requests: Option<u64>,
     /// Seconds each test is measured; null where the number of requests decides.
     pub(crate) duration_s: Option<f64>,
     /// Times each user goes through the loop before measuring, unrecorded.

@@ -2,13 +2,15 @@
 //!
 //! Percentiles are exact, from the sorted values themselves, by the nearest rank: the p-th of n
 //! values is the one at place `ceil(p * n / 100)`. Every percentile is therefore a time that was
-//! really measured; with fewer than 20 values p95 is the maximum, below 100 p99 is, below 1000
+//! really measured ([`EXACT`](crate::EXACT) values and more come from a histogram, within 0.05 %);
+//! with fewer than 20 values p95 is the maximum, below 100 p99 is, below 1000
 //! p99.9 is. Percentiles are never averaged: who needs those of several tests or runs goes back
 //! to the samples.
 
 use record::Nanos;
 
 use crate::interval::mean_interval;
+use crate::times::rank;
 
 /// Summary of at least one time. Everything is in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,6 +39,17 @@ pub struct Distribution {
     pub max: Nanos,
 }
 
+/// Percentiles of a [`Distribution`] in parts of a thousand, ascending.
+pub(crate) const PER_MILLE: [u64; 5] = [500, 900, 950, 990, 999];
+
+/// The part of a [`Distribution`] that comes from sums.
+pub(crate) struct Moments {
+    pub(crate) n: u64,
+    pub(crate) mean: f64,
+    pub(crate) ci95: Option<(f64, f64)>,
+    pub(crate) sd: Option<f64>,
+}
+
 impl Distribution {
     /// Describes values that stand in the order of time, or `None` when there are none.
     ///
@@ -47,7 +60,7 @@ impl Distribution {
         let (Some(&min), Some(&max)) = (sorted.first(), sorted.last()) else {
             return None;
         };
-        let n = sorted.len();
+        let n = sorted.len() as u64;
         let sum: u128 = sorted.iter().map(|value| u128::from(*value)).sum();
         let mean = sum as f64 / n as f64;
         let squares: f64 = sorted
@@ -55,26 +68,36 @@ impl Distribution {
             .map(|value| (*value as f64 - mean).powi(2))
             .sum();
         let floats: Vec<f64> = values.iter().map(|value| *value as f64).collect();
-        Some(Distribution {
-            n: n as u64,
+        let moments = Moments {
+            n,
             mean,
             ci95: mean_interval(&floats),
             sd: (n > 1).then(|| (squares / (n - 1) as f64).sqrt()),
-            min,
-            p50: nearest_rank(&sorted, 500),
-            p90: nearest_rank(&sorted, 900),
-            p95: nearest_rank(&sorted, 950),
-            p99: nearest_rank(&sorted, 990),
-            p999: nearest_rank(&sorted, 999),
-            max,
-        })
+        };
+        let quantiles = PER_MILLE.map(|per_mille| sorted[rank(n, per_mille) as usize - 1]);
+        Some(Distribution::from_parts(moments, (min, max), quantiles))
     }
-}
 
-/// The value at place `ceil(n * per_mille / 1000)`, counted from 1. `sorted` is not empty.
-fn nearest_rank(sorted: &[Nanos], per_mille: usize) -> Nanos {
-    let rank = (sorted.len() * per_mille).div_ceil(1000).max(1);
-    sorted[rank - 1]
+    /// Puts together what was found out; percentiles are those of [`PER_MILLE`].
+    pub(crate) fn from_parts(
+        moments: Moments,
+        (min, max): (Nanos, Nanos),
+        [p50, p90, p95, p99, p999]: [Nanos; PER_MILLE.len()],
+    ) -> Distribution {
+        Distribution {
+            n: moments.n,
+            mean: moments.mean,
+            ci95: moments.ci95,
+            sd: moments.sd,
+            min,
+            p50,
+            p90,
+            p95,
+            p99,
+            p999,
+            max,
+        }
+    }
 }
 
 #[cfg(test)]

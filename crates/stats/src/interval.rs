@@ -25,8 +25,23 @@
 //!
 //! which for independent normal values is exact for every `n`: `k - 1` degrees of freedom.
 //! What it covers in truth, for known processes, is in `tests::coverage`.
+//!
+//! Where there are too many operations to keep, batches are pieces of *time* with about as many
+//! operations each. Their sizes then depend on what they hold (while a server is slow, fewer
+//! operations begin), and the mean is a ratio of two sums that vary, so the variance is that of a
+//! ratio estimator (Cochran, *Sampling Techniques*, chapter 6). With sums `s`,
+//!
+//! ```text
+//!      k     sum (s - m Y)^2
+//!    ----- * ---------------
+//!    k - 1         n^2
+//! ```
+//!
+//! which for equal sizes is the formula above.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use crate::bins::Sum;
 
 /// Most batches that operations are cut into.
 pub const MOST: usize = 20;
@@ -61,6 +76,37 @@ pub fn mean_interval(values: &[f64]) -> Option<(f64, f64)> {
         (mean - half).max(0.0)
     };
     Some((low, mean + half))
+}
+
+/// The 95 % interval of the mean of batches of time; `None` for fewer than two.
+///
+/// Nanoseconds, and never below zero.
+pub(crate) fn interval_of_batches(batches: &[Sum]) -> Option<(f64, f64)> {
+    if batches.len() < 2 {
+        return None;
+    }
+    let n: u64 = batches.iter().map(|batch| batch.n).sum();
+    let sum: u128 = batches.iter().map(|batch| batch.sum).sum();
+    let mean = sum as f64 / n as f64;
+    let parts = batches
+        .iter()
+        .map(|batch| (batch.sum as f64, batch.n as f64));
+    let half = ratio_half_width(parts, mean);
+    Some(((mean - half).max(0.0), mean + half))
+}
+
+/// Half of the 95 % interval of a ratio of two sums, from those of at least two batches.
+pub(crate) fn ratio_half_width(
+    parts: impl ExactSizeIterator<Item = (f64, f64)>,
+    ratio: f64,
+) -> f64 {
+    let k = parts.len() as f64;
+    let (mut whole, mut squares) = (0.0, 0.0);
+    for (over, under) in parts {
+        whole += under;
+        squares += (over - under * ratio).powi(2);
+    }
+    t_quantile(k - 1.0) * (k / (k - 1.0) * squares).sqrt() / whole
 }
 
 /// Batches for `n` operations.

@@ -1,51 +1,80 @@
 //! Samples -> estimates: what a recorded run says, in numbers.
 //!
 //! ```text
-//! events  --> told ------------------------------+--> status --+
-//!                                                |             |
-//! samples --> by test --> window --> counted? ---+--> row -----+--> Summary
-//!                                                              |
-//!                          interval, distribution --> times ---+--> warnings
+//! events  --> told ------------------------------------+--> status --+
+//!              |  `--> generator (its strain) -----+    |             |
+//!              v                                  |    |             |
+//! samples --> window --> counted? --> Summariser --+----+--> row ------+--> Summary
+//!                                        |                            |
+//!               times, bins, bias, spread, interval             warnings, verdict
 //! ```
 //!
 //! Everything here is a pure function of a [`Run`]: no clock, no socket, no file, no randomness,
-//! and the order of the samples does not matter. The rules, each in the module it names:
+//! and the order of the samples does not matter. Samples need not be in memory: [`summarise_from`]
+//! reads them in pieces, and a [`Summariser`] takes them while they come. The rules, each in the
+//! module it names:
 //!
 //! - With several users only what happens while all of them are at work counts (`window`). What
 //!   lies outside is counted beside it, and never enters a time.
 //! - Failed operations never enter a time. A server that fails fast never looks fast: the rate is
 //!   that of the expected answers, too.
-//! - Percentiles are exact and never averaged (`distribution`).
-//! - The interval of a mean allows for correlated neighbours ([`interval`]).
+//! - Percentiles are never averaged (`distribution`). Those of up to [`EXACT`] values are exact,
+//!   and beyond that within 0.05 % (`times`).
+//! - The interval of a mean allows for correlated neighbours ([`interval`]); a run can go on until
+//!   one is narrow enough ([`Convergence`]).
 //! - *Ok*, *failed* and *not supported* are three things (`status`).
-//! - Doubts are a closed list ([`Warning`]).
+//! - Doubts are a closed list ([`Warning`]). Some of them mean that the generator was measured and
+//!   not the server, and then the result is inconclusive ([`Summary::is_inconclusive`]).
 
 pub mod interval;
 
+mod bias;
+mod bins;
+mod convergence;
 mod distribution;
+mod generator;
 mod outcomes;
 mod row;
+mod spread;
 mod status;
+mod summariser;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 #[cfg(test)]
 mod tests;
+mod times;
 mod told;
+mod until;
 mod warning;
 mod window;
 
-use record::{LeftBehind, MeasureId, Run, Sample, TestId};
+use std::collections::BTreeMap;
+use std::convert::Infallible;
 
+use record::{
+    Clock, Environment, Event, Generator, LeftBehind, Pace, PlanRecord, Run, Sample, TestId,
+};
+
+pub use bias::Bias;
+pub use convergence::Convergence;
 pub use distribution::Distribution;
+pub use generator::{BUSY, LATE, LEAST_WALL, LONG_STALL, QUEUED, SATURATED, STALLED};
 pub use outcomes::Outcomes;
 pub use row::{Connects, TestSummary};
+pub use spread::Bar;
 pub use status::{Status, describe_failed};
+pub use summariser::Summariser;
+pub use times::EXACT;
 pub use told::{Completeness, FAILURES_DESCRIBED};
-pub use warning::{Limit, P99_NEEDS, Share, Warning};
+pub use until::{Statistic, Until, UntilError};
+pub use warning::{
+    BIAS, BIAS_SHARE, IN_PROGRESS, IN_PROGRESS_HALF, Limit, MISSED, P99_NEEDS, Share, Warning,
+};
+pub use window::Window;
 
+use summariser::Measured;
 use told::Told;
-use warning::WindowFacts;
-use window::{NoWindow, Window};
+use window::Users;
 
 /// What a run says: one row for each measure of the plan, in its order, and the doubts.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,6 +87,21 @@ pub struct Summary {
     pub complete: Completeness,
     /// Collections of ours that are still on the server.
     pub left_behind: Vec<LeftBehind>,
+    /// Which clock gave the times, and what the other one would have said.
+    pub clock: ClockSummary,
+    /// How the generator fared, test by test, as far as the record tells.
+    pub generator: Vec<Generator>,
+}
+
+/// Which clock gave the times of a run, over all its operations that count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClockSummary {
+    /// The clock.
+    pub clock: Clock,
+    /// What user space would have added to the response times; only with the kernel's clock.
+    pub bias: Option<Bias>,
+    /// Expected operations without a response time, because the kernel's stamps never came.
+    pub missed: u64,
 }
 
 impl Summary {
@@ -70,102 +114,87 @@ impl Summary {
     pub fn any_failed(&self) -> bool {
         self.tests.iter().any(|test| test.status == Status::Failed)
     }
+
+    /// The doubts that the generator was measured and not the server.
+    pub fn bottlenecks(&self) -> impl Iterator<Item = &Warning> {
+        self.warnings
+            .iter()
+            .filter(|warning| warning.is_bottleneck())
+    }
+
+    /// The generator was the bottleneck: the numbers say nothing about the server, which is what
+    /// the exit status tells.
+    pub fn is_inconclusive(&self) -> bool {
+        self.bottlenecks().next().is_some()
+    }
 }
 
 /// Summarises a run. The order of its samples does not matter.
 pub fn summarise(run: &Run) -> Summary {
-    let told = Told::by(run);
-    let complete = Completeness::of(run);
-    let (groups, orphans) = group(run);
-    let tests: Vec<TestSummary> = run
-        .plan
-        .measures
-        .iter()
-        .zip(0..)
-        .map(|(measure, index)| {
-            // Every measure is in the group of its test, by construction of the groups.
-            let group = groups.iter().find(|group| group.id == measure.test);
-            row::row(measure, MeasureId(index), group, &told, &complete)
-        })
-        .collect();
-    let windows: Vec<WindowFacts> = groups
-        .iter()
-        .map(|group| group.window_facts(run, &tests))
-        .collect();
-    let warnings = warning::all(&run.plan.load, &tests, &windows, orphans, told.warnings);
-    Summary {
-        tests,
-        warnings,
-        complete,
-        left_behind: told.left_behind,
+    let samples = || Ok(std::iter::once(Ok::<_, Infallible>(&run.samples)));
+    match summarise_from(&run.plan, &run.events, &run.env, samples) {
+        Ok(summary) => summary,
+        Err(never) => match never {},
     }
 }
 
-/// The samples of one test of the plan, in the order of time, and the window in which they count.
-struct Group<'a> {
-    id: TestId,
-    samples: Vec<&'a Sample>,
-    window: Result<Window, NoWindow>,
-}
-
-/// Sorts samples by the tests that have measures, in the order of the plan; also says how many
-/// belong to none.
-fn group(run: &Run) -> (Vec<Group<'_>>, u64) {
-    let mut groups: Vec<Group<'_>> = Vec::new();
-    let mut place_of_measure = Vec::new();
-    for measure in &run.plan.measures {
-        let known = groups.iter().position(|group| group.id == measure.test);
-        place_of_measure.push(known.unwrap_or(groups.len()));
-        if known.is_none() {
-            let window = Err(NoWindow::Nothing);
-            groups.push(Group {
-                id: measure.test,
-                samples: Vec::new(),
-                window,
+/// Summarises a run whose samples are read in pieces. Neither their order nor how they are cut
+/// matters. `pieces` is called once for a load run and twice for a suite, whose windows are known
+/// only when all samples have been seen.
+///
+/// # Errors
+/// The first one of reading a piece.
+pub fn summarise_from<Pieces, Piece, Error>(
+    plan: &PlanRecord,
+    events: &[Event],
+    env: &Environment,
+    pieces: impl Fn() -> Result<Pieces, Error>,
+) -> Result<Summary, Error>
+where
+    Pieces: IntoIterator<Item = Result<Piece, Error>>,
+    Piece: AsRef<[Sample]>,
+{
+    let mut summariser = Summariser::new(plan);
+    let measured = Measured::by(events);
+    let windows = match plan.load.pace {
+        Pace::Rounds => Some(windows_of_rounds(plan, pieces()?)?),
+        Pace::Closed | Pace::Open { .. } => None,
+    };
+    for piece in pieces()? {
+        for sample in piece?.as_ref() {
+            summariser.add_one(sample, |test| match (&windows, &plan.load.pace) {
+                (Some(windows), _) => windows
+                    .get(&test)
+                    .map_or(Window::Nothing, |window| (*window).into()),
+                (None, Pace::Open { .. }) => Window::Everything,
+                (None, _) => measured.window(test),
             });
         }
     }
-    let mut orphans = 0;
-    for sample in &run.samples {
-        match place_of_measure.get(usize::from(sample.measure.0)) {
-            Some(place) => groups[*place].samples.push(sample),
-            None => orphans += 1,
-        }
-    }
-    for group in &mut groups {
-        group.samples.sort_unstable_by_key(|sample| order(sample));
-        group.window = Window::of(run.plan.load.users, group.samples.iter().copied());
-    }
-    (groups, orphans)
+    Ok(match windows {
+        Some(windows) => summariser.conclude(events, env, &windows),
+        None => summariser.finish(events, env),
+    })
 }
 
-/// By time; where two operations began at the same moment, anything that tells them apart, so
-/// that the order of recording leaves no trace.
-fn order(sample: &Sample) -> impl Ord + use<> {
-    let moments = sample.moments;
-    let connect = sample.connect.map(|connect| (connect.tcp, connect.tls));
-    (
-        (moments.started, sample.user, sample.number, sample.measure),
-        (moments.sent, moments.first, moments.done),
-        connect,
-    )
-}
-
-impl Group<'_> {
-    fn window_facts(&self, run: &Run, rows: &[TestSummary]) -> WindowFacts {
-        let own = || {
-            let measures = run.plan.measures.iter().zip(rows);
-            measures
-                .filter(|(measure, _)| measure.test == self.id)
-                .map(|(_, row)| row)
-        };
-        let name = run.plan.tests.get(usize::from(self.id.0));
-        WindowFacts {
-            name: name.map_or_else(|| format!("test {}", self.id.0), |test| test.name.clone()),
-            missing: self.window.err(),
-            counted: own().map(TestSummary::operations).sum(),
-            recorded: self.samples.len() as u64,
-            not_supported: own().all(|row| row.status == Status::NotSupported),
+/// The windows of a suite: of each test, the time in which all users were at work.
+fn windows_of_rounds<Piece, Error>(
+    plan: &PlanRecord,
+    pieces: impl IntoIterator<Item = Result<Piece, Error>>,
+) -> Result<BTreeMap<TestId, Result<window::Span, window::NoWindow>>, Error>
+where
+    Piece: AsRef<[Sample]>,
+{
+    let tests = plan.measures.iter().map(|measure| measure.test);
+    let mut users: BTreeMap<TestId, Users> = tests.map(|test| (test, Users::default())).collect();
+    for piece in pieces {
+        for sample in piece?.as_ref() {
+            let measure = plan.measures.get(usize::from(sample.measure.0));
+            if let Some(users) = measure.and_then(|measure| users.get_mut(&measure.test)) {
+                users.add(sample);
+            }
         }
     }
+    let window = |(test, users): (TestId, Users)| (test, users.window(plan.load.users));
+    Ok(users.into_iter().map(window).collect())
 }

@@ -1,9 +1,13 @@
 //! One row of the report: a measure of the plan, and what its operations say.
 
-use record::{Connect, MeasureId, MeasureRecord, Nanos, Outcome, Sample};
+use record::{Connect, MeasureId, MeasureRecord, Outcome, Sample, Timing};
 
+use crate::bias::{Bias, Differences};
+use crate::spread::{Bar, spread};
 use crate::status::Facts;
-use crate::{Completeness, Distribution, Group, Outcomes, Status, Told};
+use crate::times::Times;
+use crate::window::Span;
+use crate::{Completeness, Distribution, Outcomes, Status, Told};
 
 /// What one measure of the plan came to.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,10 +27,22 @@ pub struct TestSummary {
     /// Operations among the expected ones that have no response time, because the server answered
     /// before it had the whole request.
     pub early: u64,
+    /// Operations among the expected ones that have no response time, because a time stamp of the
+    /// kernel never came or made no sense.
+    pub missed: u64,
     /// Response times (*first* minus *sent*) of the expected operations that count.
     pub response: Option<Distribution>,
+    /// *First* minus *planned* of the expected operations that count; only in an open loop.
+    pub planned: Option<Distribution>,
+    /// *Acked* minus *started* of the expected operations that count; only where the kernel's
+    /// stamp of the server's acknowledgement was asked for.
+    pub upload: Option<Distribution>,
     /// Total times (*done* minus *started*) of the expected operations that count.
     pub total: Option<Distribution>,
+    /// What user space would have added to the response times; only with the kernel's clock.
+    pub bias: Option<Bias>,
+    /// `response` and `planned` side by side; empty but in an open loop.
+    pub spread: Vec<Bar>,
     /// Connections opened by the operations that count.
     pub connects: Connects,
     /// Bytes of the requests that count, failed ones too.
@@ -74,89 +90,168 @@ impl TestSummary {
     pub fn failed(&self) -> u64 {
         self.outcomes.failed() + self.left_out_outcomes.failed()
     }
+
+    /// No operation among the expected ones has a response time, for want of the kernel's stamps.
+    pub fn all_missed(&self) -> bool {
+        self.missed > 0 && self.missed == self.outcomes.ok()
+    }
 }
 
-/// Summarises the measure `id` from the samples of its test.
-pub(crate) fn row(
-    measure: &MeasureRecord,
-    id: MeasureId,
-    group: Option<&Group<'_>>,
-    told: &Told,
-    complete: &Completeness,
-) -> TestSummary {
-    let samples = group.map_or(&[][..], |group| &group.samples);
-    let window = group.and_then(|group| group.window.ok());
-    let (counted, left_out): (Vec<&Sample>, Vec<&Sample>) = samples
-        .iter()
-        .filter(|sample| sample.measure == id)
-        .partition(|sample| window.is_some_and(|window| window.contains(sample)));
-    let ok: Vec<&Sample> = counted
-        .iter()
-        .copied()
-        .filter(|sample| sample.outcome == Outcome::Ok)
-        .collect();
+/// The operations of one measure, added up.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tally {
+    outcomes: Outcomes,
+    left_out: Outcomes,
+    missed: u64,
+    response: Times,
+    planned: Times,
+    upload: Times,
+    total: Times,
+    bias: Differences,
+    connects: u64,
+    resent: u64,
+    tcp: Times,
+    tls: Times,
+    bytes_sent: u64,
+    bytes_received: u64,
+}
 
-    let outcomes = outcomes(&counted);
-    let left_out_outcomes = self::outcomes(&left_out);
+impl Tally {
+    /// Adds an operation that lies outside the window.
+    pub(crate) fn leave_out(&mut self, sample: &Sample) {
+        self.left_out.add(sample.outcome);
+    }
+
+    /// Adds an operation that counts. `open` says that its *planned* is a moment of its own.
+    pub(crate) fn add(&mut self, sample: &Sample, open: bool) {
+        self.outcomes.add(sample.outcome);
+        self.connects += u64::from(sample.connect.is_some());
+        self.resent += u64::from(sample.resent);
+        self.bytes_sent += sample.bytes_sent;
+        self.bytes_received += sample.bytes_received;
+        if sample.outcome == Outcome::Ok {
+            self.add_times(sample, open);
+        }
+    }
+
+    /// Failed operations never come here: a server that fails fast does not look fast.
+    fn add_times(&mut self, sample: &Sample, open: bool) {
+        let (moments, at) = (&sample.moments, sample.moments.started);
+        self.total.add_some(at, moments.total());
+        self.upload.add_some(at, moments.upload());
+        if let Some(Connect { tcp, tls }) = sample.connect {
+            self.tcp.add(at, tcp);
+            self.tls.add_some(at, tls);
+        }
+        match sample.timing {
+            Timing::Missed => {
+                self.missed += 1;
+                return;
+            }
+            Timing::Kernel { bias: Some(bias) } => self.bias.add(at, bias),
+            Timing::Kernel { bias: None } | Timing::User => {}
+        }
+        self.response.add_some(at, moments.response());
+        if open {
+            self.planned.add_some(at, moments.from_planned());
+        }
+    }
+
+    /// Takes in the operations of the same measure that another one added up.
+    pub(crate) fn merge(&mut self, other: &Tally) {
+        self.outcomes = self.outcomes.plus(&other.outcomes);
+        self.left_out = self.left_out.plus(&other.left_out);
+        self.missed += other.missed;
+        self.connects += other.connects;
+        self.resent += other.resent;
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.bias.merge(&other.bias);
+        for (own, others) in [
+            (&mut self.response, &other.response),
+            (&mut self.planned, &other.planned),
+            (&mut self.upload, &other.upload),
+            (&mut self.total, &other.total),
+            (&mut self.tcp, &other.tcp),
+            (&mut self.tls, &other.tls),
+        ] {
+            own.merge(others);
+        }
+    }
+
+    /// Outcomes inside the window and outside.
+    pub(crate) fn all_outcomes(&self) -> Outcomes {
+        self.outcomes.plus(&self.left_out)
+    }
+
+    /// Adds what user space would have added to these response times.
+    pub(crate) fn add_bias_to(&self, all: &mut Differences) {
+        all.merge(&self.bias);
+    }
+}
+
+/// What is known of a row beside its operations.
+pub(crate) struct Around<'a> {
+    pub(crate) measure: &'a MeasureRecord,
+    pub(crate) id: MeasureId,
+    /// Outcomes of all operations of all measures of its test.
+    pub(crate) together: Outcomes,
+    pub(crate) window: Option<Span>,
+    pub(crate) told: &'a Told,
+    pub(crate) complete: &'a Completeness,
+}
+
+/// The row of a measure.
+pub(crate) fn row(tally: &Tally, around: &Around<'_>) -> TestSummary {
+    let Around { measure, told, .. } = around;
     let test_failed = told
         .test_failed
         .get(&measure.test)
         .map_or(&[][..], Vec::as_slice);
-    let failures = told.failures.get(&id).map_or(&[][..], Vec::as_slice);
+    let failures = told.failures.get(&around.id).map_or(&[][..], Vec::as_slice);
     let (status, evidence) = Facts {
-        outcomes: outcomes.plus(&left_out_outcomes),
-        together: self::outcomes(samples),
+        outcomes: tally.all_outcomes(),
+        together: around.together,
         not_supported: told.not_supported.get(&measure.test).map(String::as_str),
         test_failed: test_failed.first().map(String::as_str),
         failure: failures.first().map(String::as_str),
-        complete,
+        stamps_missed: tally.missed > 0 && tally.missed == tally.outcomes.ok(),
+        complete: around.complete,
     }
     .judge();
-
-    let response = Distribution::of(&times(&ok, |sample| sample.moments.response()));
-    let window_s = window.map(|window| window.seconds());
+    let window_s = around.window.map(Span::seconds);
+    let timed = tally.response.count();
     TestSummary {
         name: measure.name.clone(),
         method: measure.method.clone(),
         status,
         evidence,
-        outcomes,
-        left_out_outcomes,
-        early: ok.len() as u64 - response.map_or(0, |response| response.n),
-        response,
-        total: Distribution::of(&times(&ok, |sample| sample.moments.total())),
-        connects: connects(&counted, &ok),
-        bytes_sent: counted.iter().map(|sample| sample.bytes_sent).sum(),
-        bytes_received: counted.iter().map(|sample| sample.bytes_received).sum(),
+        outcomes: tally.outcomes,
+        left_out_outcomes: tally.left_out,
+        early: tally.outcomes.ok() - tally.missed - timed,
+        missed: tally.missed,
+        response: tally.response.describe(),
+        planned: tally.planned.describe(),
+        upload: tally.upload.describe(),
+        total: tally.total.describe(),
+        bias: tally.bias.describe(),
+        spread: match tally.planned.count() {
+            0 => Vec::new(),
+            _ => spread(&tally.response, &tally.planned),
+        },
+        connects: Connects {
+            count: tally.connects,
+            tcp: tally.tcp.describe(),
+            tls: tally.tls.describe(),
+            resent: tally.resent,
+        },
+        bytes_sent: tally.bytes_sent,
+        bytes_received: tally.bytes_received,
         window_s,
         per_second: window_s
             .filter(|s| *s > 0.0)
-            .map(|s| outcomes.ok() as f64 / s),
+            .map(|s| tally.outcomes.ok() as f64 / s),
         failures: test_failed.iter().chain(failures).cloned().collect(),
-        notes: told.notes.get(&id).cloned().unwrap_or_default(),
-    }
-}
-
-fn outcomes(samples: &[&Sample]) -> Outcomes {
-    samples.iter().map(|sample| sample.outcome).collect()
-}
-
-/// A time of each sample that has it, in the order of the samples.
-fn times(samples: &[&Sample], time: impl Fn(&Sample) -> Option<Nanos>) -> Vec<Nanos> {
-    samples.iter().filter_map(|sample| time(sample)).collect()
-}
-
-fn connects(counted: &[&Sample], ok: &[&Sample]) -> Connects {
-    let handshakes = |time: fn(Connect) -> Option<Nanos>| {
-        Distribution::of(&times(ok, |sample| sample.connect.and_then(time)))
-    };
-    Connects {
-        count: counted
-            .iter()
-            .filter(|sample| sample.connect.is_some())
-            .count() as u64,
-        tcp: handshakes(|connect| Some(connect.tcp)),
-        tls: handshakes(|connect| connect.tls),
-        resent: counted.iter().filter(|sample| sample.resent).count() as u64,
+        notes: told.notes.get(&around.id).cloned().unwrap_or_default(),
     }
 }

@@ -26,6 +26,10 @@ impl Status {
     }
 }
 
+/// Why a test without a single response time has failed: what was asked for was not measured.
+const STAMPS_MISSED: &str = "the kernel's time stamps never came, so there is no response time; \
+                             measure with --clock user";
+
 /// Everything that decides what became of a test.
 pub(crate) struct Facts<'a> {
     /// Outcomes of all operations of the measure, inside and outside the window.
@@ -38,6 +42,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) test_failed: Option<&'a str>,
     /// Description of the first failed operation.
     pub(crate) failure: Option<&'a str>,
+    /// The kernel's clock was asked for, and gave no operation a response time.
+    pub(crate) stamps_missed: bool,
     /// Whether the run went through.
     pub(crate) complete: &'a Completeness,
 }
@@ -74,6 +80,9 @@ impl Facts<'_> {
         }
         if self.outcomes.ok() == 0 {
             return (Status::Failed, Some(self.why_nothing()));
+        }
+        if self.stamps_missed {
+            return (Status::Failed, Some(STAMPS_MISSED.into()));
         }
         (Status::Ok, None)
     }
@@ -142,6 +151,7 @@ mod tests {
             not_supported: None,
             test_failed: None,
             failure: None,
+            stamps_missed: false,
             complete: &Completeness::Complete,
         }
     }

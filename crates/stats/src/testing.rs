@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 
 use record::{
-    Clock, Environment, Event, EventKind, Load, Machine, MeasureId, MeasureRecord, Moments, Nanos,
-    Outcome, PlanRecord, RUN_FORMAT, Run, Sample, Server, SuiteRecord, TestId, TestRecord,
+    Arrivals, Clock, Environment, Event, EventKind, Exhausted, Generator, Http, Load, Machine,
+    MeasureId, MeasureRecord, Moments, Nanos, Outcome, Pace, PlanRecord, RUN_FORMAT, Run, Sample,
+    Server, Stage, SuiteRecord, TestId, TestRecord, Timing,
 };
 
 /// One microsecond in [`Nanos`].
@@ -19,8 +20,37 @@ pub fn moments(started: Nanos, sent: Nanos, first: Nanos, done: Nanos) -> Moment
         planned: started,
         started,
         sent: Some(sent),
+        acked: None,
         first: Some(first),
         done: Some(done),
+    }
+}
+
+/// A generator at its ease: two workers, ten seconds, a quarter of the time used.
+pub fn generator(test: TestId) -> Generator {
+    const S: Nanos = 1_000_000_000;
+    Generator {
+        test,
+        workers: 2,
+        wall: 10 * S,
+        cpu: 5 * S,
+        queued: Some(S / 10),
+        stalled: S / 100,
+        longest_stall: 3_000 * US,
+        lateness: None,
+        exhausted: Exhausted::default(),
+    }
+}
+
+/// An open loop of 1000 operations a second for ten seconds.
+pub fn open_loop() -> Pace {
+    Pace::Open {
+        arrivals: Arrivals::Poisson,
+        stages: vec![Stage {
+            rate: 1000.0,
+            duration_s: 10.0,
+        }],
+        max_waiting: 10_000,
     }
 }
 
@@ -44,6 +74,7 @@ pub fn sample(measure: MeasureId, user: u32, outcome: Outcome) -> Sample {
         outcome,
         status: ok.then_some(207),
         moments,
+        timing: Timing::User,
         connect: None,
         resent: false,
         bytes_sent: 300,
@@ -73,14 +104,18 @@ impl RunBuilder {
             },
             target: "http://127.0.0.1:8080/dav/".into(),
             clock: Clock::User,
+            acks: false,
             params: params(),
             load: Load {
                 users,
+                pace: Pace::Rounds,
                 requests: Some(100),
                 duration_s: None,
+                until: None,
                 warmup: 3,
                 timeout_s: 30.0,
                 seed: 1,
+                http: Http::default(),
             },
             tests: Vec::new(),
             measures: Vec::new(),
@@ -192,6 +227,17 @@ impl RunBuilder {
         self.run.events.push(Event {
             at: self.clock,
             kind: kind(test, measure),
+        });
+        self
+    }
+
+    /// Adds an event about the latest test, at that moment.
+    #[must_use]
+    pub fn event_at(mut self, at: Nanos, kind: impl FnOnce(TestId) -> EventKind) -> RunBuilder {
+        let test = TestId(self.run.plan.tests.len().saturating_sub(1) as u16);
+        self.run.events.push(Event {
+            at,
+            kind: kind(test),
         });
         self
     }

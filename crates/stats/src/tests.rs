@@ -2,5 +2,9 @@
 
 mod cases;
 mod coverage;
+mod generator;
+mod load;
 mod properties;
+mod stopping;
+mod streaming;
 mod warnings;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use record::{Event, EventKind, LeftBehind, MeasureId, Run, TestId};
+use record::{Environment, Event, EventKind, Generator, LeftBehind, MeasureId, TestId};
 
 /// Failures of one measure that a summary describes; the others are counted only.
 pub const FAILURES_DESCRIBED: usize = 5;
@@ -21,13 +21,13 @@ pub enum Completeness {
 impl Completeness {
     /// The first end that the events tell of; without any, a run whose record has no end was
     /// cut off from outside.
-    pub(crate) fn of(run: &Run) -> Completeness {
-        let told = run.events.iter().find_map(|event| match &event.kind {
+    pub(crate) fn of(events: &[Event], env: &Environment) -> Completeness {
+        let told = events.iter().find_map(|event| match &event.kind {
             EventKind::Interrupted => Some(Completeness::Interrupted),
             EventKind::Aborted { reason } => Some(Completeness::Aborted(reason.clone())),
             _ => None,
         });
-        match (told, &run.env.ended_at) {
+        match (told, &env.ended_at) {
             (Some(end), _) => end,
             (None, Some(_)) => Completeness::Complete,
             (None, None) => {
@@ -52,14 +52,18 @@ pub(crate) struct Told {
     pub(crate) warnings: Vec<String>,
     /// Collections of ours that are still on the server.
     pub(crate) left_behind: Vec<LeftBehind>,
+    /// How the generator fared, test by test.
+    pub(crate) generator: Vec<Generator>,
+    /// How often the clock of the kernel's stamps was set.
+    pub(crate) clock_steps: u64,
 }
 
 impl Told {
-    /// Sorts the events of a run.
-    pub(crate) fn by(run: &Run) -> Told {
+    /// Sorts the events of a run of so many users.
+    pub(crate) fn by(events: &[Event], users: u32) -> Told {
         let mut told = Told::default();
-        for event in &run.events {
-            told.take(event, run.plan.load.users);
+        for event in events {
+            told.take(event, users);
         }
         told
     }
@@ -96,8 +100,11 @@ impl Told {
             }
             EventKind::Warning { text } => push_new(&mut self.warnings, text.clone()),
             EventKind::LeftBehind(left) => push_new(&mut self.left_behind, left.clone()),
+            EventKind::Generator(generator) => self.generator.push(generator.clone()),
+            EventKind::ClockStepped { .. } => self.clock_steps += 1,
             EventKind::TestStarted { .. }
             | EventKind::MeasuringStarted { .. }
+            | EventKind::MeasuringEnded { .. }
             | EventKind::TestEnded { .. }
             | EventKind::Aborted { .. }
             | EventKind::Interrupted => {}

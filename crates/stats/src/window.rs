@@ -18,17 +18,71 @@
 //! is long and what is left out are the edges.
 //!
 //! A single user is always at work: everything counts.
+//!
+//! In a load run ([`Pace::Closed`](record::Pace::Closed)) the engine says when all users were at
+//! work, and in an open loop everything that was planned counts: cutting at the end would leave
+//! out the slowest.
 
 use std::collections::BTreeMap;
 
 use record::{Nanos, Sample};
 
+/// Which operations count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Window {
+    /// All of them.
+    Everything,
+    /// Those that lie wholly between two moments of the run, both included. The end of a window
+    /// that is still open is [`Nanos::MAX`].
+    Between {
+        /// First moment that counts.
+        start: Nanos,
+        /// Last moment that counts.
+        end: Nanos,
+    },
+    /// None of them.
+    Nothing,
+}
+
+impl Window {
+    /// The operation counts.
+    pub fn contains(self, sample: &Sample) -> bool {
+        match self {
+            Window::Everything => true,
+            Window::Between { start, end } => Span { start, end }.contains(sample),
+            Window::Nothing => false,
+        }
+    }
+
+    /// The part of an operation that lies inside, in nanoseconds.
+    pub(crate) fn share_of(self, sample: &Sample) -> Nanos {
+        let own = Span::of_one(sample);
+        match self {
+            Window::Everything => own.end - own.start,
+            Window::Between { start, end } => {
+                let inside = own.overlap(Span { start, end });
+                inside.end.saturating_sub(inside.start)
+            }
+            Window::Nothing => 0,
+        }
+    }
+}
+
+impl From<Result<Span, NoWindow>> for Window {
+    fn from(window: Result<Span, NoWindow>) -> Window {
+        match window {
+            Ok(Span { start, end }) => Window::Between { start, end },
+            Err(_) => Window::Nothing,
+        }
+    }
+}
+
 /// A closed interval of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Window {
-    /// First moment that counts.
+pub(crate) struct Span {
+    /// First moment.
     pub(crate) start: Nanos,
-    /// Last moment that counts.
+    /// Last moment.
     pub(crate) end: Nanos,
 }
 
@@ -43,39 +97,44 @@ pub(crate) enum NoWindow {
     NoOverlap,
 }
 
-impl Window {
-    /// The window of a test, from all samples of all its measures.
-    pub(crate) fn of<'a>(
-        users: u32,
-        samples: impl IntoIterator<Item = &'a Sample>,
-    ) -> Result<Window, NoWindow> {
-        let mut spans: BTreeMap<u32, Window> = BTreeMap::new();
-        for sample in samples {
-            let own = Window {
-                start: sample.moments.started,
-                end: end(sample),
-            };
-            let span = spans.entry(sample.user).or_insert(own);
-            span.start = span.start.min(own.start);
-            span.end = span.end.max(own.end);
-        }
-        let hull = spans
-            .values()
-            .copied()
-            .reduce(Window::hull)
-            .ok_or(NoWindow::Nothing)?;
+/// From when to when each user of a test was at work.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Users(BTreeMap<u32, Span>);
+
+impl Users {
+    /// Takes an operation of any measure of the test into account.
+    pub(crate) fn add(&mut self, sample: &Sample) {
+        let own = Span::of_one(sample);
+        let span = self.0.entry(sample.user).or_insert(own);
+        *span = span.hull(own);
+    }
+
+    /// The time in which all `users` were at work.
+    pub(crate) fn window(&self, users: u32) -> Result<Span, NoWindow> {
+        let spans = || self.0.values().copied();
+        let hull = spans().reduce(Span::hull).ok_or(NoWindow::Nothing)?;
         if users <= 1 {
             return Ok(hull);
         }
-        let idle = (0..users).filter(|user| !spans.contains_key(user)).count();
+        let idle = (0..users).filter(|user| !self.0.contains_key(user)).count();
         if idle > 0 {
             return Err(NoWindow::Idle(idle as u64));
         }
-        let overlap = spans.values().copied().fold(hull, Window::overlap);
+        let overlap = spans().fold(hull, Span::overlap);
         if overlap.start > overlap.end {
             Err(NoWindow::NoOverlap)
         } else {
             Ok(overlap)
+        }
+    }
+}
+
+impl Span {
+    /// From when to when an operation lasted.
+    pub(crate) fn of_one(sample: &Sample) -> Span {
+        Span {
+            start: sample.moments.started,
+            end: end(sample),
         }
     }
 
@@ -89,15 +148,16 @@ impl Window {
         (self.end - self.start) as f64 / 1e9
     }
 
-    fn hull(self, other: Window) -> Window {
-        Window {
+    /// From the first moment of either to the last.
+    pub(crate) fn hull(self, other: Span) -> Span {
+        Span {
             start: self.start.min(other.start),
             end: self.end.max(other.end),
         }
     }
 
-    fn overlap(self, other: Window) -> Window {
-        Window {
+    fn overlap(self, other: Span) -> Span {
+        Span {
             start: self.start.max(other.start),
             end: self.end.min(other.end),
         }
@@ -127,6 +187,12 @@ mod tests {
         sample
     }
 
+    fn window(users: u32, samples: &[Sample]) -> Result<Span, NoWindow> {
+        let mut at_work = Users::default();
+        samples.iter().for_each(|sample| at_work.add(sample));
+        at_work.window(users)
+    }
+
     #[test]
     fn it_reaches_from_the_last_beginning_to_the_first_end() {
         let samples = [
@@ -136,8 +202,8 @@ mod tests {
             op(1, 15, 30),
             op(2, 7, 25),
         ];
-        let window = Window::of(3, &samples).unwrap();
-        assert_eq!(window, Window { start: 7, end: 20 });
+        let window = window(3, &samples).unwrap();
+        assert_eq!(window, Span { start: 7, end: 20 });
         let counted: Vec<bool> = samples.iter().map(|s| window.contains(s)).collect();
         assert_eq!(counted, [false, true, false, false, false]);
         assert!(window.contains(&op(0, 7, 20)), "both ends included");
@@ -147,19 +213,37 @@ mod tests {
     #[test]
     fn a_single_user_is_always_at_work() {
         let samples = [op(0, 3, 10), op(0, 100, 120)];
-        let window = Window::of(1, &samples).unwrap();
-        assert_eq!(window, Window { start: 3, end: 120 });
+        let window = window(1, &samples).unwrap();
+        assert_eq!(window, Span { start: 3, end: 120 });
         assert_eq!(window.seconds(), 117e-9);
     }
 
     #[test]
     fn there_is_none_without_operations_overlap_or_all_users() {
-        assert_eq!(Window::of(1, &[]), Err(NoWindow::Nothing));
-        assert_eq!(Window::of(3, &[op(1, 0, 10)]), Err(NoWindow::Idle(2)));
+        assert_eq!(window(1, &[]), Err(NoWindow::Nothing));
+        assert_eq!(window(3, &[op(1, 0, 10)]), Err(NoWindow::Idle(2)));
         assert_eq!(
-            Window::of(2, &[op(0, 0, 10), op(1, 11, 20)]),
+            window(2, &[op(0, 0, 10), op(1, 11, 20)]),
             Err(NoWindow::NoOverlap)
         );
+    }
+
+    #[test]
+    fn of_an_operation_at_the_edge_a_part_lies_inside() {
+        let window = Window::Between { start: 10, end: 20 };
+        let table = [
+            (0, 5, 0),
+            (5, 12, 2),
+            (10, 20, 10),
+            (12, 15, 3),
+            (19, 30, 1),
+            (0, 40, 10),
+        ];
+        for (started, done, inside) in table {
+            assert_eq!(window.share_of(&op(0, started, done)), inside, "{started}");
+        }
+        assert_eq!(Window::Everything.share_of(&op(0, 3, 9)), 6);
+        assert_eq!(Window::Nothing.share_of(&op(0, 3, 9)), 0);
     }
 
     #[test]

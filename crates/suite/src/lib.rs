@@ -16,6 +16,7 @@ mod plan;
 mod quantity;
 mod resolve;
 mod schema;
+mod single;
 pub mod spec;
 mod template;
 
@@ -29,6 +30,7 @@ pub use plan::{
 pub use quantity::{parse_duration, parse_size};
 pub use resolve::{KEYED_HEADERS, OWN_HEADERS, Overrides, Selection, resolve};
 pub use schema::schema;
+pub use single::{Single, single};
 pub use template::{Live, Piece, Text, Variable};
 
 /// Reads the text of a suite file and checks all that can be checked without parameters.

@@ -185,6 +185,19 @@ mod tests {
         };
         write_head(&mut out, &old).unwrap();
         assert_eq!(out, b"OPTIONS * HTTP/1.0\r\n\r\n");
+
+        // What becomes of the connection is a header like any other.
+        for (version, option) in [(Version::Http10, "keep-alive"), (Version::Http11, "close")] {
+            let headers = [("Connection", option)];
+            let head = RequestHead {
+                version,
+                ..head("GET", "/", &headers)
+            };
+            let mut out = Vec::new();
+            write_head(&mut out, &head).unwrap();
+            let written = format!("GET / {}\r\nConnection: {option}\r\n\r\n", version.name());
+            assert_eq!(String::from_utf8(out).unwrap(), written);
+        }
     }
 
     #[test]

@@ -89,6 +89,18 @@ impl Target {
     /// The path gets the slash at its end that names a collection (RFC 4918, section 5.2), and
     /// user information is set aside for [`take_user_info`](Target::take_user_info).
     pub fn parse(text: &str) -> Result<Target, TargetError> {
+        let mut target = Target::resource(text)?;
+        if target.path.contains('?') {
+            return Err(TargetError::Query);
+        }
+        if !target.path.ends_with('/') {
+            target.path.push('/');
+        }
+        Ok(target)
+    }
+
+    /// Reads the URL of any resource: the path stays as it is, and may have a query behind it.
+    pub fn resource(text: &str) -> Result<Target, TargetError> {
         let (scheme, rest) = split_scheme(text)?;
         if rest.is_empty() || rest.starts_with('/') {
             // The URL parser would skip the slashes and take the first segment for the host.
@@ -98,17 +110,12 @@ impl Target {
         if url.fragment().is_some() {
             return Err(TargetError::Fragment);
         }
-        if url.query().is_some() {
-            return Err(TargetError::Query);
-        }
         let host = match url.host().ok_or(TargetError::NoHost)? {
             Host::Ipv6(address) => address.to_string(),
             host => host.to_string(),
         };
-        let mut path = url.path().to_owned();
-        if !path.ends_with('/') {
-            path.push('/');
-        }
+        let query = url.query().map(|query| format!("?{query}"));
+        let path = format!("{}{}", url.path(), query.unwrap_or_default());
         Ok(Target {
             scheme,
             host,
@@ -148,7 +155,8 @@ impl Target {
         }
     }
 
-    /// The path, percent-encoded; begins and ends with a slash.
+    /// The path, percent-encoded; begins with a slash, and that of a collection ends with one. That
+    /// of a [resource](Target::resource) may have a query behind it.
     pub fn path(&self) -> &str {
         &self.path
     }

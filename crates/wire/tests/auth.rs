@@ -1,5 +1,7 @@
 //! Challenges as servers write them, and conversations with servers as they are.
 
+use std::borrow::Cow;
+
 use wire::auth::{
     AuthError, AuthScheme, Authenticator, Challenge, Credentials, Secret, Verdict, parse_challenges,
 };
@@ -353,7 +355,7 @@ fn nonces_are_counted_and_replaced_by_nextnonce() {
     let mut user = auto();
     user.challenged(&asks(&["Digest realm=r, nonce=a, qop=auth"]));
     let mut next = |info: &[(&str, &str)]| {
-        let value = user.authorization("GET", "/", 1).unwrap();
+        let value = user.authorization("GET", "/", 1).unwrap().into_owned();
         user.answered(&info.iter().copied().collect());
         let part = |name: &str| {
             value
@@ -382,6 +384,28 @@ fn nonces_are_counted_and_replaced_by_nextnonce() {
         value.contains(r#"nonce="b, \"c", "#) && value.contains("nc=00000001"),
         "{value}"
     );
+}
+
+#[test]
+fn who_has_no_credentials_is_anonymous_whatever_the_server_asks_for() {
+    let mut nobody = Authenticator::new(None, AuthScheme::Auto, true);
+    nobody.challenged(&asks(&["Basic realm=x"]));
+    assert!(nobody.is_anonymous());
+    assert_eq!(nobody.authorization("GET", "/", 0), None);
+
+    // Silent at first, and not for ever.
+    let mut user = auto();
+    assert_eq!(user.authorization("GET", "/", 0), None);
+    assert!(!user.is_anonymous());
+    let token = Some(Credentials::Bearer(Secret::new("hunter2")));
+    assert!(!Authenticator::new(token, AuthScheme::Auto, false).is_anonymous());
+}
+
+#[test]
+fn a_value_that_never_changes_is_lent_and_not_copied() {
+    let mut user = Authenticator::new(password(), AuthScheme::Auto, true);
+    let value = user.authorization("GET", "/", 0);
+    assert!(matches!(value, Some(Cow::Borrowed("Basic dTpodW50ZXIy"))));
 }
 
 #[test]

@@ -2,14 +2,14 @@
 
 mod feed;
 
-use feed::{assert_same, feed};
+use feed::{assert_same, feed, feed_to};
 use proptest::prelude::*;
 use wire::auth::{AuthScheme, Authenticator, Credentials, Secret, parse_challenges};
 use wire::chunked::{ChunkEvent, ChunkedDecoder};
 use wire::dav::{
     XmlLimits, encode_segment, href_path, lock_token_from_body, parse_multistatus, same_resource,
 };
-use wire::response::{Headers, Limits};
+use wire::response::{Headers, Limits, ResponseReader};
 use wire::target::Target;
 
 const LIMITS: Limits = Limits {
@@ -98,6 +98,21 @@ proptest! {
         let cut = feed(&message, &cuts(message.len(), &places), is_head, LIMITS);
         assert_same(&whole, &cut, &message, "cut at random");
         prop_assert!(whole.body.len() as u64 <= LIMITS.body_bytes);
+    }
+
+    #[test]
+    fn nothing_outlives_a_restart(
+        first in almost_http(),
+        second in almost_http(),
+        places in prop::collection::vec(any::<usize>(), 0..3),
+        is_head: bool,
+    ) {
+        let mut reader = ResponseReader::new(!is_head, LIMITS);
+        feed_to(&mut reader, &first, &[]);
+        reader.restart(is_head);
+        let cuts = cuts(second.len(), &places);
+        let reading = feed_to(&mut reader, &second, &cuts);
+        prop_assert_eq!(reading, feed(&second, &cuts, is_head, LIMITS));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::record::{Field, Row};
 use parquet::schema::parser::parse_message_type;
-use record::{Connect, MeasureId, Moments, Outcome, PlanRecord, Run, Sample};
+use record::{Connect, MeasureId, Moments, Outcome, PlanRecord, Run, Sample, Timing};
 
 use super::RunDirError;
 
@@ -27,6 +27,7 @@ message samples {
     REQUIRED INT64 planned_ns;
     REQUIRED INT64 started_ns;
     OPTIONAL INT64 sent_ns;
+    OPTIONAL INT64 acked_ns;
     OPTIONAL INT64 first_ns;
     OPTIONAL INT64 done_ns;
     OPTIONAL INT64 connect_ns;
@@ -84,6 +85,7 @@ fn write_group(group: &mut Group<'_>, plan: &PlanRecord) -> Result<(), ParquetEr
     group.required::<Int64Type>(|row| row.moments.planned.cast_signed())?;
     group.required::<Int64Type>(|row| row.moments.started.cast_signed())?;
     group.optional::<Int64Type>(|row| row.moments.sent.map(u64::cast_signed))?;
+    group.optional::<Int64Type>(|row| row.moments.acked.map(u64::cast_signed))?;
     group.optional::<Int64Type>(|row| row.moments.first.map(u64::cast_signed))?;
     group.optional::<Int64Type>(|row| row.moments.done.map(u64::cast_signed))?;
     group.optional::<Int64Type>(|row| row.connect.map(|connect| connect.tcp.cast_signed()))?;
@@ -171,9 +173,11 @@ fn sample(row: &Row, plan: &PlanRecord) -> Result<Sample, ParquetError> {
             planned: cells.required("planned_ns")?,
             started: cells.required("started_ns")?,
             sent: cells.optional("sent_ns")?,
+            acked: cells.optional("acked_ns")?,
             first: cells.optional("first_ns")?,
             done: cells.optional("done_ns")?,
         },
+        timing: Timing::User,
         connect: connect.map(|tcp| Connect { tcp, tls }),
         resent: cells.truth("resent")?,
         bytes_sent: cells.required("bytes_sent")?,

@@ -183,6 +183,8 @@ impl User {
                 headers: &headers,
                 body: filled.body.as_deref(),
                 label: &label,
+                prepared: None,
+                planned: None,
                 keep_body: closely || !request.save.is_empty(),
             })
             .await;
@@ -228,7 +230,7 @@ impl User {
                 request.method
             ),
         });
-        self.samples.push(Sample {
+        self.worker.recorder.record(Sample {
             measure,
             user: self.id,
             number,
@@ -238,9 +240,11 @@ impl User {
                 planned: now,
                 started: now,
                 sent: None,
+                acked: None,
                 first: None,
                 done: Some(now),
             },
+            timing: self.worker.config.time.without_stamps(),
             connect: None,
             resent: false,
             bytes_sent: 0,
@@ -417,7 +421,7 @@ impl User {
         exchange: &Exchange,
         verdict: &Result<Option<String>, Wrong>,
     ) {
-        self.samples.push(Sample {
+        self.worker.recorder.record(Sample {
             measure,
             user: self.id,
             number,
@@ -431,6 +435,7 @@ impl User {
                 .ok()
                 .map(|answer| answer.head.status),
             moments: exchange.moments,
+            timing: exchange.timing,
             connect: exchange.connect,
             resent: exchange.resent,
             bytes_sent: exchange.bytes_sent,

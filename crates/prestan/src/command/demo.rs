@@ -16,7 +16,7 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<Code, Failed> {
     let task = Task::new("prestan", &args.load, &args.output)?;
     let server = start(Root::Temporary, 0)?;
     let connection = to_own_server(&server.url(), None)?;
-    measure(task, connection)
+    measure(task, args.clock, connection)
 }
 
 /// Serves a directory until Ctrl-C.

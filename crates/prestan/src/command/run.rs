@@ -2,28 +2,25 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::sync::Arc;
 
-use engine::rundir::RunDir;
-use engine::{Cancel, Finished, Observer, Progress, Settings, Watch};
-use record::{Environment, Event, PlanRecord};
+use engine::Settings;
 use suite::{Builtin, Overrides, Plan, Selection};
 use testbed::RealServer;
 use wire::auth::{Credentials, Secret};
 
-use crate::args::{ClassicArgs, LoadOptions, OutputOptions, RunArgs};
-use crate::connect::{Connection, connection, to_own_server};
+use crate::args::{ClassicArgs, ClockOptions, LoadOptions, OutputOptions, RunArgs};
+use crate::command::job::Job;
+use crate::connect::{self, Connection, connection, to_own_server};
 use crate::exit::{Code, Failed};
 use crate::output;
 use crate::state;
-use crate::watch::{Console, on_interrupt};
 
 /// `prestan URL [USER PASSWORD] [options]`: the line of 2004.
 pub(crate) fn classic(args: &ClassicArgs) -> Result<Code, Failed> {
     let url = args.url.as_deref().unwrap_or_default();
     let connection = connection(url, &args.login, &args.options.connect)?;
     let task = Task::new("prestan", &args.options.load, &args.options.output)?;
-    measure(task, connection)
+    measure(task, args.options.clock, connection)
 }
 
 /// `prestan run SUITE URL` or `prestan run SUITE --server NAME`.
@@ -33,7 +30,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Code, Failed> {
     let Some(name) = &args.server else {
         let url = args.url.as_deref().unwrap_or_default();
         let connection = connection(url, &args.login, &args.options.connect)?;
-        return measure(task, connection);
+        return measure(task, args.options.clock, connection);
     };
     let server = start_server(name)?;
     let credentials = server
@@ -43,7 +40,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Code, Failed> {
             password: Secret::new(password),
         });
     let connection = to_own_server(&server.url(), credentials)?;
-    measure(task, connection)
+    measure(task, args.options.clock, connection)
 }
 
 fn start_server(name: &str) -> Result<RealServer, Failed> {
@@ -91,8 +88,13 @@ impl SuiteText {
 
     /// The plan, with what the command line changes.
     fn plan(&self, load: &LoadOptions) -> Result<Plan, Failed> {
+        self.resolved(&overrides(load))
+    }
+
+    /// The plan, with these changes.
+    pub(crate) fn resolved(&self, overrides: &Overrides) -> Result<Plan, Failed> {
         let spec = suite::parse(&self.name, &self.text).map_err(usage)?;
-        suite::resolve(&self.name, &self.text, &spec, &overrides(load)).map_err(usage)
+        suite::resolve(&self.name, &self.text, &spec, overrides).map_err(usage)
     }
 }
 
@@ -157,136 +159,35 @@ impl<'a> Task<'a> {
 }
 
 /// Runs a suite on a server, keeps the run, prints the report.
-pub(crate) fn measure(task: Task<'_>, connection: Connection) -> Result<Code, Failed> {
-    let Task {
-        suite,
-        plan,
-        load,
-        output,
-    } = task;
-    let settings = settings(connection, load);
-    let record = engine::plan_record(&plan, &settings);
-    let kept = keep(&record, &suite, output)?;
-
-    let cancel = Cancel::default();
-    let progress = Arc::new(Progress::default());
-    let console = Arc::new(Console::new(
-        output,
-        Arc::clone(&progress),
-        record.tests.clone(),
-        record.measures.clone(),
-    ));
-    let collection = (plan.workspace == suite::Workspace::Collection).then(|| {
-        let name = engine::collection_name(&settings.run_id);
-        format!("{}{name}/", settings.target.url())
-    });
-    on_interrupt(cancel.clone(), collection)?;
-    let observers = Arc::new(Observers {
-        console: Arc::clone(&console),
-        kept,
-    });
-    let following = console.follow();
-    let watch = Watch {
-        cancel,
-        progress,
-        observer: Arc::clone(&observers) as Arc<dyn Observer>,
-    };
-    let finished = engine::run(plan, &settings, &watch);
-    drop(following);
-
-    finish(&finished, observers.kept.as_ref(), output)
+pub(crate) fn measure(
+    task: Task<'_>,
+    clock: ClockOptions,
+    connection: Connection,
+) -> Result<Code, Failed> {
+    let settings = settings(connection, task.load, clock)?;
+    Job {
+        suite_text: task.suite.text,
+        plan: task.plan,
+        settings,
+        output: task.output,
+    }
+    .perform()
 }
 
-fn settings(connection: Connection, load: &LoadOptions) -> Settings {
-    Settings {
+fn settings(
+    connection: Connection,
+    load: &LoadOptions,
+    clock: ClockOptions,
+) -> Result<Settings, Failed> {
+    Ok(Settings {
         run_id: load.run_id.clone().unwrap_or_else(state::new_run_id),
         users: load.concurrency,
         warmup: load.warmup,
         timeout: load.timeout,
         seed: load.seed.unwrap_or_else(state::new_seed),
         threads: load.threads,
+        clock: connect::clock(clock, &connection.route)?,
+        acks: clock.acks,
         ..connection.settings()
-    }
-}
-
-/// Opens the run directory, unless nothing is to be kept.
-fn keep(
-    record: &PlanRecord,
-    suite: &SuiteText,
-    output: &OutputOptions,
-) -> Result<Option<RunDir>, Failed> {
-    if output.no_save {
-        return Ok(None);
-    }
-    let path = match &output.save {
-        Some(path) => path.clone(),
-        None => state::run_directory(&record.run_id)?,
-    };
-    let env = Environment {
-        machine: engine::machine(),
-        server: None,
-        started_at: engine::time_of_day(),
-        ended_at: None,
-    };
-    Ok(Some(RunDir::create(&path, record, &suite.text, &env)?))
-}
-
-/// Whoever wants to know what happens.
-struct Observers {
-    console: Arc<Console>,
-    kept: Option<RunDir>,
-}
-
-impl Observer for Observers {
-    fn event(&self, event: &Event) {
-        self.console.event(event);
-        if let Some(kept) = &self.kept {
-            // A full disk is reported when the run is written as a whole.
-            let _ = kept.append(event);
-        }
-    }
-}
-
-/// Keeps and prints what was measured, and says how it went.
-fn finish(
-    finished: &Finished,
-    kept: Option<&RunDir>,
-    output: &OutputOptions,
-) -> Result<Code, Failed> {
-    let run = &finished.run;
-    let keeping = kept.map(|kept| kept.finish(run));
-    if let Some(Err(error)) = &keeping {
-        output::tell(&format!("prestan: warning: the run is not kept: {error}"));
-    }
-    let saved_to = kept
-        .filter(|_| matches!(keeping, Some(Ok(()))))
-        .map(|kept| kept.path().display().to_string());
-    if let Some(error) = &finished.error {
-        if let Some(path) = &saved_to {
-            output::tell(&format!("prestan: what is known of the run is in {path}"));
-        }
-        return Err(Failed::from(error.clone()));
-    }
-    let summary = stats::summarise(run);
-    output::print(
-        run,
-        &summary,
-        &output.formats,
-        output.output.as_deref(),
-        saved_to,
-    )?;
-    code_of(&summary)
-}
-
-fn code_of(summary: &stats::Summary) -> Result<Code, Failed> {
-    match &summary.complete {
-        stats::Completeness::Interrupted => Err(Failed::Interrupted(
-            "the run was interrupted; the report is of what was done".to_owned(),
-        )),
-        stats::Completeness::Aborted(reason) => Err(Failed::Local(format!(
-            "the run could not be finished: {reason}"
-        ))),
-        stats::Completeness::Complete if summary.any_failed() => Ok(Code::TestFailed),
-        stats::Completeness::Complete => Ok(Code::Done),
-    }
+    })
 }

@@ -1,9 +1,9 @@
 //! Runs with one thing in them each, and what the summary must say about it.
 
-use record::{Connect, EventKind, LeftBehind, MeasureId, Outcome, Run, Sample, TestId};
+use record::{Clock, Connect, EventKind, LeftBehind, MeasureId, Outcome, Run, Sample, TestId};
 
 use crate::testing::{self, RunBuilder, US};
-use crate::{Completeness, Status, Summary, TestSummary, summarise};
+use crate::{ClockSummary, Completeness, Status, Summary, TestSummary, summarise};
 
 /// A run of one test with one row, `Put1K`.
 fn put(users: u32) -> RunBuilder {
@@ -336,7 +336,13 @@ fn an_empty_plan_and_ids_beyond_it_are_no_reason_to_panic() {
             tests: vec![],
             warnings: vec![],
             complete: Completeness::Complete,
-            left_behind: vec![]
+            left_behind: vec![],
+            clock: ClockSummary {
+                clock: Clock::User,
+                bias: None,
+                missed: 0
+            },
+            generator: vec![],
         }
     );
     let beyond = RunBuilder::new(1)

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use record::{Connect, MeasureId, Moments, Outcome, Run, Sample};
 
 use crate::testing::{self, RunBuilder};
-use crate::window::{self, Window};
+use crate::window::{NoWindow, Span, Users, end};
 use crate::{Distribution, Summary, TestSummary, summarise};
 
 /// Rows of the plans here: two tests, the first with two rows.
@@ -55,7 +55,7 @@ fn any_sample(users: u32) -> impl Strategy<Value = Sample> {
 }
 
 /// Runs of one to four users with up to 150 operations, some of them of no row.
-fn any_run() -> impl Strategy<Value = Run> {
+pub(super) fn any_run() -> impl Strategy<Value = Run> {
     (1_u32..5).prop_flat_map(|users| {
         proptest::collection::vec(any_sample(users), 0..150).prop_map(move |samples| {
             RunBuilder::new(users)
@@ -81,6 +81,12 @@ fn any_run_twice() -> impl Strategy<Value = (Run, Run)> {
             )
         })
     })
+}
+
+fn window(users: u32, samples: &[Sample]) -> Result<Span, NoWindow> {
+    let mut at_work = Users::default();
+    samples.iter().for_each(|sample| at_work.add(sample));
+    at_work.window(users)
 }
 
 fn distributions(summary: &Summary) -> impl Iterator<Item = Distribution> + '_ {
@@ -151,12 +157,12 @@ proptest! {
     #[test]
     fn while_an_operation_counts_every_user_is_at_work(run in any_run()) {
         let users = run.plan.load.users;
-        let Ok(window) = Window::of(users, &run.samples) else { return Ok(()) };
+        let Ok(window) = window(users, &run.samples) else { return Ok(()) };
         for sample in run.samples.iter().filter(|sample| window.contains(sample)) {
             for user in 0..users {
                 let own = || run.samples.iter().filter(move |sample| sample.user == user);
                 let began = own().any(|other| other.moments.started <= sample.moments.started);
-                let goes_on = own().any(|other| window::end(other) >= window::end(sample));
+                let goes_on = own().any(|other| end(other) >= end(sample));
                 prop_assert!(began && goes_on, "user {} while {:?}", user, sample);
             }
         }
@@ -169,7 +175,7 @@ fn in_the_hull_not_every_user_is_at_work() {
     let mut late = testing::sample(MeasureId(0), 1, Outcome::Ok);
     late.moments = testing::moments(1_000_000, 1_000_000, 2_000_000, 2_000_000);
     let samples = [testing::sample(MeasureId(0), 0, Outcome::Ok), late];
-    let hull = Window::of(1, &samples).unwrap();
+    let hull = window(1, &samples).unwrap();
     assert!(samples.iter().all(|sample| hull.contains(sample)));
-    assert!(Window::of(2, &samples).is_err());
+    assert!(window(2, &samples).is_err());
 }

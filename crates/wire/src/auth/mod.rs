@@ -15,6 +15,7 @@
 mod challenge;
 mod digest;
 
+use std::borrow::Cow;
 use std::fmt;
 
 use base64::Engine as _;
@@ -215,18 +216,30 @@ impl Authenticator {
 
     /// The value of the `Authorization` header for the next request, if it needs one.
     ///
-    /// `cnonce` should be a new random number each time; only Digest uses it.
-    pub fn authorization(&mut self, method: &str, target: &str, cnonce: u64) -> Option<String> {
+    /// `cnonce` should be a new random number each time; only Digest uses it. Basic and Bearer
+    /// lend the value they keep.
+    pub fn authorization(
+        &mut self,
+        method: &str,
+        target: &str,
+        cnonce: u64,
+    ) -> Option<Cow<'_, str>> {
         let value = match (&mut self.state, &self.credentials) {
-            (State::Constant { value, .. }, _) => Some(value.expose().to_owned()),
+            (State::Constant { value, .. }, _) => Some(Cow::Borrowed(value.expose())),
             (State::Digest(digest), Some(Credentials::Password { user, password })) => {
                 let who = (user.as_str(), password.expose());
-                Some(digest.authorization(who, (method, target), cnonce))
+                Some(digest.authorization(who, (method, target), cnonce).into())
             }
             _ => None,
         };
         self.sent = value.is_some();
         value
+    }
+
+    /// There are no credentials, so no request will ever have an `Authorization` header and a head
+    /// may be written once for many.
+    pub fn is_anonymous(&self) -> bool {
+        self.credentials.is_none()
     }
 
     /// The server has asked for credentials and we know how to give them.

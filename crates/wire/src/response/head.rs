@@ -1,6 +1,8 @@
-//! From the bytes of one head to a [`ResponseHead`], and from that to the framing of the body.
+//! From the bytes of one head to a [`ResponseHead`].
 
-use super::{Headers, Hint, ProtocolError, ResponseHead, Version};
+use std::mem::MaybeUninit;
+
+use super::{Hint, Limits, ProtocolError, ResponseHead, Version};
 use crate::excerpt;
 
 /// How every response begins, up to the minor version.
@@ -8,20 +10,8 @@ const START: &[u8] = b"HTTP/1.";
 /// Where the status code stands in a status line.
 pub(super) const STATUS_AT: usize = b"HTTP/1.1 ".len();
 
-/// How the end of a body is found (RFC 9112, section 6.3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Framing {
-    None,
-    Length(u64),
-    Chunked,
-    UntilClose,
-}
-
-pub(super) struct BodyFraming {
-    pub(super) body: Framing,
-    /// The connection's next response surely begins where this one ends.
-    pub(super) trusted: bool,
-}
+/// Header fields for which there is room on the stack: as many as the usual limit lets through.
+const STACK_FIELDS: usize = 128;
 
 /// Fails as soon as the beginning of a message cannot be that of a response.
 pub(super) fn check_start(input: &[u8]) -> Result<(), ProtocolError> {
@@ -50,42 +40,76 @@ pub(super) fn not_http(input: &[u8]) -> ProtocolError {
     }
 }
 
-/// Parses a complete head that has so many lines, the empty one included.
+/// Parses the head that `input` begins with into `head` and says how long it is, if all of it is
+/// there and nothing about it is odd: the short way for nearly all heads.
+///
+/// What it declines has to be looked at by [`parse`], which comes to the same where both can tell.
+pub(super) fn parse_plain(input: &[u8], limits: &Limits, head: &mut ResponseHead) -> Option<usize> {
+    let mut room = [const { MaybeUninit::uninit() }; STACK_FIELDS];
+    let room = &mut room[..limits.headers.min(STACK_FIELDS)];
+    let mut response = httparse::Response::new(&mut []);
+    // As configured by default it takes no folds, so there are as many lines as there are fields.
+    let length = match httparse::ParserConfig::default().parse_response_with_uninit_headers(
+        &mut response,
+        input,
+        room,
+    ) {
+        Ok(httparse::Status::Complete(length)) if length <= limits.head_bytes => length,
+        _ => return None,
+    };
+    let text = str::from_utf8(&input[..length]).ok()?;
+    take_status_line(&response, head)?;
+    head.headers.take_over(text, response.headers);
+    Some(length)
+}
+
+/// Parses a complete head that has so many lines, the empty one included, into `head`.
 pub(super) fn parse(
     bytes: &[u8],
     lines: usize,
     max_headers: usize,
-) -> Result<ResponseHead, ProtocolError> {
+    head: &mut ResponseHead,
+) -> Result<(), ProtocolError> {
     // Folds make fewer headers than lines; the bound is on what the server made us read.
     let header_lines = lines.saturating_sub(2);
     if header_lines > max_headers {
         return Err(ProtocolError::TooManyHeaders(max_headers));
     }
-    let mut fields = vec![httparse::EMPTY_HEADER; header_lines];
-    let mut response = httparse::Response::new(&mut fields);
+    let mut on_stack = [const { MaybeUninit::uninit() }; STACK_FIELDS];
+    let mut on_heap = Vec::new();
+    let room = match on_stack.get_mut(..header_lines) {
+        Some(room) => room,
+        None => {
+            on_heap.resize(header_lines, MaybeUninit::uninit());
+            &mut on_heap[..]
+        }
+    };
+    let mut response = httparse::Response::new(&mut []);
     let mut config = httparse::ParserConfig::default();
     config.allow_obsolete_multiline_headers_in_responses(true);
     let complete = config
-        .parse_response(&mut response, bytes)
+        .parse_response_with_uninit_headers(&mut response, bytes, room)
         .is_ok_and(|status| status == httparse::Status::Complete(bytes.len()));
-    let (true, Some(minor), Some(status @ 100..)) = (complete, response.version, response.code)
-    else {
+    if !complete || take_status_line(&response, head).is_none() {
         return Err(malformed(bytes));
-    };
-    let mut headers = Headers::new();
-    for field in response.headers.iter() {
-        headers.push(field.name, field.value);
     }
-    Ok(ResponseHead {
-        version: if minor == 0 {
-            Version::Http10
-        } else {
-            Version::Http11
-        },
-        status,
-        reason: response.reason.unwrap_or_default().to_owned(),
-        headers,
-    })
+    head.headers.clear();
+    for field in response.headers.iter() {
+        head.headers.push(field.name, field.value);
+    }
+    Ok(())
+}
+
+/// `None` if the status is below 100, which the parser does not mind.
+fn take_status_line(response: &httparse::Response<'_, '_>, head: &mut ResponseHead) -> Option<()> {
+    head.status = response.code.filter(|&status| status >= 100)?;
+    head.version = match response.version? {
+        0 => Version::Http10,
+        _ => Version::Http11,
+    };
+    head.reason.clear();
+    head.reason.push_str(response.reason?);
+    Some(())
 }
 
 /// Finds the line that the parser did not like, for the message: it parses each of them alone.
@@ -127,75 +151,4 @@ fn first_line(input: &[u8]) -> &[u8] {
         .next()
         .unwrap_or_default()
         .trim_ascii_end()
-}
-
-/// The rules of RFC 9112, section 6.3, in its order.
-pub(super) fn framing(
-    head: &ResponseHead,
-    request_is_head: bool,
-) -> Result<BodyFraming, ProtocolError> {
-    if request_is_head || matches!(head.status, 204 | 304) {
-        return Ok(BodyFraming {
-            body: Framing::None,
-            trusted: true,
-        });
-    }
-    if is_chunked(&head.headers)? {
-        let has_length = head.headers.get("Content-Length").is_some();
-        let trusted = head.version == Version::Http11 && !has_length;
-        return Ok(BodyFraming {
-            body: Framing::Chunked,
-            trusted,
-        });
-    }
-    Ok(match content_length(&head.headers)? {
-        Some(length) => BodyFraming {
-            body: Framing::Length(length),
-            trusted: true,
-        },
-        None => BodyFraming {
-            body: Framing::UntilClose,
-            trusted: false,
-        },
-    })
-}
-
-/// `chunked` is the only coding we can undo; `identity` once meant none.
-fn is_chunked(headers: &Headers) -> Result<bool, ProtocolError> {
-    let mut codings = headers
-        .list("Transfer-Encoding")
-        .filter(|coding| !coding.eq_ignore_ascii_case("identity"));
-    match (codings.next(), codings.next()) {
-        (None, _) => Ok(false),
-        (Some(only), None) if only.eq_ignore_ascii_case("chunked") => Ok(true),
-        _ => {
-            let all: Vec<_> = headers.get_all("Transfer-Encoding").collect();
-            Err(ProtocolError::TransferEncoding(excerpt::of_text(
-                &all.join(", "),
-            )))
-        }
-    }
-}
-
-/// The same number several times is one number; anything else is an error.
-fn content_length(headers: &Headers) -> Result<Option<u64>, ProtocolError> {
-    let mut length = None;
-    for value in headers
-        .get_all("Content-Length")
-        .flat_map(|value| value.split(','))
-    {
-        let value = value.trim_matches([' ', '\t']);
-        let number = match value.parse::<u64>() {
-            // `parse` takes a leading plus.
-            Ok(number) if value.bytes().all(|byte| byte.is_ascii_digit()) => number,
-            _ => return Err(ProtocolError::ContentLength(excerpt::of_text(value))),
-        };
-        match length {
-            Some(other) if other != number => {
-                return Err(ProtocolError::ContentLengths(other, number));
-            }
-            _ => length = Some(number),
-        }
-    }
-    Ok(length)
 }

@@ -5,16 +5,18 @@ use std::ops::Range;
 
 /// Header fields in the order they came; names are compared without regard to case.
 ///
-/// All text lies in one buffer, so a head costs two allocations however many fields it has.
+/// All text lies in one buffer, so a head costs two allocations however many fields it has, and
+/// none where the memory of another is used again.
 /// Values are text: bytes that are not UTF-8 are taken for ISO 8859-1, as HTTP once said.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default)]
 pub struct Headers {
+    /// Names and values, and between them whatever came between them.
     text: String,
     fields: Vec<Field>,
 }
 
 /// Where a field lies in [`Headers::text`].
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 struct Field {
     name: Range<usize>,
     value: Range<usize>,
@@ -33,19 +35,33 @@ impl Headers {
 
     /// The values of all fields of that name, in order.
     pub fn get_all(&self, name: &str) -> impl Iterator<Item = &str> {
-        self.iter()
+        self.with_name_length(|length| length == name.len())
             .filter(move |(own, _)| own.eq_ignore_ascii_case(name))
             .map(|(_, value)| value)
     }
 
     /// Names, as the server spelt them, and values, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.fields.iter().map(|field| {
-            (
-                &self.text[field.name.clone()],
-                &self.text[field.value.clone()],
-            )
-        })
+        self.fields.iter().map(|field| self.cut_out(field))
+    }
+
+    /// The fields whose names have a length of interest: a cheap way past nearly all others.
+    pub(super) fn with_name_length(
+        &self,
+        is_of_interest: impl Fn(usize) -> bool,
+    ) -> impl Iterator<Item = (&str, &str)> {
+        self.fields
+            .iter()
+            .filter(move |field| is_of_interest(field.name.len()))
+            .map(|field| self.cut_out(field))
+    }
+
+    #[inline]
+    fn cut_out(&self, field: &Field) -> (&str, &str) {
+        (
+            &self.text[field.name.clone()],
+            &self.text[field.value.clone()],
+        )
     }
 
     /// The elements of all fields of that name whose values are lists (RFC 9110, section 5.6.1):
@@ -72,29 +88,75 @@ impl Headers {
         let start = self.text.len();
         self.text.push_str(name);
         let middle = self.text.len();
+        let value = trim_blank(value);
         match str::from_utf8(value) {
-            Ok(value) => push_unfolded(&mut self.text, value),
-            Err(_) => {
-                let latin1: String = value.iter().map(|&byte| char::from(byte)).collect();
-                push_unfolded(&mut self.text, &latin1);
-            }
+            Ok(line) if !value.contains(&b'\n') => self.text.push_str(line),
+            decoded => push_unfolded(&mut self.text, value, decoded.is_ok()),
         }
         self.fields.push(Field {
             name: start..middle,
             value: middle..self.text.len(),
         });
     }
+
+    /// Takes all fields away and keeps the memory for others.
+    pub(super) fn clear(&mut self) {
+        self.text.clear();
+        self.fields.clear();
+    }
+
+    /// Takes the place of all fields with those that were found in `text`, which have no folds
+    /// and nothing to trim.
+    ///
+    /// One copy of the whole is much cheaper than two for each field.
+    pub(super) fn take_over(&mut self, text: &str, fields: &[httparse::Header<'_>]) {
+        self.clear();
+        self.text.push_str(text);
+        for field in fields {
+            let name = place_within(text, field.name.as_bytes());
+            let value = place_within(text, field.value);
+            match (name, value) {
+                (Some(name), Some(value)) => self.fields.push(Field { name, value }),
+                _ => self.push(field.name, field.value),
+            }
+        }
+    }
+
+    /// Gives back memory beyond so many bytes, except what is in use.
+    pub(super) fn shrink_to(&mut self, bytes: usize) {
+        self.text.shrink_to(bytes);
+        self.fields.shrink_to(bytes / size_of::<Field>());
+    }
+}
+
+/// Where the bytes of `part` lie in `text`; `None` if they lie elsewhere.
+fn place_within(text: &str, part: &[u8]) -> Option<Range<usize>> {
+    let start = part.as_ptr().addr().checked_sub(text.as_ptr().addr())?;
+    let end = start + part.len();
+    (end <= text.len()).then_some(start..end)
 }
 
 /// A fold is a line end and the blanks around it, and means one space (RFC 9112, section 5.2).
-fn push_unfolded(text: &mut String, value: &str) {
-    let blank = [' ', '\t', '\r'];
-    let mut lines = value.split('\n').map(|line| line.trim_matches(blank));
-    text.push_str(lines.next().unwrap_or_default());
-    for line in lines.filter(|line| !line.is_empty()) {
-        text.push(' ');
-        text.push_str(line);
+fn push_unfolded(text: &mut String, value: &[u8], is_utf8: bool) {
+    let lines = value.split(|&byte| byte == b'\n').map(trim_blank);
+    for (number, line) in lines.enumerate() {
+        match (number, line) {
+            (1.., []) => continue,
+            (1.., _) => text.push(' '),
+            (0, _) => {}
+        }
+        match str::from_utf8(line) {
+            Ok(line) if is_utf8 => text.push_str(line),
+            _ => text.extend(line.iter().map(|&byte| char::from(byte))),
+        }
     }
+}
+
+fn trim_blank(mut line: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t' | b'\r', rest @ ..] | [rest @ .., b' ' | b'\t' | b'\r'] = line {
+        line = rest;
+    }
+    line
 }
 
 impl<'a> FromIterator<(&'a str, &'a str)> for Headers {
@@ -106,6 +168,15 @@ impl<'a> FromIterator<(&'a str, &'a str)> for Headers {
         headers
     }
 }
+
+impl PartialEq for Headers {
+    /// The same fields, whatever they were cut out of.
+    fn eq(&self, other: &Headers) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Headers {}
 
 impl fmt::Debug for Headers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -140,8 +211,27 @@ mod tests {
     }
 
     #[test]
+    fn headers_are_the_same_if_their_fields_are_whatever_stood_between_them() {
+        let pushed: Headers = [("A", "b"), ("C", "")].into_iter().collect();
+        let text = "A:   b \r\nC:\r\n";
+        let field = |name, value| httparse::Header { name, value };
+        let fields = [
+            field(&text[..1], &text.as_bytes()[5..6]),
+            field(&text[9..10], &text.as_bytes()[11..11]),
+        ];
+        let mut taken: Headers = [("lost", "x")].into_iter().collect();
+        taken.take_over(text, &fields);
+        assert_eq!(taken, pushed);
+        // Fields that lie elsewhere are copied.
+        taken.take_over("", &fields);
+        assert_eq!(taken, pushed);
+        assert_ne!(taken, [("A", "b"), ("C", "d")].into_iter().collect());
+        assert_ne!(taken, Headers::new());
+    }
+
+    #[test]
     fn values_are_unfolded_trimmed_and_decoded() {
-        let cases: [(&[u8], &str); 7] = [
+        let cases: [(&[u8], &str); 9] = [
             (b"plain", "plain"),
             (b"one\r\n two\r\n\t three", "one two three"),
             (b"one\n  \n two", "one two"),
@@ -149,6 +239,8 @@ mod tests {
             (b"", ""),
             ("grün".as_bytes(), "grün"),
             (b"gr\xfcn", "grün"),
+            (b"\xfc\r\n gr\xc3\xbcn\n", "ü grÃ¼n"),
+            (b"\n fold", " fold"),
         ];
         for (raw, expected) in cases {
             let mut headers = Headers::new();

@@ -4,11 +4,13 @@
 //!          leading CR LF       1xx, bounded
 //!   new ------------> Head <------------------.
 //!                      |  \___________________/
-//!                      v
-//!            Empty, Length, Chunked, UntilClose -----> Done
+//!     ^                v
+//!     |      Empty, Length, Chunked, UntilClose -----> Done
+//!     '---------------------- restart -------------------'
 //! ```
 //!
-//! [`ResponseReader`] reads one response to one request. What is lenient and what is not:
+//! [`ResponseReader`] reads one response to one request, and restarted the next without allocating.
+//! What is lenient and what is not:
 //!
 //! * Lines of the head may end with a bare LF, and fields may be folded (both are accepted by
 //!   RFC 9112, sections 2.2 and 5.2); chunk lines may not (see [`chunked`](crate::chunked)).
@@ -20,6 +22,7 @@
 //! * A line without a colon, blanks before a colon, and different Content-Length values are errors.
 
 mod error;
+mod framing;
 mod head;
 mod headers;
 mod reader;
@@ -61,19 +64,29 @@ pub struct ResponseHead {
 }
 
 impl ResponseHead {
+    /// A head to be filled.
+    fn blank() -> ResponseHead {
+        ResponseHead {
+            version: Version::Http11,
+            status: 0,
+            reason: String::new(),
+            headers: Headers::new(),
+        }
+    }
+
+    /// Empties the head for another response; of each buffer so many bytes are kept.
+    fn recycle(&mut self, kept: usize) {
+        self.reason.clear();
+        self.reason.shrink_to(kept);
+        self.headers.clear();
+        self.headers.shrink_to(kept);
+    }
+
     /// The server means to keep the connection open (RFC 9112, section 9.3).
     ///
     /// In HTTP/1.1 unless it says `close`, in HTTP/1.0 only if it says `keep-alive`.
     pub fn keep_alive(&self) -> bool {
-        let says = |token| {
-            let mut tokens = self.headers.list("Connection");
-            tokens.any(|own| own.eq_ignore_ascii_case(token))
-        };
-        match self.version {
-            _ if says("close") => false,
-            Version::Http11 => true,
-            Version::Http10 => says("keep-alive"),
-        }
+        framing::Said::by(&self.headers).persists(self.version)
     }
 }
 

@@ -1,13 +1,17 @@
 //! The state machine that reads one response.
 
-use super::head::{self, Framing};
+use super::framing::{Framing, framing};
+use super::head;
 use super::{Limits, ProtocolError, ResponseHead, Truncation};
 use crate::chunked::{ChunkEvent, ChunkedDecoder, LineScanner, ScanResult};
 
 /// Bytes of CR and LF that are skipped before a status line.
 const LEADING_BYTES: usize = 8;
+/// Bytes that each buffer of a head may keep from one response to the next: more than any ordinary
+/// head needs, and little enough for ten thousand connections that met one that was not ordinary.
+const KEPT_BYTES: usize = 16 * 1024;
 
-/// Reads one response, incrementally.
+/// Reads one response, incrementally, and after a [`restart`](ResponseReader::restart) another.
 ///
 /// The bytes of a head are not taken before the head is complete: until then [`step`] answers
 /// [`NeedMore`](Event::NeedMore) and the caller offers the same bytes again, with more behind them.
@@ -27,7 +31,9 @@ pub struct ResponseReader {
     leading: usize,
     interim: u32,
     started: bool,
-    head: Option<ResponseHead>,
+    /// Of the final response if `head_is_complete`, else whatever was read last.
+    head: ResponseHead,
+    head_is_complete: bool,
     /// The connection can be used once more, as far as the head tells.
     keep_alive: bool,
     /// Body bytes handed on.
@@ -78,10 +84,29 @@ impl ResponseReader {
             leading: 0,
             interim: 0,
             started: false,
-            head: None,
+            head: ResponseHead::blank(),
+            head_is_complete: false,
             keep_alive: false,
             received: 0,
         }
+    }
+
+    /// Forgets the response, whatever became of it, and begins with the one to the next request.
+    ///
+    /// The memory of the last head is used again, so a connection that is read by one reader costs
+    /// no allocations once its largest head has been seen. What a head of unusual size took is
+    /// given back.
+    pub fn restart(&mut self, request_is_head: bool) {
+        self.request_is_head = request_is_head;
+        self.state = State::Head;
+        self.scanner = LineScanner::default();
+        self.leading = 0;
+        self.interim = 0;
+        self.started = false;
+        self.head.recycle(KEPT_BYTES);
+        self.head_is_complete = false;
+        self.keep_alive = false;
+        self.received = 0;
     }
 
     /// Takes what it can from `input`, up to and including one event.
@@ -139,7 +164,7 @@ impl ResponseReader {
     /// The head of the final response, once it is complete. It is there after an error in the
     /// body as well.
     pub fn head(&self) -> Option<&ResponseHead> {
-        self.head.as_ref()
+        self.head_is_complete.then_some(&self.head)
     }
 
     /// The response is complete: its last byte has been consumed.
@@ -174,6 +199,14 @@ impl ResponseReader {
         {
             self.started = true;
         }
+        if self.scanner.scanned == 0
+            && let Some(length) = head::parse_plain(input, &self.limits, &mut self.head)
+        {
+            return Ok(Step {
+                consumed: skipped + length,
+                event: self.whole_head()?,
+            });
+        }
         // Bytes that were scanned by an earlier call are not looked at again.
         let scanned = self.scanner.scanned.min(input.len());
         match self
@@ -187,10 +220,12 @@ impl ResponseReader {
             ScanResult::TooLong => Err(ProtocolError::HeadTooLong(self.limits.head_bytes)),
             ScanResult::End(length) => {
                 let length = scanned + length;
-                let event = self.whole_head(&input[..length])?;
+                let lines = self.scanner.lines;
+                self.scanner = LineScanner::default();
+                head::parse(&input[..length], lines, self.limits.headers, &mut self.head)?;
                 Ok(Step {
                     consumed: skipped + length,
-                    event,
+                    event: self.whole_head()?,
                 })
             }
         }
@@ -212,24 +247,21 @@ impl ResponseReader {
         Ok(skipped)
     }
 
-    fn whole_head<'a>(&mut self, bytes: &[u8]) -> Result<Event<'a>, ProtocolError> {
-        let lines = self.scanner.lines;
-        self.scanner = LineScanner::default();
-        let head = head::parse(bytes, lines, self.limits.headers)?;
-        match head.status {
+    /// A head has been parsed: is it the final one, and what follows?
+    fn whole_head<'a>(&mut self) -> Result<Event<'a>, ProtocolError> {
+        match self.head.status {
             101 => return Err(ProtocolError::Switching),
             100..200 if self.interim == self.limits.interim => {
                 return Err(ProtocolError::TooManyInterim(self.limits.interim));
             }
-            100..200 => {
+            status @ 100..200 => {
                 self.interim += 1;
-                return Ok(Event::Interim(head.status));
+                return Ok(Event::Interim(status));
             }
-            _ => {}
+            _ => self.head_is_complete = true,
         }
-        let head = self.head.insert(head);
-        let framing = head::framing(head, self.request_is_head)?;
-        self.keep_alive = framing.trusted && head.keep_alive();
+        let framing = framing(&self.head, self.request_is_head)?;
+        self.keep_alive = framing.reusable;
         self.state = match framing.body {
             Framing::None | Framing::Length(0) => State::Done,
             Framing::Length(length) if length > self.limits.body_bytes => {

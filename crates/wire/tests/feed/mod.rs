@@ -46,6 +46,11 @@ pub(crate) fn feed(
     limits: Limits,
 ) -> Reading {
     let mut reader = ResponseReader::new(request_is_head, limits);
+    feed_to(&mut reader, message, cuts)
+}
+
+/// The same with a reader that stands at the beginning of a response.
+pub(crate) fn feed_to(reader: &mut ResponseReader, message: &[u8], cuts: &[usize]) -> Reading {
     let mut reading = Reading {
         interim: Vec::new(),
         head: None,
@@ -59,7 +64,7 @@ pub(crate) fn feed(
         debug_assert!(from <= to);
         from = to;
         // Exactly what has arrived and was not consumed.
-        match drain(&mut reader, &message[reading.taken..to], &mut reading) {
+        match drain(reader, &message[reading.taken..to], &mut reading) {
             Ok(true) => break,
             Ok(false) => {}
             Err(error) => {

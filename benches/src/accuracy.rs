@@ -1,0 +1,412 @@
+//! How far reported response times are from those on the wire.
+//!
+//! Every run is captured (see [`crate::capture`]); of each operation the reported time is compared
+//! with that between the last packet of its request and the first of its response. Other tools
+//! report no single operations, so that of them the percentiles stand beside those of the wire, by
+//! their own idea of a response time.
+
+use std::fs;
+use std::time::Duration;
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+use testbed::FaultServer;
+use testbed::fault::Fault;
+
+use crate::capture::RING;
+use crate::child;
+use crate::comparison::{Pairs, Tolerance, Verdict, pair};
+use crate::load::{Clock, Closed, Prestan};
+use crate::machine::Machine;
+use crate::numbers::Spread;
+use crate::observe::observe;
+use crate::peers::{Job, Peer};
+use crate::samples;
+use crate::server::{FILE_BYTES, Nginx, port_of};
+use crate::table::{Table, micros};
+
+/// What the kernel's clock is held to.
+pub const WANTED: Tolerance = Tolerance { p50: 1.5, p99: 5.0 };
+
+/// Everything that was measured.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// Where.
+    pub machine: Machine,
+    /// What the kernel's clock is held to.
+    pub wanted: Tolerance,
+    /// Prestan, run by run.
+    pub cells: Vec<Cell>,
+    /// Other tools, run by run.
+    pub peers: Vec<PeerCell>,
+}
+
+/// One run of Prestan.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Cell {
+    /// What was requested.
+    pub what: String,
+    /// Connections.
+    pub connections: u32,
+    /// `kernel` or `user`.
+    pub clock: String,
+    /// Operations compared.
+    pub operations: usize,
+    /// Operations that the capture knows no time of.
+    pub unmatched: u64,
+    /// On the wire, in microseconds.
+    pub wire: Spread,
+    /// As reported.
+    pub reported: Spread,
+    /// Reported less wire, operation by operation.
+    pub difference: Spread,
+    /// What 99 of 100 differences stay within.
+    pub within: f64,
+    /// Median of what the server says itself, where it does.
+    pub server_p50: Option<f64>,
+    /// Operations shorter on the wire than the server says, which cannot be.
+    pub shorter_than_server: Option<u64>,
+    /// Only of the kernel's clock.
+    pub verdict: Verdict,
+}
+
+/// One run of another tool.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PeerCell {
+    /// Its name.
+    pub tool: String,
+    /// Connections.
+    pub connections: u32,
+    /// On the wire, in microseconds.
+    pub wire: Spread,
+    /// Median as it says.
+    pub p50: f64,
+    /// 99th percentile as it says.
+    pub p99: f64,
+}
+
+/// How much is done.
+#[derive(Debug, Clone, Copy)]
+pub struct Size {
+    gets: u64,
+    puts: u64,
+    delayed: u64,
+    seconds: u64,
+}
+
+impl Size {
+    /// What the documents show.
+    pub const FULL: Size = Size {
+        gets: 50_000,
+        puts: 2_000,
+        delayed: 1_000,
+        seconds: 2,
+    };
+
+    /// A first look.
+    pub const QUICK: Size = Size {
+        gets: 5_000,
+        puts: 200,
+        delayed: 200,
+        seconds: 1,
+    };
+}
+
+/// Measures everything.
+///
+/// # Errors
+/// Where a program is missing, fails, or packets cannot be captured.
+pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
+    let nginx = Nginx::start()?;
+    let mut machine = Machine::this();
+    machine.add(&nginx.version());
+    let mut cells = Vec::new();
+    for clock in [Clock::Kernel, Clock::User] {
+        for connections in [1, 15, 64] {
+            cells.push(get(prestan, &nginx, connections, size.gets, clock)?);
+        }
+        for connections in [1, 15] {
+            cells.push(put(prestan, &nginx, connections, size.puts, clock)?);
+        }
+        for micros in [200, 1000, 5000] {
+            let delay = Duration::from_micros(micros);
+            cells.push(delayed(prestan, delay, size.delayed, clock)?);
+        }
+    }
+    let mut peers = Vec::new();
+    for peer in Peer::installed() {
+        machine.add(&peer.version());
+        for connections in [1, 15, 64] {
+            peers.push(beside(peer, &nginx, connections, size)?);
+        }
+    }
+    Ok(Report {
+        machine,
+        wanted: WANTED,
+        cells,
+        peers,
+    })
+}
+
+/// GET of 1 KiB from nginx.
+///
+/// # Errors
+/// As [`run`].
+pub fn get(
+    prestan: &Prestan,
+    nginx: &Nginx,
+    users: u32,
+    requests: u64,
+    clock: Clock,
+) -> Result<Cell> {
+    let load = Closed {
+        method: "GET",
+        url: &nginx.file_url(),
+        users,
+        requests,
+        clock,
+    };
+    let pairs = compared(prestan, load)?.0;
+    cell("GET 1 KiB, nginx", load, &pairs)
+}
+
+/// PUT of 1 MiB to nginx.
+///
+/// # Errors
+/// As [`run`].
+pub fn put(
+    prestan: &Prestan,
+    nginx: &Nginx,
+    users: u32,
+    requests: u64,
+    clock: Clock,
+) -> Result<Cell> {
+    let load = Closed {
+        method: "PUT",
+        url: &nginx.upload_url(),
+        users,
+        requests,
+        clock,
+    };
+    let pairs = compared(prestan, load)?.0;
+    cell("PUT 1 MiB, nginx", load, &pairs)
+}
+
+/// GET of 1 KiB from a server that answers after exactly this time, and keeps its own record.
+///
+/// # Errors
+/// As [`run`].
+pub fn delayed(prestan: &Prestan, delay: Duration, requests: u64, clock: Clock) -> Result<Cell> {
+    let answer = Fault::Status {
+        code: 200,
+        headers: Vec::new(),
+        body: vec![b'x'; FILE_BYTES],
+    };
+    let server = FaultServer::builder()
+        .fault(Fault::AnswerAfter(delay))
+        .fault(answer)
+        .start()?;
+    let load = Closed {
+        method: "GET",
+        url: &server.url(),
+        users: 1,
+        requests,
+        clock,
+    };
+    let (pairs, exchanges) = compared(prestan, load)?;
+    let mut truths = Vec::new();
+    let mut shorter = 0;
+    for (exchange, truth) in exchanges.iter().zip(server.exchanges()) {
+        let truth = truth.service_time().unwrap_or_default().as_nanos() as i64;
+        shorter += u64::from(exchange.wire_ns().is_some_and(|wire| wire < truth));
+        truths.push(truth);
+    }
+    let what = format!("GET 1 KiB, answered after {} ms", delay.as_secs_f64() * 1e3);
+    Ok(Cell {
+        server_p50: Spread::of(&truths).map(|spread| spread.p50),
+        shorter_than_server: Some(shorter),
+        ..cell(&what, load, &pairs)?
+    })
+}
+
+fn compared(
+    prestan: &Prestan,
+    load: Closed<'_>,
+) -> Result<(Pairs, Vec<crate::exchange::Exchange>)> {
+    let save = tempfile::tempdir()?;
+    let save = save.path().join("run");
+    let mut command = prestan.closed(load, &save);
+    let port = port_of(origin(load.url))?;
+    let (_, exchanges) = observe(port, RING, || child::run(&mut command))?;
+    let pairs = pair(&samples::read(&save)?, &exchanges);
+    Ok((pairs, exchanges))
+}
+
+/// `http://host:port` of a URL.
+fn origin(url: &str) -> &str {
+    let host = url.find("://").map_or(0, |place| place + 3);
+    let path = url[host..].find('/');
+    path.map_or(url, |path| &url[..host + path])
+}
+
+fn cell(what: &str, load: Closed<'_>, pairs: &Pairs) -> Result<Cell> {
+    let spread = |nanos: &[i64]| {
+        let none = || anyhow::anyhow!("no operation of `{what}` is in the samples and on the wire");
+        Spread::of(nanos).ok_or_else(none)
+    };
+    Ok(Cell {
+        what: what.to_owned(),
+        connections: load.users,
+        clock: load.clock.name().to_owned(),
+        operations: pairs.difference.len(),
+        unmatched: pairs.unmatched,
+        wire: spread(&pairs.wire)?,
+        reported: spread(&pairs.reported)?,
+        difference: spread(&pairs.difference)?,
+        within: pairs.within().unwrap_or(f64::INFINITY),
+        server_p50: None,
+        shorter_than_server: None,
+        verdict: match load.clock {
+            Clock::Kernel => pairs.judge(WANTED),
+            Clock::User => Verdict::None,
+        },
+    })
+}
+
+fn beside(peer: Peer, nginx: &Nginx, connections: u32, size: Size) -> Result<PeerCell> {
+    let job = Job {
+        url: &nginx.file_url(),
+        connections,
+        // A multiple of the connections, or some tools do fewer.
+        requests: size.gets / u64::from(connections) * u64::from(connections),
+        seconds: size.seconds,
+    };
+    let directory = tempfile::tempdir()?;
+    let log = directory.path().join("log");
+    let mut command = peer.command(job, Some(&log))?;
+    let (finished, exchanges) = observe(nginx.port()?, RING, || child::run(&mut command))?;
+    // Not all of them write one.
+    let logged = fs::read_to_string(&log).unwrap_or_default();
+    let said = peer.said(&(finished.stdout + &logged), job)?;
+    let wire: Vec<i64> = exchanges.iter().filter_map(|one| one.wire_ns()).collect();
+    let none = || anyhow::anyhow!("{} made no requests, or says no times", peer.name());
+    let (p50, p99) = said.p50_p99_us.ok_or_else(none)?;
+    Ok(PeerCell {
+        tool: peer.name().to_owned(),
+        connections,
+        wire: Spread::of(&wire).ok_or_else(none)?,
+        p50,
+        p99,
+    })
+}
+
+impl Report {
+    /// For the terminal and for pages.
+    pub fn tables(&self) -> Vec<Table> {
+        vec![self.differences(), self.beside(), self.delays()]
+    }
+
+    fn differences(&self) -> Table {
+        let Tolerance { p50, p99 } = self.wanted;
+        let mut table = Table::new(
+            &format!(
+                "Reported less wire, operation by operation, in us (wanted of the kernel's clock: \
+                 median within {p50}, 99 % within {p99})"
+            ),
+            &[
+                "what",
+                "clock",
+                "conn.",
+                "n",
+                "wire p50",
+                "wire p99",
+                "p1",
+                "p50",
+                "p99",
+                "max",
+                "99 % within",
+                "",
+            ],
+        );
+        for cell in &self.cells {
+            let difference = cell.difference;
+            let n = match cell.unmatched {
+                0 => cell.operations.to_string(),
+                unmatched => format!("{} ({unmatched} unmatched)", cell.operations),
+            };
+            table.row(vec![
+                cell.what.clone(),
+                cell.clock.clone(),
+                cell.connections.to_string(),
+                n,
+                micros(cell.wire.p50),
+                micros(cell.wire.p99),
+                micros(difference.p1),
+                micros(difference.p50),
+                micros(difference.p99),
+                micros(difference.max),
+                micros(cell.within),
+                cell.verdict.name().to_owned(),
+            ]);
+        }
+        table
+    }
+
+    fn beside(&self) -> Table {
+        let heads = [
+            "tool", "conn.", "wire p50", "says p50", "wire p99", "says p99",
+        ];
+        let mut table = Table::new("Reported beside wire, in us, GET of 1 KiB", &heads);
+        let ours = self
+            .cells
+            .iter()
+            .filter(|cell| cell.what.contains("GET 1 KiB, nginx"));
+        for cell in ours {
+            let Spread { p50, p99, .. } = cell.reported;
+            let tool = format!("prestan, {} clock", cell.clock);
+            table.row(line(tool, cell.connections, cell.wire, p50, p99));
+        }
+        for cell in &self.peers {
+            let tool = cell.tool.clone();
+            table.row(line(tool, cell.connections, cell.wire, cell.p50, cell.p99));
+        }
+        table
+    }
+
+    fn delays(&self) -> Table {
+        let heads = [
+            "what",
+            "clock",
+            "server p50",
+            "wire p50",
+            "says p50",
+            "wire below server",
+        ];
+        let mut table = Table::new("A delay that the server knows, in us", &heads);
+        for cell in &self.cells {
+            let Some(server) = cell.server_p50 else {
+                continue;
+            };
+            table.row(vec![
+                cell.what.clone(),
+                cell.clock.clone(),
+                micros(server),
+                micros(cell.wire.p50),
+                micros(cell.reported.p50),
+                cell.shorter_than_server.unwrap_or(0).to_string(),
+            ]);
+        }
+        table
+    }
+}
+
+fn line(tool: String, connections: u32, wire: Spread, p50: f64, p99: f64) -> Vec<String> {
+    vec![
+        tool,
+        connections.to_string(),
+        micros(wire.p50),
+        micros(p50),
+        micros(wire.p99),
+        micros(p99),
+    ]
+}

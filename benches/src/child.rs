@@ -1,0 +1,62 @@
+//! Programs that are run to their end, and what they used.
+
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use wait4::Wait4;
+
+/// A program that has ended well.
+#[derive(Debug, Clone)]
+pub struct Finished {
+    /// Its standard output.
+    pub stdout: String,
+    /// Processor time of all its threads, in the program and in the kernel for it.
+    pub cpu: Duration,
+    /// From its start to its end.
+    pub wall: Duration,
+    /// Most memory it ever held, in bytes.
+    pub peak_bytes: u64,
+}
+
+/// Runs a program to its end.
+///
+/// # Errors
+/// Where it cannot be started, or ends with a status other than 0.
+pub fn run(command: &mut Command) -> Result<Finished> {
+    // Files, not pipes: nobody has to read while it runs.
+    let mut stdout = tempfile::tempfile().context("create a file for a program's output")?;
+    let mut stderr = tempfile::tempfile().context("create a file for a program's errors")?;
+    let out = stdout.try_clone().context("share a program's output")?;
+    let err = stderr.try_clone().context("share a program's errors")?;
+    command.stdin(Stdio::null()).stdout(out).stderr(err);
+    let started = Instant::now();
+    let child = command
+        .spawn()
+        .with_context(|| format!("start {command:?}"))?;
+    let used = child
+        .wait4()
+        .with_context(|| format!("wait for {command:?}"))?;
+    let wall = started.elapsed();
+    let stdout = text(&mut stdout)?;
+    if !used.status.success() {
+        let stderr = text(&mut stderr)?;
+        bail!("{command:?} ended with {}:\n{stdout}{stderr}", used.status);
+    }
+    Ok(Finished {
+        stdout,
+        cpu: used.rusage.utime + used.rusage.stime,
+        wall,
+        peak_bytes: used.rusage.maxrss,
+    })
+}
+
+fn text(file: &mut File) -> Result<String> {
+    let mut bytes = Vec::new();
+    file.rewind()
+        .and_then(|()| file.read_to_end(&mut bytes))
+        .context("read what a program said")?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,401 @@
+//! What a request costs the client's processor, beside other load generators and the bare minimum.
+//!
+//! Every client makes the same requests to the same server, round by round. Within a round they
+//! follow one another, in an order that changes from round to round, so that what drifts on the
+//! machine meets them all; each is compared with the floor of its own round.
+
+use std::env;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::child::{self, Finished};
+use crate::comparison::Verdict;
+use crate::load::{Clock, Closed, Prestan};
+use crate::machine::Machine;
+use crate::numbers::Median;
+use crate::peers::{Job, Peer};
+use crate::server::{Nginx, port_of};
+use crate::table::{Table, micros};
+
+/// Kept connections of every client.
+const CONNECTIONS: u32 = 64;
+
+/// How much is done.
+#[derive(Debug, Clone, Copy)]
+pub struct Size {
+    rounds: usize,
+    requests: u64,
+    starts: usize,
+}
+
+impl Size {
+    /// What the documents show.
+    pub const FULL: Size = Size {
+        rounds: 7,
+        requests: 150_000,
+        starts: 21,
+    };
+
+    /// A first look.
+    pub const QUICK: Size = Size {
+        rounds: 3,
+        requests: 20_000,
+        starts: 5,
+    };
+}
+
+/// Everything that was measured.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// Where.
+    pub machine: Machine,
+    /// Rounds.
+    pub rounds: usize,
+    /// Requests of each client in each round; of wrk about as many.
+    pub requests: u64,
+    /// The clients, the floor first.
+    pub clients: Vec<Client>,
+    /// `prestan load` with a single request: what it costs to start and to end.
+    pub start: Start,
+}
+
+/// One client.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Client {
+    /// Its name.
+    pub name: String,
+    /// Processor time a request, in microseconds.
+    pub cpu: Median,
+    /// The same as a multiple of the floor's, round by round.
+    pub of_floor: Median,
+    /// The same as a multiple of wrk's, where that is installed.
+    pub of_wrk: Option<Median>,
+    /// Requests a second of wall time, start and end included.
+    pub per_second: Median,
+    /// What it is held to, and whether it holds.
+    pub wanted: Vec<(String, Verdict)>,
+}
+
+/// What it costs to start and to end.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Start {
+    /// Processor time, in milliseconds.
+    pub cpu_ms: Median,
+    /// Wall time, in milliseconds.
+    pub wall_ms: Median,
+}
+
+/// A client of the comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Contender {
+    Floor,
+    Prestan(Clock, Threads),
+    Peer(Peer),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Threads {
+    One,
+    Default,
+}
+
+/// What one run of a client told.
+#[derive(Debug, Clone, Copy)]
+struct Turn {
+    cpu_us: f64,
+    per_second: f64,
+}
+
+struct Bench<'a> {
+    prestan: &'a Prestan,
+    nginx: &'a Nginx,
+    requests: u64,
+    /// As many as wrk needs for about the same number of requests.
+    seconds: u64,
+}
+
+/// Measures everything.
+///
+/// # Errors
+/// Where a program is missing or fails.
+pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
+    let nginx = Nginx::start()?;
+    let mut bench = Bench {
+        prestan,
+        nginx: &nginx,
+        requests: size.requests,
+        seconds: 1,
+    };
+    // The first run is not measured; it warms the server up and tells how fast it is.
+    let pace = bench.turn(Contender::Floor)?.per_second;
+    bench.seconds = (size.requests as f64 / pace).round().max(1.0) as u64;
+    let contenders = contenders();
+    let mut turns: Vec<Vec<Turn>> = vec![Vec::new(); contenders.len()];
+    for round in 0..size.rounds {
+        eprintln!("cost: round {} of {}", round + 1, size.rounds);
+        for index in order(round, contenders.len()) {
+            turns[index].push(bench.turn(contenders[index])?);
+        }
+    }
+    let mut machine = Machine::this();
+    machine.add(&nginx.version());
+    Peer::installed().for_each(|peer| machine.add(&peer.version()));
+    Ok(Report {
+        machine,
+        rounds: size.rounds,
+        requests: size.requests,
+        clients: clients(&contenders, &turns).context("no rounds")?,
+        start: bench.start(size.starts)?,
+    })
+}
+
+fn contenders() -> Vec<Contender> {
+    let ours = [
+        Contender::Floor,
+        Contender::Prestan(Clock::User, Threads::One),
+        Contender::Prestan(Clock::Kernel, Threads::One),
+        Contender::Prestan(Clock::User, Threads::Default),
+    ];
+    let peers = Peer::installed().map(Contender::Peer);
+    ours.into_iter().chain(peers).collect()
+}
+
+/// A rotation that begins elsewhere in every round and runs backwards in every second.
+fn order(round: usize, count: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).map(|place| (place + round) % count).collect();
+    if round % 2 == 1 {
+        order.reverse();
+    }
+    order
+}
+
+impl Contender {
+    fn name(self) -> String {
+        match self {
+            Contender::Floor => "floor".to_owned(),
+            Contender::Prestan(clock, Threads::One) => format!("prestan, {} clock", clock.name()),
+            Contender::Prestan(clock, Threads::Default) => {
+                format!("prestan, {} clock, default threads", clock.name())
+            }
+            Contender::Peer(peer) => peer.name().to_owned(),
+        }
+    }
+}
+
+impl Bench<'_> {
+    fn turn(&self, contender: Contender) -> Result<Turn> {
+        let (finished, requests) = match contender {
+            Contender::Floor => (child::run(&mut self.floor()?)?, self.requests),
+            Contender::Prestan(clock, threads) => {
+                let finished = self.prestan(clock, threads, self.requests)?;
+                (finished, self.requests)
+            }
+            Contender::Peer(peer) => {
+                let url = self.nginx.file_url();
+                let job = Job {
+                    url: &url,
+                    connections: CONNECTIONS,
+                    requests: self.requests,
+                    seconds: self.seconds,
+                };
+                let finished = child::run(&mut peer.command(job, None)?)?;
+                let said = peer.said(&finished.stdout, job)?;
+                (finished, said.requests)
+            }
+        };
+        Ok(Turn {
+            cpu_us: finished.cpu.as_secs_f64() * 1e6 / requests as f64,
+            per_second: requests as f64 / finished.wall.as_secs_f64(),
+        })
+    }
+
+    /// This program again, as the floor.
+    fn floor(&self) -> Result<Command> {
+        let ourselves = env::current_exe().context("find this program")?;
+        let port = port_of(self.nginx.file_url().trim_end_matches("/1k.bin"))?;
+        let mut command = Command::new(ourselves);
+        command
+            .args(["floor", &format!("127.0.0.1:{port}"), "/1k.bin"])
+            .args(["--connections", &CONNECTIONS.to_string()])
+            .args(["--requests", &self.requests.to_string()]);
+        Ok(command)
+    }
+
+    fn prestan(&self, clock: Clock, threads: Threads, requests: u64) -> Result<Finished> {
+        let save = tempfile::tempdir()?;
+        let load = Closed {
+            method: "GET",
+            url: &self.nginx.file_url(),
+            users: CONNECTIONS.min(requests.try_into().unwrap_or(CONNECTIONS)),
+            requests,
+            clock,
+        };
+        let mut command = self.prestan.closed(load, &save.path().join("run"));
+        if threads == Threads::One {
+            command.args(["--threads", "1"]);
+        }
+        child::run(&mut command)
+    }
+
+    fn start(&self, times: usize) -> Result<Start> {
+        let runs = (0..times).map(|_| self.prestan(Clock::User, Threads::One, 1));
+        let runs: Vec<Finished> = runs.collect::<Result<_>>()?;
+        let median = |time: fn(&Finished) -> Duration| {
+            let times = runs.iter().map(|run| time(run).as_secs_f64() * 1e3);
+            Median::of(&times.collect::<Vec<_>>()).context("not started even once")
+        };
+        Ok(Start {
+            cpu_ms: median(|run| run.cpu)?,
+            wall_ms: median(|run| run.wall)?,
+        })
+    }
+}
+
+/// `None` where there was no round.
+fn clients(contenders: &[Contender], turns: &[Vec<Turn>]) -> Option<Vec<Client>> {
+    let cost = |turns: &[Turn]| turns.iter().map(|turn| turn.cpu_us).collect::<Vec<_>>();
+    let position = |wanted| contenders.iter().position(|&contender| contender == wanted);
+    let floor = cost(&turns[position(Contender::Floor)?]);
+    let wrk = position(Contender::Peer(Peer::Wrk)).map(|place| cost(&turns[place]));
+    let pairs = contenders.iter().zip(turns);
+    pairs
+        .map(|(&contender, turns)| {
+            let cpu = cost(turns);
+            let of_floor = Median::of(&ratios(&cpu, &floor))?;
+            let of_wrk = wrk.as_ref().and_then(|wrk| Median::of(&ratios(&cpu, wrk)));
+            let pace: Vec<f64> = turns.iter().map(|turn| turn.per_second).collect();
+            Some(Client {
+                name: contender.name(),
+                cpu: Median::of(&cpu)?,
+                of_floor,
+                of_wrk,
+                per_second: Median::of(&pace)?,
+                wanted: wanted(contender, of_floor, of_wrk),
+            })
+        })
+        .collect()
+}
+
+fn ratios(values: &[f64], base: &[f64]) -> Vec<f64> {
+    values
+        .iter()
+        .zip(base)
+        .map(|(value, base)| value / base)
+        .collect()
+}
+
+fn wanted(
+    contender: Contender,
+    of_floor: Median,
+    of_wrk: Option<Median>,
+) -> Vec<(String, Verdict)> {
+    let at_most = |median: Median, bound: f64, base: &str| {
+        let verdict = Verdict::of(median.value <= bound);
+        (format!("at most {bound:.2} times {base}"), verdict)
+    };
+    let Contender::Prestan(clock, Threads::One) = contender else {
+        return Vec::new();
+    };
+    match clock {
+        Clock::Kernel => vec![at_most(of_floor, 1.4, "the floor")],
+        Clock::User => [at_most(of_floor, 1.1, "the floor")]
+            .into_iter()
+            .chain(of_wrk.map(|of_wrk| at_most(of_wrk, 0.9, "wrk")))
+            .collect(),
+    }
+}
+
+impl Report {
+    /// For the terminal and for pages.
+    pub fn tables(&self) -> Vec<Table> {
+        let mut table = Table::new(
+            &format!(
+                "Processor time of the client a request, in us ({} requests, 1 KiB GET, \
+                 {CONNECTIONS} kept connections, {} rounds; median, with the 95 % interval of the \
+                 sign test in brackets)",
+                self.requests, self.rounds
+            ),
+            &[
+                "client",
+                "us",
+                "of the floor",
+                "of wrk",
+                "per second",
+                "wanted",
+            ],
+        );
+        for client in &self.clients {
+            table.row(vec![
+                client.name.clone(),
+                micros(client.cpu.value),
+                interval(client.of_floor),
+                client.of_wrk.map_or_else(String::new, interval),
+                format!("{:.0}", client.per_second.value),
+                verdicts(&client.wanted),
+            ]);
+        }
+        let mut start = Table::new(
+            "To start, make one request, keep the run and end, in ms",
+            &["", "processor", "wall"],
+        );
+        start.row(vec![
+            "prestan load --requests 1".to_owned(),
+            interval(self.start.cpu_ms),
+            interval(self.start.wall_ms),
+        ]);
+        vec![table, start]
+    }
+}
+
+fn interval(median: Median) -> String {
+    let Median { value, low, high } = median;
+    format!("{value:.2} [{low:.2}, {high:.2}]")
+}
+
+fn verdicts(wanted: &[(String, Verdict)]) -> String {
+    let told: Vec<_> = wanted
+        .iter()
+        .map(|(what, verdict)| format!("{what}: {}", verdict.name()))
+        .collect();
+    told.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn everybody_has_a_turn_in_every_round_and_not_always_the_same() {
+        let orders: Vec<_> = (0..4).map(|round| order(round, 4)).collect();
+        assert_eq!(orders[0], [0, 1, 2, 3]);
+        assert_eq!(orders[1], [0, 3, 2, 1]);
+        assert_eq!(orders[2], [2, 3, 0, 1]);
+        assert_eq!(orders[3], [2, 1, 0, 3]);
+    }
+
+    #[test]
+    fn a_client_is_compared_with_the_floor_of_its_own_round() {
+        let turn = |cpu_us| Turn {
+            cpu_us,
+            per_second: 1.0,
+        };
+        let user = Contender::Prestan(Clock::User, Threads::One);
+        let contenders = [Contender::Floor, user, Contender::Peer(Peer::Wrk)];
+        let turns = [[10.0, 20.0, 30.0], [12.0, 21.0, 33.0], [11.0, 22.0, 44.0]];
+        let turns = turns.map(|round| round.map(turn).to_vec());
+        let clients = clients(&contenders, &turns).unwrap();
+        assert_eq!(clients[1].of_floor.value, 1.1);
+        let verdicts: Vec<_> = clients[1]
+            .wanted
+            .iter()
+            .map(|(_, verdict)| *verdict)
+            .collect();
+        assert_eq!(verdicts, [Verdict::Ok, Verdict::Missed]);
+        assert_eq!(clients[0].wanted, []);
+    }
+}

@@ -1,0 +1,33 @@
+//! What the project says about itself as a measuring instrument, measured.
+//!
+//! | benchmark | question |
+//! |---|---|
+//! | [`accuracy`] | how far are reported times from those on the wire? |
+//! | [`cost`] | what does a request cost the client's processor? |
+//! | [`scale`] | what do ten thousand users cost, and how punctual is a schedule? |
+//! | [`suite`] | how much of a suite's time is the server's? |
+//!
+//! Each makes a report that is kept as JSON; [`table`] prints it and [`docs`] puts it into pages.
+//! What is pure (packets to segments, segments to exchanges, exchanges to differences, statistics)
+//! is apart from what acts, and tested without a network.
+
+pub mod accuracy;
+pub mod capture;
+pub mod child;
+pub mod comparison;
+pub mod cost;
+pub mod docs;
+pub mod exchange;
+pub mod filter;
+pub mod floor;
+pub mod load;
+pub mod machine;
+pub mod numbers;
+pub mod observe;
+pub mod peers;
+pub mod samples;
+pub mod scale;
+pub mod segment;
+pub mod server;
+pub mod suite;
+pub mod table;

@@ -1,0 +1,90 @@
+//! Command lines of `prestan load`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The program to measure.
+#[derive(Debug, Clone)]
+pub struct Prestan {
+    program: PathBuf,
+}
+
+/// Which clock is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clock {
+    /// The kernel's stamps.
+    Kernel,
+    /// Clock readings beside the system calls.
+    User,
+}
+
+impl Clock {
+    /// As on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Clock::Kernel => "kernel",
+            Clock::User => "user",
+        }
+    }
+}
+
+/// A closed loop.
+#[derive(Debug, Clone, Copy)]
+pub struct Closed<'a> {
+    /// `GET` or `PUT`.
+    pub method: &'a str,
+    /// What is requested.
+    pub url: &'a str,
+    /// Connections, each with one request at a time.
+    pub users: u32,
+    /// Operations of all users together.
+    pub requests: u64,
+    /// Which clock.
+    pub clock: Clock,
+}
+
+impl Prestan {
+    /// The program at that path.
+    pub fn at(program: impl Into<PathBuf>) -> Prestan {
+        Prestan {
+            program: program.into(),
+        }
+    }
+
+    /// `prestan`, with nothing in the environment that would change what it does.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        for name in ["PRESTAN_USER", "PRESTAN_PASSWORD", "PRESTAN_TOKEN", "NETRC"] {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    /// `prestan load` with that many requests, kept in a directory.
+    pub fn closed(&self, load: Closed<'_>, save: &Path) -> Command {
+        let mut command = self.command();
+        command
+            .args(["load", load.method, load.url, "--quiet"])
+            .args(["--users", &load.users.to_string()])
+            .args(["--requests", &load.requests.to_string()])
+            .args(["--clock", load.clock.name()])
+            .arg("--save")
+            .arg(save);
+        if load.method == "PUT" {
+            command.args(["--body-size", "1MiB"]);
+        }
+        command
+    }
+
+    /// `prestan load` by a schedule of that rate.
+    pub fn open(&self, url: &str, rate: u32, connections: u32, seconds: u32) -> Command {
+        let mut command = self.command();
+        command
+            .args(["load", "GET", url, "--quiet", "--arrivals", "constant"])
+            .args(["--rate", &rate.to_string()])
+            .args(["--connections", &connections.to_string()])
+            .args(["--duration", &format!("{seconds}s")])
+            .args(["--no-save", "--json", "-"]);
+        command
+    }
+}

@@ -1,0 +1,59 @@
+//! Facts without which a figure says nothing.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::thread;
+
+use serde::{Deserialize, Serialize};
+
+/// The machine, and the programs that took part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Release of the kernel.
+    pub kernel: String,
+    /// Model of the processor.
+    pub cpu: String,
+    /// Cores that we may use.
+    pub cores: usize,
+    /// Programs and their versions.
+    pub programs: BTreeMap<String, String>,
+}
+
+impl Machine {
+    /// This machine, with no programs yet.
+    pub fn this() -> Machine {
+        let read = |path| fs::read_to_string(path).unwrap_or_default();
+        let cpus = read("/proc/cpuinfo");
+        let model = cpus
+            .lines()
+            .find_map(|line| line.strip_prefix("model name"));
+        let model = model.and_then(|rest| rest.split_once(": "));
+        Machine {
+            kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
+            cpu: model.map_or("unknown", |(_, name)| name).to_owned(),
+            cores: thread::available_parallelism().map_or(1, Into::into),
+            programs: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a program; its version is what comes behind its name.
+    pub fn add(&mut self, version: &str) {
+        let (name, version) = version.split_once(' ').unwrap_or((version, "unknown"));
+        self.programs.insert(name.to_owned(), version.to_owned());
+    }
+
+    /// One line for below a table.
+    pub fn line(&self) -> String {
+        let programs = self.programs.iter();
+        let programs: Vec<_> = programs
+            .map(|(name, version)| format!("{name} {version}"))
+            .collect();
+        let Machine {
+            kernel, cpu, cores, ..
+        } = self;
+        format!(
+            "{cpu}, {cores} cores, Linux {kernel}; {}",
+            programs.join(", ")
+        )
+    }
+}

@@ -1,0 +1,176 @@
+//! `cargo xtask bench NAME`: see the library for what is measured.
+
+use std::env;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Args, Parser, Subcommand};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use benches::load::Prestan;
+use benches::machine::Machine;
+use benches::table::Table;
+use benches::{accuracy, cost, docs, floor, scale, suite};
+
+/// Measures Prestan as a measuring instrument.
+#[derive(Debug, Parser)]
+#[command(name = "benches")]
+struct Cli {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Reported times beside those on the wire
+    Accuracy(How),
+    /// Processor time a request, beside other tools
+    Cost(How),
+    /// Many users, and a schedule
+    Scale {
+        #[command(flatten)]
+        how: How,
+        /// With a run of ten million operations
+        #[arg(long)]
+        full: bool,
+    },
+    /// How much of a suite's time is the server's
+    Suite(How),
+    /// The bare client that `cost` compares with
+    Floor {
+        /// Server
+        server: SocketAddr,
+        /// Path to GET
+        path: String,
+        /// Kept connections
+        #[arg(long)]
+        connections: usize,
+        /// Requests in all
+        #[arg(long)]
+        requests: u64,
+    },
+}
+
+#[derive(Debug, Args)]
+struct How {
+    /// Measure much less
+    #[arg(long)]
+    quick: bool,
+    /// Measure nothing; put the tables of the last time into README.md and docs/METHODOLOGY.md
+    #[arg(long, conflicts_with = "quick")]
+    docs: bool,
+}
+
+/// A benchmark's result.
+trait Report: Serialize + DeserializeOwned {
+    fn tables(&self) -> Vec<Table>;
+    fn machine(&self) -> &Machine;
+}
+
+macro_rules! report {
+    ($($module:ident),*) => {$(
+        impl Report for $module::Report {
+            fn tables(&self) -> Vec<Table> {
+                $module::Report::tables(self)
+            }
+
+            fn machine(&self) -> &Machine {
+                &self.machine
+            }
+        }
+    )*};
+}
+
+report!(accuracy, cost, scale, suite);
+
+fn main() -> ExitCode {
+    match dispatch(Cli::parse().what) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(what: What) -> Result<()> {
+    match what {
+        What::Floor {
+            server,
+            path,
+            connections,
+            requests,
+        } => floor::run(server, &path, connections, requests),
+        What::Accuracy(how) => perform("accuracy", &how, |prestan| {
+            let sizes = (accuracy::Size::FULL, accuracy::Size::QUICK);
+            accuracy::run(prestan, how.size(sizes))
+        }),
+        What::Cost(how) => perform("cost", &how, |prestan| {
+            cost::run(prestan, how.size((cost::Size::FULL, cost::Size::QUICK)))
+        }),
+        What::Scale { how, full } => perform("scale", &how, |prestan| {
+            let size = how.size((scale::Size::FULL, scale::Size::QUICK));
+            scale::run(prestan, size, full.then_some(10_000_000))
+        }),
+        What::Suite(how) => perform("suite", &how, |prestan| {
+            suite::run(prestan, how.size((suite::Size::FULL, suite::Size::QUICK)))
+        }),
+    }
+}
+
+impl How {
+    fn size<T>(&self, (full, quick): (T, T)) -> T {
+        if self.quick { quick } else { full }
+    }
+}
+
+/// Measures, prints and keeps, or puts what was kept into the pages.
+fn perform<R: Report>(
+    name: &str,
+    how: &How,
+    measure: impl FnOnce(&Prestan) -> Result<R>,
+) -> Result<()> {
+    let directory = beside_us()?;
+    let path = directory
+        .with_file_name("bench")
+        .join(format!("{name}.json"));
+    if how.docs {
+        let report: R = read(&path)?;
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+        let root = root.context("no project around benches")?;
+        return docs::replace(root, name, &report.tables(), &report.machine().line());
+    }
+    let report = measure(&Prestan::at(directory.join("prestan")))?;
+    for table in report.tables() {
+        println!("{table}");
+    }
+    println!("{}", report.machine().line());
+    write(&path, &report)?;
+    println!("{}", path.display());
+    Ok(())
+}
+
+/// The directory of built programs, in which `prestan` is, too.
+fn beside_us() -> Result<PathBuf> {
+    let program = env::current_exe().context("find this program")?;
+    let directory = program.parent().context("find this program's directory")?;
+    Ok(directory.to_owned())
+}
+
+fn read<R: Report>(path: &Path) -> Result<R> {
+    let hint = || format!("read {}; run the benchmark first", path.display());
+    let text = fs::read_to_string(path).with_context(hint)?;
+    serde_json::from_str(&text).with_context(hint)
+}
+
+fn write<R: Report>(path: &Path, report: &R) -> Result<()> {
+    let what = || format!("write {}", path.display());
+    let directory = path.parent().with_context(what)?;
+    fs::create_dir_all(directory).with_context(what)?;
+    let text = serde_json::to_string_pretty(report).with_context(what)?;
+    fs::write(path, text + "\n").with_context(what)
+}

@@ -1,0 +1,134 @@
+//! Order statistics of small and large samples. Pure.
+
+use serde::{Deserialize, Serialize};
+
+/// Some percentiles, in microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// 1st percentile.
+    pub p1: f64,
+    /// Median.
+    pub p50: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Maximum.
+    pub max: f64,
+}
+
+impl Spread {
+    /// Of nanoseconds, in any order; `None` of nothing.
+    pub fn of(nanos: &[i64]) -> Option<Spread> {
+        let mut sorted = nanos.to_vec();
+        sorted.sort_unstable();
+        let micros = |share| Some(*rank(&sorted, share)? as f64 / 1000.0);
+        Some(Spread {
+            p1: micros(0.01)?,
+            p50: micros(0.5)?,
+            p99: micros(0.99)?,
+            max: micros(1.0)?,
+        })
+    }
+}
+
+/// The nearest rank: the smallest value that has this share of all at or below it.
+pub fn rank<T>(sorted: &[T], share: f64) -> Option<&T> {
+    let rank = (share * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.max(1) - 1)
+}
+
+/// A median, and where the true one lies with at least 95 % confidence.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Median {
+    /// The middle value, or the mean of the two in the middle.
+    pub value: f64,
+    /// Lower bound.
+    pub low: f64,
+    /// Upper bound. Of fewer than six values the two bounds are minimum and maximum, which hold
+    /// the true median less often.
+    pub high: f64,
+}
+
+impl Median {
+    /// Of values in any order; `None` of nothing.
+    ///
+    /// The bounds are those of the sign test: whether a value lies above the true median is the
+    /// toss of a coin, whatever the distribution, so the k-th smallest and k-th largest of n miss
+    /// it as often as n tosses show fewer than k heads, or fewer than k tails.
+    pub fn of(values: &[f64]) -> Option<Median> {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let n = sorted.len();
+        let value = (sorted.get((n.checked_sub(1)?) / 2)? + sorted.get(n / 2)?) / 2.0;
+        let outside = (0..n / 2)
+            .take_while(|&k| 2.0 * fewer_heads(n, k + 1) <= 0.05)
+            .last()
+            .unwrap_or(0);
+        Some(Median {
+            value,
+            low: sorted[outside],
+            high: sorted[n - 1 - outside],
+        })
+    }
+}
+
+/// Probability of fewer than `k` heads in `n` tosses.
+fn fewer_heads(n: usize, k: usize) -> f64 {
+    let mut term = 0.5_f64.powi(n as i32);
+    let mut sum = 0.0;
+    for heads in 0..k {
+        sum += term;
+        term *= (n - heads) as f64 / (heads + 1) as f64;
+    }
+    sum
+}
+
+/// Total length of what intervals cover together, in any order.
+pub fn covered(intervals: &[(i64, i64)]) -> i64 {
+    let mut sorted = intervals.to_vec();
+    sorted.sort_unstable();
+    let mut total = 0;
+    let mut end = i64::MIN;
+    for (from, to) in sorted {
+        total += (to - from.max(end)).max(0);
+        end = end.max(to);
+    }
+    total
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn percentiles_are_values_that_occurred() {
+        let nanos: Vec<i64> = (1..=100).rev().map(|n| n * 1000).collect();
+        let spread = Spread::of(&nanos).unwrap();
+        let Spread { p1, p50, p99, max } = spread;
+        assert_eq!((p1, p50, p99, max), (1.0, 50.0, 99.0, 100.0));
+        assert_eq!(Spread::of(&[]), None);
+        assert_eq!(Spread::of(&[-7000]).unwrap().p99, -7.0);
+    }
+
+    #[test]
+    fn the_interval_of_a_median_is_that_of_the_sign_test() {
+        // Tables: of 5 nothing narrower than the range (93.75 %), of 6 to 8 the range, of 9 to 11
+        // the second, of 12 the third.
+        for (n, k) in [(1, 1), (5, 1), (7, 1), (8, 1), (9, 2), (11, 2), (12, 3)] {
+            let values: Vec<f64> = (1..=n).map(f64::from).collect();
+            let median = Median::of(&values).unwrap();
+            assert_eq!(median.value, f64::from(n + 1) / 2.0, "{n}");
+            let bounds = (f64::from(k), f64::from(n + 1 - k));
+            assert_eq!((median.low, median.high), bounds, "{n}");
+        }
+        assert_eq!(Median::of(&[]), None);
+    }
+
+    #[test]
+    fn what_overlaps_is_covered_once() {
+        assert_eq!(covered(&[]), 0);
+        assert_eq!(covered(&[(5, 7), (0, 2), (1, 3), (1, 2), (7, 8)]), 6);
+        assert_eq!(covered(&[(0, 10), (2, 3)]), 10);
+    }
+}

@@ -1,0 +1,301 @@
+//! Other load generators: their command lines, and what they say. Those that are not installed are
+//! left out.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use testbed::real::{find_program, tool_cache};
+
+/// A load generator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peer {
+    /// One thread with an event loop, in C.
+    Wrk,
+    /// Of nghttp2; here with HTTP/1.1.
+    H2load,
+    /// In Rust, on hyper.
+    Oha,
+    /// In Go, on net/http.
+    Hey,
+    /// Apache's.
+    Ab,
+}
+
+/// What it is to do.
+#[derive(Debug, Clone, Copy)]
+pub struct Job<'a> {
+    /// What to GET.
+    pub url: &'a str,
+    /// Kept connections.
+    pub connections: u32,
+    /// Requests in all.
+    pub requests: u64,
+    /// The same as whole seconds, for those that count no requests.
+    pub seconds: u64,
+}
+
+/// What it says itself.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Said {
+    /// Requests it made.
+    pub requests: u64,
+    /// Median and 99th percentile in microseconds, where it says them.
+    pub p50_p99_us: Option<(f64, f64)>,
+}
+
+impl Peer {
+    /// All of them.
+    pub const ALL: [Peer; 5] = [Peer::Wrk, Peer::H2load, Peer::Oha, Peer::Hey, Peer::Ab];
+
+    /// Name of its program.
+    pub fn name(self) -> &'static str {
+        match self {
+            Peer::Wrk => "wrk",
+            Peer::H2load => "h2load",
+            Peer::Oha => "oha",
+            Peer::Hey => "hey",
+            Peer::Ab => "ab",
+        }
+    }
+
+    /// Those that are installed.
+    pub fn installed() -> impl Iterator<Item = Peer> {
+        let all = Peer::ALL.into_iter();
+        all.filter(|peer| peer.program().is_some())
+    }
+
+    fn program(self) -> Option<PathBuf> {
+        let cached = tool_cache().map(|cache| cache.join("bin").join(self.name()));
+        cached
+            .filter(|program| program.is_file())
+            .or_else(|| find_program(self.name()))
+    }
+
+    /// `wrk 4.1.0`; `hey` does not tell.
+    pub fn version(self) -> String {
+        let argument = match self {
+            Peer::Ab => "-V",
+            Peer::Wrk => "-v",
+            Peer::H2load | Peer::Oha => "--version",
+            // It would take it for its URL; Debian knows.
+            Peer::Hey => return format!("hey {}", debian_version("hey")),
+        };
+        let output = self
+            .program()
+            .map(|program| Command::new(program).arg(argument).output());
+        let output = output.and_then(Result::ok);
+        let said = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+        let words = said.as_deref().unwrap_or_default().split([' ', '/', '\n']);
+        let version = words
+            .map(|word| word.split('-').next().unwrap_or_default())
+            .find(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.'));
+        format!("{} {}", self.name(), version.unwrap_or("unknown"))
+    }
+
+    /// Its command line, with one thread where it has a choice. With a log it is asked for its
+    /// times as exactly as it can tell, there or on standard output.
+    ///
+    /// # Errors
+    /// Where it is not installed.
+    pub fn command(self, job: Job<'_>, log: Option<&Path>) -> Result<Command> {
+        let program = self.program();
+        let program = program.with_context(|| format!("{} is not installed", self.name()))?;
+        let mut command = Command::new(program);
+        let connections = job.connections.to_string();
+        let requests = job.requests.to_string();
+        let clients = ["-c", connections.as_str()];
+        let total = ["-n", requests.as_str()];
+        match self {
+            Peer::Wrk => {
+                command.arg("-t1").args(clients);
+                command.arg(format!("-d{}s", job.seconds)).arg("--latency");
+            }
+            Peer::H2load => {
+                command.args(["--h1", "-t1"]).args(clients).args(total);
+                if let Some(log) = log {
+                    command.arg("--log-file").arg(log);
+                }
+            }
+            Peer::Oha => {
+                command.env("TOKIO_WORKER_THREADS", "1");
+                command.args(["--no-tui", "--output-format", "json"]);
+                command.args(clients).args(total);
+            }
+            Peer::Hey => {
+                command.args(["-cpus", "1"]).args(clients).args(total);
+                if log.is_some() {
+                    command.args(["-o", "csv"]);
+                }
+            }
+            Peer::Ab => {
+                command.args(["-k", "-q"]).args(clients).args(total);
+                if let Some(log) = log {
+                    command.arg("-e").arg(log);
+                }
+            }
+        }
+        command.arg(job.url);
+        Ok(command)
+    }
+
+    /// Reads what it printed, its log included.
+    ///
+    /// # Errors
+    /// Where that is not what this version of it is known to print.
+    pub fn said(self, stdout: &str, job: Job<'_>) -> Result<Said> {
+        let said = match self {
+            Peer::Wrk => wrk(stdout),
+            Peer::H2load => h2load(stdout, job),
+            Peer::Oha => oha(stdout, job),
+            Peer::Hey => hey(stdout, job),
+            Peer::Ab => ab(stdout),
+        };
+        said.with_context(|| format!("{} says what is not understood:\n{stdout}", self.name()))
+    }
+}
+
+fn debian_version(package: &str) -> String {
+    let query = ["--show", "--showformat=${Version}", package];
+    let output = Command::new("dpkg-query").args(query).output();
+    let said = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let version = said.unwrap_or_default();
+    match version.split('-').next() {
+        Some(version) if !version.is_empty() => version.to_owned(),
+        _ => "unknown".to_owned(),
+    }
+}
+
+/// The first word of the line that begins so, behind that beginning.
+fn after<'a>(text: &'a str, beginning: &str) -> Option<&'a str> {
+    let mut lines = text.lines().map(str::trim_start);
+    let rest = lines.find_map(|line| line.strip_prefix(beginning))?;
+    rest.split_whitespace().next()
+}
+
+fn wrk(stdout: &str) -> Option<Said> {
+    let mut lines = stdout.lines();
+    let total = lines.find_map(|line| line.split_once(" requests in "))?.0;
+    let time = |share| time_us(after(stdout, share)?);
+    Some(Said {
+        requests: total.trim().parse().ok()?,
+        p50_p99_us: time("50%").zip(time("99%")),
+    })
+}
+
+/// `98.00us`, `1.20ms`, `2.00s`.
+fn time_us(text: &str) -> Option<f64> {
+    let units = [("us", 1.0), ("ms", 1e3), ("s", 1e6)];
+    units.iter().find_map(|(unit, factor)| {
+        let number: f64 = text.strip_suffix(unit)?.parse().ok()?;
+        Some(number * factor)
+    })
+}
+
+/// Its log has a line a request: start, status, microseconds.
+fn h2load(stdout: &str, job: Job<'_>) -> Option<Said> {
+    stdout.contains("finished in").then_some(())?;
+    let times = stdout.lines().filter_map(|line| {
+        let mut columns = line.split('\t');
+        columns.nth(2)?.parse().ok()
+    });
+    Some(Said {
+        requests: job.requests,
+        p50_p99_us: middle_and_edge(times.collect()),
+    })
+}
+
+fn oha(stdout: &str, job: Job<'_>) -> Option<Said> {
+    let said: serde_json::Value = serde_json::from_str(stdout).ok()?;
+    let time = |share: &str| Some(said["latencyPercentiles"][share].as_f64()? * 1e6);
+    Some(Said {
+        requests: job.requests,
+        p50_p99_us: Some((time("p50")?, time("p99")?)),
+    })
+}
+
+/// With CSV a line a request, seconds first; otherwise a summary.
+fn hey(stdout: &str, job: Job<'_>) -> Option<Said> {
+    let times = stdout.lines().filter_map(|line| {
+        let seconds: f64 = line.split_once(',')?.0.parse().ok()?;
+        Some(seconds * 1e6)
+    });
+    Some(Said {
+        requests: job.requests,
+        p50_p99_us: middle_and_edge(times.collect()),
+    })
+}
+
+/// Its CSV has a line a percentile, in milliseconds.
+fn ab(stdout: &str) -> Option<Said> {
+    let time = |share: &str| Some(after(stdout, share)?.parse::<f64>().ok()? * 1e3);
+    Some(Said {
+        requests: after(stdout, "Complete requests:")?.parse().ok()?,
+        p50_p99_us: time("50,").zip(time("99,")),
+    })
+}
+
+fn middle_and_edge(mut times: Vec<f64>) -> Option<(f64, f64)> {
+    times.sort_by(f64::total_cmp);
+    let at = |share| crate::numbers::rank(&times, share).copied();
+    at(0.5).zip(at(0.99))
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    const JOB: Job<'_> = Job {
+        url: "http://h/",
+        connections: 2,
+        requests: 3,
+        seconds: 1,
+    };
+
+    #[test]
+    fn what_the_programs_print_is_understood() {
+        let cases = [
+            (
+                Peer::Wrk,
+                "Running 1s test @ http://127.0.0.1:1/1k.bin\n  Latency Distribution\n     \
+                 50%   98.00us\n     75%  110.00us\n     90%  130.00us\n     99%    1.20ms\n  \
+                 123456 requests in 1.00s, 150.00MB read\n",
+                (123_456, Some((98.0, 1200.0))),
+            ),
+            (
+                Peer::H2load,
+                "1700000000000001\t200\t40\n1700000000000002\t200\t60\n1700000000000003\t200\t50\n\
+                 finished in 1.00ms, 3 req/s\n",
+                (3, Some((50.0, 60.0))),
+            ),
+            (Peer::H2load, "finished in 1.00ms, 3 req/s\n", (3, None)),
+            (
+                Peer::Oha,
+                r#"{"summary": {}, "latencyPercentiles": {"p50": 0.00005, "p99": 0.0025}}"#,
+                (3, Some((50.0, 2500.0))),
+            ),
+            (
+                Peer::Hey,
+                "response-time,DNS+dialup,offset\n0.0001,0.0000,0\n0.0003,0.0,0\n0.0002,0.0,0\n",
+                (3, Some((200.0, 300.0))),
+            ),
+            (
+                Peer::Ab,
+                "Complete requests:      1000\nPercentage served,Time in ms\n0,0.030\n\
+                 50,0.051\n99,1.250\n",
+                (1000, Some((51.0, 1250.0))),
+            ),
+        ];
+        for (peer, stdout, (requests, times)) in cases {
+            let said = peer.said(stdout, JOB).unwrap();
+            assert_eq!(said.requests, requests, "{peer:?}");
+            let rounded = said.p50_p99_us.map(|(p50, p99)| (p50.round(), p99.round()));
+            assert_eq!(rounded, times, "{peer:?}");
+        }
+        for peer in [Peer::Wrk, Peer::H2load, Peer::Oha, Peer::Ab] {
+            assert!(peer.said("usage: no idea", JOB).is_err(), "{peer:?}");
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! What many users cost, in processor time and memory, and how punctual a schedule is kept.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::child::{self, Finished};
+use crate::comparison::Verdict;
+use crate::load::{Clock, Closed, Prestan};
+use crate::machine::Machine;
+use crate::numbers::Median;
+use crate::server::Nginx;
+use crate::table::{Table, micros};
+
+/// Open files of ten thousand connections, with something to spare, here and at the server.
+const FILES: u64 = 16 * 1024;
+
+/// Requests a second of the schedule.
+const RATE: u32 = 10_000;
+
+/// Connections of the schedule.
+const CONNECTIONS: u32 = 64;
+
+const KIB: f64 = 1024.0;
+const MIB: f64 = 1024.0 * KIB;
+
+/// How much is done.
+#[derive(Debug, Clone, Copy)]
+pub struct Size {
+    users: &'static [u32],
+    requests: u64,
+    rounds: usize,
+    seconds: u32,
+}
+
+impl Size {
+    /// What the documents show.
+    pub const FULL: Size = Size {
+        users: &[1, 10, 100, 1000, 10_000],
+        requests: 150_000,
+        rounds: 3,
+        seconds: 10,
+    };
+
+    /// A first look.
+    pub const QUICK: Size = Size {
+        users: &[1, 100, 1000],
+        requests: 20_000,
+        rounds: 1,
+        seconds: 2,
+    };
+}
+
+/// Everything that was measured.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// Where.
+    pub machine: Machine,
+    /// Requests of each run with users.
+    pub requests: u64,
+    /// Users, few to many.
+    pub users: Vec<Users>,
+    /// The schedule.
+    pub schedule: Schedule,
+    /// Ten million operations, where they were asked for.
+    pub long: Option<Long>,
+}
+
+/// A number of users.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Users {
+    /// How many.
+    pub users: u32,
+    /// Processor time a request in microseconds, without what it costs to connect.
+    pub cpu: Median,
+    /// The same with everything.
+    pub cpu_gross: Median,
+    /// Most memory, in bytes.
+    pub peak: Median,
+}
+
+/// An open loop.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Schedule {
+    /// Operations planned a second.
+    pub rate: u32,
+    /// Seconds.
+    pub seconds: u32,
+    /// Median lateness in microseconds.
+    pub p50: f64,
+    /// 99th percentile of it.
+    pub p99: f64,
+}
+
+/// A long run.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Long {
+    /// Operations.
+    pub requests: u64,
+    /// Most memory, in bytes.
+    pub peak: u64,
+    /// Wall time in seconds.
+    pub seconds: f64,
+}
+
+/// Measures everything; with `long` that many operations in one run, too.
+///
+/// # Errors
+/// Where a program is missing or fails, and where so many files may not be open.
+pub fn run(prestan: &Prestan, size: Size, long: Option<u64>) -> Result<Report> {
+    raise_open_files()?;
+    let nginx = Nginx::start()?;
+    let url = nginx.file_url();
+    let mut machine = Machine::this();
+    machine.add(&nginx.version());
+    let users = size.users.iter().map(|&users| {
+        eprintln!("scale: {users} users");
+        measure(prestan, &url, users, size)
+    });
+    let users = users.collect::<Result<_>>()?;
+    let schedule = schedule(prestan, &url, size.seconds)?;
+    let long = long.map(|requests| {
+        eprintln!("scale: {requests} operations");
+        let finished = closed(prestan, &url, CONNECTIONS, requests)?;
+        Ok::<_, anyhow::Error>(Long {
+            requests,
+            peak: finished.peak_bytes,
+            seconds: finished.wall.as_secs_f64(),
+        })
+    });
+    Ok(Report {
+        machine,
+        requests: size.requests,
+        users,
+        schedule,
+        long: long.transpose()?,
+    })
+}
+
+fn measure(prestan: &Prestan, url: &str, users: u32, size: Size) -> Result<Users> {
+    let mut cpu = Vec::new();
+    let mut cpu_gross = Vec::new();
+    let mut peak = Vec::new();
+    for _ in 0..size.rounds {
+        // A request of each user is the price of connecting, starting and ending.
+        let few = u64::from(users);
+        let without = closed(prestan, url, users, few)?.cpu.as_secs_f64() * 1e6;
+        let finished = closed(prestan, url, users, size.requests)?;
+        let all = finished.cpu.as_secs_f64() * 1e6;
+        cpu.push((all - without) / (size.requests - few) as f64);
+        cpu_gross.push(all / size.requests as f64);
+        peak.push(finished.peak_bytes as f64);
+    }
+    let median = |values: &[f64]| Median::of(values).context("no rounds");
+    Ok(Users {
+        users,
+        cpu: median(&cpu)?,
+        cpu_gross: median(&cpu_gross)?,
+        peak: median(&peak)?,
+    })
+}
+
+fn closed(prestan: &Prestan, url: &str, users: u32, requests: u64) -> Result<Finished> {
+    let save = tempfile::tempdir()?;
+    let load = Closed {
+        method: "GET",
+        url,
+        users,
+        requests,
+        clock: Clock::User,
+    };
+    let mut command = prestan.closed(load, &save.path().join("run"));
+    let finished = child::run(command.args(["--threads", "1"]))?;
+    // A child begins with the memory of its parent's peak on its account (`exec_mmap` in the
+    // kernel), so that one that never held as much would seem to.
+    let ours = child::run(&mut Command::new("true"))?.peak_bytes;
+    if finished.peak_bytes <= ours {
+        bail!(
+            "prestan's peak of {} bytes cannot be told from that of this program",
+            finished.peak_bytes
+        );
+    }
+    Ok(finished)
+}
+
+fn schedule(prestan: &Prestan, url: &str, seconds: u32) -> Result<Schedule> {
+    let mut command = prestan.open(url, RATE, CONNECTIONS, seconds);
+    let stdout = child::run(&mut command)?.stdout;
+    let document: Value = serde_json::from_str(&stdout).context("read prestan's JSON document")?;
+    let (p50, p99) = lateness(&document).with_context(|| {
+        format!("prestan's JSON document has no lateness in its generator block: {stdout}")
+    })?;
+    Ok(Schedule {
+        rate: RATE,
+        seconds,
+        p50,
+        p99,
+    })
+}
+
+/// Median and 99th percentile of how late operations began, in microseconds.
+fn lateness(document: &Value) -> Option<(f64, f64)> {
+    let lateness = &document["tests"][0]["generator"]["lateness_us"];
+    Some((lateness["p50"].as_f64()?, lateness["p99"].as_f64()?))
+}
+
+fn raise_open_files() -> Result<()> {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_none_or(|current| current >= FILES) {
+        return Ok(());
+    }
+    let raised = Rlimit {
+        current: Some(FILES),
+        maximum: maximum.map(|maximum| maximum.max(FILES)),
+    };
+    setrlimit(Resource::Nofile, raised)
+        .with_context(|| format!("allow {FILES} open files (`ulimit -n` says {current:?})"))
+}
+
+impl Report {
+    /// For the terminal and for pages.
+    pub fn tables(&self) -> Vec<Table> {
+        let mut wanted = Table::new(
+            "Scale, wanted and measured",
+            &["", "measured", "wanted", ""],
+        );
+        for (what, measured, bound, verdict) in self.wanted() {
+            wanted.row(vec![what, measured, bound, verdict.name().to_owned()]);
+        }
+        vec![self.by_users(), wanted]
+    }
+
+    fn by_users(&self) -> Table {
+        let title = format!(
+            "Users, {} requests of 1 KiB in all, user clock, one thread",
+            self.requests
+        );
+        let heads = [
+            "users",
+            "us a request",
+            "with connecting",
+            "peak MiB",
+            "KiB a user",
+        ];
+        let mut table = Table::new(&title, &heads);
+        for users in &self.users {
+            table.row(vec![
+                users.users.to_string(),
+                micros(users.cpu.value),
+                micros(users.cpu_gross.value),
+                format!("{:.1}", users.peak.value / MIB),
+                self.kib_a_user(users)
+                    .map_or_else(String::new, |kib| format!("{kib:.1}")),
+            ]);
+        }
+        table
+    }
+
+    /// What each user adds to the memory of a run with one.
+    fn kib_a_user(&self, users: &Users) -> Option<f64> {
+        let one = self.with(1).filter(|_| users.users > 1)?;
+        let more = users.peak.value - one.peak.value;
+        Some(more / f64::from(users.users) / KIB)
+    }
+
+    fn with(&self, users: u32) -> Option<&Users> {
+        self.users.iter().find(|one| one.users == users)
+    }
+
+    /// What, measured, bound, verdict.
+    fn wanted(&self) -> Vec<(String, String, String, Verdict)> {
+        let mut wanted = Vec::new();
+        let mut add = |what: String, value: f64, unit: &str, bound: f64| {
+            wanted.push((
+                what,
+                format!("{}{unit}", micros(value)),
+                format!("at most {bound}{unit}"),
+                Verdict::of(value <= bound),
+            ));
+        };
+        if let (Some(many), Some(some)) = (self.with(10_000), self.with(100)) {
+            let ratio = many.cpu.value / some.cpu.value;
+            add(
+                "a request with 10,000 users, of one with 100".to_owned(),
+                ratio,
+                "",
+                1.3,
+            );
+        }
+        if let Some((users, kib)) = self
+            .users
+            .last()
+            .and_then(|users| Some((users, self.kib_a_user(users)?)))
+        {
+            let what = format!("memory a user, with {} of them", users.users);
+            add(what, kib, " KiB", 24.0);
+        }
+        let Schedule { rate, p50, p99, .. } = self.schedule;
+        let what = format!("lateness, p99, {rate} a second (p50 {} us)", micros(p50));
+        add(what, p99, " us", 50.0);
+        if let Some(long) = self.long {
+            let what = format!("memory of {} operations", long.requests);
+            add(what, long.peak as f64 / MIB, " MiB", 300.0);
+        }
+        wanted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    fn users(users: u32, cpu: f64, peak_kib: f64) -> Users {
+        let median = |value| Median::of(&[value]).unwrap();
+        Users {
+            users,
+            cpu: median(cpu),
+            cpu_gross: median(cpu),
+            peak: median(peak_kib * KIB),
+        }
+    }
+
+    #[test]
+    fn what_is_wanted_can_be_missed() {
+        let report = |cpu, peak_kib, p99, long| Report {
+            machine: Machine::this(),
+            requests: 1,
+            users: vec![
+                users(1, 9.0, 1000.0),
+                users(100, 10.0, 2000.0),
+                users(10_000, cpu, peak_kib),
+            ],
+            schedule: Schedule {
+                rate: RATE,
+                seconds: 1,
+                p50: 1.0,
+                p99,
+            },
+            long: Some(Long {
+                requests: 1,
+                peak: long,
+                seconds: 1.0,
+            }),
+        };
+        let verdicts = |report: Report| {
+            let wanted = report.wanted().into_iter();
+            wanted.map(|(_, _, _, verdict)| verdict).collect::<Vec<_>>()
+        };
+        let good = report(13.0, 241_000.0, 50.0, 300 << 20);
+        assert_eq!(verdicts(good), [Verdict::Ok; 4]);
+        let bad = report(13.1, 241_100.0, 50.1, 301 << 20);
+        assert_eq!(verdicts(bad), [Verdict::Missed; 4]);
+    }
+}

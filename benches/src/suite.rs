@@ -1,0 +1,134 @@
+//! How much of a suite's time is the server's.
+//!
+//! The samples hold measured operations only, while set-up and clean-up are most of what a suite
+//! sends. So the packets are asked: a request is *at the server* from its last packet to the first
+//! of its response, and *outstanding* from its first packet to the last of its response, which
+//! includes the transfer of bodies. Both are covered time, overlaps counted once, as a share of
+//! the wall time of the whole process, its start and end included.
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use testbed::RealServer;
+use testbed::real::Recipe;
+
+use crate::child;
+use crate::comparison::Verdict;
+use crate::exchange::Exchange;
+use crate::load::Prestan;
+use crate::machine::Machine;
+use crate::numbers::covered;
+use crate::observe::observe;
+use crate::server::port_of;
+use crate::table::Table;
+
+/// Share of the wall time in which a request is to be outstanding.
+const WANTED: f64 = 0.9;
+
+/// Room for all requests of the suite; some hundred thousand segments.
+const RING: usize = 512 << 20;
+
+/// How often each test is done.
+#[derive(Debug, Clone, Copy)]
+pub struct Size {
+    requests: u32,
+}
+
+impl Size {
+    /// What the documents show.
+    pub const FULL: Size = Size { requests: 100 };
+
+    /// A first look.
+    pub const QUICK: Size = Size { requests: 10 };
+}
+
+/// Everything that was measured.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// Where.
+    pub machine: Machine,
+    /// `-r`.
+    pub requests: u32,
+    /// Requests on the wire, with set-up and clean-up.
+    pub exchanges: usize,
+    /// Wall time of the process, in seconds.
+    pub wall_s: f64,
+    /// Its processor time, in seconds.
+    pub cpu_s: f64,
+    /// Time in which a request was outstanding, in seconds.
+    pub outstanding_s: f64,
+    /// Time in which a request was at the server, in seconds.
+    pub at_server_s: f64,
+}
+
+/// Runs the suite against Apache.
+///
+/// # Errors
+/// Where a program is missing or fails, and where packets cannot be captured.
+pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
+    let recipe = Recipe::named("apache").context("no recipe `apache` in servers/")?;
+    let server = RealServer::start(recipe)?;
+    let mut machine = Machine::this();
+    machine.add(&format!("apache {}", server.installed().version));
+    let save = tempfile::tempdir()?;
+    let mut command = prestan.command();
+    command
+        .args([&server.url(), "--quiet"])
+        .args(["--requests", &size.requests.to_string()])
+        .arg("--save")
+        .arg(save.path().join("run"));
+    let port = port_of(&server.url())?;
+    let (finished, exchanges) = observe(port, RING, || child::run(&mut command))?;
+    Ok(Report {
+        machine,
+        requests: size.requests,
+        exchanges: exchanges.len(),
+        wall_s: finished.wall.as_secs_f64(),
+        cpu_s: finished.cpu.as_secs_f64(),
+        outstanding_s: seconds(&exchanges, |exchange| {
+            Some((exchange.request_first_ns, exchange.response_last_ns?))
+        }),
+        at_server_s: seconds(&exchanges, |exchange| {
+            Some((exchange.request_last_ns, exchange.response_first_ns?))
+        }),
+    })
+}
+
+/// Seconds that are covered by an interval of each exchange.
+fn seconds(exchanges: &[Exchange], interval: impl Fn(&Exchange) -> Option<(i64, i64)>) -> f64 {
+    let intervals: Vec<_> = exchanges.iter().filter_map(interval).collect();
+    covered(&intervals) as f64 / 1e9
+}
+
+impl Report {
+    /// For the terminal and for pages.
+    pub fn tables(&self) -> Vec<Table> {
+        let mut table = Table::new(
+            &format!(
+                "prestan URL -r {}, against Apache: {} requests on the wire",
+                self.requests, self.exchanges
+            ),
+            &["", "seconds", "of wall time", "wanted", ""],
+        );
+        let mut row = |what: &str, seconds: f64, wanted: &str, verdict: Verdict| {
+            table.row(vec![
+                what.to_owned(),
+                format!("{seconds:.2}"),
+                format!("{:.1} %", seconds / self.wall_s * 100.0),
+                wanted.to_owned(),
+                verdict.name().to_owned(),
+            ]);
+        };
+        let holds = Verdict::of(self.outstanding_s / self.wall_s > WANTED);
+        row("wall time of the process", self.wall_s, "", Verdict::None);
+        row("its processor time", self.cpu_s, "", Verdict::None);
+        let bound = format!("above {:.0} %", WANTED * 100.0);
+        row("a request outstanding", self.outstanding_s, &bound, holds);
+        row(
+            "a request at the server",
+            self.at_server_s,
+            "",
+            Verdict::None,
+        );
+        vec![table]
+    }
+}

@@ -1,0 +1,56 @@
+//! What this machine refused: ports, files, memory for sockets.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use record::Exhausted;
+
+/// Counts of refused resources, over all threads of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Exhaustion {
+    ports: AtomicU64,
+    files: AtomicU64,
+    buffers: AtomicU64,
+}
+
+impl Exhaustion {
+    /// Counts an error that is this machine's, and not the server's.
+    pub(crate) fn note(&self, error: &io::Error) {
+        let count = match error.raw_os_error() {
+            Some(libc::EADDRNOTAVAIL | libc::EADDRINUSE) => &self.ports,
+            Some(libc::EMFILE | libc::ENFILE) => &self.files,
+            Some(libc::ENOBUFS | libc::ENOMEM) => &self.buffers,
+            _ => return,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What was counted until now.
+    pub(crate) fn counts(&self) -> Exhausted {
+        Exhausted {
+            ports: self.ports.load(Ordering::Relaxed),
+            files: self.files.load(Ordering::Relaxed),
+            buffers: self.buffers.load(Ordering::Relaxed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_this_machine_refuses_is_counted() {
+        let exhaustion = Exhaustion::default();
+        for code in [libc::EADDRNOTAVAIL, libc::EMFILE, libc::ENFILE, libc::ENOBUFS] {
+            exhaustion.note(&io::Error::from_raw_os_error(code));
+        }
+        for code in [libc::ECONNREFUSED, libc::ETIMEDOUT] {
+            exhaustion.note(&io::Error::from_raw_os_error(code));
+        }
+        exhaustion.note(&io::ErrorKind::UnexpectedEof.into());
+        let counts = exhaustion.counts();
+        assert_eq!((counts.ports, counts.files, counts.buffers), (1, 2, 1));
+        assert!(counts.any() && !Exhaustion::default().counts().any());
+    }
+}

@@ -1,0 +1,34 @@
+//! The closed loop: the next operation begins when the last one has ended.
+
+use std::sync::Arc;
+
+use super::lane::{Lane, Turn, respite};
+
+/// One user of a closed loop.
+pub(super) async fn lane(mut lane: Lane) {
+    let field = Arc::clone(&lane.field);
+    lane.get_ready().await;
+    field.meet().await;
+
+    lane.worker.vitals.enter();
+    field.arrive();
+    let mut now = field.stage().clock.now();
+    let mut unanswered = 0;
+    while let Some(number) = field.claim(now) {
+        let turn = Turn {
+            number,
+            planned: None,
+        };
+        let done = lane.operate(turn).await;
+        now = done.ended;
+        match done.answered {
+            true => unanswered = 0,
+            false => {
+                tokio::time::sleep(respite(unanswered)).await;
+                unanswered += 1;
+                now = field.stage().clock.now();
+            }
+        }
+    }
+    lane.worker.vitals.leave(&field.stage().vitals);
+}

@@ -1,0 +1,207 @@
+//! What all users of a load run share, over all threads: how much is left to do, and the window.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use record::{Arrivals, EventKind, Nanos, Pace, TestId};
+
+use super::schedule::Schedule;
+use crate::cancel::Cancel;
+use crate::clock::nanos;
+use crate::recorder::Window;
+use crate::settings::Settings;
+use crate::stage::Stage;
+
+/// A load run is one test.
+const TEST: TestId = TestId(0);
+/// A user whose operations got no answer for so long is silent; when all are, the run ends.
+const SILENCE: Nanos = 5_000_000_000;
+/// From the moment when all users are ready to the first planned one: time to wake everybody.
+const RUN_UP: Nanos = 10_000_000;
+/// Stands for a moment that has not come.
+const NEVER: u64 = u64::MAX;
+
+/// What all users of a load run share.
+pub(crate) struct Field {
+    stage: Arc<Stage>,
+    /// Operations of all users together.
+    limit: u64,
+    /// How long is measured in a closed loop.
+    duration: Option<Nanos>,
+    open: Option<(Arrivals, Vec<record::Stage>)>,
+    seed: u64,
+    claimed: AtomicU64,
+    at_work: AtomicU32,
+    silent: AtomicU32,
+    begun: AtomicU64,
+    ended: AtomicU64,
+    stopped: AtomicBool,
+    go: Cancel,
+    /// Connections opened until now, and the distance between two of them.
+    opened: AtomicU64,
+    connect_distance: Nanos,
+}
+
+impl Field {
+    pub(crate) fn new(stage: &Arc<Stage>, settings: &Settings) -> Field {
+        let open = match &settings.pace {
+            Pace::Open {
+                arrivals, stages, ..
+            } => Some((*arrivals, stages.clone())),
+            _ => None,
+        };
+        Field {
+            stage: Arc::clone(stage),
+            limit: settings.requests.unwrap_or(u64::MAX),
+            duration: settings.duration.map(nanos),
+            open,
+            seed: settings.seed,
+            claimed: AtomicU64::new(0),
+            at_work: AtomicU32::new(0),
+            silent: AtomicU32::new(0),
+            begun: AtomicU64::new(NEVER),
+            ended: AtomicU64::new(NEVER),
+            stopped: AtomicBool::new(false),
+            go: Cancel::default(),
+            opened: AtomicU64::new(0),
+            connect_distance: (1e9 / settings.connect_rate) as Nanos,
+        }
+    }
+
+    pub(crate) fn stage(&self) -> &Arc<Stage> {
+        &self.stage
+    }
+
+    /// The window, as far as it is known.
+    pub(crate) fn window(&self) -> Window {
+        let known = |moment: &AtomicU64| match moment.load(Ordering::Acquire) {
+            NEVER => None,
+            moment => Some(moment),
+        };
+        Window {
+            begun: known(&self.begun),
+            ended: known(&self.ended),
+        }
+    }
+
+    /// No further operation begins.
+    pub(crate) fn stop(&self) {
+        if self.stopped.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        self.ended.store(self.stage.clock.now(), Ordering::Release);
+        self.stage
+            .journal
+            .write(EventKind::MeasuringEnded { test: TEST });
+    }
+
+    /// Whether no further operation may begin.
+    pub(super) fn is_over(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed) || self.stage.is_over()
+    }
+
+    /// Takes the number of the next operation, from 1; `None` when there is no next one.
+    pub(super) fn claim(&self, now: Nanos) -> Option<u64> {
+        let due = self
+            .duration
+            .map(|duration| self.begun.load(Ordering::Relaxed).saturating_add(duration));
+        if self.is_over() || due.is_some_and(|end| now >= end) {
+            self.stop();
+            return None;
+        }
+        let number = self.claimed.fetch_add(1, Ordering::Relaxed) + 1;
+        if number > self.limit {
+            self.stop();
+            return None;
+        }
+        Some(number)
+    }
+
+    /// A user of a closed loop begins its first operation. With the last of them the window
+    /// begins.
+    pub(super) fn arrive(&self) {
+        if self.at_work.fetch_add(1, Ordering::SeqCst) + 1 == self.stage.users {
+            self.begin(self.stage.clock.now());
+        }
+    }
+
+    fn begin(&self, moment: Nanos) {
+        self.begun.store(moment, Ordering::Release);
+        self.stage
+            .journal
+            .write(EventKind::MeasuringStarted { test: TEST });
+    }
+
+    /// All users of an open loop are ready: the schedule begins in a moment.
+    pub(super) fn start_schedule(&self) {
+        self.begin(self.stage.clock.now() + RUN_UP);
+        self.go.cancel();
+    }
+
+    /// Waits for the schedule to begin, and says when it does.
+    pub(super) async fn schedule_begins(&self) -> Nanos {
+        self.go.cancelled().await;
+        self.begun.load(Ordering::Acquire)
+    }
+
+    /// The schedule of an open loop, as far as it goes.
+    pub(super) fn schedule(&self) -> impl Iterator<Item = (u64, Nanos)> + use<> {
+        let (arrivals, stages) = self.open.clone().unwrap_or((Arrivals::Constant, Vec::new()));
+        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        (1..).zip(Schedule::new(arrivals, stages, self.seed)).take(limit)
+    }
+
+    /// Waits for the turn of one more connection: they are opened at a bounded rate.
+    pub(super) async fn turn_to_connect(&self) {
+        let before = self.opened.fetch_add(1, Ordering::Relaxed);
+        // A hundred at once are no burst.
+        let before = before.saturating_sub(100);
+        let due = before.saturating_mul(self.connect_distance);
+        if due > self.stage.clock.now() {
+            tokio::time::sleep_until(self.stage.clock.instant(due)).await;
+        }
+    }
+
+    /// Users wait for each other before anything is measured; true for one of them.
+    pub(super) async fn meet(&self) -> bool {
+        self.stage.meet().await
+    }
+}
+
+/// What one user hears of the server.
+#[derive(Debug, Default)]
+pub(super) struct Hearing {
+    /// When the last answer came.
+    last: Nanos,
+    is_silent: bool,
+}
+
+impl Hearing {
+    pub(super) fn new(now: Nanos) -> Self {
+        Hearing {
+            last: now,
+            is_silent: false,
+        }
+    }
+
+    /// An operation ended at `now`, with an answer or without.
+    pub(super) fn heard(&mut self, field: &Field, now: Nanos, answered: bool, what: &str) {
+        if answered {
+            self.last = now;
+            if std::mem::take(&mut self.is_silent) {
+                field.silent.fetch_sub(1, Ordering::Relaxed);
+            }
+            return;
+        }
+        if self.is_silent || now.saturating_sub(self.last) < SILENCE {
+            return;
+        }
+        self.is_silent = true;
+        if field.silent.fetch_add(1, Ordering::Relaxed) + 1 == field.stage.users {
+            field.stage.abort(format!(
+                "no user got an answer for five seconds; the last: {what}"
+            ));
+            field.stop();
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! One user of a load run: an operation, from its number to its sample.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use record::{EventKind, Nanos, Outcome, Sample};
+use wire::auth::Authenticator;
+
+use super::field::{Field, Hearing};
+use super::kinds::{Kind, KindBody, Kinds};
+use crate::check::Wrong;
+use crate::client::{Client, Exchange, Request};
+use crate::connection::Response;
+use crate::prepared::{PreparedHead, Values};
+use crate::worker::Worker;
+
+/// An operation that is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Turn {
+    pub(super) number: u64,
+    /// When it is to begin; `None` for at once.
+    pub(super) planned: Option<Nanos>,
+}
+
+/// One user of a load run.
+pub(super) struct Lane {
+    pub(super) user: u32,
+    pub(super) field: Arc<Field>,
+    pub(super) worker: Rc<Worker>,
+    pub(super) kinds: Rc<Kinds>,
+    pub(super) client: Client,
+    pub(super) hearing: Hearing,
+    rng: ChaCha8Rng,
+    iteration: u64,
+    /// Where a body with variables is put together.
+    body: Vec<u8>,
+}
+
+/// What an operation came to, for whoever decides what to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Done {
+    pub(super) started: Nanos,
+    pub(super) ended: Nanos,
+    pub(super) answered: bool,
+}
+
+impl Lane {
+    pub(super) fn new(
+        user: u32,
+        field: &Arc<Field>,
+        worker: &Rc<Worker>,
+        kinds: &Rc<Kinds>,
+        auth: Authenticator,
+        seed: u64,
+    ) -> Self {
+        let stream = |number: u64| {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            rng.set_stream(number);
+            rng
+        };
+        let nonces = stream(u64::from(user) * 2 + 1);
+        Lane {
+            user,
+            field: Arc::clone(field),
+            worker: Rc::clone(worker),
+            kinds: Rc::clone(kinds),
+            client: Client::new(Rc::clone(&worker.config), auth, nonces),
+            hearing: Hearing::new(field.stage().clock.now()),
+            rng: stream(u64::from(user) * 2),
+            iteration: 0,
+            body: Vec::new(),
+        }
+    }
+
+    /// Connects and warms up, which is not recorded.
+    pub(super) async fn get_ready(&mut self) {
+        let field = Arc::clone(&self.field);
+        field.turn_to_connect().await;
+        if self.worker.config.http.keep_alive {
+            // One that fails here fails again where it is counted.
+            let _ = self.client.connect().await;
+        }
+        for _ in 0..field.stage().warmup {
+            if field.is_over() {
+                break;
+            }
+            let turn = Turn {
+                number: 0,
+                planned: None,
+            };
+            let kinds = Rc::clone(&self.kinds);
+            let kind = kinds.kind(kinds.draw(&mut self.rng));
+            self.exchange(kind, turn).await;
+        }
+    }
+
+    /// Does one operation and records it.
+    pub(super) async fn operate(&mut self, turn: Turn) -> Done {
+        let kinds = Rc::clone(&self.kinds);
+        let kind = kinds.kind(kinds.draw(&mut self.rng));
+        let exchange = self.exchange(kind, turn).await;
+        let verdict = match &exchange.result {
+            Ok(response) => kind.judge(&self.client, response),
+            Err(failure) => Err(Wrong {
+                outcome: failure.outcome,
+                what: failure.what.clone(),
+            }),
+        };
+        let moments = exchange.moments;
+        let ended = moments.done.unwrap_or(moments.started);
+        let answered = exchange.result.is_ok();
+        let field = Arc::clone(&self.field);
+        if let Err(wrong) = &verdict {
+            self.tell_of_failure(kind, turn.number, wrong);
+            self.hearing.heard(&field, ended, answered, &wrong.what);
+        } else {
+            self.hearing.heard(&field, ended, true, "");
+        }
+        self.worker.recorder.record(Sample {
+            measure: kind.measure,
+            user: self.user,
+            number: turn.number,
+            outcome: verdict.map_or_else(|wrong| wrong.outcome, |()| Outcome::Ok),
+            status: exchange.result.as_ref().ok().map(|answer| answer.status),
+            moments,
+            timing: exchange.timing,
+            connect: exchange.connect,
+            resent: exchange.resent,
+            bytes_sent: exchange.bytes_sent,
+            bytes_received: exchange.bytes_received,
+        });
+        Done {
+            started: moments.started,
+            ended,
+            answered,
+        }
+    }
+
+    async fn exchange(&mut self, kind: &Kind, turn: Turn) -> Exchange<Response> {
+        let mut buffer = std::mem::take(&mut self.body);
+        let values = self.values(turn.number);
+        let (body, length) = body_of(kind, values, &mut buffer);
+        let head = PreparedHead {
+            prepared: &kind.head,
+            values: Values { length, ..values },
+        };
+        let request = Request {
+            body,
+            prepared: Some(&head),
+            planned: turn.planned,
+            ..Request::bare(&kind.plan.method, "", "")
+        };
+        let exchange = self.client.ask(request).await;
+        self.body = buffer;
+        exchange
+    }
+
+    /// What fills the holes of the next request, but for its length.
+    pub(super) fn values(&mut self, number: u64) -> Values {
+        self.iteration += 1;
+        Values {
+            number,
+            iteration: self.iteration,
+            user: self.user,
+            length: 0,
+        }
+    }
+
+    pub(super) fn draw(&mut self) -> usize {
+        self.kinds.draw(&mut self.rng)
+    }
+
+    pub(super) fn tell_of_failure(&self, kind: &Kind, number: u64, wrong: &Wrong) {
+        let stage = self.field.stage();
+        stage.progress.add_failed();
+        if wrong.outcome == Outcome::Cancelled {
+            return;
+        }
+        stage.journal.write(EventKind::OperationFailed {
+            measure: kind.measure,
+            user: self.user,
+            number,
+            outcome: wrong.outcome,
+            evidence: format!("{}: {}", kind.plan.method, wrong.what),
+        });
+    }
+}
+
+/// The body of a request of this kind, and its length.
+pub(super) fn body_of<'a>(
+    kind: &'a Kind,
+    values: Values,
+    buffer: &'a mut Vec<u8>,
+) -> (Option<&'a [u8]>, u64) {
+    let body = match &kind.body {
+        KindBody::None => None,
+        KindBody::Fixed(bytes) => Some(&bytes[..]),
+        KindBody::Live(prepared) => {
+            buffer.clear();
+            prepared.fill(buffer, values);
+            Some(&buffer[..])
+        }
+    };
+    (body, body.map_or(0, |body| body.len() as u64))
+}
+
+/// How long a user waits after operations in a row that got no answer: a server that refuses
+/// connections is not asked a hundred thousand times a second.
+pub(super) fn respite(unanswered: u32) -> Duration {
+    Duration::from_millis(1 << unanswered.min(10))
+}

@@ -1,0 +1,84 @@
+//! Load without choreography: one kind of request, or a weighted mix, over and over.
+//!
+//! ```text
+//! users: connect --> warm up --barrier--> operations until the field stops --> end
+//!
+//! closed loop   each user begins its next operation when the last one has ended
+//! open loop     a schedule says when; whoever is free takes the next (open)
+//! ```
+
+mod closed;
+mod field;
+mod kinds;
+mod lane;
+mod open;
+mod pipelined;
+mod schedule;
+mod timer;
+
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use record::Pace;
+use wire::auth::Authenticator;
+
+use crate::settings::Settings;
+use crate::worker::Worker;
+use kinds::Kinds;
+use lane::Lane;
+
+pub(crate) use field::Field;
+
+/// Everything that one thread does, each as a task of its own.
+pub(crate) type Task = Pin<Box<dyn Future<Output = ()>>>;
+
+/// What the worker with these users does, the `index`th of so many.
+pub(crate) fn tasks(
+    field: &Arc<Field>,
+    settings: &Settings,
+    worker: &Rc<Worker>,
+    users: &[u32],
+    (index, workers): (u32, u32),
+    authenticator: impl Fn() -> Authenticator,
+) -> Vec<Task> {
+    let kinds = match Kinds::prepare(field.stage(), &worker.config) {
+        Ok(kinds) => Rc::new(kinds),
+        Err(reason) => {
+            field.stage().break_up(reason);
+            return Vec::new();
+        }
+    };
+    let lane = |user: u32| Lane::new(user, field, worker, &kinds, authenticator(), settings.seed);
+    match &settings.pace {
+        Pace::Open { max_waiting, .. } => {
+            let queue = Rc::new(open::Queue::new((max_waiting / workers).max(1) as usize));
+            let dispatcher = open::Dispatcher {
+                field: Arc::clone(field),
+                worker: Rc::clone(worker),
+                kinds: Rc::clone(&kinds),
+                queue: Rc::clone(&queue),
+                share: (index, workers),
+                spin: settings.spin,
+                rng: ChaCha8Rng::seed_from_u64(settings.seed ^ u64::from(index)),
+            };
+            let lanes = users.iter().map(|user| {
+                let task: Task = Box::pin(open::lane(lane(*user), Rc::clone(&queue)));
+                task
+            });
+            let dispatching: Task = Box::pin(dispatcher.run());
+            lanes.chain([dispatching]).collect()
+        }
+        _ if settings.http.pipeline > 1 => {
+            let depth = settings.http.pipeline as usize;
+            let task = |user: &u32| -> Task { Box::pin(pipelined::lane(lane(*user), depth)) };
+            users.iter().map(task).collect()
+        }
+        _ => {
+            let task = |user: &u32| -> Task { Box::pin(closed::lane(lane(*user))) };
+            users.iter().map(task).collect()
+        }
+    }
+}

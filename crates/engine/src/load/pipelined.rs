@@ -1,0 +1,360 @@
+//! The closed loop with several requests under way on one connection (RFC 9112, section 9.3.2).
+//!
+//! ```text
+//! fill up --> write --> read one answer --> record --> fill up ...
+//! ```
+//!
+//! A server may close the connection after an answer, and then the requests behind it were never
+//! answered: they are sent again on a new connection, as the RFC asks of clients, and say so.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use record::{Connect, Nanos, Outcome, Sample};
+use wire::response::ResponseHead;
+
+use super::kinds::Kind;
+use super::lane::{Lane, body_of, respite};
+use crate::check::Wrong;
+use crate::clock::nanos;
+use crate::client::{Failure, gave_up_failure};
+use crate::connection::{Connection, ExchangeError, KernelStamps, Response, Stamps};
+use crate::patience::Patience;
+use crate::prepared::{PreparedHead, Values};
+
+/// Answers that are kept: a 207, which is read.
+const KEPT: usize = 64 << 20;
+/// Times a request is sent on a new connection before it counts as failed.
+const TRIES: u32 = 3;
+
+/// A request under way.
+struct UnderWay {
+    kind: usize,
+    values: Values,
+    /// Where it ends in what is to be written.
+    end: usize,
+    mark: Option<u64>,
+    stamps: Stamps,
+    connect: Option<Connect>,
+    tries: u32,
+}
+
+/// One user of a closed loop with a pipeline.
+pub(super) async fn lane(mut lane: Lane, depth: usize) {
+    let field = Arc::clone(&lane.field);
+    lane.get_ready().await;
+    field.meet().await;
+
+    lane.worker.vitals.enter();
+    field.arrive();
+    let patience = Patience::new(Rc::clone(&lane.worker.config.interruption));
+    let mut pipe = Pipe {
+        connection: None,
+        under_way: VecDeque::with_capacity(depth),
+        outgoing: Vec::new(),
+        written: 0,
+        body: Vec::new(),
+        patience: Some(patience),
+        now: field.stage().clock.now(),
+        unanswered: 0,
+    };
+    while pipe.fill_up(&mut lane, depth) {
+        pipe.step(&mut lane).await;
+    }
+    lane.worker.vitals.leave(&field.stage().vitals);
+}
+
+/// A connection with several requests under way.
+struct Pipe {
+    connection: Option<Connection>,
+    under_way: VecDeque<UnderWay>,
+    /// Bytes of requests that are not all written.
+    outgoing: Vec<u8>,
+    written: usize,
+    body: Vec<u8>,
+    /// `None` while it is at work.
+    patience: Option<Patience>,
+    now: Nanos,
+    unanswered: u32,
+}
+
+impl Pipe {
+    /// Claims operations until there are enough under way; false when there are none.
+    fn fill_up(&mut self, lane: &mut Lane, depth: usize) -> bool {
+        while self.under_way.len() < depth {
+            let Some(number) = lane.field.claim(self.now) else {
+                break;
+            };
+            let request = UnderWay {
+                kind: lane.draw(),
+                values: lane.values(number),
+                end: 0,
+                mark: None,
+                stamps: Stamps::default(),
+                connect: None,
+                tries: 0,
+            };
+            self.enqueue(lane, request);
+        }
+        !self.under_way.is_empty()
+    }
+
+    /// Writes a request behind the others that are to be written.
+    fn enqueue(&mut self, lane: &mut Lane, mut request: UnderWay) {
+        if self.written == self.outgoing.len() {
+            self.outgoing.clear();
+            self.written = 0;
+        }
+        let kinds = Rc::clone(&lane.kinds);
+        let kind = kinds.kind(request.kind);
+        let mut live = Vec::new();
+        let (body, length) = body_of(kind, request.values, &mut live);
+        let head = PreparedHead {
+            prepared: &kind.head,
+            values: Values {
+                length,
+                ..request.values
+            },
+        };
+        let before = self.outgoing.len();
+        let head = lane.client.written(&kind.plan.method, &head);
+        self.outgoing.extend_from_slice(head);
+        self.outgoing.extend_from_slice(body.unwrap_or_default());
+        request.end = self.outgoing.len();
+        request.stamps = Stamps {
+            bytes_sent: (request.end - before) as u64,
+            ..Stamps::default()
+        };
+        request.mark = None;
+        self.under_way.push_back(request);
+    }
+
+    /// Writes what can be written and reads one answer.
+    async fn step(&mut self, lane: &mut Lane) {
+        if self.connection.is_none() {
+            let (connection, connect) = lane.client.dial_apart().await;
+            match connection {
+                Ok(connection) => self.connection = Some(connection),
+                Err(failure) => return self.fail_all(lane, failure).await,
+            }
+            if let Some(first) = self.under_way.front_mut() {
+                first.connect = connect;
+            }
+        }
+        let Some(mut connection) = self.connection.take() else {
+            return;
+        };
+        let clock = lane.field.stage().clock;
+        let end = clock.instant(clock.now() + nanos(lane.worker.config.timeout));
+        let Some(mut patience) = self.patience.take() else {
+            return;
+        };
+        let exchanged = patience
+            .wait_for(end, true, self.exchange(lane, &mut connection))
+            .await;
+        self.patience = Some(patience);
+        match exchanged {
+            Ok(Ok(Some(response))) => {
+                self.unanswered = 0;
+                self.finish(lane, &mut connection, &response).await;
+                match response.reusable {
+                    true => self.connection = Some(connection),
+                    false => self.send_again(lane, "the server closed the connection").await,
+                }
+            }
+            // Everything is written, and the answer is still to come.
+            Ok(Ok(None)) => self.connection = Some(connection),
+            Ok(Err(ExchangeError::Ended { what, silent })) if silent => {
+                self.send_again(lane, &what).await;
+            }
+            Ok(Err(error)) => {
+                let outcome = match error {
+                    ExchangeError::Ended { .. } => Outcome::Reset,
+                    ExchangeError::Protocol(_) => Outcome::ProtocolError,
+                };
+                let what = error.to_string();
+                self.fail_first(lane, Failure { outcome, what });
+                self.send_again(lane, "an answer was broken off").await;
+            }
+            Err(gave_up) => {
+                let failure = gave_up_failure(gave_up, lane.worker.config.timeout);
+                self.fail_all(lane, failure).await;
+            }
+        }
+    }
+
+    /// Writes; reads the answer to the first request once that has left.
+    async fn exchange(
+        &mut self,
+        lane: &Lane,
+        connection: &mut Connection,
+    ) -> Result<Option<Response>, ExchangeError> {
+        let clock = lane.field.stage().clock;
+        let first_has_left = |pipe: &Pipe| {
+            let first = pipe.under_way.front();
+            first.is_some_and(|first| first.stamps.sent.is_some())
+        };
+        loop {
+            self.write(connection, clock.now())?;
+            if first_has_left(self) {
+                break;
+            }
+            let readable = connection.wait_either().await.map_err(ended)?;
+            if readable && !first_has_left(self) {
+                // An answer before its request was sent breaks the pipe.
+                break;
+            }
+        }
+        let Some(first) = self.under_way.front_mut() else {
+            return Ok(None);
+        };
+        let kinds = Rc::clone(&lane.kinds);
+        let is_head = kinds.kind(first.kind).plan.method == "HEAD";
+        let keep = |head: &ResponseHead| if head.status == 207 { KEPT } else { 0 };
+        let response = connection
+            .receive_next(is_head, &keep, &mut self.body, clock, &mut first.stamps)
+            .await?;
+        Ok(Some(response))
+    }
+
+    /// Writes as much as the kernel takes, and marks the requests that have left.
+    fn write(&mut self, connection: &mut Connection, now: Nanos) -> Result<(), ExchangeError> {
+        for request in &mut self.under_way {
+            if request.stamps.started == 0 {
+                request.stamps.started = now;
+            }
+        }
+        while self.written < self.outgoing.len() {
+            let ahead = match connection.offer_ahead(&self.outgoing[self.written..]) {
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Ok(()),
+                other => other.map_err(ended)?,
+            };
+            self.written += ahead.count;
+            if !ahead.all_left {
+                continue;
+            }
+            for request in &mut self.under_way {
+                if request.stamps.sent.is_none() && request.end <= self.written {
+                    request.stamps.sent = Some(ahead.at);
+                    request.mark = ahead.mark;
+                    request.stamps.kernel = ahead.mark.map(|_| KernelStamps::default());
+                }
+            }
+        }
+        connection.collect_stamps();
+        Ok(())
+    }
+
+    /// Records the answer to the first request.
+    async fn finish(&mut self, lane: &mut Lane, connection: &mut Connection, answer: &Response) {
+        let Some(mut first) = self.under_way.pop_front() else {
+            return;
+        };
+        if let Some(mark) = first.mark {
+            connection.settle(mark, &mut first.stamps).await;
+        }
+        let kinds = Rc::clone(&lane.kinds);
+        let kind = kinds.kind(first.kind);
+        let verdict = match connection.head() {
+            Some(head) => kind.judge_answer(head, &self.body, answer.body_length),
+            None => Ok(()),
+        };
+        self.record(lane, kind, &first, Some(answer.status), verdict);
+    }
+
+    fn record(
+        &mut self,
+        lane: &mut Lane,
+        kind: &Kind,
+        request: &UnderWay,
+        status: Option<u16>,
+        verdict: Result<(), Wrong>,
+    ) {
+        let field = Arc::clone(&lane.field);
+        let now = field.stage().clock.now();
+        let done = request.stamps.done.unwrap_or(now);
+        let started = match request.stamps.started {
+            0 => now,
+            started => started,
+        };
+        let time = &lane.worker.config.time;
+        let (moments, timing) = time.moments(&request.stamps, None, started, Some(done));
+        self.now = done;
+        let answered = status.is_some();
+        match &verdict {
+            Ok(()) => lane.hearing.heard(&field, done, true, ""),
+            Err(wrong) => {
+                lane.tell_of_failure(kind, request.values.number, wrong);
+                lane.hearing.heard(&field, done, answered, &wrong.what);
+            }
+        }
+        lane.worker.recorder.record(Sample {
+            measure: kind.measure,
+            user: lane.user,
+            number: request.values.number,
+            outcome: verdict.map_or_else(|wrong| wrong.outcome, |()| Outcome::Ok),
+            status,
+            moments,
+            timing,
+            connect: request.connect,
+            resent: request.tries > 0,
+            bytes_sent: request.stamps.bytes_sent,
+            bytes_received: request.stamps.bytes_received,
+        });
+    }
+
+    fn fail_first(&mut self, lane: &mut Lane, failure: Failure) {
+        let Some(first) = self.under_way.pop_front() else {
+            return;
+        };
+        let kinds = Rc::clone(&lane.kinds);
+        let wrong = Wrong {
+            outcome: failure.outcome,
+            what: failure.what,
+        };
+        self.record(lane, kinds.kind(first.kind), &first, None, Err(wrong));
+    }
+
+    async fn fail_all(&mut self, lane: &mut Lane, failure: Failure) {
+        self.connection = None;
+        while !self.under_way.is_empty() {
+            self.fail_first(lane, failure.clone());
+        }
+        self.outgoing.clear();
+        self.written = 0;
+        tokio::time::sleep(respite(self.unanswered)).await;
+        self.unanswered += 1;
+        self.now = lane.field.stage().clock.now();
+    }
+
+    /// The connection is gone: what was not answered is sent on a new one.
+    async fn send_again(&mut self, lane: &mut Lane, why: &str) {
+        self.connection = None;
+        self.outgoing.clear();
+        self.written = 0;
+        for mut request in std::mem::take(&mut self.under_way) {
+            request.tries += 1;
+            let kinds = Rc::clone(&lane.kinds);
+            let kind = kinds.kind(request.kind);
+            let may_repeat = wire::request::is_idempotent(&kind.plan.method);
+            if may_repeat && request.tries <= TRIES {
+                self.enqueue(lane, request);
+                continue;
+            }
+            let what = format!("{why}, and the request behind it was never answered");
+            let wrong = Wrong {
+                outcome: Outcome::Reset,
+                what,
+            };
+            self.record(lane, kind, &request, None, Err(wrong));
+        }
+    }
+}
+
+fn ended(error: std::io::Error) -> ExchangeError {
+    ExchangeError::Ended {
+        what: crate::dial::plain(&error),
+        silent: true,
+    }
+}

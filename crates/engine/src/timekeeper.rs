@@ -1,0 +1,233 @@
+//! From what was seen of an exchange to the moments of its sample.
+
+use std::sync::Arc;
+
+use record::{EventKind, Moments, Nanos, Timing};
+
+use crate::clock::{RunClock, TOLERANCE, WallClock};
+use crate::connection::{KernelStamps, Stamps};
+use crate::journal::Journal;
+use crate::stamps::RealNanos;
+use crate::transport::Stamping;
+
+/// How a run is timed.
+#[derive(Debug)]
+pub(crate) struct Timekeeper {
+    pub(crate) clock: RunClock,
+    pub(crate) stamping: Stamping,
+    wall: WallClock,
+    journal: Option<Arc<Journal>>,
+}
+
+/// *sent*, *acked* and *first*, and which clock they are from.
+type Timed = (Option<Nanos>, Option<Nanos>, Option<Nanos>, Timing);
+
+impl Timekeeper {
+    /// With the user clock, and nobody who is told of anything.
+    pub(crate) fn plain(clock: RunClock) -> Self {
+        Timekeeper {
+            clock,
+            stamping: Stamping::Off,
+            wall: WallClock::new(clock),
+            journal: None,
+        }
+    }
+
+    pub(crate) fn new(clock: RunClock, stamping: Stamping, journal: Arc<Journal>) -> Self {
+        Timekeeper {
+            stamping,
+            journal: Some(journal),
+            ..Timekeeper::plain(clock)
+        }
+    }
+
+    /// The moments of an exchange that was to begin at `planned`, began at `started` and ended at
+    /// `done`.
+    pub(crate) fn moments(
+        &self,
+        stamps: &Stamps,
+        planned: Option<Nanos>,
+        started: Nanos,
+        done: Option<Nanos>,
+    ) -> (Moments, Timing) {
+        let (sent, acked, first, timing) = match stamps.kernel {
+            Some(kernel) => self.by_kernel(stamps, kernel),
+            None => (stamps.sent, None, stamps.first, self.without_stamps()),
+        };
+        let moments = Moments {
+            planned: planned.unwrap_or(started),
+            started,
+            sent,
+            acked,
+            first,
+            done,
+        };
+        (moments, timing)
+    }
+
+    /// The timing of an operation that never came so far as to have stamps.
+    pub(crate) fn without_stamps(&self) -> Timing {
+        match self.stamping {
+            Stamping::Off => Timing::User,
+            Stamping::On { .. } => Timing::Kernel { bias: None },
+        }
+    }
+
+    fn by_kernel(&self, stamps: &Stamps, kernel: KernelStamps) -> Timed {
+        let early = stamps.first < stamps.sent;
+        let known = kernel.sent.is_some() && (kernel.first.is_some() || stamps.first.is_none());
+        if !known && !early {
+            return missed(stamps);
+        }
+        let timed = self.credible(stamps, kernel);
+        timed.unwrap_or_else(|| {
+            // A stamp that cannot be true: has somebody set the clock?
+            let step = self.wall.look_for_step();
+            if let (Some(by), Some(journal)) = (step, &self.journal) {
+                journal.write(EventKind::ClockStepped { by });
+            }
+            missed(stamps)
+        })
+    }
+
+    /// The stamps as moments of the run; `None` when one cannot be true.
+    fn credible(&self, stamps: &Stamps, kernel: KernelStamps) -> Option<Timed> {
+        // Nothing leaves before it was offered, or arrives after it was read.
+        let latest = stamps.done.unwrap_or_else(|| self.clock.now());
+        let between = |at: Option<RealNanos>, latest: Nanos| match at {
+            None => Some(None),
+            Some(at) => {
+                let moment = self.wall.moment(at)?;
+                let true_enough =
+                    moment + TOLERANCE >= stamps.started && moment <= latest + TOLERANCE;
+                true_enough.then_some(Some(moment))
+            }
+        };
+        let sent = between(kernel.sent, latest)?;
+        let acked = between(kernel.acked, Nanos::MAX - TOLERANCE)?;
+        let first = between(kernel.first, stamps.first_read)?.or(stamps.first);
+        let response = |sent: Option<Nanos>, first: Option<Nanos>| first?.checked_sub(sent?);
+        let bias = response(stamps.sent, stamps.first)
+            .zip(response(sent, first))
+            .map(|(user, kernel)| user.cast_signed() - kernel.cast_signed());
+        Some((sent, acked, first, Timing::Kernel { bias }))
+    }
+}
+
+/// Without a stamp there is no response time; when the answer came is known well enough to say
+/// when the operation was over.
+fn missed(stamps: &Stamps) -> Timed {
+    (None, None, stamps.first, Timing::Missed)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{SystemTime, UNIX_EPOCH};
+
+    use super::*;
+
+    fn keeper() -> Timekeeper {
+        Timekeeper {
+            stamping: Stamping::On { acks: false },
+            ..Timekeeper::plain(RunClock::start())
+        }
+    }
+
+    /// The time of day at a moment of the run.
+    fn day(keeper: &Timekeeper, moment: Nanos) -> RealNanos {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as i64;
+        now - keeper.clock.now() as i64 + moment as i64
+    }
+
+    /// User space saw the request off at 1000 us and the answer at 2000 us.
+    fn stamps(kernel: KernelStamps) -> Stamps {
+        Stamps {
+            started: 990_000,
+            sent: Some(1_000_000),
+            first: Some(2_000_000),
+            first_read: 2_010_000,
+            done: Some(2_050_000),
+            kernel: Some(kernel),
+            ..Stamps::default()
+        }
+    }
+
+    fn near(at: Option<Nanos>, expected: Nanos) -> bool {
+        at.is_some_and(|at| at.abs_diff(expected) < 200_000)
+    }
+
+    #[test]
+    fn stamps_give_the_moments_and_the_bias_of_user_space() {
+        let keeper = keeper();
+        let base = day(&keeper, 0);
+        let kernel = KernelStamps {
+            sent: Some(base + 1_005_000),
+            acked: None,
+            first: Some(base + 1_900_000),
+        };
+        let (moments, timing) = keeper.moments(&stamps(kernel), None, 990_000, Some(2_050_000));
+        assert!(near(moments.sent, 1_005_000) && near(moments.first, 1_900_000));
+        assert_eq!(moments.response(), Some(895_000));
+        assert_eq!(timing, Timing::Kernel { bias: Some(105_000) });
+        assert_eq!(moments.planned, 990_000);
+    }
+
+    #[test]
+    fn without_a_stamp_there_is_no_response_time() {
+        let keeper = keeper();
+        let base = day(&keeper, 0);
+        for (sent, first) in [
+            (None, Some(base + 1_900_000)),
+            (Some(base + 1_005_000), None),
+            (None, None),
+        ] {
+            let kernel = KernelStamps { sent, acked: None, first };
+            let (moments, timing) = keeper.moments(&stamps(kernel), None, 990_000, None);
+            assert_eq!((moments.response(), timing), (None, Timing::Missed));
+        }
+    }
+
+    #[test]
+    fn stamps_across_a_step_of_the_clock_are_not_subtracted() {
+        let keeper = keeper();
+        let base = day(&keeper, 0);
+        let hour = 3_600_000_000_000;
+        for (before, after) in [(0, hour), (0, -hour), (hour, hour), (-hour, -hour), (0, 50_000_000)] {
+            let kernel = KernelStamps {
+                sent: Some(base + before + 1_005_000),
+                acked: None,
+                first: Some(base + after + 1_900_000),
+            };
+            let (moments, timing) = keeper.moments(&stamps(kernel), None, 990_000, None);
+            assert_eq!((moments.response(), timing), (None, Timing::Missed), "{before} {after}");
+        }
+    }
+
+    #[test]
+    fn an_early_answer_has_no_response_time_and_is_not_missed() {
+        let keeper = keeper();
+        let early = Stamps {
+            first: Some(995_000),
+            first_read: 996_000,
+            ..stamps(KernelStamps {
+                sent: Some(day(&keeper, 1_005_000)),
+                ..KernelStamps::default()
+            })
+        };
+        let (moments, timing) = keeper.moments(&early, None, 990_000, None);
+        assert_eq!(moments.response(), None);
+        assert_eq!(timing, Timing::Kernel { bias: None });
+    }
+
+    #[test]
+    fn the_user_clock_is_handed_on() {
+        let keeper = Timekeeper::plain(RunClock::start());
+        let user = Stamps {
+            kernel: None,
+            ..stamps(KernelStamps::default())
+        };
+        let (moments, timing) = keeper.moments(&user, Some(5), 990_000, None);
+        assert_eq!(moments.response(), Some(1_000_000));
+        assert_eq!((moments.planned, timing), (5, Timing::User));
+    }
+}

@@ -1,0 +1,62 @@
+//! One thread of a run, with what its users share.
+
+use std::rc::Rc;
+
+use tokio::runtime::{LocalOptions, LocalRuntime};
+use tokio::task::{JoinSet, spawn_local};
+
+use crate::client::ClientConfig;
+use crate::error::RunError;
+use crate::recorder::Recorder;
+use crate::stage::Stage;
+use crate::vitals::Vitals;
+
+/// What the users of one thread share.
+pub(crate) struct Worker {
+    pub(crate) config: Rc<ClientConfig>,
+    pub(crate) recorder: Rc<Recorder>,
+    pub(crate) vitals: Rc<Vitals>,
+}
+
+/// Runs the users of one thread, from the first to the last of them.
+pub(crate) fn work<F>(
+    runtime: &LocalRuntime,
+    stage: &Stage,
+    config: ClientConfig,
+    recorder: Recorder,
+    users: impl FnOnce(&Rc<Worker>) -> Vec<F>,
+) where
+    F: Future<Output = ()> + 'static,
+{
+    let interruption = Rc::clone(&config.interruption);
+    let worker = Rc::new(Worker {
+        config: Rc::new(config),
+        recorder: Rc::new(recorder),
+        vitals: Rc::new(Vitals::new(stage.clock)),
+    });
+    let all_users = async {
+        let heart = Rc::clone(&worker.vitals).heartbeat(Rc::clone(&worker.recorder));
+        let heart = spawn_local(heart);
+        let mut at_work = JoinSet::new();
+        for user in users(&worker) {
+            at_work.spawn_local(user);
+        }
+        while let Some(user) = at_work.join_next().await {
+            // A defect of ours. The server is cleaned up and the rest is kept all the same.
+            if let Err(error) = user {
+                stage.break_up(format!("a user of the run was lost: {error}"));
+            }
+        }
+        heart.abort();
+    };
+    runtime.block_on(interruption.guard(&stage.cancel, all_users));
+}
+
+/// The event loop of one thread.
+pub(crate) fn runtime() -> Result<LocalRuntime, RunError> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build_local(LocalOptions::default())
+        .map_err(|error| RunError::Local(format!("starting the event loop failed: {error}")))
+}
+

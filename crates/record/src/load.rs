@@ -1,0 +1,107 @@
+//! How much load a run is, and of what kind.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The load of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    /// Users at work at the same time, each on a connection of its own. In an open loop, the
+    /// connections.
+    pub users: u32,
+    /// Who decides when an operation begins.
+    pub pace: Pace,
+    /// With [`Pace::Rounds`], times each user goes through the loop of a test; else operations of
+    /// all users together. `None` where something else decides.
+    pub requests: Option<u64>,
+    /// Seconds each test is measured; `None` where something else decides.
+    pub duration_s: Option<f64>,
+    /// The interval that was to become narrow enough, `p99 ±5%` for example.
+    pub until: Option<String>,
+    /// Times each user goes through the loop before measuring, unrecorded.
+    pub warmup: u32,
+    /// Seconds after which an operation without a complete response is given up.
+    pub timeout_s: f64,
+    /// Seed of everything random in the run.
+    pub seed: u64,
+    /// How connections are used.
+    pub http: Http,
+}
+
+/// Who decides when an operation begins.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "model", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Pace {
+    /// Users go through the loops of a suite, test by test.
+    Rounds,
+    /// Closed loop: each user begins an operation when its last one has ended.
+    Closed,
+    /// Open loop: a schedule decides, whatever the server does.
+    Open {
+        /// How the times are spread.
+        arrivals: Arrivals,
+        /// One rate after the other.
+        stages: Vec<Stage>,
+        /// Operations that may wait for a free connection; those beyond are dropped.
+        max_waiting: u32,
+    },
+}
+
+/// How the planned times of an open loop are spread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrivals {
+    /// The same distance between any two.
+    Constant,
+    /// Exponentially distributed distances: many who know nothing of each other.
+    Poisson,
+}
+
+/// A time of an open loop with one rate.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stage {
+    /// Operations planned a second.
+    pub rate: f64,
+    /// Seconds.
+    pub duration_s: f64,
+}
+
+/// How connections are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Http {
+    /// Minor version of HTTP/1 in requests: 0 or 1.
+    pub minor: u8,
+    /// Whether a connection is used for more than one operation.
+    pub keep_alive: bool,
+    /// Requests that may be under way on one connection at a time.
+    pub pipeline: u32,
+}
+
+impl Default for Http {
+    /// HTTP/1.1 with kept connections, one request at a time.
+    fn default() -> Http {
+        Http {
+            minor: 1,
+            keep_alive: true,
+            pipeline: 1,
+        }
+    }
+}
+
+impl fmt::Display for Http {
+    /// Writes `HTTP/1.1`, `HTTP/1.0, a connection for each request`...
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HTTP/1.{}", self.minor)?;
+        if !self.keep_alive {
+            f.write_str(", a connection for each request")?;
+        }
+        if self.pipeline > 1 {
+            write!(f, ", {} requests pipelined", self.pipeline)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,226 @@
+//! Whether a run is long enough: how narrow the 95 % interval of a statistic has become.
+//!
+//! Operations are sorted into bins of time ([`Bins`]), which are put together into [`BATCHES`]
+//! batches: long enough that what happens in one has little to do with the next.
+//!
+//! - For the mean, the interval is that of [`interval_of_batches`].
+//! - For a percentile `q` with the estimate `x`, every batch says which share of its times is at
+//!   most `x`. How much these shares differ gives the interval of `q` itself, `q - h .. q + h`, and
+//!   the times at both ends of it are the interval of the percentile (Woodruff, *Confidence
+//!   intervals for medians and other position measures*, Journal of the American Statistical
+//!   Association 47, 1952; for correlated values, with the variance from batches: Heidelberger and
+//!   Lewis, *Quantile estimation in dependent sequences*, Operations Research 32(1), 1984). It
+//!   assumes no shape, and needs no batch to be large enough for a percentile of its own.
+//!
+//! An interval that is looked at again and again will look narrow by chance some time. So nothing is
+//! believed before there are [`BEYOND`] times beyond the percentile for every batch, and a second
+//! of measuring. Simulations in `tests::stopping` hold what is covered at the end.
+
+use hdrhistogram::Histogram;
+use record::{Nanos, Outcome, Pace, PlanRecord, Sample, Timing};
+
+use crate::bins::{Bin, Bins, Sum};
+use crate::interval::{interval_of_batches, ratio_half_width};
+use crate::times::{Times, add_all, histogram, rank, record};
+use crate::until::{Statistic, Until};
+use crate::window::Window;
+
+/// Bins along the time axis: between this and half of it are in use.
+const BINS: usize = 64;
+
+/// Batches that they are put together into.
+const BATCHES: usize = 16;
+
+/// Batches below which nothing is said: operations came in bursts.
+const LEAST_BATCHES: usize = 10;
+
+/// Times beyond a percentile that each batch must have had, on average.
+const BEYOND: u64 = 10;
+
+/// Times that each batch must have, on average.
+const EACH: u64 = 50;
+
+/// Nanoseconds that must have been measured: what happens less often than once a second has not
+/// been seen before.
+const LEAST_SPAN: Nanos = 1_000_000_000;
+
+/// Significant digits of the histogram of a bin: it only tells how many times lie below a limit.
+const DIGITS: u8 = 2;
+
+/// Follows the interval of one statistic while operations come: of response times, in an open loop
+/// of those from *planned* on. Every measure of the plan must reach the goal.
+#[derive(Debug, Clone)]
+pub struct Convergence {
+    until: Until,
+    open: bool,
+    measures: Vec<Progress>,
+}
+
+impl Convergence {
+    /// Nothing yet, of a run of that plan.
+    pub fn new(until: Until, plan: &PlanRecord) -> Convergence {
+        Convergence {
+            until,
+            open: matches!(plan.load.pace, Pace::Open { .. }),
+            measures: vec![Progress::default(); plan.measures.len()],
+        }
+    }
+
+    /// Adds operations, of which those in the window count.
+    pub fn add(&mut self, samples: &[Sample], window: Window) {
+        for sample in samples {
+            if let Some(measure) = self.measures.get_mut(usize::from(sample.measure.0))
+                && sample.outcome == Outcome::Ok
+                && sample.timing != Timing::Missed
+                && window.contains(sample)
+                && let Some(time) = time(sample, self.open)
+            {
+                measure.add(sample.moments.started, time, self.until.statistic);
+            }
+        }
+    }
+
+    /// Takes in the operations of another one of the same plan and statistic.
+    pub fn merge(&mut self, other: &Convergence) {
+        for (own, others) in self.measures.iter_mut().zip(&other.measures) {
+            own.times.merge(&others.times);
+            own.bins.merge(&others.bins);
+        }
+    }
+
+    /// Half the 95 % interval as a share of the estimate (0.05 for `±5%`), of the measure that is
+    /// farthest from the goal. `None` while one of them has too few operations to tell.
+    ///
+    /// Costs a millisecond or so: fit for once a second, and not for each operation.
+    pub fn relative_half_width(&self) -> Option<f64> {
+        let widths = self
+            .measures
+            .iter()
+            .map(|measure| measure.relative_half_width(self.until.statistic));
+        widths.reduce(|a, b| Some(a?.max(b?))).flatten()
+    }
+
+    /// The goal is reached.
+    pub fn is_reached(&self) -> bool {
+        let goal = self.until.percent / 100.0;
+        self.relative_half_width()
+            .is_some_and(|width| width <= goal)
+    }
+}
+
+fn time(sample: &Sample, open: bool) -> Option<Nanos> {
+    if open {
+        sample.moments.from_planned()
+    } else {
+        sample.moments.response()
+    }
+}
+
+/// The times of one measure.
+#[derive(Debug, Clone)]
+struct Progress {
+    times: Times,
+    bins: Bins<Batch>,
+}
+
+impl Default for Progress {
+    fn default() -> Progress {
+        Progress {
+            times: Times::default(),
+            bins: Bins::new(BINS),
+        }
+    }
+}
+
+/// Times of a piece of the run.
+#[derive(Debug, Clone, Default)]
+struct Batch {
+    sum: Sum,
+    /// For a percentile, all of them; it stays away from bins without any.
+    times: Option<Box<Histogram<u32>>>,
+}
+
+impl Bin for Batch {
+    fn count(&self) -> u64 {
+        self.sum.n
+    }
+
+    fn absorb(&mut self, other: &Batch) {
+        self.sum.absorb(&other.sum);
+        match (&mut self.times, &other.times) {
+            (Some(own), Some(others)) => add_all(own, others),
+            (own @ None, others) => own.clone_from(others),
+            (Some(_), None) => {}
+        }
+    }
+}
+
+impl Progress {
+    fn add(&mut self, moment: Nanos, time: Nanos, statistic: Statistic) {
+        self.times.add(moment, time);
+        let bin = self.bins.at(moment);
+        bin.sum.add(time);
+        if statistic != Statistic::Mean {
+            let times = bin.times.get_or_insert_with(|| Box::new(histogram(DIGITS)));
+            record(times, time);
+        }
+    }
+
+    fn relative_half_width(&self, statistic: Statistic) -> Option<f64> {
+        let n = self.times.count();
+        if n < needed(statistic) || self.bins.span() < LEAST_SPAN {
+            return None;
+        }
+        let batches = self.bins.batches(BATCHES);
+        if batches.len() < LEAST_BATCHES {
+            return None;
+        }
+        match statistic {
+            Statistic::Mean => {
+                let sums: Vec<Sum> = batches.iter().map(|batch| batch.sum).collect();
+                let (low, high) = interval_of_batches(&sums)?;
+                // Zero may have cut the lower half.
+                let sum: u128 = sums.iter().map(|batch| batch.sum).sum();
+                let mean = sum as f64 / n as f64;
+                (mean > 0.0).then(|| (high - mean).max(mean - low) / mean)
+            }
+            Statistic::Percentile(per_mille) => self.percentile(&batches, n, per_mille),
+        }
+    }
+
+    fn percentile(&self, batches: &[Batch], n: u64, per_mille: u64) -> Option<f64> {
+        let [estimate] = self.times.at_ranks([rank(n, per_mille)])?;
+        let below: Vec<(f64, f64)> = batches
+            .iter()
+            .map(|batch| {
+                let times = batch.times.as_ref();
+                let below = times.map_or(0, |times| times.count_between(0, estimate));
+                (below as f64, batch.sum.n as f64)
+            })
+            .collect();
+        let share = below.iter().map(|(below, _)| below).sum::<f64>() / n as f64;
+        let half = ratio_half_width(below.into_iter(), share);
+        let q = per_mille as f64 / 1000.0;
+        if q + half >= 1.0 {
+            return None;
+        }
+        let place = |q: f64| ((q * n as f64).ceil() as u64).max(1);
+        let [low, high] = self
+            .times
+            .at_ranks([place((q - half).max(0.0)), place(q + half)])?;
+        let farther = (high - estimate).max(estimate.saturating_sub(low));
+        (estimate > 0).then(|| farther as f64 / estimate as f64)
+    }
+}
+
+/// Times that there must be before anything is said.
+fn needed(statistic: Statistic) -> u64 {
+    let beyond = match statistic {
+        Statistic::Mean => 0,
+        Statistic::Percentile(per_mille) => {
+            let rarer = per_mille.min(1000 - per_mille).max(1);
+            (BEYOND * 1000).div_ceil(rarer)
+        }
+    };
+    beyond.max(EACH) * BATCHES as u64
+}

@@ -1,0 +1,280 @@
+//! Adds up operations as they come, in bounded memory.
+
+use std::collections::BTreeMap;
+
+use record::{Clock, Environment, Event, EventKind, Nanos, Pace, PlanRecord, Sample, TestId};
+
+use crate::bias::Differences;
+use crate::generator::Strain;
+use crate::row::{Around, Tally, row};
+use crate::told::Told;
+use crate::warning::{self, TestFacts};
+use crate::window::{NoWindow, Span, Window};
+use crate::{ClockSummary, Completeness, Outcomes, Status, Summary, TestSummary};
+
+/// Adds up the operations of a run: give it all of them, in any order and in pieces of any size,
+/// then the events. Several of the same plan, one for each thread or machine, [merge](Summariser::merge)
+/// into what one would have come to.
+#[derive(Debug, Clone)]
+pub struct Summariser {
+    plan: PlanRecord,
+    open: bool,
+    /// One for each measure of the plan.
+    rows: Vec<Tally>,
+    /// One for each test that has measures.
+    tests: BTreeMap<TestId, TestTally>,
+    orphans: u64,
+}
+
+/// The operations of one test, added up.
+#[derive(Debug, Clone, Copy, Default)]
+struct TestTally {
+    recorded: u64,
+    /// From the first beginning to the last end.
+    hull: Option<Span>,
+    /// Nanoseconds of operations under way inside the window, of all users together.
+    under_way: u128,
+}
+
+impl Summariser {
+    /// Nothing yet, of a run of that plan.
+    pub fn new(plan: &PlanRecord) -> Summariser {
+        let measures = plan.measures.iter();
+        Summariser {
+            plan: plan.clone(),
+            open: matches!(plan.load.pace, Pace::Open { .. }),
+            rows: vec![Tally::default(); plan.measures.len()],
+            tests: measures
+                .map(|measure| (measure.test, TestTally::default()))
+                .collect(),
+            orphans: 0,
+        }
+    }
+
+    /// Adds operations, of which those in the window count and the others are only counted.
+    ///
+    /// In a load run the window begins at
+    /// [`MeasuringStarted`](record::EventKind::MeasuringStarted). Its end may stay open
+    /// ([`u64::MAX`]) for operations that were over before
+    /// [`MeasuringEnded`](record::EventKind::MeasuringEnded); those recorded later need the true one.
+    /// In an open loop it is [`Window::Everything`].
+    pub fn add(&mut self, samples: &[Sample], window: Window) {
+        for sample in samples {
+            self.add_one(sample, |_| window);
+        }
+    }
+
+    /// Adds an operation, for the window of its test.
+    pub(crate) fn add_one(&mut self, sample: &Sample, window: impl FnOnce(TestId) -> Window) {
+        let place = usize::from(sample.measure.0);
+        let (Some(row), Some(measure)) = (self.rows.get_mut(place), self.plan.measures.get(place))
+        else {
+            self.orphans += 1;
+            return;
+        };
+        let window = window(measure.test);
+        if let Some(test) = self.tests.get_mut(&measure.test) {
+            let own = Span::of_one(sample);
+            test.recorded += 1;
+            test.hull = Some(test.hull.map_or(own, |hull| hull.hull(own)));
+            test.under_way += u128::from(window.share_of(sample));
+        }
+        if window.contains(sample) {
+            row.add(sample, self.open);
+        } else {
+            row.leave_out(sample);
+        }
+    }
+
+    /// Takes in what another one of the same plan has added up.
+    pub fn merge(&mut self, other: &Summariser) {
+        self.orphans += other.orphans;
+        for (own, others) in self.rows.iter_mut().zip(&other.rows) {
+            own.merge(others);
+        }
+        for (own, others) in self.tests.values_mut().zip(other.tests.values()) {
+            own.recorded += others.recorded;
+            own.under_way += others.under_way;
+            own.hull = match (own.hull, others.hull) {
+                (Some(own), Some(other)) => Some(own.hull(other)),
+                (own, other) => own.or(other),
+            };
+        }
+    }
+
+    /// What the operations and the events say. More operations may follow, and a later summary is
+    /// then one of all of them.
+    ///
+    /// Windows are those that the events tell of, and without any they span all operations.
+    pub fn finish(&self, events: &[Event], env: &Environment) -> Summary {
+        let measured = Measured::by(events);
+        let window = |test, tally: &TestTally| match self.plan.load.pace {
+            Pace::Closed => measured.closed_window(test, tally.hull),
+            Pace::Open { .. } => measured.open_window(test, tally.hull),
+            Pace::Rounds => tally.hull.ok_or(NoWindow::Nothing),
+        };
+        let windows = self
+            .tests
+            .iter()
+            .map(|(test, tally)| (*test, window(*test, tally)))
+            .collect();
+        self.conclude(events, env, &windows)
+    }
+
+    /// What operations and events say, for the windows with which the operations were added.
+    pub(crate) fn conclude(
+        &self,
+        events: &[Event],
+        env: &Environment,
+        windows: &BTreeMap<TestId, Result<Span, NoWindow>>,
+    ) -> Summary {
+        let told = Told::by(events, self.plan.load.users);
+        let complete = Completeness::of(events, env);
+        let rows = self.plan.measures.iter().zip(&self.rows).zip(0..);
+        let tests: Vec<TestSummary> = rows
+            .map(|((measure, tally), index)| {
+                let window = windows.get(&measure.test).and_then(|window| window.ok());
+                let around = Around {
+                    measure,
+                    id: record::MeasureId(index),
+                    together: self.together(measure.test),
+                    window,
+                    told: &told,
+                    complete: &complete,
+                };
+                row(tally, &around)
+            })
+            .collect();
+        let facts: Vec<TestFacts> = windows
+            .iter()
+            .map(|(test, window)| self.facts(*test, *window, &tests))
+            .collect();
+        let clock = self.clock(&tests);
+        let strain = Strain::of(&told.generator, |test| self.name(test));
+        let warnings = warning::all(&warning::Material {
+            load: &self.plan.load,
+            rows: &tests,
+            tests: &facts,
+            strain: &strain,
+            orphans: self.orphans,
+            clock_steps: told.clock_steps,
+            recorded: &told.warnings,
+        });
+        Summary {
+            tests,
+            warnings,
+            complete,
+            left_behind: told.left_behind,
+            clock,
+            generator: told.generator,
+        }
+    }
+
+    /// Outcomes of all operations of a test.
+    fn together(&self, test: TestId) -> Outcomes {
+        let rows = self.plan.measures.iter().zip(&self.rows);
+        rows.filter(|(measure, _)| measure.test == test)
+            .fold(Outcomes::default(), |all, (_, row)| {
+                all.plus(&row.all_outcomes())
+            })
+    }
+
+    fn name(&self, test: TestId) -> String {
+        let record = self.plan.tests.get(usize::from(test.0));
+        record.map_or_else(|| format!("test {}", test.0), |record| record.name.clone())
+    }
+
+    fn facts(
+        &self,
+        test: TestId,
+        window: Result<Span, NoWindow>,
+        rows: &[TestSummary],
+    ) -> TestFacts {
+        let own = || {
+            let measures = self.plan.measures.iter().zip(rows);
+            measures
+                .filter(|(measure, _)| measure.test == test)
+                .map(|(_, row)| row)
+        };
+        let tally = self.tests.get(&test).copied().unwrap_or_default();
+        TestFacts {
+            name: self.name(test),
+            missing: window.err(),
+            counted: own().map(TestSummary::operations).sum(),
+            recorded: tally.recorded,
+            not_supported: own().all(|row| row.status == Status::NotSupported),
+            under_way: tally.under_way,
+            window: window.map_or(0, |window| window.end - window.start),
+        }
+    }
+
+    fn clock(&self, tests: &[TestSummary]) -> ClockSummary {
+        let mut bias = Differences::default();
+        for row in &self.rows {
+            row.add_bias_to(&mut bias);
+        }
+        ClockSummary {
+            clock: self.plan.clock,
+            bias: bias.describe().filter(|_| self.plan.clock == Clock::Kernel),
+            missed: tests.iter().map(|test| test.missed).sum(),
+        }
+    }
+}
+
+/// When the measured part of each test began and ended, as far as the events say.
+#[derive(Debug, Default)]
+pub(crate) struct Measured {
+    started: BTreeMap<TestId, Nanos>,
+    ended: BTreeMap<TestId, Nanos>,
+}
+
+impl Measured {
+    pub(crate) fn by(events: &[Event]) -> Measured {
+        let mut measured = Measured::default();
+        for event in events {
+            match event.kind {
+                EventKind::MeasuringStarted { test } => {
+                    measured.started.entry(test).or_insert(event.at);
+                }
+                EventKind::MeasuringEnded { test } => {
+                    measured.ended.entry(test).or_insert(event.at);
+                }
+                _ => {}
+            }
+        }
+        measured
+    }
+
+    /// The window of a test in a closed loop; its end is open where the run was cut off.
+    pub(crate) fn window(&self, test: TestId) -> Window {
+        match self.started.get(&test) {
+            None => Window::Nothing,
+            Some(start) => Window::Between {
+                start: *start,
+                end: self.ended.get(&test).copied().unwrap_or(Nanos::MAX),
+            },
+        }
+    }
+
+    fn closed_window(&self, test: TestId, hull: Option<Span>) -> Result<Span, NoWindow> {
+        let hull = hull.ok_or(NoWindow::Nothing)?;
+        let start = *self.started.get(&test).ok_or(NoWindow::Nothing)?;
+        let end = self.ended.get(&test).copied().unwrap_or(hull.end);
+        if start > end {
+            return Err(NoWindow::Nothing);
+        }
+        Ok(Span { start, end })
+    }
+
+    /// In an open loop, from the beginning of the schedule to the last answer: a rate that was not
+    /// kept up with is not reported as one that was.
+    fn open_window(&self, test: TestId, hull: Option<Span>) -> Result<Span, NoWindow> {
+        let hull = hull.ok_or(NoWindow::Nothing)?;
+        let start = self.started.get(&test).copied().unwrap_or(hull.start);
+        let end = self.ended.get(&test).copied().unwrap_or(hull.end);
+        Ok(Span {
+            start: start.min(hull.end),
+            end: end.max(hull.end),
+        })
+    }
+}

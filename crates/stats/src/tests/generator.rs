@@ -1,0 +1,269 @@
+//! Every doubt about the generator in a run in which it must be raised, and in one in which it
+//! must not; and which of them take the result away.
+
+use record::{Clock, EventKind, Exhausted, Generator, Lateness, MeasureId, Outcome, Pace, Timing};
+
+use crate::testing::{self, RunBuilder, US};
+use crate::{Status, Summary, summarise};
+
+const MS: u64 = 1_000 * US;
+const S: u64 = 1_000 * MS;
+
+/// A run whose test has this generator, made of one at its ease.
+fn with(change: impl FnOnce(&mut Generator)) -> Summary {
+    let run = RunBuilder::new(1)
+        .test("Upload", &[("Put1K", "PUT")])
+        .ok("Put1K", 100, |_| 100)
+        .event("Put1K", |test, _| {
+            let mut generator = testing::generator(test);
+            change(&mut generator);
+            EventKind::Generator(generator)
+        });
+    summarise(&run.build())
+}
+
+fn kinds(summary: &Summary) -> Vec<&'static str> {
+    summary
+        .warnings
+        .iter()
+        .map(|warning| warning.kind())
+        .collect()
+}
+
+/// These doubts and no others, and whether the result is taken away.
+#[track_caller]
+fn assert_doubts(summary: &Summary, expected: &[&str], inconclusive: bool) {
+    assert_eq!(kinds(summary), expected);
+    assert_eq!(summary.is_inconclusive(), inconclusive);
+}
+
+#[test]
+fn a_generator_at_its_ease_raises_no_doubt() {
+    let summary = with(|_| {});
+    assert_doubts(&summary, &[], false);
+    assert_eq!(summary.generator.len(), 1);
+}
+
+#[test]
+fn saturated_and_busy() {
+    // Two workers of ten seconds: twenty seconds.
+    let used = |cpu, queued| with(move |of| (of.cpu, of.queued) = (cpu, queued));
+    assert_doubts(&used(19 * S, None), &["saturated"], true);
+    assert_doubts(&used(18 * S, Some(S)), &["saturated"], true);
+    assert_doubts(&used(19 * S - 1, None), &["busy"], false);
+    assert_doubts(&used(16 * S, None), &["busy"], false);
+    assert_doubts(&used(16 * S - 1, None), &[], false);
+    let text = used(19 * S, None).warnings[0].to_string();
+    assert!(
+        text.contains("Upload 95 %") && text.contains("--threads"),
+        "{text}"
+    );
+}
+
+#[test]
+fn queued() {
+    let queued = |queued| with(move |of| of.queued = queued);
+    assert_doubts(&queued(Some(2 * S)), &["queued"], false);
+    assert_doubts(&queued(Some(2 * S - 1)), &[], false);
+    assert_doubts(&queued(None), &[], false);
+}
+
+#[test]
+fn stalled_and_hiccup() {
+    let stalled =
+        |stalled, longest| with(move |of| (of.stalled, of.longest_stall) = (stalled, longest));
+    // One percent of twenty seconds.
+    assert_doubts(&stalled(201 * MS, 201 * MS), &["stalled"], true);
+    assert_doubts(&stalled(200 * MS, 50 * MS), &["hiccup"], false);
+    assert_doubts(&stalled(200 * MS, 50 * MS - 1), &[], false);
+    assert!(
+        stalled(90 * MS, 90 * MS).warnings[0]
+            .to_string()
+            .contains("Upload 90.00 ms")
+    );
+}
+
+#[test]
+fn a_test_too_short_to_be_judged_is_judged_with_the_other_short_ones() {
+    let summary = |tests: usize, wall| {
+        let names = ["A", "B", "C"];
+        let run = names[..tests]
+            .iter()
+            .fold(RunBuilder::new(1), |builder, name| {
+                builder
+                    .test(name, &[(name, "PUT")])
+                    .ok(name, 100, |_| 100)
+                    .event(name, |test, _| {
+                        EventKind::Generator(Generator {
+                            wall,
+                            cpu: 2 * wall,
+                            queued: None,
+                            ..testing::generator(test)
+                        })
+                    })
+            });
+        summarise(&run.build())
+    };
+    assert!(!summary(1, 199 * MS).is_inconclusive(), "too short");
+    assert!(summary(1, 200 * MS).is_inconclusive());
+    assert!(!summary(2, 99 * MS).is_inconclusive(), "too short together");
+    let together = summary(3, 99 * MS);
+    assert!(together.is_inconclusive());
+    let text = together
+        .warnings
+        .iter()
+        .map(ToString::to_string)
+        .collect::<String>();
+    assert!(text.contains("short tests 100 %"), "{text}");
+}
+
+#[test]
+fn late() {
+    let late = |n, p99| {
+        with(move |of| {
+            of.lateness = Some(Lateness {
+                n,
+                p50: 10 * US,
+                p99,
+                max: S,
+            });
+        })
+    };
+    assert_doubts(&late(100, MS + 1), &["late"], true);
+    assert_doubts(&late(100, MS), &[], false);
+    assert_doubts(&late(99, S), &[], false);
+    assert!(
+        late(100, 2 * MS).warnings[0]
+            .to_string()
+            .contains("Upload 2.00 ms (p99; 1 ms may be)")
+    );
+}
+
+#[test]
+fn exhausted() {
+    let lacking = |what| with(move |of| of.exhausted = what);
+    let what = Exhausted {
+        ports: 7,
+        files: 0,
+        buffers: 2,
+    };
+    assert_doubts(&lacking(what), &["exhausted"], true);
+    let text = lacking(what).warnings[0].to_string();
+    assert!(
+        text.contains("local ports (7 times)") && text.contains("sockets (2 times)"),
+        "{text}"
+    );
+    assert!(!text.contains("open files"));
+    assert_doubts(&lacking(Exhausted::default()), &[], false);
+}
+
+/// A closed loop of two users over a second; each operation takes as long, one every ten
+/// milliseconds.
+fn closed(took: u64) -> RunBuilder {
+    let builder = RunBuilder::new(2)
+        .with(|run| run.plan.load.pace = Pace::Closed)
+        .test("Upload", &[("Put1K", "PUT")])
+        .event_at(0, |test| EventKind::MeasuringStarted { test })
+        .event_at(S, |test| EventKind::MeasuringEnded { test });
+    (0..200).fold(builder, |builder, i| {
+        let mut sample = testing::sample(MeasureId(0), i % 2, Outcome::Ok);
+        let started = u64::from(i / 2) * 10 * MS;
+        sample.moments = testing::moments(started, started, started + took, started + took);
+        builder.sample("Put1K", sample)
+    })
+}
+
+#[test]
+fn half_idle_and_partly_idle() {
+    let of = |builder: RunBuilder| summarise(&builder.build());
+    assert_doubts(&of(closed(4 * MS)), &["half_idle"], true);
+    assert!(
+        of(closed(4 * MS)).warnings[0]
+            .to_string()
+            .contains("only Upload 40 %")
+    );
+    assert_doubts(&of(closed(5 * MS)), &["partly_idle"], false);
+    assert_doubts(&of(closed(8 * MS)), &["partly_idle"], false);
+    assert_doubts(&of(closed(9 * MS)), &[], false);
+    // The promise is that of a closed loop: with a schedule, users wait for it.
+    let schedule = closed(MS).with(|run| run.plan.load.pace = testing::open_loop());
+    assert_doubts(&of(schedule), &[], false);
+    // What a user asks for at a time counts.
+    let pipelined = closed(9 * MS).with(|run| run.plan.load.http.pipeline = 2);
+    assert_doubts(&of(pipelined), &["half_idle"], true);
+    // Too little to judge: 19 operations for each user.
+    let short = closed(4 * MS).with(|run| run.samples.truncate(39));
+    assert_doubts(&of(short), &["few_for_percentiles"], false);
+}
+
+/// A run with the kernel's clock in which so many of a hundred operations missed a stamp, and the
+/// others have this bias.
+fn kernel(missed: u64, bias: i64) -> Summary {
+    let builder = RunBuilder::new(1)
+        .with(|run| run.plan.clock = Clock::Kernel)
+        .test("Upload", &[("Put1K", "PUT")])
+        .ok("Put1K", 200, |_| 100);
+    let run = builder.with(|run| {
+        for (sample, place) in run.samples.iter_mut().zip(0..) {
+            sample.timing = match place < missed {
+                true => Timing::Missed,
+                false => Timing::Kernel { bias: Some(bias) },
+            };
+        }
+    });
+    summarise(&run.build())
+}
+
+#[test]
+fn missed_stamps() {
+    assert_doubts(&kernel(3, 0), &["missed_stamps"], false);
+    assert_doubts(&kernel(2, 0), &[], false);
+    let some = kernel(3, 0);
+    let row = &some.tests[0];
+    assert_eq!((row.missed, row.early, some.clock.missed), (3, 0, 3));
+    assert_eq!((row.response.unwrap().n, row.total.unwrap().n), (197, 200));
+    assert_eq!(row.status, Status::Ok);
+    let none = kernel(200, 0);
+    assert_doubts(&none, &["missed_stamps"], false);
+    let row = &none.tests[0];
+    assert_eq!((row.status, row.response), (Status::Failed, None));
+    assert!(row.all_missed() && row.evidence.as_ref().unwrap().contains("stamps never came"));
+}
+
+#[test]
+fn bias() {
+    let us = US.cast_signed();
+    // A tenth of 100 us is less than what any machine may need to wake up.
+    assert_doubts(&kernel(0, 50 * us + 1), &["bias"], false);
+    assert_doubts(&kernel(0, 50 * us), &[], false);
+    assert_doubts(&kernel(0, -90 * us), &[], false);
+    let summary = kernel(0, 60 * us);
+    assert!(
+        summary.warnings[0]
+            .to_string()
+            .contains("Put1K 0.06 ms (p99)")
+    );
+    let bias = summary.clock.bias.unwrap();
+    assert_eq!((bias.n, bias.p50, bias.p99), (200, 60 * us, 60 * us));
+    // Where answers take 1 ms, 60 us more are no matter.
+    let slow = RunBuilder::new(1)
+        .with(|run| run.plan.clock = Clock::Kernel)
+        .test("Upload", &[("Put1K", "PUT")])
+        .ok("Put1K", 200, |_| 1_000)
+        .with(|run| {
+            for sample in &mut run.samples {
+                sample.timing = Timing::Kernel {
+                    bias: Some(60 * us),
+                };
+            }
+        });
+    assert_doubts(&summarise(&slow.build()), &[], false);
+}
+
+#[test]
+fn clock_stepped() {
+    let stepped = RunBuilder::new(1).run_event(EventKind::ClockStepped { by: -5_000 });
+    let summary = summarise(&stepped.build());
+    assert_doubts(&summary, &["clock_stepped"], false);
+    assert!(summary.warnings[0].to_string().contains("set 1 times"));
+}

@@ -1,0 +1,138 @@
+//! Load runs: what counts in a closed loop and in an open one.
+
+use record::{EventKind, MeasureId, Outcome, Pace, Sample};
+
+use crate::testing::{self, RunBuilder, US};
+use crate::{Summary, Warning, summarise};
+
+fn op(user: u32, started: u64, done: u64) -> Sample {
+    let mut sample = testing::sample(MeasureId(0), user, Outcome::Ok);
+    sample.moments = testing::moments(started, started, done, done);
+    sample
+}
+
+fn load(pace: Pace) -> RunBuilder {
+    RunBuilder::new(2)
+        .with(|run| run.plan.load.pace = pace)
+        .test("Get", &[("Get", "GET")])
+}
+
+fn counts(summary: &Summary) -> (u64, u64) {
+    (summary.tests[0].operations(), summary.left_out())
+}
+
+#[test]
+fn in_a_closed_loop_what_lies_in_the_window_of_the_engine_counts() {
+    let ops = |builder: RunBuilder| {
+        builder
+            .sample("Get", op(0, 90, 110))
+            .sample("Get", op(0, 110, 150))
+            .sample("Get", op(1, 100, 200))
+            .sample("Get", op(0, 150, 201))
+    };
+    let started =
+        ops(load(Pace::Closed)).event_at(100, |test| EventKind::MeasuringStarted { test });
+    let open_end = summarise(&started.clone().build());
+    assert_eq!(
+        counts(&open_end),
+        (3, 1),
+        "cut off, the window reaches to the last answer"
+    );
+    assert_eq!(open_end.tests[0].window_s, Some(101e-9));
+    let ended = started.event_at(200, |test| EventKind::MeasuringEnded { test });
+    let summary = summarise(&ended.build());
+    assert_eq!(counts(&summary), (2, 2));
+    assert_eq!(summary.tests[0].window_s, Some(100e-9));
+    assert_eq!(summary.tests[0].per_second, Some(2.0 / 100e-9));
+    let never = summarise(&ops(load(Pace::Closed)).build());
+    assert_eq!(counts(&never), (0, 4), "users were never all at work");
+}
+
+/// A schedule of one operation each 100 us; the server takes so long for each, one at a time.
+fn schedule(took: u64) -> RunBuilder {
+    let builder = load(testing::open_loop())
+        .event_at(0, |test| EventKind::MeasuringStarted { test })
+        .event_at(100 * 100 * US, |test| EventKind::MeasuringEnded { test });
+    let mut free = 0;
+    (0..100).fold(builder, |builder, i| {
+        let planned = i * 100 * US;
+        let started = free.max(planned);
+        free = started + took * US;
+        let mut sample = op(0, started, free);
+        sample.moments.planned = planned;
+        builder.sample("Get", sample)
+    })
+}
+
+#[test]
+fn in_an_open_loop_everything_counts_and_waiting_shows() {
+    let relaxed = summarise(&schedule(50).build());
+    let row = &relaxed.tests[0];
+    assert_eq!(counts(&relaxed), (100, 0));
+    assert_eq!(row.planned, row.response);
+    let overloaded = summarise(&schedule(200).build());
+    let row = &overloaded.tests[0];
+    assert_eq!(counts(&overloaded), (100, 0), "the last ones too");
+    let (response, planned) = (row.response.unwrap(), row.planned.unwrap());
+    assert_eq!((response.p50, response.max), (200 * US, 200 * US));
+    assert_eq!((planned.n, planned.max), (100, (200 + 99 * 100) * US));
+    // 10,000 a second were planned, and 5,000 done.
+    assert!((row.per_second.unwrap() - 5_000.0).abs() < 1.0);
+    assert_eq!(row.spread.iter().map(|bar| bar.response).sum::<u64>(), 100);
+    assert_eq!(row.spread.iter().map(|bar| bar.planned).sum::<u64>(), 100);
+    assert!(
+        row.spread
+            .iter()
+            .any(|bar| bar.planned > 0 && bar.response == 0)
+    );
+}
+
+#[test]
+fn a_closed_loop_has_no_times_from_planned() {
+    let run = load(Pace::Rounds)
+        .sample("Get", op(0, 0, 10))
+        .sample("Get", op(1, 0, 10));
+    let row = &summarise(&run.build()).tests[0];
+    assert_eq!((row.planned, row.spread.len()), (None, 0));
+}
+
+#[test]
+fn uploads_end_with_the_acknowledgement() {
+    let mut acked = op(0, 10, 100);
+    acked.moments.acked = Some(60);
+    let run = load(testing::open_loop())
+        .sample("Get", acked)
+        .sample("Get", op(1, 10, 100));
+    let row = &summarise(&run.build()).tests[0];
+    let upload = row.upload.unwrap();
+    assert_eq!((upload.n, upload.max), (1, 50));
+}
+
+#[test]
+fn what_a_full_queue_drops_is_the_fault_of_the_server() {
+    let drop = |pace| {
+        let run = load(pace)
+            .ok("Get", 100, |_| 100)
+            .ops("Get", 1, Outcome::Dropped, |_| 0);
+        let warnings = summarise(&run.build()).warnings;
+        let dropped = |warning: &&Warning| warning.kind() == "dropped";
+        warnings.iter().find(dropped).unwrap().to_string()
+    };
+    assert!(drop(testing::open_loop()).contains("could not take the rate"));
+    assert!(drop(Pace::Rounds).contains("an earlier step"));
+}
+
+#[test]
+fn who_asked_for_new_connections_is_not_told_that_there_were_some() {
+    let connecting = |keep_alive| {
+        let builder =
+            load(testing::open_loop()).with(|run| run.plan.load.http.keep_alive = keep_alive);
+        let run = builder.ok("Get", 100, |_| 100).with(|run| {
+            for sample in &mut run.samples {
+                sample.connect = Some(record::Connect { tcp: 5, tls: None });
+            }
+        });
+        summarise(&run.build()).warnings.len()
+    };
+    assert_eq!((connecting(true), connecting(false)), (1, 0));
+}

@@ -1,0 +1,242 @@
+//! A set of times that may be very large, in bounded memory.
+//!
+//! Up to [`EXACT`] values are kept as they are, and everything said of them is exact. Beyond, they
+//! go into a histogram of buckets whose width is at most a thousandth of their value (HDR, three
+//! significant digits: percentiles, given as the middle of a bucket, are within 0.05 %), while
+//! number, minimum, maximum, mean and standard deviation stay exact, and the interval of the mean
+//! comes from [`Bins`] of time. Which of both forms a set has depends on its size alone, and
+//! neither depends on the order of the values, so sets of several threads or machines merge into
+//! what one would have recorded.
+
+use hdrhistogram::Histogram;
+use record::Nanos;
+
+use crate::Distribution;
+use crate::bins::{Bins, Sum};
+use crate::distribution::{Moments, PER_MILLE};
+use crate::interval::{self, interval_of_batches};
+
+/// Values that are kept as they are: 1 MiB.
+pub const EXACT: usize = 1 << 16;
+
+/// Significant digits of the histogram: buckets are at most 0.1 % wide.
+const DIGITS: u8 = 3;
+
+/// Bins along the time axis for the interval of the mean: between this and half of it are in use,
+/// several for each batch.
+const BINS: usize = 128;
+
+/// Values, each with the moment at which its operation began.
+#[derive(Debug, Clone)]
+pub(crate) struct Times(Form);
+
+#[derive(Debug, Clone)]
+enum Form {
+    /// All of them: moment and value.
+    Exact(Vec<(Nanos, Nanos)>),
+    /// Too many for that.
+    Binned(Box<Binned>),
+}
+
+#[derive(Debug, Clone)]
+struct Binned {
+    n: u64,
+    min: Nanos,
+    max: Nanos,
+    sum: u128,
+    squares: u128,
+    histogram: Histogram<u64>,
+    bins: Bins<Sum>,
+}
+
+impl Default for Times {
+    fn default() -> Times {
+        Times(Form::Exact(Vec::new()))
+    }
+}
+
+impl Times {
+    /// Adds a value of an operation that began at `moment`.
+    pub(crate) fn add(&mut self, moment: Nanos, value: Nanos) {
+        match &mut self.0 {
+            Form::Binned(binned) => binned.add(moment, value),
+            Form::Exact(values) if values.len() < EXACT => values.push((moment, value)),
+            Form::Exact(_) => self.binned().add(moment, value),
+        }
+    }
+
+    /// Adds a value where there is one.
+    pub(crate) fn add_some(&mut self, moment: Nanos, value: Option<Nanos>) {
+        if let Some(value) = value {
+            self.add(moment, value);
+        }
+    }
+
+    /// Takes in all values of another set.
+    pub(crate) fn merge(&mut self, other: &Times) {
+        match (&mut self.0, &other.0) {
+            (Form::Exact(own), Form::Exact(others)) if own.len() + others.len() <= EXACT => {
+                own.extend_from_slice(others);
+            }
+            (_, Form::Exact(others)) => {
+                let own = self.binned();
+                for (moment, value) in others {
+                    own.add(*moment, *value);
+                }
+            }
+            (_, Form::Binned(others)) => self.binned().merge(others),
+        }
+    }
+
+    /// The second form of the values, which they take if they have the first.
+    fn binned(&mut self) -> &mut Binned {
+        if let Form::Exact(values) = &self.0 {
+            let mut binned = Binned::new();
+            for (moment, value) in values {
+                binned.add(*moment, *value);
+            }
+            self.0 = Form::Binned(Box::new(binned));
+        }
+        match &mut self.0 {
+            Form::Binned(binned) => binned,
+            Form::Exact(_) => unreachable!("it has just been replaced"),
+        }
+    }
+
+    /// Number of values.
+    pub(crate) fn count(&self) -> u64 {
+        match &self.0 {
+            Form::Exact(values) => values.len() as u64,
+            Form::Binned(binned) => binned.n,
+        }
+    }
+
+    /// What the values look like; `None` without any.
+    pub(crate) fn describe(&self) -> Option<Distribution> {
+        match &self.0 {
+            Form::Exact(values) => {
+                // By time; values of the same moment by size, so that the order of recording
+                // leaves no trace.
+                let mut values = values.clone();
+                values.sort_unstable();
+                let values: Vec<Nanos> = values.into_iter().map(|(_, value)| value).collect();
+                Distribution::of(&values)
+            }
+            Form::Binned(binned) => {
+                let ranks = PER_MILLE.map(|per_mille| rank(binned.n, per_mille));
+                let quantiles = self.at_ranks(ranks)?;
+                let ends = (binned.min, binned.max);
+                Some(Distribution::from_parts(binned.moments(), ends, quantiles))
+            }
+        }
+    }
+
+    /// The values at these places of the sorted set, counted from 1. Places ascend; those beyond
+    /// the end give the maximum. `None` for an empty set.
+    pub(crate) fn at_ranks<const N: usize>(&self, ranks: [u64; N]) -> Option<[Nanos; N]> {
+        let (mut found, mut next, mut before, mut last) = ([0; N], 0, 0, None);
+        self.for_each(|value, count| {
+            before += count;
+            while next < N && ranks[next] <= before {
+                found[next] = value;
+                next += 1;
+            }
+            last = Some(value);
+        });
+        found[next..].fill(last?);
+        Some(found)
+    }
+
+    /// Every value with how often it occurs, ascending; values of a bucket as its middle.
+    pub(crate) fn for_each(&self, mut take: impl FnMut(Nanos, u64)) {
+        match &self.0 {
+            Form::Exact(values) => {
+                let mut values: Vec<Nanos> = values.iter().map(|(_, value)| *value).collect();
+                values.sort_unstable();
+                values.into_iter().for_each(|value| take(value, 1));
+            }
+            Form::Binned(binned) => {
+                for bucket in binned.histogram.iter_recorded() {
+                    let middle = middle(&binned.histogram, bucket.value_iterated_to());
+                    let value = middle.clamp(binned.min, binned.max);
+                    take(value, bucket.count_since_last_iteration());
+                }
+            }
+        }
+    }
+}
+
+impl Binned {
+    fn new() -> Binned {
+        Binned {
+            n: 0,
+            min: Nanos::MAX,
+            max: 0,
+            sum: 0,
+            squares: 0,
+            histogram: histogram(DIGITS),
+            bins: Bins::new(BINS),
+        }
+    }
+
+    fn add(&mut self, moment: Nanos, value: Nanos) {
+        self.n += 1;
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        self.sum += u128::from(value);
+        self.squares = self.squares.saturating_add(u128::from(value).pow(2));
+        record(&mut self.histogram, value);
+        self.bins.at(moment).add(value);
+    }
+
+    fn merge(&mut self, other: &Binned) {
+        self.n += other.n;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.sum += other.sum;
+        self.squares = self.squares.saturating_add(other.squares);
+        add_all(&mut self.histogram, &other.histogram);
+        self.bins.merge(&other.bins);
+    }
+
+    fn moments(&self) -> Moments {
+        let n = self.n as f64;
+        let mean = self.sum as f64 / n;
+        let variance = (self.squares as f64 - self.sum as f64 * mean).max(0.0) / (n - 1.0);
+        Moments {
+            n: self.n,
+            mean,
+            ci95: interval_of_batches(&self.bins.batches(interval::MOST)),
+            sd: Some(variance.sqrt()),
+        }
+    }
+}
+
+/// Place of a percentile in `n` sorted values, counted from 1: `ceil(n * per_mille / 1000)`.
+pub(crate) fn rank(n: u64, per_mille: u64) -> u64 {
+    let rank = (u128::from(n) * u128::from(per_mille)).div_ceil(1000);
+    (rank as u64).max(1)
+}
+
+/// An empty histogram of that many significant digits that grows as needed.
+pub(crate) fn histogram<C: hdrhistogram::Counter>(digits: u8) -> Histogram<C> {
+    Histogram::new(digits).expect("five digits are the limit, and it is auto-resizing")
+}
+
+/// Counts a value.
+pub(crate) fn record<C: hdrhistogram::Counter>(histogram: &mut Histogram<C>, value: Nanos) {
+    histogram
+        .record(value)
+        .expect("it grows as needed, and its buckets are fewer than 2^31");
+}
+
+/// Counts all values of another histogram of the same digits.
+pub(crate) fn add_all<C: hdrhistogram::Counter>(own: &mut Histogram<C>, other: &Histogram<C>) {
+    own.add(other)
+        .expect("it grows as needed, and its buckets are fewer than 2^31");
+}
+
+/// The middle of the bucket of a value.
+fn middle(histogram: &Histogram<u64>, value: Nanos) -> Nanos {
+    histogram.median_equivalent(value)
+}

@@ -1,0 +1,147 @@
+//! What a run may go on for: a statistic whose interval is to become narrow enough.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A statistic of times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Statistic {
+    /// The arithmetic mean.
+    Mean,
+    /// A percentile, in parts of a thousand: 990 is p99.
+    Percentile(u64),
+}
+
+impl Statistic {
+    /// Those there are, with their names.
+    const ALL: [(&'static str, Statistic); 6] = [
+        ("mean", Statistic::Mean),
+        ("p50", Statistic::Percentile(500)),
+        ("p90", Statistic::Percentile(900)),
+        ("p95", Statistic::Percentile(950)),
+        ("p99", Statistic::Percentile(990)),
+        ("p99.9", Statistic::Percentile(999)),
+    ];
+}
+
+/// When a run is long enough: half the 95 % interval of a statistic is at most this share of it.
+/// Written `p99 ±5%`, or `p99 +-5%`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Until {
+    /// Which statistic.
+    pub statistic: Statistic,
+    /// The share, in percent.
+    pub percent: f64,
+}
+
+/// What is wrong with the text of an [`Until`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UntilError(String);
+
+impl fmt::Display for UntilError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for UntilError {}
+
+/// Greatest share: an interval that reaches down to half of the estimate is no estimate.
+const WIDEST: f64 = 50.0;
+
+impl FromStr for Until {
+    type Err = UntilError;
+
+    fn from_str(text: &str) -> Result<Until, UntilError> {
+        let cut = ["±", "+-", "+/-"]
+            .iter()
+            .find_map(|sign| text.split_once(sign));
+        let Some((name, share)) = cut else {
+            return Err(UntilError(format!(
+                "`{text}` has no ±; write a statistic and how narrow its interval is to be, \
+                 `p99 ±5%` for example"
+            )));
+        };
+        Ok(Until {
+            statistic: statistic(name.trim())?,
+            percent: percent(share.trim())?,
+        })
+    }
+}
+
+fn statistic(name: &str) -> Result<Statistic, UntilError> {
+    let known = Statistic::ALL.iter().find(|(known, _)| *known == name);
+    known.map(|(_, statistic)| *statistic).ok_or_else(|| {
+        let names = Statistic::ALL.map(|(name, _)| name).join(", ");
+        UntilError(format!("`{name}` is no statistic; there are {names}"))
+    })
+}
+
+fn percent(share: &str) -> Result<f64, UntilError> {
+    let Some(number) = share.strip_suffix('%') else {
+        return Err(UntilError(format!(
+            "`{share}` is no share; write it with its sign, `5%` for example"
+        )));
+    };
+    match number.trim().parse::<f64>() {
+        Ok(percent) if percent > 0.0 && percent <= WIDEST => Ok(percent),
+        Ok(_) => Err(UntilError(format!(
+            "`{share}` is out of range; more than 0% and at most {WIDEST}% make sense"
+        ))),
+        Err(_) => Err(UntilError(format!("`{number}` is no number"))),
+    }
+}
+
+impl fmt::Display for Until {
+    /// Writes `p99 ±5%`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = Statistic::ALL
+            .iter()
+            .find(|(_, known)| *known == self.statistic);
+        match (known, self.statistic) {
+            (None, Statistic::Percentile(mille)) => write!(f, "p{}", mille as f64 / 10.0)?,
+            (known, _) => f.write_str(known.map_or("mean", |(name, _)| name))?,
+        }
+        write!(f, " ±{}%", self.percent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_meant_is_understood_and_written_again() {
+        let table = [
+            ("p99 ±5%", "p99 ±5%"),
+            ("p99±5%", "p99 ±5%"),
+            (" p99.9 +-2.5 % ", "p99.9 ±2.5%"),
+            ("mean +/-1%", "mean ±1%"),
+            ("p50 ±50%", "p50 ±50%"),
+        ];
+        for (text, expected) in table {
+            let until: Until = text.parse().unwrap();
+            assert_eq!(until.to_string(), expected);
+            assert_eq!(expected.parse(), Ok(until));
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_is_explained() {
+        let table = [
+            ("p99", "has no ±"),
+            ("p98 ±5%", "there are mean, p50"),
+            ("±5%", "is no statistic"),
+            ("p99 ±5", "with its sign"),
+            ("p99 ±x%", "`x` is no number"),
+            ("p99 ±0%", "out of range"),
+            ("p99 ±-1%", "out of range"),
+            ("p99 ±51%", "out of range"),
+            ("p99 ±NaN%", "out of range"),
+        ];
+        for (text, expected) in table {
+            let error = text.parse::<Until>().unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! When each doubt is raised.
+
+use record::{Load, Nanos, Outcome, Pace};
+
+use super::{Limit, Share, Warning};
+use crate::TestSummary;
+use crate::generator::{BUSY, LEAST_WALL, SATURATED, Strain};
+use crate::window::NoWindow;
+
+/// Operations below which p99 is the maximum (nearest rank).
+pub const P99_NEEDS: u64 = 100;
+
+/// Operations, beyond a first one for each user, below which nothing is said about keep-alive.
+const RECONNECTS_NEED: u64 = 5;
+
+/// Percent of the operations that should be under way below which users waited in the generator
+/// for a part of the time that shows.
+pub const IN_PROGRESS: u64 = 90;
+
+/// Percent below which they waited there for most of the time, and the generator was measured.
+pub const IN_PROGRESS_HALF: u64 = 50;
+
+/// Operations for each user below which the first, which may have begun before the window, weighs
+/// too much in the number under way.
+const IN_PROGRESS_NEEDS: u64 = 20;
+
+/// Percent of operations without the kernel's stamps above which those that are missing could be
+/// the slow ones, and p99 would not know.
+pub const MISSED: u64 = 1;
+
+/// Nanoseconds of bias (p99) below which waking up was as quick as can be asked for: 50 us.
+pub const BIAS: i64 = 50_000;
+
+/// Percent of the median response time below which the bias is small beside it.
+pub const BIAS_SHARE: u64 = 10;
+
+/// What is known of one test of the plan as a whole.
+pub(crate) struct TestFacts {
+    /// Name of the test.
+    pub(crate) name: String,
+    /// Why there is no window.
+    pub(crate) missing: Option<NoWindow>,
+    /// Operations that count.
+    pub(crate) counted: u64,
+    /// All operations.
+    pub(crate) recorded: u64,
+    /// The server cannot do the test, so that doubts about the window are beside the point.
+    pub(crate) not_supported: bool,
+    /// Nanoseconds of operations under way inside the window, of all users together.
+    pub(crate) under_way: u128,
+    /// Length of the window, nanoseconds.
+    pub(crate) window: Nanos,
+}
+
+/// What doubts are made of.
+pub(crate) struct Material<'a> {
+    pub(crate) load: &'a Load,
+    pub(crate) rows: &'a [TestSummary],
+    pub(crate) tests: &'a [TestFacts],
+    pub(crate) strain: &'a Strain,
+    /// Samples of no row.
+    pub(crate) orphans: u64,
+    /// How often the clock of the kernel's stamps was set.
+    pub(crate) clock_steps: u64,
+    /// Doubts that the engine had.
+    pub(crate) recorded: &'a [String],
+}
+
+/// All doubts about a run, in the order of the enum.
+pub(crate) fn all(material: &Material<'_>) -> Vec<Warning> {
+    let mut warnings = about_generator(material);
+    warnings.extend(about_operations(material));
+    warnings.retain(|warning| !warning.shares().is_empty());
+    let what = material.strain.exhausted;
+    if what.any() {
+        warnings.insert(0, Warning::Exhausted { what });
+    }
+    if material.clock_steps > 0 {
+        let times = material.clock_steps;
+        warnings.push(Warning::ClockStepped { times });
+    }
+    if material.orphans > 0 {
+        let samples = material.orphans;
+        warnings.push(Warning::Orphans { samples });
+    }
+    let recorded = material.recorded.iter().cloned();
+    warnings.extend(recorded.map(|text| Warning::Recorded { text }));
+    warnings
+}
+
+fn about_generator(material: &Material<'_>) -> Vec<Warning> {
+    let strain = material.strain;
+    let under_way = |percent: std::ops::Range<u64>| -> Vec<Share> {
+        let tests = material.tests.iter();
+        tests
+            .filter_map(|test| under_way(test, material.load))
+            .filter(|share| {
+                let found = share.percent();
+                percent.start as f64 <= found && found < percent.end as f64
+            })
+            .collect()
+    };
+    vec![
+        Warning::Saturated {
+            tests: strain.used(SATURATED..u64::MAX),
+        },
+        Warning::Busy {
+            tests: strain.used(BUSY..SATURATED),
+        },
+        Warning::Queued {
+            tests: strain.queued(),
+        },
+        Warning::Stalled {
+            tests: strain.stalled(),
+        },
+        Warning::Hiccup {
+            tests: strain.hiccups(),
+        },
+        Warning::Late {
+            tests: strain.late(),
+        },
+        Warning::HalfIdle {
+            tests: under_way(0..IN_PROGRESS_HALF),
+        },
+        Warning::PartlyIdle {
+            tests: under_way(IN_PROGRESS_HALF..IN_PROGRESS),
+        },
+    ]
+}
+
+fn about_operations(material: &Material<'_>) -> Vec<Warning> {
+    let (load, limit) = (material.load, Limit::of(material.load));
+    let test = |judge: fn(&TestFacts, u32) -> Option<(u64, u64)>| -> Vec<Share> {
+        let tests = material.tests.iter().filter(|test| !test.not_supported);
+        tests
+            .filter_map(|test| Some((&test.name, judge(test, load.users)?)))
+            .map(Share::from)
+            .collect()
+    };
+    let row = |judge: fn(&TestSummary, &Load) -> Option<(u64, u64)>| -> Vec<Share> {
+        let rows = material.rows.iter();
+        rows.filter_map(|row| Some((&row.name, judge(row, load)?)))
+            .map(Share::from)
+            .collect()
+    };
+    vec![
+        Warning::MissedStamps { rows: row(missed) },
+        Warning::Bias { rows: row(bias) },
+        Warning::UsersIdle {
+            tests: test(users_idle),
+        },
+        Warning::NoOverlap {
+            tests: test(no_overlap),
+            limit,
+        },
+        Warning::WindowSmall {
+            tests: test(window_small),
+            limit,
+        },
+        Warning::EarlyResponses { rows: row(early) },
+        Warning::Resent { rows: row(resent) },
+        Warning::Reconnects {
+            rows: row(reconnects),
+        },
+        Warning::Dropped {
+            rows: row(dropped),
+            open: matches!(load.pace, Pace::Open { .. }),
+        },
+        Warning::FewForPercentiles {
+            rows: row(few_for_percentiles),
+            limit,
+        },
+    ]
+}
+
+impl From<(&String, (u64, u64))> for Share {
+    fn from((name, (count, of)): (&String, (u64, u64))) -> Share {
+        Share {
+            name: name.clone(),
+            count,
+            of,
+        }
+    }
+}
+
+/// Little's law: users of a closed loop without a pause have an operation under way at all times.
+/// What is missing they spent in the generator. `None` where there is no such promise, or too
+/// little to hold it against.
+fn under_way(test: &TestFacts, load: &Load) -> Option<Share> {
+    let at_a_time = u64::from(load.users) * u64::from(load.http.pipeline.max(1));
+    let enough = test.window >= LEAST_WALL && test.recorded >= IN_PROGRESS_NEEDS * at_a_time;
+    (load.pace == Pace::Closed && enough).then(|| Share {
+        name: test.name.clone(),
+        count: u64::try_from(test.under_way).unwrap_or(u64::MAX),
+        of: test.window.saturating_mul(at_a_time),
+    })
+}
+
+fn missed(row: &TestSummary, _: &Load) -> Option<(u64, u64)> {
+    let expected = row.outcomes.ok();
+    (row.missed * 100 > expected * MISSED).then_some((row.missed, expected))
+}
+
+fn bias(row: &TestSummary, _: &Load) -> Option<(u64, u64)> {
+    let (bias, response) = (row.bias?, row.response?);
+    let enough = bias.n >= P99_NEEDS;
+    let beside = response.p50 / 100 * BIAS_SHARE;
+    let great = bias.p99 > BIAS && bias.p99.unsigned_abs() > beside;
+    (enough && great).then_some((bias.p99.unsigned_abs(), response.p50))
+}
+
+fn users_idle(test: &TestFacts, users: u32) -> Option<(u64, u64)> {
+    match test.missing {
+        Some(NoWindow::Idle(idle)) => Some((idle, u64::from(users))),
+        _ => None,
+    }
+}
+
+fn no_overlap(test: &TestFacts, _: u32) -> Option<(u64, u64)> {
+    (test.missing == Some(NoWindow::NoOverlap)).then_some((0, test.recorded))
+}
+
+fn window_small(test: &TestFacts, _: u32) -> Option<(u64, u64)> {
+    let small = test.missing.is_none() && test.counted * 2 < test.recorded;
+    small.then_some((test.counted, test.recorded))
+}
+
+fn early(row: &TestSummary, _: &Load) -> Option<(u64, u64)> {
+    (row.early > 0).then_some((row.early, row.outcomes.ok()))
+}
+
+fn resent(row: &TestSummary, _: &Load) -> Option<(u64, u64)> {
+    (row.connects.resent > 0).then_some((row.connects.resent, row.operations()))
+}
+
+/// Opening the first connection of each user is nothing to wonder about, nor is opening one for
+/// each request where that was asked for.
+fn reconnects(row: &TestSummary, load: &Load) -> Option<(u64, u64)> {
+    let beyond_first = |n: u64| n.saturating_sub(u64::from(load.users));
+    let (again, of) = (
+        beyond_first(row.connects.count),
+        beyond_first(row.operations()),
+    );
+    let most = of >= RECONNECTS_NEED && again * 2 > of;
+    (load.http.keep_alive && most).then_some((row.connects.count, row.operations()))
+}
+
+fn dropped(row: &TestSummary, _: &Load) -> Option<(u64, u64)> {
+    let all = row.outcomes.plus(&row.left_out_outcomes);
+    let dropped = all.of(Outcome::Dropped);
+    (dropped > 0).then_some((dropped, all.total()))
+}
+
+fn few_for_percentiles(row: &TestSummary, _: &Load) -> Option<(u64, u64)> {
+    let n = row.response.as_ref()?.n;
+    (n < P99_NEEDS).then_some((n, P99_NEEDS))
+}

@@ -1,0 +1,222 @@
+//! Each doubt in one sentence.
+
+use std::fmt;
+
+use record::Exhausted;
+
+use super::{P99_NEEDS, Share, Warning};
+use crate::generator::LATE;
+
+/// Names that a warning spells out; a longer list is cut with its length.
+const NAMED: usize = 3;
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Warning::Saturated { .. }
+            | Warning::Busy { .. }
+            | Warning::Queued { .. }
+            | Warning::Stalled { .. }
+            | Warning::Hiccup { .. }
+            | Warning::Late { .. }
+            | Warning::HalfIdle { .. }
+            | Warning::PartlyIdle { .. }
+            | Warning::Exhausted { .. } => about_generator(self, f),
+            _ => about_operations(self, f),
+        }
+    }
+}
+
+fn about_generator(warning: &Warning, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let percents = Listed(warning.shares(), percent);
+    match warning {
+        Warning::Saturated { .. } => write!(
+            f,
+            "the generator had no time to spare ({percents} of the time of its threads used or \
+             wanted), so it set the pace and not the server; raise --threads, lower the load, or \
+             measure from a stronger machine"
+        ),
+        Warning::Busy { .. } => write!(
+            f,
+            "the generator had little time to spare ({percents} of the time of its threads used \
+             or wanted), so operations waited for each other in it; raise --threads, or lower the \
+             load"
+        ),
+        Warning::Queued { .. } => write!(
+            f,
+            "the generator waited for a processor ({percents} of its time); server and generator, \
+             or something else, share this machine: measure from another one, or lower --threads"
+        ),
+        Warning::Stalled { .. } => write!(
+            f,
+            "the generator left its users waiting ({percents} of its time), and the slowest times \
+             are its own; raise --threads, or find out what else this machine does"
+        ),
+        Warning::Hiccup { .. } => write!(
+            f,
+            "the generator stood still once, for {}: the maximum may be its own; measure again, \
+             or for longer",
+            Listed(warning.shares(), milliseconds)
+        ),
+        Warning::Late { .. } => write!(
+            f,
+            "the generator did not keep to its own schedule: operations began late by {} (p99; {} \
+             ms may be); raise --threads, or lower the rate",
+            Listed(warning.shares(), milliseconds),
+            LATE / 1_000_000
+        ),
+        Warning::HalfIdle { .. } => write!(
+            f,
+            "users waited in the generator for most of the time: on average only {percents} of the \
+             operations were under way that should have been; raise --threads, or lower \
+             --concurrency"
+        ),
+        Warning::PartlyIdle { .. } => write!(
+            f,
+            "users waited in the generator now and then: on average {percents} of the operations \
+             were under way that should have been; raise --threads, or lower --concurrency"
+        ),
+        Warning::Exhausted { what } => exhausted(*what, f),
+        _ => Ok(()),
+    }
+}
+
+fn exhausted(what: Exhausted, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let resources = [
+        (
+            what.ports,
+            "local ports",
+            "keep connections, or widen net.ipv4.ip_local_port_range",
+        ),
+        (what.files, "open files", "raise the limit (ulimit -n)"),
+        (
+            what.buffers,
+            "memory for sockets",
+            "lower --concurrency, or raise net.ipv4.tcp_mem",
+        ),
+    ];
+    f.write_str("this machine ran out of ")?;
+    let ran_out = resources.iter().filter(|(times, ..)| *times > 0);
+    for (place, (times, resource, advice)) in ran_out.enumerate() {
+        let comma = if place > 0 { "; of " } else { "" };
+        write!(f, "{comma}{resource} ({times} times): {advice}")?;
+    }
+    Ok(())
+}
+
+fn about_operations(warning: &Warning, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let shares = Listed(warning.shares(), count_of);
+    match warning {
+        Warning::MissedStamps { .. } => write!(
+            f,
+            "time stamps of the kernel never came, and such operations have no response time: \
+             {shares}; look at the driver of the network card, or measure with --clock user"
+        ),
+        Warning::ClockStepped { times } => write!(
+            f,
+            "the clock of the kernel's time stamps was set {times} times while the run went on; \
+             operations that were under way have no response time: measure again"
+        ),
+        Warning::Bias { .. } => write!(
+            f,
+            "the generator was slow to wake up: a tool that reads the clock in user space would \
+             have said more, by {} (p99); the times here do not contain it, but users sent their \
+             next request later by as much",
+            Listed(warning.shares(), milliseconds)
+        ),
+        Warning::UsersIdle { .. } => write!(
+            f,
+            "some users never did an operation, so nothing was measured with all of them at work: \
+             {shares} users; look for failures in the set-up"
+        ),
+        Warning::NoOverlap { limit, .. } => write!(
+            f,
+            "the users were never all at work together, so nothing counts: {shares} operations; \
+             raise {}, or lower --concurrency",
+            limit.option()
+        ),
+        Warning::WindowSmall { limit, .. } => write!(
+            f,
+            "less than half of the operations fell into the time in which all users were at work: \
+             {shares}; raise {}",
+            limit.option()
+        ),
+        Warning::FewForPercentiles { limit, .. } => write!(
+            f,
+            "fewer than {P99_NEEDS} operations, p99 is their maximum: {shares}; raise {}",
+            limit.option()
+        ),
+        Warning::Orphans { samples } => write!(
+            f,
+            "{samples} samples belong to no row of the plan and are counted nowhere; the run \
+             directory is damaged"
+        ),
+        Warning::Recorded { text } => f.write_str(text),
+        _ => about_connections(warning, f),
+    }
+}
+
+fn about_connections(warning: &Warning, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let shares = Listed(warning.shares(), count_of);
+    match warning {
+        Warning::EarlyResponses { .. } => write!(
+            f,
+            "the server answered before it had the whole request, and such operations have no \
+             response time: {shares}; compare the total times instead"
+        ),
+        Warning::Resent { .. } => write!(
+            f,
+            "requests were sent once more, outside the times, because a kept connection had died \
+             or a Digest nonce had run out: {shares}; look at the server's limits for both"
+        ),
+        Warning::Reconnects { .. } => write!(
+            f,
+            "most operations opened a connection of their own: {shares}; the server does not \
+             keep connections, so total times contain connecting (response times do not)"
+        ),
+        Warning::Dropped { open: true, .. } => write!(
+            f,
+            "the server could not take the rate, and operations that would have had to wait behind \
+             too many others were never sent: {shares}; the times are those of the others, so \
+             lower the rate, or raise --max-waiting"
+        ),
+        Warning::Dropped { open: false, .. } => write!(
+            f,
+            "planned operations were never sent, because an earlier step did not give what they \
+             need, or because this machine could not keep up: {shares}"
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// How the number of a share is written after its name.
+type Number = fn(&Share, &mut fmt::Formatter<'_>) -> fmt::Result;
+
+fn count_of(share: &Share, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "{} of {}", share.count, share.of)
+}
+
+fn percent(share: &Share, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "{:.0} %", share.percent())
+}
+
+fn milliseconds(share: &Share, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "{:.2} ms", share.count as f64 / 1e6)
+}
+
+/// Shares in words, the first few of them: `Put1K 3 of 10, Get1K 1 of 10 and 4 more`.
+struct Listed<'a>(&'a [Share], Number);
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, share) in self.0.iter().take(NAMED).enumerate() {
+            let comma = if place > 0 { ", " } else { "" };
+            write!(f, "{comma}{} ", share.name)?;
+            (self.1)(share, f)?;
+        }
+        match self.0.len().saturating_sub(NAMED) {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
+    }
+}

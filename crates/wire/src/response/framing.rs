@@ -1,0 +1,163 @@
+//! Where the body of a response ends, and whether the connection outlives it.
+
+use super::{Headers, ProtocolError, ResponseHead, Version};
+use crate::excerpt;
+
+/// How the end of a body is found (RFC 9112, section 6.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Framing {
+    None,
+    Length(u64),
+    Chunked,
+    UntilClose,
+}
+
+pub(super) struct BodyFraming {
+    pub(super) body: Framing,
+    /// The connection's next response surely begins where this one ends, and the server means to
+    /// send one.
+    pub(super) reusable: bool,
+}
+
+/// The rules of RFC 9112, section 6.3, in its order.
+pub(super) fn framing(
+    head: &ResponseHead,
+    request_is_head: bool,
+) -> Result<BodyFraming, ProtocolError> {
+    let said = Said::by(&head.headers);
+    let has_body = !request_is_head && !matches!(head.status, 204 | 304);
+    let chunked = has_body
+        && match said.coding {
+            Coding::None => false,
+            Coding::Chunked => true,
+            Coding::Odd => is_chunked(&head.headers)?,
+        };
+    let (body, trusted) = if !has_body {
+        (Framing::None, true)
+    } else if chunked {
+        let trusted = head.version == Version::Http11 && said.length == Length::None;
+        (Framing::Chunked, trusted)
+    } else {
+        let length = match said.length {
+            Length::None => None,
+            Length::Plain(length) => Some(length),
+            Length::Odd => content_length(&head.headers)?,
+        };
+        (
+            length.map_or(Framing::UntilClose, Framing::Length),
+            length.is_some(),
+        )
+    };
+    Ok(BodyFraming {
+        body,
+        reusable: trusted && said.persists(head.version),
+    })
+}
+
+/// What the fields say about it, gathered in one pass over them. What is not plain is left to a
+/// closer look, which few heads need.
+pub(super) struct Said {
+    close: bool,
+    keep_alive: bool,
+    length: Length,
+    coding: Coding,
+}
+
+#[derive(PartialEq)]
+enum Length {
+    None,
+    Plain(u64),
+    Odd,
+}
+
+enum Coding {
+    None,
+    Chunked,
+    Odd,
+}
+
+impl Said {
+    pub(super) fn by(headers: &Headers) -> Said {
+        let mut said = Said {
+            close: false,
+            keep_alive: false,
+            length: Length::None,
+            coding: Coding::None,
+        };
+        // Of the three names that follow.
+        let is_of_interest = |length| matches!(length, 10 | 14 | 17);
+        for (name, value) in headers.with_name_length(is_of_interest) {
+            if name.eq_ignore_ascii_case("Connection") {
+                for option in value.split(',').map(str::trim) {
+                    said.close |= option.eq_ignore_ascii_case("close");
+                    said.keep_alive |= option.eq_ignore_ascii_case("keep-alive");
+                }
+            } else if name.eq_ignore_ascii_case("Content-Length") {
+                said.length = match (said.length, number(value)) {
+                    (Length::None, Some(number)) => Length::Plain(number),
+                    _ => Length::Odd,
+                };
+            } else if name.eq_ignore_ascii_case("Transfer-Encoding") {
+                let is_plain = value.eq_ignore_ascii_case("chunked");
+                said.coding = match said.coding {
+                    Coding::None if is_plain => Coding::Chunked,
+                    _ => Coding::Odd,
+                };
+            }
+        }
+        said
+    }
+
+    /// The server means to keep the connection open (RFC 9112, section 9.3).
+    pub(super) fn persists(&self, version: Version) -> bool {
+        match version {
+            _ if self.close => false,
+            Version::Http11 => true,
+            Version::Http10 => self.keep_alive,
+        }
+    }
+}
+
+/// `chunked` is the only coding we can undo; `identity` once meant none.
+fn is_chunked(headers: &Headers) -> Result<bool, ProtocolError> {
+    let mut codings = headers
+        .list("Transfer-Encoding")
+        .filter(|coding| !coding.eq_ignore_ascii_case("identity"));
+    match (codings.next(), codings.next()) {
+        (None, _) => Ok(false),
+        (Some(only), None) if only.eq_ignore_ascii_case("chunked") => Ok(true),
+        _ => {
+            let all: Vec<_> = headers.get_all("Transfer-Encoding").collect();
+            Err(ProtocolError::TransferEncoding(excerpt::of_text(
+                &all.join(", "),
+            )))
+        }
+    }
+}
+
+/// The same number several times is one number; anything else is an error.
+fn content_length(headers: &Headers) -> Result<Option<u64>, ProtocolError> {
+    let mut length = None;
+    for value in headers
+        .get_all("Content-Length")
+        .flat_map(|value| value.split(','))
+    {
+        let value = value.trim_matches([' ', '\t']);
+        let Some(number) = number(value) else {
+            return Err(ProtocolError::ContentLength(excerpt::of_text(value)));
+        };
+        match length {
+            Some(other) if other != number => {
+                return Err(ProtocolError::ContentLengths(other, number));
+            }
+            _ => length = Some(number),
+        }
+    }
+    Ok(length)
+}
+
+/// Digits and nothing else; `parse` would take a leading plus.
+fn number(text: &str) -> Option<u64> {
+    let number = text.parse().ok()?;
+    (!text.starts_with('+')).then_some(number)
+}
