@@ -16,12 +16,13 @@ use testbed::fault::Fault;
 use crate::capture::RING;
 use crate::child;
 use crate::comparison::{Pairs, Tolerance, Verdict, pair};
-use crate::load::{Clock, Closed, Prestan};
+use crate::exchange::Exchange;
+use crate::load::{self, Clock, Closed, Prestan};
 use crate::machine::Machine;
 use crate::numbers::Spread;
 use crate::observe::observe;
 use crate::peers::{Job, Peer};
-use crate::samples;
+use crate::samples::{self, Reported};
 use crate::server::{FILE_BYTES, Nginx, port_of};
 use crate::table::{Table, micros};
 
@@ -122,11 +123,13 @@ pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
     machine.add(&nginx.version());
     let mut cells = Vec::new();
     for clock in [Clock::Kernel, Clock::User] {
-        for connections in [1, 15, 64] {
-            cells.push(get(prestan, &nginx, connections, size.gets, clock)?);
+        for users in [1, 15, 64] {
+            let load = nginx.get(users, size.gets, clock);
+            cells.push(compared(prestan, "GET 1 KiB, nginx", load)?);
         }
-        for connections in [1, 15] {
-            cells.push(put(prestan, &nginx, connections, size.puts, clock)?);
+        for users in [1, 15] {
+            let load = nginx.put(users, size.puts, clock);
+            cells.push(compared(prestan, "PUT 1 MiB, nginx", load)?);
         }
         for micros in [200, 1000, 5000] {
             let delay = Duration::from_micros(micros);
@@ -148,55 +151,37 @@ pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
     })
 }
 
-/// GET of 1 KiB from nginx.
-///
-/// # Errors
-/// As [`run`].
-pub fn get(
-    prestan: &Prestan,
-    nginx: &Nginx,
-    users: u32,
-    requests: u64,
-    clock: Clock,
-) -> Result<Cell> {
-    let load = Closed {
-        method: "GET",
-        url: &nginx.file_url(),
-        users,
-        requests,
-        clock,
-    };
-    let pairs = compared(prestan, load)?.0;
-    cell("GET 1 KiB, nginx", load, &pairs)
+/// A run of Prestan, and what the capture saw of it.
+#[derive(Debug)]
+pub struct Observed {
+    /// Times that Prestan reports.
+    pub reported: Vec<Reported>,
+    /// Everything on the wire, requests that are not measured included.
+    pub exchanges: Vec<Exchange>,
 }
 
-/// PUT of 1 MiB to nginx.
+/// Runs `prestan load` under a capture.
 ///
 /// # Errors
 /// As [`run`].
-pub fn put(
-    prestan: &Prestan,
-    nginx: &Nginx,
-    users: u32,
-    requests: u64,
-    clock: Clock,
-) -> Result<Cell> {
-    let load = Closed {
-        method: "PUT",
-        url: &nginx.upload_url(),
-        users,
-        requests,
-        clock,
-    };
-    let pairs = compared(prestan, load)?.0;
-    cell("PUT 1 MiB, nginx", load, &pairs)
+pub fn observe_load(prestan: &Prestan, closed: Closed<'_>) -> Result<Observed> {
+    let save = tempfile::tempdir()?;
+    let save = save.path().join("run");
+    let mut command = prestan.closed(closed, &save);
+    let (_, exchanges) = observe(port_of(closed.url)?, RING, || load::run(&mut command))?;
+    Ok(Observed {
+        reported: samples::read(&save)?,
+        exchanges,
+    })
+}
+
+fn compared(prestan: &Prestan, what: &str, load: Closed<'_>) -> Result<Cell> {
+    let observed = observe_load(prestan, load)?;
+    cell(what, load, &pair(&observed.reported, &observed.exchanges))
 }
 
 /// GET of 1 KiB from a server that answers after exactly this time, and keeps its own record.
-///
-/// # Errors
-/// As [`run`].
-pub fn delayed(prestan: &Prestan, delay: Duration, requests: u64, clock: Clock) -> Result<Cell> {
+fn delayed(prestan: &Prestan, delay: Duration, requests: u64, clock: Clock) -> Result<Cell> {
     let answer = Fault::Status {
         code: 200,
         headers: Vec::new(),
@@ -213,7 +198,11 @@ pub fn delayed(prestan: &Prestan, delay: Duration, requests: u64, clock: Clock) 
         requests,
         clock,
     };
-    let (pairs, exchanges) = compared(prestan, load)?;
+    let Observed {
+        reported,
+        exchanges,
+    } = observe_load(prestan, load)?;
+    let pairs = pair(&reported, &exchanges);
     let mut truths = Vec::new();
     let mut shorter = 0;
     for (exchange, truth) in exchanges.iter().zip(server.exchanges()) {
@@ -227,26 +216,6 @@ pub fn delayed(prestan: &Prestan, delay: Duration, requests: u64, clock: Clock) 
         shorter_than_server: Some(shorter),
         ..cell(&what, load, &pairs)?
     })
-}
-
-fn compared(
-    prestan: &Prestan,
-    load: Closed<'_>,
-) -> Result<(Pairs, Vec<crate::exchange::Exchange>)> {
-    let save = tempfile::tempdir()?;
-    let save = save.path().join("run");
-    let mut command = prestan.closed(load, &save);
-    let port = port_of(origin(load.url))?;
-    let (_, exchanges) = observe(port, RING, || child::run(&mut command))?;
-    let pairs = pair(&samples::read(&save)?, &exchanges);
-    Ok((pairs, exchanges))
-}
-
-/// `http://host:port` of a URL.
-fn origin(url: &str) -> &str {
-    let host = url.find("://").map_or(0, |place| place + 3);
-    let path = url[host..].find('/');
-    path.map_or(url, |path| &url[..host + path])
 }
 
 fn cell(what: &str, load: Closed<'_>, pairs: &Pairs) -> Result<Cell> {
@@ -275,7 +244,7 @@ fn cell(what: &str, load: Closed<'_>, pairs: &Pairs) -> Result<Cell> {
 
 fn beside(peer: Peer, nginx: &Nginx, connections: u32, size: Size) -> Result<PeerCell> {
     let job = Job {
-        url: &nginx.file_url(),
+        url: nginx.file_url(),
         connections,
         // A multiple of the connections, or some tools do fewer.
         requests: size.gets / u64::from(connections) * u64::from(connections),
@@ -284,7 +253,7 @@ fn beside(peer: Peer, nginx: &Nginx, connections: u32, size: Size) -> Result<Pee
     let directory = tempfile::tempdir()?;
     let log = directory.path().join("log");
     let mut command = peer.command(job, Some(&log))?;
-    let (finished, exchanges) = observe(nginx.port()?, RING, || child::run(&mut command))?;
+    let (finished, exchanges) = observe(nginx.addr()?.port(), RING, || child::run(&mut command))?;
     // Not all of them write one.
     let logged = fs::read_to_string(&log).unwrap_or_default();
     let said = peer.said(&(finished.stdout + &logged), job)?;

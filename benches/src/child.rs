@@ -26,6 +26,14 @@ pub struct Finished {
 /// # Errors
 /// Where it cannot be started, or ends with a status other than 0.
 pub fn run(command: &mut Command) -> Result<Finished> {
+    run_until(command, &[0])
+}
+
+/// Runs a program until it ends with one of these statuses.
+///
+/// # Errors
+/// Where it cannot be started, or ends otherwise.
+pub fn run_until(command: &mut Command, statuses: &[i32]) -> Result<Finished> {
     // Files, not pipes: nobody has to read while it runs.
     let mut stdout = tempfile::tempfile().context("create a file for a program's output")?;
     let mut stderr = tempfile::tempfile().context("create a file for a program's errors")?;
@@ -41,7 +49,11 @@ pub fn run(command: &mut Command) -> Result<Finished> {
         .with_context(|| format!("wait for {command:?}"))?;
     let wall = started.elapsed();
     let stdout = text(&mut stdout)?;
-    if !used.status.success() {
+    if !used
+        .status
+        .code()
+        .is_some_and(|code| statuses.contains(&code))
+    {
         let stderr = text(&mut stderr)?;
         bail!("{command:?} ended with {}:\n{stdout}{stderr}", used.status);
     }

@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::child::{self, Finished};
 use crate::comparison::Verdict;
-use crate::load::{Clock, Closed, Prestan};
+use crate::load::{self, Clock, Prestan};
 use crate::machine::Machine;
 use crate::numbers::Median;
 use crate::peers::{Job, Peer};
-use crate::server::{Nginx, port_of};
+use crate::server::Nginx;
 use crate::table::{Table, micros};
 
 /// Kept connections of every client.
@@ -194,9 +194,8 @@ impl Bench<'_> {
                 (finished, self.requests)
             }
             Contender::Peer(peer) => {
-                let url = self.nginx.file_url();
                 let job = Job {
-                    url: &url,
+                    url: self.nginx.file_url(),
                     connections: CONNECTIONS,
                     requests: self.requests,
                     seconds: self.seconds,
@@ -215,10 +214,9 @@ impl Bench<'_> {
     /// This program again, as the floor.
     fn floor(&self) -> Result<Command> {
         let ourselves = env::current_exe().context("find this program")?;
-        let port = port_of(self.nginx.file_url().trim_end_matches("/1k.bin"))?;
         let mut command = Command::new(ourselves);
         command
-            .args(["floor", &format!("127.0.0.1:{port}"), "/1k.bin"])
+            .args(["floor", &self.nginx.addr()?.to_string(), "/1k.bin"])
             .args(["--connections", &CONNECTIONS.to_string()])
             .args(["--requests", &self.requests.to_string()]);
         Ok(command)
@@ -226,18 +224,13 @@ impl Bench<'_> {
 
     fn prestan(&self, clock: Clock, threads: Threads, requests: u64) -> Result<Finished> {
         let save = tempfile::tempdir()?;
-        let load = Closed {
-            method: "GET",
-            url: &self.nginx.file_url(),
-            users: CONNECTIONS.min(requests.try_into().unwrap_or(CONNECTIONS)),
-            requests,
-            clock,
-        };
+        let users = CONNECTIONS.min(requests.try_into().unwrap_or(CONNECTIONS));
+        let load = self.nginx.get(users, requests, clock);
         let mut command = self.prestan.closed(load, &save.path().join("run"));
         if threads == Threads::One {
             command.args(["--threads", "1"]);
         }
-        child::run(&mut command)
+        load::run(&mut command)
     }
 
     fn start(&self, times: usize) -> Result<Start> {

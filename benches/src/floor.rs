@@ -13,6 +13,11 @@ use memchr::memmem;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
+/// What an event says of a connection that will have no more of them.
+const ENDED: EventFlags = EventFlags::RDHUP
+    .union(EventFlags::HUP)
+    .union(EventFlags::ERR);
+
 /// Room for a response head and a small body; more than one `recv` takes the rest.
 const ROOM: usize = 8 * 1024;
 
@@ -49,7 +54,8 @@ pub fn run(server: SocketAddr, path: &str, connections: usize, requests: u64) ->
         epoll::wait(&epoll, room, None).context("wait for responses")?;
         for event in &events {
             let user = &mut users[event.data.u64() as usize];
-            if !user.hear()? {
+            let flags = event.flags;
+            if !user.hear(flags.intersects(ENDED))? {
                 continue;
             }
             unanswered -= 1;
@@ -91,8 +97,9 @@ impl User {
         Ok(())
     }
 
-    /// Takes what has come; true when the response is complete.
-    fn hear(&mut self) -> Result<bool> {
+    /// Takes what has come; true when the response is complete. Of a connection that has ended
+    /// there will be no other event.
+    fn hear(&mut self, has_ended: bool) -> Result<bool> {
         loop {
             let room = &mut self.room[self.head..];
             let space = room.len();
@@ -105,7 +112,7 @@ impl User {
             if self.take(count)? {
                 return Ok(true);
             }
-            if count < space {
+            if count < space && !has_ended {
                 return Ok(false); // nothing is left; the next bytes are a new event
             }
         }

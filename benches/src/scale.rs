@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::child::{self, Finished};
 use crate::comparison::Verdict;
-use crate::load::{Clock, Closed, Prestan};
+use crate::load::{self, Clock, Prestan};
 use crate::machine::Machine;
 use crate::numbers::Median;
 use crate::server::Nginx;
@@ -113,18 +113,17 @@ pub struct Long {
 pub fn run(prestan: &Prestan, size: Size, long: Option<u64>) -> Result<Report> {
     raise_open_files()?;
     let nginx = Nginx::start()?;
-    let url = nginx.file_url();
     let mut machine = Machine::this();
     machine.add(&nginx.version());
     let users = size.users.iter().map(|&users| {
         eprintln!("scale: {users} users");
-        measure(prestan, &url, users, size)
+        measure(prestan, &nginx, users, size)
     });
     let users = users.collect::<Result<_>>()?;
-    let schedule = schedule(prestan, &url, size.seconds)?;
+    let schedule = schedule(prestan, nginx.file_url(), size.seconds)?;
     let long = long.map(|requests| {
         eprintln!("scale: {requests} operations");
-        let finished = closed(prestan, &url, CONNECTIONS, requests)?;
+        let finished = closed(prestan, &nginx, CONNECTIONS, requests)?;
         Ok::<_, anyhow::Error>(Long {
             requests,
             peak: finished.peak_bytes,
@@ -140,15 +139,15 @@ pub fn run(prestan: &Prestan, size: Size, long: Option<u64>) -> Result<Report> {
     })
 }
 
-fn measure(prestan: &Prestan, url: &str, users: u32, size: Size) -> Result<Users> {
+fn measure(prestan: &Prestan, nginx: &Nginx, users: u32, size: Size) -> Result<Users> {
     let mut cpu = Vec::new();
     let mut cpu_gross = Vec::new();
     let mut peak = Vec::new();
     for _ in 0..size.rounds {
         // A request of each user is the price of connecting, starting and ending.
         let few = u64::from(users);
-        let without = closed(prestan, url, users, few)?.cpu.as_secs_f64() * 1e6;
-        let finished = closed(prestan, url, users, size.requests)?;
+        let without = closed(prestan, nginx, users, few)?.cpu.as_secs_f64() * 1e6;
+        let finished = closed(prestan, nginx, users, size.requests)?;
         let all = finished.cpu.as_secs_f64() * 1e6;
         cpu.push((all - without) / (size.requests - few) as f64);
         cpu_gross.push(all / size.requests as f64);
@@ -163,17 +162,11 @@ fn measure(prestan: &Prestan, url: &str, users: u32, size: Size) -> Result<Users
     })
 }
 
-fn closed(prestan: &Prestan, url: &str, users: u32, requests: u64) -> Result<Finished> {
+fn closed(prestan: &Prestan, nginx: &Nginx, users: u32, requests: u64) -> Result<Finished> {
     let save = tempfile::tempdir()?;
-    let load = Closed {
-        method: "GET",
-        url,
-        users,
-        requests,
-        clock: Clock::User,
-    };
-    let mut command = prestan.closed(load, &save.path().join("run"));
-    let finished = child::run(command.args(["--threads", "1"]))?;
+    let closed = nginx.get(users, requests, Clock::User);
+    let mut command = prestan.closed(closed, &save.path().join("run"));
+    let finished = load::run(command.args(["--threads", "1"]))?;
     // A child begins with the memory of its parent's peak on its account (`exec_mmap` in the
     // kernel), so that one that never held as much would seem to.
     let ours = child::run(&mut Command::new("true"))?.peak_bytes;
@@ -188,7 +181,7 @@ fn closed(prestan: &Prestan, url: &str, users: u32, requests: u64) -> Result<Fin
 
 fn schedule(prestan: &Prestan, url: &str, seconds: u32) -> Result<Schedule> {
     let mut command = prestan.open(url, RATE, CONNECTIONS, seconds);
-    let stdout = child::run(&mut command)?.stdout;
+    let stdout = load::run(&mut command)?.stdout;
     let document: Value = serde_json::from_str(&stdout).context("read prestan's JSON document")?;
     let (p50, p99) = lateness(&document).with_context(|| {
         format!("prestan's JSON document has no lateness in its generator block: {stdout}")

@@ -1,18 +1,25 @@
 //! The server that a client is measured against.
 
 use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 
 use anyhow::{Context, Result, bail};
 use testbed::RealServer;
 use testbed::real::Recipe;
 
+use crate::load::{Clock, Closed};
+
 /// Bytes of the file that is fetched.
 pub const FILE_BYTES: usize = 1024;
 
 /// A running nginx with one worker.
 #[derive(Debug)]
-pub struct Nginx(RealServer);
+pub struct Nginx {
+    server: RealServer,
+    file_url: String,
+    upload_url: String,
+}
 
 impl Nginx {
     /// Starts it, with the file and a directory that PUT may write to.
@@ -29,40 +36,62 @@ impl Nginx {
         // nginx runs as another user.
         fs::set_permissions(&uploads, fs::Permissions::from_mode(0o777))
             .with_context(|| format!("let everybody write to {}", uploads.display()))?;
-        Ok(Nginx(server))
+        let root = server.url();
+        Ok(Nginx {
+            server,
+            file_url: format!("{root}1k.bin"),
+            upload_url: format!("{root}put/1m.bin"),
+        })
     }
 
     /// URL of the file of 1 KiB.
-    pub fn file_url(&self) -> String {
-        format!("{}1k.bin", self.0.url())
+    pub fn file_url(&self) -> &str {
+        &self.file_url
     }
 
-    /// URL below which PUT is allowed.
-    pub fn upload_url(&self) -> String {
-        format!("{}put/1m.bin", self.0.url())
+    /// GET of 1 KiB.
+    pub fn get(&self, users: u32, requests: u64, clock: Clock) -> Closed<'_> {
+        Closed {
+            method: "GET",
+            url: &self.file_url,
+            users,
+            requests,
+            clock,
+        }
+    }
+
+    /// PUT of 1 MiB, always to the same name.
+    pub fn put(&self, users: u32, requests: u64, clock: Clock) -> Closed<'_> {
+        Closed {
+            method: "PUT",
+            url: &self.upload_url,
+            ..self.get(users, requests, clock)
+        }
     }
 
     /// `nginx` and its version.
     pub fn version(&self) -> String {
-        format!("nginx {}", self.0.installed().version)
+        format!("nginx {}", self.server.installed().version)
     }
 
-    /// Port it listens on.
+    /// Where it listens.
     ///
     /// # Errors
-    /// Never, unless the testbed's URLs change.
-    pub fn port(&self) -> Result<u16> {
-        port_of(&self.0.url())
+    /// As [`port_of`].
+    pub fn addr(&self) -> Result<SocketAddr> {
+        let port = port_of(&self.file_url)?;
+        Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
     }
 }
 
-/// The port in `http://127.0.0.1:PORT/`.
+/// The port in `http://127.0.0.1:PORT/path`.
 ///
 /// # Errors
 /// Where there is none.
 pub fn port_of(url: &str) -> Result<u16> {
-    let rest = url.trim_end_matches('/').rsplit_once(':');
-    match rest.map(|(_, port)| port.parse()) {
+    let host = url.split('/').nth(2);
+    let port = host.and_then(|host| host.rsplit_once(':'));
+    match port.map(|(_, port)| port.parse()) {
         Some(Ok(port)) => Ok(port),
         _ => bail!("no port in the URL {url} of a server that we started"),
     }

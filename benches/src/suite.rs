@@ -11,10 +11,9 @@ use serde::{Deserialize, Serialize};
 use testbed::RealServer;
 use testbed::real::Recipe;
 
-use crate::child;
 use crate::comparison::Verdict;
 use crate::exchange::Exchange;
-use crate::load::Prestan;
+use crate::load::{self, Prestan};
 use crate::machine::Machine;
 use crate::numbers::covered;
 use crate::observe::observe;
@@ -77,7 +76,7 @@ pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
         .arg("--save")
         .arg(save.path().join("run"));
     let port = port_of(&server.url())?;
-    let (finished, exchanges) = observe(port, RING, || child::run(&mut command))?;
+    let (finished, exchanges) = observe(port, RING, || load::run(&mut command))?;
     Ok(Report {
         machine,
         requests: size.requests,

@@ -1,5 +1,6 @@
 //! Chores of this project: `cargo xtask TASK`.
 
+mod bench;
 mod setup;
 
 use std::env;
@@ -13,15 +14,21 @@ usage: cargo xtask TASK
 
   test    install what the tests need, then run them all
   lint    formatting, clippy, documentation, fuzz targets: no warning is let through
-  setup   only install what the tests need
-  bless   write the snapshots and schemas anew, to be read with `git diff`";
+  setup   only install what the tests need; with --peers, also what benchmarks compare with
+  bless   write the snapshots and schemas anew, to be read with `git diff`
+  bench   accuracy, cost, scale or suite: measure Prestan itself; --quick, --docs, scale --full";
 
 fn main() -> ExitCode {
     let task = env::args().nth(1);
     let outcome = match task.as_deref() {
         Some("test") => setup::run().and_then(|()| test()),
         Some("lint") => lint(),
-        Some("setup") => setup::run(),
+        Some("setup") => setup::run().and_then(|()| match env::args().nth(2).as_deref() {
+            Some("--peers") => setup::peers(),
+            Some(other) => bail!("setup takes --peers, and not {other}"),
+            None => Ok(()),
+        }),
+        Some("bench") => bench::run(),
         Some("bless") => setup::run().and_then(|()| bless()),
         _ => {
             eprintln!("{USAGE}");

@@ -6,6 +6,9 @@
 //! dufs            --> cargo install into the tool cache
 //! ```
 //!
+//! With `--peers` also the load generators that `cargo xtask bench` compares with; nothing else
+//! needs them.
+//!
 //! Each step first looks whether its work is done, so that a second run takes no time. The tool
 //! cache is where `testbed::real::tool_cache` looks.
 
@@ -33,20 +36,47 @@ const PACKAGES: [(&str, &str); 7] = [
     ("litmus", "/usr/bin/litmus"),
 ];
 
+/// Load generators, the same way.
+const PEERS: [(&str, &str); 4] = [
+    ("wrk", "/usr/bin/wrk"),
+    ("nghttp2-client", "/usr/bin/h2load"),
+    ("apache2-utils", "/usr/bin/ab"),
+    ("hey", "/usr/bin/hey"),
+];
+
 /// Makes Python environments; nothing shows it but Python itself.
 const PYTHON_VENV: &str = "python3-venv";
 
 const WSGIDAV: &str = include_str!("../../servers/wsgidav-requirements.txt");
 
 const DUFS_VERSION: &str = "0.47.0";
+const OHA_VERSION: &str = "1.16.0";
 
 /// Installs what is missing.
 pub(crate) fn run() -> Result<()> {
     let cache = tool_cache()?;
-    fs::create_dir_all(&cache).with_context(|| format!("create {}", cache.display()))?;
     let _one_at_a_time = lock(&cache)?;
+    let mut packages = missing(&PACKAGES);
+    if !wsgidav_is_there(&cache) && !python_makes_environments() {
+        packages.push(PYTHON_VENV);
+    }
     // All three, whatever becomes of the first: what needs no root is done without it as well.
-    let outcomes = [debian_packages(&cache), wsgidav(&cache), dufs(&cache)];
+    let outcomes = [
+        debian_packages(&packages),
+        wsgidav(&cache),
+        cargo_install(&cache, "dufs", DUFS_VERSION),
+    ];
+    outcomes.into_iter().collect()
+}
+
+/// Installs the load generators that are missing.
+pub(crate) fn peers() -> Result<()> {
+    let cache = tool_cache()?;
+    let _one_at_a_time = lock(&cache)?;
+    let outcomes = [
+        debian_packages(&missing(&PEERS)),
+        cargo_install(&cache, "oha", OHA_VERSION),
+    ];
     outcomes.into_iter().collect()
 }
 
@@ -62,6 +92,7 @@ fn tool_cache() -> Result<PathBuf> {
 }
 
 fn lock(cache: &Path) -> Result<File> {
+    fs::create_dir_all(cache).with_context(|| format!("create {}", cache.display()))?;
     let path = cache.join("lock");
     let file = File::create(&path).with_context(|| format!("create {}", path.display()))?;
     file.lock()
@@ -69,14 +100,14 @@ fn lock(cache: &Path) -> Result<File> {
     Ok(file)
 }
 
-fn debian_packages(cache: &Path) -> Result<()> {
-    let absent = PACKAGES
+fn missing(packages: &[(&'static str, &str)]) -> Vec<&'static str> {
+    let absent = packages
         .iter()
         .filter(|(_, file)| !Path::new(file).exists());
-    let mut missing: Vec<&str> = absent.map(|(package, _)| *package).collect();
-    if !wsgidav_is_there(cache) && !python_makes_environments() {
-        missing.push(PYTHON_VENV);
-    }
+    absent.map(|(package, _)| *package).collect()
+}
+
+fn debian_packages(missing: &[&str]) -> Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
@@ -186,24 +217,25 @@ fn wsgidav(cache: &Path) -> Result<()> {
     fs::rename(&list, &stamp).with_context(|| format!("create {}", stamp.display()))
 }
 
-fn dufs(cache: &Path) -> Result<()> {
-    let program = cache.join("bin/dufs");
-    let version = Command::new(&program).arg("--version").output();
-    let is_there = version.is_ok_and(|output| {
+/// Builds a program of crates.io.
+fn cargo_install(cache: &Path, name: &str, version: &str) -> Result<()> {
+    let program = cache.join("bin").join(name);
+    let said = Command::new(&program).arg("--version").output();
+    let is_there = said.is_ok_and(|output| {
         let said = String::from_utf8_lossy(&output.stdout);
-        said.trim() == format!("dufs {DUFS_VERSION}")
+        said.trim() == format!("{name} {version}")
     });
     if is_there {
         return Ok(());
     }
     say(&format!(
-        "dufs {DUFS_VERSION}, which takes some minutes to build"
+        "{name} {version}, which takes some minutes to build"
     ));
     let build = cache.join("build");
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut install = Command::new(cargo);
     install
-        .args(["install", "dufs", "--version", DUFS_VERSION, "--locked"])
+        .args(["install", name, "--version", version, "--locked"])
         .args([OsStr::new("--root"), cache.as_os_str()])
         .args([OsStr::new("--target-dir"), build.as_os_str()])
         // Cargo's own list may name a program that is gone.

@@ -1,6 +1,7 @@
 //! One user's way to the server: a connection that is kept, opened anew when it must be, with
 //! authentication and everything else that has to happen outside the measured part.
 
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +25,9 @@ use crate::timekeeper::Timekeeper;
 const PATIENCE: u32 = 10;
 /// How much of the body of an answer is kept to explain a failure.
 const EXCERPT: usize = 2 * 1024;
+/// A connection that was used so short a time ago, in nanoseconds, need not be looked at before it
+/// is used again.
+const FRESH: Nanos = 1_000_000;
 /// Bounds of answers that are read, against endless ones.
 pub(crate) const ANSWER_LIMITS: Limits = Limits {
     head_bytes: 64 * 1024,
@@ -53,6 +57,8 @@ pub(crate) struct Request<'a> {
     pub(crate) prepared: Option<&'a PreparedHead<'a>>,
     /// When the operation was to begin; `None` for as soon as it can.
     pub(crate) planned: Option<Nanos>,
+    /// The time, for who has just read the clock.
+    pub(crate) now: Option<Nanos>,
     /// The body of a good answer is wanted, not only its length.
     pub(crate) keep_body: bool,
 }
@@ -68,6 +74,7 @@ impl<'a> Request<'a> {
             label,
             prepared: None,
             planned: None,
+            now: None,
             keep_body: false,
         }
     }
@@ -152,10 +159,13 @@ pub(crate) struct ClientConfig {
 /// One user's way to the server.
 pub(crate) struct Client {
     config: Rc<ClientConfig>,
-    connection: Option<Connection>,
+    /// Boxed, because it is handed to and fro.
+    connection: Option<Box<Connection>>,
     /// The head of the last answer, where its connection is gone.
     parting: Option<ResponseHead>,
     patience: Option<Patience>,
+    /// When the last answer was complete.
+    last_used: Nanos,
     auth: Authenticator,
     rng: ChaCha8Rng,
     head: Vec<u8>,
@@ -176,6 +186,7 @@ impl Client {
             connection: None,
             parting: None,
             patience: Some(patience),
+            last_used: 0,
             auth,
             rng,
             head: Vec::new(),
@@ -206,7 +217,7 @@ impl Client {
 
     /// The head of the last answer.
     pub(crate) fn head(&self) -> Option<&ResponseHead> {
-        let kept = self.connection.as_ref().and_then(Connection::head);
+        let kept = self.connection.as_deref().and_then(Connection::head);
         self.parting.as_ref().or(kept)
     }
 
@@ -238,7 +249,7 @@ impl Client {
         }
         self.parting = None;
         let time = Arc::clone(&self.config.time);
-        let begun = time.clock.now();
+        let begun = request.now.unwrap_or_else(|| time.clock.now());
         let end = time.clock.instant(begun.saturating_add(nanos(timeout)));
         let interruptible = !self.ignore_cancel;
         let mut progress = Progress {
@@ -251,9 +262,10 @@ impl Client {
             .patience
             .take()
             .unwrap_or_else(|| Patience::new(Rc::clone(&self.config.interruption)));
-        let waited = patience
-            .wait_for(end, interruptible, self.attempts(request, &mut progress))
-            .await;
+        let waited = {
+            let attempts = pin!(self.attempts(request, &mut progress));
+            patience.wait_for(end, interruptible, attempts).await
+        };
         self.patience = Some(patience);
         let result = waited.unwrap_or_else(|gave_up| Err(gave_up_failure(gave_up, timeout)));
         if result.is_err() {
@@ -276,7 +288,7 @@ impl Client {
             if response.status != 401 && self.auth.is_anonymous() {
                 return Ok(response);
             }
-            let kept = self.connection.as_ref().and_then(Connection::head);
+            let kept = self.connection.as_deref().and_then(Connection::head);
             let Some(head) = self.parting.as_ref().or(kept) else {
                 return Ok(response);
             };
@@ -309,8 +321,15 @@ impl Client {
         progress: &mut Progress,
     ) -> Result<Response, Failure> {
         self.write_request(request)?;
-        if self.connection.as_mut().is_some_and(Connection::is_stale) {
+        // Just after an answer the server has not given the connection up, or the request is
+        // sent once more.
+        let fresh = request.prepared.is_some_and(|head| head.prepared.is_idempotent)
+            && progress.started.saturating_sub(self.last_used) < FRESH;
+        if !fresh && self.connection.as_deref_mut().is_some_and(Connection::is_stale) {
             self.connection = None;
+        }
+        if self.connection.is_none() {
+            progress.started = self.config.time.clock.now();
         }
         loop {
             let mut connection = match self.connection.take() {
@@ -343,6 +362,7 @@ impl Client {
                 .await;
             match result {
                 Ok(response) => {
+                    self.last_used = progress.stamps.done.unwrap_or_default();
                     match response.reusable && !response.surplus && self.config.http.keep_alive {
                         true => self.connection = Some(connection),
                         false => self.parting = connection.head().cloned(),
@@ -372,12 +392,12 @@ impl Client {
         }
     }
 
-    async fn dial(&mut self, progress: &mut Progress) -> Result<Connection, Failure> {
+    async fn dial(&mut self, progress: &mut Progress) -> Result<Box<Connection>, Failure> {
         match self.config.dialer.dial().await {
             Ok((transport, connect)) => {
                 progress.connect = Some(connect);
                 let scratch = Rc::clone(&self.config.scratch);
-                Ok(Connection::new(transport, scratch, ANSWER_LIMITS))
+                Ok(Box::new(Connection::new(transport, scratch, ANSWER_LIMITS)))
             }
             Err(error) => Err(Failure {
                 outcome: Outcome::ConnectFailed,
@@ -450,7 +470,7 @@ impl Client {
     }
 
     /// A new connection of its own, for who uses it in another way than one request at a time.
-    pub(crate) async fn dial_apart(&mut self) -> (Result<Connection, Failure>, Option<Connect>) {
+    pub(crate) async fn dial_apart(&mut self) -> (Result<Box<Connection>, Failure>, Option<Connect>) {
         let mut progress = Progress::default();
         let connection = match self.connection.take() {
             Some(kept) => Ok(kept),

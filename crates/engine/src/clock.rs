@@ -8,28 +8,45 @@ use record::Nanos;
 use crate::stamps::RealNanos;
 
 /// Nanoseconds since the run began, from the monotonic clock. Copies agree.
+///
+/// It is read several times in every operation, so it is a subtraction, and not the arithmetic of
+/// seconds and nanoseconds that [`Instant`] does.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RunClock {
-    origin: Instant,
+    origin: Nanos,
+    instant: Instant,
 }
 
 impl RunClock {
     /// A clock that stands at 0 now.
     pub(crate) fn start() -> Self {
         RunClock {
-            origin: Instant::now(),
+            origin: monotonic(),
+            instant: Instant::now(),
         }
     }
 
     /// Time since the start.
     pub(crate) fn now(&self) -> Nanos {
-        nanos(self.origin.elapsed())
+        monotonic() - self.origin
     }
 
     /// A moment of the run, for timers.
     pub(crate) fn instant(&self, moment: Nanos) -> tokio::time::Instant {
-        (self.origin + Duration::from_nanos(moment)).into()
+        (self.instant + Duration::from_nanos(moment)).into()
     }
+}
+
+/// The monotonic clock, which never goes back and is never negative.
+fn monotonic() -> Nanos {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the kernel writes one `timespec` into the place that is given; this clock exists on
+    // every system, so that the call cannot fail.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as Nanos * 1_000_000_000 + time.tv_nsec as Nanos
 }
 
 /// A duration in the unit of the record; 584 years are the limit.

@@ -192,7 +192,7 @@ impl Connection {
         loop {
             let written = match at == request.len() {
                 true => self.transport.drain().map(|()| 0),
-                false => self.offer(request, at),
+                false => self.offer(request, at, (at == 0).then_some(stamps.started)),
             };
             match written {
                 Ok(count) => {
@@ -220,22 +220,28 @@ impl Connection {
 
     /// Offers what follows in a request after `at` bytes. A head and what fits behind it leave in
     /// one call; the last piece gets a stamp.
-    fn offer(&mut self, request: Outgoing<'_>, at: usize) -> io::Result<usize> {
+    fn offer(
+        &mut self,
+        request: Outgoing<'_>,
+        at: usize,
+        now: Option<Nanos>,
+    ) -> io::Result<usize> {
         let last = request.len() - at <= PIECE;
         let Some(head) = request.head.get(at..).filter(|head| !head.is_empty()) else {
             let rest = &request.body[at - request.head.len()..];
-            return self.transport.offer(&rest[..rest.len().min(PIECE)], last);
+            let piece = &rest[..rest.len().min(PIECE)];
+            return self.transport.offer(piece, last, now);
         };
         if request.body.is_empty() || head.len() >= PIECE {
             let last = last && request.body.is_empty();
-            return self.transport.offer(head, last);
+            return self.transport.offer(head, last, now);
         }
         let mut scratch = self.incoming.borrow_mut();
         let front = request.body.len().min(PIECE - head.len());
         let joined = head.len() + front;
         scratch[..head.len()].copy_from_slice(head);
         scratch[head.len()..joined].copy_from_slice(&request.body[..front]);
-        self.transport.offer(&scratch[..joined], last)
+        self.transport.offer(&scratch[..joined], last, now)
     }
 
     /// The last byte has been handed over.
@@ -309,7 +315,8 @@ impl Connection {
                 }
             }
         }
-        stamps.done = Some(clock.now());
+        // When the last byte was there, and not when it has been parsed.
+        stamps.done = Some(self.transport.arrived_at);
         let surplus = !self.pending.is_empty();
         let whole = stamps.sent.is_some() && broken.is_none();
         match self.reader.head() {
@@ -458,7 +465,10 @@ impl Connection {
     pub(crate) fn offer_ahead(&mut self, bytes: &[u8]) -> io::Result<Ahead> {
         let count = match bytes.is_empty() {
             true => self.transport.drain().map(|()| 0)?,
-            false => self.transport.offer(&bytes[..bytes.len().min(PIECE)], true)?,
+            false => {
+                let piece = &bytes[..bytes.len().min(PIECE)];
+                self.transport.offer(piece, true, None)?
+            }
         };
         Ok(Ahead {
             count,

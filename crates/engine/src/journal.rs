@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use record::{Event, EventKind, MeasureId};
+use record::{Event, EventKind, MeasureId, Nanos};
 
 use crate::clock::RunClock;
 use crate::progress::Observer;
@@ -48,6 +48,12 @@ impl Journal {
     /// Writes an event down. A note that was made before, and the sixth and later failures of a
     /// measure, are left out.
     pub(crate) fn write(&self, kind: EventKind) {
+        self.write_at(self.clock.now(), kind);
+    }
+
+    /// The same for an event whose moment was noted: what is counted by it while the run goes on
+    /// is counted by it in the record as well.
+    pub(crate) fn write_at(&self, at: Nanos, kind: EventKind) {
         let mut pages = self.pages();
         let wanted = match &kind {
             EventKind::Note { measure, text } => pages.notes.insert((*measure, text.clone())),
@@ -63,10 +69,7 @@ impl Journal {
             _ => true,
         };
         if wanted {
-            let event = Event {
-                at: self.clock.now(),
-                kind,
-            };
+            let event = Event { at, kind };
             self.observer.event(&event);
             pages.events.push(event);
         }

@@ -16,6 +16,7 @@ mod clock;
 mod connection;
 mod descriptor;
 mod dial;
+mod errand;
 mod error;
 mod exhaustion;
 mod journal;
@@ -44,6 +45,7 @@ mod workspace;
 
 pub use cancel::Cancel;
 pub use clock::time_of_day;
+pub use errand::{Presence, look, remove};
 pub use error::RunError;
 pub use limits::raise_open_files;
 pub use machine::machine;

@@ -61,6 +61,8 @@ pub(crate) struct Patience {
     /// Place in [`Interruption::waiting`].
     place: usize,
     timer: Option<Pin<Box<Sleep>>>,
+    /// The timer knows whom to wake.
+    timer_is_set: bool,
 }
 
 impl Patience {
@@ -73,22 +75,23 @@ impl Patience {
             interruption,
             place,
             timer: None,
+            timer_is_set: false,
         }
     }
 
-    /// Waits for `work` until `end`, and for no longer than the run allows if `interruptible`.
+    /// Waits for `work` until `end`, and for no longer than the run allows if `interruptible`. The
+    /// work stays where it is: the state of an exchange is a few kilobytes.
     pub(crate) async fn wait_for<T>(
         &mut self,
         end: Instant,
         interruptible: bool,
-        work: impl Future<Output = T>,
+        mut work: Pin<&mut impl Future<Output = T>>,
     ) -> Result<T, GaveUp> {
-        let mut work = std::pin::pin!(work);
         std::future::poll_fn(|context| {
             if let Poll::Ready(done) = work.as_mut().poll(context) {
                 return Poll::Ready(Ok(done));
             }
-            if interruptible && self.is_over(context) {
+            if self.is_over(context) && interruptible {
                 return Poll::Ready(Err(GaveUp::Interrupted));
             }
             match self.is_late(end, context) {
@@ -99,16 +102,17 @@ impl Patience {
         .await
     }
 
-    fn is_over(&self, context: &Context<'_>) -> bool {
-        if self.interruption.over.get() {
-            return true;
-        }
+    fn is_over(&mut self, context: &Context<'_>) -> bool {
         let mut waiting = self.interruption.waiting.borrow_mut();
         match &mut waiting[self.place] {
             Some(waker) if waker.will_wake(context.waker()) => {}
-            other => *other = Some(context.waker().clone()),
+            other => {
+                *other = Some(context.waker().clone());
+                // The timer would wake the task that waited before.
+                self.timer_is_set = false;
+            }
         }
-        false
+        self.interruption.over.get()
     }
 
     fn is_late(&mut self, end: Instant, context: &mut Context<'_>) -> bool {
@@ -118,7 +122,12 @@ impl Patience {
         // A timer that fires earlier than this is moved then; one that fires later is of no use.
         if timer.deadline() > end {
             timer.as_mut().reset(end);
+            self.timer_is_set = false;
         }
+        if self.timer_is_set && !timer.is_elapsed() {
+            return false;
+        }
+        self.timer_is_set = true;
         while timer.as_mut().poll(context).is_ready() {
             if timer.deadline() >= end {
                 return true;
@@ -131,6 +140,8 @@ impl Patience {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use super::*;
 
     fn block_on<T>(work: impl Future<Output = T>) -> T {
@@ -157,7 +168,7 @@ mod tests {
                 (10, 11, true),
             ] {
                 let begun = Instant::now();
-                let result = patience.wait_for(in_ms(limit), true, after(takes)).await;
+                let result = patience.wait_for(in_ms(limit), true, pin!(after(takes))).await;
                 let expected = if late { Err(GaveUp::Late) } else { Ok(()) };
                 assert_eq!(result, expected, "{takes} ms of {limit}");
                 let waited = begun.elapsed().as_millis() as u64;
@@ -177,10 +188,10 @@ mod tests {
             cancel.cancel();
             let ended = interruption
                 .guard(&cancel, async {
-                    let cut = patience.wait_for(end, true, std::future::pending::<()>()).await;
+                    let cut = patience.wait_for(end, true, pin!(std::future::pending::<()>())).await;
                     assert_eq!(cut, Err(GaveUp::Interrupted));
                     assert_eq!(begun.elapsed(), GRACE);
-                    patience.wait_for(end, false, std::future::pending::<()>()).await
+                    patience.wait_for(end, false, pin!(std::future::pending::<()>())).await
                 })
                 .await;
             assert_eq!(ended, Err(GaveUp::Late));

@@ -5,7 +5,7 @@
 
 use record::Nanos;
 use suite::{Piece, RequestPlan, Text, Variable};
-use wire::request::{RequestHead, write_head};
+use wire::request::{RequestHead, is_idempotent, write_head};
 
 use crate::client::{ClientConfig, connection_header, version};
 
@@ -35,6 +35,8 @@ pub(crate) struct Values {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Prepared {
     parts: Vec<Part>,
+    /// The request may be sent once more when its connection dies.
+    pub(crate) is_idempotent: bool,
 }
 
 /// A head with what fills its holes.
@@ -102,7 +104,10 @@ impl Prepared {
         let mut bytes = Vec::new();
         write_head(&mut bytes, &head).map_err(|error| error.to_string())?;
         bytes.truncate(bytes.len() - b"\r\n".len());
-        Ok(Prepared { parts: cut(&bytes) })
+        Ok(Prepared {
+            parts: cut(&bytes),
+            is_idempotent: is_idempotent(&request.method),
+        })
     }
 
     /// A body with run-time variables.
@@ -113,6 +118,7 @@ impl Prepared {
         let text = marked_pieces(pieces)?;
         Ok(Prepared {
             parts: cut(text.as_bytes()),
+            is_idempotent: false,
         })
     }
 
@@ -223,6 +229,7 @@ mod tests {
         );
         let prepared = Prepared {
             parts: cut(text.as_bytes()),
+            is_idempotent: false,
         };
         let mut out = Vec::new();
         prepared.fill(&mut out, VALUES);
@@ -233,6 +240,7 @@ mod tests {
     fn the_end_of_a_head_comes_with_it() {
         let prepared = Prepared {
             parts: cut(b"GET / HTTP/1.1\r\nHost: h\r\n"),
+            is_idempotent: true,
         };
         let head = PreparedHead {
             prepared: &prepared,

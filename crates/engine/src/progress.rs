@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use record::Event;
+use record::{Event, Nanos};
 
 /// Counts of a run under way. Cheap enough to be raised after every operation.
 #[derive(Debug, Default)]
@@ -11,6 +11,8 @@ pub struct Progress {
     done: AtomicU64,
     requests: AtomicU64,
     failed: AtomicU64,
+    stalls: AtomicU64,
+    stalled_ns: AtomicU64,
 }
 
 impl Progress {
@@ -32,6 +34,20 @@ impl Progress {
     /// Measured operations that failed until now.
     pub fn failed(&self) -> u64 {
         self.failed.load(Ordering::Relaxed)
+    }
+
+    /// How often a worker did not come round to its users in time, while measuring, and for how
+    /// long altogether, in nanoseconds.
+    pub fn stalls(&self) -> (u64, u64) {
+        (
+            self.stalls.load(Ordering::Relaxed),
+            self.stalled_ns.load(Ordering::Relaxed),
+        )
+    }
+
+    pub(crate) fn add_stall(&self, late: Nanos) {
+        self.stalls.fetch_add(1, Ordering::Relaxed);
+        self.stalled_ns.fetch_add(late, Ordering::Relaxed);
     }
 
     pub(crate) fn plan(&self, rounds: u64) {

@@ -439,7 +439,8 @@ pub fn remove_leftover(
     .map_err(|error| error.to_string())?
 }
 
-fn with_client<T>(
+/// Somebody who asks a few questions, outside of any run.
+pub(crate) fn with_client<T>(
     settings: &Settings,
     work: impl AsyncFnOnce(&mut Client) -> Result<T, RunError>,
 ) -> Result<T, RunError> {

@@ -8,10 +8,17 @@
 //! | `events.jsonl` | what happened beside the measured operations, a line each |
 //! | `samples.parquet` | one row for every measured operation, with its five moments |
 //!
-//! The first four are on disk while the run goes on; the samples follow at its end. A directory
-//! without samples is that of a run that was killed.
+//! The first four are on disk while the run goes on; samples are written as they come, to
+//! `samples.parquet.part`, which gets its name when it is complete. A directory without
+//! `samples.parquet` is that of a run that was killed.
+//!
+//! A run of moderate size is read as a whole ([`load`]), a large one in pieces ([`open`]).
 
+mod columns;
+mod pieces;
 mod samples;
+#[cfg(test)]
+mod tests;
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
@@ -21,6 +28,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use record::{Environment, Event, EventKind, PlanRecord, RUN_FORMAT, Run};
+
+pub use pieces::Pieces;
+pub use samples::{Samples, SamplesWriter};
 
 /// What goes wrong with run directories.
 #[derive(Debug, thiserror::Error)]
@@ -119,22 +129,72 @@ impl RunDir {
             .map_err(|error| writing(&path, error))
     }
 
-    /// Writes what is only known afterwards.
+    /// Begins to write samples.
+    ///
+    /// # Errors
+    /// When the file cannot be made.
+    pub fn samples_writer(&self, plan: &PlanRecord) -> Result<SamplesWriter, RunDirError> {
+        SamplesWriter::create(self.path.join(SAMPLES), plan)
+    }
+
+    /// Writes what is only known afterwards about both ends.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn write_env(&self, env: &Environment) -> Result<(), RunDirError> {
+        write_env(&self.path, env)
+    }
+
+    /// Writes what is only known afterwards, of a run whose samples are in memory.
     ///
     /// # Errors
     /// When a file cannot be written.
     pub fn finish(&self, run: &Run) -> Result<(), RunDirError> {
-        write_env(&self.path, &run.env)?;
-        let path = self.path.join(SAMPLES);
-        samples::write(&path, run)
+        self.write_env(&run.env)?;
+        let mut writer = self.samples_writer(&run.plan)?;
+        writer.write(&run.samples)?;
+        writer.finish()?;
+        Ok(())
     }
 }
 
-/// Reads a run directory.
+/// A recorded run whose samples are still on disk.
+#[derive(Debug)]
+pub struct Recorded {
+    /// What was to be done.
+    pub plan: PlanRecord,
+    /// Where it was done.
+    pub env: Environment,
+    /// What happened beside the measured operations, in order.
+    pub events: Vec<Event>,
+    /// One entry for every measured operation.
+    pub samples: Samples,
+}
+
+/// Reads a run directory as a whole.
 ///
 /// # Errors
-/// When a file is missing, damaged, or written by a later version.
+/// When a file is missing, damaged, or written by another version.
 pub fn load(path: &Path) -> Result<Run, RunDirError> {
+    let Recorded {
+        plan,
+        env,
+        events,
+        samples,
+    } = open(path)?;
+    Ok(Run {
+        plan,
+        env,
+        events,
+        samples: samples.read()?,
+    })
+}
+
+/// Reads a run directory but for its samples, which can then be read in pieces.
+///
+/// # Errors
+/// When a file is missing, damaged, or written by another version.
+pub fn open(path: &Path) -> Result<Recorded, RunDirError> {
     let plan_path = path.join(PLAN);
     let text = read(&plan_path)?;
     let damaged = |path: &Path, message: String| RunDirError::Damaged {
@@ -158,7 +218,7 @@ pub fn load(path: &Path) -> Result<Run, RunDirError> {
     let mut events = read_events(&path.join(EVENTS))?;
     let samples_path = path.join(SAMPLES);
     let samples = match samples_path.exists() {
-        true => samples::read(&samples_path, &plan)?,
+        true => Samples::open(samples_path, &plan)?,
         false => {
             let at = events.last().map_or(0, |event: &Event| event.at);
             let reason = "the run was killed: its directory has no samples".to_owned();
@@ -166,10 +226,10 @@ pub fn load(path: &Path) -> Result<Run, RunDirError> {
                 at,
                 kind: EventKind::Aborted { reason },
             });
-            Vec::new()
+            Samples::none(samples_path)
         }
     };
-    Ok(Run {
+    Ok(Recorded {
         plan,
         env,
         events,

@@ -1,5 +1,6 @@
 //! From what was seen of an exchange to the moments of its sample.
 
+use std::net::UdpSocket;
 use std::sync::Arc;
 
 use record::{EventKind, Moments, Nanos, Timing};
@@ -7,7 +8,7 @@ use record::{EventKind, Moments, Nanos, Timing};
 use crate::clock::{RunClock, TOLERANCE, WallClock};
 use crate::connection::{KernelStamps, Stamps};
 use crate::journal::Journal;
-use crate::stamps::RealNanos;
+use crate::stamps::{self, RealNanos};
 use crate::transport::Stamping;
 
 /// How a run is timed.
@@ -17,6 +18,10 @@ pub(crate) struct Timekeeper {
     pub(crate) stamping: Stamping,
     wall: WallClock,
     journal: Option<Arc<Journal>>,
+    /// A socket that wants stamps for as long as the run goes on. The kernel stamps what arrives
+    /// only while some socket does, and needs a moment to begin again: without this one, runs
+    /// that open and close connections would miss stamps.
+    _wants_stamps: Option<UdpSocket>,
 }
 
 /// *sent*, *acked* and *first*, and which clock they are from.
@@ -30,6 +35,7 @@ impl Timekeeper {
             stamping: Stamping::Off,
             wall: WallClock::new(clock),
             journal: None,
+            _wants_stamps: None,
         }
     }
 
@@ -37,6 +43,10 @@ impl Timekeeper {
         Timekeeper {
             stamping,
             journal: Some(journal),
+            _wants_stamps: match stamping {
+                Stamping::Off => None,
+                Stamping::On { .. } => stamps::keep_stamping().ok(),
+            },
             ..Timekeeper::plain(clock)
         }
     }

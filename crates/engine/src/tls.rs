@@ -12,6 +12,7 @@ use rustls::{
     AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore,
     SignatureScheme,
 };
+use wire::target::Scheme;
 
 /// Whom to trust, and who we are.
 #[derive(Debug, Clone, Default)]
@@ -24,11 +25,12 @@ pub struct TlsOptions {
     pub identity: Option<(PathBuf, PathBuf)>,
 }
 
-/// Makes the TLS configuration.
+/// Makes the TLS configuration. The system's roots, a few hundred certificates, are read only for
+/// a target that is `https`.
 ///
 /// # Errors
 /// A sentence that names the file and what is wrong with it.
-pub fn tls_config(options: &TlsOptions) -> Result<Arc<ClientConfig>, String> {
+pub fn tls_config(options: &TlsOptions, scheme: Scheme) -> Result<Arc<ClientConfig>, String> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
@@ -38,7 +40,7 @@ pub fn tls_config(options: &TlsOptions) -> Result<Arc<ClientConfig>, String> {
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(TrustAnybody { provider }))
     } else {
-        builder.with_root_certificates(roots(options.cacert.as_deref())?)
+        builder.with_root_certificates(roots(options.cacert.as_deref(), scheme)?)
     };
     let mut config = match &options.identity {
         None => builder.with_no_client_auth(),
@@ -61,7 +63,7 @@ pub fn tls_config(options: &TlsOptions) -> Result<Arc<ClientConfig>, String> {
     Ok(Arc::new(config))
 }
 
-fn roots(cacert: Option<&Path>) -> Result<RootCertStore, String> {
+fn roots(cacert: Option<&Path>, scheme: Scheme) -> Result<RootCertStore, String> {
     let mut store = RootCertStore::empty();
     match cacert {
         Some(file) => {
@@ -71,7 +73,8 @@ fn roots(cacert: Option<&Path>) -> Result<RootCertStore, String> {
                     .map_err(|error| format!("{}: {error}", file.display()))?;
             }
         }
-        // A system without roots is reported when a connection fails, not to users of http.
+        None if scheme == Scheme::Http => {}
+        // A system without roots is reported when a connection fails.
         None => {
             store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         }

@@ -169,7 +169,8 @@ impl Socket {
 }
 
 /// Takes the first byte by itself, because the kernel gives a read the stamp of the *last* packet
-/// that it touches.
+/// that it touches. (Packets that it has merged before anybody read have one stamp, the later one:
+/// that cannot be undone, and is no more than we were late.)
 fn receive_closely(
     fd: &OwnedFd,
     buffer: &mut [u8],
@@ -343,8 +344,14 @@ impl Transport {
     }
 
     /// Offers bytes; says how many were taken. Under TLS they may still wait for [`Self::drain`].
-    /// With `stamped`, the last byte that the kernel takes gets a stamp.
-    pub(crate) fn offer(&mut self, bytes: &[u8], stamped: bool) -> io::Result<usize> {
+    /// With `stamped`, the last byte that the kernel takes gets a stamp. `now` is the time, for who
+    /// has just read the clock.
+    pub(crate) fn offer(
+        &mut self,
+        bytes: &[u8],
+        stamped: bool,
+        now: Option<Nanos>,
+    ) -> io::Result<usize> {
         if self.must_drain() {
             self.drain()?;
             if self.must_drain() {
@@ -352,7 +359,7 @@ impl Transport {
             }
         }
         let Some(tls) = &mut self.tls else {
-            self.offered_at = self.clock.now();
+            self.offered_at = now.unwrap_or_else(|| self.clock.now());
             return self.socket.send(bytes, stamped);
         };
         let taken = tls.session.writer().write(bytes)?;
@@ -379,9 +386,9 @@ impl Transport {
     /// Takes what has arrived. 0 is the end of the connection.
     pub(crate) fn take(&mut self, buffer: &mut [u8], look: Look) -> io::Result<usize> {
         let Some(tls) = &mut self.tls else {
-            let taken = self.socket.receive(buffer, look);
+            let taken = self.socket.receive(buffer, look)?;
             self.arrived_at = self.clock.now();
-            return taken;
+            return Ok(taken);
         };
         loop {
             match tls.session.reader().read(buffer) {

@@ -4,14 +4,14 @@
 use std::cell::Cell;
 use std::fs;
 use std::rc::Rc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use record::{Exhausted, Generator, Lateness, Nanos, TestId};
 
 use crate::clock::{RunClock, nanos};
+use crate::progress::Progress;
 use crate::recorder::Recorder;
 
 /// Distance of heartbeats.
@@ -89,6 +89,8 @@ pub(crate) fn lateness() -> Histogram<u64> {
 #[derive(Debug)]
 pub(crate) struct Vitals {
     clock: RunClock,
+    /// Told of stalls when they happen.
+    progress: Arc<Progress>,
     measuring: Cell<u32>,
     begun: Cell<Reading>,
     stalled: Cell<Nanos>,
@@ -104,9 +106,10 @@ struct Reading {
 }
 
 impl Vitals {
-    pub(crate) fn new(clock: RunClock) -> Self {
+    pub(crate) fn new(clock: RunClock, progress: Arc<Progress>) -> Self {
         Vitals {
             clock,
+            progress,
             measuring: Cell::new(0),
             begun: Cell::default(),
             stalled: Cell::default(),
@@ -153,6 +156,7 @@ impl Vitals {
             if late > HELD_UP && self.measuring.get() > 0 {
                 self.stalled.set(self.stalled.get() + late);
                 self.longest_stall.set(self.longest_stall.get().max(late));
+                self.progress.add_stall(late);
             }
             beats += 1;
             if beats.is_multiple_of(FLUSH) {
@@ -209,7 +213,7 @@ mod tests {
         let totals = Totals::default();
         let (mut recorders, _collector) = recorders(1);
         runtime.block_on(async {
-            let vitals = Rc::new(Vitals::new(RunClock::start()));
+            let vitals = Rc::new(Vitals::new(RunClock::start(), Arc::default()));
             let recorder = Rc::new(recorders.remove(0));
             let beat = tokio::task::spawn_local(Rc::clone(&vitals).heartbeat(recorder));
             tokio::time::sleep(BEAT / 2).await;

@@ -1,6 +1,7 @@
 //! One thread of a run, with what its users share.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use tokio::runtime::{LocalOptions, LocalRuntime};
 use tokio::task::{JoinSet, spawn_local};
@@ -32,7 +33,7 @@ pub(crate) fn work<F>(
     let worker = Rc::new(Worker {
         config: Rc::new(config),
         recorder: Rc::new(recorder),
-        vitals: Rc::new(Vitals::new(stage.clock)),
+        vitals: Rc::new(Vitals::new(stage.clock, Arc::clone(&stage.progress))),
     });
     let all_users = async {
         let heart = Rc::clone(&worker.vitals).heartbeat(Rc::clone(&worker.recorder));

@@ -49,6 +49,7 @@ Exit status:
   0    done
   1    a test failed, or something could not be written here
   2    wrong usage, or a bad suite file
+  3    inconclusive: the generator was the bottleneck, the numbers are not those of the server
   4    the target could not be reached, or is not WebDAV
   130  interrupted";
 
@@ -108,10 +109,12 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     /// Drive one request, or a mix of requests, at full speed or at a given rate
     ///
-    /// Nothing is made or removed on the server but what the request itself does. Without --rate
-    /// it is a closed loop: each user sends its next request when the last one is answered. With
-    /// --rate it is an open loop: a schedule says when requests begin, whatever the server does,
-    /// and response times are also given from the planned moments.
+    /// Without --rate it is a closed loop: each user sends its next request when the last one is
+    /// answered. With --rate it is an open loop: a schedule says when requests begin, whatever the
+    /// server does, and response times are also given from the planned moments.
+    ///
+    /// Methods that only read need no permission, nor does PUT where nothing is: what it made is
+    /// removed at the end. Everything else needs --writes.
     Load(Box<LoadArgs>),
     /// Print a recorded run again, without touching the server
     ///
@@ -277,17 +280,16 @@ pub(crate) enum ClockArg {
 }
 
 #[derive(Debug, Args)]
+#[command(override_usage = "prestan load [OPTIONS] <METHOD> <URL>\n       \
+                            prestan load [OPTIONS] --mix <SUITE> <URL>")]
 pub(crate) struct LoadArgs {
-    /// Method: GET, PROPFIND, PUT...
-    #[arg(value_name = "METHOD", required_unless_present = "mix")]
-    pub(crate) method: Option<String>,
+    /// Method: GET, PROPFIND, PUT... Not with --mix
+    #[arg(value_name = "METHOD")]
+    pub(crate) first: String,
 
     /// The resource: [http[s]://]host[:port]/path[?query]; with --mix the collection
-    #[arg(value_name = "URL", required_unless_present = "mix")]
-    pub(crate) url: Option<String>,
-
-    #[command(flatten)]
-    pub(crate) login: Login,
+    #[arg(value_name = "URL")]
+    pub(crate) second: Option<String>,
 
     #[command(flatten)]
     pub(crate) request: RequestOptions,
@@ -353,25 +355,30 @@ pub(crate) struct PaceOptions {
     #[arg(long, value_name = "STAGES", value_parser = stages, conflicts_with = "duration")]
     pub(crate) stages: Option<Stages>,
 
-    /// How the planned moments are spread
-    #[arg(long, value_enum, default_value_t = ArrivalsArg::Poisson, value_name = "HOW")]
-    pub(crate) arrivals: ArrivalsArg,
+    /// Open loop: how the planned moments are spread [default: poisson]
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub(crate) arrivals: Option<ArrivalsArg>,
 
-    /// Open loop: requests that may wait for a free connection; those beyond are dropped
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
-    pub(crate) max_waiting: u32,
+    /// Open loop: requests that may wait for a free connection [default: 10000]
+    ///
+    /// Those beyond are dropped, and counted.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_waiting: Option<u32>,
 
     /// End after so many requests of all users together
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) requests: Option<u64>,
 
-    /// End after this long [default: 10s, unless something else ends it]
+    /// End after this long [default: 10s; 10m with --until; none with --requests]
     #[arg(long, value_name = "TIME", value_parser = positive_duration)]
     pub(crate) duration: Option<Duration>,
 
     /// End when the 95 % interval of a statistic is narrow enough: 'p99 ±5%', 'mean ±1%'
+    ///
+    /// Of the response times; in an open loop, of those from the planned moments on. --requests
+    /// and --duration end the run all the same, whatever comes first.
     #[arg(long, value_name = "GOAL")]
-    pub(crate) until: Option<String>,
+    pub(crate) until: Option<stats::Until>,
 
     /// Requests of each user before measuring, not recorded
     #[arg(long, value_name = "N", default_value_t = 3)]
@@ -394,9 +401,9 @@ pub(crate) struct PaceOptions {
     #[arg(long, value_name = "N", default_value = "2000", value_parser = rate)]
     pub(crate) connect_rate: f64,
 
-    /// Open loop: spin for the last stretch before a planned moment (20us)
-    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = duration)]
-    pub(crate) spin: Duration,
+    /// Open loop: spin for the last stretch before a planned moment, 20us for example
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) spin: Option<Duration>,
 
     /// Give an operation up that has no complete answer after this long
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = positive_duration)]

@@ -64,12 +64,12 @@ pub(crate) fn connection_to(
             engine::look_up(&target, family, &options.resolve).map_err(Failed::Target)?
         }
     };
-    let tls = engine::tls_config(&TlsOptions {
+    let options_of_tls = TlsOptions {
         cacert: options.cacert.clone(),
         insecure: options.insecure,
         identity: options.cert.clone().zip(options.key.clone()),
-    })
-    .map_err(Failed::Usage)?;
+    };
+    let tls = engine::tls_config(&options_of_tls, target.scheme()).map_err(Failed::Usage)?;
     Ok(Connection {
         target,
         route,
@@ -146,7 +146,7 @@ pub(crate) fn to_own_server(
 ) -> Result<Connection, Failed> {
     let target = Target::parse(url).map_err(|error| Failed::Local(error.to_string()))?;
     let route = engine::look_up(&target, Family::Any, &[]).map_err(Failed::Local)?;
-    let tls = engine::tls_config(&TlsOptions::default()).map_err(Failed::Local)?;
+    let tls = engine::tls_config(&TlsOptions::default(), target.scheme()).map_err(Failed::Local)?;
     Ok(Connection {
         target,
         route,

@@ -11,6 +11,8 @@ pub(crate) enum Code {
     TestFailed,
     /// Wrong usage, or a bad suite file.
     Usage,
+    /// The generator was the bottleneck: the numbers are not those of the server.
+    Inconclusive,
     /// The target could not be reached or is not WebDAV.
     Target,
     /// Interrupted.
@@ -23,6 +25,7 @@ impl Code {
             Code::Done => 0,
             Code::TestFailed => 1,
             Code::Usage => 2,
+            Code::Inconclusive => 3,
             Code::Target => 4,
             Code::Interrupted => 130,
         }
@@ -41,6 +44,9 @@ pub(crate) enum Failed {
     /// What was asked makes no sense.
     #[error("{0}")]
     Usage(String),
+    /// It was done, and says nothing of the server.
+    #[error("{0}")]
+    Inconclusive(String),
     /// The server is not there, or not the right one.
     #[error("{0}")]
     Target(String),
@@ -56,6 +62,7 @@ impl Failed {
     pub(crate) fn code(&self) -> Code {
         match self {
             Failed::Usage(_) => Code::Usage,
+            Failed::Inconclusive(_) => Code::Inconclusive,
             Failed::Target(_) => Code::Target,
             Failed::Local(_) => Code::TestFailed,
             Failed::Interrupted(_) => Code::Interrupted,

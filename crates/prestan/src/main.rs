@@ -5,6 +5,8 @@ mod command;
 mod connect;
 mod credentials;
 mod exit;
+mod intake;
+mod live;
 mod output;
 mod state;
 mod watch;

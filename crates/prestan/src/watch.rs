@@ -1,19 +1,26 @@
 //! What is shown while a run goes on, and how it is ended early.
 
 use std::io::{self, IsTerminal};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use engine::{Cancel, Observer, Progress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use record::{Event, EventKind, MeasureRecord, TestRecord};
+use record::{Event, EventKind, Pace, PlanRecord};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::OutputOptions;
 use crate::exit::{Code, Failed};
+use crate::live::{History, Live, share_done};
 use crate::output::tell;
+
+/// How often something is drawn.
+const FRAME: Duration = Duration::from_millis(100);
+/// Seconds that pass before the user is told again that the generator is held up.
+const RESPITE: u64 = 10;
 
 /// How much is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,61 +35,125 @@ pub(crate) struct Console {
     talk: Talk,
     bar: Option<ProgressBar>,
     progress: Arc<Progress>,
-    tests: Vec<TestRecord>,
-    measures: Vec<MeasureRecord>,
+    plan: PlanRecord,
+    live: Arc<Live>,
     begun: Instant,
+    /// When the measured part began, of a load run.
+    measuring: OnceLock<Instant>,
 }
 
 impl Console {
     pub(crate) fn new(
         output: &OutputOptions,
         progress: Arc<Progress>,
-        tests: Vec<TestRecord>,
-        measures: Vec<MeasureRecord>,
+        plan: &PlanRecord,
+        live: Arc<Live>,
     ) -> Self {
         let talk = match (output.quiet, output.verbose) {
             (true, _) => Talk::Quiet,
             (_, true) => Talk::Verbose,
             _ => Talk::Normal,
         };
-        let bar = (talk != Talk::Quiet && std::io::stderr().is_terminal()).then(bar);
+        let template = match plan.load.pace {
+            Pace::Rounds => OF_SUITE,
+            Pace::Closed | Pace::Open { .. } => OF_LOAD,
+        };
+        let on_terminal = talk != Talk::Quiet && io::stderr().is_terminal();
         Console {
             talk,
-            bar,
+            bar: on_terminal.then(|| bar(template)),
             progress,
-            tests,
-            measures,
+            plan: plan.clone(),
+            live,
             begun: Instant::now(),
+            measuring: OnceLock::new(),
         }
     }
 
-    /// Moves the bar until the run is over; on its own thread, so that the run is not disturbed.
+    /// Shows how far the run is until it is over; on a thread of its own, so that the run is not
+    /// disturbed.
     pub(crate) fn follow(self: &Arc<Self>) -> Following {
-        let Some(bar) = self.bar.clone() else {
-            return Following {
-                bar: None,
-                thread: None,
-            };
+        let over = Arc::new(AtomicBool::new(false));
+        let is_suite = self.plan.load.pace == Pace::Rounds;
+        let shows = match is_suite {
+            true => self.bar.is_some(),
+            false => self.talk != Talk::Quiet,
         };
-        let console = Arc::clone(self);
-        let moving = bar.clone();
-        let thread = thread::spawn(move || {
-            while !moving.is_finished() {
-                moving.set_length(console.progress.planned().max(1));
-                moving.set_position(console.progress.done());
-                let failed = match console.progress.failed() {
-                    0 => String::new(),
-                    failed => format!(", {failed} failed"),
-                };
-                moving.set_prefix(format!("request {}{failed}", console.progress.requests()));
-                moving.tick();
-                thread::park_timeout(Duration::from_millis(100));
-            }
+        let thread = shows.then(|| {
+            let (console, over) = (Arc::clone(self), Arc::clone(&over));
+            thread::spawn(move || match is_suite {
+                true => console.follow_suite(&over),
+                false => console.follow_load(&over),
+            })
         });
         Following {
-            bar: Some(bar),
-            thread: Some(thread),
+            bar: self.bar.clone(),
+            over,
+            thread,
         }
+    }
+
+    fn follow_suite(&self, over: &AtomicBool) {
+        let Some(bar) = &self.bar else { return };
+        while !over.load(Ordering::Relaxed) {
+            bar.set_length(self.progress.planned().max(1));
+            bar.set_position(self.progress.done());
+            let failed = match self.progress.failed() {
+                0 => String::new(),
+                failed => format!(", {failed} failed"),
+            };
+            bar.set_prefix(format!("request {}{failed}", self.progress.requests()));
+            bar.tick();
+            thread::park_timeout(FRAME);
+        }
+    }
+
+    fn follow_load(&self, over: &AtomicBool) {
+        let mut last = 0.0;
+        let mut seconds = 0;
+        let mut figures = None;
+        let mut history = History::default();
+        let mut stalls = Stalls::default();
+        while !over.load(Ordering::Relaxed) {
+            thread::park_timeout(FRAME);
+            let Some(begun) = self.measuring.get() else {
+                self.draw(0.0, "connecting and warming up");
+                continue;
+            };
+            let elapsed = begun.elapsed().as_secs_f64();
+            if elapsed as u64 > seconds && !over.load(Ordering::Relaxed) {
+                seconds = elapsed as u64;
+                let now = self.live.take(elapsed - last);
+                last = elapsed;
+                history.push(&now);
+                match &self.bar {
+                    Some(bar) => bar.set_message(history.line().unwrap_or_default()),
+                    None => tell(&format!("{seconds:3} s  {}", now.line())),
+                }
+                figures = Some(now);
+                if let Some(warning) = stalls.look(seconds, self.progress.stalls().1) {
+                    self.say(&warning);
+                }
+            }
+            let line = figures.as_ref().map(|figures| figures.line());
+            self.draw(elapsed, line.as_deref().unwrap_or_default());
+        }
+    }
+
+    /// Moves the bar of a load run, where there is one.
+    fn draw(&self, elapsed: f64, line: &str) {
+        let Some(bar) = &self.bar else { return };
+        let load = &self.plan.load;
+        let done = (self.live.operations(), load.requests);
+        let prefix = match share_done(done, (elapsed, seconds_of(&self.plan))) {
+            Some((share, left)) => {
+                bar.set_position((share * 1000.0) as u64);
+                format!("{:3.0} %  {left:.0} s left  {line}", share * 100.0)
+            }
+            None => format!("{elapsed:.0} s  {line}"),
+        };
+        bar.set_prefix(prefix);
+        bar.tick();
     }
 
     fn say(&self, line: &str) {
@@ -93,15 +164,13 @@ impl Console {
     }
 
     fn test(&self, test: record::TestId) -> &str {
-        self.tests
-            .get(usize::from(test.0))
-            .map_or("?", |test| test.name.as_str())
+        let test = self.plan.tests.get(usize::from(test.0));
+        test.map_or("?", |test| test.name.as_str())
     }
 
     fn measure(&self, measure: record::MeasureId) -> &str {
-        self.measures
-            .get(usize::from(measure.0))
-            .map_or("?", |measure| measure.name.as_str())
+        let measure = self.plan.measures.get(usize::from(measure.0));
+        measure.map_or("?", |measure| measure.name.as_str())
     }
 
     fn line(&self, kind: &EventKind) -> Option<String> {
@@ -157,6 +226,10 @@ impl Console {
 
 impl Observer for Console {
     fn event(&self, event: &Event) {
+        if let EventKind::MeasuringStarted { .. } = &event.kind {
+            // Only the first counts; a suite has many, and does not ask.
+            self.measuring.get_or_init(Instant::now);
+        }
         // What we left on somebody's server is said in any case.
         let must = matches!(&event.kind, EventKind::LeftBehind(left) if left.own);
         if let Some(line) = self.line(&event.kind)
@@ -167,30 +240,72 @@ impl Observer for Console {
     }
 }
 
-fn bar() -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr_with_hz(10));
-    let template = "{msg:20} {wide_bar} {percent:>3} %  {prefix}  {elapsed}, {eta} left";
+/// Seconds that a load run takes at most, where that is known.
+fn seconds_of(plan: &PlanRecord) -> Option<f64> {
+    match &plan.load.pace {
+        Pace::Open { stages, .. } => {
+            let all: f64 = stages.iter().map(|stage| stage.duration_s).sum();
+            // A schedule without an end of its own.
+            (all < f64::from(u32::MAX)).then_some(all)
+        }
+        _ => plan.load.duration_s,
+    }
+}
+
+/// What is known of the times at which the generator was held up.
+#[derive(Default)]
+struct Stalls {
+    stalled: u64,
+    quiet_until: u64,
+}
+
+impl Stalls {
+    /// `stalled` is the sum until now, in nanoseconds; says what there is to say of the last
+    /// second.
+    fn look(&mut self, second: u64, stalled: u64) -> Option<String> {
+        let news = stalled - std::mem::replace(&mut self.stalled, stalled);
+        if news < stats::LONG_STALL || second < self.quiet_until {
+            return None;
+        }
+        self.quiet_until = second + RESPITE;
+        Some(format!(
+            "warning: prestan itself was held up for {} in the last second, and what it measured \
+             then says little of the server; is this machine busy with something else?",
+            report::human(news as f64)
+        ))
+    }
+}
+
+/// Of a suite: what it is at, and how far it is.
+const OF_SUITE: &str = "{msg:20} {wide_bar} {percent:>3} %  {prefix}  {elapsed}, {eta} left";
+/// Of a load run: how far it is, and how the last seconds were.
+const OF_LOAD: &str = "{bar:20} {prefix}\n{msg}";
+
+fn bar(template: &str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr_with_hz(10));
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }
     bar
 }
 
-/// A bar that is being moved; it goes when this goes.
+/// A run that is being shown; what is drawn goes when this goes.
 pub(crate) struct Following {
     bar: Option<ProgressBar>,
+    over: Arc<AtomicBool>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
 impl Drop for Following {
     fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        self.over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
             // The thread draws and nothing else; a panic of it is no reason for one of ours.
             let _ = thread.join();
+        }
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
         }
     }
 }
@@ -251,5 +366,22 @@ impl Signals {
                 _ = self.hang_up.recv() => {}
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stall_is_told_once_in_a_while() {
+        let mut stalls = Stalls::default();
+        let ms = |ms: u64| ms * 1_000_000;
+        assert_eq!(stalls.look(1, ms(20)), None);
+        let said = stalls.look(2, ms(620)).unwrap_or_default();
+        assert!(said.contains("held up for 600 ms"), "{said}");
+        assert_eq!(stalls.look(3, ms(1_200)), None);
+        assert_eq!(stalls.look(12, ms(1_210)), None);
+        assert!(stalls.look(13, ms(2_210)).is_some());
     }
 }

@@ -13,10 +13,12 @@ use insta::assert_snapshot;
 use serde_json::Value;
 use support::faulty::{Faulty, no_secret_in};
 use support::rows::{self, assert_adds_up, statuses};
+use support::shape;
 use support::{Outcome, Prestan};
 
-const SUB_COMMANDS: [&str; 9] = [
+const SUB_COMMANDS: [&str; 10] = [
     "run",
+    "load",
     "report",
     "suites",
     "servers",
@@ -117,7 +119,7 @@ const BAD_SUITES: [(&str, &str); 5] = [
 ];
 
 /// Command lines that cannot be done. Nothing listens on port 1.
-const WRONG: [&str; 39] = [
+const WRONG: [&str; 39 + 24] = [
     "run prestan",
     "run nosuch http://127.0.0.1:1/",
     "run nosuch.yaml --server apache",
@@ -157,6 +159,30 @@ const WRONG: [&str; 39] = [
     "http://127.0.0.1:1/ -4 -6",
     "ftp://127.0.0.1/",
     "report nosuch",
+    "load GET",
+    "load http://127.0.0.1:1/ GET",
+    "load --mix suite.yaml GET http://127.0.0.1:1/",
+    "load --mix nosuch http://127.0.0.1:1/",
+    "load --mix prestan http://127.0.0.1:1/",
+    "load --mix http.yaml http://127.0.0.1:1/",
+    "load --mix prestan --depth 1 http://127.0.0.1:1/",
+    "load DELETE http://127.0.0.1:1/file",
+    "load brew http://127.0.0.1:1/pot",
+    "load GET http://127.0.0.1:1/ --rate 0",
+    "load GET http://127.0.0.1:1/ --rate 5 --stages 5/s@1s",
+    "load GET http://127.0.0.1:1/ --stages 5/s",
+    "load GET http://127.0.0.1:1/ --max-waiting 5",
+    "load GET http://127.0.0.1:1/ --arrivals constant",
+    "load GET http://127.0.0.1:1/ --spin 20us",
+    "load GET http://127.0.0.1:1/ --pipeline 4 --rate 10",
+    "load GET http://127.0.0.1:1/ --pipeline 4 --http 1.0",
+    "load GET http://127.0.0.1:1/ --pipeline 4 --no-keep-alive",
+    "load REPORT http://127.0.0.1:1/ --pipeline 17 --body-size 1KiB",
+    "load GET http://127.0.0.1:1/ --until p99",
+    "load GET http://127.0.0.1:1/ --until p98+-5%",
+    "load GET http://127.0.0.1:1/ --expect 20x",
+    "load GET http://127.0.0.1:1/ --body-file nosuch",
+    "load GET http://x/ --unix-socket nosuch --clock kernel",
 ];
 
 #[test]
@@ -313,38 +339,6 @@ fn a_run() -> Outcome {
     outcome
 }
 
-/// A line of the report without what changes from run to run and from machine to machine. Words
-/// stay, and where they stand in the line.
-fn redacted(line: &str) -> String {
-    for (beginning, rest) in [
-        ("Prestan, Version ", "<version>"),
-        ("Start Testing ", "<URL>:"),
-        ("* Suite prestan, version 1 ", "(<hash>)"),
-        ("* Client ", "<machine>"),
-        ("* Started ", "<time>"),
-    ] {
-        if line.starts_with(beginning) {
-            return format!("{beginning}{rest}");
-        }
-    }
-    let is_row = line.contains(" Rsp = ") || line.contains(" p50 ");
-    if !is_row {
-        return line.to_owned();
-    }
-    let mut words: Vec<&str> = Vec::new();
-    for word in line.split_whitespace() {
-        let number = word.trim_end_matches('*').parse::<f64>().is_ok();
-        let unit = ["us", "ms", "s"].contains(&word.trim_end_matches('*'));
-        let unit = unit && words.last() == Some(&"#");
-        words.push(match (number, unit) {
-            (true, _) => "#",
-            (_, true) => "<unit>",
-            _ => word,
-        });
-    }
-    words.join(" ")
-}
-
 #[test]
 fn shape_of_the_text() {
     let outcome = a_run();
@@ -353,34 +347,32 @@ fn shape_of_the_text() {
         .env("COLUMNS", "100")
         .args(["report", "run"])
         .run();
-    // A busy machine makes for warnings that a quiet one does not.
-    let (before, rest) = report
-        .stdout
-        .split_once("\nWarnings:\n")
-        .unwrap_or((&report.stdout, ""));
-    let after = rest
-        .split_once("\n\n")
-        .map(|(_, after)| after)
-        .unwrap_or_default();
-    let lines = before.lines().chain(after.lines());
-    let text: Vec<String> = lines.map(redacted).collect();
-    assert_snapshot!("shape_text", text.join("\n"));
+    assert_snapshot!("shape_text", shape::shape(&report.stdout));
 }
 
 /// Numbers become 0, and texts that change `...`; keys, kinds and order stay.
-fn shape(value: &mut Value) {
+fn without_numbers(value: &mut Value) {
     match value {
         Value::Number(_) => *value = 0.into(),
-        Value::Array(items) => items.iter_mut().for_each(shape),
+        Value::Array(items) => items.iter_mut().for_each(without_numbers),
         Value::Object(members) => {
             for (key, member) in members {
-                let changes = ["target", "started_at", "ended_at", "os", "cpu", "sha256"];
+                let changes = [
+                    "target",
+                    "started_at",
+                    "ended_at",
+                    "os",
+                    "cpu",
+                    "sha256",
+                    "verdict",
+                ];
                 if changes.contains(&key.as_str()) || (key == "version" && member.is_string()) {
                     *member = "...".into();
-                } else if key == "warnings" {
+                } else if ["warnings", "reasons"].contains(&key.as_str()) {
+                    // A busy machine makes for doubts that a quiet one does not have.
                     *member = Value::Array(Vec::new());
                 } else {
-                    shape(member);
+                    without_numbers(member);
                 }
             }
         }
@@ -391,7 +383,7 @@ fn shape(value: &mut Value) {
 #[test]
 fn shape_of_the_json() {
     let mut document = a_run().json();
-    shape(&mut document);
+    without_numbers(&mut document);
     assert_snapshot!(
         "shape_json",
         serde_json::to_string_pretty(&document).unwrap()

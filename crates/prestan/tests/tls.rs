@@ -204,9 +204,17 @@ fn a_local_socket() {
         .run();
     went_well(&outcome, &faulty);
 
+    // Who does not choose a clock is told that it is the second best.
+    assert!(
+        outcome
+            .stderr
+            .contains("warning: a local socket has no time stamps"),
+        "{outcome}"
+    );
+
     drop(faulty);
     let outcome = short_run("http://localhost/", "Put1K")
-        .arg("--unix-socket")
+        .args(["--clock", "user", "--unix-socket"])
         .arg(&path)
         .run();
     let name = path.to_str().unwrap();

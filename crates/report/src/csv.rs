@@ -4,8 +4,11 @@
 //! Times are in microseconds, exact to the nanosecond; a cell without a value is empty. Names and
 //! messages may come from a suite file or a server, and a spreadsheet takes a cell that begins
 //! with `=`, `+`, `-`, `@` or a tab for a formula and runs it. Quoting does not help, so such a
-//! text cell gets an apostrophe in front (OWASP, "CSV injection"; CWE-1236). Numbers never need
-//! it: none is negative.
+//! text cell gets an apostrophe in front (OWASP, "CSV injection"; CWE-1236). Numbers never get
+//! one: a negative one (a bias may be) is a number to a spreadsheet as well.
+//!
+//! New columns are added at the right end, so that a sheet that names its columns by letters stays
+//! right.
 
 use record::{Outcome, Run};
 use stats::{Distribution, Summary, TestSummary};
@@ -66,6 +69,9 @@ fn header() -> Vec<String> {
         times("tcp").to_vec(),
         times("tls").to_vec(),
         plain(&["bytes_sent", "bytes_received", "window_s", "per_second"]),
+        plain(&["missed", "bias_us_p50", "bias_us_p99"]),
+        times("planned").to_vec(),
+        times("upload").to_vec(),
     ]
     .concat()
 }
@@ -104,6 +110,13 @@ fn row(run: &Run, test: &TestSummary) -> Vec<String> {
             optional(test.window_s),
             optional(test.per_second.map(thousandths)),
         ],
+        vec![
+            test.missed.to_string(),
+            optional(test.bias.map(|bias| us(bias.p50 as f64))),
+            optional(test.bias.map(|bias| us(bias.p99 as f64))),
+        ],
+        times(test.planned.as_ref()),
+        times(test.upload.as_ref()),
     ]
     .concat()
 }

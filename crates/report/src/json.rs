@@ -46,12 +46,24 @@ fn document(run: &Run, summary: &Summary) -> wire::Document {
         target: plan.target.clone(),
         server: env.server.as_ref().map(wire::Server::from),
         clock: plan.clock.into(),
+        bias_us: summary.clock.bias.as_ref().map(wire::Bias::from),
+        missed: summary.clock.missed,
         machine: (&env.machine).into(),
         load: (&plan.load).into(),
         started_at: env.started_at.clone(),
         ended_at: env.ended_at.clone(),
         complete: (&summary.complete).into(),
         left_out: summary.left_out(),
+        verdict: match summary.is_inconclusive() {
+            true => wire::Verdict::Inconclusive,
+            false => wire::Verdict::Conclusive,
+        },
+        reasons: summary.bottlenecks().map(ToString::to_string).collect(),
+        generator: summary
+            .generator
+            .iter()
+            .map(|generator| self::generator(run, generator))
+            .collect(),
         warnings: summary.warnings.iter().map(wire::Warning::from).collect(),
         left_behind: summary
             .left_behind
@@ -85,7 +97,12 @@ impl From<&TestSummary> for wire::Test {
             left_out: test.left_out(),
             left_out_outcomes: (&test.left_out_outcomes).into(),
             early: test.early,
+            missed: test.missed,
             response_us: test.response.as_ref().map(wire::Distribution::from),
+            planned_us: test.planned.as_ref().map(wire::Distribution::from),
+            upload_us: test.upload.as_ref().map(wire::Distribution::from),
+            bias_us: test.bias.as_ref().map(wire::Bias::from),
+            histogram: test.spread.iter().map(wire::Bar::from).collect(),
             total_us: test.total.as_ref().map(wire::Distribution::from),
             connects: (&test.connects).into(),
             bytes_sent: test.bytes_sent,
@@ -227,11 +244,102 @@ impl From<&record::Load> for wire::Load {
     fn from(load: &record::Load) -> wire::Load {
         wire::Load {
             users: load.users,
+            pace: (&load.pace).into(),
             requests: load.requests,
             duration_s: load.duration_s,
+            until: load.until.clone(),
+            http: load.http.into(),
             warmup: load.warmup,
             timeout_s: load.timeout_s,
             seed: load.seed,
         }
     }
+}
+
+impl From<&record::Pace> for wire::Pace {
+    fn from(pace: &record::Pace) -> wire::Pace {
+        match pace {
+            record::Pace::Rounds => wire::Pace::Rounds,
+            record::Pace::Closed => wire::Pace::Closed,
+            record::Pace::Open {
+                arrivals,
+                stages,
+                max_waiting,
+            } => wire::Pace::Open {
+                arrivals: match arrivals {
+                    record::Arrivals::Constant => wire::Arrivals::Constant,
+                    record::Arrivals::Poisson => wire::Arrivals::Poisson,
+                },
+                stages: stages
+                    .iter()
+                    .map(|stage| wire::Stage {
+                        rate: stage.rate,
+                        duration_s: stage.duration_s,
+                    })
+                    .collect(),
+                max_waiting: *max_waiting,
+            },
+        }
+    }
+}
+
+impl From<record::Http> for wire::Http {
+    fn from(http: record::Http) -> wire::Http {
+        wire::Http {
+            version: format!("1.{}", http.minor),
+            keep_alive: http.keep_alive,
+            pipeline: http.pipeline,
+        }
+    }
+}
+
+impl From<&stats::Bias> for wire::Bias {
+    fn from(bias: &stats::Bias) -> wire::Bias {
+        wire::Bias {
+            n: bias.n,
+            p50: us(bias.p50 as f64),
+            p99: us(bias.p99 as f64),
+        }
+    }
+}
+
+impl From<&stats::Bar> for wire::Bar {
+    fn from(bar: &stats::Bar) -> wire::Bar {
+        wire::Bar {
+            from_us: us(bar.from as f64),
+            to_us: us(bar.to as f64),
+            response: bar.response,
+            planned: bar.planned,
+        }
+    }
+}
+
+fn generator(run: &Run, of: &record::Generator) -> wire::Generator {
+    let all = (of.wall * u64::from(of.workers)).max(1) as f64;
+    let share = |part: record::Nanos| (part as f64 / all * 1e4).round() / 1e4;
+    wire::Generator {
+        test: test_name(run, of.test),
+        workers: of.workers,
+        wall_s: of.wall as f64 / 1e9,
+        cpu_share: share(of.cpu),
+        queued_share: of.queued.map(share),
+        stalled_s: of.stalled as f64 / 1e9,
+        longest_stall_us: us(of.longest_stall as f64),
+        lateness_us: of.lateness.map(|late| wire::Lateness {
+            n: late.n,
+            p50: us(late.p50 as f64),
+            p99: us(late.p99 as f64),
+            max: us(late.max as f64),
+        }),
+        exhausted: wire::Exhausted {
+            ports: of.exhausted.ports,
+            files: of.exhausted.files,
+            buffers: of.exhausted.buffers,
+        },
+    }
+}
+
+fn test_name(run: &Run, test: record::TestId) -> String {
+    let record = run.plan.tests.get(usize::from(test.0));
+    record.map_or_else(|| format!("test {}", test.0), |record| record.name.clone())
 }

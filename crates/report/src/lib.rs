@@ -14,6 +14,7 @@
 mod clean;
 mod csv;
 mod json;
+mod load;
 mod table;
 mod text;
 mod units;

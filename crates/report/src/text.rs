@@ -4,10 +4,11 @@
 //! can be laid side by side.
 
 use anstyle::{AnsiColor, Style};
-use record::{EventKind, LeftBehind, Run};
+use record::{EventKind, Http, LeftBehind, Pace, Run};
 use stats::{Completeness, Status, Summary, TestSummary, Warning, describe_failed};
 
 use crate::clean;
+use crate::load;
 use crate::table::{Table, table};
 
 /// How the report is to look.
@@ -39,9 +40,15 @@ pub fn text(run: &Run, summary: &Summary, options: &TextOptions) -> String {
         width: options.width,
         paint,
     };
-    page.title(run);
-    page.configuration(run);
+    page.verdict(summary);
+    page.title(run, summary);
+    page.configuration(run, summary);
     page.rows(summary);
+    page.generator(summary);
+    if run.plan.load.pace != Pace::Rounds {
+        page.throughput(summary);
+    }
+    page.histograms(summary);
     page.failures(summary);
     page.notes(summary);
     page.left_out(run, summary);
@@ -133,19 +140,39 @@ impl Page {
         }
     }
 
-    fn title(&mut self, run: &Run) {
-        self.line(&format!("Prestan, Version {}", clean(&run.plan.prestan)));
-        self.line("Measures WebDAV and HTTP servers from the client side");
-        self.line("");
-        self.line(&format!("Server Warming Up.....{}", warm_up(run)));
+    /// That the numbers are worth nothing stands above them, and why.
+    fn verdict(&mut self, summary: &Summary) {
+        let mut reasons = summary.bottlenecks();
+        let Some(first) = reasons.next() else { return };
+        let more = match reasons.count() {
+            0 => String::new(),
+            more => format!(" (and {more} more, see the warnings)"),
+        };
+        let sentence = format!(
+            "Inconclusive: the generator was the bottleneck, and the numbers below are its own; \
+             {first}{more}"
+        );
+        let wrapped = textwrap::fill(&clean(&sentence), wrapping(self.width));
+        let painted = wrapped.replacen("Inconclusive", &self.paint.bad("Inconclusive"), 1);
+        self.line(&painted);
         self.line("");
     }
 
-    fn configuration(&mut self, run: &Run) {
+    fn title(&mut self, run: &Run, summary: &Summary) {
+        self.line(&format!("Prestan, Version {}", clean(&run.plan.prestan)));
+        self.line("Measures WebDAV and HTTP servers from the client side");
+        self.line("");
+        self.line(&format!("Server Warming Up.....{}", warm_up(run, summary)));
+        self.line("");
+    }
+
+    fn configuration(&mut self, run: &Run, summary: &Summary) {
         self.line(&format!("Start Testing {}:", clean(&run.plan.target)));
         self.line("");
-        for (what, value) in configuration(run) {
-            self.line(&format!("* {what} {}", clean(&value)));
+        for (what, value) in configuration(run, summary) {
+            let line = format!("* {what} {}", clean(&value));
+            let options = wrapping(self.width);
+            self.line(&textwrap::fill(&line, options.subsequent_indent("  ")));
         }
     }
 
@@ -162,6 +189,37 @@ impl Page {
         }
         for footnote in footnotes {
             self.line(&footnote);
+        }
+    }
+
+    fn generator(&mut self, summary: &Summary) {
+        if let Some(sentence) = load::generator(summary) {
+            self.line("");
+            let options = wrapping(self.width);
+            self.line(&textwrap::fill(&sentence, options.subsequent_indent("  ")));
+        }
+    }
+
+    fn throughput(&mut self, summary: &Summary) {
+        let items: Vec<Item> = summary
+            .tests
+            .iter()
+            .filter_map(|test| {
+                let text = clean(&load::throughput(test)?);
+                let below = load::other_times(test);
+                Some(Item { text, below })
+            })
+            .collect();
+        self.section("Throughput:", &items);
+    }
+
+    fn histograms(&mut self, summary: &Summary) {
+        for test in &summary.tests {
+            if !test.spread.is_empty() {
+                self.line("");
+                let histogram = load::histogram(test, self.width);
+                self.text.push_str(&histogram);
+            }
         }
     }
 
@@ -277,10 +335,12 @@ fn failure(test: &TestSummary) -> Option<Item> {
 }
 
 /// How the warm-up went: `Done (3 rounds of each test, not measured)`.
-fn warm_up(run: &Run) -> String {
+fn warm_up(run: &Run, summary: &Summary) -> String {
     let rounds = run.plan.load.warmup;
     let measuring = |kind: &EventKind| matches!(kind, EventKind::MeasuringStarted { .. });
-    let reached = !run.samples.is_empty() || run.events.iter().any(|event| measuring(&event.kind));
+    let recorded = |test: &TestSummary| test.operations() + test.left_out() > 0;
+    let reached =
+        summary.tests.iter().any(recorded) || run.events.iter().any(|event| measuring(&event.kind));
     match rounds {
         _ if !reached => "Not finished".into(),
         0 => "Skipped (--warmup 0)".into(),
@@ -308,15 +368,21 @@ const WEBDAV: [&str; 7] = [
 ];
 
 /// The configuration lines: the classic ones, then ours.
-fn configuration(run: &Run) -> Vec<(String, String)> {
-    let (plan, load) = (&run.plan, &run.plan.load);
+fn configuration(run: &Run, summary: &Summary) -> Vec<(String, String)> {
+    let (plan, of) = (&run.plan, &run.plan.load);
     let mut lines: Vec<(String, String)> = Vec::new();
     let mut add = |what: &str, value: String| lines.push((what.to_owned(), value));
-    if let Some(requests) = load.requests {
+    if let Some(pace) = load::pace(&of.pace) {
+        add("Load", pace);
+    }
+    if let Some(requests) = of.requests {
         add("Number of Requests", requests.to_string());
     }
-    if let Some(seconds) = load.duration_s {
+    if let Some(seconds) = of.duration_s {
         add("Duration of each Test", format!("{seconds} s"));
+    }
+    if let Some(until) = &of.until {
+        add("Until", until.clone());
     }
     for (name, words) in CLASSIC {
         if let Some(value) = plan.params.get(name) {
@@ -336,7 +402,10 @@ fn configuration(run: &Run) -> Vec<(String, String)> {
             add(&format!("Parameter {}", clean(name)), plain(value));
         }
     }
-    add("Concurrency", load.users.to_string());
+    add("Concurrency", of.users.to_string());
+    if of.http != Http::default() {
+        add("Requests", of.http.to_string());
+    }
     let hash: String = plan.suite.sha256.chars().take(12).collect();
     add(
         "Suite",
@@ -364,11 +433,7 @@ fn configuration(run: &Run) -> Vec<(String, String)> {
             );
         }
     }
-    let clock = match plan.clock {
-        record::Clock::User => "user space",
-        record::Clock::Kernel => "kernel",
-    };
-    add("Clock", clock.into());
+    add("Clock", load::clock(summary));
     let machine = &run.env.machine;
     add(
         "Client",

@@ -33,6 +33,11 @@ pub(crate) struct Document {
     pub(crate) server: Option<Server>,
     /// Which clock gave the moments of an operation.
     pub(crate) clock: Clock,
+    /// What a clock in user space would have added to the response times, over all operations;
+    /// null but with the kernel's clock.
+    pub(crate) bias_us: Option<Bias>,
+    /// Expected operations without a response time, because the kernel's time stamps never came.
+    pub(crate) missed: u64,
     /// The machine that sent the requests.
     pub(crate) machine: Machine,
     /// How much load there was, and for how long.
@@ -45,8 +50,14 @@ pub(crate) struct Document {
     pub(crate) complete: Complete,
     /// Operations of all tests that lie outside the time in which all users were at work.
     pub(crate) left_out: u64,
+    /// Whether it was the server that was measured.
+    pub(crate) verdict: Verdict,
+    /// Why the result is inconclusive; empty where it is not. They are among the warnings, too.
+    pub(crate) reasons: Vec<String>,
     /// Doubts about the result.
     pub(crate) warnings: Vec<Warning>,
+    /// How the generator fared: an entry for each test of which the record tells it.
+    pub(crate) generator: Vec<Generator>,
     /// Collections of Prestan that are still on the server.
     pub(crate) left_behind: Vec<LeftBehind>,
     /// One entry for each row of the report, in the order of the suite.
@@ -117,18 +128,166 @@ pub(crate) struct Machine {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Load {
-    /// Users at work at the same time, each on a connection of its own.
+    /// Users at work at the same time, each on a connection of its own. In an open loop, the
+    /// connections.
     pub(crate) users: u32,
-    /// Times each user goes through the loop of a test; null where a duration decides.
+    /// Who decides when an operation begins.
+    pub(crate) pace: Pace,
+    /// Times each user goes through the loop of a test, and in a load run operations of all users
+    /// together; null where something else decides.
     pub(crate) requests: Option<u64>,
-    /// Seconds each test is measured; null where the number of requests decides.
+    /// Seconds each test is measured; null where something else decides.
     pub(crate) duration_s: Option<f64>,
+    /// The interval that was to become narrow enough, `p99 ±5%` for example; null without one.
+    pub(crate) until: Option<String>,
+    /// How connections are used.
+    pub(crate) http: Http,
     /// Times each user goes through the loop before measuring, unrecorded.
     pub(crate) warmup: u32,
     /// Seconds after which an operation without a complete response is given up.
     pub(crate) timeout_s: f64,
     /// Seed of everything random in the run.
     pub(crate) seed: u64,
+}
+
+/// Who decides when an operation begins.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "model", rename_all = "snake_case")]
+#[schemars(deny_unknown_fields)]
+pub(crate) enum Pace {
+    /// Users go through the loops of a suite, test by test.
+    Rounds,
+    /// Closed loop: each user begins an operation when its last one has ended.
+    Closed,
+    /// Open loop: a schedule decides, whatever the server does.
+    Open {
+        /// How the times are spread.
+        arrivals: Arrivals,
+        /// One rate after the other.
+        stages: Vec<Stage>,
+        /// Operations that may wait for a free connection; those beyond are dropped.
+        max_waiting: u32,
+    },
+}
+
+/// How the planned times of an open loop are spread.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Arrivals {
+    /// The same distance between any two.
+    Constant,
+    /// Exponentially distributed distances.
+    Poisson,
+}
+
+/// A time of an open loop with one rate.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Stage {
+    /// Operations planned a second.
+    pub(crate) rate: f64,
+    /// Seconds.
+    pub(crate) duration_s: f64,
+}
+
+/// How connections are used.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Http {
+    /// Version in requests: `1.1` or `1.0`.
+    pub(crate) version: String,
+    /// Whether a connection is used for more than one operation.
+    pub(crate) keep_alive: bool,
+    /// Requests that may be under way on one connection at a time.
+    pub(crate) pipeline: u32,
+}
+
+/// Whether it was the server that was measured.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Verdict {
+    /// Nothing says otherwise.
+    Conclusive,
+    /// The generator was the bottleneck: the numbers are its own.
+    Inconclusive,
+}
+
+/// How the generator fared while a test was measured.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Generator {
+    /// Name of the test.
+    pub(crate) test: String,
+    /// Worker threads.
+    pub(crate) workers: u32,
+    /// Seconds that were measured.
+    pub(crate) wall_s: f64,
+    /// Processor time of the workers, as a share of all their time.
+    pub(crate) cpu_share: f64,
+    /// Time in which workers could have run and had no processor, as a share of all their time;
+    /// null where the system does not tell.
+    pub(crate) queued_share: Option<f64>,
+    /// Seconds, of all workers together, in which they left their users waiting.
+    pub(crate) stalled_s: f64,
+    /// The longest such time.
+    pub(crate) longest_stall_us: f64,
+    /// How late operations began by the generator's own fault; null but in an open loop.
+    pub(crate) lateness_us: Option<Lateness>,
+    /// How often this machine refused a resource.
+    pub(crate) exhausted: Exhausted,
+}
+
+/// How late operations began, in microseconds.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Lateness {
+    /// Operations.
+    pub(crate) n: u64,
+    /// Median.
+    pub(crate) p50: f64,
+    /// 99th percentile.
+    pub(crate) p99: f64,
+    /// Maximum.
+    pub(crate) max: f64,
+}
+
+/// How often a resource of this machine was refused.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Exhausted {
+    /// Local ports.
+    pub(crate) ports: u64,
+    /// Open files.
+    pub(crate) files: u64,
+    /// Memory for sockets.
+    pub(crate) buffers: u64,
+}
+
+/// What a clock in user space would have added to response times, in microseconds; negative where
+/// it would have said less.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Bias {
+    /// Operations of which both are known.
+    pub(crate) n: u64,
+    /// Median.
+    pub(crate) p50: f64,
+    /// 99th percentile.
+    pub(crate) p99: f64,
+}
+
+/// A range of times and how many fell into it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Bar {
+    /// Least time of the range, in microseconds.
+    pub(crate) from_us: f64,
+    /// The range ends before this time; the last one includes it.
+    pub(crate) to_us: f64,
+    /// Response times, from *sent*.
+    pub(crate) response: u64,
+    /// Times from *planned*.
+    pub(crate) planned: u64,
 }
 
 /// Whether a run went through to its end.
@@ -171,9 +330,9 @@ pub(crate) struct Warning {
 pub(crate) struct Share {
     /// Name of the row or test.
     pub(crate) name: String,
-    /// The part.
+    /// The part; of times, in nanoseconds.
     pub(crate) count: u64,
-    /// The whole.
+    /// The whole, or the limit.
     pub(crate) of: u64,
 }
 
@@ -211,8 +370,22 @@ pub(crate) struct Test {
     pub(crate) left_out_outcomes: Outcomes,
     /// Expected answers that came before the whole request was sent: they have no response time.
     pub(crate) early: u64,
+    /// Expected answers without a response time, because the kernel's time stamps never came.
+    pub(crate) missed: u64,
     /// Response times, last request byte to first response byte; null without any.
     pub(crate) response_us: Option<Distribution>,
+    /// Times from the planned beginning to the first response byte: what somebody waits who comes
+    /// when the schedule says. Null but in an open loop.
+    pub(crate) planned_us: Option<Distribution>,
+    /// Times from the start to the acknowledgement of the last request byte; null where that was
+    /// not asked for.
+    pub(crate) upload_us: Option<Distribution>,
+    /// What a clock in user space would have added to the response times; null but with the
+    /// kernel's clock.
+    pub(crate) bias_us: Option<Bias>,
+    /// Response times and times from the planned beginning side by side, in ranges that grow by a
+    /// constant factor; empty but in an open loop.
+    pub(crate) histogram: Vec<Bar>,
     /// Total times, start to last response byte, connecting included; null without any.
     pub(crate) total_us: Option<Distribution>,
     /// Connections opened by the operations that count.
@@ -271,7 +444,8 @@ pub(crate) struct Outcomes {
     pub(crate) cancelled: u64,
 }
 
-/// A set of times, in microseconds. Percentiles are exact, by the nearest rank.
+/// A set of times, in microseconds. Percentiles are by the nearest rank: exact for up to 65,536
+/// times, and within 0.05 % for more.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Distribution {

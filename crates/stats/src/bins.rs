@@ -54,11 +54,11 @@ pub(crate) struct Bins<B> {
 }
 
 impl<B: Bin> Bins<B> {
-    /// At most that many bins, of a nanosecond to begin with.
-    pub(crate) fn new(most: usize) -> Bins<B> {
+    /// At most that many bins, of `2^shift` nanoseconds to begin with.
+    pub(crate) fn new(most: usize, shift: u32) -> Bins<B> {
         Bins {
             most,
-            shift: 0,
+            shift,
             first: 0,
             bins: Vec::new(),
         }
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     fn filled(most: usize, moments: &[Nanos]) -> Bins<Sum> {
-        let mut bins: Bins<Sum> = Bins::new(most);
+        let mut bins: Bins<Sum> = Bins::new(most, 0);
         for moment in moments {
             bins.at(*moment).add(*moment);
         }

@@ -28,6 +28,10 @@ use crate::window::Window;
 /// Bins along the time axis: between this and half of it are in use.
 const BINS: usize = 64;
 
+/// Length of a bin to begin with, 2^20 nanoseconds: about a millisecond, of which a second has
+/// more than enough.
+const SHIFT: u32 = 20;
+
 /// Batches that they are put together into.
 const BATCHES: usize = 16;
 
@@ -127,7 +131,7 @@ impl Default for Progress {
     fn default() -> Progress {
         Progress {
             times: Times::default(),
-            bins: Bins::new(BINS),
+            bins: Bins::new(BINS, SHIFT),
         }
     }
 }

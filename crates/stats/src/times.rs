@@ -175,7 +175,7 @@ impl Binned {
             sum: 0,
             squares: 0,
             histogram: histogram(DIGITS),
-            bins: Bins::new(BINS),
+            bins: Bins::new(BINS, 0),
         }
     }
 

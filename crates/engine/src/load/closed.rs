@@ -18,6 +18,7 @@ pub(super) async fn lane(mut lane: Lane) {
         let turn = Turn {
             number,
             planned: None,
+            now: Some(now),
         };
         let done = lane.operate(turn).await;
         now = done.ended;

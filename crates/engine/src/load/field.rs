@@ -36,6 +36,8 @@ pub(crate) struct Field {
     begun: AtomicU64,
     ended: AtomicU64,
     stopped: AtomicBool,
+    /// Threads that are through with their part of the schedule.
+    through: AtomicU32,
     go: Cancel,
     /// Connections opened until now, and the distance between two of them.
     opened: AtomicU64,
@@ -62,6 +64,7 @@ impl Field {
             begun: AtomicU64::new(NEVER),
             ended: AtomicU64::new(NEVER),
             stopped: AtomicBool::new(false),
+            through: AtomicU32::new(0),
             go: Cancel::default(),
             opened: AtomicU64::new(0),
             connect_distance: (1e9 / settings.connect_rate) as Nanos,
@@ -89,10 +92,18 @@ impl Field {
         if self.stopped.swap(true, Ordering::SeqCst) {
             return;
         }
-        self.ended.store(self.stage.clock.now(), Ordering::Release);
+        let moment = self.stage.clock.now();
+        self.ended.store(moment, Ordering::Release);
         self.stage
             .journal
-            .write(EventKind::MeasuringEnded { test: TEST });
+            .write_at(moment, EventKind::MeasuringEnded { test: TEST });
+    }
+
+    /// One of so many threads is through with its part of the schedule; the others go on.
+    pub(super) fn leave_schedule(&self, threads: u32) {
+        if self.through.fetch_add(1, Ordering::SeqCst) + 1 == threads {
+            self.stop();
+        }
     }
 
     /// Whether no further operation may begin.
@@ -129,7 +140,7 @@ impl Field {
         self.begun.store(moment, Ordering::Release);
         self.stage
             .journal
-            .write(EventKind::MeasuringStarted { test: TEST });
+            .write_at(moment, EventKind::MeasuringStarted { test: TEST });
     }
 
     /// All users of an open loop are ready: the schedule begins in a moment.

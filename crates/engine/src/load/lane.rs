@@ -23,6 +23,8 @@ pub(super) struct Turn {
     pub(super) number: u64,
     /// When it is to begin; `None` for at once.
     pub(super) planned: Option<Nanos>,
+    /// The time, for who has just read the clock.
+    pub(super) now: Option<Nanos>,
 }
 
 /// One user of a load run.
@@ -90,6 +92,7 @@ impl Lane {
             let turn = Turn {
                 number: 0,
                 planned: None,
+                now: None,
             };
             let kinds = Rc::clone(&self.kinds);
             let kind = kinds.kind(kinds.draw(&mut self.rng));
@@ -151,6 +154,7 @@ impl Lane {
             body,
             prepared: Some(&head),
             planned: turn.planned,
+            now: turn.now,
             ..Request::bare(&kind.plan.method, "", "")
         };
         let exchange = self.client.ask(request).await;

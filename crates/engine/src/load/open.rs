@@ -122,7 +122,9 @@ pub(super) async fn lane(mut lane: Lane, queue: Rc<Queue>) {
         // Waiting for a free connection is the server's time, and everything after it ours.
         let due = turn.planned.unwrap_or(0).max(free_since);
         let late = done.started.saturating_sub(due);
-        queue.lateness.borrow_mut().saturating_record(late);
+        // Not `saturating_record`, which clamps to what there is room for now. It grows by itself,
+        // so that nothing is out of range.
+        queue.lateness.borrow_mut().record(late).unwrap_or_default();
         free_since = done.ended;
     }
     lane.worker.vitals.leave(&field.stage().vitals);
@@ -148,7 +150,7 @@ impl Dispatcher {
             let what = format!("waiting for a planned moment failed: {error}");
             self.field.stage().break_up(what);
         }
-        self.field.stop();
+        self.field.leave_schedule(self.share.1);
         self.drain().await;
         let stage = self.field.stage();
         stage.vitals.add_lateness(&self.queue.lateness.borrow());
@@ -179,6 +181,7 @@ impl Dispatcher {
             let turn = Turn {
                 number,
                 planned: Some(planned),
+                now: None,
             };
             if !self.queue.push(turn) {
                 self.drop_turn(turn, "too many operations wait for a free connection");

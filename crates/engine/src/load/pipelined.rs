@@ -8,6 +8,7 @@
 //! answered: they are sent again on a new connection, as the RFC asks of clients, and say so.
 
 use std::collections::VecDeque;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -67,7 +68,7 @@ pub(super) async fn lane(mut lane: Lane, depth: usize) {
 
 /// A connection with several requests under way.
 struct Pipe {
-    connection: Option<Connection>,
+    connection: Option<Box<Connection>>,
     under_way: VecDeque<UnderWay>,
     /// Bytes of requests that are not all written.
     outgoing: Vec<u8>,
@@ -150,9 +151,10 @@ impl Pipe {
         let Some(mut patience) = self.patience.take() else {
             return;
         };
-        let exchanged = patience
-            .wait_for(end, true, self.exchange(lane, &mut connection))
-            .await;
+        let exchanged = {
+            let exchange = pin!(self.exchange(lane, &mut connection));
+            patience.wait_for(end, true, exchange).await
+        };
         self.patience = Some(patience);
         match exchanged {
             Ok(Ok(Some(response))) => {

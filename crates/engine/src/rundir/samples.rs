@@ -1,379 +1,227 @@
 //! `samples.parquet`: one row for every measured operation.
+//!
+//! Rows are written in groups while the run goes on and read group by group, so that neither needs
+//! more memory than one group. Parquet describes its groups at the end of the file: what a killed
+//! run leaves behind, `samples.parquet.part`, cannot be read.
 
-use std::fs::File;
-use std::path::Path;
-use std::sync::Arc;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 
-use parquet::basic::Compression;
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
-use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::record::{Field, Row};
-use parquet::schema::parser::parse_message_type;
-use record::{Connect, MeasureId, Moments, Outcome, PlanRecord, Run, Sample, Timing};
+use parquet::file::writer::SerializedFileWriter;
+use record::{PlanRecord, Sample};
 
-use super::RunDirError;
+use super::columns::{self, Words};
+use super::pieces::Pieces;
+use super::{RunDirError, reading, writing};
 
-/// Times are nanoseconds since the run began; absent where the operation did not come so far.
-const SCHEMA: &str = "
-message samples {
-    REQUIRED BYTE_ARRAY measure (UTF8);
-    REQUIRED INT32 user;
-    REQUIRED INT64 number;
-    REQUIRED BYTE_ARRAY outcome (UTF8);
-    OPTIONAL INT32 status;
-    REQUIRED INT64 planned_ns;
-    REQUIRED INT64 started_ns;
-    OPTIONAL INT64 sent_ns;
-    OPTIONAL INT64 acked_ns;
-    OPTIONAL INT64 first_ns;
-    OPTIONAL INT64 done_ns;
-    OPTIONAL INT64 connect_ns;
-    OPTIONAL INT64 tls_ns;
-    REQUIRED BOOLEAN resent;
-    REQUIRED INT64 bytes_sent;
-    REQUIRED INT64 bytes_received;
-}";
+/// Rows that are written together, and held in memory until then.
+const ROWS_PER_GROUP: usize = 1 << 13;
 
-const ROWS_PER_GROUP: usize = 100_000;
+/// What a file is called until it is complete.
+const PART: &str = "part";
 
-pub(super) fn write(path: &Path, run: &Run) -> Result<(), RunDirError> {
-    write_rows(path, run).map_err(|error| failed("writing failed", path, &error))
+/// What errors call a file without a name.
+const TEMPORARY: &str = "temporary file of samples";
+
+/// Writes samples while a run goes on.
+///
+/// Writing a group of rows takes some milliseconds, in which the caller does nothing else: it is no
+/// work for a thread that measures.
+pub struct SamplesWriter {
+    writer: SerializedFileWriter<File>,
+    file: File,
+    words: Words,
+    measures: Vec<String>,
+    rows: Vec<Sample>,
+    count: u64,
+    place: Place,
 }
 
-pub(super) fn read(path: &Path, plan: &PlanRecord) -> Result<Vec<Sample>, RunDirError> {
-    read_rows(path, plan).map_err(|error| failed("reading failed", path, &error))
+/// Where samples go.
+enum Place {
+    /// To a file that gets its name when it is complete.
+    Named(PathBuf),
+    /// To a file without a name, gone when nobody has it open any more.
+    Temporary,
 }
 
-fn failed(what: &str, path: &Path, error: &ParquetError) -> RunDirError {
+impl SamplesWriter {
+    /// Writes to a file that gets its name only at the end.
+    pub(super) fn create(path: PathBuf, plan: &PlanRecord) -> Result<SamplesWriter, RunDirError> {
+        let part = path.with_added_extension(PART);
+        let options = || {
+            let mut options = File::options();
+            options.read(true).write(true).create(true).truncate(true);
+            options
+        };
+        let file = options()
+            .open(&part)
+            .map_err(|error| writing(&part, error))?;
+        SamplesWriter::new(file, plan, Place::Named(path))
+    }
+
+    /// Writes to a file without a name, for a run that keeps nothing.
+    ///
+    /// # Errors
+    /// When there is no place for temporary files.
+    pub fn temporary(plan: &PlanRecord) -> Result<SamplesWriter, RunDirError> {
+        let file = tempfile::tempfile().map_err(|error| writing(Path::new(TEMPORARY), error))?;
+        SamplesWriter::new(file, plan, Place::Temporary)
+    }
+
+    fn new(file: File, plan: &PlanRecord, place: Place) -> Result<SamplesWriter, RunDirError> {
+        let path = place.path();
+        let own = file.try_clone().map_err(|error| writing(&path, error))?;
+        let writer =
+            columns::writer(file).map_err(|error| failed("writing failed", &path, &error))?;
+        Ok(SamplesWriter {
+            writer,
+            file: own,
+            words: Words::new(plan),
+            measures: names(plan),
+            rows: Vec::with_capacity(ROWS_PER_GROUP),
+            count: 0,
+            place,
+        })
+    }
+
+    /// Takes samples in; they reach the disk group by group.
+    ///
+    /// # Errors
+    /// When they cannot be written; the file is of no use then.
+    pub fn write(&mut self, mut samples: &[Sample]) -> Result<(), RunDirError> {
+        while !samples.is_empty() {
+            let room = ROWS_PER_GROUP - self.rows.len();
+            let (now, later) = samples.split_at(room.min(samples.len()));
+            self.rows.extend_from_slice(now);
+            samples = later;
+            if self.rows.len() == ROWS_PER_GROUP {
+                self.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), RunDirError> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        columns::write_group(&mut self.writer, &mut self.words, &self.rows)
+            .map_err(|error| failed("writing failed", &self.place.path(), &error))?;
+        self.count += self.rows.len() as u64;
+        self.rows.clear();
+        Ok(())
+    }
+
+    /// Writes what is left, completes the file, gives it its name, and leads back to its content.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn finish(mut self) -> Result<Samples, RunDirError> {
+        self.flush()?;
+        let path = self.place.path();
+        self.writer
+            .close()
+            .map_err(|error| failed("writing failed", &path, &error))?;
+        if let Place::Named(path) = &self.place {
+            let part = path.with_added_extension(PART);
+            fs::rename(&part, path).map_err(|error| writing(path, error))?;
+        }
+        Ok(Samples {
+            file: Some(self.file),
+            path,
+            measures: self.measures,
+            count: self.count,
+        })
+    }
+}
+
+impl Place {
+    fn path(&self) -> PathBuf {
+        match self {
+            Place::Named(path) => path.clone(),
+            Place::Temporary => PathBuf::from(TEMPORARY),
+        }
+    }
+}
+
+/// Samples on disk.
+#[derive(Debug)]
+pub struct Samples {
+    /// Absent where nothing was written.
+    file: Option<File>,
+    path: PathBuf,
+    measures: Vec<String>,
+    count: u64,
+}
+
+impl Samples {
+    /// Those of a complete file.
+    pub(super) fn open(path: PathBuf, plan: &PlanRecord) -> Result<Samples, RunDirError> {
+        let file = File::open(&path).map_err(|error| reading(&path, error))?;
+        let mut samples = Samples {
+            file: Some(file),
+            path,
+            measures: names(plan),
+            count: 0,
+        };
+        samples.count = samples.pieces()?.rows();
+        Ok(samples)
+    }
+
+    /// None at all.
+    pub(super) fn none(path: PathBuf) -> Samples {
+        Samples {
+            file: None,
+            path,
+            measures: Vec::new(),
+            count: 0,
+        }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// All of them from the first on, in pieces that fit into memory, in the order of recording.
+    /// They can be read as often as one likes, but only by one reader at a time.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is damaged.
+    pub fn pieces(&self) -> Result<Pieces<'_>, RunDirError> {
+        let file = match &self.file {
+            None => None,
+            Some(file) => Some(
+                file.try_clone()
+                    .map_err(|error| reading(&self.path, error))?,
+            ),
+        };
+        Pieces::new(file, &self.path, &self.measures)
+    }
+
+    /// All of them at once.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is damaged.
+    pub fn read(&self) -> Result<Vec<Sample>, RunDirError> {
+        let mut samples = Vec::new();
+        for piece in self.pieces()? {
+            samples.append(&mut piece?);
+        }
+        Ok(samples)
+    }
+}
+
+fn names(plan: &PlanRecord) -> Vec<String> {
+    let measures = plan.measures.iter();
+    measures.map(|measure| measure.name.clone()).collect()
+}
+
+pub(super) fn failed(what: &str, path: &Path, error: &ParquetError) -> RunDirError {
     RunDirError::Damaged {
         path: path.to_owned(),
         message: format!("{what}: {error}"),
-    }
-}
-
-fn write_rows(path: &Path, run: &Run) -> Result<(), ParquetError> {
-    let schema = Arc::new(parse_message_type(SCHEMA)?);
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::SNAPPY)
-        .build();
-    let mut writer = SerializedFileWriter::new(File::create(path)?, schema, Arc::new(properties))?;
-    for rows in run.samples.chunks(ROWS_PER_GROUP) {
-        let mut group = Group {
-            writer: writer.next_row_group()?,
-            rows,
-        };
-        write_group(&mut group, &run.plan)?;
-        group.writer.close()?;
-    }
-    writer.close()?;
-    Ok(())
-}
-
-/// The columns in the order of [`SCHEMA`].
-fn write_group(group: &mut Group<'_>, plan: &PlanRecord) -> Result<(), ParquetError> {
-    group.required::<ByteArrayType>(|row| {
-        let measure = plan.measures.get(usize::from(row.measure.0));
-        ByteArray::from(measure.map_or("", |measure| measure.name.as_str()))
-    })?;
-    group.required::<Int32Type>(|row| row.user.cast_signed())?;
-    group.required::<Int64Type>(|row| row.number.cast_signed())?;
-    group.required::<ByteArrayType>(|row| ByteArray::from(row.outcome.name()))?;
-    group.optional::<Int32Type>(|row| row.status.map(i32::from))?;
-    group.required::<Int64Type>(|row| row.moments.planned.cast_signed())?;
-    group.required::<Int64Type>(|row| row.moments.started.cast_signed())?;
-    group.optional::<Int64Type>(|row| row.moments.sent.map(u64::cast_signed))?;
-    group.optional::<Int64Type>(|row| row.moments.acked.map(u64::cast_signed))?;
-    group.optional::<Int64Type>(|row| row.moments.first.map(u64::cast_signed))?;
-    group.optional::<Int64Type>(|row| row.moments.done.map(u64::cast_signed))?;
-    group.optional::<Int64Type>(|row| row.connect.map(|connect| connect.tcp.cast_signed()))?;
-    group.optional::<Int64Type>(|row| Some(row.connect?.tls?.cast_signed()))?;
-    group.required::<BoolType>(|row| row.resent)?;
-    group.required::<Int64Type>(|row| row.bytes_sent.cast_signed())?;
-    group.required::<Int64Type>(|row| row.bytes_received.cast_signed())
-}
-
-struct Group<'a> {
-    writer: SerializedRowGroupWriter<'a, File>,
-    rows: &'a [Sample],
-}
-
-impl Group<'_> {
-    fn required<T: DataType>(
-        &mut self,
-        value: impl Fn(&Sample) -> T::T,
-    ) -> Result<(), ParquetError> {
-        let values: Vec<T::T> = self.rows.iter().map(value).collect();
-        self.column::<T>(&values, None)
-    }
-
-    fn optional<T: DataType>(
-        &mut self,
-        value: impl Fn(&Sample) -> Option<T::T>,
-    ) -> Result<(), ParquetError> {
-        let cells: Vec<Option<T::T>> = self.rows.iter().map(value).collect();
-        let levels: Vec<i16> = cells.iter().map(|cell| i16::from(cell.is_some())).collect();
-        let values: Vec<T::T> = cells.into_iter().flatten().collect();
-        self.column::<T>(&values, Some(&levels))
-    }
-
-    fn column<T: DataType>(
-        &mut self,
-        values: &[T::T],
-        levels: Option<&[i16]>,
-    ) -> Result<(), ParquetError> {
-        let Some(mut column) = self.writer.next_column()? else {
-            return Err(ParquetError::General(
-                "more columns than the schema has".to_owned(),
-            ));
-        };
-        column.typed::<T>().write_batch(values, levels, None)?;
-        column.close()
-    }
-}
-
-fn read_rows(path: &Path, plan: &PlanRecord) -> Result<Vec<Sample>, ParquetError> {
-    let reader = SerializedFileReader::new(File::open(path)?)?;
-    let mut samples = Vec::new();
-    for row in reader.get_row_iter(None)? {
-        samples.push(sample(&row?, plan)?);
-    }
-    Ok(samples)
-}
-
-fn sample(row: &Row, plan: &PlanRecord) -> Result<Sample, ParquetError> {
-    let cells = Cells(row);
-    let name = cells.text("measure")?;
-    let measure = plan
-        .measures
-        .iter()
-        .position(|measure| measure.name == name)
-        .and_then(|position| u16::try_from(position).ok())
-        .ok_or_else(|| ParquetError::General(format!("`{name}` is not in the plan")))?;
-    let outcome = cells.text("outcome")?;
-    let outcome = Outcome::from_name(outcome)
-        .ok_or_else(|| ParquetError::General(format!("`{outcome}` is no outcome")))?;
-    let narrow = |value: u64, column: &str| {
-        u32::try_from(value)
-            .map_err(|_| ParquetError::General(format!("{value} is too large for {column}")))
-    };
-    let connect = cells.optional("connect_ns")?;
-    let tls = cells.optional("tls_ns")?;
-    Ok(Sample {
-        measure: MeasureId(measure),
-        user: narrow(cells.required("user")?, "user")?,
-        number: cells.required("number")?,
-        outcome,
-        status: cells
-            .optional("status")?
-            .and_then(|status| u16::try_from(status).ok()),
-        moments: Moments {
-            planned: cells.required("planned_ns")?,
-            started: cells.required("started_ns")?,
-            sent: cells.optional("sent_ns")?,
-            acked: cells.optional("acked_ns")?,
-            first: cells.optional("first_ns")?,
-            done: cells.optional("done_ns")?,
-        },
-        timing: Timing::User,
-        connect: connect.map(|tcp| Connect { tcp, tls }),
-        resent: cells.truth("resent")?,
-        bytes_sent: cells.required("bytes_sent")?,
-        bytes_received: cells.required("bytes_received")?,
-    })
-}
-
-struct Cells<'a>(&'a Row);
-
-impl Cells<'_> {
-    fn field(&self, column: &str) -> Result<&Field, ParquetError> {
-        self.0
-            .get_column_iter()
-            .find(|(name, _)| *name == column)
-            .map(|(_, field)| field)
-            .ok_or_else(|| ParquetError::General(format!("the column {column} is missing")))
-    }
-
-    fn optional(&self, column: &str) -> Result<Option<u64>, ParquetError> {
-        let number = match self.field(column)? {
-            Field::Null => return Ok(None),
-            Field::Int(number) => i64::from(*number),
-            Field::Long(number) => *number,
-            other => return Err(strange(column, other)),
-        };
-        u64::try_from(number)
-            .map(Some)
-            .map_err(|_| ParquetError::General(format!("{column} is negative: {number}")))
-    }
-
-    fn required(&self, column: &str) -> Result<u64, ParquetError> {
-        self.optional(column)?
-            .ok_or_else(|| ParquetError::General(format!("{column} is missing in a row")))
-    }
-
-    fn text(&self, column: &str) -> Result<&str, ParquetError> {
-        match self.field(column)? {
-            Field::Str(text) => Ok(text),
-            other => Err(strange(column, other)),
-        }
-    }
-
-    fn truth(&self, column: &str) -> Result<bool, ParquetError> {
-        match self.field(column)? {
-            Field::Bool(truth) => Ok(*truth),
-            other => Err(strange(column, other)),
-        }
-    }
-}
-
-fn strange(column: &str, field: &Field) -> ParquetError {
-    ParquetError::General(format!("{column} holds {field}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use record::{Clock, Load, MeasureRecord, RUN_FORMAT, SuiteRecord, TestId, TestRecord};
-
-    use super::*;
-
-    fn plan() -> PlanRecord {
-        let measure = |name: &str| MeasureRecord {
-            name: name.to_owned(),
-            test: TestId(0),
-            method: "GET".to_owned(),
-        };
-        PlanRecord {
-            format: RUN_FORMAT,
-            run_id: "r".to_owned(),
-            prestan: "0".to_owned(),
-            suite: SuiteRecord {
-                name: "s".to_owned(),
-                version: 1,
-                title: String::new(),
-                sha256: String::new(),
-            },
-            target: "http://h/".to_owned(),
-            clock: Clock::User,
-            params: Default::default(),
-            load: Load {
-                users: 1,
-                requests: Some(1),
-                duration_s: None,
-                warmup: 0,
-                timeout_s: 30.0,
-                seed: 0,
-            },
-            tests: vec![TestRecord {
-                name: "T".to_owned(),
-            }],
-            measures: vec![measure("A"), measure("B")],
-        }
-    }
-
-    fn moment() -> impl Strategy<Value = Option<u64>> {
-        proptest::option::of(0..=i64::MAX.cast_unsigned())
-    }
-
-    prop_compose! {
-        fn any_sample()(
-            measure in 0..2u16,
-            user in 0..=i32::MAX.cast_unsigned(),
-            number in 0..1_000_000u64,
-            outcome in 0..Outcome::ALL.len(),
-            status in proptest::option::of(100..=599u16),
-            planned in 0..1_000_000u64,
-            started in 0..1_000_000u64,
-            (sent, first, done) in (moment(), moment(), moment()),
-            connect in proptest::option::of((0..1_000_000u64, proptest::option::of(0..9u64))),
-            resent in any::<bool>(),
-            (bytes_sent, bytes_received) in (0..1u64 << 40, 0..1u64 << 40),
-        ) -> Sample {
-            Sample {
-                measure: MeasureId(measure),
-                user,
-                number,
-                outcome: Outcome::ALL[outcome],
-                status,
-                moments: Moments { planned, started, sent, first, done },
-                connect: connect.map(|(tcp, tls)| Connect { tcp, tls }),
-                resent,
-                bytes_sent,
-                bytes_received,
-            }
-        }
-    }
-
-    fn run(samples: Vec<Sample>) -> Run {
-        let machine = record::Machine {
-            os: String::new(),
-            cpu: String::new(),
-            cores: 1,
-            memory_bytes: 0,
-        };
-        let env = record::Environment {
-            machine,
-            server: None,
-            started_at: String::new(),
-            ended_at: None,
-        };
-        Run {
-            plan: plan(),
-            env,
-            events: Vec::new(),
-            samples,
-        }
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(32))]
-
-        #[test]
-        fn what_is_written_is_read(samples in proptest::collection::vec(any_sample(), 0..50)) {
-            let directory = tempfile::tempdir().unwrap();
-            let path = directory.path().join("samples.parquet");
-            write(&path, &run(samples.clone())).unwrap();
-            prop_assert_eq!(read(&path, &plan()).unwrap(), samples);
-        }
-    }
-
-    #[test]
-    fn a_damaged_file_is_an_error_that_names_it() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("samples.parquet");
-        for bytes in [&b""[..], b"PAR1", b"PAR1PAR1", b"no parquet at all"] {
-            std::fs::write(&path, bytes).unwrap();
-            let error = read(&path, &plan()).unwrap_err().to_string();
-            assert!(error.contains("samples.parquet"), "{error}");
-        }
-        let mut other = plan();
-        other.measures.truncate(1);
-        let sample = Sample {
-            measure: MeasureId(1),
-            user: 0,
-            number: 1,
-            outcome: Outcome::Ok,
-            status: None,
-            moments: Moments {
-                planned: 0,
-                started: 0,
-                sent: None,
-                first: None,
-                done: None,
-            },
-            connect: None,
-            resent: false,
-            bytes_sent: 0,
-            bytes_received: 0,
-        };
-        write(&path, &run(vec![sample])).unwrap();
-        assert!(
-            read(&path, &other)
-                .unwrap_err()
-                .to_string()
-                .contains("not in the plan")
-        );
     }
 }

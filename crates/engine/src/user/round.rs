@@ -185,6 +185,7 @@ impl User {
                 label: &label,
                 prepared: None,
                 planned: None,
+                now: None,
                 keep_body: closely || !request.save.is_empty(),
             })
             .await;

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use engine::rundir::RunDir;
-use engine::{Cancel, Finished, Observer, Progress, Settings, Watch};
-use record::{Environment, Event, PlanRecord, Run, Sample};
+use engine::{Cancel, Finished, Observer, Progress, RunError, Settings, Watch};
+use record::{Environment, Event, EventKind, LeftBehind, PlanRecord, Run};
+use stats::{Completeness, Summary, Until};
 use suite::Plan;
 
 use crate::args::OutputOptions;
 use crate::exit::{Code, Failed};
+use crate::intake::Intake;
+use crate::live::Live;
 use crate::output;
 use crate::state;
 use crate::watch::{Console, on_interrupt};
@@ -19,6 +22,10 @@ pub(crate) struct Job<'a> {
     pub(crate) suite_text: String,
     pub(crate) plan: Plan,
     pub(crate) settings: Settings,
+    /// When a load run has measured enough.
+    pub(crate) until: Option<Until>,
+    /// The run makes the target itself, where nothing was: it is removed at the end.
+    pub(crate) makes_target: bool,
     pub(crate) output: &'a OutputOptions,
 }
 
@@ -29,24 +36,19 @@ impl Job<'_> {
             suite_text,
             plan,
             settings,
+            until,
+            makes_target,
             output,
         } = self;
         let record = engine::plan_record(&plan, &settings);
         let kept = keep(&record, &suite_text, output)?;
+        let live = Arc::new(Live::default());
+        let mut intake = Intake::new(&record, kept.as_ref(), until, Arc::clone(&live))?;
 
         let cancel = Cancel::default();
         let progress = Arc::new(Progress::default());
-        let console = Arc::new(Console::new(
-            output,
-            Arc::clone(&progress),
-            record.tests.clone(),
-            record.measures.clone(),
-        ));
-        let collection = (plan.workspace == suite::Workspace::Collection).then(|| {
-            let name = engine::collection_name(&settings.run_id);
-            format!("{}{name}/", settings.target.url())
-        });
-        on_interrupt(cancel.clone(), collection)?;
+        let console = Arc::new(Console::new(output, Arc::clone(&progress), &record, live));
+        on_interrupt(cancel.clone(), what_is_made(&plan, &settings, makes_target))?;
         let observers = Arc::new(Observers {
             console: Arc::clone(&console),
             kept,
@@ -57,11 +59,29 @@ impl Job<'_> {
             progress,
             observer: Arc::clone(&observers) as Arc<dyn Observer>,
         };
-        let mut samples: Vec<Sample> = Vec::new();
-        let finished = engine::run(plan, &settings, &watch, &mut samples);
+        let mut finished = engine::run(plan, &settings, &watch, &mut intake);
         drop(following);
 
-        finish(finished, samples, observers.kept.as_ref(), output)
+        let was_sent = finished.error.as_ref().is_none_or(may_have_sent);
+        if makes_target && was_sent {
+            remove_target(&settings, &mut finished, &observers);
+        }
+        if let Some(text) = intake.missed_goal().filter(|_| went_through(&finished)) {
+            add(&mut finished, &observers, EventKind::Warning { text });
+        }
+        finish(finished, intake, observers.kept.as_ref(), output)
+    }
+}
+
+/// URL of what the run makes on the server and removes at the end.
+fn what_is_made(plan: &Plan, settings: &Settings, makes_target: bool) -> Option<String> {
+    let url = settings.target.url();
+    match plan.workspace {
+        suite::Workspace::Collection => {
+            let name = engine::collection_name(&settings.run_id);
+            Some(format!("{url}{name}/"))
+        }
+        suite::Workspace::ReadOnly => makes_target.then_some(url),
     }
 }
 
@@ -103,33 +123,73 @@ impl Observer for Observers {
     }
 }
 
+/// Whether a run that ended so can have changed the server.
+fn may_have_sent(error: &RunError) -> bool {
+    matches!(error, RunError::Interrupted | RunError::Local(_))
+}
+
+fn went_through(finished: &Finished) -> bool {
+    let cut_off = |event: &Event| {
+        let kind = &event.kind;
+        matches!(kind, EventKind::Interrupted | EventKind::Aborted { .. })
+    };
+    finished.error.is_none() && !finished.events.iter().any(cut_off)
+}
+
+/// Something to be known of a run that is over.
+fn add(finished: &mut Finished, observers: &Observers, kind: EventKind) {
+    let at = finished.events.last().map_or(0, |event| event.at);
+    let event = Event { at, kind };
+    observers.event(&event);
+    finished.events.push(event);
+}
+
+/// Removes the target, which the run made; what cannot be removed is written down.
+fn remove_target(settings: &Settings, finished: &mut Finished, observers: &Observers) {
+    let Err(reason) = engine::remove(settings) else {
+        return;
+    };
+    let left = LeftBehind {
+        url: settings.target.url(),
+        reason: format!("{reason}; this run made it, remove it by hand"),
+        own: true,
+    };
+    add(finished, observers, EventKind::LeftBehind(left));
+}
+
 /// Keeps and prints what was measured, and says how it went.
 fn finish(
     finished: Finished,
-    samples: Vec<Sample>,
+    intake: Intake,
     kept: Option<&RunDir>,
     output: &OutputOptions,
 ) -> Result<Code, Failed> {
+    let concluded = intake.conclude(&finished);
+    let env_written = kept.map(|kept| kept.write_env(&finished.env));
+    let env_error = env_written.and_then(|written| Some(written.err()?.to_string()));
+    let not_kept = concluded
+        .not_written
+        .or(env_error)
+        .filter(|_| kept.is_some());
+    if let Some(why) = &not_kept {
+        output::tell(&format!("prestan: warning: the run is not kept: {why}"));
+    }
+    let saved_to = kept
+        .filter(|_| not_kept.is_none())
+        .map(|kept| kept.path().display().to_string());
+    if let Some(error) = finished.error {
+        if let Some(path) = &saved_to {
+            output::tell(&format!("prestan: what is known of the run is in {path}"));
+        }
+        return Err(Failed::from(error));
+    }
+    let summary = concluded.summary.map_err(Failed::Local)?;
     let run = &Run {
         plan: finished.plan,
         env: finished.env,
         events: finished.events,
-        samples,
+        samples: Vec::new(),
     };
-    let keeping = kept.map(|kept| kept.finish(run));
-    if let Some(Err(error)) = &keeping {
-        output::tell(&format!("prestan: warning: the run is not kept: {error}"));
-    }
-    let saved_to = kept
-        .filter(|_| matches!(keeping, Some(Ok(()))))
-        .map(|kept| kept.path().display().to_string());
-    if let Some(error) = &finished.error {
-        if let Some(path) = &saved_to {
-            output::tell(&format!("prestan: what is known of the run is in {path}"));
-        }
-        return Err(Failed::from(error.clone()));
-    }
-    let summary = stats::summarise(run);
     output::print(
         run,
         &summary,
@@ -140,15 +200,20 @@ fn finish(
     code_of(&summary)
 }
 
-fn code_of(summary: &stats::Summary) -> Result<Code, Failed> {
+fn code_of(summary: &Summary) -> Result<Code, Failed> {
     match &summary.complete {
-        stats::Completeness::Interrupted => Err(Failed::Interrupted(
+        Completeness::Interrupted => Err(Failed::Interrupted(
             "the run was interrupted; the report is of what was done".to_owned(),
         )),
-        stats::Completeness::Aborted(reason) => Err(Failed::Local(format!(
+        Completeness::Aborted(reason) => Err(Failed::Local(format!(
             "the run could not be finished: {reason}"
         ))),
-        stats::Completeness::Complete if summary.any_failed() => Ok(Code::TestFailed),
-        stats::Completeness::Complete => Ok(Code::Done),
+        Completeness::Complete if summary.any_failed() => Ok(Code::TestFailed),
+        Completeness::Complete => match summary.bottlenecks().next() {
+            Some(why) => Err(Failed::Inconclusive(format!(
+                "inconclusive, because the generator was the bottleneck: {why}"
+            ))),
+            None => Ok(Code::Done),
+        },
     }
 }

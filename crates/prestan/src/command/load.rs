@@ -1,13 +1,14 @@
 //! `prestan load`: one request, or a mix, over and over.
 
-use std::fs;
+mod guard;
+mod pace;
+mod request;
 
 use engine::Settings;
-use record::{Arrivals, Http, Pace, Stage};
-use suite::{Overrides, Plan, Single, StatusSet};
+use suite::{Overrides, Plan};
 use wire::target::Target;
 
-use crate::args::{ArrivalsArg, LoadArgs, PaceOptions, RequestOptions};
+use crate::args::{LoadArgs, Login};
 use crate::command::job::Job;
 use crate::command::run::SuiteText;
 use crate::connect::{self, connection_to};
@@ -15,150 +16,88 @@ use crate::exit::{Code, Failed};
 use crate::output;
 use crate::state;
 
-/// Connections of an open loop, unless something else is said.
-const OPEN_CONNECTIONS: u32 = 64;
-/// How long is measured, unless something else is said.
-const USUAL_DURATION: std::time::Duration = std::time::Duration::from_secs(10);
-
 /// Drives the request.
 pub(crate) fn load(args: &LoadArgs) -> Result<Code, Failed> {
-    let (plan, suite_text) = plan(args)?;
-    let target = target(args)?;
+    let what = what(args)?;
+    let (mut plan, suite_text) = plan(&what, args)?;
+    let target = target(&what)?;
+    pace::check(&args.pace, &plan)?;
+    let writes = args.request.writes;
+    let permission = match what {
+        What::One { .. } => guard::single(&plan, writes, &target)?,
+        What::Mix { .. } => guard::mix(&mut plan, writes)?,
+    };
     output::check(&args.output.formats, args.output.output.as_deref())?;
-    let connection = connection_to(target, &args.login, &args.connect)?;
+    let connection = connection_to(target, &Login::default(), &args.connect)?;
     let pace = &args.pace;
     let settings = Settings {
         run_id: pace.run_id.clone().unwrap_or_else(state::new_run_id),
-        users: users(pace),
-        pace: pace_of(pace),
+        users: pace::users(pace),
+        pace: pace::pace(pace),
         requests: pace.requests,
-        duration: duration(pace),
-        until: pace.until.clone(),
+        duration: pace::duration(pace),
+        until: pace.until.map(|until| until.to_string()),
         connect_rate: pace.connect_rate,
-        spin: pace.spin,
+        spin: pace.spin.unwrap_or_default(),
         warmup: pace.warmup,
         timeout: pace.timeout,
         seed: pace.seed.unwrap_or_else(state::new_seed),
         threads: pace.threads,
         clock: connect::clock(args.clock, &connection.route)?,
         acks: args.clock.acks,
-        http: http(pace),
+        http: pace::http(pace),
         ..connection.settings()
     };
+    let makes_target = guard::look(permission, &settings, writes)?;
     Job {
         suite_text,
         plan,
         settings,
+        until: pace.until,
+        makes_target,
         output: &args.output,
     }
     .perform()
 }
 
-fn plan(args: &LoadArgs) -> Result<(Plan, String), Failed> {
-    if let Some(name) = &args.request.mix {
-        let suite = SuiteText::find(name)?;
-        let plan = suite.resolved(&Overrides::default())?;
-        return Ok((plan, suite.text));
-    }
-    let method = args.method.as_deref().unwrap_or_default();
-    let status = match args.request.expect.is_empty() {
-        true => None,
-        false => Some(StatusSet(args.request.expect.clone())),
-    };
-    Ok(suite::single(&Single {
-        method: method.to_ascii_uppercase(),
-        headers: headers(method, &args.request),
-        body: body(&args.request)?,
-        status,
-    }))
+/// What is to be sent where.
+enum What<'a> {
+    One { method: &'a str, url: &'a str },
+    Mix { suite: &'a str, url: &'a str },
 }
 
-fn target(args: &LoadArgs) -> Result<Target, Failed> {
-    let url = args.url.as_deref().unwrap_or_default();
-    let usage = |error: wire::target::TargetError| Failed::Usage(error.to_string());
-    match &args.request.mix {
-        Some(_) => Target::parse(url).map_err(usage),
-        None => Target::resource(url).map_err(usage),
+fn what(args: &LoadArgs) -> Result<What<'_>, Failed> {
+    let (first, second) = (args.first.as_str(), args.second.as_deref());
+    match (&args.request.mix, second) {
+        (None, Some(url)) => Ok(What::One { method: first, url }),
+        (None, None) => Err(Failed::Usage(format!(
+            "only one of METHOD and URL is given, `{first}`; write `prestan load GET \
+             http://127.0.0.1:8080/file` for example"
+        ))),
+        (Some(suite), None) => Ok(What::Mix { suite, url: first }),
+        (Some(_), Some(_)) => Err(Failed::Usage(format!(
+            "with --mix the suite says the methods: leave `{first}` out, and give the URL of a \
+             collection only"
+        ))),
     }
 }
 
-fn headers(method: &str, request: &RequestOptions) -> Vec<(String, String)> {
-    let mut headers = Vec::new();
-    if let Some(depth) = &request.depth {
-        headers.push(("Depth".to_owned(), depth.clone()));
-    }
-    let is_xml = matches!(
-        method.to_ascii_uppercase().as_str(),
-        "PROPFIND" | "PROPPATCH" | "REPORT" | "SEARCH" | "LOCK"
-    );
-    if is_xml && (request.body.is_some() || request.body_file.is_some()) {
-        headers.push(("Content-Type".to_owned(), "application/xml".to_owned()));
-    }
-    headers
-}
-
-fn body(request: &RequestOptions) -> Result<Option<Vec<u8>>, Failed> {
-    if let Some(text) = &request.body {
-        return Ok(Some(text.clone().into_bytes()));
-    }
-    if let Some(path) = &request.body_file {
-        let read = fs::read(path).map_err(|error| {
-            Failed::Usage(format!(
-                "reading the body from {} failed: {error}",
-                path.display()
-            ))
-        })?;
-        return Ok(Some(read));
-    }
-    Ok(request.body_size.map(|size| suite::filled(suite::Fill::default(), size as usize)))
-}
-
-fn users(pace: &PaceOptions) -> u32 {
-    let usual = if is_open(pace) { OPEN_CONNECTIONS } else { 1 };
-    pace.users.unwrap_or(usual)
-}
-
-fn is_open(pace: &PaceOptions) -> bool {
-    pace.rate.is_some() || pace.stages.is_some()
-}
-
-fn duration(pace: &PaceOptions) -> Option<std::time::Duration> {
-    let otherwise = pace.requests.is_some() || pace.until.is_some() || is_open(pace);
-    pace.duration.or((!otherwise).then_some(USUAL_DURATION))
-}
-
-fn pace_of(pace: &PaceOptions) -> Pace {
-    let stages = match (&pace.stages, pace.rate) {
-        (Some(stages), _) => stages.0.clone(),
-        (None, Some(rate)) => {
-            // Without an end of its own, the schedule goes on until something else ends it.
-            let endless = pace.requests.is_some() || pace.until.is_some();
-            let duration = match (pace.duration, endless) {
-                (Some(duration), _) => duration.as_secs_f64(),
-                (None, true) => f64::from(u32::MAX),
-                (None, false) => USUAL_DURATION.as_secs_f64(),
-            };
-            vec![Stage {
-                rate,
-                duration_s: duration,
-            }]
+fn plan(what: &What<'_>, args: &LoadArgs) -> Result<(Plan, String), Failed> {
+    match what {
+        What::Mix { suite, .. } => {
+            request::refuse_with_mix(&args.request)?;
+            let suite = SuiteText::find(suite)?;
+            let plan = suite.resolved(&Overrides::default())?;
+            Ok((plan, suite.text))
         }
-        (None, None) => return Pace::Closed,
-    };
-    Pace::Open {
-        arrivals: match pace.arrivals {
-            ArrivalsArg::Constant => Arrivals::Constant,
-            ArrivalsArg::Poisson => Arrivals::Poisson,
-        },
-        stages,
-        max_waiting: pace.max_waiting,
+        What::One { method, .. } => Ok(suite::single(&request::single(method, &args.request)?)),
     }
 }
 
-fn http(pace: &PaceOptions) -> Http {
-    Http {
-        minor: if pace.http == "1.0" { 0 } else { 1 },
-        keep_alive: !pace.no_keep_alive,
-        pipeline: pace.pipeline,
-    }
+fn target(what: &What<'_>) -> Result<Target, Failed> {
+    let target = match what {
+        What::One { url, .. } => Target::resource(url),
+        What::Mix { url, .. } => Target::parse(url),
+    };
+    target.map_err(|error| Failed::Usage(error.to_string()))
 }

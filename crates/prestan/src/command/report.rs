@@ -1,5 +1,8 @@
 //! `prestan report`: a recorded run, printed again.
 
+use engine::rundir::{self, Recorded, RunDirError};
+use record::Run;
+
 use crate::args::ReportArgs;
 use crate::exit::{Code, Failed};
 use crate::{output, state};
@@ -7,8 +10,20 @@ use crate::{output, state};
 pub(crate) fn report(args: &ReportArgs) -> Result<Code, Failed> {
     output::check(&args.formats, args.output.as_deref())?;
     let path = state::find_run(args.run.as_deref())?;
-    let run = engine::rundir::load(&path).map_err(|error| Failed::Usage(error.to_string()))?;
-    let summary = stats::summarise(&run);
+    let unreadable = |error: RunDirError| Failed::Usage(error.to_string());
+    let recorded = rundir::open(&path).map_err(unreadable)?;
+    let Recorded {
+        plan, env, events, ..
+    } = &recorded;
+    // Piece by piece: a long run is larger than the memory.
+    let summary = stats::summarise_from(plan, events, env, || recorded.samples.pieces())
+        .map_err(unreadable)?;
+    let run = Run {
+        plan: recorded.plan,
+        env: recorded.env,
+        events: recorded.events,
+        samples: Vec::new(),
+    };
     let kept_in = Some(path.display().to_string());
     output::print(
         &run,

@@ -169,6 +169,8 @@ pub(crate) fn measure(
         suite_text: task.suite.text,
         plan: task.plan,
         settings,
+        until: None,
+        makes_target: false,
         output: task.output,
     }
     .perform()

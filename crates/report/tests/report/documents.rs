@@ -110,6 +110,8 @@ fn the_schema_refuses_what_is_no_result() {
 fn json_documents() {
     let run = runs::mixed();
     insta::assert_snapshot!("mixed_json", report::json(&run, &stats::summarise(&run)));
+    let run = runs::open();
+    insta::assert_snapshot!("open_json", report::json(&run, &stats::summarise(&run)));
     let run = runs::empty();
     insta::assert_snapshot!("empty_json", report::json(&run, &stats::summarise(&run)));
 }
@@ -144,6 +146,46 @@ fn awkward_texts_come_back_as_one_harmless_cell() {
     let name = rows[0].iter().position(|name| name == "name").unwrap();
     assert_eq!(rows[1][name], "'=SUM(A1)");
     assert_eq!(rows[2][name], "a \"quoted\", text\\nof two lines");
+}
+
+#[test]
+fn an_inconclusive_result_says_so_and_why() {
+    let bad = document(&runs::open());
+    assert_eq!(bad["verdict"], "inconclusive");
+    let reasons = bad["reasons"].as_array().unwrap();
+    assert_eq!(reasons.len(), 1);
+    assert!(reasons[0].as_str().unwrap().contains("its own schedule"));
+    assert_eq!(bad["load"]["pace"]["model"], "open");
+    let good = document(&runs::kernel());
+    assert_eq!(
+        (&good["verdict"], &good["reasons"]),
+        (&json!("conclusive"), &json!([]))
+    );
+    assert_eq!(good["load"]["pace"], json!({"model": "rounds"}));
+}
+
+#[test]
+fn the_clock_of_the_kernel_is_in_both_documents() {
+    let document = document(&runs::kernel());
+    assert_eq!(
+        (&document["clock"], &document["missed"]),
+        (&json!("kernel"), &json!(1))
+    );
+    let row = &document["tests"][0];
+    assert_eq!(
+        (&row["missed"], &row["response_us"]["n"]),
+        (&json!(1), &json!(199))
+    );
+    assert_eq!(row["upload_us"]["p50"], json!(40.0));
+    let rows = sheet(&runs::kernel());
+    let place = |name| rows[0].iter().position(|found| found == name).unwrap();
+    assert_eq!(rows[1][place("missed")], "1");
+    assert_eq!(
+        rows[1][place("bias_us_p99")],
+        row["bias_us"]["p99"].to_string()
+    );
+    assert_eq!(rows[1][place("upload_us_p50")], "40");
+    assert_eq!(rows[1][place("planned_us_p50")], "");
 }
 
 /// The same number in both documents, and to the nanosecond.
@@ -200,12 +242,15 @@ proptest! {
     }
 }
 
-fn all_runs() -> [Run; 5] {
+fn all_runs() -> [Run; 8] {
     [
         runs::classic(),
         runs::mixed(),
         runs::interrupted(),
         runs::empty(),
         runs::awkward(),
+        runs::kernel(),
+        runs::closed(),
+        runs::open(),
     ]
 }

@@ -54,6 +54,17 @@ fn never_reached() {
     insta::assert_snapshot!("empty", page(&runs::empty(), 100, false));
 }
 
+#[test]
+fn the_clock_of_the_kernel_says_what_the_other_one_would_have_said() {
+    insta::assert_snapshot!("kernel", page(&runs::kernel(), 120, false));
+}
+
+#[test]
+fn load_runs() {
+    insta::assert_snapshot!("closed", page(&runs::closed(), 120, false));
+    insta::assert_snapshot!("open", page(&runs::open(), 120, false));
+}
+
 /// Section 5.6 of Xu (2004), row by row.
 #[test]
 fn rows_begin_as_they_did_in_2004() {
@@ -89,6 +100,9 @@ fn a_page_keeps_to_its_width_from_80_columns_on() {
         runs::mixed(),
         runs::interrupted(),
         runs::empty(),
+        runs::kernel(),
+        runs::closed(),
+        runs::open(),
     ] {
         for width in 80..140 {
             let text = page(&run, width, false);

@@ -1,7 +1,10 @@
 //! The runs that the reports here are about.
 
-use record::{Connect, EventKind, LeftBehind, MeasureId, Outcome, Run, Sample};
-use stats::testing::{self, RunBuilder};
+use record::{
+    Clock, Connect, EventKind, Generator, Lateness, LeftBehind, MeasureId, Outcome, Pace, Run,
+    Sample, Timing,
+};
+use stats::testing::{self, RunBuilder, US};
 
 /// The tests of Xu (2004) in their order: name, method, and the mean response time that section
 /// 5.6 prints for it, in microseconds.
@@ -120,6 +123,85 @@ pub(crate) fn interrupted() -> Run {
         .ops("Put1K", 1, Outcome::Cancelled, |_| 0)
         .run_event(EventKind::Interrupted)
         .build()
+}
+
+/// Measured with the kernel's clock: two rows, one stamp missed, the generator at its ease.
+pub(crate) fn kernel() -> Run {
+    let builder = RunBuilder::new(1)
+        .with(|run| run.plan.clock = Clock::Kernel)
+        .test("Put1K", &[("Put1K", "PUT")])
+        .ok("Put1K", 200, around(412))
+        .event("Put1K", |test, _| {
+            EventKind::Generator(testing::generator(test))
+        })
+        .test("Get1K", &[("Get1K", "GET")])
+        .ok("Get1K", 200, around(350))
+        .event("Get1K", |test, _| {
+            EventKind::Generator(testing::generator(test))
+        });
+    let stamped = builder.with(|run| {
+        for (sample, i) in run.samples.iter_mut().zip(0_i64..) {
+            let bias = Some(9_000 + i * 7919 % 20_000);
+            sample.timing = Timing::Kernel { bias };
+            sample.moments.acked = sample.moments.sent.map(|sent| sent + 30 * US);
+        }
+        run.samples[7].timing = Timing::Missed;
+    });
+    stamped.build()
+}
+
+/// A closed loop of two users until p99 is known, all well.
+pub(crate) fn closed() -> Run {
+    let second = 1_000_000 * US;
+    RunBuilder::new(2)
+        .with(|run| {
+            let load = &mut run.plan.load;
+            (load.pace, load.requests) = (Pace::Closed, None);
+            load.until = Some("p99 ±5%".into());
+            load.http.pipeline = 1;
+            load.http.minor = 0;
+        })
+        .test("GET", &[("GET", "GET")])
+        .event_at(0, |test| EventKind::MeasuringStarted { test })
+        .ok("GET", 500, around(2_000))
+        .event_at(second, |test| EventKind::MeasuringEnded { test })
+        .event("GET", |test, _| {
+            EventKind::Generator(testing::generator(test))
+        })
+        .build()
+}
+
+/// An open loop that the server could not follow, from a generator that was late as well.
+pub(crate) fn open() -> Run {
+    let builder = RunBuilder::new(4)
+        .with(|run| {
+            run.plan.load.pace = testing::open_loop();
+            run.plan.load.requests = None;
+            run.plan.load.duration_s = Some(10.0);
+        })
+        .test("GET", &[("GET", "GET")])
+        .event_at(0, |test| EventKind::MeasuringStarted { test })
+        .ok("GET", 300, around(412))
+        .ops("GET", 2, Outcome::Dropped, |_| 0)
+        .event_at(100_000 * US, |test| EventKind::MeasuringEnded { test })
+        .event("GET", |test, _| {
+            EventKind::Generator(Generator {
+                lateness: Some(Lateness {
+                    n: 1_200,
+                    p50: 80 * US,
+                    p99: 4_100 * US,
+                    max: 9_000 * US,
+                }),
+                ..testing::generator(test)
+            })
+        });
+    let planned = builder.with(|run| {
+        for sample in &mut run.samples {
+            // Three times as fast as it went.
+            sample.moments.planned = sample.moments.started / 3;
+        }
+    });
+    planned.build()
 }
 
 /// The server was never reached.

@@ -21,12 +21,16 @@ use record::{MeasureId, Outcome, Pace, PlanRecord, Sample};
 use crate::testing::{self, RunBuilder};
 use crate::{Convergence, Until, Window};
 
-/// Simulated runs: one standard error of a coverage of 94 % is 2.4 %.
-const RUNS: usize = 100;
+/// Simulated runs: one standard error of a coverage of 94 % is 2.4 %. Without optimisation that
+/// takes minutes, and fewer must do.
+const RUNS: usize = if cfg!(debug_assertions) { 16 } else { 100 };
 
 /// Looks at the interval are this share of the run apart: a run that is looked at once a second
 /// has fewer of them between its first minute and its second.
 const STEP: f64 = 0.05;
+
+/// Least coverage in percent that is good enough; with few runs, one more may miss.
+const LEAST: f64 = if cfg!(debug_assertions) { 80.0 } else { 88.0 };
 
 /// Operations after which a simulated run is given up.
 const MOST: usize = 400_000;
@@ -132,7 +136,7 @@ fn assert_covers(process: Process, until: &str, per_mille: u64, truth: f64) {
     let (percent, operations) = covered(process, until, truth, per_mille);
     println!("{process:?}, {until}: {percent:.1} % after {operations:.0}");
     assert!(
-        percent >= 88.0,
+        percent >= LEAST,
         "{process:?}, {until}: {percent:.1} % after {operations:.0}"
     );
 }
@@ -199,9 +203,9 @@ fn every_measure_must_reach_the_goal_and_what_does_not_count_does_not_help() {
     both.add(&lock, Window::Everything);
     assert!(!both.is_reached(), "nothing is known of UnLock");
     both.add(&unlock, Window::Nothing);
-    let failed = unlock.iter().cloned().map(|sample| Sample {
+    let failed = unlock.iter().map(|sample| Sample {
         outcome: Outcome::Reset,
-        ..sample
+        ..sample.clone()
     });
     both.add(&failed.collect::<Vec<_>>(), Window::Everything);
     assert!(!both.is_reached());

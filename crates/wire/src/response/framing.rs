@@ -12,6 +12,8 @@ pub(super) enum Framing {
     UntilClose,
 }
 
+/// Where a body ends, and what follows for the connection.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct BodyFraming {
     pub(super) body: Framing,
     /// The connection's next response surely begins where this one ends, and the server means to

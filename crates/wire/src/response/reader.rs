@@ -1,6 +1,6 @@
 //! The state machine that reads one response.
 
-use super::framing::{Framing, framing};
+use super::framing::{BodyFraming, Framing, framing};
 use super::head;
 use super::{Limits, ProtocolError, ResponseHead, Truncation};
 use crate::chunked::{ChunkEvent, ChunkedDecoder, LineScanner, ScanResult};
@@ -10,6 +10,8 @@ const LEADING_BYTES: usize = 8;
 /// Bytes that each buffer of a head may keep from one response to the next: more than any ordinary
 /// head needs, and little enough for ten thousand connections that met one that was not ordinary.
 const KEPT_BYTES: usize = 16 * 1024;
+/// Longest head that is compared with the next one.
+const REPEATED_BYTES: usize = 2 * 1024;
 
 /// Reads one response, incrementally, and after a [`restart`](ResponseReader::restart) another.
 ///
@@ -38,6 +40,19 @@ pub struct ResponseReader {
     keep_alive: bool,
     /// Body bytes handed on.
     received: u64,
+    repeat: Repeat,
+}
+
+/// The last head as bytes, and what followed from it. A server that is asked the same again says
+/// the same again, but for the second of the Date, and what has been parsed once need not be
+/// parsed ten thousand times.
+#[derive(Debug, Clone, Default)]
+struct Repeat {
+    /// Whether `head` still holds what these bytes say.
+    is_valid: bool,
+    bytes: Vec<u8>,
+    request_is_head: bool,
+    framing: Option<BodyFraming>,
 }
 
 #[derive(Debug, Clone)]
@@ -88,6 +103,7 @@ impl ResponseReader {
             head_is_complete: false,
             keep_alive: false,
             received: 0,
+            repeat: Repeat::default(),
         }
     }
 
@@ -103,7 +119,9 @@ impl ResponseReader {
         self.leading = 0;
         self.interim = 0;
         self.started = false;
-        self.head.recycle(KEPT_BYTES);
+        if !self.repeat.is_valid {
+            self.head.recycle(KEPT_BYTES);
+        }
         self.head_is_complete = false;
         self.keep_alive = false;
         self.received = 0;
@@ -190,6 +208,13 @@ impl ResponseReader {
     }
 
     fn step_head<'a>(&mut self, input: &'a [u8]) -> Result<Step<'a>, ProtocolError> {
+        if self.repeat.is_valid {
+            if let Some(step) = self.same_again(input) {
+                return step;
+            }
+            self.repeat.is_valid = false;
+            self.head.recycle(KEPT_BYTES);
+        }
         let skipped = self.skip_leading(input)?;
         let input = &input[skipped..];
         head::check_start(input)?;
@@ -204,7 +229,7 @@ impl ResponseReader {
         {
             return Ok(Step {
                 consumed: skipped + length,
-                event: self.whole_head()?,
+                event: self.whole_head(&input[..length])?,
             });
         }
         // Bytes that were scanned by an earlier call are not looked at again.
@@ -225,10 +250,21 @@ impl ResponseReader {
                 head::parse(&input[..length], lines, self.limits.headers, &mut self.head)?;
                 Ok(Step {
                     consumed: skipped + length,
-                    event: self.whole_head()?,
+                    event: self.whole_head(&input[..length])?,
                 })
             }
         }
+    }
+
+    /// Whether the input begins with the bytes of the last head, to the last of them.
+    fn same_again<'a>(&mut self, input: &[u8]) -> Option<Result<Step<'a>, ProtocolError>> {
+        let same = self.repeat.request_is_head == self.request_is_head
+            && input.starts_with(&self.repeat.bytes);
+        let framing = self.repeat.framing.filter(|_| same)?;
+        self.started = true;
+        self.head_is_complete = true;
+        let consumed = self.repeat.bytes.len();
+        Some(self.follow(framing).map(|event| Step { consumed, event }))
     }
 
     /// Line ends before a status line; none once the head has begun, for they are not consumed.
@@ -248,7 +284,7 @@ impl ResponseReader {
     }
 
     /// A head has been parsed: is it the final one, and what follows?
-    fn whole_head<'a>(&mut self) -> Result<Event<'a>, ProtocolError> {
+    fn whole_head<'a>(&mut self, bytes: &[u8]) -> Result<Event<'a>, ProtocolError> {
         match self.head.status {
             101 => return Err(ProtocolError::Switching),
             100..200 if self.interim == self.limits.interim => {
@@ -261,6 +297,18 @@ impl ResponseReader {
             _ => self.head_is_complete = true,
         }
         let framing = framing(&self.head, self.request_is_head)?;
+        if bytes.len() <= REPEATED_BYTES {
+            self.repeat.is_valid = true;
+            self.repeat.bytes.clear();
+            self.repeat.bytes.extend_from_slice(bytes);
+            self.repeat.request_is_head = self.request_is_head;
+            self.repeat.framing = Some(framing);
+        }
+        self.follow(framing)
+    }
+
+    /// What comes after a final head.
+    fn follow<'a>(&mut self, framing: BodyFraming) -> Result<Event<'a>, ProtocolError> {
         self.keep_alive = framing.reusable;
         self.state = match framing.body {
             Framing::None | Framing::Length(0) => State::Done,

@@ -1,0 +1,147 @@
+//! The kernel's clock against packets, small: what `cargo xtask bench accuracy` measures at length.
+//!
+//! Tolerances are wider than those of the benchmark, because other tests and other guests of the
+//! machine run at the same time. They can spoil a measurement, never improve it: so what is out of
+//! tolerance is measured again, at most three times.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::env;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::thread;
+
+use testbed::{need, need_or};
+
+use benches::accuracy::{Observed, observe_load};
+use benches::capture;
+use benches::comparison::{Tolerance, Verdict, pair};
+use benches::load::{Clock, Closed, Prestan};
+use benches::observe::observe;
+use benches::samples::Reported;
+use benches::server::Nginx;
+
+const WANTED: Tolerance = Tolerance {
+    p50: 5.0,
+    p99: 50.0,
+};
+const ATTEMPTS: u32 = 3;
+const RING: usize = 16 << 20;
+
+/// The program of the same build: `cargo test --workspace` makes it, `cargo test -p benches` only
+/// finds it.
+fn prestan() -> Option<Prestan> {
+    let test = env::current_exe().unwrap();
+    let directory = test.parent().and_then(|deps| deps.parent()).unwrap();
+    let program: PathBuf = directory.join("prestan");
+    let missing = || format!("{} is not built", program.display());
+    let found = program.is_file().then_some(&program).ok_or_else(missing);
+    need_or(found).map(Prestan::at)
+}
+
+/// Everything a comparison needs, or nothing where that is no failure.
+fn needed() -> Option<(Prestan, Nginx)> {
+    need_or(capture::available())?;
+    if !need("nginx") {
+        return None;
+    }
+    Some((prestan()?, Nginx::start().unwrap()))
+}
+
+/// Judges a run, and the same run with every time 20 us too long, which must not pass.
+fn judged(observed: &Observed) -> (Verdict, Verdict, String) {
+    let pairs = pair(&observed.reported, &observed.exchanges);
+    let shifted: Vec<_> = observed
+        .reported
+        .iter()
+        .map(|sample| Reported {
+            response_ns: sample.response_ns + 20_000,
+            ..*sample
+        })
+        .collect();
+    let wrong = pair(&shifted, &observed.exchanges).judge(WANTED);
+    let told = format!(
+        "{} compared, {} unmatched, 99 % within {:?} us",
+        pairs.difference.len(),
+        pairs.unmatched,
+        pairs.within()
+    );
+    (pairs.judge(WANTED), wrong, told)
+}
+
+fn holds(prestan: &Prestan, load: Closed<'_>) {
+    for attempt in 1..=ATTEMPTS {
+        let observed = observe_load(prestan, load).unwrap();
+        assert_eq!(observed.reported.len() as u64, load.requests, "{load:?}");
+        let (right, wrong, told) = judged(&observed);
+        assert_eq!(wrong, Verdict::Missed, "{load:?}: {told}");
+        if right == Verdict::Ok {
+            return;
+        }
+        eprintln!("attempt {attempt} at {load:?}: {told}");
+    }
+    panic!("{load:?} was out of tolerance {ATTEMPTS} times");
+}
+
+#[test]
+fn times_of_the_kernel_are_those_of_the_wire() {
+    let Some((prestan, nginx)) = needed() else {
+        return;
+    };
+    for users in [1, 15] {
+        holds(&prestan, nginx.get(users, 2_000, Clock::Kernel));
+    }
+    holds(&prestan, nginx.put(1, 50, Clock::Kernel));
+}
+
+/// Answers one request on one connection, in two pieces.
+fn answer_once(listener: &TcpListener) {
+    let (mut socket, _) = listener.accept().unwrap();
+    let mut request = [0; 1024];
+    let mut taken = 0;
+    while !request[..taken].ends_with(b"body") {
+        taken += socket.read(&mut request[taken..]).unwrap();
+    }
+    socket.write_all(b"HTTP/1.1 200 OK\r\n").unwrap();
+    socket.write_all(b"Content-Length: 0\r\n\r\n").unwrap();
+}
+
+fn ask_once(server: SocketAddr) {
+    let mut socket = TcpStream::connect(server).unwrap();
+    socket.set_nodelay(true).unwrap();
+    let head = b"PUT / HTTP/1.1\r\nX-Prestan: s: 7 (Put)\r\nContent-Length: 4\r\n\r\n";
+    socket.write_all(head).unwrap();
+    socket.write_all(b"body").unwrap();
+    socket.read_to_end(&mut Vec::new()).unwrap();
+}
+
+#[test]
+fn the_filter_keeps_requests_and_responses_of_both_versions_of_ip() {
+    if need_or(capture::available()).is_none() {
+        return;
+    }
+    for address in [
+        SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+        SocketAddr::from((Ipv6Addr::LOCALHOST, 0)),
+    ] {
+        let Ok(listener) = TcpListener::bind(address) else {
+            eprintln!("skipped: this machine has no {}", address.ip());
+            continue;
+        };
+        let server = listener.local_addr().unwrap();
+        let answering = thread::spawn(move || answer_once(&listener));
+        let act = || {
+            ask_once(server);
+            Ok(())
+        };
+        let ((), exchanges) = observe(server.port(), RING, act).unwrap();
+        answering.join().unwrap();
+        assert_eq!(exchanges.len(), 1, "{address}");
+        let exchange = exchanges[0];
+        assert_eq!(exchange.number, Some(7), "{address}");
+        assert!(exchange.request_first_ns < exchange.request_last_ns);
+        assert!(exchange.wire_ns().is_some_and(|ns| ns > 0), "{exchange:?}");
+        assert!(exchange.response_last_ns > exchange.response_first_ns);
+    }
+}

@@ -1,0 +1,94 @@
+//! Short errands beside a run: is something there, and away with it.
+//!
+//! A load run may put a resource where nothing was. It looks first, and removes what it made.
+
+use suite::Workspace;
+use wire::dav::{XmlLimits, parse_multistatus};
+
+use crate::client::{Client, Request};
+use crate::error::RunError;
+use crate::probe::{RESOURCETYPE, probe, propfind_request, reached};
+use crate::run::with_client;
+use crate::settings::Settings;
+
+/// X-Prestan of requests that belong to no run.
+const LABEL: &str = "prestan: 0 (errand)";
+
+/// What is known of the resource that is the target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Presence {
+    /// Nothing is there.
+    Absent,
+    /// Something is there, or may be: the question and its answer, `HEAD was answered 200 OK`.
+    There(String),
+}
+
+/// Asks whether something is at the target, without touching it.
+///
+/// # Errors
+/// When the target cannot be reached, or wants another user.
+pub fn look(settings: &Settings) -> Result<Presence, RunError> {
+    with_client(settings, async |client| {
+        let (path, url) = (settings.target.path(), settings.target.url());
+        // A first request that is sure to be understood: who we are, for example.
+        probe(client, path, &url, Workspace::ReadOnly).await?;
+        let head = client.perform(Request::bare("HEAD", path, LABEL)).await;
+        let head = reached("HEAD", &url, head)?;
+        match head.status {
+            404 | 410 => Ok(Presence::Absent),
+            405 | 501 => look_by_propfind(client, path, &url).await,
+            status => Ok(Presence::There(answered("HEAD", status, &head.reason))),
+        }
+    })
+}
+
+/// Of a server without HEAD.
+async fn look_by_propfind(
+    client: &mut Client,
+    path: &str,
+    url: &str,
+) -> Result<Presence, RunError> {
+    let asked = propfind_request(path, "0", RESOURCETYPE, LABEL);
+    let answer = reached("PROPFIND", url, client.perform(asked).await)?;
+    let all_missing = || {
+        let parsed = parse_multistatus(client.body(), &XmlLimits::default());
+        parsed.is_ok_and(|answer| {
+            let mut responses = answer.responses.iter();
+            !answer.responses.is_empty() && responses.all(|one| one.status == Some(404))
+        })
+    };
+    match answer.status {
+        404 | 410 => Ok(Presence::Absent),
+        207 if all_missing() => Ok(Presence::Absent),
+        status => Ok(Presence::There(answered(
+            "PROPFIND",
+            status,
+            &answer.reason,
+        ))),
+    }
+}
+
+/// Removes the resource that is the target, which a run of ours made.
+///
+/// # Errors
+/// Why it is still there, as far as we know.
+pub fn remove(settings: &Settings) -> Result<(), String> {
+    let deleted = with_client(settings, async |client| {
+        client.is_patient = true;
+        let path = settings.target.path();
+        let delete = client.perform(Request::bare("DELETE", path, LABEL)).await;
+        reached("DELETE", &settings.target.url(), delete)
+    });
+    match deleted {
+        Ok(head) if head.status == 404 || head.status == 410 => Ok(()),
+        Ok(head) if head.status < 300 && head.status != 207 => Ok(()),
+        Ok(head) => Err(answered("DELETE", head.status, &head.reason)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn answered(method: &str, status: u16, reason: &str) -> String {
+    format!("{method} was answered {status} {reason}")
+        .trim_end()
+        .to_owned()
+}

@@ -1,0 +1,175 @@
+//! No operation of a load run allocates: what is needed is there when measuring begins.
+//!
+//! Counted in the whole process, the collector's thread included; the server of the test
+//! allocates nothing for a request either. A run of many operations may allocate no more than one
+//! of few, but for a handful that come from time passing.
+
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use engine::{Settings, Sink, Watch, Window};
+use record::{Arrivals, Clock, Http, Pace, Sample, Stage};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: everything is handed to the system's allocator as it is.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promises are handed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promises are handed on.
+        unsafe { System.dealloc(place, layout) }
+    }
+
+    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promises are handed on.
+        unsafe { System.realloc(place, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Answers every request, pipelined ones too, with the same bytes.
+fn server() -> SocketAddr {
+    const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nServer: test\r\nContent-Length: 5\r\n\r\nhello";
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for mut socket in listener.incoming().flatten() {
+            thread::spawn(move || {
+                let mut buffer = [0; 64 * 1024];
+                let mut matched = 0;
+                while let Ok(count @ 1..) = socket.read(&mut buffer) {
+                    for byte in &buffer[..count] {
+                        matched = match (byte, matched) {
+                            (b'\r', 0 | 2) | (b'\n', 1 | 3) => matched + 1,
+                            _ => 0,
+                        };
+                        if matched == 4 {
+                            matched = 0;
+                            socket.write_all(ANSWER).unwrap();
+                        }
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+#[derive(Default)]
+struct Count(u64);
+
+impl Sink for Count {
+    fn take(&mut self, samples: &[Sample], _: Window) -> ControlFlow<()> {
+        let good = |sample: &&Sample| sample.outcome == record::Outcome::Ok;
+        self.0 += samples.iter().filter(good).count() as u64;
+        ControlFlow::Continue(())
+    }
+}
+
+fn settings(address: SocketAddr, clock: Clock, pace: Pace, pipeline: u32) -> Settings {
+    let target = wire::target::Target::resource(&format!("http://{address}/x?y")).unwrap();
+    let tls = engine::TlsOptions::default();
+    Settings {
+        tls: engine::tls_config(&tls, target.scheme()).unwrap(),
+        route: engine::Route::Tcp(vec![address]),
+        target,
+        credentials: None,
+        auth: wire::auth::AuthScheme::Auto,
+        headers: Vec::new(),
+        run_id: "test".to_owned(),
+        users: 4,
+        pace,
+        requests: None,
+        duration: None,
+        until: None,
+        connect_rate: 1e6,
+        spin: Duration::ZERO,
+        warmup: 100,
+        timeout: Duration::from_secs(30),
+        seed: 1,
+        threads: 1,
+        clock,
+        acks: false,
+        http: Http {
+            pipeline,
+            ..Http::default()
+        },
+    }
+}
+
+/// Allocations of a run with so many operations.
+fn allocations(settings: &Settings, requests: u64) -> u64 {
+    let settings = Settings {
+        requests: Some(requests),
+        ..settings.clone()
+    };
+    let (plan, _) = suite::single(&suite::Single {
+        method: "GET".to_owned(),
+        headers: Vec::new(),
+        body: None,
+        status: None,
+    });
+    let watch = Watch {
+        cancel: engine::Cancel::default(),
+        progress: Arc::default(),
+        observer: Arc::new(engine::Silent),
+    };
+    let mut count = Count::default();
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    let finished = engine::run(plan, &settings, &watch, &mut count);
+    let after = ALLOCATIONS.load(Ordering::Relaxed);
+    assert_eq!(finished.error, None);
+    assert_eq!(count.0, requests, "{:?}", finished.events);
+    after - before
+}
+
+#[test]
+fn an_operation_allocates_nothing() {
+    const FEW: u64 = 2_000;
+    const MANY: u64 = 12_000;
+    let address = server();
+    let open = Pace::Open {
+        arrivals: Arrivals::Poisson,
+        stages: vec![Stage {
+            rate: 8_000.0,
+            duration_s: 60.0,
+        }],
+        max_waiting: 100_000,
+    };
+    let cases = [
+        ("user clock", Clock::User, Pace::Closed, 1),
+        ("kernel's clock", Clock::Kernel, Pace::Closed, 1),
+        ("pipeline", Clock::Kernel, Pace::Closed, 4),
+        ("open loop", Clock::Kernel, open, 1),
+    ];
+    for (name, clock, pace, pipeline) in cases {
+        let settings = settings(address, clock, pace, pipeline);
+        allocations(&settings, FEW);
+        let few = allocations(&settings, FEW);
+        let many = allocations(&settings, MANY);
+        let more = many.saturating_sub(few);
+        assert!(
+            more * 100 < MANY - FEW,
+            "{name}: {more} allocations for {} operations",
+            MANY - FEW
+        );
+    }
+}

@@ -1,0 +1,133 @@
+//! What a load may do to somebody's server.
+//!
+//! | request | may be sent |
+//! |---|---|
+//! | a method that only reads | always |
+//! | PUT where nothing is | always; what it made is removed at the end |
+//! | PUT where something is, any other method | with `--writes` |
+//! | a mix with such requests | with `--writes`, in a collection of its own |
+
+use std::sync::Arc;
+
+use engine::{Presence, Settings};
+use suite::{Plan, RequestPlan, Step, Workspace};
+use wire::target::Target;
+
+use crate::exit::Failed;
+use crate::output::tell;
+
+/// Methods that change nothing (RFC 9110, section 9.2.1; RFC 4918; RFC 3253; RFC 5323).
+const READING: [&str; 7] = [
+    "GET", "HEAD", "OPTIONS", "PROPFIND", "REPORT", "SEARCH", "TRACE",
+];
+
+/// What is known before anybody is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Permission {
+    Granted,
+    /// It depends on whether something is at the target.
+    IfAbsent,
+}
+
+/// Methods of a plan that change something.
+fn changing(plan: &Plan) -> Vec<String> {
+    let requests = requests(plan);
+    let methods = requests.iter().map(|request| request.method.clone());
+    let mut changing: Vec<String> = methods
+        .filter(|method| !READING.contains(&method.as_str()))
+        .collect();
+    changing.sort();
+    changing.dedup();
+    changing
+}
+
+/// Whether the one request of a plan may be sent.
+pub(super) fn single(plan: &Plan, writes: bool, target: &Target) -> Result<Permission, Failed> {
+    match changing(plan).first().map(String::as_str) {
+        None => Ok(Permission::Granted),
+        Some("PUT") => Ok(Permission::IfAbsent),
+        Some(_) if writes => Ok(Permission::Granted),
+        Some(method) => Err(Failed::Usage(format!(
+            "{method} {} over and over may change what is on the server, and cannot be taken back; \
+             if that is meant, give --writes ({}, and PUT where nothing is, need no permission)",
+            target.url(),
+            READING.join(", ")
+        ))),
+    }
+}
+
+/// Whether the loops of a suite may be sent, without its choreography.
+pub(super) fn mix(plan: &mut Plan, writes: bool) -> Result<Permission, Failed> {
+    let changing = changing(plan);
+    if !changing.is_empty() && !writes {
+        return Err(Failed::Usage(format!(
+            "the mix `{}` changes the server: it sends {}; if that is meant, give --writes, and it \
+             works in a collection of its own, which is removed at the end",
+            plan.suite.name,
+            changing.join(", ")
+        )));
+    }
+    let prepared: Vec<&str> = plan
+        .tests
+        .iter()
+        .filter(|test| !test.setup.is_empty())
+        .map(|test| test.name.as_str())
+        .collect();
+    if !prepared.is_empty() {
+        tell(&format!(
+            "prestan: warning: a mix is the loops of a suite; the set-up of {} is not done, and \
+             what it would have made must be there already",
+            prepared.join(", ")
+        ));
+    }
+    if changing.is_empty() {
+        // Nothing is made, so what is read is below the target itself.
+        plan.workspace = Workspace::ReadOnly;
+    }
+    Ok(Permission::Granted)
+}
+
+/// Looks at the target where that is what it depends on; true when the run is going to make it.
+pub(super) fn look(
+    permission: Permission,
+    settings: &Settings,
+    writes: bool,
+) -> Result<bool, Failed> {
+    if permission == Permission::Granted {
+        return Ok(false);
+    }
+    match engine::look(settings).map_err(Failed::from)? {
+        Presence::Absent => Ok(true),
+        Presence::There(_) if writes => Ok(false),
+        Presence::There(answer) => Err(Failed::Usage(format!(
+            "PUT {} would replace what is there ({answer}), and cannot be taken back; give a URL \
+             where nothing is, which is removed at the end, or --writes",
+            settings.target.url()
+        ))),
+    }
+}
+
+/// The requests that a load of this plan sends: those in its loops that are measured.
+pub(super) fn requests(plan: &Plan) -> Vec<Arc<RequestPlan>> {
+    let mut found = Vec::new();
+    for test in &plan.tests {
+        gather(&test.body, &mut found);
+    }
+    found
+}
+
+fn gather(steps: &[Step], found: &mut Vec<Arc<RequestPlan>>) {
+    for step in steps {
+        match step {
+            Step::Request(request) if request.measure.is_none() => {}
+            Step::Request(request) => found.push(Arc::clone(request)),
+            Step::Repeat { steps, .. } => gather(steps, found),
+            Step::Choose(alternatives) => {
+                alternatives
+                    .iter()
+                    .for_each(|one| gather(&one.steps, found));
+            }
+            Step::Think(_) => {}
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! How much, how fast and how long: from options to a pace, where they go together.
+
+use std::time::Duration;
+
+use record::{Arrivals, Http, Pace, Stage};
+use suite::{Body, Plan};
+
+use super::guard::requests;
+use crate::args::{ArrivalsArg, PaceOptions};
+use crate::exit::Failed;
+
+/// Connections of an open loop, unless something else is said.
+const OPEN_CONNECTIONS: u32 = 64;
+/// How long is measured, unless something else is said.
+const USUAL_DURATION: Duration = Duration::from_secs(10);
+/// How long a goal may take, unless something else is said.
+const GOAL_DURATION: Duration = Duration::from_secs(600);
+/// Operations that may wait in an open loop, unless something else is said.
+const MAX_WAITING: u32 = 10_000;
+/// Bytes of bodies that may be under way in a pipeline. A server that does not read on before its
+/// answers are read would otherwise wait for us, and we for it.
+const PIPELINED_BYTES: usize = 16 << 10;
+
+/// Refuses options that contradict each other.
+pub(super) fn check(pace: &PaceOptions, plan: &Plan) -> Result<(), Failed> {
+    let open_only = [
+        ("--arrivals", pace.arrivals.is_some()),
+        ("--max-waiting", pace.max_waiting.is_some()),
+        ("--spin", pace.spin.is_some()),
+    ];
+    if let Some((option, _)) = open_only.iter().find(|(_, given)| *given && !is_open(pace)) {
+        return Err(Failed::Usage(format!(
+            "{option} is about the schedule of an open loop; give its --rate or --stages as well"
+        )));
+    }
+    if pace.pipeline > 1 {
+        check_pipeline(pace, plan).map_err(Failed::Usage)?;
+    }
+    Ok(())
+}
+
+fn check_pipeline(pace: &PaceOptions, plan: &Plan) -> Result<(), String> {
+    if is_open(pace) {
+        return Err(
+            "--pipeline keeps so many requests under way, which is a closed loop; it cannot keep \
+             to a --rate or --stages"
+                .to_owned(),
+        );
+    }
+    if pace.http == "1.0" || pace.no_keep_alive {
+        return Err(
+            "--pipeline needs connections that are kept: leave --http 1.0 and --no-keep-alive out"
+                .to_owned(),
+        );
+    }
+    let requests = requests(plan);
+    let bodies = requests.iter().map(|request| match &request.body {
+        Body::None => 0,
+        Body::Fixed(bytes) => bytes.len(),
+        Body::Live(text) => text.0.pieces().len() * 20,
+    });
+    let bytes = bodies.max().unwrap_or(0) * pace.pipeline as usize;
+    if bytes > PIPELINED_BYTES {
+        return Err(format!(
+            "--pipeline {} would have {bytes} bytes of bodies under way at a time, and more than \
+             {PIPELINED_BYTES} can come to a standstill with a server that answers before it reads \
+             on; use smaller bodies, or more --users instead",
+            pace.pipeline
+        ));
+    }
+    Ok(())
+}
+
+pub(super) fn users(pace: &PaceOptions) -> u32 {
+    let usual = if is_open(pace) { OPEN_CONNECTIONS } else { 1 };
+    pace.users.unwrap_or(usual)
+}
+
+fn is_open(pace: &PaceOptions) -> bool {
+    pace.rate.is_some() || pace.stages.is_some()
+}
+
+/// How long is measured; in an open loop the stages say it.
+pub(super) fn duration(pace: &PaceOptions) -> Option<Duration> {
+    if pace.stages.is_some() {
+        return None;
+    }
+    let usual = match (pace.requests, pace.until) {
+        (Some(_), _) => None,
+        (None, Some(_)) => Some(GOAL_DURATION),
+        (None, None) => Some(USUAL_DURATION),
+    };
+    pace.duration.or(usual)
+}
+
+pub(super) fn pace(pace: &PaceOptions) -> Pace {
+    let stages = match (&pace.stages, pace.rate) {
+        (Some(stages), _) => stages.0.clone(),
+        // With a number of requests only, the schedule goes on until they are through.
+        (None, Some(rate)) => vec![Stage {
+            rate,
+            duration_s: duration(pace).map_or(f64::from(u32::MAX), |end| end.as_secs_f64()),
+        }],
+        (None, None) => return Pace::Closed,
+    };
+    Pace::Open {
+        arrivals: match pace.arrivals.unwrap_or_default() {
+            ArrivalsArg::Constant => Arrivals::Constant,
+            ArrivalsArg::Poisson => Arrivals::Poisson,
+        },
+        stages,
+        max_waiting: pace.max_waiting.unwrap_or(MAX_WAITING),
+    }
+}
+
+pub(super) fn http(pace: &PaceOptions) -> Http {
+    Http {
+        minor: if pace.http == "1.0" { 0 } else { 1 },
+        keep_alive: !pace.no_keep_alive,
+        pipeline: pace.pipeline,
+    }
+}

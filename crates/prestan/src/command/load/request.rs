@@ -1,0 +1,79 @@
+//! The one request of `prestan load METHOD URL`.
+
+use std::fs;
+
+use suite::{Single, StatusSet};
+
+use crate::args::RequestOptions;
+use crate::exit::Failed;
+
+/// The request that these options describe.
+pub(super) fn single(method: &str, request: &RequestOptions) -> Result<Single, Failed> {
+    let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    if method.is_empty() || !method.chars().all(token) {
+        return Err(Failed::Usage(format!(
+            "`{method}` is no method; write GET, PROPFIND or PUT for example, and the URL after it"
+        )));
+    }
+    let method = method.to_ascii_uppercase();
+    let status = match request.expect.is_empty() {
+        true => None,
+        false => Some(StatusSet(request.expect.clone())),
+    };
+    Ok(Single {
+        headers: headers(&method, request),
+        body: body(request)?,
+        method,
+        status,
+    })
+}
+
+/// A mix says all of this itself.
+pub(super) fn refuse_with_mix(request: &RequestOptions) -> Result<(), Failed> {
+    let given = [
+        ("--depth", request.depth.is_some()),
+        ("--body", request.body.is_some()),
+        ("--body-file", request.body_file.is_some()),
+        ("--body-size", request.body_size.is_some()),
+        ("--expect", !request.expect.is_empty()),
+    ];
+    match given.iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((option, _)) => Err(Failed::Usage(format!(
+            "{option} is about the one request of METHOD; with --mix the suite says it"
+        ))),
+    }
+}
+
+fn headers(method: &str, request: &RequestOptions) -> Vec<(String, String)> {
+    let mut headers = Vec::new();
+    if let Some(depth) = &request.depth {
+        headers.push(("Depth".to_owned(), depth.clone()));
+    }
+    let is_xml = matches!(
+        method,
+        "PROPFIND" | "PROPPATCH" | "REPORT" | "SEARCH" | "LOCK"
+    );
+    if is_xml && (request.body.is_some() || request.body_file.is_some()) {
+        headers.push(("Content-Type".to_owned(), "application/xml".to_owned()));
+    }
+    headers
+}
+
+fn body(request: &RequestOptions) -> Result<Option<Vec<u8>>, Failed> {
+    if let Some(text) = &request.body {
+        return Ok(Some(text.clone().into_bytes()));
+    }
+    if let Some(path) = &request.body_file {
+        let read = fs::read(path).map_err(|error| {
+            Failed::Usage(format!(
+                "reading the body from {} failed: {error}",
+                path.display()
+            ))
+        })?;
+        return Ok(Some(read));
+    }
+    Ok(request
+        .body_size
+        .map(|size| suite::filled(suite::Fill::default(), size as usize)))
+}

@@ -1,0 +1,357 @@
+//! Where samples go while a run goes on.
+//!
+//! ```text
+//! samples --+--> file       samples.parquet of the run, or a temporary one
+//!           +--> sums       load: added up in bounded memory; suite: held, up to HELD
+//!           +--> live       what the last second was like
+//!           '--> goal       --until: is the interval narrow enough?
+//! ```
+//!
+//! A disk that fills up ends nothing: a load run is added up all the same, and a suite is short
+//! enough to be held, as a rule.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use engine::rundir::{RunDir, RunDirError, Samples, SamplesWriter};
+use engine::{Finished, Sink};
+use record::{Pace, PlanRecord, Sample};
+use stats::{Convergence, Summariser, Summary, Until, Window};
+
+use crate::live::Live;
+
+/// Samples of a suite that are held: 100 MB. What is more is read again from the file.
+const HELD: usize = 500_000;
+/// How often it is looked whether an interval is narrow enough.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Takes the samples of a run.
+pub(crate) struct Intake {
+    plan: PlanRecord,
+    file: Place,
+    sums: Sums,
+    /// Samples of a suite that may be held.
+    most: usize,
+    goal: Option<Goal>,
+    live: Arc<Live>,
+}
+
+/// The file of samples.
+enum Place {
+    /// None is wanted.
+    None,
+    Open(Box<SamplesWriter>),
+    /// It could not be written, for this reason.
+    Broken(String),
+}
+
+enum Sums {
+    /// A load run: every sample is added when it comes.
+    Load(Box<Summariser>),
+    /// A suite, whose windows are known only at the end.
+    Suite(Held),
+}
+
+/// The samples of a suite, as far as they are in memory.
+enum Held {
+    All(Vec<Sample>),
+    /// They were too many, and are in the file.
+    OnDisk,
+    /// They were too many, and the file is broken.
+    Lost,
+}
+
+/// What came of the samples.
+pub(crate) struct Concluded {
+    /// Why samples are not in the file that was wanted.
+    pub(crate) not_written: Option<String>,
+    /// What they say; the error is why that is not known.
+    pub(crate) summary: Result<Summary, String>,
+}
+
+impl Intake {
+    /// For a run of that plan, which is kept in `kept`.
+    pub(crate) fn new(
+        plan: &PlanRecord,
+        kept: Option<&RunDir>,
+        until: Option<Until>,
+        live: Arc<Live>,
+    ) -> Result<Intake, RunDirError> {
+        let file = match kept {
+            Some(kept) => Place::Open(Box::new(kept.samples_writer(plan)?)),
+            None => Place::None,
+        };
+        let sums = match plan.load.pace {
+            Pace::Rounds => Sums::Suite(Held::All(Vec::new())),
+            Pace::Closed | Pace::Open { .. } => Sums::Load(Box::new(Summariser::new(plan))),
+        };
+        Ok(Intake {
+            plan: plan.clone(),
+            file,
+            sums,
+            most: HELD,
+            goal: until.map(|until| Goal::new(until, plan)),
+            live,
+        })
+    }
+
+    fn write(&mut self, samples: &[Sample]) {
+        if let Place::Open(writer) = &mut self.file
+            && let Err(error) = writer.write(samples)
+        {
+            self.file = Place::Broken(error.to_string());
+        }
+    }
+
+    /// Holds samples of a suite, or no longer.
+    fn hold(&mut self, samples: &[Sample]) {
+        let Sums::Suite(Held::All(held)) = &mut self.sums else {
+            return;
+        };
+        if held.len() + samples.len() <= self.most {
+            held.extend_from_slice(samples);
+            return;
+        }
+        let held = std::mem::take(held);
+        // What is to be kept is in the file already; else it needs one now.
+        if matches!(self.file, Place::None) {
+            self.file = match SamplesWriter::temporary(&self.plan) {
+                Ok(writer) => Place::Open(Box::new(writer)),
+                Err(error) => Place::Broken(error.to_string()),
+            };
+            self.write(&held);
+            self.write(samples);
+        }
+        self.sums = Sums::Suite(match self.file {
+            Place::Open(_) => Held::OnDisk,
+            Place::None | Place::Broken(_) => Held::Lost,
+        });
+    }
+
+    /// What is to be said of a goal that was not reached.
+    pub(crate) fn missed_goal(&self) -> Option<String> {
+        self.goal.as_ref().and_then(Goal::missed)
+    }
+
+    /// Completes the file and summarises.
+    pub(crate) fn conclude(self, finished: &Finished) -> Concluded {
+        let Intake { file, sums, .. } = self;
+        let (written, not_written) = match file {
+            Place::None => (None, None),
+            Place::Broken(why) => (None, Some(why)),
+            Place::Open(writer) => match writer.finish() {
+                Ok(samples) => (Some(samples), None),
+                Err(error) => (None, Some(error.to_string())),
+            },
+        };
+        let summary = match sums {
+            Sums::Load(sums) => Ok(sums.finish(&finished.events, &finished.env)),
+            Sums::Suite(Held::All(samples)) => summary_of(finished, &samples),
+            Sums::Suite(Held::OnDisk | Held::Lost) => match &written {
+                Some(samples) => summary_from(finished, samples).map_err(|error| lost(&error)),
+                None => Err(lost(not_written.as_deref().unwrap_or_default())),
+            },
+        };
+        Concluded {
+            not_written,
+            summary,
+        }
+    }
+}
+
+fn lost(why: &str) -> String {
+    format!(
+        "there is no report, because what was measured is lost: {why}; there were more than {HELD} \
+         operations, too many to hold in memory: make room or choose another disk with --save, and \
+         run it again"
+    )
+}
+
+fn summary_of(finished: &Finished, samples: &[Sample]) -> Result<Summary, String> {
+    let pieces = || Ok::<_, String>([Ok(samples)]);
+    stats::summarise_from(&finished.plan, &finished.events, &finished.env, pieces)
+}
+
+/// What a run says whose samples are on disk.
+pub(crate) fn summary_from(finished: &Finished, samples: &Samples) -> Result<Summary, String> {
+    let Finished {
+        plan, events, env, ..
+    } = finished;
+    stats::summarise_from(plan, events, env, || samples.pieces()).map_err(|error| error.to_string())
+}
+
+impl Sink for Intake {
+    fn take(&mut self, samples: &[Sample], window: engine::Window) -> ControlFlow<()> {
+        let window = counting(&self.plan.load.pace, window);
+        self.write(samples);
+        self.hold(samples);
+        if let Sums::Load(sums) = &mut self.sums {
+            sums.add(samples, window);
+        }
+        self.live.add(samples);
+        match &mut self.goal {
+            Some(goal) => goal.take(samples, window),
+            None => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// Which operations of a load run count, of those that come now.
+fn counting(pace: &Pace, window: engine::Window) -> Window {
+    match (pace, window.begun) {
+        (Pace::Open { .. }, _) => Window::Everything,
+        // They were over before it began.
+        (_, None) => Window::Nothing,
+        (_, Some(start)) => Window::Between {
+            start,
+            end: window.ended.unwrap_or(u64::MAX),
+        },
+    }
+}
+
+/// What a run goes on for.
+struct Goal {
+    until: Until,
+    convergence: Convergence,
+    looked: Instant,
+    reached: bool,
+}
+
+impl Goal {
+    fn new(until: Until, plan: &PlanRecord) -> Goal {
+        Goal {
+            until,
+            convergence: Convergence::new(until, plan),
+            looked: Instant::now(),
+            reached: false,
+        }
+    }
+
+    fn take(&mut self, samples: &[Sample], window: Window) -> ControlFlow<()> {
+        self.convergence.add(samples, window);
+        if !self.reached && self.looked.elapsed() >= LOOK {
+            self.reached = self.convergence.is_reached();
+            self.looked = Instant::now();
+        }
+        match self.reached {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    fn missed(&self) -> Option<String> {
+        if self.reached || self.convergence.is_reached() {
+            return None;
+        }
+        let found = match self.convergence.relative_half_width() {
+            Some(width) => format!("it was ±{:.1}% at the end", width * 100.0),
+            None => "there were too few operations to tell".to_owned(),
+        };
+        Some(format!(
+            "--until '{}' was not reached before the run ended: {found}; give it more time with \
+             --duration, or ask for less",
+            self.until
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use record::{EventKind, Run};
+    use stats::testing::RunBuilder;
+
+    use super::*;
+
+    const ROWS: [(&str, &str); 1] = [("Get", "GET")];
+
+    /// A run of two users, as it is recorded.
+    fn run(pace: Pace) -> Run {
+        let builder = RunBuilder::new(2).with(|run| run.plan.load.pace = pace);
+        let builder = builder
+            .test("Get", &ROWS)
+            .event_at(0, |test| EventKind::MeasuringStarted { test })
+            .ok("Get", 40, |i| 100 + i);
+        let end = builder
+            .clone()
+            .build()
+            .samples
+            .last()
+            .unwrap()
+            .moments
+            .done
+            .unwrap();
+        builder
+            .event_at(end, |test| EventKind::MeasuringEnded { test })
+            .build()
+    }
+
+    fn finished(run: &Run) -> Finished {
+        Finished {
+            plan: run.plan.clone(),
+            env: run.env.clone(),
+            events: run.events.clone(),
+            error: None,
+        }
+    }
+
+    /// Takes a run in, piece by piece, and holds so many samples of it.
+    fn concluded(run: &Run, most: usize, file: Place) -> Concluded {
+        let mut intake = Intake::new(&run.plan, None, None, Arc::default()).unwrap();
+        intake.most = most;
+        intake.file = file;
+        let window = engine::Window {
+            begun: Some(0),
+            ended: None,
+        };
+        for piece in run.samples.chunks(7) {
+            assert!(intake.take(piece, window).is_continue());
+        }
+        intake.conclude(&finished(run))
+    }
+
+    #[test]
+    fn what_is_summed_up_while_it_comes_is_what_a_report_says_later() {
+        for pace in [Pace::Rounds, Pace::Closed, stats::testing::open_loop()] {
+            let run = run(pace);
+            for most in [0, 30, 1_000] {
+                let concluded = concluded(&run, most, Place::None);
+                assert_eq!(concluded.not_written, None);
+                assert_eq!(concluded.summary.unwrap(), stats::summarise(&run), "{most}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_full_disk_costs_the_file_and_not_the_report() {
+        let full = || Place::Broken("no space left on device".to_owned());
+        for (pace, most) in [(Pace::Rounds, 1_000), (Pace::Closed, 0)] {
+            let run = run(pace);
+            let concluded = concluded(&run, most, full());
+            assert!(concluded.not_written.unwrap().contains("no space"));
+            assert_eq!(concluded.summary.unwrap(), stats::summarise(&run));
+        }
+        // Unless there was too much to hold, and then it is said.
+        let error = concluded(&run(Pace::Rounds), 30, full())
+            .summary
+            .unwrap_err();
+        assert!(
+            error.contains("no space left") && error.contains("--save"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_goal_ends_the_run_or_is_said_to_be_missed() {
+        let run = run(Pace::Closed);
+        let goal = |text: &str| Some(text.parse().unwrap());
+        let intake = Intake::new(&run.plan, None, goal("p99 ±5%"), Arc::default()).unwrap();
+        let said = intake.missed_goal().unwrap();
+        assert!(
+            said.contains("--until 'p99 ±5%'") && said.contains("too few"),
+            "{said}"
+        );
+        let intake = Intake::new(&run.plan, None, None, Arc::default()).unwrap();
+        assert_eq!(intake.missed_goal(), None);
+    }
+}
