@@ -92,14 +92,8 @@ pub struct Start {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Contender {
     Floor,
-    Prestan(Clock, Threads),
+    Prestan(Clock),
     Peer(Peer),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Threads {
-    One,
-    Default,
 }
 
 /// What one run of a client told.
@@ -155,9 +149,8 @@ pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
 fn contenders() -> Vec<Contender> {
     let ours = [
         Contender::Floor,
-        Contender::Prestan(Clock::User, Threads::One),
-        Contender::Prestan(Clock::Kernel, Threads::One),
-        Contender::Prestan(Clock::User, Threads::Default),
+        Contender::Prestan(Clock::User),
+        Contender::Prestan(Clock::Kernel),
     ];
     let peers = Peer::installed().map(Contender::Peer);
     ours.into_iter().chain(peers).collect()
@@ -176,10 +169,7 @@ impl Contender {
     fn name(self) -> String {
         match self {
             Contender::Floor => "floor".to_owned(),
-            Contender::Prestan(clock, Threads::One) => format!("prestan, {} clock", clock.name()),
-            Contender::Prestan(clock, Threads::Default) => {
-                format!("prestan, {} clock, default threads", clock.name())
-            }
+            Contender::Prestan(clock) => format!("prestan, {} clock", clock.name()),
             Contender::Peer(peer) => peer.name().to_owned(),
         }
     }
@@ -189,8 +179,8 @@ impl Bench<'_> {
     fn turn(&self, contender: Contender) -> Result<Turn> {
         let (finished, requests) = match contender {
             Contender::Floor => (child::run(&mut self.floor()?)?, self.requests),
-            Contender::Prestan(clock, threads) => {
-                let finished = self.prestan(clock, threads, self.requests)?;
+            Contender::Prestan(clock) => {
+                let finished = self.prestan(clock, self.requests)?;
                 (finished, self.requests)
             }
             Contender::Peer(peer) => {
@@ -222,19 +212,16 @@ impl Bench<'_> {
         Ok(command)
     }
 
-    fn prestan(&self, clock: Clock, threads: Threads, requests: u64) -> Result<Finished> {
+    fn prestan(&self, clock: Clock, requests: u64) -> Result<Finished> {
         let save = tempfile::tempdir()?;
         let users = CONNECTIONS.min(requests.try_into().unwrap_or(CONNECTIONS));
         let load = self.nginx.get(users, requests, clock);
         let mut command = self.prestan.closed(load, &save.path().join("run"));
-        if threads == Threads::One {
-            command.args(["--threads", "1"]);
-        }
-        load::run(&mut command)
+        load::run(command.args(["--threads", "1"]))
     }
 
     fn start(&self, times: usize) -> Result<Start> {
-        let runs = (0..times).map(|_| self.prestan(Clock::User, Threads::One, 1));
+        let runs = (0..times).map(|_| self.prestan(Clock::User, 1));
         let runs: Vec<Finished> = runs.collect::<Result<_>>()?;
         let median = |time: fn(&Finished) -> Duration| {
             let times = runs.iter().map(|run| time(run).as_secs_f64() * 1e3);
@@ -289,7 +276,7 @@ fn wanted(
         let verdict = Verdict::of(median.value <= bound);
         (format!("at most {bound:.2} times {base}"), verdict)
     };
-    let Contender::Prestan(clock, Threads::One) = contender else {
+    let Contender::Prestan(clock) = contender else {
         return Vec::new();
     };
     match clock {
@@ -377,7 +364,7 @@ mod tests {
             cpu_us,
             per_second: 1.0,
         };
-        let user = Contender::Prestan(Clock::User, Threads::One);
+        let user = Contender::Prestan(Clock::User);
         let contenders = [Contender::Floor, user, Contender::Peer(Peer::Wrk)];
         let turns = [[10.0, 20.0, 30.0], [12.0, 21.0, 33.0], [11.0, 22.0, 44.0]];
         let turns = turns.map(|round| round.map(turn).to_vec());

@@ -183,9 +183,8 @@ fn schedule(prestan: &Prestan, url: &str, seconds: u32) -> Result<Schedule> {
     let mut command = prestan.open(url, RATE, CONNECTIONS, seconds);
     let stdout = load::run(&mut command)?.stdout;
     let document: Value = serde_json::from_str(&stdout).context("read prestan's JSON document")?;
-    let (p50, p99) = lateness(&document).with_context(|| {
-        format!("prestan's JSON document has no lateness in its generator block: {stdout}")
-    })?;
+    let (p50, p99) = lateness(&document)
+        .context("prestan's JSON document has no lateness in its generator block")?;
     Ok(Schedule {
         rate: RATE,
         seconds,
@@ -196,7 +195,7 @@ fn schedule(prestan: &Prestan, url: &str, seconds: u32) -> Result<Schedule> {
 
 /// Median and 99th percentile of how late operations began, in microseconds.
 fn lateness(document: &Value) -> Option<(f64, f64)> {
-    let lateness = &document["tests"][0]["generator"]["lateness_us"];
+    let lateness = &document["generator"][0]["lateness_us"];
     Some((lateness["p50"].as_f64()?, lateness["p99"].as_f64()?))
 }
 
@@ -316,6 +315,15 @@ mod tests {
             cpu_gross: median(cpu),
             peak: median(peak_kib * KIB),
         }
+    }
+
+    #[test]
+    fn lateness_is_that_of_the_generator() {
+        let late = serde_json::json!({"n": 9, "p50": 1.5, "p99": 40.0, "max": 80.0});
+        let document = serde_json::json!({"generator": [{"lateness_us": late}]});
+        assert_eq!(lateness(&document), Some((1.5, 40.0)));
+        let closed = serde_json::json!({"generator": [{"lateness_us": null}]});
+        assert_eq!(lateness(&closed), None);
     }
 
     #[test]

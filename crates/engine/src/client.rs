@@ -223,7 +223,7 @@ impl Client {
 
     /// Sends a request and waits for the answer, within the time limit.
     pub(crate) async fn perform(&mut self, request: Request<'_>) -> Exchange {
-        let exchange = self.ask(request).await;
+        let exchange = self.ask(&request).await;
         let head = self.head().cloned();
         match (&exchange.result, head) {
             (Ok(_), Some(head)) => exchange.map(|response| Answer {
@@ -238,7 +238,7 @@ impl Client {
 
     /// As [`Self::perform`], but what is said of the answer is its outline: head and body are
     /// there until the next request, as [`Self::head`] and [`Self::body`].
-    pub(crate) async fn ask(&mut self, request: Request<'_>) -> Exchange<Response> {
+    pub(crate) async fn ask(&mut self, request: &Request<'_>) -> Exchange<Response> {
         let timeout = match self.is_patient && !self.was_left_waiting {
             true => self.config.timeout * PATIENCE,
             false => self.config.timeout,
@@ -279,7 +279,7 @@ impl Client {
     /// Asks until there is an answer that is not about authentication.
     async fn attempts(
         &mut self,
-        request: Request<'_>,
+        request: &Request<'_>,
         progress: &mut Progress,
     ) -> Result<Response, Failure> {
         let mut challenges = 0;
@@ -317,15 +317,22 @@ impl Client {
     /// Sends the request once, or twice when a kept connection turns out to be dead.
     async fn attempt(
         &mut self,
-        request: Request<'_>,
+        request: &Request<'_>,
         progress: &mut Progress,
     ) -> Result<Response, Failure> {
         self.write_request(request)?;
         // Just after an answer the server has not given the connection up, or the request is
         // sent once more.
-        let fresh = request.prepared.is_some_and(|head| head.prepared.is_idempotent)
+        let fresh = request
+            .prepared
+            .is_some_and(|head| head.prepared.is_idempotent)
             && progress.started.saturating_sub(self.last_used) < FRESH;
-        if !fresh && self.connection.as_deref_mut().is_some_and(Connection::is_stale) {
+        if !fresh
+            && self
+                .connection
+                .as_deref_mut()
+                .is_some_and(Connection::is_stale)
+        {
             self.connection = None;
         }
         if self.connection.is_none() {
@@ -352,13 +359,7 @@ impl Client {
             };
             let clock = self.config.time.clock;
             let result = connection
-                .exchange(
-                    outgoing,
-                    &keep,
-                    &mut self.body,
-                    clock,
-                    &mut progress.stamps,
-                )
+                .exchange(outgoing, &keep, &mut self.body, clock, &mut progress.stamps)
                 .await;
             match result {
                 Ok(response) => {
@@ -407,7 +408,7 @@ impl Client {
     }
 
     /// Writes the head of the request into the buffer kept for it.
-    fn write_request(&mut self, request: Request<'_>) -> Result<(), Failure> {
+    fn write_request(&mut self, request: &Request<'_>) -> Result<(), Failure> {
         self.head.clear();
         if let Some(prepared) = request.prepared {
             self.write_prepared(request.method, prepared);
@@ -470,7 +471,9 @@ impl Client {
     }
 
     /// A new connection of its own, for who uses it in another way than one request at a time.
-    pub(crate) async fn dial_apart(&mut self) -> (Result<Box<Connection>, Failure>, Option<Connect>) {
+    pub(crate) async fn dial_apart(
+        &mut self,
+    ) -> (Result<Box<Connection>, Failure>, Option<Connect>) {
         let mut progress = Progress::default();
         let connection = match self.connection.take() {
             Some(kept) => Ok(kept),

@@ -156,8 +156,14 @@ mod tests {
             assert_eq!(wall.moved_to(origin + step), Some(step));
             assert_eq!(wall.moved_to(origin + step), None, "told already");
         }
-        assert_eq!(wall.moved_to(origin + 3_600_000_000_000 - 2_000_000 + 900), None);
+        assert_eq!(
+            wall.moved_to(origin + 3_600_000_000_000 - 2_000_000 + 900),
+            None
+        );
         // Stamps taken after the steps lead to the moments at which they were taken.
-        assert_eq!(wall.moment(stamp + 3_600_000_000_000 - 2_000_000), Some(1_000_000));
+        assert_eq!(
+            wall.moment(stamp + 3_600_000_000_000 - 2_000_000),
+            Some(1_000_000)
+        );
     }
 }

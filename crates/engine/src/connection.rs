@@ -220,12 +220,7 @@ impl Connection {
 
     /// Offers what follows in a request after `at` bytes. A head and what fits behind it leave in
     /// one call; the last piece gets a stamp.
-    fn offer(
-        &mut self,
-        request: Outgoing<'_>,
-        at: usize,
-        now: Option<Nanos>,
-    ) -> io::Result<usize> {
+    fn offer(&mut self, request: Outgoing<'_>, at: usize, now: Option<Nanos>) -> io::Result<usize> {
         let last = request.len() - at <= PIECE;
         let Some(head) = request.head.get(at..).filter(|head| !head.is_empty()) else {
             let rest = &request.body[at - request.head.len()..];

@@ -9,8 +9,8 @@ use std::time::Duration;
 use record::Connect;
 use wire::target::{Scheme, Target};
 
-use crate::settings::Route;
 use crate::exhaustion::Exhaustion;
+use crate::settings::Route;
 use crate::timekeeper::Timekeeper;
 use crate::tls::hint;
 use crate::transport::Transport;
@@ -75,12 +75,14 @@ impl Dialer {
 
     async fn connect(&self) -> Result<Transport, DialError> {
         match &self.route {
-            Route::Unix(path) => Transport::unix(path, self.time.clock).await.map_err(|error| {
-                DialError(format!(
-                    "connecting to the socket {} failed: {error}",
-                    path.display()
-                ))
-            }),
+            Route::Unix(path) => Transport::unix(path, self.time.clock)
+                .await
+                .map_err(|error| {
+                    DialError(format!(
+                        "connecting to the socket {} failed: {error}",
+                        path.display()
+                    ))
+                }),
             Route::Tcp(addresses) => self.connect_to_any(addresses).await,
         }
     }

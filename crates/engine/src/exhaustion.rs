@@ -42,7 +42,12 @@ mod tests {
     #[test]
     fn only_what_this_machine_refuses_is_counted() {
         let exhaustion = Exhaustion::default();
-        for code in [libc::EADDRNOTAVAIL, libc::EMFILE, libc::ENFILE, libc::ENOBUFS] {
+        for code in [
+            libc::EADDRNOTAVAIL,
+            libc::EMFILE,
+            libc::ENFILE,
+            libc::ENOBUFS,
+        ] {
             exhaustion.note(&io::Error::from_raw_os_error(code));
         }
         for code in [libc::ECONNREFUSED, libc::ETIMEDOUT] {

@@ -32,7 +32,12 @@ impl Interruption {
             cancel.cancelled().await;
             tokio::time::sleep(GRACE).await;
             self.over.set(true);
-            for waker in self.waiting.borrow_mut().iter_mut().filter_map(Option::take) {
+            for waker in self
+                .waiting
+                .borrow_mut()
+                .iter_mut()
+                .filter_map(Option::take)
+            {
                 waker.wake();
             }
             std::future::pending().await
@@ -168,7 +173,9 @@ mod tests {
                 (10, 11, true),
             ] {
                 let begun = Instant::now();
-                let result = patience.wait_for(in_ms(limit), true, pin!(after(takes))).await;
+                let result = patience
+                    .wait_for(in_ms(limit), true, pin!(after(takes)))
+                    .await;
                 let expected = if late { Err(GaveUp::Late) } else { Ok(()) };
                 assert_eq!(result, expected, "{takes} ms of {limit}");
                 let waited = begun.elapsed().as_millis() as u64;
@@ -188,10 +195,14 @@ mod tests {
             cancel.cancel();
             let ended = interruption
                 .guard(&cancel, async {
-                    let cut = patience.wait_for(end, true, pin!(std::future::pending::<()>())).await;
+                    let cut = patience
+                        .wait_for(end, true, pin!(std::future::pending::<()>()))
+                        .await;
                     assert_eq!(cut, Err(GaveUp::Interrupted));
                     assert_eq!(begun.elapsed(), GRACE);
-                    patience.wait_for(end, false, pin!(std::future::pending::<()>())).await
+                    patience
+                        .wait_for(end, false, pin!(std::future::pending::<()>()))
+                        .await
                 })
                 .await;
             assert_eq!(ended, Err(GaveUp::Late));

@@ -87,7 +87,12 @@ impl Prepared {
         let agent = concat!("prestan/", env!("CARGO_PKG_VERSION"));
         let mut headers: Vec<(&str, &str)> =
             vec![("Host", &config.authority), ("User-Agent", agent)];
-        headers.extend(config.headers.iter().map(|(name, value)| (&**name, &**value)));
+        headers.extend(
+            config
+                .headers
+                .iter()
+                .map(|(name, value)| (&**name, &**value)),
+        );
         headers.extend(destination.as_deref().map(|value| ("Destination", value)));
         headers.extend(own.iter().map(|(name, value)| (*name, value.as_str())));
         if request.body != suite::Body::None {

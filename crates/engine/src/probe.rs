@@ -94,7 +94,11 @@ fn advice(answer: &ResponseHead) -> String {
 }
 
 /// The head of an answer, or why there is none.
-pub(crate) fn reached(method: &str, url: &str, exchange: Exchange) -> Result<ResponseHead, RunError> {
+pub(crate) fn reached(
+    method: &str,
+    url: &str,
+    exchange: Exchange,
+) -> Result<ResponseHead, RunError> {
     match exchange.result {
         Ok(answer) if answer.head.status == 401 => Err(RunError::Unauthorized(format!(
             "{method} {url} was answered 401 Unauthorized; give a user and a password with --user"

@@ -244,7 +244,9 @@ pub(crate) fn try_out() -> io::Result<()> {
     while !(leaves && arrives) {
         if Instant::now() > end {
             let what = if leaves { "arriving" } else { "leaving" };
-            return Err(io::Error::other(format!("{what} packets get no time stamps")));
+            return Err(io::Error::other(format!(
+                "{what} packets get no time stamps"
+            )));
         }
         send(client.as_fd(), b"?", false)?;
         server.write_all(b"!")?;

@@ -145,7 +145,10 @@ mod tests {
 
     /// The time of day at a moment of the run.
     fn day(keeper: &Timekeeper, moment: Nanos) -> RealNanos {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as i64;
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap()
+            .as_nanos() as i64;
         now - keeper.clock.now() as i64 + moment as i64
     }
 
@@ -178,7 +181,12 @@ mod tests {
         let (moments, timing) = keeper.moments(&stamps(kernel), None, 990_000, Some(2_050_000));
         assert!(near(moments.sent, 1_005_000) && near(moments.first, 1_900_000));
         assert_eq!(moments.response(), Some(895_000));
-        assert_eq!(timing, Timing::Kernel { bias: Some(105_000) });
+        assert_eq!(
+            timing,
+            Timing::Kernel {
+                bias: Some(105_000)
+            }
+        );
         assert_eq!(moments.planned, 990_000);
     }
 
@@ -191,7 +199,11 @@ mod tests {
             (Some(base + 1_005_000), None),
             (None, None),
         ] {
-            let kernel = KernelStamps { sent, acked: None, first };
+            let kernel = KernelStamps {
+                sent,
+                acked: None,
+                first,
+            };
             let (moments, timing) = keeper.moments(&stamps(kernel), None, 990_000, None);
             assert_eq!((moments.response(), timing), (None, Timing::Missed));
         }
@@ -202,14 +214,24 @@ mod tests {
         let keeper = keeper();
         let base = day(&keeper, 0);
         let hour = 3_600_000_000_000;
-        for (before, after) in [(0, hour), (0, -hour), (hour, hour), (-hour, -hour), (0, 50_000_000)] {
+        for (before, after) in [
+            (0, hour),
+            (0, -hour),
+            (hour, hour),
+            (-hour, -hour),
+            (0, 50_000_000),
+        ] {
             let kernel = KernelStamps {
                 sent: Some(base + before + 1_005_000),
                 acked: None,
                 first: Some(base + after + 1_900_000),
             };
             let (moments, timing) = keeper.moments(&stamps(kernel), None, 990_000, None);
-            assert_eq!((moments.response(), timing), (None, Timing::Missed), "{before} {after}");
+            assert_eq!(
+                (moments.response(), timing),
+                (None, Timing::Missed),
+                "{before} {after}"
+            );
         }
     }
 

@@ -371,7 +371,9 @@ impl Transport {
 
     /// Whether records wait to be written; never so without TLS.
     pub(crate) fn must_drain(&self) -> bool {
-        self.tls.as_ref().is_some_and(|tls| tls.session.wants_write())
+        self.tls
+            .as_ref()
+            .is_some_and(|tls| tls.session.wants_write())
     }
 
     /// Writes waiting records.
@@ -399,7 +401,9 @@ impl Transport {
             }
             let taken = tls.read(&mut self.socket, look)?;
             self.arrived_at = self.clock.now();
-            tls.session.process_new_packets().map_err(io::Error::other)?;
+            tls.session
+                .process_new_packets()
+                .map_err(io::Error::other)?;
             if taken == 0 {
                 return Ok(0);
             }

@@ -252,7 +252,10 @@ mod tests {
             times.iter().for_each(|time| own.record(*time).unwrap());
             totals.add_lateness(&own);
         }
-        let late = totals.take(TestId(0), Exhausted::default()).lateness.unwrap();
+        let late = totals
+            .take(TestId(0), Exhausted::default())
+            .lateness
+            .unwrap();
         assert_eq!(late.n, 4);
         assert!(late.max.abs_diff(900_000) < 10_000 && late.p50.abs_diff(2_000) < 50);
         assert_eq!(totals.take(TestId(0), Exhausted::default()).lateness, None);

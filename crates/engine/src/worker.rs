@@ -60,4 +60,3 @@ pub(crate) fn runtime() -> Result<LocalRuntime, RunError> {
         .build_local(LocalOptions::default())
         .map_err(|error| RunError::Local(format!("starting the event loop failed: {error}")))
 }
-

@@ -6,11 +6,15 @@
     reason = "written for a terminal: [brackets] are optional parts, <angles> are placeholders"
 )]
 
+mod load;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(crate) use load::{ArrivalsArg, LoadArgs, PaceOptions, RequestOptions};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -279,164 +283,6 @@ pub(crate) enum ClockArg {
     User,
 }
 
-#[derive(Debug, Args)]
-#[command(override_usage = "prestan load [OPTIONS] <METHOD> <URL>\n       \
-                            prestan load [OPTIONS] --mix <SUITE> <URL>")]
-pub(crate) struct LoadArgs {
-    /// Method: GET, PROPFIND, PUT... Not with --mix
-    #[arg(value_name = "METHOD")]
-    pub(crate) first: String,
-
-    /// The resource: [http[s]://]host[:port]/path[?query]; with --mix the collection
-    #[arg(value_name = "URL")]
-    pub(crate) second: Option<String>,
-
-    #[command(flatten)]
-    pub(crate) request: RequestOptions,
-
-    #[command(flatten)]
-    pub(crate) pace: PaceOptions,
-
-    #[command(flatten)]
-    pub(crate) clock: ClockOptions,
-
-    #[command(flatten)]
-    pub(crate) connect: ConnectOptions,
-
-    #[command(flatten)]
-    pub(crate) output: OutputOptions,
-}
-
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "What to send")]
-pub(crate) struct RequestOptions {
-    /// Send the requests in the loops of this suite, by weight, instead of one of METHOD
-    #[arg(long, value_name = "SUITE")]
-    pub(crate) mix: Option<String>,
-
-    /// Depth header: 0, 1 or infinity
-    #[arg(long, value_name = "DEPTH", value_parser = ["0", "1", "infinity"])]
-    pub(crate) depth: Option<String>,
-
-    /// Body, as it is
-    #[arg(long, value_name = "TEXT", conflicts_with_all = ["body_file", "body_size"])]
-    pub(crate) body: Option<String>,
-
-    /// Body, from a file
-    #[arg(long, value_name = "FILE", conflicts_with = "body_size")]
-    pub(crate) body_file: Option<PathBuf>,
-
-    /// Body of this size (1KiB, 10MB), of letters
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub(crate) body_size: Option<u64>,
-
-    /// Status that is expected: 200 or 2xx; may be repeated [default: 2xx, 207 for PROPFIND]
-    #[arg(long, value_name = "STATUS", value_parser = status)]
-    pub(crate) expect: Vec<suite::StatusTest>,
-
-    /// Allow a method that changes the server, or a PUT that replaces what is there
-    #[arg(long)]
-    pub(crate) writes: bool,
-}
-
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "How much, and how long")]
-pub(crate) struct PaceOptions {
-    /// Users, each on a connection of its own; with --rate, the connections [default: 1, or 64]
-    #[arg(short = 'c', long, visible_alias = "connections", value_name = "N",
-          value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub(crate) users: Option<u32>,
-
-    /// Open loop: requests planned a second
-    #[arg(long, value_name = "N", value_parser = rate, conflicts_with = "stages")]
-    pub(crate) rate: Option<f64>,
-
-    /// Open loop of several rates: 100/s@30s,500/s@1m
-    #[arg(long, value_name = "STAGES", value_parser = stages, conflicts_with = "duration")]
-    pub(crate) stages: Option<Stages>,
-
-    /// Open loop: how the planned moments are spread [default: poisson]
-    #[arg(long, value_enum, value_name = "HOW")]
-    pub(crate) arrivals: Option<ArrivalsArg>,
-
-    /// Open loop: requests that may wait for a free connection [default: 10000]
-    ///
-    /// Those beyond are dropped, and counted.
-    #[arg(long, value_name = "N")]
-    pub(crate) max_waiting: Option<u32>,
-
-    /// End after so many requests of all users together
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) requests: Option<u64>,
-
-    /// End after this long [default: 10s; 10m with --until; none with --requests]
-    #[arg(long, value_name = "TIME", value_parser = positive_duration)]
-    pub(crate) duration: Option<Duration>,
-
-    /// End when the 95 % interval of a statistic is narrow enough: 'p99 ±5%', 'mean ±1%'
-    ///
-    /// Of the response times; in an open loop, of those from the planned moments on. --requests
-    /// and --duration end the run all the same, whatever comes first.
-    #[arg(long, value_name = "GOAL")]
-    pub(crate) until: Option<stats::Until>,
-
-    /// Requests of each user before measuring, not recorded
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    pub(crate) warmup: u32,
-
-    /// Version of HTTP
-    #[arg(long, value_name = "VERSION", default_value = "1.1", value_parser = ["1.0", "1.1"])]
-    pub(crate) http: String,
-
-    /// A new connection for every request
-    #[arg(long)]
-    pub(crate) no_keep_alive: bool,
-
-    /// Requests under way on each connection at a time
-    #[arg(long, value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u32).range(1..=1_000))]
-    pub(crate) pipeline: u32,
-
-    /// Connections opened a second before measuring begins
-    #[arg(long, value_name = "N", default_value = "2000", value_parser = rate)]
-    pub(crate) connect_rate: f64,
-
-    /// Open loop: spin for the last stretch before a planned moment, 20us for example
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub(crate) spin: Option<Duration>,
-
-    /// Give an operation up that has no complete answer after this long
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = positive_duration)]
-    pub(crate) timeout: Duration,
-
-    /// Seed of everything random [default: drawn, and kept with the run]
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
-
-    /// Threads the users are spread over
-    #[arg(long, value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u32).range(1..=256))]
-    pub(crate) threads: u32,
-
-    /// Name of the run [default: time and a random part]
-    #[arg(long, value_name = "NAME", value_parser = run_id)]
-    pub(crate) run_id: Option<String>,
-}
-
-/// How the planned moments of an open loop are spread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum ArrivalsArg {
-    /// The same distance between any two
-    Constant,
-    /// At random, as users come who know nothing of each other
-    #[default]
-    Poisson,
-}
-
-/// Stages of an open loop.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Stages(pub(crate) Vec<record::Stage>);
-
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "How to connect")]
 pub(crate) struct ConnectOptions {
@@ -661,48 +507,6 @@ fn positive_duration(text: &str) -> Result<Duration, String> {
     match duration(text)? {
         Duration::ZERO => Err("it must be more than 0".to_owned()),
         duration => Ok(duration),
-    }
-}
-
-fn size(text: &str) -> Result<u64, String> {
-    suite::parse_size(text)
-}
-
-fn rate(text: &str) -> Result<f64, String> {
-    let number = text.strip_suffix("/s").unwrap_or(text);
-    match number.trim().parse::<f64>() {
-        Ok(rate) if rate > 0.0 && rate <= 10_000_000.0 => Ok(rate),
-        _ => Err("write a number a second, 500 or 0.5/s, up to ten million".to_owned()),
-    }
-}
-
-/// Reads `100/s@30s,500/s@1m`.
-fn stages(text: &str) -> Result<Stages, String> {
-    let stage = |part: &str| {
-        let help = || format!("`{part}` is no stage; write RATE/s@TIME, 100/s@30s for example");
-        let (per_second, time) = part.split_once('@').ok_or_else(help)?;
-        let duration = positive_duration(time.trim()).map_err(|_| help())?;
-        Ok(record::Stage {
-            rate: rate(per_second.trim()).map_err(|_| help())?,
-            duration_s: duration.as_secs_f64(),
-        })
-    };
-    let stages: Result<Vec<_>, String> = text.split(',').map(stage).collect();
-    stages.map(Stages)
-}
-
-/// Reads `200` or `2xx`.
-fn status(text: &str) -> Result<suite::StatusTest, String> {
-    let help = || "write a status, 200, or a class of them, 2xx".to_owned();
-    match text.strip_suffix("xx") {
-        Some(class) => match class.parse() {
-            Ok(class @ 2..=5) => Ok(suite::StatusTest::Class(class)),
-            _ => Err(help()),
-        },
-        None => match text.parse() {
-            Ok(code @ 200..=599) => Ok(suite::StatusTest::Exactly(code)),
-            _ => Err(help()),
-        },
     }
 }
 

@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use event::{Event, EventKind, LeftBehind, TestId};
-pub use outcome::Outcome;
 pub use generator::{Exhausted, Generator, Lateness};
 pub use load::{Arrivals, Http, Load, Pace, Stage};
+pub use outcome::Outcome;
 pub use sample::{Connect, MeasureId, Moments, Nanos, Sample, Timing};
 
 /// Version of the run directory's layout; raised when an older reader would misread it.

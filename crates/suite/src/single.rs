@@ -102,7 +102,10 @@ fn status(single: &Single) -> StatusSet {
 
 /// What is sent, in lines for people: the run keeps it beside its samples.
 fn described(single: &Single) -> String {
-    let mut text = format!("# `prestan load`: one request, again and again\n{} target\n", single.method);
+    let mut text = format!(
+        "# `prestan load`: one request, again and again\n{} target\n",
+        single.method
+    );
     for (name, value) in &single.headers {
         let _ = writeln!(text, "{name}: {value}");
     }

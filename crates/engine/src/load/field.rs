@@ -157,9 +157,14 @@ impl Field {
 
     /// The schedule of an open loop, as far as it goes.
     pub(super) fn schedule(&self) -> impl Iterator<Item = (u64, Nanos)> + use<> {
-        let (arrivals, stages) = self.open.clone().unwrap_or((Arrivals::Constant, Vec::new()));
+        let (arrivals, stages) = self
+            .open
+            .clone()
+            .unwrap_or((Arrivals::Constant, Vec::new()));
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
-        (1..).zip(Schedule::new(arrivals, stages, self.seed)).take(limit)
+        (1..)
+            .zip(Schedule::new(arrivals, stages, self.seed))
+            .take(limit)
     }
 
     /// Waits for the turn of one more connection: they are opened at a bounded rate.

@@ -62,9 +62,7 @@ impl Kinds {
             let body = match &plan.body {
                 Body::None => KindBody::None,
                 Body::Fixed(bytes) => KindBody::Fixed(Arc::clone(bytes)),
-                Body::Live(text) => {
-                    KindBody::Live(Prepared::body(text.0.pieces()).map_err(fail)?)
-                }
+                Body::Live(text) => KindBody::Live(Prepared::body(text.0.pieces()).map_err(fail)?),
             };
             kinds.push(Kind {
                 head: Prepared::head(&plan, &stage.root, config, label).map_err(fail)?,
@@ -125,18 +123,12 @@ fn collect(
             Step::Repeat { times, steps } => collect(steps, weight * f64::from(*times), out)?,
             Step::Choose(alternatives) => {
                 let total: f64 = alternatives.iter().map(|one| one.weight).sum();
-                for Alternative {
-                    weight: own,
-                    steps,
-                } in alternatives
-                {
+                for Alternative { weight: own, steps } in alternatives {
                     collect(steps, weight * own / total, out)?;
                 }
             }
             Step::Think(_) => {
-                return Err(
-                    "a load has no pauses: its schedule is --users or --rate".to_owned()
-                );
+                return Err("a load has no pauses: its schedule is --users or --rate".to_owned());
             }
         }
     }

@@ -157,7 +157,7 @@ impl Lane {
             now: turn.now,
             ..Request::bare(&kind.plan.method, "", "")
         };
-        let exchange = self.client.ask(request).await;
+        let exchange = self.client.ask(&request).await;
         self.body = buffer;
         exchange
     }

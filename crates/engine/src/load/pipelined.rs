@@ -18,8 +18,8 @@ use wire::response::ResponseHead;
 use super::kinds::Kind;
 use super::lane::{Lane, body_of, respite};
 use crate::check::Wrong;
-use crate::clock::nanos;
 use crate::client::{Failure, gave_up_failure};
+use crate::clock::nanos;
 use crate::connection::{Connection, ExchangeError, KernelStamps, Response, Stamps};
 use crate::patience::Patience;
 use crate::prepared::{PreparedHead, Values};
@@ -162,7 +162,10 @@ impl Pipe {
                 self.finish(lane, &mut connection, &response).await;
                 match response.reusable {
                     true => self.connection = Some(connection),
-                    false => self.send_again(lane, "the server closed the connection").await,
+                    false => {
+                        self.send_again(lane, "the server closed the connection")
+                            .await
+                    }
                 }
             }
             // Everything is written, and the answer is still to come.

@@ -122,7 +122,10 @@ mod tests {
         // Four standard deviations of a Poisson count.
         assert!((slow.len() as f64 - 20_000.0).abs() < 4.0 * 20_000_f64.sqrt());
         assert!((fast.len() as f64 - 40_000.0).abs() < 4.0 * 40_000_f64.sqrt());
-        let gaps: Vec<f64> = slow.windows(2).map(|two| (two[1] - two[0]) as f64).collect();
+        let gaps: Vec<f64> = slow
+            .windows(2)
+            .map(|two| (two[1] - two[0]) as f64)
+            .collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
         // The coefficient of variation of an exponential distribution is one.

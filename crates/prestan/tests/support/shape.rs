@@ -21,13 +21,14 @@ pub fn shape(report: &str) -> String {
     let (before, rest) = report.split_once("\nWarnings:\n").unwrap_or((report, ""));
     let after = rest.split_once("\n\n").map_or("", |(_, after)| after);
     let mut lines: Vec<String> = Vec::new();
-    let mut in_histogram = false;
+    let (mut in_histogram, mut in_verdict) = (false, false);
     for line in before.lines().chain([""]).chain(after.lines()) {
         in_histogram &= !line.is_empty();
+        in_verdict = line.starts_with("Inconclusive: ") || (in_verdict && !line.is_empty());
         let wrapped = line.starts_with("  ");
         match lines.last_mut() {
             // A bar for each range of times that there were.
-            _ if in_histogram => continue,
+            _ if in_histogram || in_verdict => continue,
             Some(last) if wrapped && WRAPPED.iter().any(|start| last.starts_with(start)) => {
                 *last = format!("{last} {}", line.trim_start());
             }
