@@ -345,8 +345,6 @@ fn verdicts(wanted: &[(String, Verdict)]) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     #[test]

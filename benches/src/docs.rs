@@ -61,8 +61,6 @@ fn between(page: &str, name: &str, text: &str) -> Result<Option<String>> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     #[test]

@@ -216,8 +216,6 @@ fn is_after(place: u32, other: u32) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use etherparse::PacketBuilder;
 
     use super::*;

@@ -157,8 +157,6 @@ fn content_length(head: &[u8]) -> Result<usize> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use std::net::Ipv4Addr;
 
     use testbed::FaultServer;

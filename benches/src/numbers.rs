@@ -97,8 +97,6 @@ pub fn covered(intervals: &[(i64, i64)]) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     #[test]

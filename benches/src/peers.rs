@@ -243,8 +243,6 @@ fn middle_and_edge(mut times: Vec<f64>) -> Option<(f64, f64)> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     const JOB: Job<'_> = Job {

@@ -303,8 +303,6 @@ impl Report {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     fn users(users: u32, cpu: f64, peak_kib: f64) -> Users {
