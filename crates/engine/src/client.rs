@@ -17,7 +17,7 @@ use wire::target::Target;
 use crate::clock::nanos;
 use crate::connection::{Connection, ExchangeError, Outgoing, Response, Scratch, Stamps};
 use crate::dial::Dialer;
-use crate::patience::{GaveUp, Interruption, Patience};
+use crate::patience::{GaveUp, Patience, Watchdog};
 use crate::prepared::PreparedHead;
 use crate::timekeeper::Timekeeper;
 
@@ -152,7 +152,7 @@ pub(crate) struct ClientConfig {
     pub(crate) http: Http,
     pub(crate) time: Arc<Timekeeper>,
     pub(crate) timeout: Duration,
-    pub(crate) interruption: Rc<Interruption>,
+    pub(crate) watchdog: Rc<Watchdog>,
     pub(crate) scratch: Scratch,
 }
 
@@ -180,7 +180,7 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn new(config: Rc<ClientConfig>, auth: Authenticator, rng: ChaCha8Rng) -> Self {
-        let patience = Patience::new(Rc::clone(&config.interruption));
+        let patience = Patience::new(Rc::clone(&config.watchdog));
         Client {
             config,
             connection: None,
@@ -250,7 +250,7 @@ impl Client {
         self.parting = None;
         let time = Arc::clone(&self.config.time);
         let begun = request.now.unwrap_or_else(|| time.clock.now());
-        let end = time.clock.instant(begun.saturating_add(nanos(timeout)));
+        let end = begun.saturating_add(nanos(timeout));
         let interruptible = !self.ignore_cancel;
         let mut progress = Progress {
             started: begun,
@@ -258,10 +258,10 @@ impl Client {
             ..Progress::default()
         };
         // Lent out, because waiting for oneself needs both.
-        let mut patience = self
+        let patience = self
             .patience
             .take()
-            .unwrap_or_else(|| Patience::new(Rc::clone(&self.config.interruption)));
+            .unwrap_or_else(|| Patience::new(Rc::clone(&self.config.watchdog)));
         let waited = {
             let attempts = pin!(self.attempts(request, &mut progress));
             patience.wait_for(end, interruptible, attempts).await

@@ -34,6 +34,7 @@ mod settings;
 mod stage;
 mod stamp_book;
 mod stamps;
+mod ticker;
 mod timekeeper;
 mod tls;
 mod tls_records;

@@ -1,51 +1,100 @@
 //! How long an exchange is waited for: until its time limit, or until the run was interrupted and
 //! the grace after that is over.
 //!
-//! Both are cheap where nothing goes wrong, because every operation passes here. A time limit does
-//! not move a timer: the timer of a user is left where it stands, and moved when it fires too
-//! early. The end of the grace is a flag; who is waiting then is woken.
+//! Every operation passes here, and nothing is to be paid where nothing goes wrong. A user only
+//! writes down until when it waits; a [`Watchdog`] looks round a hundred times a second and wakes
+//! who has waited too long. Timers of the event loop would be moved for every operation, and would
+//! make every wait of the event loop one with a time limit, which the kernel sets up and takes
+//! down each time: half a microsecond for each request.
 
 use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use tokio::time::{Instant, Sleep};
+use record::Nanos;
 
 use crate::cancel::Cancel;
+use crate::clock::{RunClock, nanos};
+use crate::ticker::Ticker;
 
+/// Distance of the watchdog's rounds.
+pub(crate) const BEAT: Duration = Duration::from_millis(10);
 /// How long an operation may go on after the run was interrupted.
 const GRACE: Duration = Duration::from_secs(2);
+/// Stands for the end of waiting of who does not wait.
+const NEVER: Nanos = Nanos::MAX;
 
-/// Whether waiting has an end on this thread.
-#[derive(Debug, Default)]
-pub(crate) struct Interruption {
+/// Looks after those who wait, on one thread.
+#[derive(Debug)]
+pub(crate) struct Watchdog {
+    clock: RunClock,
+    /// The grace after an interruption is over.
     over: Cell<bool>,
-    waiting: RefCell<Vec<Option<Waker>>>,
+    waiting: RefCell<Vec<Waiting>>,
 }
 
-impl Interruption {
-    /// Does `work`; when the run is interrupted meanwhile, ends all waiting after the grace.
-    pub(crate) async fn guard<T>(&self, cancel: &Cancel, work: impl Future<Output = T>) -> T {
-        let ends_waiting = async {
-            cancel.cancelled().await;
-            tokio::time::sleep(GRACE).await;
-            self.over.set(true);
-            for waker in self
-                .waiting
-                .borrow_mut()
-                .iter_mut()
-                .filter_map(Option::take)
-            {
-                waker.wake();
-            }
-            std::future::pending().await
-        };
+/// Somebody who may wait.
+#[derive(Debug)]
+struct Waiting {
+    /// Until when it waits.
+    end: Nanos,
+    /// It has waited too long.
+    late: bool,
+    waker: Option<Waker>,
+}
+
+impl Watchdog {
+    pub(crate) fn new(clock: RunClock) -> Self {
+        Watchdog {
+            clock,
+            over: Cell::new(false),
+            waiting: RefCell::default(),
+        }
+    }
+
+    /// Does `work`, and meanwhile wakes who has waited too long; `beat` is called in each round.
+    /// Who waits without a guard waits for ever.
+    pub(crate) async fn guard<T>(
+        &self,
+        cancel: &Cancel,
+        beat: impl FnMut(),
+        work: impl Future<Output = T>,
+    ) -> T {
         tokio::select! {
             biased;
             done = work => done,
-            () = ends_waiting => unreachable!("it never ends"),
+            never = self.rounds(cancel, beat) => match never {},
+        }
+    }
+
+    async fn rounds(&self, cancel: &Cancel, mut beat: impl FnMut()) -> Infallible {
+        let ticker = Ticker::new(BEAT);
+        let mut interrupted = None;
+        loop {
+            ticker.tick().await;
+            beat();
+            let now = self.clock.now();
+            if cancel.is_cancelled() {
+                let since = *interrupted.get_or_insert(now);
+                self.over.set(now - since >= nanos(GRACE));
+            }
+            self.look_round(now);
+        }
+    }
+
+    fn look_round(&self, now: Nanos) {
+        let over = self.over.get();
+        for waiting in self.waiting.borrow_mut().iter_mut() {
+            waiting.late = waiting.end <= now;
+            if waiting.end != NEVER
+                && (over || waiting.late)
+                && let Some(waker) = &waiting.waker
+            {
+                waker.wake_by_ref();
+            }
         }
     }
 }
@@ -62,84 +111,60 @@ pub(crate) enum GaveUp {
 /// The patience of one user.
 #[derive(Debug)]
 pub(crate) struct Patience {
-    interruption: Rc<Interruption>,
-    /// Place in [`Interruption::waiting`].
+    watchdog: Rc<Watchdog>,
+    /// Place in [`Watchdog::waiting`].
     place: usize,
-    timer: Option<Pin<Box<Sleep>>>,
-    /// The timer knows whom to wake.
-    timer_is_set: bool,
 }
 
 impl Patience {
-    pub(crate) fn new(interruption: Rc<Interruption>) -> Self {
-        let mut waiting = interruption.waiting.borrow_mut();
+    pub(crate) fn new(watchdog: Rc<Watchdog>) -> Self {
+        let mut waiting = watchdog.waiting.borrow_mut();
         let place = waiting.len();
-        waiting.push(None);
+        waiting.push(Waiting {
+            end: NEVER,
+            late: false,
+            waker: None,
+        });
         drop(waiting);
-        Patience {
-            interruption,
-            place,
-            timer: None,
-            timer_is_set: false,
-        }
+        Patience { watchdog, place }
     }
 
     /// Waits for `work` until `end`, and for no longer than the run allows if `interruptible`. The
     /// work stays where it is: the state of an exchange is a few kilobytes.
     pub(crate) async fn wait_for<T>(
-        &mut self,
-        end: Instant,
+        &self,
+        end: Nanos,
         interruptible: bool,
         mut work: Pin<&mut impl Future<Output = T>>,
     ) -> Result<T, GaveUp> {
-        std::future::poll_fn(|context| {
+        let result = std::future::poll_fn(|context| {
             if let Poll::Ready(done) = work.as_mut().poll(context) {
                 return Poll::Ready(Ok(done));
             }
-            if self.is_over(context) && interruptible {
-                return Poll::Ready(Err(GaveUp::Interrupted));
-            }
-            match self.is_late(end, context) {
-                true => Poll::Ready(Err(GaveUp::Late)),
-                false => Poll::Pending,
+            let late = self.write_down(end, context);
+            match (interruptible && self.watchdog.over.get(), late) {
+                (true, _) => Poll::Ready(Err(GaveUp::Interrupted)),
+                (false, true) => Poll::Ready(Err(GaveUp::Late)),
+                (false, false) => Poll::Pending,
             }
         })
-        .await
+        .await;
+        let own = &mut self.watchdog.waiting.borrow_mut()[self.place];
+        own.end = NEVER;
+        own.late = false;
+        result
     }
 
-    fn is_over(&mut self, context: &Context<'_>) -> bool {
-        let mut waiting = self.interruption.waiting.borrow_mut();
-        match &mut waiting[self.place] {
+    /// Writes down that this user waits; true when it has done so for too long.
+    fn write_down(&self, end: Nanos, context: &Context<'_>) -> bool {
+        let mut waiting = self.watchdog.waiting.borrow_mut();
+        let own = &mut waiting[self.place];
+        own.end = end;
+        match &own.waker {
             Some(waker) if waker.will_wake(context.waker()) => {}
-            other => {
-                *other = Some(context.waker().clone());
-                // The timer would wake the task that waited before.
-                self.timer_is_set = false;
-            }
+            _ => own.waker = Some(context.waker().clone()),
         }
-        self.interruption.over.get()
-    }
-
-    fn is_late(&mut self, end: Instant, context: &mut Context<'_>) -> bool {
-        let timer = self
-            .timer
-            .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(end)));
-        // A timer that fires earlier than this is moved then; one that fires later is of no use.
-        if timer.deadline() > end {
-            timer.as_mut().reset(end);
-            self.timer_is_set = false;
-        }
-        if self.timer_is_set && !timer.is_elapsed() {
-            return false;
-        }
-        self.timer_is_set = true;
-        while timer.as_mut().poll(context).is_ready() {
-            if timer.deadline() >= end {
-                return true;
-            }
-            timer.as_mut().reset(end);
-        }
-        false
+        own.late
     }
 }
 
@@ -152,7 +177,6 @@ mod tests {
     fn block_on<T>(work: impl Future<Output = T>) -> T {
         tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            .start_paused(true)
             .build()
             .unwrap()
             .block_on(work)
@@ -160,52 +184,51 @@ mod tests {
 
     #[test]
     fn what_is_done_in_time_is_handed_on_and_the_rest_is_late() {
-        block_on(async {
-            let mut patience = Patience::new(Rc::default());
-            let in_ms = |ms| Instant::now() + Duration::from_millis(ms);
-            let after = |ms| tokio::time::sleep(Duration::from_millis(ms));
-            // The limits go up and down, and the timer of an earlier one stands in the way.
+        let clock = RunClock::start();
+        let watchdog = Rc::new(Watchdog::new(clock));
+        let patience = Patience::new(Rc::clone(&watchdog));
+        let ms = |ms| nanos(Duration::from_millis(ms));
+        let cases = async {
+            // The limits go up and down; that of an earlier case does not stand in the way.
             for (limit, takes, late) in [
-                (100, 50, false),
-                (1000, 900, false),
-                (20, 30, true),
-                (500, 499, false),
-                (10, 11, true),
+                (3000, 20, false),
+                (20, 3000, true),
+                (5000, 5, false),
+                (30, 4000, true),
             ] {
-                let begun = Instant::now();
-                let result = patience
-                    .wait_for(in_ms(limit), true, pin!(after(takes)))
-                    .await;
+                let begun = clock.now();
+                let work = pin!(tokio::time::sleep(Duration::from_millis(takes)));
+                let result = patience.wait_for(begun + ms(limit), true, work).await;
                 let expected = if late { Err(GaveUp::Late) } else { Ok(()) };
                 assert_eq!(result, expected, "{takes} ms of {limit}");
-                let waited = begun.elapsed().as_millis() as u64;
-                assert!(waited.abs_diff(limit.min(takes)) <= 1, "{waited} ms");
+                let waited = clock.now() - begun;
+                assert!(waited >= ms(limit.min(takes)), "{waited} ns");
+                assert!(waited < ms(2500), "{waited} ns");
             }
-        });
+        };
+        block_on(watchdog.guard(&Cancel::default(), || (), cases));
     }
 
     #[test]
     fn an_interruption_ends_waiting_after_the_grace_unless_it_is_ignored() {
-        block_on(async {
-            let cancel = Cancel::default();
-            let interruption = Rc::new(Interruption::default());
-            let mut patience = Patience::new(Rc::clone(&interruption));
-            let begun = Instant::now();
-            let end = begun + Duration::from_secs(30);
-            cancel.cancel();
-            let ended = interruption
-                .guard(&cancel, async {
-                    let cut = patience
-                        .wait_for(end, true, pin!(std::future::pending::<()>()))
-                        .await;
-                    assert_eq!(cut, Err(GaveUp::Interrupted));
-                    assert_eq!(begun.elapsed(), GRACE);
-                    patience
-                        .wait_for(end, false, pin!(std::future::pending::<()>()))
-                        .await
-                })
-                .await;
-            assert_eq!(ended, Err(GaveUp::Late));
-        });
+        let clock = RunClock::start();
+        let watchdog = Rc::new(Watchdog::new(clock));
+        let patience = Patience::new(Rc::clone(&watchdog));
+        let cancel = Cancel::default();
+        cancel.cancel();
+        let beats = Cell::new(0);
+        let work = async {
+            let for_ever = pin!(std::future::pending::<()>());
+            let end = clock.now() + nanos(Duration::from_secs(30));
+            let cut = patience.wait_for(end, true, for_ever).await;
+            assert_eq!(cut, Err(GaveUp::Interrupted));
+            assert!(clock.now() >= nanos(GRACE));
+            let for_ever = pin!(std::future::pending::<()>());
+            let end = clock.now() + nanos(Duration::from_millis(50));
+            patience.wait_for(end, false, for_ever).await
+        };
+        let ended = block_on(watchdog.guard(&cancel, || beats.set(beats.get() + 1), work));
+        assert_eq!(ended, Err(GaveUp::Late));
+        assert!(beats.get() > 10);
     }
 }

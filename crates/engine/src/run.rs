@@ -24,7 +24,7 @@ use crate::journal::Journal;
 use crate::limits::room_for;
 use crate::load;
 use crate::machine::machine;
-use crate::patience::Interruption;
+use crate::patience::Watchdog;
 use crate::probe::probe;
 use crate::progress::{Observer, Progress};
 use crate::recorder::{Recorder, Sink, Window, recorders};
@@ -174,33 +174,30 @@ impl Session<'_> {
     fn run(&self, env: &mut Environment, sink: &mut dyn Sink) -> Result<(), RunError> {
         room_for(self.settings.users).map_err(RunError::Local)?;
         let runtime = runtime()?;
-        let interruption = Rc::new(Interruption::default());
-        let guard = Rc::clone(&interruption);
-        let mut client = self.client(interruption);
+        let watchdog = Rc::new(Watchdog::new(self.means.time.clock));
+        let mut client = self.client(&watchdog);
         let target = &self.settings.target;
         let url = target.url();
         let cancel = &self.watch.cancel;
         let asked = probe(&mut client, target.path(), &url, self.plan.workspace);
-        let server = runtime.block_on(guard.guard(cancel, asked))?;
+        let server = runtime.block_on(watchdog.guard(cancel, || (), asked))?;
         env.server = Some(server.clone());
         if self.plan.workspace == Workspace::ReadOnly {
             return self.measure(&server, sink);
         }
-        runtime.block_on(guard.guard(cancel, self.open_workspace(&mut client)))?;
+        let opened = self.open_workspace(&mut client);
+        runtime.block_on(watchdog.guard(cancel, || (), opened))?;
         let measured = self.measure(&server, sink);
         client.ignore_cancel = true;
-        runtime.block_on(workspace::remove(
-            &mut client,
-            target,
-            &self.settings.run_id,
-            self.journal,
-        ));
+        let run_id = &self.settings.run_id;
+        let removed = workspace::remove(&mut client, target, run_id, self.journal);
+        runtime.block_on(watchdog.guard(cancel, || (), removed));
         measured
     }
 
-    fn client(&self, interruption: Rc<Interruption>) -> Client {
+    fn client(&self, watchdog: &Rc<Watchdog>) -> Client {
         let nonces = ChaCha8Rng::seed_from_u64(self.settings.seed ^ u64::MAX);
-        let config = client_config(self.settings, &self.means, interruption);
+        let config = client_config(self.settings, &self.means, watchdog);
         Client::new(Rc::new(config), authenticator(self.settings), nonces)
     }
 
@@ -323,7 +320,8 @@ impl Session<'_> {
         let (recorders, collector) = recorders(threads as usize);
         let body = |thread: u32, recorder: Recorder| {
             let runtime = runtime()?;
-            let config = client_config(self.settings, &self.means, Rc::default());
+            let watchdog = Rc::new(Watchdog::new(self.means.time.clock));
+            let config = client_config(self.settings, &self.means, &watchdog);
             let ids: Vec<u32> = (thread..self.settings.users)
                 .step_by(threads as usize)
                 .collect();
@@ -372,11 +370,7 @@ fn unmet_need(test: &TestPlan, server: &Server) -> Option<String> {
     Some(format!("the test needs a class {class} server, and {says}"))
 }
 
-fn client_config(
-    settings: &Settings,
-    means: &Means,
-    interruption: Rc<Interruption>,
-) -> ClientConfig {
+fn client_config(settings: &Settings, means: &Means, watchdog: &Rc<Watchdog>) -> ClientConfig {
     let dialer = Dialer::new(
         settings.target.clone(),
         settings.route.clone(),
@@ -393,7 +387,7 @@ fn client_config(
         http: settings.http,
         time: Arc::clone(&means.time),
         timeout: settings.timeout,
-        interruption,
+        watchdog: Rc::clone(watchdog),
         scratch: scratch(),
     }
 }
@@ -448,14 +442,16 @@ pub(crate) fn with_client<T>(
         time: Arc::new(Timekeeper::plain(RunClock::start())),
         exhaustion: Arc::default(),
     };
-    let config = client_config(settings, &means, Rc::default());
+    let watchdog = Rc::new(Watchdog::new(means.time.clock));
+    let config = client_config(settings, &means, &watchdog);
     let nonces = ChaCha8Rng::seed_from_u64(settings.seed);
     let mut client = Client::new(Rc::new(config), authenticator(settings), nonces);
     let limit = Duration::from_secs(3600);
-    runtime()?.block_on(async {
+    let bounded = async {
         match tokio::time::timeout(limit, work(&mut client)).await {
             Ok(result) => result,
             Err(_) => Err(RunError::Local(format!("gave up after {limit:?}"))),
         }
-    })
+    };
+    runtime()?.block_on(watchdog.guard(&Cancel::default(), || (), bounded))
 }

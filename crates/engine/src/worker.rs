@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use tokio::runtime::{LocalOptions, LocalRuntime};
-use tokio::task::{JoinSet, spawn_local};
+use tokio::task::JoinSet;
 
 use crate::client::ClientConfig;
 use crate::error::RunError;
@@ -15,8 +15,8 @@ use crate::vitals::Vitals;
 /// What the users of one thread share.
 pub(crate) struct Worker {
     pub(crate) config: Rc<ClientConfig>,
-    pub(crate) recorder: Rc<Recorder>,
-    pub(crate) vitals: Rc<Vitals>,
+    pub(crate) recorder: Recorder,
+    pub(crate) vitals: Vitals,
 }
 
 /// Runs the users of one thread, from the first to the last of them.
@@ -29,15 +29,13 @@ pub(crate) fn work<F>(
 ) where
     F: Future<Output = ()> + 'static,
 {
-    let interruption = Rc::clone(&config.interruption);
+    let watchdog = Rc::clone(&config.watchdog);
     let worker = Rc::new(Worker {
         config: Rc::new(config),
-        recorder: Rc::new(recorder),
-        vitals: Rc::new(Vitals::new(stage.clock, Arc::clone(&stage.progress))),
+        recorder,
+        vitals: Vitals::new(stage.clock, Arc::clone(&stage.progress)),
     });
     let all_users = async {
-        let heart = Rc::clone(&worker.vitals).heartbeat(Rc::clone(&worker.recorder));
-        let heart = spawn_local(heart);
         let mut at_work = JoinSet::new();
         for user in users(&worker) {
             at_work.spawn_local(user);
@@ -48,9 +46,9 @@ pub(crate) fn work<F>(
                 stage.break_up(format!("a user of the run was lost: {error}"));
             }
         }
-        heart.abort();
     };
-    runtime.block_on(interruption.guard(&stage.cancel, all_users));
+    let beat = || worker.vitals.beat(&worker.recorder);
+    runtime.block_on(watchdog.guard(&stage.cancel, beat, all_users));
 }
 
 /// The event loop of one thread.

@@ -49,7 +49,7 @@ pub(super) async fn lane(mut lane: Lane, depth: usize) {
 
     lane.worker.vitals.enter();
     field.arrive();
-    let patience = Patience::new(Rc::clone(&lane.worker.config.interruption));
+    let patience = Patience::new(Rc::clone(&lane.worker.config.watchdog));
     let mut pipe = Pipe {
         connection: None,
         under_way: VecDeque::with_capacity(depth),
@@ -147,8 +147,10 @@ impl Pipe {
             return;
         };
         let clock = lane.field.stage().clock;
-        let end = clock.instant(clock.now() + nanos(lane.worker.config.timeout));
-        let Some(mut patience) = self.patience.take() else {
+        let end = clock
+            .now()
+            .saturating_add(nanos(lane.worker.config.timeout));
+        let Some(patience) = self.patience.take() else {
             return;
         };
         let exchanged = {

@@ -6,15 +6,12 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use record::Nanos;
-use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
-    timerfd_settime,
-};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use crate::clock::{RunClock, nanos};
 use crate::descriptor::register;
+use crate::ticker::{expired, set, timer};
 
 /// A timer of one task.
 pub(super) struct Timer {
@@ -25,10 +22,8 @@ pub(super) struct Timer {
 
 impl Timer {
     pub(super) fn new(clock: RunClock, spin: Duration) -> io::Result<Self> {
-        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
-        let fd = timerfd_create(TimerfdClockId::Monotonic, flags)?;
         Ok(Timer {
-            fd: register(fd, Interest::READABLE)?,
+            fd: register(timer()?, Interest::READABLE)?,
             clock,
             spin: nanos(spin),
         })
@@ -50,26 +45,12 @@ impl Timer {
     }
 
     async fn sleep(&self, left: Nanos) -> io::Result<()> {
-        let zero = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        let value = Timespec {
-            tv_sec: (left / 1_000_000_000).cast_signed(),
-            tv_nsec: (left % 1_000_000_000).cast_signed(),
-        };
-        let once = Itimerspec {
-            it_interval: zero,
-            it_value: value,
-        };
-        timerfd_settime(self.fd.get_ref(), TimerfdTimerFlags::empty(), &once)?;
-        self.fd
-            .async_io(Interest::READABLE, |fd| {
-                let mut expirations = [0; 8];
-                Ok(rustix::io::read(fd, &mut expirations)?)
-            })
-            .await?;
-        Ok(())
+        set(
+            self.fd.get_ref(),
+            Duration::from_nanos(left),
+            Duration::ZERO,
+        )?;
+        expired(&self.fd).await
     }
 }
 
