@@ -28,6 +28,14 @@ pub(crate) struct Wrong {
     pub(crate) what: String,
 }
 
+/// How an operation with this verdict ended.
+pub(crate) fn outcome<T>(verdict: &Result<T, Wrong>) -> Outcome {
+    match verdict {
+        Ok(_) => Outcome::Ok,
+        Err(wrong) => wrong.outcome,
+    }
+}
+
 /// Checks an answer; a good one may come with a note for the reader of the report.
 pub(crate) fn check(
     request: &RequestPlan,

@@ -163,7 +163,7 @@ pub(crate) struct Client {
     connection: Option<Box<Connection>>,
     /// The head of the last answer, where its connection is gone.
     parting: Option<ResponseHead>,
-    patience: Option<Patience>,
+    patience: Rc<Patience>,
     /// When the last answer was complete.
     last_used: Nanos,
     auth: Authenticator,
@@ -185,7 +185,7 @@ impl Client {
             config,
             connection: None,
             parting: None,
-            patience: Some(patience),
+            patience: Rc::new(patience),
             last_used: 0,
             auth,
             rng,
@@ -217,8 +217,7 @@ impl Client {
 
     /// The head of the last answer.
     pub(crate) fn head(&self) -> Option<&ResponseHead> {
-        let kept = self.connection.as_deref().and_then(Connection::head);
-        self.parting.as_ref().or(kept)
+        last_head(&self.parting, &self.connection)
     }
 
     /// Sends a request and waits for the answer, within the time limit.
@@ -257,16 +256,11 @@ impl Client {
             planned: request.planned,
             ..Progress::default()
         };
-        // Lent out, because waiting for oneself needs both.
-        let patience = self
-            .patience
-            .take()
-            .unwrap_or_else(|| Patience::new(Rc::clone(&self.config.watchdog)));
+        let patience = Rc::clone(&self.patience);
         let waited = {
             let attempts = pin!(self.attempts(request, &mut progress));
             patience.wait_for(end, interruptible, attempts).await
         };
-        self.patience = Some(patience);
         let result = waited.unwrap_or_else(|gave_up| Err(gave_up_failure(gave_up, timeout)));
         if result.is_err() {
             self.connection = None;
@@ -288,8 +282,7 @@ impl Client {
             if response.status != 401 && self.auth.is_anonymous() {
                 return Ok(response);
             }
-            let kept = self.connection.as_deref().and_then(Connection::head);
-            let Some(head) = self.parting.as_ref().or(kept) else {
+            let Some(head) = last_head(&self.parting, &self.connection) else {
                 return Ok(response);
             };
             if response.status != 401 {
@@ -481,6 +474,15 @@ impl Client {
         };
         (connection, progress.connect)
     }
+}
+
+/// The head of the last answer: that of a connection that is gone, or of the present one.
+fn last_head<'a>(
+    parting: &'a Option<ResponseHead>,
+    connection: &'a Option<Box<Connection>>,
+) -> Option<&'a ResponseHead> {
+    let kept = connection.as_deref().and_then(Connection::head);
+    parting.as_ref().or(kept)
 }
 
 /// What an operation that was given up came to.

@@ -10,6 +10,7 @@
 //! Nothing here prints: whoever watches a run is an [`Observer`].
 
 mod cancel;
+mod chance;
 mod check;
 mod client;
 mod clock;

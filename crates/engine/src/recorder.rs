@@ -37,13 +37,6 @@ pub struct Window {
     pub ended: Option<Nanos>,
 }
 
-impl Sink for Vec<Sample> {
-    fn take(&mut self, samples: &[Sample], _: Window) -> ControlFlow<()> {
-        self.extend_from_slice(samples);
-        ControlFlow::Continue(())
-    }
-}
-
 struct Chunk {
     worker: usize,
     samples: Vec<Sample>,
@@ -159,6 +152,13 @@ mod tests {
             resent: false,
             bytes_sent: 0,
             bytes_received: 0,
+        }
+    }
+
+    impl Sink for Vec<Sample> {
+        fn take(&mut self, samples: &[Sample], _: Window) -> ControlFlow<()> {
+            self.extend_from_slice(samples);
+            ControlFlow::Continue(())
         }
     }
 

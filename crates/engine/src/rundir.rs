@@ -144,18 +144,6 @@ impl RunDir {
     pub fn write_env(&self, env: &Environment) -> Result<(), RunDirError> {
         write_env(&self.path, env)
     }
-
-    /// Writes what is only known afterwards, of a run whose samples are in memory.
-    ///
-    /// # Errors
-    /// When a file cannot be written.
-    pub fn finish(&self, run: &Run) -> Result<(), RunDirError> {
-        self.write_env(&run.env)?;
-        let mut writer = self.samples_writer(&run.plan)?;
-        writer.write(&run.samples)?;
-        writer.finish()?;
-        Ok(())
-    }
 }
 
 /// A recorded run whose samples are still on disk.

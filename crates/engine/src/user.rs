@@ -13,12 +13,12 @@ mod script;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use record::{EventKind, Outcome};
 use suite::{Limit, TestPlan, Workspace};
 use wire::auth::Authenticator;
 
+use crate::chance;
 use crate::client::{Client, Request};
 use crate::clock::nanos;
 use crate::stage::{Stage, Stop};
@@ -55,12 +55,7 @@ impl User {
         auth: Authenticator,
         seed: u64,
     ) -> Self {
-        // One stream for the script and one for nonces: what is sent does not depend on how
-        // often the server asks who we are.
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        rng.set_stream(u64::from(id) * 2);
-        let mut nonces = ChaCha8Rng::seed_from_u64(seed);
-        nonces.set_stream(u64::from(id) * 2 + 1);
+        let (rng, nonces) = chance::of_user(seed, id);
         let client = Client::new(Rc::clone(&worker.config), auth, nonces);
         User {
             id,

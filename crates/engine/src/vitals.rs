@@ -13,8 +13,8 @@ use crate::patience::BEAT;
 use crate::progress::Progress;
 use crate::recorder::Recorder;
 
-/// A heartbeat that is later than this was held up; less is the event loop's timer, which counts
-/// milliseconds, and an ordinary moment without a processor.
+/// A heartbeat that is later than this was held up; less is an ordinary moment without a
+/// processor.
 const HELD_UP: Nanos = 10_000_000;
 /// Heartbeats after which samples are handed over.
 const FLUSH: u32 = 10;

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use record::{MeasureId, Moments, Nanos, Outcome, Sample};
 use tokio::runtime::{LocalOptions, LocalRuntime};
 use tokio::task::JoinSet;
 
@@ -17,6 +18,40 @@ pub(crate) struct Worker {
     pub(crate) config: Rc<ClientConfig>,
     pub(crate) recorder: Recorder,
     pub(crate) vitals: Vitals,
+}
+
+impl Worker {
+    /// Records an operation that was to begin at `planned` and was given up at `at` without being
+    /// sent.
+    pub(crate) fn drop_operation(
+        &self,
+        measure: MeasureId,
+        user: u32,
+        number: u64,
+        planned: Nanos,
+        at: Nanos,
+    ) {
+        self.recorder.record(Sample {
+            measure,
+            user,
+            number,
+            outcome: Outcome::Dropped,
+            status: None,
+            moments: Moments {
+                planned,
+                started: at,
+                sent: None,
+                acked: None,
+                first: None,
+                done: Some(at),
+            },
+            timing: self.config.time.without_stamps(),
+            connect: None,
+            resent: false,
+            bytes_sent: 0,
+            bytes_received: 0,
+        });
+    }
 }
 
 /// Runs the users of one thread, from the first to the last of them.

@@ -16,7 +16,7 @@ use crate::plan::{Limit, NeedsClass, Plan, TestPlan, Workspace};
 use crate::spec::{ActionSpec, NeedsSpec, StepSpec, SuiteSpec, TestSpec};
 use crate::template::Templates;
 
-pub use request::{KEYED_HEADERS, OWN_HEADERS};
+pub use request::{KEYED_HEADERS, OWN_HEADERS, READING};
 pub use select::Selection;
 use steps::StepResolver;
 
@@ -98,13 +98,18 @@ impl File<'_> {
 }
 
 fn suite_record(spec: &SuiteSpec, text: &str) -> SuiteRecord {
-    let digest = Sha256::digest(text.as_bytes());
     SuiteRecord {
         name: spec.suite.value.clone(),
         version: spec.version,
         title: spec.title.clone(),
-        sha256: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+        sha256: sha256(text.as_bytes()),
     }
+}
+
+/// SHA-256 in lower-case hexadecimal.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn resolve_test(

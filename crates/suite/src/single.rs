@@ -5,12 +5,12 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use record::{MeasureId, MeasureRecord, SuiteRecord, TestId};
-use sha2::{Digest, Sha256};
 
 use crate::plan::{
     Body, Expect, HeaderPlan, Limit, Missing, Plan, RequestPlan, StatusSet, StatusTest, Step,
     TestPlan, Workspace,
 };
+use crate::resolve::sha256;
 use crate::template::Text;
 
 /// One request, as somebody asks for it.
@@ -67,7 +67,7 @@ pub fn single(single: &Single) -> (Plan, String) {
             name: "load".to_owned(),
             version: 1,
             title: format!("{method} of one resource"),
-            sha256: hex(&Sha256::digest(text.as_bytes())),
+            sha256: sha256(text.as_bytes()),
         },
         workspace: Workspace::ReadOnly,
         params: BTreeMap::new(),
@@ -110,12 +110,8 @@ fn described(single: &Single) -> String {
         let _ = writeln!(text, "{name}: {value}");
     }
     if let Some(body) = &single.body {
-        let digest = hex(&Sha256::digest(body));
+        let digest = sha256(body);
         let _ = writeln!(text, "body: {} bytes, SHA-256 {digest}", body.len());
     }
     text
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

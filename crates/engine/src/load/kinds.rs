@@ -3,11 +3,11 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use record::MeasureId;
 use suite::{Alternative, Body, RequestPlan, Step};
 
+use crate::chance::draw;
 use crate::check::{Answered, Wrong, check};
 use crate::client::{Client, ClientConfig};
 use crate::connection::Response;
@@ -87,14 +87,7 @@ impl Kinds {
         if self.kinds.len() == 1 {
             return 0;
         }
-        let mut ball = rng.random_range(0.0..self.total);
-        for (index, kind) in self.kinds.iter().enumerate() {
-            if ball < kind.weight {
-                return index;
-            }
-            ball -= kind.weight;
-        }
-        self.kinds.len() - 1
+        draw(rng, self.total, self.kinds.iter().map(|kind| kind.weight))
     }
 
     pub(super) fn kind(&self, index: usize) -> &Kind {

@@ -4,14 +4,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use record::{EventKind, Nanos, Outcome, Sample};
 use wire::auth::Authenticator;
 
 use super::field::{Field, Hearing};
 use super::kinds::{Kind, KindBody, Kinds};
-use crate::check::Wrong;
+use crate::chance;
+use crate::check::{Wrong, outcome};
 use crate::client::{Client, Exchange, Request};
 use crate::connection::Response;
 use crate::prepared::{PreparedHead, Values};
@@ -34,7 +34,7 @@ pub(super) struct Lane {
     pub(super) worker: Rc<Worker>,
     pub(super) kinds: Rc<Kinds>,
     pub(super) client: Client,
-    pub(super) hearing: Hearing,
+    hearing: Hearing,
     rng: ChaCha8Rng,
     iteration: u64,
     /// Where a body with variables is put together.
@@ -58,12 +58,7 @@ impl Lane {
         auth: Authenticator,
         seed: u64,
     ) -> Self {
-        let stream = |number: u64| {
-            let mut rng = ChaCha8Rng::seed_from_u64(seed);
-            rng.set_stream(number);
-            rng
-        };
-        let nonces = stream(u64::from(user) * 2 + 1);
+        let (rng, nonces) = chance::of_user(seed, user);
         Lane {
             user,
             field: Arc::clone(field),
@@ -71,7 +66,7 @@ impl Lane {
             kinds: Rc::clone(kinds),
             client: Client::new(Rc::clone(&worker.config), auth, nonces),
             hearing: Hearing::new(field.stage().clock.now()),
-            rng: stream(u64::from(user) * 2),
+            rng,
             iteration: 0,
             body: Vec::new(),
         }
@@ -115,18 +110,12 @@ impl Lane {
         let moments = exchange.moments;
         let ended = moments.done.unwrap_or(moments.started);
         let answered = exchange.result.is_ok();
-        let field = Arc::clone(&self.field);
-        if let Err(wrong) = &verdict {
-            self.tell_of_failure(kind, turn.number, wrong);
-            self.hearing.heard(&field, ended, answered, &wrong.what);
-        } else {
-            self.hearing.heard(&field, ended, true, "");
-        }
+        self.hear(kind, turn.number, ended, answered, &verdict);
         self.worker.recorder.record(Sample {
             measure: kind.measure,
             user: self.user,
             number: turn.number,
-            outcome: verdict.map_or_else(|wrong| wrong.outcome, |()| Outcome::Ok),
+            outcome: outcome(&verdict),
             status: exchange.result.as_ref().ok().map(|answer| answer.status),
             moments,
             timing: exchange.timing,
@@ -177,7 +166,26 @@ impl Lane {
         self.kinds.draw(&mut self.rng)
     }
 
-    pub(super) fn tell_of_failure(&self, kind: &Kind, number: u64, wrong: &Wrong) {
+    /// Tells of a failed operation, and takes note of whether the server still answers.
+    pub(super) fn hear(
+        &mut self,
+        kind: &Kind,
+        number: u64,
+        ended: Nanos,
+        answered: bool,
+        verdict: &Result<(), Wrong>,
+    ) {
+        let field = Arc::clone(&self.field);
+        match verdict {
+            Ok(()) => self.hearing.heard(&field, ended, true, ""),
+            Err(wrong) => {
+                self.tell_of_failure(kind, number, wrong);
+                self.hearing.heard(&field, ended, answered, &wrong.what);
+            }
+        }
+    }
+
+    fn tell_of_failure(&self, kind: &Kind, number: u64, wrong: &Wrong) {
         let stage = self.field.stage();
         stage.progress.add_failed();
         if wrong.outcome == Outcome::Cancelled {

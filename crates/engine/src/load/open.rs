@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use rand_chacha::ChaCha8Rng;
-use record::{EventKind, Moments, Nanos, Outcome, Sample};
+use record::{EventKind, Nanos, Outcome};
 
 use super::field::Field;
 use super::kinds::Kinds;
@@ -228,25 +228,8 @@ impl Dispatcher {
             outcome: Outcome::Dropped,
             evidence: format!("{}: not sent, because {why}", kind.plan.method),
         });
-        self.worker.recorder.record(Sample {
-            measure: kind.measure,
-            user: 0,
-            number: turn.number,
-            outcome: Outcome::Dropped,
-            status: None,
-            moments: Moments {
-                planned,
-                started: now.max(planned),
-                sent: None,
-                acked: None,
-                first: None,
-                done: Some(now.max(planned)),
-            },
-            timing: self.worker.config.time.without_stamps(),
-            connect: None,
-            resent: false,
-            bytes_sent: 0,
-            bytes_received: 0,
-        });
+        let at = planned.max(now);
+        self.worker
+            .drop_operation(kind.measure, 0, turn.number, planned, at);
     }
 }

@@ -17,7 +17,7 @@ use wire::response::ResponseHead;
 
 use super::kinds::Kind;
 use super::lane::{Lane, body_of, respite};
-use crate::check::Wrong;
+use crate::check::{Wrong, outcome};
 use crate::client::{Failure, gave_up_failure};
 use crate::clock::nanos;
 use crate::connection::{Connection, ExchangeError, KernelStamps, Response, Stamps};
@@ -56,7 +56,7 @@ pub(super) async fn lane(mut lane: Lane, depth: usize) {
         outgoing: Vec::new(),
         written: 0,
         body: Vec::new(),
-        patience: Some(patience),
+        patience: Rc::new(patience),
         now: field.stage().clock.now(),
         unanswered: 0,
     };
@@ -74,8 +74,7 @@ struct Pipe {
     outgoing: Vec<u8>,
     written: usize,
     body: Vec<u8>,
-    /// `None` while it is at work.
-    patience: Option<Patience>,
+    patience: Rc<Patience>,
     now: Nanos,
     unanswered: u32,
 }
@@ -150,14 +149,11 @@ impl Pipe {
         let end = clock
             .now()
             .saturating_add(nanos(lane.worker.config.timeout));
-        let Some(patience) = self.patience.take() else {
-            return;
-        };
+        let patience = Rc::clone(&self.patience);
         let exchanged = {
             let exchange = pin!(self.exchange(lane, &mut connection));
             patience.wait_for(end, true, exchange).await
         };
-        self.patience = Some(patience);
         match exchanged {
             Ok(Ok(Some(response))) => {
                 self.unanswered = 0;
@@ -288,19 +284,13 @@ impl Pipe {
         let time = &lane.worker.config.time;
         let (moments, timing) = time.moments(&request.stamps, None, started, Some(done));
         self.now = done;
-        let answered = status.is_some();
-        match &verdict {
-            Ok(()) => lane.hearing.heard(&field, done, true, ""),
-            Err(wrong) => {
-                lane.tell_of_failure(kind, request.values.number, wrong);
-                lane.hearing.heard(&field, done, answered, &wrong.what);
-            }
-        }
+        let number = request.values.number;
+        lane.hear(kind, number, done, status.is_some(), &verdict);
         lane.worker.recorder.record(Sample {
             measure: kind.measure,
             user: lane.user,
-            number: request.values.number,
-            outcome: verdict.map_or_else(|wrong| wrong.outcome, |()| Outcome::Ok),
+            number,
+            outcome: outcome(&verdict),
             status,
             moments,
             timing,

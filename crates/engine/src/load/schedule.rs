@@ -3,10 +3,11 @@
 //! What a server does has no influence on it, and neither has how many threads share it: every
 //! thread goes through the whole schedule and takes its part.
 
-use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp1};
 use record::{Arrivals, Nanos, Stage};
+
+use crate::chance::stream;
 
 /// Planned moments, in nanoseconds since the schedule began, in order.
 #[derive(Debug, Clone)]
@@ -28,8 +29,6 @@ const STREAM: u64 = u64::MAX;
 
 impl Schedule {
     pub(super) fn new(arrivals: Arrivals, stages: Vec<Stage>, seed: u64) -> Self {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        rng.set_stream(STREAM);
         let mut stages = stages.into_iter();
         let present = stages.next();
         Schedule {
@@ -39,7 +38,7 @@ impl Schedule {
             begun: 0.0,
             count: 0,
             at: 0.0,
-            rng,
+            rng: stream(seed, STREAM),
         }
     }
 

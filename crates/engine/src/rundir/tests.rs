@@ -136,6 +136,14 @@ fn bare(number: u64) -> Sample {
     }
 }
 
+/// Writes what is known at the end of a run.
+fn finish(kept: &RunDir, run: &Run) {
+    kept.write_env(&run.env).unwrap();
+    let mut writer = kept.samples_writer(&run.plan).unwrap();
+    writer.write(&run.samples).unwrap();
+    writer.finish().unwrap();
+}
+
 fn create(path: &Path) -> RunDir {
     RunDir::create(path, &plan(), "suite: s\n", &env()).unwrap()
 }
@@ -147,7 +155,7 @@ proptest! {
     fn what_is_written_is_read(samples in proptest::collection::vec(any_sample(), 0..50)) {
         let directory = tempfile::tempdir().unwrap();
         let run = run(samples);
-        create(directory.path()).finish(&run).unwrap();
+        finish(&create(directory.path()), &run);
         prop_assert_eq!(load(directory.path()).unwrap(), run);
     }
 
@@ -226,7 +234,7 @@ fn samples_of_another_plan_are_an_error_that_names_the_row() {
     let mut other = plan();
     other.measures.truncate(1);
     let kept = RunDir::create(directory.path(), &other, "suite: s\n", &env()).unwrap();
-    kept.finish(&run(vec![bare(1)])).unwrap();
+    finish(&kept, &run(vec![bare(1)]));
     let error = load(directory.path()).unwrap_err().to_string();
     assert!(error.contains("`B` is not in the plan"), "{error}");
 }

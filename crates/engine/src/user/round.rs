@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use rand::RngExt;
 use rand_distr::{Distribution, Exp};
-use record::{EventKind, MeasureId, Moments, Outcome, Sample};
+use record::{EventKind, MeasureId, Outcome, Sample};
 use suite::{Alternative, Body, RequestPlan, SaveFrom, Step, TestPlan, Think};
 use wire::dav::{lock_token_from_body, lock_token_from_header};
 
 use super::User;
 use super::script::{Phase, Script, Worked};
-use crate::check::{Answered, Wrong, check, outcome_of};
+use crate::chance::draw;
+use crate::check::{Answered, Wrong, check, outcome, outcome_of};
 use crate::client::{Answer, Exchange, Request};
 use crate::stage::Stop;
 
@@ -117,15 +118,10 @@ impl User {
             .iter()
             .map(|alternative| alternative.weight)
             .sum();
-        let mut ball = self.rng.random_range(0.0..total);
-        for alternative in alternatives {
-            if ball < alternative.weight {
-                return &alternative.steps;
-            }
-            ball -= alternative.weight;
-        }
+        let weights = alternatives.iter().map(|alternative| alternative.weight);
+        let drawn = draw(&mut self.rng, total, weights);
         alternatives
-            .last()
+            .get(drawn)
             .map_or(&[], |alternative| &alternative.steps)
     }
 
@@ -231,26 +227,8 @@ impl User {
                 request.method
             ),
         });
-        self.worker.recorder.record(Sample {
-            measure,
-            user: self.id,
-            number,
-            outcome: Outcome::Dropped,
-            status: None,
-            moments: Moments {
-                planned: now,
-                started: now,
-                sent: None,
-                acked: None,
-                first: None,
-                done: Some(now),
-            },
-            timing: self.worker.config.time.without_stamps(),
-            connect: None,
-            resent: false,
-            bytes_sent: 0,
-            bytes_received: 0,
-        });
+        self.worker
+            .drop_operation(measure, self.id, number, now, now);
     }
 
     /// What a verdict means for the test.
@@ -426,10 +404,7 @@ impl User {
             measure,
             user: self.id,
             number,
-            outcome: match verdict {
-                Ok(_) => Outcome::Ok,
-                Err(wrong) => wrong.outcome,
-            },
+            outcome: outcome(verdict),
             status: exchange
                 .result
                 .as_ref()

@@ -58,7 +58,7 @@ pub const KEYED_HEADERS: &[(&str, &str)] = &[
 ];
 
 /// Methods that change nothing (RFC 9110, section 9.2.1; RFC 4918; RFC 3253; RFC 5323).
-const READING: &[&str] = &["GET", "HEAD", "OPTIONS", "PROPFIND", "REPORT", "SEARCH"];
+pub const READING: &[&str] = &["GET", "HEAD", "OPTIONS", "PROPFIND", "REPORT", "SEARCH"];
 
 /// Largest body a suite may ask for.
 const LARGEST: u64 = 1 << 30;

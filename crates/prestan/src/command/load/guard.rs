@@ -16,10 +16,10 @@ use wire::target::Target;
 use crate::exit::Failed;
 use crate::output::tell;
 
-/// Methods that change nothing (RFC 9110, section 9.2.1; RFC 4918; RFC 3253; RFC 5323).
-const READING: [&str; 7] = [
-    "GET", "HEAD", "OPTIONS", "PROPFIND", "REPORT", "SEARCH", "TRACE",
-];
+/// Methods that change nothing: those of suites that only read, and TRACE, which they cannot send.
+fn reading() -> impl Iterator<Item = &'static str> {
+    suite::READING.iter().copied().chain(["TRACE"])
+}
 
 /// What is known before anybody is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ fn changing(plan: &Plan) -> Vec<String> {
     let requests = requests(plan);
     let methods = requests.iter().map(|request| request.method.clone());
     let mut changing: Vec<String> = methods
-        .filter(|method| !READING.contains(&method.as_str()))
+        .filter(|method| !reading().any(|own| own == method))
         .collect();
     changing.sort();
     changing.dedup();
@@ -51,7 +51,7 @@ pub(super) fn single(plan: &Plan, writes: bool, target: &Target) -> Result<Permi
             "{method} {} over and over may change what is on the server, and cannot be taken back; \
              if that is meant, give --writes ({}, and PUT where nothing is, need no permission)",
             target.url(),
-            READING.join(", ")
+            reading().collect::<Vec<_>>().join(", ")
         ))),
     }
 }
