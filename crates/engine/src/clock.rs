@@ -1,7 +1,7 @@
 //! The one clock of a run.
 
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use record::Nanos;
 
@@ -10,11 +10,10 @@ use crate::stamps::RealNanos;
 /// Nanoseconds since the run began, from the monotonic clock. Copies agree.
 ///
 /// It is read several times in every operation, so it is a subtraction, and not the arithmetic of
-/// seconds and nanoseconds that [`Instant`] does.
+/// seconds and nanoseconds that [`std::time::Instant`] does.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RunClock {
     origin: Nanos,
-    instant: Instant,
 }
 
 impl RunClock {
@@ -22,7 +21,6 @@ impl RunClock {
     pub(crate) fn start() -> Self {
         RunClock {
             origin: monotonic(),
-            instant: Instant::now(),
         }
     }
 
@@ -31,14 +29,14 @@ impl RunClock {
         monotonic() - self.origin
     }
 
-    /// A moment of the run, for timers.
-    pub(crate) fn instant(&self, moment: Nanos) -> tokio::time::Instant {
-        (self.instant + Duration::from_nanos(moment)).into()
+    /// A moment of the run on the [monotonic] clock.
+    pub(crate) fn monotonic(&self, moment: Nanos) -> Nanos {
+        self.origin.saturating_add(moment)
     }
 }
 
-/// The monotonic clock, which never goes back and is never negative.
-fn monotonic() -> Nanos {
+/// The monotonic clock in nanoseconds, which never goes back and is never negative.
+pub(crate) fn monotonic() -> Nanos {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,

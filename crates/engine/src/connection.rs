@@ -21,6 +21,7 @@ use wire::response::{Event, Limits, ProtocolError, ResponseHead, ResponseReader}
 
 use crate::clock::RunClock;
 use crate::dial::plain;
+use crate::event_loop::{sleep, yield_now};
 use crate::stamps::RealNanos;
 use crate::transport::{Arrival, Look, Transport};
 
@@ -284,7 +285,7 @@ impl Connection {
         while !self.reader.is_done() {
             reads = reads.wrapping_add(1);
             if reads.is_multiple_of(GREED) {
-                tokio::task::yield_now().await;
+                yield_now().await;
             }
             match self.take(reading, stamps, woken.take())? {
                 Taken::Bytes => {}
@@ -514,7 +515,7 @@ impl Connection {
                 return;
             }
             patience -= 1;
-            tokio::time::sleep(Duration::from_millis(1)).await;
+            sleep(Duration::from_millis(1)).await;
         }
     }
 }

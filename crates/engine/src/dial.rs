@@ -9,6 +9,7 @@ use std::time::Duration;
 use record::Connect;
 use wire::target::{Scheme, Target};
 
+use crate::event_loop::within;
 use crate::exhaustion::Exhaustion;
 use crate::settings::Route;
 use crate::timekeeper::Timekeeper;
@@ -98,17 +99,17 @@ impl Dialer {
             let index = (self.preferred.get() + offset) % count;
             let address = addresses[index];
             let tcp = Transport::tcp(address, self.time.clock, self.time.stamping);
-            match tokio::time::timeout(share, tcp).await {
-                Ok(Ok(transport)) => {
+            match within(share, tcp).await {
+                Some(Ok(transport)) => {
                     self.preferred.set(index);
                     return Ok(transport);
                 }
-                Ok(Err(error)) => {
+                Some(Err(error)) => {
                     self.exhaustion.note(&error);
                     hint = connect_hint(error.kind());
                     failures.push(format!("{address}: {}", plain(&error)));
                 }
-                Err(_) => failures.push(format!("{address}: no answer within {share:?}")),
+                None => failures.push(format!("{address}: no answer within {share:?}")),
             }
         }
         Err(DialError(format!(

@@ -3,9 +3,7 @@
 //!
 //! Every operation passes here, and nothing is to be paid where nothing goes wrong. A user only
 //! writes down until when it waits; a [`Watchdog`] looks round a hundred times a second and wakes
-//! who has waited too long. Timers of the event loop would be moved for every operation, and would
-//! make every wait of the event loop one with a time limit, which the kernel sets up and takes
-//! down each time: half a microsecond for each request.
+//! who has waited too long. An alarm for every operation would be set and taken back each time.
 
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
@@ -18,7 +16,7 @@ use record::Nanos;
 
 use crate::cancel::Cancel;
 use crate::clock::{RunClock, nanos};
-use crate::ticker::Ticker;
+use crate::event_loop::sleep_until;
 
 /// Distance of the watchdog's rounds.
 pub(crate) const BEAT: Duration = Duration::from_millis(10);
@@ -71,10 +69,12 @@ impl Watchdog {
     }
 
     async fn rounds(&self, cancel: &Cancel, mut beat: impl FnMut()) -> Infallible {
-        let ticker = Ticker::new(BEAT);
         let mut interrupted = None;
+        let mut round = self.clock.now();
         loop {
-            ticker.tick().await;
+            // Rounds that were slept through are one.
+            round = (round + nanos(BEAT)).max(self.clock.now());
+            sleep_until(self.clock.monotonic(round)).await;
             beat();
             let now = self.clock.now();
             if cancel.is_cancelled() {
@@ -173,13 +173,10 @@ mod tests {
     use std::pin::pin;
 
     use super::*;
+    use crate::event_loop::{EventLoop, sleep};
 
     fn block_on<T>(work: impl Future<Output = T>) -> T {
-        tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap()
-            .block_on(work)
+        EventLoop::new().unwrap().run(work)
     }
 
     #[test]
@@ -197,7 +194,7 @@ mod tests {
                 (30, 4000, true),
             ] {
                 let begun = clock.now();
-                let work = pin!(tokio::time::sleep(Duration::from_millis(takes)));
+                let work = pin!(sleep(Duration::from_millis(takes)));
                 let result = patience.wait_for(begun + ms(limit), true, work).await;
                 let expected = if late { Err(GaveUp::Late) } else { Ok(()) };
                 assert_eq!(result, expected, "{takes} ms of {limit}");

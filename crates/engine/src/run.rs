@@ -19,6 +19,7 @@ use crate::clock::{RunClock, time_of_day};
 use crate::connection::scratch;
 use crate::dial::Dialer;
 use crate::error::RunError;
+use crate::event_loop::within;
 use crate::exhaustion::Exhaustion;
 use crate::journal::Journal;
 use crate::limits::room_for;
@@ -34,7 +35,7 @@ use crate::timekeeper::Timekeeper;
 use crate::transport::Stamping;
 use crate::user::{User, rounds_of};
 use crate::vitals::Totals;
-use crate::worker::{Worker, runtime, work};
+use crate::worker::{Worker, event_loop, work};
 use crate::workspace::{self, Leftover, LeftoverState, collection_path};
 
 /// What came of a run, beside the samples, which the [`Sink`] has.
@@ -173,25 +174,25 @@ struct Session<'a> {
 impl Session<'_> {
     fn run(&self, env: &mut Environment, sink: &mut dyn Sink) -> Result<(), RunError> {
         room_for(self.settings.users).map_err(RunError::Local)?;
-        let runtime = runtime()?;
+        let event_loop = event_loop()?;
         let watchdog = Rc::new(Watchdog::new(self.means.time.clock));
         let mut client = self.client(&watchdog);
         let target = &self.settings.target;
         let url = target.url();
         let cancel = &self.watch.cancel;
         let asked = probe(&mut client, target.path(), &url, self.plan.workspace);
-        let server = runtime.block_on(watchdog.guard(cancel, || (), asked))?;
+        let server = event_loop.run(watchdog.guard(cancel, || (), asked))?;
         env.server = Some(server.clone());
         if self.plan.workspace == Workspace::ReadOnly {
             return self.measure(&server, sink);
         }
         let opened = self.open_workspace(&mut client);
-        runtime.block_on(watchdog.guard(cancel, || (), opened))?;
+        event_loop.run(watchdog.guard(cancel, || (), opened))?;
         let measured = self.measure(&server, sink);
         client.ignore_cancel = true;
         let run_id = &self.settings.run_id;
         let removed = workspace::remove(&mut client, target, run_id, self.journal);
-        runtime.block_on(watchdog.guard(cancel, || (), removed));
+        event_loop.run(watchdog.guard(cancel, || (), removed));
         measured
     }
 
@@ -319,13 +320,13 @@ impl Session<'_> {
         // All of them before any user starts: those of a thread that cannot would be waited for.
         let (recorders, collector) = recorders(threads as usize);
         let body = |thread: u32, recorder: Recorder| {
-            let runtime = runtime()?;
+            let event_loop = event_loop()?;
             let watchdog = Rc::new(Watchdog::new(self.means.time.clock));
             let config = client_config(self.settings, &self.means, &watchdog);
             let ids: Vec<u32> = (thread..self.settings.users)
                 .step_by(threads as usize)
                 .collect();
-            work(&runtime, stage, config, recorder, |worker| {
+            work(&event_loop, stage, config, recorder, |worker| {
                 tasks(worker, &ids, (thread, threads))
             });
             Ok(())
@@ -448,10 +449,10 @@ pub(crate) fn with_client<T>(
     let mut client = Client::new(Rc::new(config), authenticator(settings), nonces);
     let limit = Duration::from_secs(3600);
     let bounded = async {
-        match tokio::time::timeout(limit, work(&mut client)).await {
-            Ok(result) => result,
-            Err(_) => Err(RunError::Local(format!("gave up after {limit:?}"))),
+        match within(limit, work(&mut client)).await {
+            Some(result) => result,
+            None => Err(RunError::Local(format!("gave up after {limit:?}"))),
         }
     };
-    runtime()?.block_on(watchdog.guard(&Cancel::default(), || (), bounded))
+    event_loop()?.run(watchdog.guard(&Cancel::default(), || (), bounded))
 }

@@ -10,21 +10,23 @@
 
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Poll;
+use std::time::Duration;
 
 use record::Nanos;
-use rustix::net::{RecvFlags, SendFlags};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, ipproto,
+    socket_with, sockopt,
+};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
-use tokio::net::{TcpStream, UnixStream};
 
 use crate::clock::RunClock;
-use crate::descriptor::register;
+use crate::event_loop::{Source, sleep};
 use crate::stamp_book::{Departure, StampBook};
 use crate::stamps::{self, RealNanos};
 use crate::tls_records::Records;
@@ -72,7 +74,7 @@ const BITE: usize = 2 * 1024;
 /// A socket and what is known of its stamps.
 #[derive(Debug)]
 struct Socket {
-    fd: AsyncFd<OwnedFd>,
+    source: Source,
     /// With the kernel's clock.
     book: Option<StampBook>,
     arrival: Arrival,
@@ -103,14 +105,14 @@ impl Socket {
             }
         };
         Ok(Socket {
-            fd: register(fd, Interest::READABLE)?,
+            source: Source::new(fd)?,
             book,
             arrival: Arrival::default(),
         })
     }
 
     fn send(&mut self, bytes: &[u8], stamped: bool) -> io::Result<usize> {
-        let fd = self.fd.get_ref().as_fd();
+        let fd = self.source.fd();
         let Some(book) = &mut self.book else {
             return send(fd, bytes);
         };
@@ -133,31 +135,28 @@ impl Socket {
             _ => buffer.len(),
         };
         let buffer = &mut buffer[..room];
-        let mut taken = None;
-        let arrival = &mut self.arrival;
-        let outcome = self.fd.try_io(Interest::READABLE, |fd| {
-            let count = match look {
-                Look::Away => recv(fd, buffer)?,
-                Look::AtFirst | Look::AtEach => receive_closely(fd, buffer, look, arrival)?,
-            };
-            taken = Some(count);
-            match count < buffer.len() && count > 0 {
-                // Nothing is left: said here, it saves the call that would find out. What
-                // arrives from now on is told anew, as is an end that came with the bytes.
-                true => Err(io::ErrorKind::WouldBlock.into()),
-                false => Ok(()),
-            }
-        });
-        match (taken, outcome) {
-            (Some(count), _) => Ok(count),
-            (None, Err(error)) => Err(error),
-            (None, Ok(())) => Ok(0),
+        if !self.source.is_readable() {
+            return Err(io::ErrorKind::WouldBlock.into());
         }
+        let fd = self.source.fd();
+        let taken = match look {
+            Look::Away => recv(fd, buffer),
+            Look::AtFirst | Look::AtEach => receive_closely(fd, buffer, look, &mut self.arrival),
+        };
+        let is_drained = match &taken {
+            // Said here, it saves the call that would find out.
+            Ok(count) => *count < buffer.len(),
+            Err(error) => error.kind() == io::ErrorKind::WouldBlock,
+        };
+        if is_drained {
+            self.source.is_drained();
+        }
+        taken
     }
 
     fn collect(&mut self) {
         let Some(book) = &mut self.book else { return };
-        let fd = self.fd.get_ref().as_fd();
+        let fd = self.source.fd();
         while book.waits() {
             match stamps::take(fd) {
                 Ok(Some(stamp)) => book.enter(stamp),
@@ -172,13 +171,13 @@ impl Socket {
 /// that it touches. (Packets that it has merged before anybody read have one stamp, the later one:
 /// that cannot be undone, and is no more than we were late.)
 fn receive_closely(
-    fd: &OwnedFd,
+    fd: BorrowedFd<'_>,
     buffer: &mut [u8],
     look: Look,
     arrival: &mut Arrival,
 ) -> io::Result<usize> {
     let (first, rest) = buffer.split_at_mut(1);
-    let (count, stamp) = stamps::receive(fd.as_fd(), first)?;
+    let (count, stamp) = stamps::receive(fd, first)?;
     *arrival = Arrival {
         first: stamp,
         last: stamp,
@@ -187,7 +186,7 @@ fn receive_closely(
         return Ok(0);
     }
     let more = match look {
-        Look::AtEach => stamps::receive(fd.as_fd(), rest).map(|(more, stamp)| {
+        Look::AtEach => stamps::receive(fd, rest).map(|(more, stamp)| {
             arrival.last = stamp.or(arrival.last);
             more
         }),
@@ -199,6 +198,9 @@ fn receive_closely(
         Err(error) => Err(error),
     }
 }
+
+/// Of new sockets.
+const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
 
 fn send(fd: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     Ok(rustix::net::send(fd, bytes, SendFlags::NOSIGNAL)?)
@@ -250,15 +252,42 @@ impl Transport {
         clock: RunClock,
         stamping: Stamping,
     ) -> io::Result<Transport> {
-        let socket = TcpStream::connect(address).await?;
-        socket.set_nodelay(true)?;
-        Transport::new(socket.into_std()?.into(), clock, stamping)
+        let family = match address {
+            SocketAddr::V4(_) => AddressFamily::INET,
+            SocketAddr::V6(_) => AddressFamily::INET6,
+        };
+        let fd = socket_with(family, SocketType::STREAM, FLAGS, Some(ipproto::TCP))?;
+        sockopt::set_tcp_nodelay(&fd, true)?;
+        let connecting = connect(&fd, &address);
+        let transport = Transport::new(fd, clock, stamping)?;
+        match connecting {
+            Err(Errno::INPROGRESS) => transport.connected().await?,
+            other => other?,
+        }
+        Ok(transport)
     }
 
     /// Connects to a local socket, which has no stamps.
     pub(crate) async fn unix(path: &Path, clock: RunClock) -> io::Result<Transport> {
-        let socket = UnixStream::connect(path).await?;
-        Transport::new(socket.into_std()?.into(), clock, Stamping::Off)
+        let address = SocketAddrUnix::new(path)?;
+        let fd = socket_with(AddressFamily::UNIX, SocketType::STREAM, FLAGS, None)?;
+        // A listener with a full queue says so at once, and nobody tells when there is room.
+        while let Err(error) = connect(&fd, &address) {
+            match error {
+                Errno::AGAIN => sleep(Duration::from_millis(1)).await,
+                other => return Err(other.into()),
+            }
+        }
+        Transport::new(fd, clock, Stamping::Off)
+    }
+
+    /// Waits until the connection is there, or has failed.
+    async fn connected(&self) -> io::Result<()> {
+        let source = &self.socket.source;
+        source.watch_writing()?;
+        std::future::poll_fn(|context| source.poll_writable(context)).await;
+        source.stop_watching_writing()?;
+        Ok(sockopt::socket_error(source.fd())??)
     }
 
     fn new(fd: OwnedFd, clock: RunClock, stamping: Stamping) -> io::Result<Transport> {
@@ -317,30 +346,19 @@ impl Transport {
 
     /// Waits until the socket can be read or, with `or_write`, written; true when it can be read.
     pub(crate) async fn wait(&self, or_write: bool) -> io::Result<bool> {
-        let writable = match or_write {
-            true => {
-                let fd = self.socket.fd.get_ref().try_clone()?;
-                Some(register(fd, Interest::WRITABLE)?)
-            }
-            false => None,
-        };
-        std::future::poll_fn(|cx| {
-            if self.poll_readable(cx)?.is_ready() {
-                return Poll::Ready(Ok(true));
-            }
-            match &writable {
-                Some(fd) => fd.poll_write_ready(cx).map_ok(|_| false),
-                None => Poll::Pending,
-            }
-        })
-        .await
-    }
-
-    fn poll_readable(&self, cx: &mut Context<'_>) -> io::Result<Poll<()>> {
-        match self.socket.fd.poll_read_ready(cx) {
-            Poll::Ready(ready) => ready.map(|_| Poll::Ready(())),
-            Poll::Pending => Ok(Poll::Pending),
+        let source = &self.socket.source;
+        if !or_write {
+            std::future::poll_fn(|context| source.poll_readable(context)).await;
+            return Ok(true);
         }
+        source.watch_writing()?;
+        let readable = std::future::poll_fn(|context| match source.poll_readable(context) {
+            Poll::Ready(()) => Poll::Ready(true),
+            Poll::Pending => source.poll_writable(context).map(|()| false),
+        })
+        .await;
+        source.stop_watching_writing()?;
+        Ok(readable)
     }
 
     /// Offers bytes; says how many were taken. Under TLS they may still wait for [`Self::drain`].

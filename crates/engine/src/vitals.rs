@@ -195,6 +195,7 @@ mod tests {
 
     use super::*;
     use crate::cancel::Cancel;
+    use crate::event_loop::{EventLoop, sleep};
     use crate::patience::Watchdog;
     use crate::recorder::recorders;
 
@@ -207,21 +208,17 @@ mod tests {
 
     /// Runs `work` beside a heartbeat, while measuring.
     fn beside_heartbeat(work: impl AsyncFnOnce()) -> Generator {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build_local(tokio::runtime::LocalOptions::default())
-            .unwrap();
         let totals = Totals::default();
         let (mut recorders, _collector) = recorders(1);
-        runtime.block_on(async {
+        EventLoop::new().unwrap().run(async {
             let vitals = Vitals::new(RunClock::start(), Arc::default());
             let recorder = recorders.remove(0);
             let measured = async {
-                tokio::time::sleep(BEAT / 2).await;
+                sleep(BEAT / 2).await;
                 vitals.enter();
                 work().await;
                 // The heartbeat that was held up comes round now.
-                tokio::time::sleep(2 * BEAT).await;
+                sleep(2 * BEAT).await;
                 vitals.leave(&totals);
             };
             let watchdog = Watchdog::new(RunClock::start());
@@ -242,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_waits_is_not() {
-        let fared = beside_heartbeat(async || tokio::time::sleep(Duration::from_millis(60)).await);
+        let fared = beside_heartbeat(async || sleep(Duration::from_millis(60)).await);
         // Other tests take processors away; the time in which nothing is due is no stall.
         assert!(fared.cpu < 30_000_000, "{fared:?}");
         assert!(fared.stalled < 60_000_000, "{fared:?}");

@@ -4,11 +4,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use record::{MeasureId, Moments, Nanos, Outcome, Sample};
-use tokio::runtime::{LocalOptions, LocalRuntime};
-use tokio::task::JoinSet;
 
 use crate::client::ClientConfig;
 use crate::error::RunError;
+use crate::event_loop::{EventLoop, next_lost, spawn};
 use crate::recorder::Recorder;
 use crate::stage::Stage;
 use crate::vitals::Vitals;
@@ -56,7 +55,7 @@ impl Worker {
 
 /// Runs the users of one thread, from the first to the last of them.
 pub(crate) fn work<F>(
-    runtime: &LocalRuntime,
+    event_loop: &EventLoop,
     stage: &Stage,
     config: ClientConfig,
     recorder: Recorder,
@@ -71,25 +70,18 @@ pub(crate) fn work<F>(
         vitals: Vitals::new(stage.clock, Arc::clone(&stage.progress)),
     });
     let all_users = async {
-        let mut at_work = JoinSet::new();
-        for user in users(&worker) {
-            at_work.spawn_local(user);
-        }
-        while let Some(user) = at_work.join_next().await {
+        users(&worker).into_iter().for_each(spawn);
+        while let Some(panic) = next_lost().await {
             // A defect of ours. The server is cleaned up and the rest is kept all the same.
-            if let Err(error) = user {
-                stage.break_up(format!("a user of the run was lost: {error}"));
-            }
+            stage.break_up(format!("a user of the run was lost: {panic}"));
         }
     };
     let beat = || worker.vitals.beat(&worker.recorder);
-    runtime.block_on(watchdog.guard(&stage.cancel, beat, all_users));
+    event_loop.run(watchdog.guard(&stage.cancel, beat, all_users));
 }
 
 /// The event loop of one thread.
-pub(crate) fn runtime() -> Result<LocalRuntime, RunError> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build_local(LocalOptions::default())
+pub(crate) fn event_loop() -> Result<EventLoop, RunError> {
+    EventLoop::new()
         .map_err(|error| RunError::Local(format!("starting the event loop failed: {error}")))
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::lane::{Lane, Turn, respite};
+use crate::event_loop::sleep;
 
 /// One user of a closed loop.
 pub(super) async fn lane(mut lane: Lane) {
@@ -25,7 +26,7 @@ pub(super) async fn lane(mut lane: Lane) {
         match done.answered {
             true => unanswered = 0,
             false => {
-                tokio::time::sleep(respite(unanswered)).await;
+                sleep(respite(unanswered)).await;
                 unanswered += 1;
                 now = field.stage().clock.now();
             }

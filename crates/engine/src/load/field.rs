@@ -8,6 +8,7 @@ use record::{Arrivals, EventKind, Nanos, Pace, TestId};
 use super::schedule::Schedule;
 use crate::cancel::Cancel;
 use crate::clock::nanos;
+use crate::event_loop::sleep_until;
 use crate::recorder::Window;
 use crate::settings::Settings;
 use crate::stage::Stage;
@@ -174,7 +175,7 @@ impl Field {
         let before = before.saturating_sub(100);
         let due = before.saturating_mul(self.connect_distance);
         if due > self.stage.clock.now() {
-            tokio::time::sleep_until(self.stage.clock.instant(due)).await;
+            sleep_until(self.stage.clock.monotonic(due)).await;
         }
     }
 

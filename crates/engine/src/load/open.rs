@@ -20,7 +20,8 @@ use record::{EventKind, Nanos, Outcome};
 use super::field::Field;
 use super::kinds::Kinds;
 use super::lane::{Lane, Turn};
-use super::timer::Timer;
+use super::timer::wait_until;
+use crate::event_loop::{sleep, yield_now};
 use crate::vitals::lateness;
 use crate::worker::Worker;
 
@@ -146,21 +147,18 @@ pub(super) struct Dispatcher {
 
 impl Dispatcher {
     pub(super) async fn run(mut self) {
-        if let Err(error) = self.follow_schedule().await {
-            let what = format!("waiting for a planned moment failed: {error}");
-            self.field.stage().break_up(what);
-        }
+        self.follow_schedule().await;
         self.field.leave_schedule(self.share.1);
         self.drain().await;
         let stage = self.field.stage();
         stage.vitals.add_lateness(&self.queue.lateness.borrow());
     }
 
-    async fn follow_schedule(&mut self) -> std::io::Result<()> {
-        let timer = Timer::new(self.field.stage().clock, self.spin)?;
+    async fn follow_schedule(&mut self) {
+        let clock = self.field.stage().clock;
         let origin = tokio::select! {
             origin = self.field.schedule_begins() => origin,
-            () = self.field.stage().broken() => return Ok(()),
+            () = self.field.stage().broken() => return,
         };
         let (own, all) = (u64::from(self.share.0), u64::from(self.share.1));
         let mut batch = 0;
@@ -170,13 +168,13 @@ impl Dispatcher {
             }
             let planned = origin + offset;
             // Far moments are waited for in steps, so that an end in between is noticed.
-            while planned > self.field.stage().clock.now() && !self.field.is_over() {
-                let step = self.field.stage().clock.now() + 100_000_000;
-                timer.wait_until(planned.min(step)).await?;
+            while planned > clock.now() && !self.field.is_over() {
+                let step = clock.now() + 100_000_000;
+                wait_until(clock, planned.min(step), self.spin).await;
                 batch = 0;
             }
             if self.field.is_over() {
-                return Ok(());
+                return;
             }
             let turn = Turn {
                 number,
@@ -189,10 +187,9 @@ impl Dispatcher {
             batch += 1;
             if batch == BATCH {
                 batch = 0;
-                tokio::task::yield_now().await;
+                yield_now().await;
             }
         }
-        Ok(())
     }
 
     /// Waits for the operations that are planned already, for as long as one may take.
@@ -202,7 +199,7 @@ impl Dispatcher {
         let queue = Rc::clone(&self.queue);
         let is_waiting = || !queue.waiting.borrow().is_empty();
         while is_waiting() && clock.now() < end && !self.field.stage().is_over() {
-            tokio::time::sleep(Duration::from_millis(1)).await;
+            sleep(Duration::from_millis(1)).await;
         }
         let left = std::mem::take(&mut *self.queue.waiting.borrow_mut());
         for turn in left {
@@ -210,7 +207,7 @@ impl Dispatcher {
         }
         self.queue.close();
         while self.queue.at_work.get() > 0 {
-            tokio::time::sleep(Duration::from_millis(1)).await;
+            sleep(Duration::from_millis(1)).await;
         }
     }
 

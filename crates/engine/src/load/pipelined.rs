@@ -21,6 +21,7 @@ use crate::check::{Wrong, outcome};
 use crate::client::{Failure, gave_up_failure};
 use crate::clock::nanos;
 use crate::connection::{Connection, ExchangeError, KernelStamps, Response, Stamps};
+use crate::event_loop::sleep;
 use crate::patience::Patience;
 use crate::prepared::{PreparedHead, Values};
 
@@ -320,7 +321,7 @@ impl Pipe {
         }
         self.outgoing.clear();
         self.written = 0;
-        tokio::time::sleep(respite(self.unanswered)).await;
+        sleep(respite(self.unanswered)).await;
         self.unanswered += 1;
         self.now = lane.field.stage().clock.now();
     }

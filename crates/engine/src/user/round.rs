@@ -16,6 +16,7 @@ use super::script::{Phase, Script, Worked};
 use crate::chance::draw;
 use crate::check::{Answered, Wrong, check, outcome, outcome_of};
 use crate::client::{Answer, Exchange, Request};
+use crate::event_loop::sleep;
 use crate::stage::Stop;
 
 /// Operations in a row that may get no answer at all before a user gives a test up.
@@ -129,7 +130,7 @@ impl User {
     async fn think(&mut self, think: Think) {
         let pause = self.pause(think);
         tokio::select! {
-            () = tokio::time::sleep(pause) => {}
+            () = sleep(pause) => {}
             () = self.stage.cancel.cancelled() => {}
         }
     }

@@ -1,0 +1,192 @@
+//! Descriptors that tasks wait for.
+//!
+//! They are edge-triggered: the kernel tells when something has changed, and whoever reads says
+//! when nothing is left.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use rustix::event::epoll::{self, EventData, EventFlags};
+
+use super::Core;
+
+/// Always waited for. Writing is not: stamps of the kernel come by the error queue, and all of
+/// them would say that one can write.
+const READING: EventFlags = EventFlags::IN
+    .union(EventFlags::RDHUP)
+    .union(EventFlags::ET);
+const BOTH: EventFlags = READING.union(EventFlags::OUT);
+
+/// After these nothing more can come. An error by itself is none of them: it may be a stamp.
+const ENDED: EventFlags = EventFlags::RDHUP.union(EventFlags::HUP);
+/// Now writing goes on, or fails.
+const WRITABLE: EventFlags = EventFlags::OUT
+    .union(EventFlags::HUP)
+    .union(EventFlags::ERR);
+
+/// All descriptors of an event loop, by their tokens.
+#[derive(Default)]
+pub(super) struct Sources {
+    states: RefCell<Vec<Option<Rc<State>>>>,
+    free: RefCell<Vec<usize>>,
+}
+
+/// What the kernel has told of a descriptor.
+#[derive(Debug, Default)]
+struct State {
+    is_readable: Cell<bool>,
+    has_ended: Cell<bool>,
+    is_writable: Cell<bool>,
+    reader: RefCell<Option<Waker>>,
+    writer: RefCell<Option<Waker>>,
+}
+
+impl Sources {
+    pub(super) fn tell(&self, token: u64, flags: EventFlags) {
+        let states = self.states.borrow();
+        let state = usize::try_from(token).ok().and_then(|at| states.get(at));
+        let Some(Some(state)) = state else { return };
+        if flags.intersects(EventFlags::IN | ENDED) {
+            state.is_readable.set(true);
+            if flags.intersects(ENDED) {
+                state.has_ended.set(true);
+            }
+            wake(&state.reader);
+        }
+        if flags.intersects(WRITABLE) {
+            state.is_writable.set(true);
+            wake(&state.writer);
+        }
+    }
+
+    fn insert(&self, state: Rc<State>) -> usize {
+        let mut states = self.states.borrow_mut();
+        match self.free.borrow_mut().pop() {
+            Some(place) => {
+                states[place] = Some(state);
+                place
+            }
+            None => {
+                states.push(Some(state));
+                states.len() - 1
+            }
+        }
+    }
+
+    fn remove(&self, place: usize) {
+        self.states.borrow_mut()[place] = None;
+        self.free.borrow_mut().push(place);
+    }
+}
+
+/// A waker stays where it is: the same task will wait again.
+fn wake(waker: &RefCell<Option<Waker>>) {
+    if let Some(waker) = &*waker.borrow() {
+        waker.wake_by_ref();
+    }
+}
+
+/// A descriptor in the event loop of its thread.
+pub(crate) struct Source {
+    fd: OwnedFd,
+    state: Rc<State>,
+    place: usize,
+    core: Rc<Core>,
+}
+
+impl std::fmt::Debug for Source {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut parts = formatter.debug_struct("Source");
+        parts.field("fd", &self.fd).field("state", &self.state);
+        parts.finish_non_exhaustive()
+    }
+}
+
+impl Source {
+    /// Adds a non-blocking descriptor to the event loop of this thread.
+    pub(crate) fn new(fd: OwnedFd) -> io::Result<Source> {
+        let core = Core::current();
+        let state = Rc::<State>::default();
+        let place = core.sources.insert(Rc::clone(&state));
+        let data = EventData::new_u64(place as u64);
+        if let Err(error) = epoll::add(&core.epoll, &fd, data, READING) {
+            core.sources.remove(place);
+            return Err(error.into());
+        }
+        Ok(Source {
+            fd,
+            state,
+            place,
+            core,
+        })
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// Whether there may be something to read, or to know about the end.
+    pub(crate) fn is_readable(&self) -> bool {
+        self.state.is_readable.get() || self.state.has_ended.get()
+    }
+
+    /// Nothing is left to read; what arrives from now on is told anew.
+    pub(crate) fn is_drained(&self) {
+        self.state.is_readable.set(false);
+    }
+
+    /// Waits until there may be something to read.
+    pub(crate) fn poll_readable(&self, context: &Context<'_>) -> Poll<()> {
+        if self.is_readable() {
+            return Poll::Ready(());
+        }
+        wait(&self.state.reader, context);
+        Poll::Pending
+    }
+
+    /// Waits until something can be written, between [`Self::watch_writing`] and
+    /// [`Self::stop_watching_writing`].
+    pub(crate) fn poll_writable(&self, context: &Context<'_>) -> Poll<()> {
+        if self.state.is_writable.get() {
+            return Poll::Ready(());
+        }
+        wait(&self.state.writer, context);
+        Poll::Pending
+    }
+
+    /// From now on the kernel tells when something can be written.
+    pub(crate) fn watch_writing(&self) -> io::Result<()> {
+        self.state.is_writable.set(false);
+        self.watch(BOTH)
+    }
+
+    /// Nobody waits for writing any more.
+    pub(crate) fn stop_watching_writing(&self) -> io::Result<()> {
+        self.state.writer.take();
+        self.watch(READING)
+    }
+
+    fn watch(&self, interest: EventFlags) -> io::Result<()> {
+        let data = EventData::new_u64(self.place as u64);
+        Ok(epoll::modify(&self.core.epoll, &self.fd, data, interest)?)
+    }
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        // Closing would do, unless somebody has a copy of the descriptor.
+        let _ = epoll::delete(&self.core.epoll, &self.fd);
+        self.core.sources.remove(self.place);
+    }
+}
+
+fn wait(place: &RefCell<Option<Waker>>, context: &Context<'_>) {
+    let mut place = place.borrow_mut();
+    match &*place {
+        Some(waker) if waker.will_wake(context.waker()) => {}
+        _ => *place = Some(context.waker().clone()),
+    }
+}
