@@ -247,8 +247,8 @@ impl Client {
             self.body = Vec::new();
         }
         self.parting = None;
-        let time = Arc::clone(&self.config.time);
-        let begun = request.now.unwrap_or_else(|| time.clock.now());
+        let config = Rc::clone(&self.config);
+        let begun = request.now.unwrap_or_else(|| config.time.clock.now());
         let end = begun.saturating_add(nanos(timeout));
         let interruptible = !self.ignore_cancel;
         let mut progress = Progress {
@@ -267,7 +267,7 @@ impl Client {
         }
         self.was_left_waiting =
             matches!(&result, Err(failure) if failure.outcome == Outcome::Timeout);
-        progress.into_exchange(result, &time)
+        progress.into_exchange(result, &config.time)
     }
 
     /// Asks until there is an answer that is not about authentication.

@@ -10,7 +10,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::sync::Arc;
 use std::task::Poll;
@@ -96,16 +96,16 @@ struct Tls {
 }
 
 impl Socket {
-    fn new(fd: OwnedFd, stamping: Stamping) -> io::Result<Socket> {
+    fn new(source: Source, stamping: Stamping) -> io::Result<Socket> {
         let book = match stamping {
             Stamping::Off => None,
             Stamping::On { acks } => {
-                stamps::enable(fd.as_fd())?;
+                stamps::enable(source.fd())?;
                 Some(StampBook::new(acks))
             }
         };
         Ok(Socket {
-            source: Source::new(fd)?,
+            source,
             book,
             arrival: Arrival::default(),
         })
@@ -199,6 +199,14 @@ fn receive_closely(
     }
 }
 
+/// Waits until a connection is there, or has failed.
+async fn connected(source: &Source) -> io::Result<()> {
+    source.watch_writing()?;
+    std::future::poll_fn(|context| source.poll_writable(context)).await;
+    source.stop_watching_writing()?;
+    Ok(sockopt::socket_error(source.fd())??)
+}
+
 /// Of new sockets.
 const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
 
@@ -259,12 +267,12 @@ impl Transport {
         let fd = socket_with(family, SocketType::STREAM, FLAGS, Some(ipproto::TCP))?;
         sockopt::set_tcp_nodelay(&fd, true)?;
         let connecting = connect(&fd, &address);
-        let transport = Transport::new(fd, clock, stamping)?;
+        let source = Source::new(fd)?;
         match connecting {
-            Err(Errno::INPROGRESS) => transport.connected().await?,
+            Err(Errno::INPROGRESS) => connected(&source).await?,
             other => other?,
         }
-        Ok(transport)
+        Transport::new(source, clock, stamping)
     }
 
     /// Connects to a local socket, which has no stamps.
@@ -278,21 +286,12 @@ impl Transport {
                 other => return Err(other.into()),
             }
         }
-        Transport::new(fd, clock, Stamping::Off)
+        Transport::new(Source::new(fd)?, clock, Stamping::Off)
     }
 
-    /// Waits until the connection is there, or has failed.
-    async fn connected(&self) -> io::Result<()> {
-        let source = &self.socket.source;
-        source.watch_writing()?;
-        std::future::poll_fn(|context| source.poll_writable(context)).await;
-        source.stop_watching_writing()?;
-        Ok(sockopt::socket_error(source.fd())??)
-    }
-
-    fn new(fd: OwnedFd, clock: RunClock, stamping: Stamping) -> io::Result<Transport> {
+    fn new(source: Source, clock: RunClock, stamping: Stamping) -> io::Result<Transport> {
         Ok(Transport {
-            socket: Socket::new(fd, stamping)?,
+            socket: Socket::new(source, stamping)?,
             tls: None,
             clock,
             offered_at: 0,

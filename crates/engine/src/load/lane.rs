@@ -175,14 +175,11 @@ impl Lane {
         answered: bool,
         verdict: &Result<(), Wrong>,
     ) {
-        let field = Arc::clone(&self.field);
-        match verdict {
-            Ok(()) => self.hearing.heard(&field, ended, true, ""),
-            Err(wrong) => {
-                self.tell_of_failure(kind, number, wrong);
-                self.hearing.heard(&field, ended, answered, &wrong.what);
-            }
+        if let Err(wrong) = verdict {
+            self.tell_of_failure(kind, number, wrong);
         }
+        let what = verdict.as_ref().err().map_or("", |wrong| &wrong.what);
+        self.hearing.heard(&self.field, ended, answered, what);
     }
 
     fn tell_of_failure(&self, kind: &Kind, number: u64, wrong: &Wrong) {

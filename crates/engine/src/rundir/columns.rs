@@ -64,21 +64,146 @@ pub(super) fn writer(file: File) -> Result<SerializedFileWriter<File>, ParquetEr
     SerializedFileWriter::new(file, schema, Arc::new(properties.build()))
 }
 
-/// The columns of texts.
-pub(super) struct Words {
+/// Rows that wait to be written. They are kept column by column: what a column needs is taken while
+/// the sample is at hand, and not from far apart later.
+pub(super) struct Rows {
+    count: usize,
     measure: Texts,
+    user: Vec<i32>,
+    number: Vec<i64>,
     outcome: Texts,
+    status: Sparse<i32>,
+    planned: Vec<i64>,
+    started: Vec<i64>,
+    sent: Sparse<i64>,
+    acked: Sparse<i64>,
+    first: Sparse<i64>,
+    done: Sparse<i64>,
     timing: Texts,
+    bias: Sparse<i64>,
+    connect: Sparse<i64>,
+    tls: Sparse<i64>,
+    resent: Vec<bool>,
+    bytes_sent: Vec<i64>,
+    bytes_received: Vec<i64>,
 }
 
-impl Words {
-    pub(super) fn new(plan: &PlanRecord) -> Words {
+impl Rows {
+    pub(super) fn new(plan: &PlanRecord) -> Rows {
         let measures = plan.measures.iter();
-        Words {
+        Rows {
+            count: 0,
             measure: Texts::new(measures.map(|measure| measure.name.as_str())),
+            user: Vec::new(),
+            number: Vec::new(),
             outcome: Texts::new(Outcome::ALL.iter().map(|outcome| outcome.name())),
+            status: Sparse::default(),
+            planned: Vec::new(),
+            started: Vec::new(),
+            sent: Sparse::default(),
+            acked: Sparse::default(),
+            first: Sparse::default(),
+            done: Sparse::default(),
             timing: Texts::new(TIMINGS.iter().copied()),
+            bias: Sparse::default(),
+            connect: Sparse::default(),
+            tls: Sparse::default(),
+            resent: Vec::new(),
+            bytes_sent: Vec::new(),
+            bytes_received: Vec::new(),
         }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// # Errors
+    /// When the sample belongs to no measure of the plan.
+    pub(super) fn push(&mut self, sample: &Sample) -> Result<(), ParquetError> {
+        let Sample {
+            moments, connect, ..
+        } = sample;
+        let (timing, bias) = match sample.timing {
+            Timing::User => (0, None),
+            Timing::Kernel { bias } => (1, bias),
+            Timing::Missed => (2, None),
+        };
+        self.measure.push(usize::from(sample.measure.0))?;
+        self.user.push(sample.user.cast_signed());
+        self.number.push(sample.number.cast_signed());
+        self.outcome.push(sample.outcome as usize)?;
+        self.status.push(sample.status.map(i32::from));
+        self.planned.push(moments.planned.cast_signed());
+        self.started.push(moments.started.cast_signed());
+        self.sent.push(moments.sent.map(u64::cast_signed));
+        self.acked.push(moments.acked.map(u64::cast_signed));
+        self.first.push(moments.first.map(u64::cast_signed));
+        self.done.push(moments.done.map(u64::cast_signed));
+        self.timing.push(timing)?;
+        self.bias.push(bias);
+        self.connect
+            .push(connect.map(|connect| connect.tcp.cast_signed()));
+        self.tls
+            .push(connect.and_then(|connect| Some(connect.tls?.cast_signed())));
+        self.resent.push(sample.resent);
+        self.bytes_sent.push(sample.bytes_sent.cast_signed());
+        self.bytes_received
+            .push(sample.bytes_received.cast_signed());
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Writes them as a group, the columns in the order of [`SCHEMA`], and is empty afterwards.
+    pub(super) fn write(
+        &mut self,
+        file: &mut SerializedFileWriter<File>,
+    ) -> Result<(), ParquetError> {
+        let mut group = Group(file.next_row_group()?);
+        group.texts(&mut self.measure)?;
+        group.required::<Int32Type>(&mut self.user)?;
+        group.required::<Int64Type>(&mut self.number)?;
+        group.texts(&mut self.outcome)?;
+        group.optional::<Int32Type>(&mut self.status)?;
+        group.required::<Int64Type>(&mut self.planned)?;
+        group.required::<Int64Type>(&mut self.started)?;
+        group.optional::<Int64Type>(&mut self.sent)?;
+        group.optional::<Int64Type>(&mut self.acked)?;
+        group.optional::<Int64Type>(&mut self.first)?;
+        group.optional::<Int64Type>(&mut self.done)?;
+        group.texts(&mut self.timing)?;
+        group.optional::<Int64Type>(&mut self.bias)?;
+        group.optional::<Int64Type>(&mut self.connect)?;
+        group.optional::<Int64Type>(&mut self.tls)?;
+        group.required::<BoolType>(&mut self.resent)?;
+        group.required::<Int64Type>(&mut self.bytes_sent)?;
+        group.required::<Int64Type>(&mut self.bytes_received)?;
+        group.0.close()?;
+        self.count = 0;
+        Ok(())
+    }
+}
+
+/// A column of which some cells may be absent.
+struct Sparse<T> {
+    /// 1 where the cell is there.
+    levels: Vec<i16>,
+    values: Vec<T>,
+}
+
+impl<T> Default for Sparse<T> {
+    fn default() -> Self {
+        Sparse {
+            levels: Vec::new(),
+            values: Vec::new(),
+        }
+    }
+}
+
+impl<T> Sparse<T> {
+    fn push(&mut self, cell: Option<T>) {
+        self.levels.push(i16::from(cell.is_some()));
+        self.values.extend(cell);
     }
 }
 
@@ -89,6 +214,8 @@ struct Texts {
     /// Index into `texts`, row by row.
     places: Vec<usize>,
     cells: Vec<ByteArray>,
+    /// Cells of this group.
+    count: usize,
 }
 
 impl Texts {
@@ -97,105 +224,53 @@ impl Texts {
             texts: texts.map(ByteArray::from).collect(),
             places: Vec::new(),
             cells: Vec::new(),
+            count: 0,
         }
     }
 
-    /// The cells of these rows, of each the text at its place.
-    fn cells(
-        &mut self,
-        rows: &[Sample],
-        place: impl Fn(&Sample) -> usize,
-    ) -> Result<&[ByteArray], ParquetError> {
-        for (index, row) in rows.iter().enumerate() {
-            let place = place(row);
-            if self.places.get(index) == Some(&place) {
-                continue;
-            }
-            let Some(text) = self.texts.get(place) else {
-                return Err(ParquetError::General(format!(
-                    "a sample belongs to measure {place}, which is not in the plan"
-                )));
-            };
-            match self.cells.get_mut(index) {
-                Some(cell) => (*cell, self.places[index]) = (text.clone(), place),
-                None => {
-                    self.cells.push(text.clone());
-                    self.places.push(place);
-                }
+    /// Adds the text at that place.
+    fn push(&mut self, place: usize) -> Result<(), ParquetError> {
+        let index = self.count;
+        self.count += 1;
+        if self.places.get(index) == Some(&place) {
+            return Ok(());
+        }
+        let Some(text) = self.texts.get(place) else {
+            return Err(ParquetError::General(format!(
+                "a sample belongs to measure {place}, which is not in the plan"
+            )));
+        };
+        match self.cells.get_mut(index) {
+            Some(cell) => (*cell, self.places[index]) = (text.clone(), place),
+            None => {
+                self.cells.push(text.clone());
+                self.places.push(place);
             }
         }
-        Ok(&self.cells[..rows.len()])
+        Ok(())
     }
 }
 
-/// Writes a group of rows: the columns in the order of [`SCHEMA`].
-pub(super) fn write_group(
-    file: &mut SerializedFileWriter<File>,
-    words: &mut Words,
-    rows: &[Sample],
-) -> Result<(), ParquetError> {
-    let writer = file.next_row_group()?;
-    let mut group = Group { writer, rows };
-    let measure = words
-        .measure
-        .cells(rows, |row| usize::from(row.measure.0))?;
-    group.column::<ByteArrayType>(measure, None)?;
-    group.required::<Int32Type>(|row| row.user.cast_signed())?;
-    group.required::<Int64Type>(|row| row.number.cast_signed())?;
-    let outcome = words.outcome.cells(rows, |row| row.outcome as usize)?;
-    group.column::<ByteArrayType>(outcome, None)?;
-    group.optional::<Int32Type>(|row| row.status.map(i32::from))?;
-    group.required::<Int64Type>(|row| row.moments.planned.cast_signed())?;
-    group.required::<Int64Type>(|row| row.moments.started.cast_signed())?;
-    group.optional::<Int64Type>(|row| row.moments.sent.map(u64::cast_signed))?;
-    group.optional::<Int64Type>(|row| row.moments.acked.map(u64::cast_signed))?;
-    group.optional::<Int64Type>(|row| row.moments.first.map(u64::cast_signed))?;
-    group.optional::<Int64Type>(|row| row.moments.done.map(u64::cast_signed))?;
-    let timing = words.timing.cells(rows, |row| match row.timing {
-        Timing::User => 0,
-        Timing::Kernel { .. } => 1,
-        Timing::Missed => 2,
-    })?;
-    group.column::<ByteArrayType>(timing, None)?;
-    group.optional::<Int64Type>(|row| match row.timing {
-        Timing::Kernel { bias } => bias,
-        Timing::User | Timing::Missed => None,
-    })?;
-    group.optional::<Int64Type>(|row| row.connect.map(|connect| connect.tcp.cast_signed()))?;
-    group.optional::<Int64Type>(|row| Some(row.connect?.tls?.cast_signed()))?;
-    group.required::<BoolType>(|row| row.resent)?;
-    group.required::<Int64Type>(|row| row.bytes_sent.cast_signed())?;
-    group.required::<Int64Type>(|row| row.bytes_received.cast_signed())?;
-    group.writer.close()?;
-    Ok(())
-}
-
-struct Group<'a> {
-    writer: SerializedRowGroupWriter<'a, File>,
-    rows: &'a [Sample],
-}
+/// A group that is being written. Columns are empty once they are in it.
+struct Group<'a>(SerializedRowGroupWriter<'a, File>);
 
 impl Group<'_> {
-    fn required<T: DataType>(
-        &mut self,
-        value: impl Fn(&Sample) -> T::T,
-    ) -> Result<(), ParquetError> {
-        let values: Vec<T::T> = self.rows.iter().map(value).collect();
-        self.column::<T>(&values, None)
+    fn texts(&mut self, column: &mut Texts) -> Result<(), ParquetError> {
+        let count = std::mem::take(&mut column.count);
+        self.column::<ByteArrayType>(&column.cells[..count], None)
     }
 
-    fn optional<T: DataType>(
-        &mut self,
-        value: impl Fn(&Sample) -> Option<T::T>,
-    ) -> Result<(), ParquetError> {
-        let mut levels = Vec::with_capacity(self.rows.len());
-        let mut values = Vec::with_capacity(self.rows.len());
-        for row in self.rows {
-            let cell = value(row);
-            levels.push(i16::from(cell.is_some()));
-            values.extend(cell);
-        }
-        self.column::<T>(&values, Some(&levels))
+    fn required<T: DataType>(&mut self, column: &mut Vec<T::T>) -> Result<(), ParquetError> {
+        self.column::<T>(column, None)?;
+        column.clear();
+        Ok(())
+    }
+
+    fn optional<T: DataType>(&mut self, column: &mut Sparse<T::T>) -> Result<(), ParquetError> {
+        self.column::<T>(&column.values, Some(&column.levels))?;
+        column.values.clear();
+        column.levels.clear();
+        Ok(())
     }
 
     fn column<T: DataType>(
@@ -203,7 +278,7 @@ impl Group<'_> {
         values: &[T::T],
         levels: Option<&[i16]>,
     ) -> Result<(), ParquetError> {
-        let Some(mut column) = self.writer.next_column()? else {
+        let Some(mut column) = self.0.next_column()? else {
             return Err(ParquetError::General(
                 "more columns than the schema has".to_owned(),
             ));

@@ -11,7 +11,7 @@ use parquet::errors::ParquetError;
 use parquet::file::writer::SerializedFileWriter;
 use record::{PlanRecord, Sample};
 
-use super::columns::{self, Words};
+use super::columns::{self, Rows};
 use super::pieces::Pieces;
 use super::{RunDirError, reading, writing};
 
@@ -31,9 +31,8 @@ const TEMPORARY: &str = "temporary file of samples";
 pub struct SamplesWriter {
     writer: SerializedFileWriter<File>,
     file: File,
-    words: Words,
+    rows: Rows,
     measures: Vec<String>,
-    rows: Vec<Sample>,
     count: u64,
     place: Place,
 }
@@ -78,9 +77,8 @@ impl SamplesWriter {
         Ok(SamplesWriter {
             writer,
             file: own,
-            words: Words::new(plan),
+            rows: Rows::new(plan),
             measures: names(plan),
-            rows: Vec::with_capacity(ROWS_PER_GROUP),
             count: 0,
             place,
         })
@@ -90,28 +88,27 @@ impl SamplesWriter {
     ///
     /// # Errors
     /// When they cannot be written; the file is of no use then.
-    pub fn write(&mut self, mut samples: &[Sample]) -> Result<(), RunDirError> {
-        while !samples.is_empty() {
-            let room = ROWS_PER_GROUP - self.rows.len();
-            let (now, later) = samples.split_at(room.min(samples.len()));
-            self.rows.extend_from_slice(now);
-            samples = later;
-            if self.rows.len() == ROWS_PER_GROUP {
+    pub fn write(&mut self, samples: &[Sample]) -> Result<(), RunDirError> {
+        self.take(samples)
+            .map_err(|error| failed("writing failed", &self.place.path(), &error))
+    }
+
+    fn take(&mut self, samples: &[Sample]) -> Result<(), ParquetError> {
+        for sample in samples {
+            self.rows.push(sample)?;
+            if self.rows.count() == ROWS_PER_GROUP {
                 self.flush()?;
             }
         }
         Ok(())
     }
 
-    fn flush(&mut self) -> Result<(), RunDirError> {
-        if self.rows.is_empty() {
-            return Ok(());
+    fn flush(&mut self) -> Result<(), ParquetError> {
+        self.count += self.rows.count() as u64;
+        match self.rows.count() {
+            0 => Ok(()),
+            _ => self.rows.write(&mut self.writer),
         }
-        columns::write_group(&mut self.writer, &mut self.words, &self.rows)
-            .map_err(|error| failed("writing failed", &self.place.path(), &error))?;
-        self.count += self.rows.len() as u64;
-        self.rows.clear();
-        Ok(())
     }
 
     /// Writes what is left, completes the file, gives it its name, and leads back to its content.
@@ -119,10 +116,9 @@ impl SamplesWriter {
     /// # Errors
     /// When it cannot be written.
     pub fn finish(mut self) -> Result<Samples, RunDirError> {
-        self.flush()?;
         let path = self.place.path();
-        self.writer
-            .close()
+        self.flush()
+            .and_then(|()| self.writer.close())
             .map_err(|error| failed("writing failed", &path, &error))?;
         if let Place::Named(path) = &self.place {
             let part = path.with_added_extension(PART);
