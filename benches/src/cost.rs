@@ -34,7 +34,7 @@ pub struct Size {
 impl Size {
     /// What the documents show.
     pub const FULL: Size = Size {
-        rounds: 7,
+        rounds: 11,
         requests: 150_000,
         starts: 21,
     };

@@ -205,7 +205,7 @@ impl Client {
     /// Opens the connection that the next request will need.
     pub(crate) async fn connect(&mut self) -> Result<(), Failure> {
         if self.connection.is_none() {
-            self.connection = Some(self.dial(&mut Progress::default()).await?);
+            self.connection = Some(self.dial_in_time(&mut Progress::default()).await?);
         }
         Ok(())
     }
@@ -386,7 +386,17 @@ impl Client {
         }
     }
 
-    async fn dial(&mut self, progress: &mut Progress) -> Result<Box<Connection>, Failure> {
+    /// As [`Self::dial`], within the time limit of an operation.
+    async fn dial_in_time(&self, progress: &mut Progress) -> Result<Box<Connection>, Failure> {
+        let timeout = self.config.timeout;
+        let end = self.config.time.clock.now().saturating_add(nanos(timeout));
+        let dialing = pin!(self.dial(progress));
+        let dialed = self.patience.wait_for(end, !self.ignore_cancel, dialing);
+        let gave_up = |gave_up| Err(gave_up_failure(gave_up, timeout));
+        dialed.await.unwrap_or_else(gave_up)
+    }
+
+    async fn dial(&self, progress: &mut Progress) -> Result<Box<Connection>, Failure> {
         match self.config.dialer.dial().await {
             Ok((transport, connect)) => {
                 progress.connect = Some(connect);
@@ -470,7 +480,7 @@ impl Client {
         let mut progress = Progress::default();
         let connection = match self.connection.take() {
             Some(kept) => Ok(kept),
-            None => self.dial(&mut progress).await,
+            None => self.dial_in_time(&mut progress).await,
         };
         (connection, progress.connect)
     }

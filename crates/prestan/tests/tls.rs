@@ -4,7 +4,9 @@
 
 mod support;
 
-use std::net::{Ipv6Addr, SocketAddr, TcpListener};
+use std::io;
+use std::net::{Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::thread;
 
 use support::faulty::{Faulty, IMPATIENT, LOOPBACK, checked, short_run, went_nowhere};
 use support::rows::row;
@@ -301,4 +303,43 @@ fn ipv6() {
         .args(["--resolve", &format!("localhost:{port}:[::1]")])
         .run();
     went_well(&outcome, &faulty);
+}
+
+/// Forwards the first connection, and lets all others wait without a word.
+fn hospitable_once(server: SocketAddr) -> SocketAddr {
+    let listener = TcpListener::bind(LOOPBACK).unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let (client, _) = listener.accept().unwrap();
+        let upstream = TcpStream::connect(server).unwrap();
+        let ways = [
+            (client.try_clone().unwrap(), upstream.try_clone().unwrap()),
+            (upstream, client),
+        ];
+        for (mut from, mut to) in ways {
+            thread::spawn(move || io::copy(&mut from, &mut to));
+        }
+        let _waiting: Vec<_> = listener.incoming().collect();
+    });
+    address
+}
+
+#[test]
+fn a_handshake_that_nobody_answers_ends_in_time() {
+    let authority = Authority::new();
+    let faulty = behind(authority.server(Certificate::Valid));
+    for pipeline in ["1", "4"] {
+        let address = hospitable_once(faulty.server.addr().unwrap());
+        let url = format!("https://{address}/");
+        let prestan = Prestan::new().args(["load", "PROPFIND", &url, "-c", "2"]);
+        let prestan = prestan.args(["--requests", "8", "--pipeline", pipeline]);
+        let prestan = trusting(prestan.args(IMPATIENT), &authority, Trust::Right);
+        let outcome = prestan.run();
+        let said = format!("{}{}", outcome.stdout, outcome.stderr);
+        assert!(
+            said.contains("PROPFIND: no complete answer within 300ms"),
+            "{outcome}"
+        );
+        assert_eq!(outcome.code, 1, "{outcome}");
+    }
 }
