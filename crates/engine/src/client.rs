@@ -210,6 +210,11 @@ impl Client {
         Ok(())
     }
 
+    /// What this user's requests wait with.
+    pub(crate) fn patience(&self) -> Rc<Patience> {
+        Rc::clone(&self.patience)
+    }
+
     /// The body of the last answer, as far as it was kept.
     pub(crate) fn body(&self) -> &[u8] {
         &self.body
@@ -256,7 +261,7 @@ impl Client {
             planned: request.planned,
             ..Progress::default()
         };
-        let patience = Rc::clone(&self.patience);
+        let patience = self.patience();
         let waited = {
             let attempts = pin!(self.attempts(request, &mut progress));
             patience.wait_for(end, interruptible, attempts).await

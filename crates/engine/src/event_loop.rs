@@ -205,9 +205,9 @@ impl Core {
             .tasks
             .borrow_mut()
             .get_mut(place)
-            .map(|slot| slot.task.take());
+            .and_then(|slot| slot.task.take());
         // A task that has ended is woken in vain.
-        let Some(Some(mut task)) = task else { return };
+        let Some(mut task) = task else { return };
         let polled = catch_unwind(AssertUnwindSafe(|| {
             let mut context = Context::from_waker(&task.waker);
             task.work.as_mut().poll(&mut context)

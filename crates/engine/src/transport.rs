@@ -13,7 +13,6 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use record::Nanos;
@@ -201,9 +200,7 @@ fn receive_closely(
 
 /// Waits until a connection is there, or has failed.
 async fn connected(source: &Source) -> io::Result<()> {
-    source.watch_writing()?;
-    std::future::poll_fn(|context| source.poll_writable(context)).await;
-    source.stop_watching_writing()?;
+    source.writable().await?;
     Ok(sockopt::socket_error(source.fd())??)
 }
 
@@ -346,18 +343,13 @@ impl Transport {
     /// Waits until the socket can be read or, with `or_write`, written; true when it can be read.
     pub(crate) async fn wait(&self, or_write: bool) -> io::Result<bool> {
         let source = &self.socket.source;
-        if !or_write {
-            std::future::poll_fn(|context| source.poll_readable(context)).await;
-            return Ok(true);
+        match or_write {
+            true => source.either().await,
+            false => {
+                source.readable().await;
+                Ok(true)
+            }
         }
-        source.watch_writing()?;
-        let readable = std::future::poll_fn(|context| match source.poll_readable(context) {
-            Poll::Ready(()) => Poll::Ready(true),
-            Poll::Pending => source.poll_writable(context).map(|()| false),
-        })
-        .await;
-        source.stop_watching_writing()?;
-        Ok(readable)
     }
 
     /// Offers bytes; says how many were taken. Under TLS they may still wait for [`Self::drain`].

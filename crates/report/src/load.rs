@@ -69,7 +69,10 @@ pub(crate) fn generator(summary: &Summary) -> Option<String> {
     if let Some(queued) = queued {
         text += &format!(", {} waiting for a processor", share(queued));
     }
-    text += &format!(", {stalled} stalled (at most {})", human(longest as f64));
+    text += &match longest {
+        0 => ", never stalled".to_owned(),
+        longest => format!(", {stalled} stalled (at most {})", human(longest as f64)),
+    };
     for late in tests.iter().filter_map(|test| test.lateness) {
         text += &format!(
             "; operations began late by {} (p50), {} (p99), {} (max)",

@@ -4,6 +4,7 @@
 //! when nothing is left.
 
 use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
@@ -139,7 +140,30 @@ impl Source {
     }
 
     /// Waits until there may be something to read.
-    pub(crate) fn poll_readable(&self, context: &Context<'_>) -> Poll<()> {
+    pub(crate) fn readable(&self) -> impl Future<Output = ()> {
+        poll_fn(|context| self.poll_readable(context))
+    }
+
+    /// Waits until something can be written.
+    pub(crate) async fn writable(&self) -> io::Result<()> {
+        self.watch_writing()?;
+        poll_fn(|context| self.poll_writable(context)).await;
+        self.stop_watching_writing()
+    }
+
+    /// Waits until there may be something to read, which is true, or something can be written.
+    pub(crate) async fn either(&self) -> io::Result<bool> {
+        self.watch_writing()?;
+        let readable = poll_fn(|context| match self.poll_readable(context) {
+            Poll::Ready(()) => Poll::Ready(true),
+            Poll::Pending => self.poll_writable(context).map(|()| false),
+        })
+        .await;
+        self.stop_watching_writing()?;
+        Ok(readable)
+    }
+
+    fn poll_readable(&self, context: &Context<'_>) -> Poll<()> {
         if self.is_readable() {
             return Poll::Ready(());
         }
@@ -147,9 +171,8 @@ impl Source {
         Poll::Pending
     }
 
-    /// Waits until something can be written, between [`Self::watch_writing`] and
-    /// [`Self::stop_watching_writing`].
-    pub(crate) fn poll_writable(&self, context: &Context<'_>) -> Poll<()> {
+    /// Between [`Self::watch_writing`] and [`Self::stop_watching_writing`].
+    fn poll_writable(&self, context: &Context<'_>) -> Poll<()> {
         if self.state.is_writable.get() {
             return Poll::Ready(());
         }
@@ -158,13 +181,13 @@ impl Source {
     }
 
     /// From now on the kernel tells when something can be written.
-    pub(crate) fn watch_writing(&self) -> io::Result<()> {
+    fn watch_writing(&self) -> io::Result<()> {
         self.state.is_writable.set(false);
         self.watch(BOTH)
     }
 
     /// Nobody waits for writing any more.
-    pub(crate) fn stop_watching_writing(&self) -> io::Result<()> {
+    fn stop_watching_writing(&self) -> io::Result<()> {
         self.state.writer.take();
         self.watch(READING)
     }

@@ -23,10 +23,6 @@ fn pair() -> (Source, UnixStream) {
     (Source::new(OwnedFd::from(ours)).unwrap(), theirs)
 }
 
-async fn readable(source: &Source) {
-    std::future::poll_fn(|context| source.poll_readable(context)).await;
-}
-
 fn read(source: &Source) -> rustix::io::Result<usize> {
     rustix::io::read(source.fd(), &mut [0; 16])
 }
@@ -71,7 +67,7 @@ fn what_is_there_what_comes_and_the_end_are_told() {
     event_loop().run(async {
         let (source, mut other) = pair();
         other.write_all(b"early").unwrap();
-        readable(&source).await;
+        source.readable().await;
         assert_eq!(read(&source), Ok(5));
         source.is_drained();
         assert!(!source.is_readable());
@@ -80,14 +76,14 @@ fn what_is_there_what_comes_and_the_end_are_told() {
             other.write_all(b"late").unwrap();
             sleep(ms(5)).await;
         });
-        readable(&source).await;
+        source.readable().await;
         assert_eq!(read(&source), Ok(4));
         source.is_drained();
-        readable(&source).await;
+        source.readable().await;
         assert_eq!(read(&source), Ok(0));
         source.is_drained();
         // It does not come back from its end.
-        readable(&source).await;
+        source.readable().await;
     });
 }
 
@@ -97,10 +93,10 @@ fn an_end_that_comes_with_the_last_bytes_is_not_lost() {
         let (source, mut other) = pair();
         other.write_all(b"last words").unwrap();
         drop(other);
-        readable(&source).await;
+        source.readable().await;
         assert_eq!(read(&source), Ok(10));
         source.is_drained();
-        readable(&source).await;
+        source.readable().await;
         assert_eq!(read(&source), Ok(0));
     });
 }
@@ -114,16 +110,13 @@ fn who_writes_waits_for_room() {
         while let Ok(count) = rustix::io::write(source.fd(), &full) {
             written += count;
         }
-        source.watch_writing().unwrap();
-        let writable = std::future::poll_fn(|context| source.poll_writable(context));
-        let mut writable = pin!(writable);
-        assert_eq!(within(ms(10), writable.as_mut()).await, None);
+        let mut writable = pin!(source.writable());
+        assert!(within(ms(10), writable.as_mut()).await.is_none());
         let reader = std::thread::spawn(move || {
             other.read_exact(&mut vec![0; written]).unwrap();
             other
         });
-        writable.await;
-        source.stop_watching_writing().unwrap();
+        writable.await.unwrap();
         // It is open still, and said nothing.
         let _other = reader.join().unwrap();
         assert!(rustix::io::write(source.fd(), b"more").is_ok() && !source.is_readable());
@@ -218,7 +211,7 @@ fn a_busy_task_does_not_keep_descriptors_waiting() {
         });
         sleep(ms(2)).await;
         other.write_all(b"!").unwrap();
-        readable(&source).await;
+        source.readable().await;
         is_over.set(true);
         assert_eq!(next_lost().await, None);
     });
@@ -242,7 +235,7 @@ fn descriptors_come_and_go() {
             }
             for (index, (source, other)) in open.iter_mut().enumerate() {
                 other.write_all(&vec![b'x'; index % 7 + 1]).unwrap();
-                readable(source).await;
+                source.readable().await;
                 assert_eq!(read(source), Ok(index % 7 + 1));
                 source.is_drained();
             }

@@ -22,7 +22,6 @@ use crate::client::{Failure, gave_up_failure};
 use crate::clock::nanos;
 use crate::connection::{Connection, ExchangeError, KernelStamps, Response, Stamps};
 use crate::event_loop::sleep;
-use crate::patience::Patience;
 use crate::prepared::{PreparedHead, Values};
 
 /// Answers that are kept: a 207, which is read.
@@ -50,14 +49,12 @@ pub(super) async fn lane(mut lane: Lane, depth: usize) {
 
     lane.worker.vitals.enter();
     field.arrive();
-    let patience = Patience::new(Rc::clone(&lane.worker.config.watchdog));
     let mut pipe = Pipe {
         connection: None,
         under_way: VecDeque::with_capacity(depth),
         outgoing: Vec::new(),
         written: 0,
         body: Vec::new(),
-        patience: Rc::new(patience),
         now: field.stage().clock.now(),
         unanswered: 0,
     };
@@ -75,7 +72,6 @@ struct Pipe {
     outgoing: Vec<u8>,
     written: usize,
     body: Vec<u8>,
-    patience: Rc<Patience>,
     now: Nanos,
     unanswered: u32,
 }
@@ -150,7 +146,7 @@ impl Pipe {
         let end = clock
             .now()
             .saturating_add(nanos(lane.worker.config.timeout));
-        let patience = Rc::clone(&self.patience);
+        let patience = lane.client.patience();
         let exchanged = {
             let exchange = pin!(self.exchange(lane, &mut connection));
             patience.wait_for(end, true, exchange).await

@@ -66,8 +66,8 @@ pub(super) fn writer(file: File) -> Result<SerializedFileWriter<File>, ParquetEr
 
 /// Rows that wait to be written. They are kept column by column: what a column needs is taken while
 /// the sample is at hand, and not from far apart later.
+#[derive(Default)]
 pub(super) struct Rows {
-    count: usize,
     measure: Texts,
     user: Vec<i32>,
     number: Vec<i64>,
@@ -92,30 +92,15 @@ impl Rows {
     pub(super) fn new(plan: &PlanRecord) -> Rows {
         let measures = plan.measures.iter();
         Rows {
-            count: 0,
             measure: Texts::new(measures.map(|measure| measure.name.as_str())),
-            user: Vec::new(),
-            number: Vec::new(),
             outcome: Texts::new(Outcome::ALL.iter().map(|outcome| outcome.name())),
-            status: Sparse::default(),
-            planned: Vec::new(),
-            started: Vec::new(),
-            sent: Sparse::default(),
-            acked: Sparse::default(),
-            first: Sparse::default(),
-            done: Sparse::default(),
             timing: Texts::new(TIMINGS.iter().copied()),
-            bias: Sparse::default(),
-            connect: Sparse::default(),
-            tls: Sparse::default(),
-            resent: Vec::new(),
-            bytes_sent: Vec::new(),
-            bytes_received: Vec::new(),
+            ..Rows::default()
         }
     }
 
     pub(super) fn count(&self) -> usize {
-        self.count
+        self.user.len()
     }
 
     /// # Errors
@@ -150,7 +135,6 @@ impl Rows {
         self.bytes_sent.push(sample.bytes_sent.cast_signed());
         self.bytes_received
             .push(sample.bytes_received.cast_signed());
-        self.count += 1;
         Ok(())
     }
 
@@ -179,25 +163,16 @@ impl Rows {
         group.required::<Int64Type>(&mut self.bytes_sent)?;
         group.required::<Int64Type>(&mut self.bytes_received)?;
         group.0.close()?;
-        self.count = 0;
         Ok(())
     }
 }
 
 /// A column of which some cells may be absent.
+#[derive(Default)]
 struct Sparse<T> {
     /// 1 where the cell is there.
     levels: Vec<i16>,
     values: Vec<T>,
-}
-
-impl<T> Default for Sparse<T> {
-    fn default() -> Self {
-        Sparse {
-            levels: Vec::new(),
-            values: Vec::new(),
-        }
-    }
 }
 
 impl<T> Sparse<T> {
@@ -209,6 +184,7 @@ impl<T> Sparse<T> {
 
 /// A column of texts of which few are different. Its cells stay from one group to the next, and
 /// only those that change are made anew: making them all costs more than writing them.
+#[derive(Default)]
 struct Texts {
     texts: Vec<ByteArray>,
     /// Index into `texts`, row by row.
@@ -222,9 +198,7 @@ impl Texts {
     fn new<'a>(texts: impl Iterator<Item = &'a str>) -> Texts {
         Texts {
             texts: texts.map(ByteArray::from).collect(),
-            places: Vec::new(),
-            cells: Vec::new(),
-            count: 0,
+            ..Texts::default()
         }
     }
 
