@@ -461,7 +461,7 @@ impl Client {
             prepared.write(&mut self.head, None);
             // Digest signs the target of the request line.
             let target = self.head.split(|byte| *byte == b' ').nth(1);
-            let target = String::from_utf8_lossy(target.unwrap_or_default()).into_owned();
+            let target = String::from_utf8_lossy(target.unwrap_or_default());
             let cnonce: u64 = self.rng.random();
             let authorization = self.auth.authorization(method, &target, cnonce);
             self.head.clear();

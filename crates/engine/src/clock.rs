@@ -1,6 +1,6 @@
 //! The one clock of a run.
 
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use record::Nanos;
@@ -68,6 +68,8 @@ pub(crate) struct WallClock {
     clock: RunClock,
     /// Time of day at which the run began, as it would be counted now.
     origin: AtomicI64,
+    /// When it was last noticed that the time of day had been set; 0 when never.
+    stepped: AtomicU64,
 }
 
 /// A stamp may be off by this much against a reading in user space without being impossible: the
@@ -81,6 +83,7 @@ impl WallClock {
         WallClock {
             clock,
             origin: AtomicI64::new(WallClock::measure(clock)),
+            stepped: AtomicU64::new(0),
         }
     }
 
@@ -95,12 +98,25 @@ impl WallClock {
         self.moved_to(WallClock::measure(self.clock))
     }
 
+    /// When it was last noticed that the time of day had been set; 0 when never.
+    pub(crate) fn last_step(&self) -> Nanos {
+        self.stepped.load(Ordering::Acquire)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn pretend_step(&self, by: i64) {
+        let origin = self.origin.load(Ordering::Relaxed);
+        assert_eq!(self.moved_to(origin + by), Some(by));
+    }
+
     fn moved_to(&self, origin: i64) -> Option<i64> {
         let before = self.origin.load(Ordering::Relaxed);
         let step = origin - before;
         if step.abs() < SMALLEST_STEP {
             return None;
         }
+        // First, so that nobody believes what the new origin says of operations before.
+        self.stepped.fetch_max(self.clock.now(), Ordering::AcqRel);
         // Of several threads that notice, one tells.
         self.origin
             .compare_exchange(before, origin, Ordering::Relaxed, Ordering::Relaxed)

@@ -11,6 +11,9 @@
 //! at once, because the kernel takes in more of it before it returns.
 //! Bodies are offered in pieces, so that the last call is short for large bodies too.
 
+#[cfg(test)]
+mod tests;
+
 use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
@@ -458,20 +461,28 @@ impl Connection {
     }
 
     /// Offers bytes of requests ahead of answers that are still to come.
-    pub(crate) fn offer_ahead(&mut self, bytes: &[u8]) -> io::Result<Ahead> {
-        let count = match bytes.is_empty() {
-            true => self.transport.drain().map(|()| 0)?,
-            false => {
-                let piece = &bytes[..bytes.len().min(PIECE)];
-                self.transport.offer(piece, true, None)?
-            }
-        };
-        Ok(Ahead {
-            count,
-            all_left: !self.transport.must_drain(),
-            at: self.transport.offered_at,
-            mark: self.transport.mark_sent(),
-        })
+    /// `ends` says whether a request ends in the first so many of them.
+    pub(crate) fn offer_ahead(
+        &mut self,
+        bytes: &[u8],
+        ends: impl Fn(usize) -> bool,
+    ) -> io::Result<usize> {
+        if bytes.is_empty() {
+            return self.transport.drain().map(|()| 0);
+        }
+        let piece = &bytes[..bytes.len().min(PIECE)];
+        self.transport.offer(piece, ends(piece.len()), None)
+    }
+
+    /// Whether bytes that were taken wait to be written.
+    pub(crate) fn must_drain(&self) -> bool {
+        self.transport.must_drain()
+    }
+
+    /// Notes that what was offered ahead has left, as far as it was taken: when that was, and
+    /// under which mark its stamp will be found.
+    pub(crate) fn mark_ahead(&mut self) -> (Nanos, Option<u64>) {
+        (self.transport.offered_at, self.transport.mark_sent())
     }
 
     /// Takes stamps of what has left.
@@ -480,7 +491,7 @@ impl Connection {
     }
 
     /// Waits until more can be written or something can be read.
-    pub(crate) async fn wait_either(&self) -> io::Result<bool> {
+    pub(crate) async fn wait_either(&mut self) -> io::Result<bool> {
         self.transport.wait(true).await
     }
 
@@ -506,7 +517,7 @@ impl Connection {
                 kernel.sent = departure.sent;
                 kernel.acked = departure.acked;
             }
-            if !self.transport.waits_for_stamps() {
+            if !self.transport.waits_for_stamps(mark) {
                 return;
             }
             // The answer never came: nobody will ask when the request left.
@@ -529,17 +540,6 @@ fn begin(stamps: &mut Stamps, seen: Seen, arrival: Option<RealNanos>) {
             kernel.first = arrival;
         }
     }
-}
-
-/// Bytes that were offered ahead.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Ahead {
-    pub(crate) count: usize,
-    /// Nothing waits to be encrypted or written.
-    pub(crate) all_left: bool,
-    pub(crate) at: Nanos,
-    /// Under which the stamp of the last of them will be found.
-    pub(crate) mark: Option<u64>,
 }
 
 /// A request that was sent, as far as it came.

@@ -76,14 +76,14 @@ impl Dialer {
 
     async fn connect(&self) -> Result<Transport, DialError> {
         match &self.route {
-            Route::Unix(path) => Transport::unix(path, self.time.clock)
-                .await
-                .map_err(|error| {
-                    DialError(format!(
-                        "connecting to the socket {} failed: {error}",
-                        path.display()
-                    ))
-                }),
+            Route::Unix(path) => {
+                let connected = Transport::unix(path, self.time.clock, &self.exhaustion).await;
+                connected.map_err(|error| {
+                    self.exhaustion.note(&error);
+                    let path = path.display();
+                    DialError(format!("connecting to the socket {path} failed: {error}"))
+                })
+            }
             Route::Tcp(addresses) => self.connect_to_any(addresses).await,
         }
     }
@@ -98,7 +98,8 @@ impl Dialer {
         for offset in 0..count {
             let index = (self.preferred.get() + offset) % count;
             let address = addresses[index];
-            let tcp = Transport::tcp(address, self.time.clock, self.time.stamping);
+            let (clock, stamping) = (self.time.clock, self.time.stamping);
+            let tcp = Transport::tcp(address, clock, stamping, &self.exhaustion);
             match within(share, tcp).await {
                 Some(Ok(transport)) => {
                     self.preferred.set(index);

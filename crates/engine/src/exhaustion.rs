@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use record::Exhausted;
 
@@ -11,6 +12,7 @@ pub(crate) struct Exhaustion {
     ports: AtomicU64,
     files: AtomicU64,
     buffers: AtomicU64,
+    told: Mutex<Exhausted>,
 }
 
 impl Exhaustion {
@@ -23,6 +25,18 @@ impl Exhaustion {
             _ => return,
         };
         count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What was counted since the last call.
+    pub(crate) fn take(&self) -> Exhausted {
+        let all = self.counts();
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *told, all);
+        Exhausted {
+            ports: all.ports - before.ports,
+            files: all.files - before.files,
+            buffers: all.buffers - before.buffers,
+        }
     }
 
     /// What was counted until now.
@@ -44,18 +58,22 @@ mod tests {
         let exhaustion = Exhaustion::default();
         for code in [
             libc::EADDRNOTAVAIL,
+            libc::EADDRINUSE,
             libc::EMFILE,
             libc::ENFILE,
             libc::ENOBUFS,
+            libc::ENOMEM,
         ] {
             exhaustion.note(&io::Error::from_raw_os_error(code));
         }
-        for code in [libc::ECONNREFUSED, libc::ETIMEDOUT] {
+        for code in [libc::ECONNREFUSED, libc::ETIMEDOUT, libc::EAGAIN] {
             exhaustion.note(&io::Error::from_raw_os_error(code));
         }
         exhaustion.note(&io::ErrorKind::UnexpectedEof.into());
-        let counts = exhaustion.counts();
-        assert_eq!((counts.ports, counts.files, counts.buffers), (1, 2, 1));
+        let counts = exhaustion.take();
+        assert_eq!((counts.ports, counts.files, counts.buffers), (2, 2, 2));
+        assert_eq!(exhaustion.take(), Exhausted::default(), "told already");
+        assert_eq!(exhaustion.counts(), counts);
         assert!(counts.any() && !Exhaustion::default().counts().any());
     }
 }

@@ -1,8 +1,12 @@
 //! How far a run has come, for whoever shows it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use record::{Event, Nanos};
+use record::{Event, Generator, TestId};
+
+use crate::exhaustion::Exhaustion;
+use crate::vitals::Totals;
 
 /// Counts of a run under way. Cheap enough to be raised after every operation.
 #[derive(Debug, Default)]
@@ -11,8 +15,8 @@ pub struct Progress {
     done: AtomicU64,
     requests: AtomicU64,
     failed: AtomicU64,
-    stalls: AtomicU64,
-    stalled_ns: AtomicU64,
+    pub(crate) lately: Totals,
+    pub(crate) exhaustion: Arc<Exhaustion>,
 }
 
 impl Progress {
@@ -36,18 +40,10 @@ impl Progress {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// How often a worker did not come round to its users in time, while measuring, and for how
-    /// long altogether, in nanoseconds.
-    pub fn stalls(&self) -> (u64, u64) {
-        (
-            self.stalls.load(Ordering::Relaxed),
-            self.stalled_ns.load(Ordering::Relaxed),
-        )
-    }
-
-    pub(crate) fn add_stall(&self, late: Nanos) {
-        self.stalls.fetch_add(1, Ordering::Relaxed);
-        self.stalled_ns.fetch_add(late, Ordering::Relaxed);
+    /// How the generator fared while measuring since this was last asked, to a second, but for
+    /// what ran out: that is all that did until now.
+    pub fn lately(&self) -> Generator {
+        self.lately.take(TestId(0), self.exhaustion.counts())
     }
 
     pub(crate) fn plan(&self, rounds: u64) {

@@ -1,5 +1,6 @@
 //! A run, from the first question to the last clean-up.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +20,7 @@ use crate::clock::{RunClock, time_of_day};
 use crate::connection::scratch;
 use crate::dial::Dialer;
 use crate::error::RunError;
-use crate::event_loop::within;
+use crate::event_loop::{within, words};
 use crate::exhaustion::Exhaustion;
 use crate::journal::Journal;
 use crate::limits::room_for;
@@ -90,7 +91,7 @@ pub fn run(plan: Plan, settings: &Settings, watch: &Watch, sink: &mut dyn Sink) 
         watch,
         means: Means {
             time: Arc::new(Timekeeper::new(clock, stamping, Arc::clone(&journal))),
-            exhaustion: Arc::default(),
+            exhaustion: Arc::clone(&watch.progress.exhaustion),
         },
         journal: &journal,
     };
@@ -251,7 +252,6 @@ impl Session<'_> {
             allow: server.allow.clone(),
             standing: Standing::new(self.plan.tests.len(), settings.users),
             vitals: Totals::default(),
-            exhaustion: Arc::clone(&self.means.exhaustion),
         });
         match settings.pace {
             Pace::Rounds => self.rounds(&stage, server, sink)?,
@@ -337,7 +337,13 @@ impl Session<'_> {
                 .zip(recorders)
                 .map(|(thread, recorder)| {
                     scope.spawn(move || {
-                        let done: Result<(), RunError> = body(thread, recorder);
+                        let done = catch_unwind(AssertUnwindSafe(|| body(thread, recorder)));
+                        let done: Result<(), RunError> = done.unwrap_or_else(|panic| {
+                            let words = words(&*panic);
+                            Err(RunError::Local(format!(
+                                "a thread of the run was lost: {words}"
+                            )))
+                        });
                         if let Err(error) = &done {
                             stage.break_up(error.to_string());
                         }
@@ -346,9 +352,8 @@ impl Session<'_> {
                 })
                 .collect();
             collector.run(sink, window, enough);
-            workers
-                .into_iter()
-                .try_for_each(|worker| worker.join().unwrap_or(Ok(())))
+            let mut ended = workers.into_iter().map(|worker| worker.join());
+            ended.try_for_each(|done| done.unwrap_or_else(|_| unreachable!("panics are caught")))
         })
     }
 }

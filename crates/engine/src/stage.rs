@@ -9,7 +9,6 @@ use tokio::sync::Barrier;
 
 use crate::cancel::Cancel;
 use crate::clock::RunClock;
-use crate::exhaustion::Exhaustion;
 use crate::journal::Journal;
 use crate::progress::Progress;
 use crate::vitals::Totals;
@@ -29,7 +28,6 @@ pub(crate) struct Stage {
     pub(crate) allow: Vec<String>,
     pub(crate) standing: Standing,
     pub(crate) vitals: Totals,
-    pub(crate) exhaustion: Arc<Exhaustion>,
 }
 
 /// How far the users have come together.
@@ -88,7 +86,7 @@ impl Stage {
 
     /// Writes down how the generator fared in a test.
     pub(crate) fn tell_of_generator(&self, test: TestId) {
-        let fared = self.vitals.take(test, self.exhaustion.counts());
+        let fared = self.vitals.take(test, self.progress.exhaustion.take());
         self.journal.write(EventKind::Generator(fared));
     }
 

@@ -100,7 +100,12 @@ impl StampBook {
 
     /// Whether a stamp that somebody wants is still to come.
     pub(crate) fn waits(&self) -> bool {
-        self.sent.reached < self.marked || (self.acks && self.acked.reached < self.marked)
+        self.waits_for(self.marked)
+    }
+
+    /// Whether a stamp for this mark is still to come.
+    pub(crate) fn waits_for(&self, mark: u64) -> bool {
+        self.sent.reached < mark || (self.acks && self.acked.reached < mark)
     }
 
     /// Enters a stamp from the error queue.

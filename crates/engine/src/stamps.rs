@@ -72,6 +72,11 @@ pub(crate) fn enable(socket: BorrowedFd<'_>) -> io::Result<()> {
     }
 }
 
+#[cfg(test)]
+pub(crate) fn disable(socket: BorrowedFd<'_>) -> io::Result<()> {
+    set(socket, 0)
+}
+
 fn set(socket: BorrowedFd<'_>, flags: u32) -> io::Result<()> {
     // SAFETY: the value is a u32 that outlives the call, and its size is given.
     let result = unsafe {

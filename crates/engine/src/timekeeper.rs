@@ -24,6 +24,9 @@ pub(crate) struct Timekeeper {
     _wants_stamps: Option<UdpSocket>,
 }
 
+/// A stamp so far from what user space saw may be late work of ours, or a clock that was set.
+const FAR: Nanos = 1_000_000;
+
 /// *sent*, *acked* and *first*, and which clock they are from.
 type Timed = (Option<Nanos>, Option<Nanos>, Option<Nanos>, Timing);
 
@@ -83,6 +86,8 @@ impl Timekeeper {
         }
     }
 
+    /// Of an operation that began before the time of day was set last, one stamp may be from
+    /// before and the other from after it.
     fn by_kernel(&self, stamps: &Stamps, kernel: KernelStamps) -> Timed {
         let early = stamps.first < stamps.sent;
         let known = kernel.sent.is_some() && (kernel.first.is_some() || stamps.first.is_none());
@@ -90,14 +95,15 @@ impl Timekeeper {
             return missed(stamps);
         }
         let timed = self.credible(stamps, kernel);
-        timed.unwrap_or_else(|| {
-            // A stamp that cannot be true: has somebody set the clock?
+        if !timed.is_some_and(|timed| is_ordinary(timed, stamps)) {
+            // Has somebody set the clock?
             let step = self.wall.look_for_step();
             if let (Some(by), Some(journal)) = (step, &self.journal) {
                 journal.write(EventKind::ClockStepped { by });
             }
-            missed(stamps)
-        })
+        }
+        let timed = timed.filter(|_| stamps.started >= self.wall.last_step());
+        timed.unwrap_or_else(|| missed(stamps))
     }
 
     /// The stamps as moments of the run; `None` when one cannot be true.
@@ -122,6 +128,15 @@ impl Timekeeper {
             .map(|(user, kernel)| user.cast_signed() - kernel.cast_signed());
         Some((sent, acked, first, Timing::Kernel { bias }))
     }
+}
+
+/// User space is as near to the stamps as it is as a rule.
+fn is_ordinary((sent, _, first, _): Timed, stamps: &Stamps) -> bool {
+    let is_near = |user: Option<Nanos>, kernel: Option<Nanos>| match (user, kernel) {
+        (Some(user), Some(kernel)) => user.abs_diff(kernel) < FAR,
+        _ => true,
+    };
+    is_near(stamps.sent, sent) && is_near(stamps.first, first)
 }
 
 /// Without a stamp there is no response time; when the answer came is known well enough to say
@@ -233,6 +248,27 @@ mod tests {
                 "{before} {after}"
             );
         }
+    }
+
+    #[test]
+    fn a_step_back_is_noticed_where_each_stamp_could_be_true() {
+        let keeper = keeper();
+        let base = day(&keeper, 0);
+        // The clock was set back by 200 us while the answer was under way: the run knows by the
+        // next operation that cannot be, and what began before has no response time.
+        let straddling = KernelStamps {
+            sent: Some(base + 1_005_000),
+            acked: None,
+            first: Some(base + 1_700_000),
+        };
+        let response = || {
+            let (moments, timing) = keeper.moments(&stamps(straddling), None, 990_000, None);
+            (moments.response(), timing)
+        };
+        assert!(matches!(response(), (Some(_), Timing::Kernel { .. })));
+        std::thread::sleep(std::time::Duration::from_millis(2)); // it is noticed after that began
+        keeper.wall.pretend_step(-200_000);
+        assert_eq!(response(), (None, Timing::Missed));
     }
 
     #[test]

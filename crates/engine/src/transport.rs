@@ -26,6 +26,7 @@ use rustls::{ClientConfig, ClientConnection};
 
 use crate::clock::RunClock;
 use crate::event_loop::{Source, sleep};
+use crate::exhaustion::Exhaustion;
 use crate::stamp_book::{Departure, StampBook};
 use crate::stamps::{self, RealNanos};
 use crate::tls_records::Records;
@@ -77,6 +78,7 @@ struct Socket {
     /// With the kernel's clock.
     book: Option<StampBook>,
     arrival: Arrival,
+    exhaustion: Arc<Exhaustion>,
 }
 
 /// The stamps of what was taken last.
@@ -92,10 +94,14 @@ pub(crate) struct Arrival {
 struct Tls {
     session: ClientConnection,
     records: Records,
+    /// A stamp is wanted of what was offered last. The handshake and all but the last piece of a
+    /// large body go without: stamps share the room of what arrives, and those of many records
+    /// would leave none for the one that counts.
+    stamped: bool,
 }
 
 impl Socket {
-    fn new(source: Source, stamping: Stamping) -> io::Result<Socket> {
+    fn new(source: Source, stamping: Stamping, exhaustion: &Arc<Exhaustion>) -> io::Result<Socket> {
         let book = match stamping {
             Stamping::Off => None,
             Stamping::On { acks } => {
@@ -107,19 +113,20 @@ impl Socket {
             source,
             book,
             arrival: Arrival::default(),
+            exhaustion: Arc::clone(exhaustion),
         })
     }
 
     fn send(&mut self, bytes: &[u8], stamped: bool) -> io::Result<usize> {
         let fd = self.source.fd();
-        let Some(book) = &mut self.book else {
-            return send(fd, bytes);
+        let sent = match &self.book {
+            Some(book) if stamped => stamps::send(fd, bytes, book.acks()),
+            _ => send(fd, bytes),
         };
-        let count = match stamped {
-            true => stamps::send(fd, bytes, book.acks())?,
-            false => send(fd, bytes)?,
-        };
-        book.wrote(count);
+        let count = sent.inspect_err(|error| self.exhaustion.note(error))?;
+        if let Some(book) = &mut self.book {
+            book.wrote(count);
+        }
         Ok(count)
     }
 
@@ -140,12 +147,15 @@ impl Socket {
         let fd = self.source.fd();
         let taken = match look {
             Look::Away => recv(fd, buffer),
-            Look::AtFirst | Look::AtEach => receive_closely(fd, buffer, look, &mut self.arrival),
+            Look::AtFirst | Look::AtEach => receive_closely(fd, buffer, &mut self.arrival),
         };
         let is_drained = match &taken {
             // Said here, it saves the call that would find out.
             Ok(count) => *count < buffer.len(),
-            Err(error) => error.kind() == io::ErrorKind::WouldBlock,
+            Err(error) => {
+                self.exhaustion.note(error);
+                error.kind() == io::ErrorKind::WouldBlock
+            }
         };
         if is_drained {
             self.source.is_drained();
@@ -153,16 +163,31 @@ impl Socket {
         taken
     }
 
+    /// Takes stamps from the error queue, until none is waited for.
     fn collect(&mut self) {
         let Some(book) = &mut self.book else { return };
-        let fd = self.source.fd();
-        while book.waits() {
-            match stamps::take(fd) {
-                Ok(Some(stamp)) => book.enter(stamp),
-                // An error of the connection shows where bytes are sent and received.
-                Ok(None) | Err(_) => return,
-            }
+        while book.waits() && take_stamp(self.source.fd(), book) {}
+    }
+
+    /// Waits until it can be read, which is true, or written. The error queue is emptied before:
+    /// while there is a stamp in it, the kernel says that one can write.
+    async fn either(&mut self) -> io::Result<bool> {
+        if let Some(book) = &mut self.book {
+            while take_stamp(self.source.fd(), book) {}
         }
+        self.source.either().await
+    }
+}
+
+/// Takes a stamp from the error queue; false when none is there.
+fn take_stamp(fd: BorrowedFd<'_>, book: &mut StampBook) -> bool {
+    match stamps::take(fd) {
+        Ok(Some(stamp)) => {
+            book.enter(stamp);
+            true
+        }
+        // An error of the connection shows where bytes are sent and received.
+        Ok(None) | Err(_) => false,
     }
 }
 
@@ -172,7 +197,6 @@ impl Socket {
 fn receive_closely(
     fd: BorrowedFd<'_>,
     buffer: &mut [u8],
-    look: Look,
     arrival: &mut Arrival,
 ) -> io::Result<usize> {
     let (first, rest) = buffer.split_at_mut(1);
@@ -184,15 +208,12 @@ fn receive_closely(
     if count == 0 {
         return Ok(0);
     }
-    let more = match look {
-        Look::AtEach => stamps::receive(fd, rest).map(|(more, stamp)| {
-            arrival.last = stamp.or(arrival.last);
-            more
-        }),
-        _ => recv(fd, rest),
-    };
-    match more {
-        Ok(more) => Ok(1 + more),
+    match stamps::receive(fd, rest) {
+        Ok((0, _)) => Ok(1),
+        Ok((more, stamp)) => {
+            arrival.last = stamp;
+            Ok(1 + more)
+        }
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(1),
         Err(error) => Err(error),
     }
@@ -238,11 +259,14 @@ impl Read for Incoming<'_> {
 }
 
 /// The socket as rustls writes to it.
-struct Leaving<'a>(&'a mut Socket);
+struct Leaving<'a> {
+    socket: &'a mut Socket,
+    stamped: bool,
+}
 
 impl Write for Leaving<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.send(bytes, true)
+        self.socket.send(bytes, self.stamped)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -256,6 +280,7 @@ impl Transport {
         address: SocketAddr,
         clock: RunClock,
         stamping: Stamping,
+        exhaustion: &Arc<Exhaustion>,
     ) -> io::Result<Transport> {
         let family = match address {
             SocketAddr::V4(_) => AddressFamily::INET,
@@ -269,11 +294,15 @@ impl Transport {
             Err(Errno::INPROGRESS) => connected(&source).await?,
             other => other?,
         }
-        Transport::new(source, clock, stamping)
+        Transport::new(source, clock, stamping, exhaustion)
     }
 
     /// Connects to a local socket, which has no stamps.
-    pub(crate) async fn unix(path: &Path, clock: RunClock) -> io::Result<Transport> {
+    pub(crate) async fn unix(
+        path: &Path,
+        clock: RunClock,
+        exhaustion: &Arc<Exhaustion>,
+    ) -> io::Result<Transport> {
         let address = SocketAddrUnix::new(path)?;
         let fd = socket_with(AddressFamily::UNIX, SocketType::STREAM, FLAGS, None)?;
         // A listener with a full queue says so at once, and nobody tells when there is room.
@@ -283,12 +312,17 @@ impl Transport {
                 other => return Err(other.into()),
             }
         }
-        Transport::new(Source::new(fd)?, clock, Stamping::Off)
+        Transport::new(Source::new(fd)?, clock, Stamping::Off, exhaustion)
     }
 
-    fn new(source: Source, clock: RunClock, stamping: Stamping) -> io::Result<Transport> {
+    fn new(
+        source: Source,
+        clock: RunClock,
+        stamping: Stamping,
+        exhaustion: &Arc<Exhaustion>,
+    ) -> io::Result<Transport> {
         Ok(Transport {
-            socket: Socket::new(source, stamping)?,
+            socket: Socket::new(source, stamping, exhaustion)?,
             tls: None,
             clock,
             offered_at: 0,
@@ -307,6 +341,7 @@ impl Transport {
         self.tls = Some(Box::new(Tls {
             session,
             records: Records::default(),
+            stamped: false,
         }));
         loop {
             while self.must_drain() {
@@ -334,19 +369,18 @@ impl Transport {
             }
             if let Err(error) = tls.session.process_new_packets() {
                 // The alert that says why is worth a try; the error is what counts.
-                let _ = tls.session.write_tls(&mut Leaving(&mut self.socket));
+                let _ = tls.write(&mut self.socket);
                 return Err(io::Error::other(error));
             }
         }
     }
 
     /// Waits until the socket can be read or, with `or_write`, written; true when it can be read.
-    pub(crate) async fn wait(&self, or_write: bool) -> io::Result<bool> {
-        let source = &self.socket.source;
+    pub(crate) async fn wait(&mut self, or_write: bool) -> io::Result<bool> {
         match or_write {
-            true => source.either().await,
+            true => self.socket.either().await,
             false => {
-                source.readable().await;
+                self.socket.source.readable().await;
                 Ok(true)
             }
         }
@@ -361,16 +395,12 @@ impl Transport {
         stamped: bool,
         now: Option<Nanos>,
     ) -> io::Result<usize> {
-        if self.must_drain() {
-            self.drain()?;
-            if self.must_drain() {
-                return Err(io::ErrorKind::WouldBlock.into());
-            }
-        }
+        self.drain()?;
         let Some(tls) = &mut self.tls else {
             self.offered_at = now.unwrap_or_else(|| self.clock.now());
             return self.socket.send(bytes, stamped);
         };
+        tls.stamped = stamped;
         let taken = tls.session.writer().write(bytes)?;
         match self.drain() {
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
@@ -385,11 +415,14 @@ impl Transport {
             .is_some_and(|tls| tls.session.wants_write())
     }
 
-    /// Writes waiting records.
+    /// Writes all waiting records.
     pub(crate) fn drain(&mut self) -> io::Result<()> {
-        if let Some(tls) = &mut self.tls {
+        let Some(tls) = &mut self.tls else {
+            return Ok(());
+        };
+        while tls.session.wants_write() {
             self.offered_at = self.clock.now();
-            tls.session.write_tls(&mut Leaving(&mut self.socket))?;
+            tls.write(&mut self.socket)?;
         }
         Ok(())
     }
@@ -443,9 +476,16 @@ impl Transport {
         }
     }
 
-    /// Whether a stamp of something marked is still to come.
-    pub(crate) fn waits_for_stamps(&self) -> bool {
-        self.socket.book.as_ref().is_some_and(StampBook::waits)
+    /// Whether a stamp for this mark is still to come.
+    pub(crate) fn waits_for_stamps(&self, mark: u64) -> bool {
+        let book = self.socket.book.as_ref();
+        book.is_some_and(|book| book.waits_for(mark))
+    }
+
+    /// The kernel forgets that stamps are wanted.
+    #[cfg(test)]
+    pub(crate) fn stop_stamping(&self) {
+        stamps::disable(self.socket.source.fd()).unwrap_or_else(|error| panic!("{error}"));
     }
 
     /// Stamps up to this mark are not waited for any more.
@@ -463,5 +503,11 @@ impl Tls {
             records: &mut self.records,
             look,
         })
+    }
+
+    /// Writes one record, or what is left of one.
+    fn write(&mut self, socket: &mut Socket) -> io::Result<usize> {
+        let stamped = self.stamped;
+        self.session.write_tls(&mut Leaving { socket, stamped })
     }
 }

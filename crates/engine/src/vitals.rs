@@ -1,7 +1,7 @@
 //! What a worker thread sees of itself: processor time, waiting for a processor, and whether it
 //! comes round in time.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fs;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,12 +18,15 @@ use crate::recorder::Recorder;
 const HELD_UP: Nanos = 10_000_000;
 /// Heartbeats after which samples are handed over.
 const FLUSH: u32 = 10;
+/// Heartbeats after which who looks on is told how the thread fares.
+const TELL: u32 = 100;
 
-/// What the workers of a run add up to, for the test that is measured now.
+/// What workers add up to: of a run, for the test that is measured now, or of the last moments, for
+/// who looks on.
 #[derive(Debug, Default)]
 pub(crate) struct Totals(Mutex<Sums>);
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Sums {
     workers: u32,
     wall: Nanos,
@@ -31,6 +34,7 @@ struct Sums {
     queued: Option<Nanos>,
     stalled: Nanos,
     longest_stall: Nanos,
+    rested: Nanos,
     lateness: Option<Histogram<u64>>,
 }
 
@@ -46,24 +50,43 @@ impl Totals {
             queued: sums.queued,
             stalled: sums.stalled,
             longest_stall: sums.longest_stall,
+            rested: sums.rested,
             lateness: sums.lateness.as_ref().map(described),
             exhausted,
         }
     }
 
-    /// Adds how late operations began.
-    pub(crate) fn add_lateness(&self, times: &Histogram<u64>) {
+    /// Adds what one more worker has spent at the same time as the others.
+    fn add_worker(&self, spent: &Sums) {
         let mut sums = self.lock();
-        match &mut sums.lateness {
-            // Both grow by themselves, so that nothing is out of range.
-            Some(all) => all.add(times).unwrap_or_default(),
-            none => *none = Some(times.clone()),
-        }
+        let wall = sums.wall.max(spent.wall);
+        sums.add(spent);
+        sums.wall = wall;
+        sums.workers += 1;
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Sums> {
         // Sums of a panicking thread are still sums.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sums {
+    /// Adds what was spent after this.
+    fn add(&mut self, later: &Sums) {
+        self.wall += later.wall;
+        self.cpu += later.cpu;
+        if let Some(queued) = later.queued {
+            *self.queued.get_or_insert(0) += queued;
+        }
+        self.stalled += later.stalled;
+        self.longest_stall = self.longest_stall.max(later.longest_stall);
+        self.rested += later.rested;
+        match (&mut self.lateness, &later.lateness) {
+            // Both grow by themselves, so that nothing is out of range.
+            (Some(all), Some(times)) => all.add(times).unwrap_or_default(),
+            (none, times) => *none = none.take().or_else(|| times.clone()),
+        }
     }
 }
 
@@ -77,7 +100,7 @@ fn described(times: &Histogram<u64>) -> Lateness {
 }
 
 /// An empty histogram of how late operations began.
-pub(crate) fn lateness() -> Histogram<u64> {
+fn lateness() -> Histogram<u64> {
     // Two significant digits: whether the generator was late, not by how many nanoseconds.
     Histogram::new(2).unwrap_or_else(|_| unreachable!("two digits are possible"))
 }
@@ -86,12 +109,14 @@ pub(crate) fn lateness() -> Histogram<u64> {
 #[derive(Debug)]
 pub(crate) struct Vitals {
     clock: RunClock,
-    /// Told of stalls when they happen.
+    /// Told once a second how the thread fares.
     progress: Arc<Progress>,
     measuring: Cell<u32>,
-    begun: Cell<Reading>,
-    stalled: Cell<Nanos>,
-    longest_stall: Cell<Nanos>,
+    /// Since the first user began, but for what is in `lately`.
+    all: RefCell<Sums>,
+    /// Since `told`; what counters of the thread say is added when that moves on.
+    lately: RefCell<Sums>,
+    told: Cell<Reading>,
     /// When the last beat was, and how many there were.
     beaten: Cell<Nanos>,
     beats: Cell<u32>,
@@ -111,9 +136,9 @@ impl Vitals {
             clock,
             progress,
             measuring: Cell::new(0),
-            begun: Cell::default(),
-            stalled: Cell::default(),
-            longest_stall: Cell::default(),
+            all: RefCell::default(),
+            lately: RefCell::default(),
+            told: Cell::default(),
             beaten: Cell::new(clock.now()),
             beats: Cell::default(),
         }
@@ -122,9 +147,9 @@ impl Vitals {
     /// A user of this thread begins to measure.
     pub(crate) fn enter(&self) {
         if self.measuring.replace(self.measuring.get() + 1) == 0 {
-            self.stalled.set(0);
-            self.longest_stall.set(0);
-            self.begun.set(self.reading());
+            self.all.take();
+            self.lately.take();
+            self.told.set(self.reading());
         }
     }
 
@@ -132,19 +157,24 @@ impl Vitals {
     pub(crate) fn leave(&self, totals: &Totals) {
         let left = self.measuring.get().saturating_sub(1);
         self.measuring.set(left);
-        if left > 0 {
-            return;
+        if left == 0 {
+            self.tell();
+            totals.add_worker(&self.all.take());
         }
-        let (begun, now) = (self.begun.get(), self.reading());
-        let mut sums = totals.lock();
-        sums.workers += 1;
-        sums.wall = sums.wall.max(now.at - begun.at);
-        sums.cpu += now.cpu.saturating_sub(begun.cpu);
-        sums.stalled += self.stalled.get();
-        sums.longest_stall = sums.longest_stall.max(self.longest_stall.get());
-        if let (Some(now), Some(begun)) = (now.queued, begun.queued) {
-            *sums.queued.get_or_insert(0) += now.saturating_sub(begun);
-        }
+    }
+
+    /// An operation began so late by our own fault.
+    pub(crate) fn add_lateness(&self, late: Nanos) {
+        let mut lately = self.lately.borrow_mut();
+        let times = lately.lateness.get_or_insert_with(lateness);
+        // Not `saturating_record`, which clamps to what there is room for now. It grows by itself,
+        // so that nothing is out of range.
+        times.record(late).unwrap_or_default();
+    }
+
+    /// A user let so much time pass, because it had not been answered.
+    pub(crate) fn add_rest(&self, time: Nanos) {
+        self.lately.borrow_mut().rested += time;
     }
 
     /// Is called with a regular beat for as long as the thread works: notices when it does not
@@ -153,15 +183,33 @@ impl Vitals {
         let now = self.clock.now();
         let due = self.beaten.replace(now) + nanos(BEAT);
         let late = now.saturating_sub(due);
-        if late > HELD_UP && self.measuring.get() > 0 {
-            self.stalled.set(self.stalled.get() + late);
-            self.longest_stall.set(self.longest_stall.get().max(late));
-            self.progress.add_stall(late);
+        let is_measuring = self.measuring.get() > 0;
+        if late > HELD_UP && is_measuring {
+            let mut lately = self.lately.borrow_mut();
+            lately.stalled += late;
+            lately.longest_stall = lately.longest_stall.max(late);
         }
-        self.beats.set(self.beats.get() + 1);
-        if self.beats.get().is_multiple_of(FLUSH) {
+        let beats = self.beats.get() + 1;
+        self.beats.set(beats);
+        if beats.is_multiple_of(FLUSH) {
             recorder.flush();
         }
+        if beats.is_multiple_of(TELL) && is_measuring {
+            self.tell();
+        }
+    }
+
+    /// Adds what was spent since the last time to the sums, and tells who looks on.
+    fn tell(&self) {
+        let now = self.reading();
+        let before = self.told.replace(now);
+        let mut lately = self.lately.take();
+        lately.wall = now.at - before.at;
+        lately.cpu = now.cpu.saturating_sub(before.cpu);
+        let queued = now.queued.zip(before.queued);
+        lately.queued = queued.map(|(now, before)| now.saturating_sub(before));
+        self.progress.lately.add_worker(&lately);
+        self.all.borrow_mut().add(&lately);
     }
 
     fn reading(&self) -> Reading {
@@ -247,19 +295,40 @@ mod tests {
     }
 
     #[test]
-    fn lateness_of_threads_is_put_together() {
+    fn what_threads_say_is_put_together() {
         let totals = Totals::default();
-        for times in [[1_000, 2_000], [3_000, 900_000]] {
-            let mut own = lateness();
-            times.iter().for_each(|time| own.record(*time).unwrap());
-            totals.add_lateness(&own);
-        }
-        let late = totals
-            .take(TestId(0), Exhausted::default())
-            .lateness
-            .unwrap();
-        assert_eq!(late.n, 4);
+        let worker = |times: [Nanos; 2]| {
+            let vitals = Vitals::new(RunClock::start(), Arc::default());
+            vitals.enter();
+            for late in times {
+                vitals.add_lateness(late);
+                // Told in between or not: the sums are the same.
+                vitals.tell();
+            }
+            vitals.add_rest(70);
+            vitals.leave(&totals);
+        };
+        worker([1_000, 2_000]);
+        worker([3_000, 900_000]);
+        let all = totals.take(TestId(0), Exhausted::default());
+        let late = all.lateness.unwrap();
+        assert_eq!((late.n, all.workers, all.rested), (4, 2, 140));
         assert!(late.max.abs_diff(900_000) < 10_000 && late.p50.abs_diff(2_000) < 50);
         assert_eq!(totals.take(TestId(0), Exhausted::default()).lateness, None);
+    }
+
+    #[test]
+    fn who_looks_on_is_told_once_a_second() {
+        let progress = Arc::<Progress>::default();
+        let (recorders, _collector) = recorders(1);
+        let vitals = Vitals::new(RunClock::start(), Arc::clone(&progress));
+        vitals.enter();
+        (1..TELL).for_each(|_| vitals.beat(&recorders[0]));
+        assert_eq!(progress.lately().workers, 0);
+        busy_for(Duration::from_millis(20));
+        vitals.beat(&recorders[0]);
+        let lately = progress.lately();
+        assert!(lately.workers == 1 && lately.cpu > 10_000_000, "{lately:?}");
+        assert_eq!(progress.lately().wall, 0, "what was told is not told again");
     }
 }

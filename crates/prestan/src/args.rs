@@ -51,7 +51,7 @@ Environment:
 
 Exit status:
   0    done
-  1    a test failed, or something could not be written here
+  1    a test failed, or something could not be written here (3 goes before that)
   2    wrong usage, or a bad suite file
   3    inconclusive: the generator was the bottleneck, the numbers are not those of the server
   4    the target could not be reached, or is not WebDAV
@@ -201,7 +201,7 @@ pub(crate) struct LoadOptions {
     pub(crate) requests: Option<u32>,
 
     /// Users at work at the same time, each on a connection and in a collection of its own
-    #[arg(short, long, value_name = "N", default_value_t = 1,
+    #[arg(short, long, visible_alias = "users", value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) concurrency: u32,
 

@@ -91,7 +91,7 @@ impl Intake {
             file,
             sums,
             most: HELD,
-            goal: until.map(|until| Goal::new(until, plan)),
+            goal: until.map(|until| Goal::new(until, plan, &live)),
             live,
         })
     }
@@ -129,9 +129,9 @@ impl Intake {
         });
     }
 
-    /// What is to be said of a goal that was not reached.
-    pub(crate) fn missed_goal(&self) -> Option<String> {
-        self.goal.as_ref().and_then(Goal::missed)
+    /// How near the run came to its goal, and what is to be said of one that was not reached.
+    pub(crate) fn goal(&self) -> Option<(record::Goal, Option<String>)> {
+        self.goal.as_ref().map(Goal::outcome)
     }
 
     /// Completes the file and summarises.
@@ -214,15 +214,17 @@ fn counting(pace: &Pace, window: engine::Window) -> Window {
 struct Goal {
     until: Until,
     convergence: Convergence,
+    live: Arc<Live>,
     looked: Instant,
     reached: bool,
 }
 
 impl Goal {
-    fn new(until: Until, plan: &PlanRecord) -> Goal {
+    fn new(until: Until, plan: &PlanRecord, live: &Arc<Live>) -> Goal {
         Goal {
             until,
             convergence: Convergence::new(until, plan),
+            live: Arc::clone(live),
             looked: Instant::now(),
             reached: false,
         }
@@ -231,7 +233,9 @@ impl Goal {
     fn take(&mut self, samples: &[Sample], window: Window) -> ControlFlow<()> {
         self.convergence.add(samples, window);
         if !self.reached && self.looked.elapsed() >= LOOK {
-            self.reached = self.convergence.is_reached();
+            let width = self.convergence.relative_half_width();
+            self.reached = self.is_enough(width);
+            self.live.set_goal(&self.until, width);
             self.looked = Instant::now();
         }
         match self.reached {
@@ -240,19 +244,29 @@ impl Goal {
         }
     }
 
-    fn missed(&self) -> Option<String> {
-        if self.reached || self.convergence.is_reached() {
-            return None;
-        }
-        let found = match self.convergence.relative_half_width() {
+    fn is_enough(&self, width: Option<f64>) -> bool {
+        width.is_some_and(|width| width <= self.until.percent / 100.0)
+    }
+
+    fn outcome(&self) -> (record::Goal, Option<String>) {
+        let half_width = self.convergence.relative_half_width();
+        let reached = self.reached || self.is_enough(half_width);
+        let found = match half_width {
             Some(width) => format!("it was ±{:.1}% at the end", width * 100.0),
             None => "there were too few operations to tell".to_owned(),
         };
-        Some(format!(
-            "--until '{}' was not reached before the run ended: {found}; give it more time with \
-             --duration, or ask for less",
-            self.until
-        ))
+        let missed = (!reached).then(|| {
+            format!(
+                "--until '{}' was not reached before the run ended: {found}; give it more time \
+                 (--duration, or longer --stages), or ask for less",
+                self.until
+            )
+        });
+        let goal = record::Goal {
+            half_width,
+            reached,
+        };
+        (goal, missed)
     }
 }
 
@@ -346,12 +360,14 @@ mod tests {
         let run = run(Pace::Closed);
         let goal = |text: &str| Some(text.parse().unwrap());
         let intake = Intake::new(&run.plan, None, goal("p99 ±5%"), Arc::default()).unwrap();
-        let said = intake.missed_goal().unwrap();
+        let (goal, said) = intake.goal().unwrap();
+        let said = said.unwrap();
+        assert!(!goal.reached && goal.half_width.is_none());
         assert!(
             said.contains("--until 'p99 ±5%'") && said.contains("too few"),
             "{said}"
         );
         let intake = Intake::new(&run.plan, None, None, Arc::default()).unwrap();
-        assert_eq!(intake.missed_goal(), None);
+        assert_eq!(intake.goal(), None);
     }
 }

@@ -10,8 +10,8 @@ use std::fmt::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hdrhistogram::Histogram;
-use record::{Outcome, Sample};
-use stats::Outcomes;
+use record::{Outcome, Sample, Timing};
+use stats::{Outcomes, Until};
 
 /// Seconds that a sparkline shows.
 const SHOWN: usize = 40;
@@ -27,8 +27,24 @@ struct Counts {
     /// Of the whole run.
     outcomes: Outcomes,
     /// Of the last interval.
-    operations: u64,
+    lately: Lately,
     times: Option<Histogram<u64>>,
+    bias: Option<Histogram<u64>>,
+    /// What the run goes on for, and how near it is.
+    goal: Option<String>,
+}
+
+/// Operations of an interval, as doubts about it want to know them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Lately {
+    /// Operations that ended.
+    pub(crate) operations: u64,
+    /// Nanoseconds that they took, all together.
+    pub(crate) under_way: u128,
+    /// Expected answers, and those of them without stamps of the kernel.
+    pub(crate) answers: (u64, u64),
+    /// What user space would have added to response times: how many, and p99 in nanoseconds.
+    pub(crate) bias: (u64, i64),
 }
 
 /// An interval of a run, for people.
@@ -41,15 +57,20 @@ pub(crate) struct Figures {
     pub(crate) times: Option<(u64, u64)>,
     /// Of the whole run until now.
     pub(crate) outcomes: Outcomes,
+    /// For doubts.
+    pub(crate) lately: Lately,
+    /// What the run goes on for, and how near it is.
+    pub(crate) goal: Option<String>,
 }
 
 impl Live {
     /// Counts operations. Costs about 20 ns each.
     pub(crate) fn add(&self, samples: &[Sample]) {
         let mut counts = self.lock();
-        counts.operations += samples.len() as u64;
+        counts.lately.operations += samples.len() as u64;
         for sample in samples {
             counts.outcomes.add(sample.outcome);
+            counts.look_at(sample);
             if sample.outcome != Outcome::Ok {
                 continue;
             }
@@ -67,6 +88,15 @@ impl Live {
         }
     }
 
+    /// How near the run is to what it goes on for: half the interval, as a share.
+    pub(crate) fn set_goal(&self, until: &Until, half_width: Option<f64>) {
+        let now = match half_width {
+            Some(width) => format!("±{:.1}% now", width * 100.0),
+            None => "too early to tell".to_owned(),
+        };
+        self.lock().goal = Some(format!("until {until}: {now}"));
+    }
+
     /// Operations of the run until now.
     pub(crate) fn operations(&self) -> u64 {
         self.lock().outcomes.total()
@@ -75,7 +105,11 @@ impl Live {
     /// The figures since the last time, of that many seconds.
     pub(crate) fn take(&self, seconds: f64) -> Figures {
         let mut counts = self.lock();
-        let operations = std::mem::take(&mut counts.operations);
+        let mut lately = std::mem::take(&mut counts.lately);
+        if let Some(bias) = &mut counts.bias {
+            lately.bias = (bias.len(), bias.value_at_quantile(0.99).cast_signed());
+            bias.reset();
+        }
         let times = counts.times.as_mut().filter(|times| !times.is_empty());
         let figures = times.map(|times| {
             let both = (times.value_at_quantile(0.5), times.value_at_quantile(0.99));
@@ -84,18 +118,40 @@ impl Live {
         });
         Figures {
             rate: if seconds > 0.0 {
-                operations as f64 / seconds
+                lately.operations as f64 / seconds
             } else {
                 0.0
             },
             times: figures,
             outcomes: counts.outcomes,
+            lately,
+            goal: counts.goal.clone(),
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Counts> {
         // Counts of a thread that panicked are still counts.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Counts {
+    fn look_at(&mut self, sample: &Sample) {
+        let moments = sample.moments;
+        let took = moments
+            .done
+            .map(|done| done.saturating_sub(moments.started));
+        self.lately.under_way += u128::from(took.unwrap_or_default());
+        let is_ok = sample.outcome == Outcome::Ok;
+        self.lately.answers.0 += u64::from(is_ok);
+        match sample.timing {
+            Timing::Missed => self.lately.answers.1 += u64::from(is_ok),
+            Timing::Kernel { bias: Some(bias) } => {
+                let times = self.bias.get_or_insert_with(times);
+                times.record(bias.max(0).unsigned_abs()).unwrap_or_default();
+            }
+            Timing::Kernel { bias: None } | Timing::User => {}
+        }
     }
 }
 
@@ -116,6 +172,9 @@ impl Figures {
             None => line.push_str("  no answer as expected"),
         }
         let _ = write!(line, "  {}", failed(&self.outcomes));
+        if let Some(goal) = &self.goal {
+            let _ = write!(line, "  {goal}");
+        }
         line
     }
 }
@@ -268,6 +327,7 @@ mod tests {
                 rate,
                 times,
                 outcomes,
+                ..Figures::default()
             };
             assert_eq!(figures.line(), expected);
         }
@@ -283,7 +343,9 @@ mod tests {
         assert_eq!((first.rate, first.outcomes.failed()), (16.0, 2));
         let (p50, p99) = first.times.unwrap();
         assert!(p50.abs_diff(100_000) < 1_000 && p99 == p50, "{p50} {p99}");
+        live.set_goal(&"p99 ±5%".parse().unwrap(), Some(0.123));
         let second = live.take(1.0);
+        assert!(second.line().ends_with("until p99 ±5%: ±12.3% now"));
         assert_eq!((second.rate, second.times), (0.0, None));
         assert_eq!(second.outcomes.total(), 32);
         assert_eq!(live.take(0.0).rate, 0.0);

@@ -7,6 +7,7 @@ mod credentials;
 mod exit;
 mod intake;
 mod live;
+mod lookout;
 mod output;
 mod state;
 mod watch;

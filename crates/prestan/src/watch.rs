@@ -15,12 +15,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::args::OutputOptions;
 use crate::exit::{Code, Failed};
 use crate::live::{History, Live, share_done};
+use crate::lookout::Lookout;
 use crate::output::tell;
 
 /// How often something is drawn.
 const FRAME: Duration = Duration::from_millis(100);
-/// Seconds that pass before the user is told again that the generator is held up.
-const RESPITE: u64 = 10;
 
 /// How much is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,7 +112,7 @@ impl Console {
         let mut seconds = 0;
         let mut figures = None;
         let mut history = History::default();
-        let mut stalls = Stalls::default();
+        let mut lookout = Lookout::default();
         while !over.load(Ordering::Relaxed) {
             thread::park_timeout(FRAME);
             let Some(begun) = self.measuring.get() else {
@@ -130,10 +129,11 @@ impl Console {
                     Some(bar) => bar.set_message(history.line().unwrap_or_default()),
                     None => tell(&format!("{seconds:3} s  {}", now.line())),
                 }
-                figures = Some(now);
-                if let Some(warning) = stalls.look(seconds, self.progress.stalls().1) {
-                    self.say(&warning);
+                let generator = self.progress.lately();
+                for warning in lookout.look(&generator, &now, &self.plan.load) {
+                    self.say(&format!("warning: {warning}"));
                 }
+                figures = Some(now);
             }
             let line = figures.as_ref().map(|figures| figures.line());
             self.draw(elapsed, line.as_deref().unwrap_or_default());
@@ -216,7 +216,7 @@ impl Console {
                 "warning: the clock of this machine was set by {:.3} s while measuring",
                 *by as f64 / 1e9
             )),
-            EventKind::MeasuringEnded { .. } | EventKind::Generator(_) => None,
+            EventKind::MeasuringEnded { .. } | EventKind::Generator(_) | EventKind::Goal(_) => None,
             // The end of the program says it.
             EventKind::Aborted { .. } => None,
             EventKind::Interrupted => None,
@@ -249,30 +249,6 @@ fn seconds_of(plan: &PlanRecord) -> Option<f64> {
             (all < f64::from(u32::MAX)).then_some(all)
         }
         _ => plan.load.duration_s,
-    }
-}
-
-/// What is known of the times at which the generator was held up.
-#[derive(Default)]
-struct Stalls {
-    stalled: u64,
-    quiet_until: u64,
-}
-
-impl Stalls {
-    /// `stalled` is the sum until now, in nanoseconds; says what there is to say of the last
-    /// second.
-    fn look(&mut self, second: u64, stalled: u64) -> Option<String> {
-        let news = stalled - std::mem::replace(&mut self.stalled, stalled);
-        if news < stats::LONG_STALL || second < self.quiet_until {
-            return None;
-        }
-        self.quiet_until = second + RESPITE;
-        Some(format!(
-            "warning: prestan itself was held up for {} in the last second, and what it measured \
-             then says little of the server; is this machine busy with something else?",
-            report::human(news as f64)
-        ))
     }
 }
 
@@ -366,22 +342,5 @@ impl Signals {
                 _ = self.hang_up.recv() => {}
             }
         });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_stall_is_told_once_in_a_while() {
-        let mut stalls = Stalls::default();
-        let ms = |ms: u64| ms * 1_000_000;
-        assert_eq!(stalls.look(1, ms(20)), None);
-        let said = stalls.look(2, ms(620)).unwrap_or_default();
-        assert!(said.contains("held up for 600 ms"), "{said}");
-        assert_eq!(stalls.look(3, ms(1_200)), None);
-        assert_eq!(stalls.look(12, ms(1_210)), None);
-        assert!(stalls.look(13, ms(2_210)).is_some());
     }
 }

@@ -119,7 +119,7 @@ const BAD_SUITES: [(&str, &str); 5] = [
 ];
 
 /// Command lines that cannot be done. Nothing listens on port 1.
-const WRONG: [&str; 39 + 24] = [
+const WRONG: [&str; 39 + 25] = [
     "run prestan",
     "run nosuch http://127.0.0.1:1/",
     "run nosuch.yaml --server apache",
@@ -175,6 +175,7 @@ const WRONG: [&str; 39 + 24] = [
     "load GET http://127.0.0.1:1/ --arrivals constant",
     "load GET http://127.0.0.1:1/ --spin 20us",
     "load GET http://127.0.0.1:1/ --pipeline 4 --rate 10",
+    "load GET http://127.0.0.1:1/ --requests 5 --users 10",
     "load GET http://127.0.0.1:1/ --pipeline 4 --http 1.0",
     "load GET http://127.0.0.1:1/ --pipeline 4 --no-keep-alive",
     "load REPORT http://127.0.0.1:1/ --pipeline 17 --body-size 1KiB",

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use record::Outcome as Ended;
 use rustix::process::Signal;
 use support::faulty::{Faulty, checked};
-use support::load::{counted, ended, file, kept, load, plain, seen, send, until};
+use support::load::{begun, counted, ended, file, kept, load, plain, seen, send, until};
 use support::rows::row;
 use support::{Outcome, Prestan};
 use testbed::fault::{Fault, Rule};
@@ -70,6 +70,35 @@ fn a_server_that_dies_is_no_end_of_the_program() {
     let refused = ended(&run, Ended::ConnectFailed);
     // Not a hundred thousand times a second.
     assert!((2..200).contains(&refused), "{refused}");
+    // Nor is it the generator's fault that users rest.
+    assert!(
+        !outcome.stdout.contains("users waited in the generator"),
+        "{outcome}"
+    );
+}
+
+#[test]
+fn connections_are_opened_at_their_rate() {
+    let server = plain();
+    let url = file(&server, "a.txt");
+    let slowly = |rate: &str| {
+        let users = ["-c", "150", "--warmup", "0", "--connect-rate", rate];
+        load("GET", &url).args(users)
+    };
+    // A hundred are no burst; the others come 5 ms apart.
+    let outcome = slowly("200").args(["--requests", "300"]).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let begun = begun(&kept(&outcome));
+    assert!(begun > 240_000_000, "{begun}");
+
+    // The fifty would take most of a minute; Ctrl-C does not wait for them.
+    let running = slowly("1").args(ENDLESS).spawn();
+    thread::sleep(Duration::from_millis(500)); // there is nothing to be seen of who waits
+    let asked = Instant::now();
+    send(&running, Signal::INT);
+    let outcome = running.wait();
+    assert_eq!(outcome.code, 130, "{outcome}");
+    assert!(asked.elapsed() < Duration::from_secs(5), "{outcome}");
 }
 
 #[test]
@@ -114,7 +143,9 @@ fn a_generator_that_was_stopped_is_not_believed() {
     assert!(planned["max"].as_f64().unwrap() > 300_000.0, "{planned:#}");
     // And it was said while it happened.
     assert!(
-        outcome.stderr.contains("prestan itself was held up for"),
+        outcome
+            .stderr
+            .contains("warning: the generator left its users waiting"),
         "{outcome}"
     );
 }

@@ -12,7 +12,7 @@ use std::thread;
 
 use record::{Outcome as Ended, Timing};
 use support::faulty::{Faulty, LOOPBACK, PASSWORD, USER, count, no_secret_in};
-use support::load::{counted, ended, file, load, operations, plain, seen};
+use support::load::{counted, ended, file, kept, load, operations, plain, seen};
 use support::rows::row;
 use support::{Outcome, Prestan};
 use testbed::fault::{Algorithm, Auth, Authority, Certificate, Exchange, Expiry, Fault, Rule};
@@ -157,6 +157,31 @@ fn a_pipeline_counts_what_fails() {
     let (_, run) = counted(&outcome);
     let endings = [Ended::Ok, Ended::WrongStatus].map(|outcome| ended(&run, outcome));
     assert_eq!(endings, [40, 20]);
+}
+
+#[test]
+fn what_takes_many_tls_records_is_timed_by_the_kernel() {
+    let authority = Authority::new();
+    let server = Faulty::new(|builder| builder.tls(authority.server(Certificate::Valid)));
+    let run = |method: &str, url: &str, options: &[&str]| {
+        let prestan = load(method, url).args(["--warmup", "0", "--timeout", "10s"]);
+        let pem = prestan.file("ca.pem", &authority.pem());
+        let outcome = prestan.arg("--cacert").arg(pem).args(options).run();
+        assert_eq!(outcome.code, 0, "{outcome}");
+        kept(&outcome)
+    };
+    // A pipeline of some 40 KiB, and bodies beyond what the kernel takes at once.
+    let url = file(&server, "a.txt");
+    let pipeline = run("GET", &url, &["--pipeline", "400", "--requests", "1200"]);
+    assert_eq!(ended(&pipeline, Ended::Ok), 1200);
+    assert!(pipeline.samples.iter().all(|sample| !sample.resent));
+    let url = format!("{}large.bin", server.server.url());
+    let bodies = run("PUT", &url, &["--body-size", "12MiB", "--requests", "6"]);
+    assert_eq!(ended(&bodies, Ended::Ok), 6);
+    for sample in pipeline.samples.iter().chain(&bodies.samples) {
+        assert!(matches!(sample.timing, Timing::Kernel { .. }), "{sample:?}");
+        assert!(sample.moments.sent.is_some(), "{sample:?}");
+    }
 }
 
 #[test]

@@ -48,6 +48,8 @@ pub enum EventKind {
         /// Nanoseconds that it went forward, negative for back.
         by: i64,
     },
+    /// How near a load run came to what it was to go on for (`p99 ±5%`).
+    Goal(Goal),
     /// A test ended; its clean-up is done as well.
     TestEnded {
         /// Which.
@@ -112,4 +114,15 @@ pub struct LeftBehind {
     pub reason: String,
     /// It belongs to this run, not to an earlier one.
     pub own: bool,
+}
+
+/// How near a load run came to the interval that was to become narrow enough.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Goal {
+    /// Half the 95 % interval as a share of the estimate, of the operation that is farthest from
+    /// the goal; `None` where there were too few operations to tell.
+    pub half_width: Option<f64>,
+    /// It was narrow enough.
+    pub reached: bool,
 }

@@ -26,6 +26,10 @@ pub struct Generator {
     pub stalled: Nanos,
     /// The longest of these delays.
     pub longest_stall: Nanos,
+    /// Time in which users did not ask, because the server had not answered them before: the sum
+    /// over all users.
+    #[serde(default)]
+    pub rested: Nanos,
     /// How late operations began by the generator's own fault; only in an open loop.
     pub lateness: Option<Lateness>,
     /// Resources of this machine that ran out.

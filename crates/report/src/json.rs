@@ -53,6 +53,10 @@ fn document(run: &Run, summary: &Summary) -> wire::Document {
         started_at: env.started_at.clone(),
         ended_at: env.ended_at.clone(),
         complete: (&summary.complete).into(),
+        goal: summary.goal.map(|goal| wire::Goal {
+            half_width_percent: goal.half_width.map(|width| width * 100.0),
+            reached: goal.reached,
+        }),
         left_out: summary.left_out(),
         verdict: match summary.is_inconclusive() {
             true => wire::Verdict::Inconclusive,

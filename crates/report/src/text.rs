@@ -382,7 +382,18 @@ fn configuration(run: &Run, summary: &Summary) -> Vec<(String, String)> {
         add("Duration of each Test", format!("{seconds} s"));
     }
     if let Some(until) = &of.until {
-        add("Until", until.clone());
+        let came = summary.goal.map_or_else(String::new, |goal| {
+            let reached = if goal.reached {
+                "reached"
+            } else {
+                "not reached"
+            };
+            match goal.half_width {
+                Some(width) => format!(", {reached}: ±{:.1}% at the end", width * 100.0),
+                None => format!(", {reached}: too few operations to tell"),
+            }
+        });
+        add("Until", format!("{until}{came}"));
     }
     for (name, words) in CLASSIC {
         if let Some(value) = plan.params.get(name) {

@@ -48,6 +48,8 @@ pub(crate) struct Document {
     pub(crate) ended_at: Option<String>,
     /// Whether the run went through to its end.
     pub(crate) complete: Complete,
+    /// How near a load run came to what it was to go on for (`load.until`); null without that.
+    pub(crate) goal: Option<Goal>,
     /// Operations of all tests that lie outside the time in which all users were at work.
     pub(crate) left_out: u64,
     /// Whether it was the server that was measured.
@@ -98,6 +100,17 @@ pub(crate) struct Server {
     pub(crate) allow: Vec<String>,
     /// Version of HTTP in the answer.
     pub(crate) http: String,
+}
+
+/// How near a load run came to the interval that was to become narrow enough.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Goal {
+    /// Half the 95 % interval in percent of the estimate, of the operation that is farthest from
+    /// the goal; null where there were too few operations to tell.
+    pub(crate) half_width_percent: Option<f64>,
+    /// It was narrow enough.
+    pub(crate) reached: bool,
 }
 
 /// Which clock gave the moments of an operation.

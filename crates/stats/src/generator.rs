@@ -136,8 +136,9 @@ impl Strain {
     }
 }
 
-/// Two short tests as one, each worker's time counted once.
-fn together(one: &Generator, other: &Generator) -> Generator {
+/// Two pieces of measuring as one, each worker's time counted once. What cannot be put together,
+/// lateness and what ran out, is that of the first.
+pub fn together(one: &Generator, other: &Generator) -> Generator {
     Generator {
         workers: one.workers.max(other.workers),
         wall: one.wall + other.wall,
@@ -145,6 +146,7 @@ fn together(one: &Generator, other: &Generator) -> Generator {
         queued: one.queued.zip(other.queued).map(|(a, b)| a + b),
         stalled: one.stalled + other.stalled,
         longest_stall: one.longest_stall.max(other.longest_stall),
+        rested: one.rested + other.rested,
         ..one.clone()
     }
 }

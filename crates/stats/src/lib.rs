@@ -52,13 +52,13 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use record::{
-    Clock, Environment, Event, Generator, LeftBehind, Pace, PlanRecord, Run, Sample, TestId,
+    Clock, Environment, Event, Generator, Goal, LeftBehind, Pace, PlanRecord, Run, Sample, TestId,
 };
 
 pub use bias::Bias;
 pub use convergence::Convergence;
 pub use distribution::Distribution;
-pub use generator::{BUSY, LATE, LEAST_WALL, LONG_STALL, QUEUED, SATURATED, STALLED};
+pub use generator::{BUSY, LATE, LEAST_WALL, LONG_STALL, QUEUED, SATURATED, STALLED, together};
 pub use outcomes::Outcomes;
 pub use row::{Connects, TestSummary};
 pub use spread::Bar;
@@ -68,7 +68,8 @@ pub use times::EXACT;
 pub use told::{Completeness, FAILURES_DESCRIBED};
 pub use until::{Statistic, Until, UntilError};
 pub use warning::{
-    BIAS, BIAS_SHARE, IN_PROGRESS, IN_PROGRESS_HALF, Limit, MISSED, P99_NEEDS, Share, Warning,
+    BIAS, BIAS_SHARE, IN_PROGRESS, IN_PROGRESS_HALF, Lately, Limit, MISSED, P99_NEEDS, Share,
+    Warning, doubts_about,
 };
 pub use window::Window;
 
@@ -91,6 +92,8 @@ pub struct Summary {
     pub clock: ClockSummary,
     /// How the generator fared, test by test, as far as the record tells.
     pub generator: Vec<Generator>,
+    /// How near a load run came to what it was to go on for.
+    pub goal: Option<Goal>,
 }
 
 /// Which clock gave the times of a run, over all its operations that count.

@@ -147,7 +147,7 @@ impl Summariser {
             .collect();
         let facts: Vec<TestFacts> = windows
             .iter()
-            .map(|(test, window)| self.facts(*test, *window, &tests))
+            .map(|(test, window)| self.facts(*test, *window, &tests, &told))
             .collect();
         let clock = self.clock(&tests);
         let strain = Strain::of(&told.generator, |test| self.name(test));
@@ -167,6 +167,7 @@ impl Summariser {
             left_behind: told.left_behind,
             clock,
             generator: told.generator,
+            goal: told.goal,
         }
     }
 
@@ -189,6 +190,7 @@ impl Summariser {
         test: TestId,
         window: Result<Span, NoWindow>,
         rows: &[TestSummary],
+        told: &Told,
     ) -> TestFacts {
         let own = || {
             let measures = self.plan.measures.iter().zip(rows);
@@ -204,6 +206,12 @@ impl Summariser {
             recorded: tally.recorded,
             not_supported: own().all(|row| row.status == Status::NotSupported),
             under_way: tally.under_way,
+            rested: told
+                .generator
+                .iter()
+                .filter(|generator| generator.test == test)
+                .map(|generator| generator.rested)
+                .sum(),
             window: window.map_or(0, |window| window.end - window.start),
         }
     }

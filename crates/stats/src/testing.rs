@@ -35,6 +35,7 @@ pub fn generator(test: TestId) -> Generator {
         wall: 10 * S,
         cpu: 5 * S,
         queued: Some(S / 10),
+        rested: 0,
         stalled: S / 100,
         longest_stall: 3_000 * US,
         lateness: None,

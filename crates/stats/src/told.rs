@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use record::{Environment, Event, EventKind, Generator, LeftBehind, MeasureId, TestId};
+use record::{Environment, Event, EventKind, Generator, Goal, LeftBehind, MeasureId, TestId};
 
 /// Failures of one measure that a summary describes; the others are counted only.
 pub const FAILURES_DESCRIBED: usize = 5;
@@ -54,6 +54,8 @@ pub(crate) struct Told {
     pub(crate) left_behind: Vec<LeftBehind>,
     /// How the generator fared, test by test.
     pub(crate) generator: Vec<Generator>,
+    /// How near the run came to what it was to go on for.
+    pub(crate) goal: Option<Goal>,
     /// How often the clock of the kernel's stamps was set.
     pub(crate) clock_steps: u64,
 }
@@ -101,6 +103,7 @@ impl Told {
             EventKind::Warning { text } => push_new(&mut self.warnings, text.clone()),
             EventKind::LeftBehind(left) => push_new(&mut self.left_behind, left.clone()),
             EventKind::Generator(generator) => self.generator.push(generator.clone()),
+            EventKind::Goal(goal) => self.goal = Some(*goal),
             EventKind::ClockStepped { .. } => self.clock_steps += 1,
             EventKind::TestStarted { .. }
             | EventKind::MeasuringStarted { .. }

@@ -12,7 +12,9 @@ mod words;
 
 use record::{Exhausted, Load};
 
-pub use judge::{BIAS, BIAS_SHARE, IN_PROGRESS, IN_PROGRESS_HALF, MISSED, P99_NEEDS};
+pub use judge::{
+    BIAS, BIAS_SHARE, IN_PROGRESS, IN_PROGRESS_HALF, Lately, MISSED, P99_NEEDS, doubts_about,
+};
 pub(crate) use judge::{Material, TestFacts, all};
 
 /// A part of a whole, of one row or test.

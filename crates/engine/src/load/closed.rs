@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use super::lane::{Lane, Turn, respite};
-use crate::event_loop::sleep;
+use super::lane::{Lane, Turn};
 
 /// One user of a closed loop.
 pub(super) async fn lane(mut lane: Lane) {
     let field = Arc::clone(&lane.field);
     lane.get_ready().await;
-    field.meet().await;
 
     lane.worker.vitals.enter();
     field.arrive();
@@ -26,7 +24,7 @@ pub(super) async fn lane(mut lane: Lane) {
         match done.answered {
             true => unanswered = 0,
             false => {
-                sleep(respite(unanswered)).await;
+                lane.rest(unanswered).await;
                 unanswered += 1;
                 now = field.stage().clock.now();
             }

@@ -1,7 +1,7 @@
 //! What all users of a load run share, over all threads: how much is left to do, and the window.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use record::{Arrivals, EventKind, Nanos, Pace, TestId};
 
@@ -19,6 +19,8 @@ const TEST: TestId = TestId(0);
 const SILENCE: Nanos = 5_000_000_000;
 /// From the moment when all users are ready to the first planned one: time to wake everybody.
 const RUN_UP: Nanos = 10_000_000;
+/// Who waits for long looks so often whether the run is over.
+pub(super) const STEP: Nanos = 100_000_000;
 /// Stands for a moment that has not come.
 const NEVER: u64 = u64::MAX;
 
@@ -40,8 +42,9 @@ pub(crate) struct Field {
     /// Threads that are through with their part of the schedule.
     through: AtomicU32,
     go: Cancel,
-    /// Connections opened until now, and the distance between two of them.
+    /// Connections opened until now, since when, and the distance between two of them.
     opened: AtomicU64,
+    opening_since: OnceLock<Nanos>,
     connect_distance: Nanos,
 }
 
@@ -68,6 +71,7 @@ impl Field {
             through: AtomicU32::new(0),
             go: Cancel::default(),
             opened: AtomicU64::new(0),
+            opening_since: OnceLock::new(),
             connect_distance: (1e9 / settings.connect_rate) as Nanos,
         }
     }
@@ -173,15 +177,14 @@ impl Field {
         let before = self.opened.fetch_add(1, Ordering::Relaxed);
         // A hundred at once are no burst.
         let before = before.saturating_sub(100);
-        let due = before.saturating_mul(self.connect_distance);
-        if due > self.stage.clock.now() {
-            sleep_until(self.stage.clock.monotonic(due)).await;
+        let clock = self.stage.clock;
+        let since = *self.opening_since.get_or_init(|| clock.now());
+        let due = since.saturating_add(before.saturating_mul(self.connect_distance));
+        // In steps, so that an end in between is noticed.
+        while due > clock.now() && !self.is_over() {
+            let step = clock.now() + STEP;
+            sleep_until(clock.monotonic(due.min(step))).await;
         }
-    }
-
-    /// Users wait for each other before anything is measured; true for one of them.
-    pub(super) async fn meet(&self) -> bool {
-        self.stage.meet().await
     }
 }
 

@@ -13,7 +13,9 @@ use super::kinds::{Kind, KindBody, Kinds};
 use crate::chance;
 use crate::check::{Wrong, outcome};
 use crate::client::{Client, Exchange, Request};
+use crate::clock::nanos;
 use crate::connection::Response;
+use crate::event_loop::sleep;
 use crate::prepared::{PreparedHead, Values};
 use crate::worker::Worker;
 
@@ -38,7 +40,7 @@ pub(super) struct Lane {
     rng: ChaCha8Rng,
     iteration: u64,
     /// Where a body with variables is put together.
-    body: Vec<u8>,
+    pub(super) body: Vec<u8>,
 }
 
 /// What an operation came to, for whoever decides what to do next.
@@ -72,11 +74,12 @@ impl Lane {
         }
     }
 
-    /// Connects and warms up, which is not recorded.
-    pub(super) async fn get_ready(&mut self) {
+    /// Connects and warms up, which is not recorded, and waits for the other users to have done
+    /// so; true for one of them.
+    pub(super) async fn get_ready(&mut self) -> bool {
         let field = Arc::clone(&self.field);
         field.turn_to_connect().await;
-        if self.worker.config.http.keep_alive {
+        if self.worker.config.http.keep_alive && !field.is_over() {
             // One that fails here fails again where it is counted.
             let _ = self.client.connect().await;
         }
@@ -93,6 +96,9 @@ impl Lane {
             let kind = kinds.kind(kinds.draw(&mut self.rng));
             self.exchange(kind, turn).await;
         }
+        let is_leader = field.stage().meet().await;
+        self.hearing = Hearing::new(field.stage().clock.now());
+        is_leader
     }
 
     /// Does one operation and records it.
@@ -129,6 +135,14 @@ impl Lane {
             ended,
             answered,
         }
+    }
+
+    /// Lets time pass after operations in a row that got no answer: a server that refuses
+    /// connections is not asked a hundred thousand times a second.
+    pub(super) async fn rest(&mut self, unanswered: u32) {
+        let time = Duration::from_millis(1 << unanswered.min(10));
+        self.worker.vitals.add_rest(nanos(time));
+        sleep(time).await;
     }
 
     async fn exchange(&mut self, kind: &Kind, turn: Turn) -> Exchange<Response> {
@@ -214,10 +228,4 @@ pub(super) fn body_of<'a>(
         }
     };
     (body, body.map_or(0, |body| body.len() as u64))
-}
-
-/// How long a user waits after operations in a row that got no answer: a server that refuses
-/// connections is not asked a hundred thousand times a second.
-pub(super) fn respite(unanswered: u32) -> Duration {
-    Duration::from_millis(1 << unanswered.min(10))
 }

@@ -54,7 +54,7 @@ pub(crate) fn tasks(
     let lane = |user: u32| Lane::new(user, field, worker, &kinds, authenticator(), settings.seed);
     match &settings.pace {
         Pace::Open { max_waiting, .. } => {
-            let queue = Rc::new(open::Queue::new((max_waiting / workers).max(1) as usize));
+            let queue = Rc::new(open::Queue::new(max_waiting.div_ceil(workers) as usize));
             let dispatcher = open::Dispatcher {
                 field: Arc::clone(field),
                 worker: Rc::clone(worker),

@@ -13,16 +13,14 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
 use rand_chacha::ChaCha8Rng;
 use record::{EventKind, Nanos, Outcome};
 
-use super::field::Field;
+use super::field::{Field, STEP};
 use super::kinds::Kinds;
 use super::lane::{Lane, Turn};
 use super::timer::wait_until;
 use crate::event_loop::{sleep, yield_now};
-use crate::vitals::lateness;
 use crate::worker::Worker;
 
 /// Operations handed out before others have their turn.
@@ -35,12 +33,12 @@ pub(super) struct Queue {
     /// Operations that may wait.
     room: usize,
     closed: Cell<bool>,
-    lateness: RefCell<Histogram<u64>>,
     /// Users who have not left.
     at_work: Cell<u32>,
 }
 
-/// Where a user waits while it is free.
+/// Where a user waits while it is free. A user who finds an operation before it is told of one
+/// leaves its seat behind in the row of those who are free, and not taken.
 #[derive(Default)]
 struct Seat {
     taken: Cell<bool>,
@@ -54,31 +52,41 @@ impl Queue {
             free: RefCell::default(),
             room,
             closed: Cell::new(false),
-            lateness: RefCell::new(lateness()),
             at_work: Cell::new(0),
         }
     }
 
     /// Hands an operation out; false when too many wait already.
     fn push(&self, turn: Turn) -> bool {
-        let free = self.free.borrow_mut().pop_front();
+        let free = self.next_free();
         if free.is_none() && self.waiting.borrow().len() >= self.room {
             return false;
         }
         self.waiting.borrow_mut().push_back(turn);
-        if let Some(seat) = free {
-            seat.taken.set(false);
-            if let Some(waker) = &*seat.waker.borrow() {
-                waker.wake_by_ref();
-            }
+        if let Some(seat) = free
+            && let Some(waker) = &*seat.waker.borrow()
+        {
+            waker.wake_by_ref();
         }
         true
+    }
+
+    /// The user who has been free for longest, who is not any more.
+    fn next_free(&self) -> Option<Rc<Seat>> {
+        let mut free = self.free.borrow_mut();
+        loop {
+            let seat = free.pop_front()?;
+            if seat.taken.replace(false) {
+                return Some(seat);
+            }
+        }
     }
 
     /// The next operation for the user on this seat; `None` when there will be no more.
     async fn next(&self, seat: &Rc<Seat>) -> Option<Turn> {
         std::future::poll_fn(|context| {
             if let Some(turn) = self.waiting.borrow_mut().pop_front() {
+                seat.taken.set(false);
                 return Poll::Ready(Some(turn));
             }
             if self.closed.get() {
@@ -109,11 +117,10 @@ impl Queue {
 
 /// One user of an open loop.
 pub(super) async fn lane(mut lane: Lane, queue: Rc<Queue>) {
-    queue.at_work.set(queue.at_work.get() + 1);
+    let _at_work = AtWork::new(&queue);
     let field = Arc::clone(&lane.field);
-    lane.get_ready().await;
     let seat = Rc::new(Seat::default());
-    if field.meet().await {
+    if lane.get_ready().await {
         field.start_schedule();
     }
     lane.worker.vitals.enter();
@@ -123,13 +130,26 @@ pub(super) async fn lane(mut lane: Lane, queue: Rc<Queue>) {
         // Waiting for a free connection is the server's time, and everything after it ours.
         let due = turn.planned.unwrap_or(0).max(free_since);
         let late = done.started.saturating_sub(due);
-        // Not `saturating_record`, which clamps to what there is room for now. It grows by itself,
-        // so that nothing is out of range.
-        queue.lateness.borrow_mut().record(late).unwrap_or_default();
+        lane.worker.vitals.add_lateness(late);
         free_since = done.ended;
     }
     lane.worker.vitals.leave(&field.stage().vitals);
-    queue.at_work.set(queue.at_work.get() - 1);
+}
+
+/// A user who has not left; a panic is a way of leaving.
+struct AtWork(Rc<Queue>);
+
+impl AtWork {
+    fn new(queue: &Rc<Queue>) -> AtWork {
+        queue.at_work.set(queue.at_work.get() + 1);
+        AtWork(Rc::clone(queue))
+    }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        self.0.at_work.set(self.0.at_work.get() - 1);
+    }
 }
 
 /// Hands out the operations of one thread at their moments.
@@ -150,8 +170,6 @@ impl Dispatcher {
         self.follow_schedule().await;
         self.field.leave_schedule(self.share.1);
         self.drain().await;
-        let stage = self.field.stage();
-        stage.vitals.add_lateness(&self.queue.lateness.borrow());
     }
 
     async fn follow_schedule(&mut self) {
@@ -169,7 +187,7 @@ impl Dispatcher {
             let planned = origin + offset;
             // Far moments are waited for in steps, so that an end in between is noticed.
             while planned > clock.now() && !self.field.is_over() {
-                let step = clock.now() + 100_000_000;
+                let step = clock.now() + STEP;
                 wait_until(clock, planned.min(step), self.spin).await;
                 batch = 0;
             }

@@ -16,12 +16,11 @@ use record::{Connect, Nanos, Outcome, Sample};
 use wire::response::ResponseHead;
 
 use super::kinds::Kind;
-use super::lane::{Lane, body_of, respite};
+use super::lane::{Lane, body_of};
 use crate::check::{Wrong, outcome};
 use crate::client::{Failure, gave_up_failure};
 use crate::clock::nanos;
 use crate::connection::{Connection, ExchangeError, KernelStamps, Response, Stamps};
-use crate::event_loop::sleep;
 use crate::prepared::{PreparedHead, Values};
 
 /// Answers that are kept: a 207, which is read.
@@ -33,8 +32,8 @@ const TRIES: u32 = 3;
 struct UnderWay {
     kind: usize,
     values: Values,
-    /// Where it ends in what is to be written.
-    end: usize,
+    /// Where it ends in all that this connection is to carry.
+    end: u64,
     mark: Option<u64>,
     stamps: Stamps,
     connect: Option<Connect>,
@@ -45,15 +44,13 @@ struct UnderWay {
 pub(super) async fn lane(mut lane: Lane, depth: usize) {
     let field = Arc::clone(&lane.field);
     lane.get_ready().await;
-    field.meet().await;
 
     lane.worker.vitals.enter();
     field.arrive();
     let mut pipe = Pipe {
         connection: None,
         under_way: VecDeque::with_capacity(depth),
-        outgoing: Vec::new(),
-        written: 0,
+        outgoing: Outgoing::default(),
         body: Vec::new(),
         now: field.stage().clock.now(),
         unanswered: 0,
@@ -68,9 +65,7 @@ pub(super) async fn lane(mut lane: Lane, depth: usize) {
 struct Pipe {
     connection: Option<Box<Connection>>,
     under_way: VecDeque<UnderWay>,
-    /// Bytes of requests that are not all written.
-    outgoing: Vec<u8>,
-    written: usize,
+    outgoing: Outgoing,
     body: Vec<u8>,
     now: Nanos,
     unanswered: u32,
@@ -99,13 +94,9 @@ impl Pipe {
 
     /// Writes a request behind the others that are to be written.
     fn enqueue(&mut self, lane: &mut Lane, mut request: UnderWay) {
-        if self.written == self.outgoing.len() {
-            self.outgoing.clear();
-            self.written = 0;
-        }
         let kinds = Rc::clone(&lane.kinds);
         let kind = kinds.kind(request.kind);
-        let mut live = Vec::new();
+        let mut live = std::mem::take(&mut lane.body);
         let (body, length) = body_of(kind, request.values, &mut live);
         let head = PreparedHead {
             prepared: &kind.head,
@@ -114,13 +105,14 @@ impl Pipe {
                 ..request.values
             },
         };
-        let before = self.outgoing.len();
+        let before = self.outgoing.end();
         let head = lane.client.written(&kind.plan.method, &head);
-        self.outgoing.extend_from_slice(head);
-        self.outgoing.extend_from_slice(body.unwrap_or_default());
-        request.end = self.outgoing.len();
+        self.outgoing.push(head);
+        self.outgoing.push(body.unwrap_or_default());
+        lane.body = live;
+        request.end = self.outgoing.end();
         request.stamps = Stamps {
-            bytes_sent: (request.end - before) as u64,
+            bytes_sent: request.end - before,
             ..Stamps::default()
         };
         request.mark = None;
@@ -167,6 +159,7 @@ impl Pipe {
             Ok(Ok(None)) => self.connection = Some(connection),
             Ok(Err(ExchangeError::Ended { what, silent })) if silent => {
                 self.send_again(lane, &what).await;
+                self.rest(lane).await;
             }
             Ok(Err(error)) => {
                 let outcome = match error {
@@ -176,6 +169,7 @@ impl Pipe {
                 let what = error.to_string();
                 self.fail_first(lane, Failure { outcome, what });
                 self.send_again(lane, "an answer was broken off").await;
+                self.rest(lane).await;
             }
             Err(gave_up) => {
                 let failure = gave_up_failure(gave_up, lane.worker.config.timeout);
@@ -225,25 +219,47 @@ impl Pipe {
                 request.stamps.started = now;
             }
         }
-        while self.written < self.outgoing.len() {
-            let ahead = match connection.offer_ahead(&self.outgoing[self.written..]) {
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Ok(()),
-                other => other.map_err(ended)?,
+        while !self.outgoing.unwritten().is_empty() || connection.must_drain() {
+            let from = self.outgoing.written();
+            let ends = |count: usize| {
+                let piece = from..from + count as u64;
+                let mut ends = self.under_way.iter().map(|request| request.end - 1);
+                ends.any(|last| piece.contains(&last))
             };
-            self.written += ahead.count;
-            if !ahead.all_left {
-                continue;
+            // What was taken before leaves by itself, so that its stamps are its own.
+            let bytes = match connection.must_drain() {
+                true => &[],
+                false => self.outgoing.unwritten(),
+            };
+            match connection.offer_ahead(bytes, ends) {
+                Ok(count) => self.outgoing.wrote(count),
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(ended(error)),
             }
-            for request in &mut self.under_way {
-                if request.stamps.sent.is_none() && request.end <= self.written {
-                    request.stamps.sent = Some(ahead.at);
-                    request.mark = ahead.mark;
-                    request.stamps.kernel = ahead.mark.map(|_| KernelStamps::default());
-                }
+            if !connection.must_drain() {
+                self.mark_left(connection);
             }
         }
         connection.collect_stamps();
         Ok(())
+    }
+
+    /// Notes of the requests that have left by now when they did.
+    fn mark_left(&mut self, connection: &mut Connection) {
+        let written = self.outgoing.written();
+        let requests = self.under_way.iter_mut();
+        let mut left = requests
+            .filter(|request| request.stamps.sent.is_none() && request.end <= written)
+            .peekable();
+        if left.peek().is_none() {
+            return;
+        }
+        let (at, mark) = connection.mark_ahead();
+        for request in left {
+            request.stamps.sent = Some(at);
+            request.mark = mark;
+            request.stamps.kernel = mark.map(|_| KernelStamps::default());
+        }
     }
 
     /// Records the answer to the first request.
@@ -315,9 +331,13 @@ impl Pipe {
         while !self.under_way.is_empty() {
             self.fail_first(lane, failure.clone());
         }
-        self.outgoing.clear();
-        self.written = 0;
-        sleep(respite(self.unanswered)).await;
+        self.outgoing = Outgoing::default();
+        self.rest(lane).await;
+    }
+
+    /// A server that does not answer is not asked again at once.
+    async fn rest(&mut self, lane: &mut Lane) {
+        lane.rest(self.unanswered).await;
         self.unanswered += 1;
         self.now = lane.field.stage().clock.now();
     }
@@ -325,8 +345,7 @@ impl Pipe {
     /// The connection is gone: what was not answered is sent on a new one.
     async fn send_again(&mut self, lane: &mut Lane, why: &str) {
         self.connection = None;
-        self.outgoing.clear();
-        self.written = 0;
+        self.outgoing = Outgoing::default();
         for mut request in std::mem::take(&mut self.under_way) {
             request.tries += 1;
             let kinds = Rc::clone(&lane.kinds);
@@ -343,6 +362,46 @@ impl Pipe {
             };
             self.record(lane, kind, &request, None, Err(wrong));
         }
+    }
+}
+
+/// Bytes of requests that a connection is to carry, but for those that it has carried.
+#[derive(Default)]
+struct Outgoing {
+    bytes: Vec<u8>,
+    /// How many of them are written.
+    at: usize,
+    /// Bytes written before these.
+    gone: u64,
+}
+
+impl Outgoing {
+    fn push(&mut self, bytes: &[u8]) {
+        // Moved only when there is more to forget than to keep.
+        if self.at > self.bytes.len() / 2 {
+            self.gone += self.at as u64;
+            self.bytes.drain(..self.at);
+            self.at = 0;
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    fn wrote(&mut self, count: usize) {
+        self.at += count;
+    }
+
+    fn unwritten(&self) -> &[u8] {
+        &self.bytes[self.at..]
+    }
+
+    /// How many were written in all.
+    fn written(&self) -> u64 {
+        self.gone + self.at as u64
+    }
+
+    /// How many there were in all.
+    fn end(&self) -> u64 {
+        self.gone + self.bytes.len() as u64
     }
 }
 

@@ -70,8 +70,8 @@ pub(crate) struct RequestOptions {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "How much, and how long")]
 pub(crate) struct PaceOptions {
-    /// Users, each on a connection of its own; with --rate, the connections [default: 1, or 64]
-    #[arg(short = 'c', long, visible_alias = "connections", value_name = "N",
+    /// Users, each on a connection of its own [default: 1; with --rate or --stages 64]
+    #[arg(short = 'c', long, visible_aliases = ["concurrency", "connections"], value_name = "N",
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) users: Option<u32>,
 

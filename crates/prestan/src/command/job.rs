@@ -66,8 +66,11 @@ impl Job<'_> {
         if makes_target && was_sent {
             remove_target(&settings, &mut finished, &observers);
         }
-        if let Some(text) = intake.missed_goal().filter(|_| went_through(&finished)) {
-            add(&mut finished, &observers, EventKind::Warning { text });
+        if let Some((goal, missed)) = intake.goal() {
+            add(&mut finished, &observers, EventKind::Goal(goal));
+            if let Some(text) = missed.filter(|_| went_through(&finished)) {
+                add(&mut finished, &observers, EventKind::Warning { text });
+            }
         }
         finish(finished, intake, observers.kept.as_ref(), output)
     }
@@ -208,11 +211,12 @@ fn code_of(summary: &Summary) -> Result<Code, Failed> {
         Completeness::Aborted(reason) => Err(Failed::Local(format!(
             "the run could not be finished: {reason}"
         ))),
-        Completeness::Complete if summary.any_failed() => Ok(Code::TestFailed),
+        // What failed then may have failed for the generator's sake.
         Completeness::Complete => match summary.bottlenecks().next() {
             Some(why) => Err(Failed::Inconclusive(format!(
                 "inconclusive, because the generator was the bottleneck: {why}"
             ))),
+            None if summary.any_failed() => Ok(Code::TestFailed),
             None => Ok(Code::Done),
         },
     }

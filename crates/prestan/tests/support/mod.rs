@@ -198,12 +198,27 @@ impl Running {
         let inconclusive = code == INCONCLUSIVE;
         let said = |line: &&str| !inconclusive || !line.starts_with("prestan: inconclusive, ");
         Outcome {
-            code: if inconclusive { 0 } else { code },
+            code: if inconclusive {
+                i32::from(any_failed(&stdout))
+            } else {
+                code
+            },
             inconclusive,
             stdout,
             stderr: stderr.split_inclusive('\n').filter(said).collect(),
             home: Arc::clone(&self.home),
         }
+    }
+}
+
+/// Whether a report says that a test failed.
+fn any_failed(report: &str) -> bool {
+    match serde_json::from_str::<Value>(report) {
+        Ok(document) => {
+            let mut tests = document["tests"].as_array().into_iter().flatten();
+            tests.any(|test| test["status"] == "failed")
+        }
+        Err(_) => report.contains("failed"),
     }
 }
 
@@ -217,9 +232,9 @@ impl Drop for Running {
 
 /// How it ended, and what it said.
 pub struct Outcome {
-    /// Exit status; the negative number of the signal that killed it. 3 is 0 here: whether the
-    /// generator was the bottleneck depends on what else this machine does, and only tests that
-    /// are about it look at `inconclusive`.
+    /// Exit status; the negative number of the signal that killed it. In place of 3 it is what it
+    /// would have been without: whether the generator was the bottleneck depends on what else this
+    /// machine does, and only tests that are about it look at `inconclusive`.
     pub code: i32,
     /// The exit status was 3.
     pub inconclusive: bool,

@@ -343,6 +343,7 @@ fn an_empty_plan_and_ids_beyond_it_are_no_reason_to_panic() {
                 missed: 0
             },
             generator: vec![],
+            goal: None,
         }
     );
     let beyond = RunBuilder::new(1)

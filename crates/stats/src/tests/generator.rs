@@ -185,6 +185,13 @@ fn half_idle_and_partly_idle() {
     assert_doubts(&of(closed(5 * MS)), &["partly_idle"], false);
     assert_doubts(&of(closed(8 * MS)), &["partly_idle"], false);
     assert_doubts(&of(closed(9 * MS)), &[], false);
+    // Who rests because the server did not answer does not wait in the generator.
+    let resting = Generator {
+        rested: 12 * S / 10,
+        ..testing::generator(record::TestId(0))
+    };
+    let rested = closed(4 * MS).run_event(EventKind::Generator(resting));
+    assert_doubts(&of(rested), &[], false);
     // The promise is that of a closed loop: with a schedule, users wait for it.
     let schedule = closed(MS).with(|run| run.plan.load.pace = testing::open_loop());
     assert_doubts(&of(schedule), &[], false);

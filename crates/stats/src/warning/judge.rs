@@ -1,6 +1,6 @@
 //! When each doubt is raised.
 
-use record::{Load, Nanos, Outcome, Pace};
+use record::{Generator, Load, Nanos, Outcome, Pace};
 
 use super::{Limit, Share, Warning};
 use crate::TestSummary;
@@ -48,8 +48,76 @@ pub(crate) struct TestFacts {
     pub(crate) not_supported: bool,
     /// Nanoseconds of operations under way inside the window, of all users together.
     pub(crate) under_way: u128,
+    /// Nanoseconds that users let pass because they had not been answered, all together.
+    pub(crate) rested: Nanos,
     /// Length of the window, nanoseconds.
     pub(crate) window: Nanos,
+}
+
+/// What is known of the last seconds of a load run under way.
+#[derive(Debug, Clone)]
+pub struct Lately {
+    /// How the generator fared; what ran out may be of the whole run.
+    pub generator: Generator,
+    /// Operations that ended.
+    pub operations: u64,
+    /// Nanoseconds that they took, all together.
+    pub under_way: u128,
+    /// Expected answers, and those of them without stamps of the kernel.
+    pub answers: (u64, u64),
+    /// What user space would have added to response times: how many there are, and p99 in
+    /// nanoseconds.
+    pub bias: (u64, i64),
+    /// Median response time, nanoseconds.
+    pub response: Nanos,
+}
+
+/// Doubts about the last seconds of a load run: those about the generator and its clock, as they
+/// would be raised if these were all of the run.
+pub fn doubts_about(lately: &Lately, load: &Load) -> Vec<Warning> {
+    let name = || "the last seconds".to_owned();
+    let Generator { wall, rested, .. } = lately.generator;
+    let facts = TestFacts {
+        name: name(),
+        missing: None,
+        counted: lately.operations,
+        recorded: lately.operations,
+        not_supported: false,
+        under_way: lately.under_way,
+        rested,
+        window: wall,
+    };
+    let mut warnings = all(&Material {
+        load,
+        rows: &[],
+        tests: &[facts],
+        strain: &Strain::of(std::slice::from_ref(&lately.generator), |_| name()),
+        orphans: 0,
+        clock_steps: 0,
+        recorded: &[],
+    });
+    let share = |(count, of): (u64, u64)| Share {
+        name: name(),
+        count,
+        of,
+    };
+    let rows = |found: Option<(u64, u64)>| Vec::from_iter(found.map(share));
+    let (expected, missing) = lately.answers;
+    let (n, p99) = lately.bias;
+    let about_clock = [
+        Warning::MissedStamps {
+            rows: rows(many_missed(missing, expected)),
+        },
+        Warning::Bias {
+            rows: rows(great_bias(n, p99, lately.response)),
+        },
+    ];
+    warnings.extend(
+        about_clock
+            .into_iter()
+            .filter(|clock| !clock.shares().is_empty()),
+    );
+    warnings
 }
 
 /// What doubts are made of.
@@ -183,30 +251,35 @@ impl From<(&String, (u64, u64))> for Share {
     }
 }
 
-/// Little's law: users of a closed loop without a pause have an operation under way at all times.
-/// What is missing they spent in the generator. `None` where there is no such promise, or too
+/// Little's law: users of a closed loop without a pause have an operation under way at all times,
+/// or rest because the server did not answer. What is missing they spent in the generator. `None` where there is no such promise, or too
 /// little to hold it against.
 fn under_way(test: &TestFacts, load: &Load) -> Option<Share> {
     let at_a_time = u64::from(load.users) * u64::from(load.http.pipeline.max(1));
     let enough = test.window >= LEAST_WALL && test.recorded >= IN_PROGRESS_NEEDS * at_a_time;
     (load.pace == Pace::Closed && enough).then(|| Share {
         name: test.name.clone(),
-        count: u64::try_from(test.under_way).unwrap_or(u64::MAX),
+        count: u64::try_from(test.under_way + u128::from(test.rested)).unwrap_or(u64::MAX),
         of: test.window.saturating_mul(at_a_time),
     })
 }
 
 fn missed(row: &TestSummary, _: &Load) -> Option<(u64, u64)> {
-    let expected = row.outcomes.ok();
-    (row.missed * 100 > expected * MISSED).then_some((row.missed, expected))
+    many_missed(row.missed, row.outcomes.ok())
+}
+
+fn many_missed(missed: u64, expected: u64) -> Option<(u64, u64)> {
+    (missed * 100 > expected * MISSED).then_some((missed, expected))
 }
 
 fn bias(row: &TestSummary, _: &Load) -> Option<(u64, u64)> {
     let (bias, response) = (row.bias?, row.response?);
-    let enough = bias.n >= P99_NEEDS;
-    let beside = response.p50 / 100 * BIAS_SHARE;
-    let great = bias.p99 > BIAS && bias.p99.unsigned_abs() > beside;
-    (enough && great).then_some((bias.p99.unsigned_abs(), response.p50))
+    great_bias(bias.n, bias.p99, response.p50)
+}
+
+fn great_bias(n: u64, p99: i64, response: Nanos) -> Option<(u64, u64)> {
+    let great = p99 > BIAS && p99.unsigned_abs() > response / 100 * BIAS_SHARE;
+    (n >= P99_NEEDS && great).then_some((p99.unsigned_abs(), response))
 }
 
 fn users_idle(test: &TestFacts, users: u32) -> Option<(u64, u64)> {

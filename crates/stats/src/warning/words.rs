@@ -50,7 +50,7 @@ fn about_generator(warning: &Warning, f: &mut fmt::Formatter<'_>) -> fmt::Result
         Warning::Stalled { .. } => write!(
             f,
             "the generator left its users waiting ({percents} of its time), and the slowest times \
-             are its own; raise --threads, or find out what else this machine does"
+             are its own; find out what else this machine does, or raise --threads"
         ),
         Warning::Hiccup { .. } => write!(
             f,
@@ -61,7 +61,7 @@ fn about_generator(warning: &Warning, f: &mut fmt::Formatter<'_>) -> fmt::Result
         Warning::Late { .. } => write!(
             f,
             "the generator did not keep to its own schedule: operations began late by {} (p99; {} \
-             ms may be); raise --threads, or lower the rate",
+             ms may be); raise --threads, lower the rate, or leave this machine to it alone",
             Listed(warning.shares(), milliseconds),
             LATE / 1_000_000
         ),
@@ -120,8 +120,7 @@ fn about_operations(warning: &Warning, f: &mut fmt::Formatter<'_>) -> fmt::Resul
         Warning::Bias { .. } => write!(
             f,
             "the generator was slow to wake up: a tool that reads the clock in user space would \
-             have said more, by {} (p99); the times here do not contain it, but users sent their \
-             next request later by as much",
+             have said more, by {} (p99); the times here do not contain it",
             Listed(warning.shares(), milliseconds)
         ),
         Warning::UsersIdle { .. } => write!(
@@ -178,7 +177,7 @@ fn about_connections(warning: &Warning, f: &mut fmt::Formatter<'_>) -> fmt::Resu
             f,
             "the server could not take the rate, and operations that would have had to wait behind \
              too many others were never sent: {shares}; the times are those of the others, so \
-             lower the rate, or raise --max-waiting"
+             lower the rate, or raise --users or --max-waiting"
         ),
         Warning::Dropped { open: false, .. } => write!(
             f,

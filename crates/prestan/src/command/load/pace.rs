@@ -33,6 +33,15 @@ pub(super) fn check(pace: &PaceOptions, plan: &Plan) -> Result<(), Failed> {
             "{option} is about the schedule of an open loop; give its --rate or --stages as well"
         )));
     }
+    if let Some(requests) = pace.requests.filter(|_| !is_open(pace))
+        && requests < u64::from(users(pace))
+    {
+        return Err(Failed::Usage(format!(
+            "--requests {requests} of all users together is not even one for each of {} users; \
+             raise it, or lower --users",
+            users(pace)
+        )));
+    }
     if pace.pipeline > 1 {
         check_pipeline(pace, plan).map_err(Failed::Usage)?;
     }
