@@ -20,7 +20,12 @@ pub enum Peer {
     Hey,
     /// Apache's.
     Ab,
+    /// In Go, with scripts.
+    K6,
 }
+
+/// What k6 is to run: it has no command line for a GET.
+const K6_SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/k6.js");
 
 /// What it is to do.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +51,14 @@ pub struct Said {
 
 impl Peer {
     /// All of them.
-    pub const ALL: [Peer; 5] = [Peer::Wrk, Peer::H2load, Peer::Oha, Peer::Hey, Peer::Ab];
+    pub const ALL: [Peer; 6] = [
+        Peer::Wrk,
+        Peer::H2load,
+        Peer::Oha,
+        Peer::Hey,
+        Peer::Ab,
+        Peer::K6,
+    ];
 
     /// Name of its program.
     pub fn name(self) -> &'static str {
@@ -56,6 +68,7 @@ impl Peer {
             Peer::Oha => "oha",
             Peer::Hey => "hey",
             Peer::Ab => "ab",
+            Peer::K6 => "k6",
         }
     }
 
@@ -77,7 +90,7 @@ impl Peer {
         let argument = match self {
             Peer::Ab => "-V",
             Peer::Wrk => "-v",
-            Peer::H2load | Peer::Oha => "--version",
+            Peer::H2load | Peer::Oha | Peer::K6 => "--version",
             // It would take it for its URL; Debian knows.
             Peer::Hey => return format!("hey {}", debian_version("hey")),
         };
@@ -89,6 +102,7 @@ impl Peer {
         let words = said.as_deref().unwrap_or_default().split([' ', '/', '\n']);
         let version = words
             .map(|word| word.split('-').next().unwrap_or_default())
+            .map(|word| word.trim_start_matches('v'))
             .find(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.'));
         format!("{} {}", self.name(), version.unwrap_or("unknown"))
     }
@@ -134,8 +148,17 @@ impl Peer {
                     command.arg("-e").arg(log);
                 }
             }
+            Peer::K6 => {
+                command.env("GOMAXPROCS", "1").args(["run", "--quiet"]);
+                command.args(["--vus", &connections, "--iterations", &requests]);
+                command.args(["--summary-trend-stats", "med,p(99)"]);
+                if let Some(log) = log {
+                    command.arg("--summary-export").arg(log);
+                }
+                command.arg("--env").arg(format!("URL={}", job.url));
+            }
         }
-        command.arg(job.url);
+        command.arg(if self == Peer::K6 { K6_SCRIPT } else { job.url });
         Ok(command)
     }
 
@@ -150,6 +173,7 @@ impl Peer {
             Peer::Oha => oha(stdout, job),
             Peer::Hey => hey(stdout, job),
             Peer::Ab => ab(stdout),
+            Peer::K6 => k6(stdout, job),
         };
         said.with_context(|| format!("{} says what is not understood:\n{stdout}", self.name()))
     }
@@ -235,6 +259,23 @@ fn ab(stdout: &str) -> Option<Said> {
     })
 }
 
+/// Its export is a document of all metrics, in milliseconds; without one, it prints a summary.
+fn k6(stdout: &str, job: Job<'_>) -> Option<Said> {
+    stdout.contains("http_req_duration").then_some(())?;
+    let export = stdout.find('{').map_or("", |start| &stdout[start..]);
+    let export = serde_json::Deserializer::from_str(export)
+        .into_iter::<serde_json::Value>()
+        .find_map(|value| value.ok().filter(|value| value["metrics"].is_object()));
+    let time = |share: &str| {
+        let times = &export.as_ref()?["metrics"]["http_req_duration"];
+        Some(times[share].as_f64()? * 1e3)
+    };
+    Some(Said {
+        requests: job.requests,
+        p50_p99_us: time("med").zip(time("p(99)")),
+    })
+}
+
 fn middle_and_edge(mut times: Vec<f64>) -> Option<(f64, f64)> {
     times.sort_by(f64::total_cmp);
     let at = |share| crate::numbers::rank(&times, share).copied();
@@ -285,6 +326,17 @@ mod tests {
                  50,0.051\n99,1.250\n",
                 (1000, Some((51.0, 1250.0))),
             ),
+            (
+                Peer::K6,
+                r#"  http_req_duration: med=51us {"metrics": {"http_req_duration": {"med": 0.051,
+                "p(99)": 1.25}, "http_reqs": {"count": 3}}}"#,
+                (3, Some((51.0, 1250.0))),
+            ),
+            (
+                Peer::K6,
+                "  http_req_duration: med=51us p(99)=1.25ms",
+                (3, None),
+            ),
         ];
         for (peer, stdout, (requests, times)) in cases {
             let said = peer.said(stdout, JOB).unwrap();
@@ -292,7 +344,7 @@ mod tests {
             let rounded = said.p50_p99_us.map(|(p50, p99)| (p50.round(), p99.round()));
             assert_eq!(rounded, times, "{peer:?}");
         }
-        for peer in [Peer::Wrk, Peer::H2load, Peer::Oha, Peer::Ab] {
+        for peer in [Peer::Wrk, Peer::H2load, Peer::Oha, Peer::Ab, Peer::K6] {
             assert!(peer.said("usage: no idea", JOB).is_err(), "{peer:?}");
         }
     }

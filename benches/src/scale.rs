@@ -269,7 +269,7 @@ impl Report {
         let mut add = |what: String, value: f64, unit: &str, bound: f64| {
             wanted.push((
                 what,
-                format!("{}{unit}", micros(value)),
+                format!("{value:.3}{unit}"),
                 format!("at most {bound}{unit}"),
                 Verdict::of(value <= bound),
             ));

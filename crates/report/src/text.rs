@@ -379,7 +379,11 @@ fn configuration(run: &Run, summary: &Summary) -> Vec<(String, String)> {
         add("Number of Requests", requests.to_string());
     }
     if let Some(seconds) = of.duration_s {
-        add("Duration of each Test", format!("{seconds} s"));
+        let of_each = match of.pace {
+            Pace::Rounds => "Duration of each Test",
+            Pace::Closed | Pace::Open { .. } => "Duration",
+        };
+        add(of_each, format!("{seconds} s"));
     }
     if let Some(until) = &of.until {
         let came = summary.goal.map_or_else(String::new, |goal| {

@@ -240,19 +240,19 @@ fn missed_stamps() {
 #[test]
 fn bias() {
     let us = US.cast_signed();
-    // A tenth of 100 us is less than what any machine may need to wake up.
-    assert_doubts(&kernel(0, 50 * us + 1), &["bias"], false);
-    assert_doubts(&kernel(0, 50 * us), &[], false);
-    assert_doubts(&kernel(0, -90 * us), &[], false);
-    let summary = kernel(0, 60 * us);
+    // Half of 100 us is less than what any machine may need to wake up.
+    assert_doubts(&kernel(0, 100 * us + 1), &["bias"], false);
+    assert_doubts(&kernel(0, 100 * us), &[], false);
+    assert_doubts(&kernel(0, -190 * us), &[], false);
+    let summary = kernel(0, 120 * us);
     assert!(
         summary.warnings[0]
             .to_string()
-            .contains("Put1K 0.06 ms (p99)")
+            .contains("Put1K 0.12 ms (p99)")
     );
     let bias = summary.clock.bias.unwrap();
-    assert_eq!((bias.n, bias.p50, bias.p99), (200, 60 * us, 60 * us));
-    // Where answers take 1 ms, 60 us more are no matter.
+    assert_eq!((bias.n, bias.p50, bias.p99), (200, 120 * us, 120 * us));
+    // Where answers take 1 ms, 120 us more are no matter.
     let slow = RunBuilder::new(1)
         .with(|run| run.plan.clock = Clock::Kernel)
         .test("Upload", &[("Put1K", "PUT")])
@@ -260,7 +260,7 @@ fn bias() {
         .with(|run| {
             for sample in &mut run.samples {
                 sample.timing = Timing::Kernel {
-                    bias: Some(60 * us),
+                    bias: Some(120 * us),
                 };
             }
         });

@@ -1,0 +1,227 @@
+//! Doubts about a load run while it goes on, so that nobody waits ten minutes for a result that is
+//! none.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use record::{Generator, Load};
+use stats::{Lately, Warning, doubts_about};
+
+use crate::live::Figures;
+
+/// Seconds that are judged together: a single one has too many hiccups.
+const TOGETHER: usize = 5;
+/// Seconds that pass before the user is told again that the generator is the bottleneck. Any other
+/// doubt is told once.
+const RESPITE: u64 = 10;
+
+/// What the last seconds were like, and what was said of them.
+#[derive(Default)]
+pub(crate) struct Lookout {
+    seconds: VecDeque<Lately>,
+    second: u64,
+    /// When each kind of doubt was told.
+    told: BTreeMap<&'static str, u64>,
+}
+
+impl Lookout {
+    /// Looks at another second; says what there is to say.
+    pub(crate) fn look(
+        &mut self,
+        generator: &Generator,
+        figures: &Figures,
+        load: &Load,
+    ) -> Vec<Warning> {
+        self.second += 1;
+        if self.seconds.len() == TOGETHER {
+            self.seconds.pop_front();
+        }
+        self.seconds.push_back(of_second(generator, figures));
+        let all = self
+            .seconds
+            .iter()
+            .cloned()
+            .reduce(|sum, next| plus(&sum, &next));
+        let mut doubts = all.map_or_else(Vec::new, |all| doubts_about(&all, load));
+        doubts.retain(|doubt| self.is_news(doubt));
+        doubts
+    }
+
+    fn is_news(&mut self, doubt: &Warning) -> bool {
+        let told = self.told.get(doubt.kind());
+        let is_news =
+            told.is_none_or(|told| doubt.is_bottleneck() && self.second >= told + RESPITE);
+        if is_news {
+            self.told.insert(doubt.kind(), self.second);
+        }
+        is_news
+    }
+}
+
+fn of_second(generator: &Generator, figures: &Figures) -> Lately {
+    let lately = figures.lately;
+    Lately {
+        generator: generator.clone(),
+        operations: lately.operations,
+        under_way: lately.under_way,
+        answers: lately.answers,
+        bias: lately.bias,
+        response: figures.times.map_or(0, |(p50, _)| p50),
+    }
+}
+
+/// Two pieces as one. Percentiles are those of the later one, as far as it has any, and what ran
+/// out is counted from the beginning of the run.
+fn plus(sum: &Lately, next: &Lately) -> Lately {
+    let mut generator = stats::together(&sum.generator, &next.generator);
+    generator.lateness = next.generator.lateness.or(sum.generator.lateness);
+    generator.exhausted = next.generator.exhausted;
+    Lately {
+        generator,
+        operations: sum.operations + next.operations,
+        under_way: sum.under_way + next.under_way,
+        answers: (
+            sum.answers.0 + next.answers.0,
+            sum.answers.1 + next.answers.1,
+        ),
+        bias: if next.bias.0 > 0 { next.bias } else { sum.bias },
+        response: if next.response > 0 {
+            next.response
+        } else {
+            sum.response
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use record::{Exhausted, Lateness, TestId};
+
+    use super::*;
+    use crate::live;
+
+    const MS: u64 = 1_000_000;
+
+    /// A second of a generator at its ease, of four users who always have an operation under way.
+    fn second() -> (Generator, Figures) {
+        let generator = Generator {
+            test: TestId(0),
+            workers: 1,
+            wall: 1_000 * MS,
+            cpu: 300 * MS,
+            queued: Some(5 * MS),
+            stalled: 0,
+            longest_stall: 0,
+            rested: 0,
+            lateness: None,
+            exhausted: Exhausted::default(),
+        };
+        let figures = Figures {
+            times: Some((MS, 2 * MS)),
+            lately: live::Lately {
+                operations: 4_000,
+                under_way: u128::from(4 * 1_000 * MS),
+                answers: (4_000, 0),
+                bias: (4_000, 20_000),
+            },
+            ..Figures::default()
+        };
+        (generator, figures)
+    }
+
+    fn load() -> Load {
+        stats::testing::RunBuilder::new(4)
+            .with(|run| run.plan.load.pace = record::Pace::Closed)
+            .build()
+            .plan
+            .load
+    }
+
+    fn kinds(
+        lookout: &mut Lookout,
+        (generator, figures): &(Generator, Figures),
+    ) -> Vec<&'static str> {
+        let doubts = lookout.look(generator, figures, &load());
+        doubts.iter().map(Warning::kind).collect()
+    }
+
+    #[test]
+    fn each_doubt_is_raised_when_it_happens_and_not_before() {
+        type Change = fn(&mut Generator, &mut Figures);
+        let table: [(Change, &[&str]); 10] = [
+            (|_, _| {}, &[]),
+            (|of, _| of.cpu = 990 * MS, &["saturated"]),
+            (|of, _| of.queued = Some(150 * MS), &["queued"]),
+            (
+                |of, _| (of.stalled, of.longest_stall) = (60 * MS, 60 * MS),
+                &["stalled"],
+            ),
+            (
+                |of, _| {
+                    let (n, p50, max) = (1_000, MS, 9 * MS);
+                    of.lateness = Some(Lateness {
+                        n,
+                        p50,
+                        p99: 5 * MS,
+                        max,
+                    });
+                },
+                &["late"],
+            ),
+            (|of, _| of.exhausted.ports = 3, &["exhausted"]),
+            (|_, figures| figures.lately.under_way /= 3, &["half_idle"]),
+            (
+                |of, figures| {
+                    figures.lately.under_way /= 3;
+                    of.rested = 3_000 * MS;
+                },
+                &[],
+            ),
+            (
+                |_, figures| figures.lately.answers.1 = 100,
+                &["missed_stamps"],
+            ),
+            (
+                |_, figures| figures.lately.bias.1 = (2 * MS).cast_signed(),
+                &["bias"],
+            ),
+        ];
+        for (change, expected) in table {
+            let mut second = second();
+            change(&mut second.0, &mut second.1);
+            assert_eq!(kinds(&mut Lookout::default(), &second), expected);
+        }
+    }
+
+    #[test]
+    fn a_bottleneck_is_told_again_after_a_while_and_anything_else_once() {
+        let mut lookout = Lookout::default();
+        let (mut generator, mut figures) = second();
+        generator.stalled = 60 * MS;
+        figures.lately.answers.1 = 100;
+        let mut told = Vec::new();
+        for at in 1..=25 {
+            let kinds = kinds(&mut lookout, &(generator.clone(), figures.clone()));
+            told.extend(kinds.into_iter().map(|kind| (at, kind)));
+        }
+        let expected = [
+            (1, "stalled"),
+            (1, "missed_stamps"),
+            (11, "stalled"),
+            (21, "stalled"),
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn a_short_moment_is_judged_with_the_seconds_around_it() {
+        let mut lookout = Lookout::default();
+        let mut all = Vec::new();
+        for at in 0..10 {
+            let (mut generator, figures) = second();
+            // 2 % of this second, and half a percent of five.
+            generator.stalled = if at == 4 { 20 * MS } else { 0 };
+            all.extend(kinds(&mut lookout, &(generator, figures)));
+        }
+        assert!(all.is_empty(), "{all:?}");
+    }
+}
