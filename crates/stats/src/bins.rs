@@ -16,16 +16,21 @@ pub(crate) trait Bin: Default + Clone {
     fn absorb(&mut self, other: &Self);
 }
 
-/// Number and sum of some values.
+/// Number and sum of some values, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Sum {
+pub struct Sum {
     /// Values.
-    pub(crate) n: u64,
+    pub n: u64,
     /// Their sum.
-    pub(crate) sum: u128,
+    pub sum: u128,
 }
 
 impl Sum {
+    /// Their mean; not a number for no values.
+    pub fn mean(&self) -> f64 {
+        self.sum as f64 / self.n as f64
+    }
+
     pub(crate) fn add(&mut self, value: Nanos) {
         self.n += 1;
         self.sum += u128::from(value);

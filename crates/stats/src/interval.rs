@@ -114,6 +114,11 @@ fn batches(n: usize) -> usize {
     (n / LONG).clamp(LEAST, MOST).min(n)
 }
 
+/// The batches that `n` operations are cut into, as half-open ranges.
+pub(crate) fn batches_of(n: usize) -> impl Iterator<Item = (usize, usize)> {
+    batch_bounds(n, batches(n))
+}
+
 /// Arithmetic mean; not a number for no values.
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64

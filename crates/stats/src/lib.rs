@@ -30,6 +30,7 @@ pub mod interval;
 
 mod bias;
 mod bins;
+mod compare;
 mod convergence;
 mod distribution;
 mod generator;
@@ -56,6 +57,10 @@ use record::{
 };
 
 pub use bias::Bias;
+pub use bins::Sum as Batch;
+pub use compare::{
+    ALPHA, Caveat, Compared, Comparison, Difference, Estimate, Ratio, Side, Verdict, compare,
+};
 pub use convergence::Convergence;
 pub use distribution::Distribution;
 pub use generator::{BUSY, LATE, LEAST_WALL, LONG_STALL, QUEUED, SATURATED, STALLED, together};

@@ -7,7 +7,7 @@ use crate::spread::{Bar, spread};
 use crate::status::Facts;
 use crate::times::Times;
 use crate::window::Span;
-use crate::{Completeness, Distribution, Outcomes, Status, Told};
+use crate::{Batch, Completeness, Distribution, Outcomes, Status, Told};
 
 /// What one measure of the plan came to.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +32,8 @@ pub struct TestSummary {
     pub missed: u64,
     /// Response times (*first* minus *sent*) of the expected operations that count.
     pub response: Option<Distribution>,
+    /// The same operations in batches, in the order of time: what intervals come from.
+    pub batches: Vec<Batch>,
     /// *First* minus *planned* of the expected operations that count; only in an open loop.
     pub planned: Option<Distribution>,
     /// *Acked* minus *started* of the expected operations that count; only where the kernel's
@@ -231,6 +233,7 @@ pub(crate) fn row(tally: &Tally, around: &Around<'_>) -> TestSummary {
         early: tally.outcomes.ok() - tally.missed - timed,
         missed: tally.missed,
         response: tally.response.describe(),
+        batches: tally.response.batches(),
         planned: tally.planned.describe(),
         upload: tally.upload.describe(),
         total: tally.total.describe(),

@@ -131,6 +131,25 @@ impl Times {
         }
     }
 
+    /// The batches that the interval of the mean comes from, in the order of time.
+    pub(crate) fn batches(&self) -> Vec<Sum> {
+        match &self.0 {
+            Form::Exact(values) => {
+                let mut values = values.clone();
+                values.sort_unstable();
+                let batch = |(from, to): (usize, usize)| {
+                    let mut sum = Sum::default();
+                    values[from..to]
+                        .iter()
+                        .for_each(|(_, value)| sum.add(*value));
+                    sum
+                };
+                interval::batches_of(values.len()).map(batch).collect()
+            }
+            Form::Binned(binned) => binned.bins.batches(interval::MOST),
+        }
+    }
+
     /// The values at these places of the sorted set, counted from 1. Places ascend; those beyond
     /// the end give the maximum. `None` for an empty set.
     pub(crate) fn at_ranks<const N: usize>(&self, ranks: [u64; N]) -> Option<[Nanos; N]> {
