@@ -34,6 +34,7 @@ use crate::settings::{Route, Settings};
 use crate::stage::{Stage, Standing, Stop};
 use crate::timekeeper::Timekeeper;
 use crate::transport::Stamping;
+use crate::turns::Turn;
 use crate::user::{User, rounds_of};
 use crate::vitals::Totals;
 use crate::worker::{Worker, event_loop, work};
@@ -53,7 +54,6 @@ pub struct Finished {
 }
 
 /// How a run is steered and watched.
-#[derive(Clone)]
 pub struct Watch {
     /// Ends the run early.
     pub cancel: Cancel,
@@ -61,6 +61,8 @@ pub struct Watch {
     pub progress: Arc<Progress>,
     /// Is told of events.
     pub observer: Arc<dyn Observer>,
+    /// Runs of suites side by side do their tests in turns.
+    pub turn: Option<Arc<Turn>>,
 }
 
 /// Runs a plan: probe, make the collection, measure, remove the collection.
@@ -190,6 +192,9 @@ impl Session<'_> {
         let opened = self.open_workspace(&mut client);
         event_loop.run(watchdog.guard(cancel, || (), opened))?;
         let measured = self.measure(&server, sink);
+        if let Some(turn) = &self.watch.turn {
+            event_loop.run(turn.all_over(cancel));
+        }
         client.ignore_cancel = true;
         let run_id = &self.settings.run_id;
         let removed = workspace::remove(&mut client, target, run_id, self.journal);
@@ -252,6 +257,7 @@ impl Session<'_> {
             allow: server.allow.clone(),
             standing: Standing::new(self.plan.tests.len(), settings.users),
             vitals: Totals::default(),
+            turn: self.watch.turn.clone(),
         });
         match settings.pace {
             Pace::Rounds => self.rounds(&stage, server, sink)?,

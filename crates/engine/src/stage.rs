@@ -11,6 +11,7 @@ use crate::cancel::Cancel;
 use crate::clock::RunClock;
 use crate::journal::Journal;
 use crate::progress::Progress;
+use crate::turns::Turn;
 use crate::vitals::Totals;
 
 /// Shared by all users of a run, over all threads.
@@ -28,6 +29,8 @@ pub(crate) struct Stage {
     pub(crate) allow: Vec<String>,
     pub(crate) standing: Standing,
     pub(crate) vitals: Totals,
+    /// Where tests are done in turns with other runs.
+    pub(crate) turn: Option<Arc<Turn>>,
 }
 
 /// How far the users have come together.

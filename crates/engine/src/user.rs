@@ -71,8 +71,18 @@ impl User {
     pub(crate) async fn run(mut self) {
         let stage = Arc::clone(&self.stage);
         for test in &stage.plan.tests {
+            self.wait_for_turn(test).await;
             self.test(test).await;
         }
+    }
+
+    /// Where runs take turns, the first user waits for that of this run, and the others for it.
+    async fn wait_for_turn(&self, test: &TestPlan) {
+        let Some(turn) = &self.stage.turn else { return };
+        if self.id == 0 && !self.stage.is_over() {
+            turn.take(usize::from(test.id.0), &self.stage.cancel).await;
+        }
+        self.stage.meet().await;
     }
 
     async fn test(&mut self, test: &TestPlan) {
@@ -112,6 +122,9 @@ impl User {
         self.clean_up(&mut script).await;
         if stage.meet().await {
             stage.journal.write(EventKind::TestEnded { test: test.id });
+            if let Some(turn) = &stage.turn {
+                turn.pass(usize::from(test.id.0));
+            }
         }
     }
 

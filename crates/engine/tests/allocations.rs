@@ -128,6 +128,7 @@ fn allocations(settings: &Settings, requests: u64) -> u64 {
         status: None,
     });
     let watch = Watch {
+        turn: None,
         cancel: engine::Cancel::default(),
         progress: Arc::default(),
         observer: Arc::new(engine::Silent),

@@ -6,6 +6,7 @@
     reason = "written for a terminal: [brackets] are optional parts, <angles> are placeholders"
 )]
 
+mod compare;
 mod load;
 
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use std::time::Duration;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use compare::{CompareArgs, CompareOutput, Slower};
 pub(crate) use load::{ArrivalsArg, LoadArgs, PaceOptions, RequestOptions};
 
 const STYLES: Styles = Styles::styled()
@@ -125,6 +127,13 @@ pub(crate) enum Command {
     /// All numbers are worked out anew from the samples in the run's directory, and are the same
     /// as at the end of the run.
     Report(ReportArgs),
+    /// Compare servers: is this one slower than that one, and how sure is it?
+    ///
+    /// A and B are servers that are measured now, side by side and test by test in turns, so that
+    /// whatever this machine does meanwhile happens to both: URLs, or recipes (--server). Or they
+    /// are recorded runs: directories or names, several runs of one server with commas between
+    /// them. With more than two, each is compared with the first.
+    Compare(Box<CompareArgs>),
     /// List, print or check suites
     Suites(SuitesArgs),
     /// List the servers that Prestan can start by itself

@@ -1,6 +1,7 @@
 //! One file for each sub-command.
 
 pub(crate) mod clean;
+pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod generate;
 pub(crate) mod job;

@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use engine::rundir::{RunDir, RunDirError, Samples, SamplesWriter};
+use engine::rundir::{Recorded, RunDir, RunDirError, Samples, SamplesWriter};
 use engine::{Finished, Sink};
 use record::{Pace, PlanRecord, Sample};
 use stats::{Convergence, Summariser, Summary, Until, Window};
@@ -179,6 +179,18 @@ pub(crate) fn summary_from(finished: &Finished, samples: &Samples) -> Result<Sum
         plan, events, env, ..
     } = finished;
     stats::summarise_from(plan, events, env, || samples.pieces()).map_err(|error| error.to_string())
+}
+
+/// What a recorded run says. It is read piece by piece: a long run is larger than the memory.
+pub(crate) fn summary_of_kept(recorded: &Recorded) -> Result<Summary, String> {
+    let Recorded {
+        plan,
+        env,
+        events,
+        samples,
+    } = recorded;
+    let summary = stats::summarise_from(plan, events, env, || samples.pieces());
+    summary.map_err(|error| error.to_string())
 }
 
 impl Sink for Intake {

@@ -26,17 +26,19 @@ pub(crate) fn tell(line: &str) {
 
 /// Refuses two documents in one file, before anything is measured for them.
 pub(crate) fn check(formats: &FormatOptions, output: Option<&Path>) -> Result<(), Failed> {
-    let places: Vec<&Path> = [formats.json.as_deref(), formats.csv.as_deref(), output]
-        .into_iter()
-        .flatten()
-        .collect();
+    check_places(&[formats.json.as_deref(), formats.csv.as_deref(), output])
+}
+
+/// The same for any documents.
+pub(crate) fn check_places(places: &[Option<&Path>]) -> Result<(), Failed> {
+    let places: Vec<&Path> = places.iter().copied().flatten().collect();
     let twice = places
         .iter()
         .enumerate()
         .find(|(index, path)| places[..*index].contains(path));
     match twice {
         Some((_, path)) => Err(Failed::Usage(format!(
-            "two of --json, --csv and --output would be written to {}; give each a file of its own",
+            "two documents would be written to {}; give each a file of its own",
             path.display()
         ))),
         None => Ok(()),
@@ -63,7 +65,29 @@ pub(crate) fn print(
         .csv
         .as_deref()
         .map(|path| (path, report::csv(run, summary)));
-    let mut documents: Vec<(&Path, String)> = json.into_iter().chain(csv).collect();
+    let documents = json.into_iter().chain(csv).collect();
+    let text = |color, width| {
+        let options = TextOptions {
+            color,
+            width,
+            saved_to,
+        };
+        report::text(run, summary, &options)
+    };
+    print_all(documents, output, formats.color, text).map_err(|failed| match failed {
+        Failed::Local(why) => Failed::Local(format!("{why}{}", kept.unwrap_or_default())),
+        other => other,
+    })
+}
+
+/// Prints documents and, unless one of them takes standard output, the text that is made for these
+/// colours and this width. Each is attempted.
+pub(crate) fn print_all<'a>(
+    mut documents: Vec<(&'a Path, String)>,
+    output: Option<&'a Path>,
+    color: ColorArg,
+    text: impl FnOnce(bool, usize) -> String,
+) -> Result<(), Failed> {
     let taken = documents.iter().any(|(path, _)| is_standard_output(path));
     let place = match output {
         None if taken => None,
@@ -72,12 +96,8 @@ pub(crate) fn print(
     };
     if let Some(path) = place {
         let to_terminal = is_standard_output(path) && io::stdout().is_terminal();
-        let options = TextOptions {
-            color: colors(formats.color, to_terminal),
-            width: width(to_terminal),
-            saved_to,
-        };
-        documents.push((path, report::text(run, summary, &options)));
+        let text = text(colors(color, to_terminal), width(to_terminal));
+        documents.push((path, text));
     }
     let written = documents.iter().map(|(path, text)| write(path, text));
     let failures: Vec<String> = written
@@ -85,11 +105,7 @@ pub(crate) fn print(
         .collect();
     match failures.is_empty() {
         true => Ok(()),
-        false => Err(Failed::Local(format!(
-            "{}{}",
-            failures.join("; "),
-            kept.unwrap_or_default()
-        ))),
+        false => Err(Failed::Local(failures.join("; "))),
     }
 }
 

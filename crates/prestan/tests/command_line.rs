@@ -16,10 +16,11 @@ use support::rows::{self, assert_adds_up, statuses};
 use support::shape;
 use support::{Outcome, Prestan};
 
-const SUB_COMMANDS: [&str; 10] = [
+const SUB_COMMANDS: [&str; 11] = [
     "run",
     "load",
     "report",
+    "compare",
     "suites",
     "servers",
     "demo",

@@ -13,15 +13,15 @@ pub fn json(run: &Run, summary: &Summary) -> String {
 
 /// The JSON schema of [`json`]: the content of `docs/result.schema.json`. Ends with a newline.
 pub fn schema() -> String {
-    let settings = SchemaSettings::draft2020_12().for_serialize();
-    pretty(
-        &settings
-            .into_generator()
-            .into_root_schema_for::<wire::Document>(),
-    )
+    schema_of::<wire::Document>()
 }
 
-fn pretty(value: &impl serde::Serialize) -> String {
+pub(crate) fn schema_of<T: schemars::JsonSchema>() -> String {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    pretty(&settings.into_generator().into_root_schema_for::<T>())
+}
+
+pub(crate) fn pretty(value: &impl serde::Serialize) -> String {
     let mut text = serde_json::to_string_pretty(value)
         .expect("only a map with keys other than strings, or a type of ours that refuses, fails");
     text.push('\n');

@@ -4,6 +4,7 @@
 //!                     +--> text   for people: the classic layout, and what a reader needs today
 //! Run, Summary -------+--> json   for programs: one document with a published schema
 //!                     +--> csv    for spreadsheets: a row a test
+//! Comparisons ------------> compare_text, compare_markdown, compare_json
 //! ```
 //!
 //! Pure: no clock, no terminal, no file. The caller says how wide the terminal is and whether it
@@ -12,6 +13,7 @@
 //! where they cannot be taken for a formula.
 
 mod clean;
+mod compare;
 mod csv;
 mod json;
 mod load;
@@ -22,6 +24,9 @@ mod wire;
 
 pub use self::csv::csv;
 pub use clean::clean;
+pub use compare::{
+    Comparisons, Versus, compare_json, compare_markdown, compare_schema, compare_text,
+};
 pub use json::{json, schema};
 pub use text::{TextOptions, text};
 pub use units::{human, human_range};

@@ -74,10 +74,15 @@ pub(crate) fn wrapping(width: usize) -> textwrap::Options<'static> {
 /// Colours, or none.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paint {
-    on: bool,
+    pub(crate) on: bool,
 }
 
 impl Paint {
+    /// Something is better than it was.
+    pub(crate) fn good(self, text: &str) -> String {
+        self.in_color(AnsiColor::Green, text)
+    }
+
     /// Something failed, or is not supported.
     pub(crate) fn bad(self, text: &str) -> String {
         self.in_color(AnsiColor::Red, text)

@@ -58,6 +58,7 @@ impl Job<'_> {
             cancel,
             progress,
             observer: Arc::clone(&observers) as Arc<dyn Observer>,
+            turn: None,
         };
         let mut finished = engine::run(plan, &settings, &watch, &mut intake);
         drop(following);

@@ -1,10 +1,11 @@
 //! `prestan report`: a recorded run, printed again.
 
-use engine::rundir::{self, Recorded, RunDirError};
+use engine::rundir::{self, RunDirError};
 use record::Run;
 
 use crate::args::ReportArgs;
 use crate::exit::{Code, Failed};
+use crate::intake::summary_of_kept;
 use crate::{output, state};
 
 pub(crate) fn report(args: &ReportArgs) -> Result<Code, Failed> {
@@ -12,12 +13,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Code, Failed> {
     let path = state::find_run(args.run.as_deref())?;
     let unreadable = |error: RunDirError| Failed::Usage(error.to_string());
     let recorded = rundir::open(&path).map_err(unreadable)?;
-    let Recorded {
-        plan, env, events, ..
-    } = &recorded;
-    // Piece by piece: a long run is larger than the memory.
-    let summary = stats::summarise_from(plan, events, env, || recorded.samples.pieces())
-        .map_err(unreadable)?;
+    let summary = summary_of_kept(&recorded).map_err(Failed::Usage)?;
     let run = Run {
         plan: recorded.plan,
         env: recorded.env,

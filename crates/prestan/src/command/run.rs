@@ -33,17 +33,21 @@ pub(crate) fn run(args: &RunArgs) -> Result<Code, Failed> {
         return measure(task, args.options.clock, connection);
     };
     let server = start_server(name)?;
-    let credentials = server
-        .credentials()
-        .map(|(user, password)| Credentials::Password {
-            user,
-            password: Secret::new(password),
-        });
-    let connection = to_own_server(&server.url(), credentials)?;
+    let connection = to_own_server(&server.url(), credentials_of(&server))?;
     measure(task, args.options.clock, connection)
 }
 
-fn start_server(name: &str) -> Result<RealServer, Failed> {
+/// Who may use a server of our own.
+pub(crate) fn credentials_of(server: &RealServer) -> Option<Credentials> {
+    let (user, password) = server.credentials()?;
+    Some(Credentials::Password {
+        user,
+        password: Secret::new(password),
+    })
+}
+
+/// Starts the server of that name.
+pub(crate) fn start_server(name: &str) -> Result<RealServer, Failed> {
     let recipe = testbed::real::Recipe::named(name).ok_or_else(|| {
         let names: Vec<&str> = testbed::real::recipes()
             .iter()
@@ -87,7 +91,7 @@ impl SuiteText {
     }
 
     /// The plan, with what the command line changes.
-    fn plan(&self, load: &LoadOptions) -> Result<Plan, Failed> {
+    pub(crate) fn plan(&self, load: &LoadOptions) -> Result<Plan, Failed> {
         self.resolved(&overrides(load))
     }
 
@@ -176,7 +180,8 @@ pub(crate) fn measure(
     .perform()
 }
 
-fn settings(
+/// How a run is to be done.
+pub(crate) fn settings(
     connection: Connection,
     load: &LoadOptions,
     clock: ClockOptions,

@@ -48,17 +48,22 @@ fn assert_valid(document: &Value) {
 }
 
 #[test]
-fn the_published_schema_is_that_of_the_types() {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/result.schema.json");
-    let schema = report::schema();
-    if std::env::var_os(BLESS).is_some() {
-        std::fs::write(&path, &schema).unwrap();
+fn the_published_schemas_are_those_of_the_types() {
+    let docs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    for (name, schema) in [
+        ("result.schema.json", report::schema()),
+        ("compare.schema.json", report::compare_schema()),
+    ] {
+        let path = docs.join(name);
+        if std::env::var_os(BLESS).is_some() {
+            std::fs::write(&path, &schema).unwrap();
+        }
+        let published = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            published == schema,
+            "docs/{name} is stale; run again with {BLESS}=1"
+        );
     }
-    let published = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        published == schema,
-        "docs/result.schema.json is stale; run again with {BLESS}=1"
-    );
 }
 
 #[test]

@@ -1,0 +1,108 @@
+//! The command line of `prestan compare`. The comments on its fields are what `--help` prints.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{ClockOptions, ColorArg, ConnectOptions, LoadOptions};
+
+#[derive(Debug, Args)]
+#[command(override_usage = "prestan compare [OPTIONS] <A> <B>...\n       \
+                            prestan compare [OPTIONS] --server <A> --server <B>...")]
+pub(crate) struct CompareArgs {
+    /// URLs of servers to measure now, or recorded runs: DIR, or DIR,DIR,... of one server
+    #[arg(value_name = "A B")]
+    pub(crate) sides: Vec<String>,
+
+    /// Start this server (see `prestan servers`) and measure it; may be repeated
+    #[arg(long, value_name = "NAME", conflicts_with = "sides")]
+    pub(crate) server: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) question: Question,
+
+    #[command(flatten)]
+    pub(crate) load: LoadOptions,
+
+    #[command(flatten)]
+    pub(crate) clock: ClockOptions,
+
+    #[command(flatten)]
+    pub(crate) connect: ConnectOptions,
+
+    #[command(flatten)]
+    pub(crate) output: CompareOutput,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "What to compare")]
+pub(crate) struct Question {
+    /// Suite to measure with: a built-in one, or a file
+    #[arg(long, value_name = "SUITE", default_value = "prestan")]
+    pub(crate) suite: String,
+
+    /// Runs of each server, side by side: the more, the smaller the differences that are found
+    #[arg(long, value_name = "N", default_value_t = 10,
+          value_parser = clap::value_parser!(u32).range(1..=50))]
+    pub(crate) repeat: u32,
+
+    /// Times that differ by no more than this count as the same
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = share)]
+    pub(crate) same_within: f64,
+
+    /// End with exit status 1 when a test is slower, by at least so much: slower, 'slower 5%'
+    ///
+    /// A test that fails with B and not with A, or that only A can do, does the same.
+    #[arg(long, value_name = "CONDITION", value_parser = slower)]
+    pub(crate) fail_if: Option<Slower>,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "What comes out")]
+pub(crate) struct CompareOutput {
+    /// Write the comparison to a file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Write it as one JSON document; - is standard output instead of the text
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Write it as Markdown, for a pull request; - is standard output instead of the text
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
+
+    /// When to use colours
+    #[arg(long, value_enum, default_value_t = ColorArg::Auto, value_name = "WHEN")]
+    pub(crate) color: ColorArg,
+
+    /// Keep the runs below this directory [default: ~/.local/state/prestan/runs]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) save: Option<PathBuf>,
+
+    /// No progress while it runs
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// How much slower is too slow, as a share.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Slower(pub(crate) f64);
+
+/// Reads `2%`.
+fn share(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').map(str::trim);
+    match number.and_then(|number| number.parse::<f64>().ok()) {
+        Some(percent) if percent >= 0.0 && percent.is_finite() => Ok(percent / 100.0),
+        _ => Err("write a share with its sign, 5% for example".to_owned()),
+    }
+}
+
+/// Reads `slower` or `slower 5%`.
+fn slower(text: &str) -> Result<Slower, String> {
+    match text.trim().strip_prefix("slower").map(str::trim) {
+        Some("") => Ok(Slower(0.0)),
+        Some(by) => share(by).map(Slower),
+        None => Err("write slower, or 'slower 5%'".to_owned()),
+    }
+}

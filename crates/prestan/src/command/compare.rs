@@ -1,0 +1,157 @@
+//! `prestan compare`: servers side by side, or runs that were recorded before.
+
+mod side_by_side;
+
+use std::path::Path;
+
+use engine::rundir;
+use record::PlanRecord;
+use report::{Comparisons, Versus};
+use stats::{Compared, Side, Summary, Verdict};
+
+use crate::args::{CompareArgs, CompareOutput, Slower};
+use crate::exit::{Code, Failed};
+use crate::intake::summary_of_kept;
+use crate::{output, state};
+
+/// Measures, or reads, and compares.
+pub(crate) fn compare(args: &CompareArgs) -> Result<Code, Failed> {
+    check(&args.output)?;
+    let servers = match asked(args)? {
+        Asked::Recorded(sides) => sides.into_iter().map(recorded).collect::<Result<_, _>>()?,
+        Asked::Now => side_by_side::measure(args)?,
+    };
+    let comparisons = compared(&servers, args.question.same_within)?;
+    print(&comparisons, &args.output)?;
+    Ok(judge(&comparisons, args.question.fail_if))
+}
+
+/// A server and its runs.
+struct Server {
+    name: String,
+    runs: Vec<Ran>,
+}
+
+impl Server {
+    fn sides(&self) -> Vec<Side<'_>> {
+        let runs = self.runs.iter();
+        runs.map(|Ran { plan, summary, .. }| Side { plan, summary })
+            .collect()
+    }
+}
+
+/// A run that is over.
+struct Ran {
+    plan: PlanRecord,
+    summary: Summary,
+    /// Where it is kept.
+    path: String,
+}
+
+/// What is to be compared.
+enum Asked<'a> {
+    Recorded(Vec<&'a str>),
+    Now,
+}
+
+fn asked(args: &CompareArgs) -> Result<Asked<'_>, Failed> {
+    let sides = args.sides.len() + args.server.len();
+    if sides < 2 {
+        return Err(Failed::Usage(format!(
+            "there is {} to compare; give two URLs, two recorded runs, or --server twice",
+            if sides == 0 { "nothing" } else { "one thing" }
+        )));
+    }
+    let names: Vec<&str> = args.sides.iter().map(String::as_str).collect();
+    let is_run = |side: &&&str| state::find_run(first(side)).is_ok();
+    match names.iter().filter(is_run).count() {
+        0 => Ok(Asked::Now),
+        all if all == sides => Ok(Asked::Recorded(names)),
+        _ => Err(Failed::Usage(
+            "some of these are recorded runs and some are not; a run of today beside one of \
+             another day would compare the days: measure both now, or run the other first \
+             (`prestan run`, and then `prestan compare` of both runs)"
+                .to_owned(),
+        )),
+    }
+}
+
+fn first(side: &str) -> Option<&Path> {
+    side.split(',').next().map(Path::new)
+}
+
+/// Reads the runs of a server.
+fn recorded(side: &str) -> Result<Server, Failed> {
+    let runs = side.split(',').map(|name| {
+        let path = state::find_run(Some(Path::new(name)))?;
+        let recorded = rundir::open(&path).map_err(|error| Failed::Usage(error.to_string()))?;
+        let summary = summary_of_kept(&recorded).map_err(Failed::Usage)?;
+        Ok(Ran {
+            plan: recorded.plan,
+            summary,
+            path: path.display().to_string(),
+        })
+    });
+    Ok(Server {
+        name: side.to_owned(),
+        runs: runs.collect::<Result<_, Failed>>()?,
+    })
+}
+
+fn compared(servers: &[Server], same_within: f64) -> Result<Comparisons, Failed> {
+    let paths = |server: &Server| server.runs.iter().map(|run| run.path.clone()).collect();
+    let (a, others) = (&servers[0], &servers[1..]);
+    let versus = others.iter().map(|b| {
+        let comparison = stats::compare(&a.sides(), &b.sides(), same_within)
+            .map_err(|error| Failed::Usage(format!("{} and {}: {error}", a.name, b.name)))?;
+        Ok(Versus {
+            name: b.name.clone(),
+            runs: paths(b),
+            comparison,
+        })
+    });
+    Ok(Comparisons {
+        name: a.name.clone(),
+        runs: paths(a),
+        versus: versus.collect::<Result<_, Failed>>()?,
+    })
+}
+
+fn check(options: &CompareOutput) -> Result<(), Failed> {
+    let places = [&options.json, &options.markdown, &options.output];
+    output::check_places(&places.map(|place| place.as_deref()))
+}
+
+fn print(comparisons: &Comparisons, options: &CompareOutput) -> Result<(), Failed> {
+    let json = options.json.as_deref();
+    let markdown = options.markdown.as_deref();
+    let documents = [
+        json.map(|path| (path, report::compare_json(comparisons))),
+        markdown.map(|path| (path, report::compare_markdown(comparisons))),
+    ];
+    let documents = documents.into_iter().flatten().collect();
+    let text = |color, width| report::compare_text(comparisons, color, width);
+    output::print_all(documents, options.output.as_deref(), options.color, text)
+}
+
+/// Whether what was not to happen has happened.
+fn judge(comparisons: &Comparisons, fail_if: Option<Slower>) -> Code {
+    let Some(Slower(by)) = fail_if else {
+        return Code::Done;
+    };
+    let is_too_slow = |row: &&Compared| match row.verdict {
+        Verdict::Slower => row.ratio.is_some_and(|ratio| ratio.value >= 1.0 + by),
+        Verdict::Broken | Verdict::Lost => true,
+        _ => false,
+    };
+    let rows = comparisons.versus.iter().flat_map(|versus| {
+        let rows = versus.comparison.rows.iter().filter(is_too_slow);
+        rows.map(|row| format!("{} ({})", row.name, row.verdict.name()))
+    });
+    let rows: Vec<String> = rows.collect();
+    if rows.is_empty() {
+        return Code::Done;
+    }
+    output::tell(&format!("prestan: not good enough: {}", rows.join(", ")));
+    Code::TestFailed
+}

@@ -1,0 +1,245 @@
+//! `prestan compare`: servers side by side, and recorded runs.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+use support::faulty::{Faulty, PASSWORD, no_secret_in, status};
+use support::load::{plain, send, until};
+use support::{Outcome, Prestan};
+use testbed::fault::{Fault, Rule};
+
+/// A short comparison of these tests.
+fn compare(sides: &[&str], only: &str) -> Prestan {
+    Prestan::new().arg("compare").args(sides).args([
+        "--only", only, "--warmup", "1", "-p", "3", "-d", "2", "-w", "2",
+    ])
+}
+
+fn with_json(prestan: Prestan) -> Outcome {
+    prestan.args(["--json", "-"]).run()
+}
+
+/// Verdicts by the names of the rows.
+fn verdicts(document: &Value) -> BTreeMap<String, String> {
+    let tests = document["tests"].as_array().unwrap().iter();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    tests
+        .map(|test| (text(&test["name"]), text(&test["verdict"])))
+        .collect()
+}
+
+fn test<'a>(document: &'a Value, name: &str) -> &'a Value {
+    let mut tests = document["tests"].as_array().unwrap().iter();
+    tests.find(|test| test["name"] == name).unwrap()
+}
+
+/// A server that takes so much longer for one test.
+fn slow(test: &str, delay: Duration) -> Faulty {
+    let rule = Rule::new(Fault::Delay(delay)).tag(&format!("({test})"));
+    Faulty::new(|builder| builder.rule(rule))
+}
+
+#[test]
+fn what_is_slower_is_found_and_may_fail_a_build() {
+    let (a, b) = (plain(), slow("Get1K", Duration::from_millis(20)));
+    let sides = [&*a.server.url(), &*b.server.url()];
+    let run = |options: &[&str]| {
+        let prestan = compare(&sides, "Get1K,Put1K").args(["-r", "5", "--repeat", "5"]);
+        with_json(prestan.args(options))
+    };
+    let outcome = run(&[]);
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let document = outcome.json();
+    let get = test(&document, "Get1K");
+    assert_eq!(get["verdict"], "slower", "{get:#}");
+    let (a_us, b_us) = (&get["a_says"]["mean_us"], &get["b_says"]["mean_us"]);
+    let difference = b_us.as_f64().unwrap() - a_us.as_f64().unwrap();
+    assert!((19_000.0..60_000.0).contains(&difference), "{get:#}");
+    assert!(get["ci95"][0].as_f64().unwrap() > 1.0, "{get:#}");
+    assert_ne!(
+        test(&document, "Put1K")["verdict"],
+        "slower",
+        "{document:#}"
+    );
+    assert_eq!(document["b"][0]["pairs"], 5);
+    for server in [&a, &b] {
+        assert_eq!(server.left(), [""; 0]);
+    }
+
+    let bad = run(&["--fail-if", "slower 5%"]);
+    assert_eq!(bad.code, 1, "{bad}");
+    assert!(
+        bad.stderr.contains("not good enough: Get1K (slower)"),
+        "{bad}"
+    );
+    // It would have to be a hundred times as slow, and more.
+    let good = run(&[
+        "--fail-if",
+        "slower 100%",
+        "--only",
+        "Put1K",
+        "--skip",
+        "Get1K",
+    ]);
+    assert_eq!(good.code, 0, "{good}");
+}
+
+#[test]
+fn runs_take_turns_test_by_test() {
+    let server = plain();
+    let url = server.server.url();
+    let options = ["-r", "3", "--repeat", "2", "--run-id", "turns"];
+    let outcome = with_json(compare(&[&url, &url], "Get1K,Lock").args(options));
+    assert_eq!(outcome.code, 0, "{outcome}");
+    // The measured requests of every run, in the order in which the server saw them.
+    let mut blocks: Vec<(String, String)> = Vec::new();
+    for exchange in server.server.exchanges() {
+        let label = exchange.header("x-prestan").unwrap_or_default();
+        let test = ["Get1K", "Lock"]
+            .into_iter()
+            .find(|test| label.ends_with(&format!("({test})")));
+        let run = exchange.path.split("PrestanTest-turns-").nth(1);
+        if let (Some(test), Some(run)) = (test, run) {
+            blocks.push((test.to_owned(), run[..2].to_owned()));
+        }
+    }
+    blocks.dedup();
+    let order: Vec<String> = blocks
+        .iter()
+        .map(|(test, run)| format!("{test} {run}"))
+        .collect();
+    let expected = [
+        "Get1K a1", "Get1K b1", "Get1K b2", "Get1K a2", "Lock b1", "Lock a1", "Lock a2", "Lock b2",
+    ];
+    assert_eq!(order, expected);
+    assert_eq!(server.left(), [""; 0]);
+}
+
+#[test]
+fn what_fails_with_one_is_said() {
+    let broken = Rule::new(status(500, &[], "")).tag("(Get1K)");
+    let unable = Rule::new(status(405, &[], "")).method("LOCK");
+    let (a, b) = (
+        plain(),
+        Faulty::new(|builder| builder.rule(broken).rule(unable)),
+    );
+    let sides = [&*a.server.url(), &*b.server.url()];
+    let options = ["-r", "3", "--repeat", "2", "--fail-if", "slower 500%"];
+    let outcome = compare(&sides, "Get1K,Lock").args(options).run();
+    assert_eq!(outcome.code, 1, "{outcome}");
+    for says in [
+        "fails with B: 6 of 6 failed",
+        "only A can do it",
+        "Get1K (broken)",
+        "Lock (lost)",
+    ] {
+        let said = format!("{}{}", outcome.stdout, outcome.stderr);
+        assert!(said.contains(says), "{says}: {outcome}");
+    }
+    let back = with_json(compare(&[sides[1], sides[0]], "Get1K,Lock").args(&options[..4]));
+    assert_eq!(verdicts(&back.json())["Get1K"], "repaired");
+    assert_eq!(verdicts(&back.json())["Lock"], "gained");
+}
+
+#[test]
+fn recorded_runs_are_compared_too() {
+    let server = slow("Get1K", Duration::from_millis(10));
+    let fast = plain();
+    let first = support::faulty::run_of(&fast.server.url(), "Get1K,Put1K", 30).run();
+    let path = |outcome: &Outcome| outcome.run().display().to_string();
+    let second = support::faulty::run_of(&server.server.url(), "Get1K,Put1K", 30).run();
+    let (a, b) = (path(&first), path(&second));
+    let compared = |sides: &[&str]| with_json(Prestan::new().arg("compare").args(sides));
+
+    let there = compared(&[&a, &b]).json();
+    assert_eq!(verdicts(&there)["Get1K"], "slower");
+    let says = there["b"][0]["caveats"].to_string();
+    assert!(says.contains("one run of each"), "{says}");
+    let back = compared(&[&b, &a]).json();
+    assert_eq!(verdicts(&back)["Get1K"], "faster");
+    let product = |test: &Value, back: &Value| {
+        test["ratio"].as_f64().unwrap() * back["ratio"].as_f64().unwrap()
+    };
+    let one = product(test(&there, "Get1K"), test(&back, "Get1K"));
+    assert!((one - 1.0).abs() < 1e-9, "{one}");
+
+    // A run beside itself is the same, everywhere.
+    let itself = compared(&[&a, &a]).json();
+    assert!(
+        verdicts(&itself).values().all(|verdict| verdict == "same"),
+        "{itself:#}"
+    );
+    // Several runs of one server, and three servers.
+    let many = compared(&[
+        &format!("{a},{b}"),
+        &format!("{a},{b}"),
+        &format!("{b},{a}"),
+    ]);
+    assert_eq!(many.code, 0, "{many}");
+    assert_eq!(many.json()["b"].as_array().unwrap().len(), 2);
+    assert_eq!(many.json()["tests"].as_array().unwrap().len(), 4);
+
+    for (sides, says) in [
+        (vec![&*a, &format!("{b},{b}")], "as many of both"),
+        (
+            vec![&*a, "http://127.0.0.1:1/"],
+            "some of these are recorded runs",
+        ),
+        (vec![&*a], "there is one thing to compare"),
+        (vec![], "there is nothing to compare"),
+    ] {
+        let refused = Prestan::new().arg("compare").args(sides).run();
+        assert_eq!(refused.code, 2, "{refused}");
+        assert!(refused.stderr.contains(says), "{says}: {refused}");
+    }
+    let other = support::faulty::run_of(&fast.server.url(), "Get1K", 30).run();
+    let refused = Prestan::new().args(["compare", &*a, &*path(&other)]).run();
+    assert_eq!(refused.code, 2, "{refused}");
+    assert!(
+        refused
+            .stderr
+            .contains("the set of tests is Put1K, Get1K in one"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_server_that_is_not_there_ends_it_at_once_and_cleanly() {
+    let server = plain();
+    let sides = [&*server.server.url(), "http://127.0.0.1:1/"];
+    let outcome = compare(&sides, "Get1K").args(["--repeat", "3"]).run();
+    assert_eq!(outcome.code, 4, "{outcome}");
+    assert!(outcome.stderr.contains("connection refused"), "{outcome}");
+    assert_eq!(server.left(), [""; 0]);
+}
+
+#[test]
+fn ctrl_c_ends_all_runs_and_cleans_up_behind_them() {
+    let (a, b) = (plain(), plain());
+    let sides = [&*a.server.url(), &*b.server.url()];
+    let prestan = compare(&sides, "Get1K,Put1K").args(["-r", "100000", "--repeat", "2"]);
+    let prestan = prestan
+        .env("PRESTAN_USER", "ann")
+        .env("PRESTAN_PASSWORD", PASSWORD);
+    let running = prestan.spawn();
+    until("it measures", || {
+        a.measured("Get1K").len() + a.measured("Put1K").len() > 5
+    });
+    send(&running, Signal::INT);
+    let outcome = running.wait();
+    assert_eq!(outcome.code, 130, "{outcome}");
+    assert!(
+        outcome.stderr.contains("the comparison was interrupted"),
+        "{outcome}"
+    );
+    for server in [&a, &b] {
+        assert_eq!(server.left(), [""; 0]);
+    }
+    no_secret_in(&outcome, &[PASSWORD]);
+}

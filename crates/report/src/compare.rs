@@ -1,0 +1,201 @@
+//! A comparison of servers, for people, for pull requests and for programs.
+
+mod wire;
+
+use stats::{Compared, Comparison, Estimate, Status, Verdict};
+
+use crate::clean;
+use crate::json::{pretty, schema_of};
+use crate::text::{Paint, wrapping};
+use crate::units::human;
+
+/// One server, as it is called, beside the one that all are compared with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Versus {
+    /// How B is called.
+    pub name: String,
+    /// Where its runs are kept, or how they are called.
+    pub runs: Vec<String>,
+    /// What it does beside A.
+    pub comparison: Comparison,
+}
+
+/// A comparison of one server with others.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparisons {
+    /// How A is called.
+    pub name: String,
+    /// Where its runs are kept, or how they are called.
+    pub runs: Vec<String>,
+    /// The others.
+    pub versus: Vec<Versus>,
+}
+
+/// The columns of every table.
+const HEADERS: [&str; 7] = ["", "A", "B", "B / A", "95 % interval", "p (Holm)", ""];
+
+/// The comparison for people. Ends with a newline.
+pub fn compare_text(all: &Comparisons, color: bool, width: usize) -> String {
+    let paint = Paint { on: color };
+    let mut text = String::new();
+    for versus in &all.versus {
+        let comparison = &versus.comparison;
+        text += &format!("A: {}\nB: {}\n\n", clean(&all.name), clean(&versus.name));
+        text += &aligned(comparison, paint);
+        text += &format!(
+            "\n{}\n",
+            textwrap::fill(&legend(comparison), wrapping(width))
+        );
+        if !comparison.caveats.is_empty() {
+            text += "\nWarnings:\n";
+        }
+        for caveat in &comparison.caveats {
+            let options = wrapping(width).initial_indent("- ").subsequent_indent("  ");
+            text += &format!("{}\n", textwrap::fill(&caveat.to_string(), options));
+        }
+        text.push('\n');
+    }
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text
+}
+
+fn legend(comparison: &Comparison) -> String {
+    let pairs = match comparison.pairs {
+        1 => "one run of each".to_owned(),
+        pairs => format!("{pairs} pairs of runs"),
+    };
+    format!(
+        "Mean response times, from {pairs}. Slower and faster: surely so (5 % false alarms in the \
+         whole table at most), and by more than {}; same: the whole interval is within that.",
+        percent(comparison.same_within)
+    )
+}
+
+/// `2 %`, `2.5 %`.
+fn percent(share: f64) -> String {
+    let digits = usize::from((share * 100.0).fract().abs() > 1e-6);
+    format!("{:.*} %", digits, share * 100.0)
+}
+
+fn aligned(comparison: &Comparison, paint: Paint) -> String {
+    let rows: Vec<[String; 7]> = comparison.rows.iter().map(cells).collect();
+    let widths: [usize; 7] = std::array::from_fn(|column| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells
+            .max()
+            .unwrap_or(0)
+            .max(HEADERS[column].chars().count())
+    });
+    let line = |row: &[&str; 7]| {
+        let cells = row.iter().zip(widths).enumerate();
+        let padded = cells.map(|(column, (cell, width))| match column {
+            0 | 6 => format!("{cell:width$}"),
+            _ => format!("{cell:>width$}"),
+        });
+        let line = padded.collect::<Vec<_>>().join("  ");
+        format!("{}\n", line.trim_end())
+    };
+    let mut text = line(&HEADERS);
+    for (row, compared) in rows.iter().zip(&comparison.rows) {
+        let row: [&str; 7] = std::array::from_fn(|column| row[column].as_str());
+        text += &match compared.verdict {
+            Verdict::Slower | Verdict::Broken | Verdict::Lost => paint.bad(&line(&row)),
+            Verdict::Faster | Verdict::Repaired | Verdict::Gained => paint.good(&line(&row)),
+            Verdict::Same | Verdict::Unclear | Verdict::NotCompared => line(&row),
+        };
+    }
+    text
+}
+
+fn cells(row: &Compared) -> [String; 7] {
+    let mean = |estimate: &Estimate| match (estimate.status, estimate.mean) {
+        (Status::Ok, Some(mean)) => human(mean),
+        (status, _) => status.name().replace('_', " "),
+    };
+    let of = |ratio: fn(&stats::Ratio) -> String| row.ratio.as_ref().map_or(String::new(), ratio);
+    [
+        clean(&row.name),
+        mean(&row.a),
+        mean(&row.b),
+        of(|ratio| format!("{:.3}", ratio.value)),
+        of(|ratio| format!("{:.3} .. {:.3}", ratio.ci95.0, ratio.ci95.1)),
+        of(|ratio| match ratio.p_holm < 0.0001 {
+            true => "< 0.0001".to_owned(),
+            false => format!("{:.4}", ratio.p_holm),
+        }),
+        words(row),
+    ]
+}
+
+/// The verdict in words.
+fn words(row: &Compared) -> String {
+    let difference = row.ratio.map_or(0.0, |ratio| (ratio.value - 1.0).abs());
+    let failed = |of: &Estimate| match of.failed {
+        0 => "not measured".to_owned(),
+        failed => format!("{failed} of {} failed", of.operations),
+    };
+    match row.verdict {
+        Verdict::Slower => format!("slower by {:.1} %", difference * 100.0),
+        Verdict::Faster => format!("faster by {:.1} %", difference * 100.0),
+        Verdict::Same => "same".to_owned(),
+        Verdict::Unclear => match row.ratio {
+            Some(ratio) => {
+                let percent = ratio.detectable * 100.0;
+                let digits = usize::from(percent < 9.95);
+                format!("unclear (would be seen from {percent:.digits$} % on)")
+            }
+            None => "unclear".to_owned(),
+        },
+        Verdict::Broken => format!("fails with B: {}", failed(&row.b)),
+        Verdict::Repaired => format!("fails with A: {}", failed(&row.a)),
+        Verdict::Lost => "only A can do it".to_owned(),
+        Verdict::Gained => "only B can do it".to_owned(),
+        Verdict::NotCompared => "not compared".to_owned(),
+    }
+}
+
+/// The comparison for a pull request. Ends with a newline.
+pub fn compare_markdown(all: &Comparisons) -> String {
+    let code = |text: &str| format!("`{}`", clean(text).replace('`', "'"));
+    let cell = |text: &str| text.replace('|', "\\|");
+    let mut text = String::new();
+    for versus in &all.versus {
+        let comparison = &versus.comparison;
+        text += &format!(
+            "**A** {}, **B** {}\n\n",
+            code(&all.name),
+            code(&versus.name)
+        );
+        text += &format!("| {} |\n", HEADERS.join(" | "));
+        text += "| --- | ---: | ---: | ---: | ---: | ---: | --- |\n";
+        for row in &comparison.rows {
+            let mut cells = cells(row).map(|text| cell(&text));
+            if matches!(
+                row.verdict,
+                Verdict::Slower | Verdict::Broken | Verdict::Lost
+            ) {
+                cells[6] = format!("**{}**", cells[6]);
+            }
+            text += &format!("| {} |\n", cells.join(" | "));
+        }
+        text += &format!("\n{}\n", legend(comparison));
+        for caveat in &comparison.caveats {
+            text += &format!("\n- {}", clean(&caveat.to_string()));
+        }
+        text.push('\n');
+    }
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text
+}
+
+/// The comparison for programs: one JSON document.
+pub fn compare_json(all: &Comparisons) -> String {
+    pretty(&wire::Document::from(all))
+}
+
+/// The JSON schema of [`compare_json`]: the content of `docs/compare.schema.json`.
+pub fn compare_schema() -> String {
+    schema_of::<wire::Document>()
+}
