@@ -7,6 +7,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -32,6 +33,9 @@ pub(crate) struct Watchdog {
     /// The grace after an interruption is over.
     over: Cell<bool>,
     waiting: RefCell<Vec<Waiting>>,
+    /// There is nothing to look after for a while.
+    rests: Cell<bool>,
+    waker: RefCell<Option<Waker>>,
 }
 
 /// Somebody who may wait.
@@ -50,7 +54,32 @@ impl Watchdog {
             clock,
             over: Cell::new(false),
             waiting: RefCell::default(),
+            rests: Cell::new(false),
+            waker: RefCell::default(),
         }
+    }
+
+    /// Does `work`, which needs nobody to look after it. A hundred runs that wait for their turns
+    /// would disturb the one that measures ten thousand times a second.
+    pub(crate) async fn rest_during<T>(&self, work: impl Future<Output = T>) -> T {
+        self.rests.set(true);
+        let done = work.await;
+        self.rests.set(false);
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+        done
+    }
+
+    async fn rested(&self) {
+        poll_fn(|context| match self.rests.get() {
+            false => Poll::Ready(()),
+            true => {
+                *self.waker.borrow_mut() = Some(context.waker().clone());
+                Poll::Pending
+            }
+        })
+        .await;
     }
 
     /// Does `work`, and meanwhile wakes who has waited too long; `beat` is called in each round.
@@ -72,6 +101,7 @@ impl Watchdog {
         let mut interrupted = None;
         let mut round = self.clock.now();
         loop {
+            self.rested().await;
             // Rounds that were slept through are one.
             round = (round + nanos(BEAT)).max(self.clock.now());
             sleep_until(self.clock.monotonic(round)).await;
@@ -137,7 +167,7 @@ impl Patience {
         interruptible: bool,
         mut work: Pin<&mut impl Future<Output = T>>,
     ) -> Result<T, GaveUp> {
-        let result = std::future::poll_fn(|context| {
+        let result = poll_fn(|context| {
             if let Poll::Ready(done) = work.as_mut().poll(context) {
                 return Poll::Ready(Ok(done));
             }
@@ -204,6 +234,21 @@ mod tests {
             }
         };
         block_on(watchdog.guard(&Cancel::default(), || (), cases));
+    }
+
+    #[test]
+    fn a_watchdog_that_rests_makes_no_rounds_and_comes_back() {
+        let watchdog = Watchdog::new(RunClock::start());
+        let beats = Cell::new(0);
+        let rests = async {
+            watchdog.rest_during(sleep(10 * BEAT)).await;
+            // One round was under way when the rest began.
+            assert!(beats.get() <= 1, "{}", beats.get());
+            sleep(10 * BEAT).await;
+        };
+        let beat = || beats.set(beats.get() + 1);
+        block_on(watchdog.guard(&Cancel::default(), beat, rests));
+        assert!(beats.get() >= 3, "{}", beats.get());
     }
 
     #[test]

@@ -80,7 +80,8 @@ impl User {
     async fn wait_for_turn(&self, test: &TestPlan) {
         let Some(turn) = &self.stage.turn else { return };
         if self.id == 0 && !self.stage.is_over() {
-            turn.take(usize::from(test.id.0), &self.stage.cancel).await;
+            let taken = turn.take(usize::from(test.id.0), &self.stage.cancel);
+            self.worker.config.watchdog.rest_during(taken).await;
         }
         self.stage.meet().await;
     }

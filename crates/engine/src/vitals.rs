@@ -150,6 +150,8 @@ impl Vitals {
             self.all.take();
             self.lately.take();
             self.told.set(self.reading());
+            // Before, nobody was left waiting.
+            self.beaten.set(self.clock.now());
         }
     }
 
