@@ -6,6 +6,7 @@
 //! | [`cost`] | what does a request cost the client's processor? |
 //! | [`scale`] | what do ten thousand users cost, and how punctual is a schedule? |
 //! | [`suite`] | how much of a suite's time is the server's? |
+//! | [`verdicts`] | is what comparisons say right? |
 //!
 //! Each makes a report that is kept as JSON; [`table`] prints it and [`docs`] puts it into pages.
 //! What is pure (packets to segments, segments to exchanges, exchanges to differences, statistics)
@@ -31,3 +32,4 @@ pub mod segment;
 pub mod server;
 pub mod suite;
 pub mod table;
+pub mod verdicts;

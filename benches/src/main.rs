@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use benches::load::Prestan;
 use benches::machine::Machine;
 use benches::table::Table;
-use benches::{accuracy, cost, docs, floor, scale, suite};
+use benches::{accuracy, cost, docs, floor, scale, suite, verdicts};
 
 /// Measures Prestan as a measuring instrument.
 #[derive(Debug, Parser)]
@@ -40,6 +40,8 @@ enum What {
     },
     /// How much of a suite's time is the server's
     Suite(How),
+    /// Whether comparisons are right
+    Verdicts(How),
     /// The bare client that `cost` compares with
     Floor {
         /// Server
@@ -85,7 +87,7 @@ macro_rules! report {
     )*};
 }
 
-report!(accuracy, cost, scale, suite);
+report!(accuracy, cost, scale, suite, verdicts);
 
 fn main() -> ExitCode {
     match dispatch(Cli::parse().what) {
@@ -118,6 +120,10 @@ fn dispatch(what: What) -> Result<()> {
         }),
         What::Suite(how) => perform("suite", &how, |prestan| {
             suite::run(prestan, how.size((suite::Size::FULL, suite::Size::QUICK)))
+        }),
+        What::Verdicts(how) => perform("verdicts", &how, |prestan| {
+            let sizes = (verdicts::Size::FULL, verdicts::Size::QUICK);
+            verdicts::run(prestan, how.size(sizes))
         }),
     }
 }

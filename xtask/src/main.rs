@@ -16,7 +16,7 @@ usage: cargo xtask TASK
   lint    formatting, clippy, documentation, fuzz targets: no warning is let through
   setup   only install what the tests need; with --peers, also what benchmarks compare with
   bless   write the snapshots and schemas anew, to be read with `git diff`
-  bench   accuracy, cost, scale or suite: measure Prestan itself; --quick, --docs, scale --full";
+  bench   accuracy, cost, scale, suite or verdicts: measure Prestan itself; --quick, --docs, scale --full";
 
 fn main() -> ExitCode {
     let task = env::args().nth(1);

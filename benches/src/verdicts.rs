@@ -1,0 +1,294 @@
+//! Whether `prestan compare` is right: a server beside itself, and one that is 5 % slower.
+//!
+//! ```text
+//! demo server --+-- fault server, no fault                     A
+//! demo server --+-- fault server, 5 % more time for one test   B
+//! ```
+//!
+//! The delay is added to answers that are ready, by a thread that spins for the last stretch; how
+//! large it must be follows from what is measured of A before.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use testbed::fault::{Fault, Rule};
+use testbed::{DemoServer, FaultServer, Root};
+
+use crate::comparison::Verdict;
+use crate::load::{self, Prestan};
+use crate::machine::Machine;
+use crate::table::Table;
+
+/// The test that is slower.
+const SLOWED: &str = "PropfindDeadMult";
+/// Tests that are compared where one is slower.
+const TESTS: &str = "PropfindDeadMult,Get1K,Put1K";
+/// By how much it is slower.
+const BY: f64 = 0.05;
+/// A comparison may take so long, in seconds.
+const LONGEST: f64 = 60.0;
+
+/// How often is compared.
+#[derive(Debug, Clone, Copy)]
+pub struct Size {
+    comparisons: u32,
+}
+
+impl Size {
+    /// What the documents show.
+    pub const FULL: Size = Size { comparisons: 100 };
+
+    /// A first look.
+    pub const QUICK: Size = Size { comparisons: 10 };
+}
+
+/// Everything that was measured.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// Where.
+    pub machine: Machine,
+    /// A server beside itself, with all tests of the suite.
+    pub itself: Series,
+    /// Runs of these with A and B exchanged: rows whose verdict is not the opposite.
+    pub not_turned: usize,
+    /// Runs of A beside themselves: rows that are not the same.
+    pub not_same: usize,
+    /// A server that is slower in one test.
+    pub slowed: Series,
+}
+
+/// Comparisons of one kind.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Series {
+    /// Comparisons.
+    pub comparisons: usize,
+    /// Rows of all of them.
+    pub rows: usize,
+    /// Verdicts *faster* and *slower* where nothing is.
+    pub wrong: Vec<String>,
+    /// Verdicts *slower* where it is.
+    pub found: usize,
+    /// The longest comparison, in seconds.
+    pub longest_s: f64,
+    /// By how much B was slower, as added, of what was measured of A, in percent.
+    pub slower_percent: Option<f64>,
+}
+
+/// The demo server behind a fault server.
+struct Server {
+    front: FaultServer,
+    _demo: DemoServer,
+}
+
+impl Server {
+    fn start(rule: Option<Rule>) -> Result<Server> {
+        let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let demo = DemoServer::start(Root::Temporary, loopback).context("start the demo server")?;
+        let builder = FaultServer::builder().upstream(demo.addr());
+        let builder = match rule {
+            Some(rule) => builder.rule(rule),
+            None => builder,
+        };
+        Ok(Server {
+            front: builder.start().context("start the fault server")?,
+            _demo: demo,
+        })
+    }
+}
+
+/// Compares again and again.
+///
+/// # Errors
+/// Where a program is missing or fails.
+pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
+    let save = tempfile::tempdir()?;
+    let compare = |sides: &[&str], options: &[&str]| -> Result<(Value, f64)> {
+        let mut command = prestan.command();
+        command
+            .arg("compare")
+            .args(sides)
+            .args(["--quiet", "--json", "-"]);
+        command.args(options).arg("--save").arg(save.path());
+        let finished = load::run(&mut command)?;
+        let document = serde_json::from_str(&finished.stdout).context("read the comparison")?;
+        Ok((document, finished.wall.as_secs_f64()))
+    };
+
+    let a = Server::start(None)?;
+    let url = a.front.url();
+    let short = ["-r", "10", "-w", "5", "-d", "3", "--repeat", "6"];
+    let mut itself = Series::default();
+    let (mut not_turned, mut not_same) = (0, 0);
+    for number in 1..=size.comparisons {
+        eprintln!("verdicts: beside itself, {number} of {}", size.comparisons);
+        let (document, seconds) = compare(&[&url, &url], &short)?;
+        itself.add(&document, seconds, |_| false)?;
+        if number == 1 {
+            let runs = [kept(&document["a"])?, kept(&document["b"][0])?];
+            let back = compare(&[&runs[1], &runs[0]], &[])?.0;
+            not_turned = turned_wrong(&document, &back)?;
+            let own = compare(&[&runs[0], &runs[0]], &[])?.0;
+            not_same = rows(&own)?.filter(|row| row["verdict"] != "same").count();
+        }
+        clear(save.path())?;
+    }
+
+    let many = ["--only", TESTS, "-r", "100", "--repeat", "40"];
+    let (document, _) = compare(&[&url, &url], &many)?;
+    clear(save.path())?;
+    let mut of_a = rows(&document)?.filter(|row| row["name"] == SLOWED);
+    let mean = of_a
+        .next()
+        .and_then(|row| row["a_says"]["mean_us"].as_f64());
+    let mean = mean.context("the mean of the test that is to be slower")?;
+    let delay = Duration::from_nanos((mean * 1e3 * BY) as u64);
+    let rule = Rule::new(Fault::Delay(delay)).tag(&format!("({SLOWED})"));
+    let b = Server::start(Some(rule))?;
+    let mut slowed = Series {
+        slower_percent: Some(delay.as_nanos() as f64 / (mean * 10.0)),
+        ..Series::default()
+    };
+    for number in 1..=size.comparisons {
+        eprintln!("verdicts: one is slower, {number} of {}", size.comparisons);
+        let (document, seconds) = compare(&[&url, &b.front.url()], &many)?;
+        slowed.add(&document, seconds, |name| name == SLOWED)?;
+        clear(save.path())?;
+    }
+    Ok(Report {
+        machine: Machine::this(),
+        itself,
+        not_turned,
+        not_same,
+        slowed,
+    })
+}
+
+/// Runs that have said what they had to say.
+fn clear(directory: &Path) -> Result<()> {
+    for entry in std::fs::read_dir(directory)? {
+        std::fs::remove_dir_all(entry?.path())?;
+    }
+    Ok(())
+}
+
+/// Where the runs of a server are kept, as `compare` takes them.
+fn kept(server: &Value) -> Result<String> {
+    let runs = server["runs"].as_array().context("a list of runs")?;
+    let runs: Option<Vec<&str>> = runs.iter().map(Value::as_str).collect();
+    Ok(runs.context("paths of runs")?.join(","))
+}
+
+fn rows(document: &Value) -> Result<impl Iterator<Item = &Value>> {
+    let rows = document["tests"].as_array().context("a list of tests")?;
+    Ok(rows.iter())
+}
+
+/// Rows that did not change their sign.
+fn turned_wrong(there: &Value, back: &Value) -> Result<usize> {
+    let is_opposite = |(there, back): &(&Value, &Value)| {
+        let product = there["ratio"].as_f64().zip(back["ratio"].as_f64());
+        let turned = product.is_none_or(|(there, back)| (there * back - 1.0).abs() < 1e-9);
+        let verdict = match there["verdict"].as_str() {
+            Some("faster") => "slower",
+            Some("slower") => "faster",
+            other => other.unwrap_or_default(),
+        };
+        turned && back["verdict"] == verdict
+    };
+    let pairs = rows(there)?.zip(rows(back)?);
+    Ok(pairs.filter(|pair| !is_opposite(pair)).count())
+}
+
+impl Series {
+    fn add(
+        &mut self,
+        document: &Value,
+        seconds: f64,
+        is_slower: impl Fn(&str) -> bool,
+    ) -> Result<()> {
+        self.comparisons += 1;
+        self.longest_s = self.longest_s.max(seconds);
+        for row in rows(document)? {
+            let name = row["name"].as_str().unwrap_or_default();
+            let verdict = row["verdict"].as_str().unwrap_or_default();
+            self.rows += 1;
+            match (verdict, is_slower(name)) {
+                ("slower", true) => self.found += 1,
+                ("slower" | "faster", _) => {
+                    self.wrong
+                        .push(format!("{name} {verdict} {}", row["ratio"]));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Report {
+    /// For the terminal and for pages.
+    pub fn tables(&self) -> Vec<Table> {
+        let mut table = Table::new(
+            "prestan compare, of servers of which the truth is known",
+            &["", "measured", "wanted", ""],
+        );
+        let mut row = |what: String, measured: String, wanted: String, holds: bool| {
+            let verdict = Verdict::of(holds).name().to_owned();
+            table.row(vec![what, measured, wanted, verdict]);
+        };
+        let Series {
+            comparisons,
+            rows,
+            wrong,
+            ..
+        } = &self.itself;
+        let most = comparisons.div_ceil(20);
+        row(
+            format!("false verdicts, {comparisons} comparisons with itself, {rows} rows"),
+            wrong.len().to_string(),
+            format!("at most {most}"),
+            wrong.len() <= most,
+        );
+        let slowed = &self.slowed;
+        let least = slowed.comparisons * 95 / 100;
+        let percent = slowed.slower_percent.unwrap_or_default();
+        row(
+            format!("{percent:.1} % slower in one test of three: found"),
+            format!("{} of {}", slowed.found, slowed.comparisons),
+            format!("at least {least}"),
+            slowed.found >= least,
+        );
+        row(
+            "false verdicts of its other tests".to_owned(),
+            slowed.wrong.len().to_string(),
+            format!("at most {most}"),
+            slowed.wrong.len() <= most,
+        );
+        row(
+            "the longest of these, in seconds".to_owned(),
+            format!("{:.0}", slowed.longest_s),
+            format!("at most {LONGEST:.0}"),
+            slowed.longest_s <= LONGEST,
+        );
+        let none = |count: usize| (count.to_string(), "0".to_owned(), count == 0);
+        let (measured, wanted, holds) = none(self.not_turned);
+        row(
+            "rows that do not turn round with A and B".to_owned(),
+            measured,
+            wanted,
+            holds,
+        );
+        let (measured, wanted, holds) = none(self.not_same);
+        row(
+            "rows of a run that are not the same as themselves".to_owned(),
+            measured,
+            wanted,
+            holds,
+        );
+        vec![table]
+    }
+}
