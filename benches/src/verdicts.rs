@@ -1,12 +1,8 @@
 //! Whether `prestan compare` is right: a server beside itself, and one that is 5 % slower.
 //!
-//! ```text
-//! demo server --+-- fault server, no fault                     A
-//! demo server --+-- fault server, 5 % more time for one test   B
-//! ```
-//!
-//! The delay is added to answers that are ready, by a thread that spins for the last stretch; how
-//! large it must be follows from what is measured of A before.
+//! All of it is one demo server. Where one is to be slower, the requests of the runs of B (their
+//! collections are called so) spend 5 % more time at work, for one test; how much that is follows
+//! from what is measured of A before.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -15,8 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use testbed::fault::{Fault, Rule};
-use testbed::{DemoServer, FaultServer, Root};
+use testbed::{DemoServer, Root, Slowdown};
 
 use crate::comparison::Verdict;
 use crate::load::{self, Prestan};
@@ -78,26 +73,9 @@ pub struct Series {
     pub slower_percent: Option<f64>,
 }
 
-/// The demo server behind a fault server.
-struct Server {
-    front: FaultServer,
-    _demo: DemoServer,
-}
-
-impl Server {
-    fn start(rule: Option<Rule>) -> Result<Server> {
-        let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let demo = DemoServer::start(Root::Temporary, loopback).context("start the demo server")?;
-        let builder = FaultServer::builder().upstream(demo.addr());
-        let builder = match rule {
-            Some(rule) => builder.rule(rule),
-            None => builder,
-        };
-        Ok(Server {
-            front: builder.start().context("start the fault server")?,
-            _demo: demo,
-        })
-    }
+fn server(slowdown: Option<Slowdown>) -> Result<DemoServer> {
+    let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    DemoServer::start_slowed(Root::Temporary, loopback, slowdown).context("start the demo server")
 }
 
 /// Compares again and again.
@@ -118,8 +96,8 @@ pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
         Ok((document, finished.wall.as_secs_f64()))
     };
 
-    let a = Server::start(None)?;
-    let url = a.front.url();
+    let demo = server(None)?;
+    let url = demo.url();
     let short = ["-r", "10", "-w", "5", "-d", "3", "--repeat", "6"];
     let mut itself = Series::default();
     let (mut not_turned, mut not_same) = (0, 0);
@@ -137,7 +115,9 @@ pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
         clear(save.path())?;
     }
 
-    let many = ["--only", TESTS, "-r", "100", "--repeat", "40"];
+    let many = [
+        "--only", TESTS, "-r", "100", "--repeat", "150", "--run-id", "verdict",
+    ];
     let (document, _) = compare(&[&url, &url], &many)?;
     clear(save.path())?;
     let mut of_a = rows(&document)?.filter(|row| row["name"] == SLOWED);
@@ -146,16 +126,25 @@ pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
         .and_then(|row| row["a_says"]["mean_us"].as_f64());
     let mean = mean.context("the mean of the test that is to be slower")?;
     let delay = Duration::from_nanos((mean * 1e3 * BY) as u64);
-    let rule = Rule::new(Fault::Delay(delay)).tag(&format!("({SLOWED})"));
-    let b = Server::start(Some(rule))?;
+    drop(demo);
+    let demo = server(Some(Slowdown {
+        label: format!("({SLOWED})"),
+        path: "PrestanTest-verdict-b".to_owned(),
+        by: delay,
+    }))?;
+    let url = demo.url();
     let mut slowed = Series {
         slower_percent: Some(delay.as_nanos() as f64 / (mean * 10.0)),
         ..Series::default()
     };
     for number in 1..=size.comparisons {
         eprintln!("verdicts: one is slower, {number} of {}", size.comparisons);
-        let (document, seconds) = compare(&[&url, &b.front.url()], &many)?;
+        let (document, seconds) = compare(&[&url, &url], &many)?;
         slowed.add(&document, seconds, |name| name == SLOWED)?;
+        for row in rows(&document)? {
+            let (name, verdict) = (&row["name"], &row["verdict"]);
+            eprintln!("  {name}: {verdict}, {} {}", row["ratio"], row["ci95"]);
+        }
         clear(save.path())?;
     }
     Ok(Report {

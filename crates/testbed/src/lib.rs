@@ -12,7 +12,7 @@ mod listen;
 mod need;
 pub mod real;
 
-pub use demo::{DemoServer, Root};
+pub use demo::{DemoServer, Root, Slowdown};
 pub use fault::FaultServer;
 pub use need::{need, need_or};
 pub use real::RealServer;

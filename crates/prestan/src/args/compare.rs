@@ -43,7 +43,7 @@ pub(crate) struct Question {
 
     /// Runs of each server, side by side: the more, the smaller the differences that are found
     #[arg(long, value_name = "N", default_value_t = 10,
-          value_parser = clap::value_parser!(u32).range(1..=50))]
+          value_parser = clap::value_parser!(u32).range(1..=200))]
     pub(crate) repeat: u32,
 
     /// Times that differ by no more than this count as the same

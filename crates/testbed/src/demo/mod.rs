@@ -26,8 +26,9 @@ mod props;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -48,6 +49,33 @@ pub enum Root {
     Directory(PathBuf),
 }
 
+/// Requests that take longer, so that it is known which and by how much.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slowdown {
+    /// What their `X-Prestan` ends with.
+    pub label: String,
+    /// What their path contains.
+    pub path: String,
+    /// Time that is spent at work, and not asleep, before the answer.
+    pub by: Duration,
+}
+
+impl Slowdown {
+    fn concerns<B>(&self, request: &hyper::Request<B>) -> bool {
+        let label = request.headers().get("x-prestan");
+        let is_labelled =
+            label.is_some_and(|label| label.as_bytes().ends_with(self.label.as_bytes()));
+        is_labelled && request.uri().path().contains(&self.path)
+    }
+
+    fn take_effect(&self) {
+        let end = Instant::now() + self.by;
+        while Instant::now() < end {
+            std::hint::spin_loop();
+        }
+    }
+}
+
 /// A WebDAV server on a thread of its own; dropping it ends it.
 #[derive(Debug)]
 pub struct DemoServer {
@@ -65,6 +93,15 @@ impl DemoServer {
     /// Raises this process's soft limit of open files to the hard limit, because a thousand users
     /// need more descriptors than the usual 1024.
     pub fn start(root: Root, addr: SocketAddr) -> io::Result<DemoServer> {
+        DemoServer::start_slowed(root, addr, None)
+    }
+
+    /// The same, with some requests that take longer.
+    pub fn start_slowed(
+        root: Root,
+        addr: SocketAddr,
+        slowdown: Option<Slowdown>,
+    ) -> io::Result<DemoServer> {
         engine::raise_open_files();
         let (root, temporary) = match root {
             Root::Directory(path) => (path.canonicalize()?, None),
@@ -87,7 +124,7 @@ impl DemoServer {
             .spawn(move || {
                 runtime.block_on(async {
                     tokio::select! {
-                        () = accept(listener, handler) => {}
+                        () = accept(listener, handler, slowdown) => {}
                         _ = stopped => {}
                     }
                 });
@@ -129,7 +166,8 @@ impl Drop for DemoServer {
     }
 }
 
-async fn accept(listener: TcpListener, handler: Handler) {
+async fn accept(listener: TcpListener, handler: Handler, slowdown: Option<Slowdown>) {
+    let slowdown = slowdown.map(Arc::new);
     let listener = match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => listener,
         // Nobody listens then, and the first request says so.
@@ -137,19 +175,34 @@ async fn accept(listener: TcpListener, handler: Handler) {
     };
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => drop(tokio::spawn(serve(stream, handler.clone()))),
+            Ok((stream, _)) => {
+                drop(tokio::spawn(serve(
+                    stream,
+                    handler.clone(),
+                    slowdown.clone(),
+                )));
+            }
             // Out of descriptors, most likely; they come back as connections end.
             Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
         }
     }
 }
 
-async fn serve(stream: TcpStream, handler: Handler) {
+async fn serve(stream: TcpStream, handler: Handler, slowdown: Option<Arc<Slowdown>>) {
     // Without it a response in two segments waits for the client's delayed ACK: 40 ms.
     let _ = stream.set_nodelay(true);
     let service = service_fn(|request| {
         let handler = handler.clone();
-        async move { Ok::<_, std::convert::Infallible>(handler.handle(request).await) }
+        let slowdown = slowdown
+            .clone()
+            .filter(|slowdown| slowdown.concerns(&request));
+        async move {
+            let answer = handler.handle(request).await;
+            if let Some(slowdown) = slowdown {
+                slowdown.take_effect();
+            }
+            Ok::<_, std::convert::Infallible>(answer)
+        }
     });
     // Clients close, reset and send garbage; hyper has answered what can be answered.
     let _ = http1::Builder::new()
