@@ -53,7 +53,7 @@ pub use limits::raise_open_files;
 pub use machine::machine;
 pub use progress::{Observer, Progress, Silent};
 pub use recorder::{Sink, Window};
-pub use run::{Finished, Watch, find_leftovers, plan_record, remove_leftover, run};
+pub use run::{Finished, Watch, environment, find_leftovers, plan_record, remove_leftover, run};
 pub use settings::{ClockChoice, Family, Resolve, Route, Settings, choose_clock, look_up};
 pub use tls::{TlsOptions, tls_config};
 pub use turns::{Turn, Turns};

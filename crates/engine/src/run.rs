@@ -65,16 +65,21 @@ pub struct Watch {
     pub turn: Option<Arc<Turn>>,
 }
 
-/// Runs a plan: probe, make the collection, measure, remove the collection.
-pub fn run(plan: Plan, settings: &Settings, watch: &Watch, sink: &mut dyn Sink) -> Finished {
-    let plan = Arc::new(plan);
-    let record = plan_record(&plan, settings);
-    let mut env = Environment {
+/// What is known of a run when it begins.
+pub fn environment() -> Environment {
+    Environment {
         machine: machine(),
         server: None,
         started_at: time_of_day(),
         ended_at: None,
-    };
+    }
+}
+
+/// Runs a plan: probe, make the collection, measure, remove the collection.
+pub fn run(plan: Plan, settings: &Settings, watch: &Watch, sink: &mut dyn Sink) -> Finished {
+    let plan = Arc::new(plan);
+    let record = plan_record(&plan, settings);
+    let mut env = environment();
     let clock = RunClock::start();
     let journal = Arc::new(Journal::new(
         clock,

@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hdrhistogram::Histogram;
 use record::{Outcome, Sample, Timing};
-use stats::{Outcomes, Until};
+use stats::{Lately, Outcomes, Until};
 
 /// Seconds that a sparkline shows.
 const SHOWN: usize = 40;
@@ -32,19 +32,6 @@ struct Counts {
     bias: Option<Histogram<u64>>,
     /// What the run goes on for, and how near it is.
     goal: Option<String>,
-}
-
-/// Operations of an interval, as doubts about it want to know them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Lately {
-    /// Operations that ended.
-    pub(crate) operations: u64,
-    /// Nanoseconds that they took, all together.
-    pub(crate) under_way: u128,
-    /// Expected answers, and those of them without stamps of the kernel.
-    pub(crate) answers: (u64, u64),
-    /// What user space would have added to response times: how many, and p99 in nanoseconds.
-    pub(crate) bias: (u64, i64),
 }
 
 /// An interval of a run, for people.
@@ -113,6 +100,7 @@ impl Live {
         let times = counts.times.as_mut().filter(|times| !times.is_empty());
         let figures = times.map(|times| {
             let both = (times.value_at_quantile(0.5), times.value_at_quantile(0.99));
+            lately.response = both.0;
             times.reset();
             both
         });

@@ -6,8 +6,6 @@ use std::collections::{BTreeMap, VecDeque};
 use record::{Generator, Load};
 use stats::{Lately, Warning, doubts_about};
 
-use crate::live::Figures;
-
 /// Seconds that are judged together: a single one has too many hiccups.
 const TOGETHER: usize = 5;
 /// Seconds that pass before the user is told again that the generator is the bottleneck. Any other
@@ -17,7 +15,7 @@ const RESPITE: u64 = 10;
 /// What the last seconds were like, and what was said of them.
 #[derive(Default)]
 pub(crate) struct Lookout {
-    seconds: VecDeque<Lately>,
+    seconds: VecDeque<(Generator, Lately)>,
     second: u64,
     /// When each kind of doubt was told.
     told: BTreeMap<&'static str, u64>,
@@ -28,20 +26,19 @@ impl Lookout {
     pub(crate) fn look(
         &mut self,
         generator: &Generator,
-        figures: &Figures,
+        lately: &Lately,
         load: &Load,
     ) -> Vec<Warning> {
         self.second += 1;
         if self.seconds.len() == TOGETHER {
             self.seconds.pop_front();
         }
-        self.seconds.push_back(of_second(generator, figures));
-        let all = self
-            .seconds
-            .iter()
-            .cloned()
-            .reduce(|sum, next| plus(&sum, &next));
-        let mut doubts = all.map_or_else(Vec::new, |all| doubts_about(&all, load));
+        self.seconds.push_back((generator.clone(), *lately));
+        let seconds = self.seconds.iter().cloned();
+        let all = seconds.reduce(|sum, next| (both(&sum.0, &next.0), plus(&sum.1, &next.1)));
+        let mut doubts = all.map_or_else(Vec::new, |(generator, lately)| {
+            doubts_about(&generator, &lately, load)
+        });
         doubts.retain(|doubt| self.is_news(doubt));
         doubts
     }
@@ -57,26 +54,19 @@ impl Lookout {
     }
 }
 
-fn of_second(generator: &Generator, figures: &Figures) -> Lately {
-    let lately = figures.lately;
-    Lately {
-        generator: generator.clone(),
-        operations: lately.operations,
-        under_way: lately.under_way,
-        answers: lately.answers,
-        bias: lately.bias,
-        response: figures.times.map_or(0, |(p50, _)| p50),
+/// Two pieces as one. Lateness is that of the later one, where it has any, and what ran out is
+/// counted from the beginning of the run.
+fn both(sum: &Generator, next: &Generator) -> Generator {
+    Generator {
+        lateness: next.lateness.or(sum.lateness),
+        exhausted: next.exhausted,
+        ..stats::together(sum, next)
     }
 }
 
-/// Two pieces as one. Percentiles are those of the later one, as far as it has any, and what ran
-/// out is counted from the beginning of the run.
+/// Two pieces as one. Percentiles are those of the later one, where it has any.
 fn plus(sum: &Lately, next: &Lately) -> Lately {
-    let mut generator = stats::together(&sum.generator, &next.generator);
-    generator.lateness = next.generator.lateness.or(sum.generator.lateness);
-    generator.exhausted = next.generator.exhausted;
     Lately {
-        generator,
         operations: sum.operations + next.operations,
         under_way: sum.under_way + next.under_way,
         answers: (
@@ -97,12 +87,11 @@ mod tests {
     use record::{Exhausted, Lateness, TestId};
 
     use super::*;
-    use crate::live;
 
     const MS: u64 = 1_000_000;
 
     /// A second of a generator at its ease, of four users who always have an operation under way.
-    fn second() -> (Generator, Figures) {
+    fn second() -> (Generator, Lately) {
         let generator = Generator {
             test: TestId(0),
             workers: 1,
@@ -115,17 +104,14 @@ mod tests {
             lateness: None,
             exhausted: Exhausted::default(),
         };
-        let figures = Figures {
-            times: Some((MS, 2 * MS)),
-            lately: live::Lately {
-                operations: 4_000,
-                under_way: u128::from(4 * 1_000 * MS),
-                answers: (4_000, 0),
-                bias: (4_000, 20_000),
-            },
-            ..Figures::default()
+        let lately = Lately {
+            operations: 4_000,
+            under_way: u128::from(4 * 1_000 * MS),
+            answers: (4_000, 0),
+            bias: (4_000, 20_000),
+            response: MS,
         };
-        (generator, figures)
+        (generator, lately)
     }
 
     fn load() -> Load {
@@ -138,15 +124,15 @@ mod tests {
 
     fn kinds(
         lookout: &mut Lookout,
-        (generator, figures): &(Generator, Figures),
+        (generator, lately): &(Generator, Lately),
     ) -> Vec<&'static str> {
-        let doubts = lookout.look(generator, figures, &load());
+        let doubts = lookout.look(generator, lately, &load());
         doubts.iter().map(Warning::kind).collect()
     }
 
     #[test]
     fn each_doubt_is_raised_when_it_happens_and_not_before() {
-        type Change = fn(&mut Generator, &mut Figures);
+        type Change = fn(&mut Generator, &mut Lately);
         let table: [(Change, &[&str]); 10] = [
             (|_, _| {}, &[]),
             (|of, _| of.cpu = 990 * MS, &["saturated"]),
@@ -168,20 +154,17 @@ mod tests {
                 &["late"],
             ),
             (|of, _| of.exhausted.ports = 3, &["exhausted"]),
-            (|_, figures| figures.lately.under_way /= 3, &["half_idle"]),
+            (|_, lately| lately.under_way /= 3, &["half_idle"]),
             (
-                |of, figures| {
-                    figures.lately.under_way /= 3;
+                |of, lately| {
+                    lately.under_way /= 3;
                     of.rested = 3_000 * MS;
                 },
                 &[],
             ),
+            (|_, lately| lately.answers.1 = 100, &["missed_stamps"]),
             (
-                |_, figures| figures.lately.answers.1 = 100,
-                &["missed_stamps"],
-            ),
-            (
-                |_, figures| figures.lately.bias.1 = (2 * MS).cast_signed(),
+                |_, lately| lately.bias.1 = (2 * MS).cast_signed(),
                 &["bias"],
             ),
         ];
@@ -195,12 +178,12 @@ mod tests {
     #[test]
     fn a_bottleneck_is_told_again_after_a_while_and_anything_else_once() {
         let mut lookout = Lookout::default();
-        let (mut generator, mut figures) = second();
+        let (mut generator, mut lately) = second();
         generator.stalled = 60 * MS;
-        figures.lately.answers.1 = 100;
+        lately.answers.1 = 100;
         let mut told = Vec::new();
         for at in 1..=25 {
-            let kinds = kinds(&mut lookout, &(generator.clone(), figures.clone()));
+            let kinds = kinds(&mut lookout, &(generator.clone(), lately));
             told.extend(kinds.into_iter().map(|kind| (at, kind)));
         }
         let expected = [
@@ -217,10 +200,10 @@ mod tests {
         let mut lookout = Lookout::default();
         let mut all = Vec::new();
         for at in 0..10 {
-            let (mut generator, figures) = second();
+            let (mut generator, lately) = second();
             // 2 % of this second, and half a percent of five.
             generator.stalled = if at == 4 { 20 * MS } else { 0 };
-            all.extend(kinds(&mut lookout, &(generator, figures)));
+            all.extend(kinds(&mut lookout, &(generator, lately)));
         }
         assert!(all.is_empty(), "{all:?}");
     }

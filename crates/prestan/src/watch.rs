@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use engine::{Cancel, Observer, Progress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use record::{Event, EventKind, Pace, PlanRecord};
+use record::{Event, EventKind, LeftBehind, Pace, PlanRecord};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -130,7 +130,7 @@ impl Console {
                     None => tell(&format!("{seconds:3} s  {}", now.line())),
                 }
                 let generator = self.progress.lately();
-                for warning in lookout.look(&generator, &now, &self.plan.load) {
+                for warning in lookout.look(&generator, &now.lately, &self.plan.load) {
                     self.say(&format!("warning: {warning}"));
                 }
                 figures = Some(now);
@@ -208,10 +208,7 @@ impl Console {
                 verbose.then(|| format!("{}: {text}", self.measure(*measure)))
             }
             EventKind::Warning { text } => Some(format!("warning: {text}")),
-            EventKind::LeftBehind(left) => Some(format!(
-                "still on the server: {} ({})",
-                left.url, left.reason
-            )),
+            EventKind::LeftBehind(left) => Some(still_there(left)),
             EventKind::ClockStepped { by } => Some(format!(
                 "warning: the clock of this machine was set by {:.3} s while measuring",
                 *by as f64 / 1e9
@@ -257,7 +254,13 @@ const OF_SUITE: &str = "{msg:20} {wide_bar} {percent:>3} %  {prefix}  {elapsed},
 /// Of a load run: how far it is, and how the last seconds were.
 const OF_LOAD: &str = "{bar:20} {prefix}\n{msg}";
 
-fn bar(template: &str) -> ProgressBar {
+/// What a run could not remove.
+pub(crate) fn still_there(left: &LeftBehind) -> String {
+    format!("still on the server: {} ({})", left.url, left.reason)
+}
+
+/// A bar on standard error.
+pub(crate) fn bar(template: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr_with_hz(10));
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);

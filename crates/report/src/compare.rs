@@ -99,10 +99,11 @@ fn aligned(comparison: &Comparison, paint: Paint) -> String {
     let mut text = line(&HEADERS);
     for (row, compared) in rows.iter().zip(&comparison.rows) {
         let row: [&str; 7] = std::array::from_fn(|column| row[column].as_str());
+        let line = line(&row);
         text += &match compared.verdict {
-            Verdict::Slower | Verdict::Broken | Verdict::Lost => paint.bad(&line(&row)),
-            Verdict::Faster | Verdict::Repaired | Verdict::Gained => paint.good(&line(&row)),
-            Verdict::Same | Verdict::Unclear | Verdict::NotCompared => line(&row),
+            worse if worse.is_worse() => paint.bad(&line),
+            better if better.is_better() => paint.good(&line),
+            _ => line,
         };
     }
     text
@@ -171,10 +172,7 @@ pub fn compare_markdown(all: &Comparisons) -> String {
         text += "| --- | ---: | ---: | ---: | ---: | ---: | --- |\n";
         for row in &comparison.rows {
             let mut cells = cells(row).map(|text| cell(&text));
-            if matches!(
-                row.verdict,
-                Verdict::Slower | Verdict::Broken | Verdict::Lost
-            ) {
+            if row.verdict.is_worse() {
                 cells[6] = format!("**{}**", cells[6]);
             }
             text += &format!("| {} |\n", cells.join(" | "));

@@ -37,6 +37,13 @@ impl Sum {
     }
 }
 
+/// Number and sum of all their values.
+pub(crate) fn total<'a>(sums: impl IntoIterator<Item = &'a Sum>) -> Sum {
+    let mut all = Sum::default();
+    sums.into_iter().for_each(|sum| all.absorb(sum));
+    all
+}
+
 impl Bin for Sum {
     fn count(&self) -> u64 {
         self.n

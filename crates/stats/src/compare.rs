@@ -25,7 +25,8 @@ mod tests;
 
 use record::PlanRecord;
 
-use crate::{Batch, Status, Summary, TestSummary};
+use crate::bins::total;
+use crate::{Status, Summary, TestSummary};
 
 pub use alike::{Caveat, Difference};
 pub use ratio::Ratio;
@@ -124,6 +125,16 @@ impl Verdict {
         Verdict::NotCompared,
     ];
 
+    /// B does worse than A.
+    pub fn is_worse(self) -> bool {
+        matches!(self, Verdict::Slower | Verdict::Broken | Verdict::Lost)
+    }
+
+    /// B does better than A.
+    pub fn is_better(self) -> bool {
+        matches!(self, Verdict::Faster | Verdict::Repaired | Verdict::Gained)
+    }
+
     /// The name used in files: `not_compared`.
     pub fn name(self) -> &'static str {
         match self {
@@ -216,16 +227,14 @@ fn batches<'a>(rows: &[Row<'a>]) -> Vec<ratio::Run<'a>> {
 
 fn estimate(rows: &[Row<'_>]) -> Estimate {
     let rows = || rows.iter().map(|(_, row)| *row);
-    let all: Vec<Batch> = rows().flat_map(|row| row.batches.iter().copied()).collect();
-    let n: u64 = all.iter().map(|batch| batch.n).sum();
-    let sum: u128 = all.iter().map(|batch| batch.sum).sum();
+    let all = total(rows().flat_map(|row| &row.batches));
     Estimate {
         status: rows()
             .map(|row| row.status)
             .max_by_key(|status| badness(*status))
             .unwrap_or(Status::Failed),
-        mean: (n > 0).then(|| sum as f64 / n as f64),
-        n,
+        mean: (all.n > 0).then(|| all.mean()),
+        n: all.n,
         failed: rows().map(TestSummary::failed).sum(),
         operations: rows().map(TestSummary::operations).sum(),
     }

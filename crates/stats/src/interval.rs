@@ -41,7 +41,7 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use crate::bins::Sum;
+use crate::bins::{Sum, total};
 
 /// Most batches that operations are cut into.
 pub const MOST: usize = 20;
@@ -85,9 +85,7 @@ pub(crate) fn interval_of_batches(batches: &[Sum]) -> Option<(f64, f64)> {
     if batches.len() < 2 {
         return None;
     }
-    let n: u64 = batches.iter().map(|batch| batch.n).sum();
-    let sum: u128 = batches.iter().map(|batch| batch.sum).sum();
-    let mean = sum as f64 / n as f64;
+    let mean = total(batches).mean();
     let parts = batches
         .iter()
         .map(|batch| (batch.sum as f64, batch.n as f64));
@@ -120,7 +118,7 @@ pub(crate) fn batches_of(n: usize) -> impl Iterator<Item = (usize, usize)> {
 }
 
 /// Arithmetic mean; not a number for no values.
-fn mean(values: &[f64]) -> f64 {
+pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 

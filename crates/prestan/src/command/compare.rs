@@ -141,8 +141,7 @@ fn judge(comparisons: &Comparisons, fail_if: Option<Slower>) -> Code {
     };
     let is_too_slow = |row: &&Compared| match row.verdict {
         Verdict::Slower => row.ratio.is_some_and(|ratio| ratio.value >= 1.0 + by),
-        Verdict::Broken | Verdict::Lost => true,
-        _ => false,
+        other => other.is_worse(),
     };
     let rows = comparisons.versus.iter().flat_map(|versus| {
         let rows = versus.comparison.rows.iter().filter(is_too_slow);

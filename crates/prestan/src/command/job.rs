@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use engine::rundir::RunDir;
 use engine::{Cancel, Finished, Observer, Progress, RunError, Settings, Watch};
-use record::{Environment, Event, EventKind, LeftBehind, PlanRecord, Run};
+use record::{Event, EventKind, LeftBehind, PlanRecord, Run};
 use stats::{Completeness, Summary, Until};
 use suite::Plan;
 
@@ -102,12 +102,7 @@ fn keep(
         Some(path) => path.clone(),
         None => state::run_directory(&record.run_id)?,
     };
-    let env = Environment {
-        machine: engine::machine(),
-        server: None,
-        started_at: engine::time_of_day(),
-        ended_at: None,
-    };
+    let env = engine::environment();
     Ok(Some(RunDir::create(&path, record, suite_text, &env)?))
 }
 

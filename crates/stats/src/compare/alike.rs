@@ -120,6 +120,16 @@ fn harmless(plan: &PlanRecord) -> [(&'static str, String); 4] {
     ]
 }
 
+/// What is not the same in both: what, and how it is in each.
+fn differing<const N: usize>(
+    one: [(&'static str, String); N],
+    other: [(&'static str, String); N],
+) -> impl Iterator<Item = (&'static str, String, String)> {
+    let both = one.into_iter().zip(other);
+    both.filter(|((_, one), (_, other))| one != other)
+        .map(|((what, one), (_, other))| (what, one, other))
+}
+
 /// What to know of runs that did the same.
 pub(super) fn check(a: &[Side<'_>], b: &[Side<'_>]) -> Result<Vec<Caveat>, Difference> {
     if a.len() != b.len() || a.is_empty() {
@@ -128,11 +138,9 @@ pub(super) fn check(a: &[Side<'_>], b: &[Side<'_>]) -> Result<Vec<Caveat>, Diffe
     let first = a[0].plan;
     let all = || a.iter().chain(b);
     for side in all() {
-        let both = essentials(first).into_iter().zip(essentials(side.plan));
-        for ((what, one), (_, other)) in both {
-            if one != other {
-                return Err(Difference::Plan { what, one, other });
-            }
+        let mut differing = differing(essentials(first), essentials(side.plan));
+        if let Some((what, one, other)) = differing.next() {
+            return Err(Difference::Plan { what, one, other });
         }
     }
     let mut caveats = Vec::new();
@@ -149,13 +157,9 @@ pub(super) fn check(a: &[Side<'_>], b: &[Side<'_>]) -> Result<Vec<Caveat>, Diffe
         caveats.push(Caveat::OneRun);
     }
     for side in all() {
-        let both = harmless(first).into_iter().zip(harmless(side.plan));
-        for ((what, one), (_, other)) in both {
+        for (what, one, other) in differing(harmless(first), harmless(side.plan)) {
             let caveat = Caveat::Differs { what, one, other };
-            let Caveat::Differs { one, other, .. } = &caveat else {
-                continue;
-            };
-            if one != other && !caveats.contains(&caveat) {
+            if !caveats.contains(&caveat) {
                 caveats.push(caveat);
             }
         }

@@ -25,6 +25,8 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 use super::rank::rank_test;
 use super::{ALPHA, Verdict};
 use crate::Batch;
+use crate::bins::total;
+use crate::interval::mean;
 
 /// Times that everything is drawn again. The ends of the interval then vary by some 3 % of its
 /// width with the random numbers.
@@ -132,7 +134,7 @@ fn by_pairs(a: &[Run<'_>], b: &[Run<'_>]) -> Found {
     let ratios: Vec<f64> = pairs
         .map(|(a, b)| log_mean(b.batches) - log_mean(a.batches))
         .collect();
-    let estimate = mean(ratios.iter().copied());
+    let estimate = mean(&ratios);
     let error = deviation(&ratios) / (ratios.len() as f64).sqrt();
     let t = students(ratios.len());
     let half = t.inverse_cdf(0.975) * error;
@@ -166,19 +168,12 @@ fn by_blocks(row: &str, a: &Run<'_>, b: &Run<'_>) -> Found {
 }
 
 fn drawn_log_mean(batches: &[Batch], rng: &mut ChaCha8Rng) -> f64 {
-    let drawn = (0..batches.len()).map(|_| batches[rng.random_range(0..batches.len())]);
-    let (mut n, mut sum) = (0, 0);
-    for batch in drawn {
-        n += batch.n;
-        sum += batch.sum;
-    }
-    // A mean of nothing but zeros has no logarithm; a nanosecond is the unit of the clock.
-    (sum.max(1) as f64 / n as f64).ln()
+    log_mean((0..batches.len()).map(|_| &batches[rng.random_range(0..batches.len())]))
 }
 
-fn log_mean(batches: &[Batch]) -> f64 {
-    let n: u64 = batches.iter().map(|batch| batch.n).sum();
-    let sum: u128 = batches.iter().map(|batch| batch.sum).sum();
+fn log_mean<'a>(batches: impl IntoIterator<Item = &'a Batch>) -> f64 {
+    let Batch { n, sum } = total(batches);
+    // A mean of nothing but zeros has no logarithm; a nanosecond is the unit of the clock.
     (sum.max(1) as f64 / n as f64).ln()
 }
 
@@ -192,13 +187,8 @@ fn stream(names: &[&str]) -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(hash)
 }
 
-fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
-    let n = values.len() as f64;
-    values.sum::<f64>() / n
-}
-
 fn deviation(values: &[f64]) -> f64 {
-    let mean = mean(values.iter().copied());
+    let mean = mean(values);
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     (squares / (values.len() - 1) as f64).sqrt()
 }

@@ -17,6 +17,7 @@ use rand_distr::{Distribution, StandardNormal};
 use record::Outcome;
 
 use super::*;
+use crate::Batch;
 use crate::interval::batches_of;
 use crate::summarise;
 use crate::testing::RunBuilder;

@@ -54,11 +54,9 @@ pub(crate) struct TestFacts {
     pub(crate) window: Nanos,
 }
 
-/// What is known of the last seconds of a load run under way.
-#[derive(Debug, Clone)]
+/// What is known of the operations of the last seconds of a load run under way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lately {
-    /// How the generator fared; what ran out may be of the whole run.
-    pub generator: Generator,
     /// Operations that ended.
     pub operations: u64,
     /// Nanoseconds that they took, all together.
@@ -73,10 +71,9 @@ pub struct Lately {
 }
 
 /// Doubts about the last seconds of a load run: those about the generator and its clock, as they
-/// would be raised if these were all of the run.
-pub fn doubts_about(lately: &Lately, load: &Load) -> Vec<Warning> {
+/// would be raised if these were all of the run. What ran out may be of the whole run.
+pub fn doubts_about(generator: &Generator, lately: &Lately, load: &Load) -> Vec<Warning> {
     let name = || "the last seconds".to_owned();
-    let Generator { wall, rested, .. } = lately.generator;
     let facts = TestFacts {
         name: name(),
         missing: None,
@@ -84,14 +81,14 @@ pub fn doubts_about(lately: &Lately, load: &Load) -> Vec<Warning> {
         recorded: lately.operations,
         not_supported: false,
         under_way: lately.under_way,
-        rested,
-        window: wall,
+        rested: generator.rested,
+        window: generator.wall,
     };
     let mut warnings = all(&Material {
         load,
         rows: &[],
         tests: &[facts],
-        strain: &Strain::of(std::slice::from_ref(&lately.generator), |_| name()),
+        strain: &Strain::of(std::slice::from_ref(generator), |_| name()),
         orphans: 0,
         clock_steps: 0,
         recorded: &[],
@@ -252,8 +249,8 @@ impl From<(&String, (u64, u64))> for Share {
 }
 
 /// Little's law: users of a closed loop without a pause have an operation under way at all times,
-/// or rest because the server did not answer. What is missing they spent in the generator. `None` where there is no such promise, or too
-/// little to hold it against.
+/// or rest because the server did not answer. What is missing they spent in the generator. `None`
+/// where there is no such promise, or too little to hold it against.
 fn under_way(test: &TestFacts, load: &Load) -> Option<Share> {
     let at_a_time = u64::from(load.users) * u64::from(load.http.pipeline.max(1));
     let enough = test.window >= LEAST_WALL && test.recorded >= IN_PROGRESS_NEEDS * at_a_time;

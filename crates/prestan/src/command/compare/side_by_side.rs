@@ -7,8 +7,8 @@ use std::thread;
 
 use engine::rundir::RunDir;
 use engine::{Cancel, Observer, Progress, Settings, Turn, Turns, Watch};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use record::{Environment, Event, EventKind, PlanRecord};
+use indicatif::ProgressBar;
+use record::{Event, EventKind, PlanRecord};
 use stats::Completeness;
 use suite::Plan;
 use testbed::RealServer;
@@ -21,7 +21,7 @@ use crate::exit::Failed;
 use crate::intake::Intake;
 use crate::output::tell;
 use crate::state;
-use crate::watch::on_interrupt;
+use crate::watch::{bar, on_interrupt, still_there};
 
 /// Measures all servers as often as is asked for.
 pub(super) fn measure(args: &CompareArgs) -> Result<Vec<Server>, Failed> {
@@ -117,12 +117,7 @@ fn runs(
             Some(directory) => directory.join(&settings.run_id),
             None => state::run_directory(&settings.run_id)?,
         };
-        let env = Environment {
-            machine: engine::machine(),
-            server: None,
-            started_at: engine::time_of_day(),
-            ended_at: None,
-        };
+        let env = engine::environment();
         Ok(Planned {
             kept: RunDir::create(&directory, &record, &suite.text, &env)?,
             path: directory.display().to_string(),
@@ -236,10 +231,7 @@ impl Observer for Kept {
                 let name = self.tests.get(usize::from(test.0));
                 self.shown.done(name.map_or("?", String::as_str));
             }
-            EventKind::LeftBehind(left) => self.shown.say(&format!(
-                "still on the server: {} ({})",
-                left.url, left.reason
-            )),
+            EventKind::LeftBehind(left) => self.shown.say(&still_there(left)),
             _ => {}
         }
     }
@@ -257,13 +249,8 @@ impl Shown {
     fn new(all: usize, quiet: bool) -> Shown {
         let on_terminal = !quiet && io::stderr().is_terminal();
         let bar = on_terminal.then(|| {
-            let bar = ProgressBar::with_draw_target(
-                Some(all as u64),
-                ProgressDrawTarget::stderr_with_hz(5),
-            );
-            if let Ok(style) = ProgressStyle::with_template(BAR) {
-                bar.set_style(style);
-            }
+            let bar = bar(BAR);
+            bar.set_length(all as u64);
             bar
         });
         Shown {
