@@ -20,6 +20,7 @@
 mod alike;
 mod rank;
 mod ratio;
+mod signed_rank;
 #[cfg(test)]
 mod tests;
 

@@ -84,6 +84,7 @@ mod tests {
         let ratio = |p| Ratio {
             value: 1.0,
             ci95: (1.0, 1.0),
+            ci95_by_mean: (1.0, 1.0),
             p,
             p_holm: p,
             detectable: 0.0,

@@ -1,7 +1,8 @@
 //! How two means relate: their ratio, its 95 % interval, and how sure a difference is.
 //!
 //! **Several pairs of runs.** The logarithm of the ratio of each pair is one observation, and the
-//! interval is Student's over them: what differs from run to run, and what the machine did to both
+//! interval is Student's over them, or from twenty on that of their signed ranks
+//! ([`signed_rank`](super::signed_rank)): what differs from run to run, and what the machine did to both
 //! runs of a pair, is in it as it should be (Kalibera and Jones, *Rigorous benchmarking in
 //! reasonable time*, ISMM 2013: repeat at the highest level that varies). Drawing pairs again, and
 //! batches within them again, counts the noise within runs twice: in simulations such intervals
@@ -23,6 +24,7 @@ use rand_chacha::ChaCha8Rng;
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 use super::rank::rank_test;
+use super::signed_rank;
 use super::{ALPHA, Verdict};
 use crate::Batch;
 use crate::bins::total;
@@ -54,6 +56,9 @@ pub struct Ratio {
     pub value: f64,
     /// Its 95 % interval.
     pub ci95: (f64, f64),
+    /// The 95 % interval of Student's t over the pairs, which a few slow operations move and signed
+    /// ranks do not show; below twenty pairs it is `ci95`.
+    pub ci95_by_mean: (f64, f64),
     /// How probable such a difference is where there is none: the larger p-value of both tests.
     pub p: f64,
     /// The same, corrected for the number of rows (Holm).
@@ -69,7 +74,9 @@ impl Ratio {
         let is_same = |ratio: f64| ratio <= limit && ratio >= 1.0 / limit;
         let (low, high) = self.ci95;
         let is_sure = self.p_holm < ALPHA && (low > 1.0 || high < 1.0);
-        if is_same(low) && is_same(high) {
+        let (least, most) = self.ci95_by_mean;
+        let are_means_same = (least <= 1.0 && most >= 1.0) || is_same((least * most).sqrt());
+        if is_same(low) && is_same(high) && are_means_same {
             Verdict::Same
         } else if !is_sure || is_same(self.value) {
             Verdict::Unclear
@@ -93,23 +100,18 @@ pub(super) fn of(row: &str, a: &[Run<'_>], b: &[Run<'_>]) -> Option<Ratio> {
         ([a], [b]) => by_blocks(row, a, b),
         _ => by_pairs(a, b),
     };
-    let by_error = match (found.estimate == 0.0, found.error > 0.0) {
-        (true, _) => 1.0,
-        (false, true) => 2.0 * found.t.sf(found.estimate.abs() / found.error),
-        (false, false) => 0.0,
-    };
     let batches = |runs: &[Run<'_>]| -> Vec<Vec<f64>> {
         let means = |run: &Run<'_>| run.batches.iter().map(Batch::mean).collect();
         runs.iter().map(means).collect()
     };
-    let p = by_error.max(rank_test(&batches(a), &batches(b)));
-    let smallest = found.t.inverse_cdf(0.975) + Normal::standard().inverse_cdf(POWER);
+    let p = found.p.max(rank_test(&batches(a), &batches(b)));
     Some(Ratio {
         value: found.estimate.exp(),
         ci95: (found.interval.0.exp(), found.interval.1.exp()),
+        ci95_by_mean: (found.by_mean.0.exp(), found.by_mean.1.exp()),
         p,
         p_holm: p,
-        detectable: (smallest * found.error).exp() - 1.0,
+        detectable: found.detectable.exp() - 1.0,
     })
 }
 
@@ -117,10 +119,30 @@ pub(super) fn of(row: &str, a: &[Run<'_>], b: &[Run<'_>]) -> Option<Ratio> {
 struct Found {
     estimate: f64,
     interval: (f64, f64),
-    /// Standard error of the estimate.
-    error: f64,
-    /// What the estimate, in standard errors, is distributed like.
-    t: StudentsT,
+    /// The interval by means.
+    by_mean: (f64, f64),
+    /// How probable such an estimate is where the logarithm is zero.
+    p: f64,
+    /// The smallest logarithm that would have been found with a chance of [`POWER`].
+    detectable: f64,
+}
+
+impl Found {
+    /// An estimate which, in standard errors, is distributed like that.
+    fn by_error(estimate: f64, interval: (f64, f64), error: f64, t: &StudentsT) -> Found {
+        let power = Normal::standard().inverse_cdf(POWER);
+        Found {
+            estimate,
+            interval,
+            by_mean: interval,
+            p: match (estimate == 0.0, error > 0.0) {
+                (true, _) => 1.0,
+                (false, true) => 2.0 * t.sf(estimate.abs() / error),
+                (false, false) => 0.0,
+            },
+            detectable: (t.inverse_cdf(0.975) + power) * error,
+        }
+    }
 }
 
 fn students(observations: usize) -> StudentsT {
@@ -134,15 +156,36 @@ fn by_pairs(a: &[Run<'_>], b: &[Run<'_>]) -> Found {
     let ratios: Vec<f64> = pairs
         .map(|(a, b)| log_mean(b.batches) - log_mean(a.batches))
         .collect();
-    let estimate = mean(&ratios);
-    let error = deviation(&ratios) / (ratios.len() as f64).sqrt();
+    let by_means = by_means(&ratios);
+    if ratios.len() < signed_rank::LEAST {
+        return by_means;
+    }
+    Found {
+        by_mean: by_means.interval,
+        ..by_signed_ranks(&ratios)
+    }
+}
+
+fn by_means(ratios: &[f64]) -> Found {
+    let estimate = mean(ratios);
+    let error = deviation(ratios) / (ratios.len() as f64).sqrt();
     let t = students(ratios.len());
     let half = t.inverse_cdf(0.975) * error;
+    let interval = (estimate - half, estimate + half);
+    Found::by_error(estimate, interval, error, &t)
+}
+
+fn by_signed_ranks(ratios: &[f64]) -> Found {
+    let middle = signed_rank::middle(ratios);
+    let normal = Normal::standard();
+    let quantile = normal.inverse_cdf(0.975);
+    let error = (middle.interval.1 - middle.interval.0) / (2.0 * quantile);
     Found {
-        estimate,
-        interval: (estimate - half, estimate + half),
-        error,
-        t,
+        estimate: middle.value,
+        interval: middle.interval,
+        by_mean: middle.interval,
+        p: middle.p,
+        detectable: (quantile + normal.inverse_cdf(POWER)) * error,
     }
 }
 
@@ -159,12 +202,8 @@ fn by_blocks(row: &str, a: &Run<'_>, b: &Run<'_>) -> Found {
     let widened = small * t.inverse_cdf(0.975) / Normal::standard().inverse_cdf(0.975);
     let place = (DRAWS as f64 * 0.025) as usize;
     let end = |at: usize| estimate + widened * (draws[at] - estimate);
-    Found {
-        estimate,
-        interval: (end(place), end(DRAWS - 1 - place)),
-        error: small * deviation(&draws),
-        t,
-    }
+    let interval = (end(place), end(DRAWS - 1 - place));
+    Found::by_error(estimate, interval, small * deviation(&draws), &t)
 }
 
 fn drawn_log_mean(batches: &[Batch], rng: &mut ChaCha8Rng) -> f64 {
