@@ -29,6 +29,8 @@ use record::PlanRecord;
 use crate::bins::total;
 use crate::{Status, Summary, TestSummary};
 
+pub(crate) use rank::holm;
+
 pub use alike::{Caveat, Difference};
 pub use ratio::Ratio;
 
@@ -162,12 +164,10 @@ pub fn compare(a: &[Side<'_>], b: &[Side<'_>], same_within: f64) -> Result<Compa
     let mut rows: Vec<Compared> = names
         .map(|name| compared(name, &rows_called(a, name), &rows_called(b, name)))
         .collect();
-    let tested: Vec<&mut Ratio> = rows
+    let tested = rows
         .iter_mut()
-        .filter(|row| row.verdict == Verdict::Unclear)
-        .filter_map(|row| row.ratio.as_mut())
-        .collect();
-    rank::correct(tested);
+        .filter(|row| row.verdict == Verdict::Unclear);
+    correct(tested.filter_map(|row| row.ratio.as_mut()).collect());
     for row in &mut rows {
         if let (Verdict::Unclear, Some(ratio)) = (row.verdict, &row.ratio) {
             row.verdict = ratio.verdict(same_within);
@@ -179,6 +179,13 @@ pub fn compare(a: &[Side<'_>], b: &[Side<'_>], same_within: f64) -> Result<Compa
         pairs: a.len(),
         same_within,
     })
+}
+
+fn correct(ratios: Vec<&mut Ratio>) {
+    let p: Vec<f64> = ratios.iter().map(|ratio| ratio.p).collect();
+    for (ratio, p_holm) in ratios.into_iter().zip(holm(&p)) {
+        ratio.p_holm = p_holm;
+    }
 }
 
 /// A row of a run, and the name of the run.

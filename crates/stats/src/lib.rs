@@ -34,6 +34,7 @@ mod compare;
 mod convergence;
 mod distribution;
 mod generator;
+mod growth;
 mod outcomes;
 mod row;
 mod spread;
@@ -64,6 +65,7 @@ pub use compare::{
 pub use convergence::Convergence;
 pub use distribution::Distribution;
 pub use generator::{BUSY, LATE, LEAST_WALL, LONG_STALL, QUEUED, SATURATED, STALLED, together};
+pub use growth::{Effect, Fitted, Growing, Growth, Law, Observation, Shape, Term, growth};
 pub use outcomes::Outcomes;
 pub use row::{Connects, TestSummary};
 pub use spread::Bar;
@@ -78,6 +80,7 @@ pub use warning::{
 };
 pub use window::Window;
 
+use compare::holm;
 use summariser::Measured;
 use told::Told;
 use window::Users;

@@ -2,8 +2,6 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::Ratio;
-
 /// Whether values of B tend to be larger or smaller than those of A, pair of runs by pair of runs:
 /// the two-sided p-value of the stratified rank sum test (van Elteren, *On the combination of
 /// independent two sample tests of Wilcoxon*, Bulletin of the International Statistical Institute
@@ -45,14 +43,15 @@ fn rank_sum(a: &[f64], b: &[f64]) -> (f64, f64) {
 /// Corrects p-values for their number, so that the chance of any false alarm stays what it is
 /// called (Holm, *A simple sequentially rejective multiple test procedure*, Scandinavian Journal
 /// of Statistics 6(2), 1979).
-pub(super) fn correct(mut ratios: Vec<&mut Ratio>) {
-    ratios.sort_by(|one, other| one.p.total_cmp(&other.p));
-    let (mut left, mut least) = (ratios.len(), 0.0_f64);
-    for ratio in ratios {
-        least = least.max((ratio.p * left as f64).min(1.0));
-        ratio.p_holm = least;
-        left -= 1;
+pub(crate) fn holm(p: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|one, other| p[*one].total_cmp(&p[*other]));
+    let (mut corrected, mut least) = (vec![1.0; p.len()], 0.0_f64);
+    for (place, of) in order.into_iter().enumerate() {
+        least = least.max((p[of] * (p.len() - place) as f64).min(1.0));
+        corrected[of] = least;
     }
+    corrected
 }
 
 #[cfg(test)]
@@ -81,17 +80,8 @@ mod tests {
 
     #[test]
     fn corrected_p_values_are_holms() {
-        let ratio = |p| Ratio {
-            value: 1.0,
-            ci95: (1.0, 1.0),
-            ci95_by_mean: (1.0, 1.0),
-            p,
-            p_holm: p,
-            detectable: 0.0,
-        };
-        let mut ratios = [ratio(0.01), ratio(0.04), ratio(0.03), ratio(0.6)];
-        correct(ratios.iter_mut().collect());
-        let corrected = ratios.map(|ratio| (ratio.p_holm * 100.0).round());
-        assert_eq!(corrected, [4.0, 9.0, 9.0, 60.0]);
+        let corrected = holm(&[0.01, 0.04, 0.03, 0.6]);
+        let percent: Vec<f64> = corrected.iter().map(|p| (p * 100.0).round()).collect();
+        assert_eq!(percent, [4.0, 9.0, 9.0, 60.0]);
     }
 }

@@ -181,7 +181,7 @@ fn verdicts(experiment: Experiment, (a, b): (Server, Server), times: u64) -> Vec
         let mut rows: Vec<Ratio> = (0..23)
             .map(|row| experiment.ratio((a, b), seed * 1000 + row))
             .collect();
-        rank::correct(rows.iter_mut().collect());
+        correct(rows.iter_mut().collect());
         rows.into_iter().map(|row| row.verdict(0.02))
     };
     (0..times).flat_map(comparison).collect()
@@ -236,10 +236,7 @@ fn what_is_five_percent_slower_is_found() {
 
 #[test]
 fn torn_pairs_hide_nothing() {
-    let torn = Server {
-        torn: 0.1,
-        ..QUIET
-    };
+    let torn = Server { torn: 0.1, ..QUIET };
     let slower = Server {
         mean: torn.mean * 1.05,
         ..torn

@@ -1,0 +1,173 @@
+//! How a time grows with what was varied: does it matter at all, and by which law?
+//!
+//! ```text
+//! runs at each point --> cells (means of logarithms) --+--> effect: largest value over smallest
+//!   (in random order,    '--> noise between repeats ---+         | Holm over all rows
+//!    repeat by repeat)                                 |   grows, falls, none, unclear
+//!                                                      '--> law: base + per unit * x^exponent
+//! ```
+//!
+//! Everything is done with logarithms of mean response times: noise of servers grows with the time
+//! itself. Repeats are whole runs over all points, so that what the machine was like during a repeat
+//! is taken out (a randomised complete block design: Box, Hunter and Hunter, *Statistics for
+//! Experimenters*, chapter 4), and what is left between repeats is the noise.
+//!
+//! **Whether** something matters is asked without any law: the time at its largest value over that
+//! at its smallest, everything else alike, with Student's interval. **How** is a constant plus a
+//! power law for each parameter that matters ([`Law`]); an exponent that may be 1 makes it linear.
+
+mod cells;
+mod law;
+#[cfg(test)]
+mod tests;
+
+use cells::Cells;
+
+use crate::{ALPHA, holm};
+
+pub use law::{Fitted, Law, Shape, Term};
+
+/// The mean response time of a run at one point.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observation {
+    /// For each parameter, which of its values: an index.
+    pub levels: Vec<usize>,
+    /// Which repeat.
+    pub repeat: usize,
+    /// Mean response time in nanoseconds, above zero.
+    pub mean: f64,
+}
+
+/// How a time depends on what was varied.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Growth {
+    /// One for each parameter; `None` where there are too few runs to tell.
+    pub effects: Vec<Option<Effect>>,
+    /// The law of those that matter; `None` where none does.
+    pub law: Option<Law>,
+}
+
+/// What one parameter does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Effect {
+    /// Its smallest and its largest value.
+    pub between: (f64, f64),
+    /// Time at the largest over time at the smallest.
+    pub ratio: f64,
+    /// Its 95 % interval.
+    pub ci95: (f64, f64),
+    /// How probable such a ratio is where the parameter does nothing.
+    pub p: f64,
+    /// The same, corrected for the number of effects that were looked for (Holm).
+    pub p_holm: f64,
+    /// The answer.
+    pub verdict: Growing,
+    /// Time at each value over time at the smallest.
+    levels: Vec<f64>,
+}
+
+/// What a parameter does to a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Growing {
+    /// The time grows with it.
+    Grows,
+    /// The time becomes less.
+    Falls,
+    /// Nothing that would matter.
+    Not,
+    /// It may do something, or nothing.
+    Unclear,
+}
+
+impl Growing {
+    /// All of them.
+    pub const ALL: [Growing; 4] = [
+        Growing::Grows,
+        Growing::Falls,
+        Growing::Not,
+        Growing::Unclear,
+    ];
+
+    /// The name used in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Growing::Grows => "grows",
+            Growing::Falls => "falls",
+            Growing::Not => "none",
+            Growing::Unclear => "unclear",
+        }
+    }
+
+    fn matters(self) -> bool {
+        matches!(self, Growing::Grows | Growing::Falls)
+    }
+}
+
+/// How times of several rows grow. `values` are those of each parameter, in ascending order;
+/// `rows` has the runs of each row. Effects up to the share `same_within` do not matter.
+pub fn growth(values: &[Vec<f64>], rows: &[Vec<Observation>], same_within: f64) -> Vec<Growth> {
+    let cells: Vec<Cells> = rows.iter().map(|row| Cells::of(row)).collect();
+    let mut effects: Vec<Vec<Option<Effect>>> = cells
+        .iter()
+        .map(|cells| {
+            (0..values.len())
+                .map(|of| effect(cells, values, of))
+                .collect()
+        })
+        .collect();
+    let mut tested: Vec<&mut Effect> = effects.iter_mut().flatten().flatten().collect();
+    let corrected = holm(&tested.iter().map(|effect| effect.p).collect::<Vec<_>>());
+    for (effect, p_holm) in tested.iter_mut().zip(corrected) {
+        effect.p_holm = p_holm;
+        effect.verdict = effect.judged(same_within);
+    }
+    let rows = cells.iter().zip(effects);
+    rows.map(|(cells, effects)| {
+        let matter = |of: &usize| {
+            let effect = effects[*of].as_ref();
+            effect.is_some_and(|effect| effect.verdict.matters())
+        };
+        let matter: Vec<usize> = (0..values.len()).filter(matter).collect();
+        Growth {
+            law: law::fit(cells, values, &matter),
+            effects,
+        }
+    })
+    .collect()
+}
+
+fn effect(cells: &Cells, values: &[Vec<f64>], of: usize) -> Option<Effect> {
+    let last = values[of].len().checked_sub(1).filter(|last| *last > 0)?;
+    let found = cells.contrast(of, last)?;
+    let (low, high) = found.interval;
+    let levels = (0..=last).map(|level| match level {
+        0 => Some(1.0),
+        level => Some(cells.contrast(of, level)?.estimate.exp()),
+    });
+    Some(Effect {
+        between: (values[of][0], values[of][last]),
+        ratio: found.estimate.exp(),
+        ci95: (low.exp(), high.exp()),
+        p: found.p,
+        p_holm: found.p,
+        verdict: Growing::Unclear,
+        levels: levels.collect::<Option<_>>()?,
+    })
+}
+
+impl Effect {
+    fn judged(&self, same_within: f64) -> Growing {
+        let limit = 1.0 + same_within;
+        let is_same = |ratio: f64| ratio <= limit && ratio >= 1.0 / limit;
+        let (low, high) = self.ci95;
+        if is_same(low) && is_same(high) && self.levels.iter().copied().all(is_same) {
+            Growing::Not
+        } else if self.p_holm >= ALPHA || is_same(self.ratio) {
+            Growing::Unclear
+        } else if self.ratio > 1.0 {
+            Growing::Grows
+        } else {
+            Growing::Falls
+        }
+    }
+}

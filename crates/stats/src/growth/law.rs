@@ -1,0 +1,489 @@
+//! A constant plus power laws: `base + per_unit * x^exponent + ...`, by least squares of logarithms.
+//!
+//! For given exponents the other coefficients, none of them negative, follow by Gauss-Newton steps
+//! that are linear least squares. The exponents are found by a search over each in turn (variable
+//! projection: Golub and Pereyra, SIAM Journal on Numerical Analysis 10(2), 1973); the interval of an
+//! exponent is where the sum of squares, with everything else fitted anew, is not worse than chance
+//! allows (profile likelihood: Bates and Watts, *Nonlinear Regression Analysis*, section 6.1). Those
+//! of the other coefficients come from the curvature.
+
+use nalgebra::{DMatrix, DVector};
+use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
+
+use super::cells::Cells;
+
+/// How a time grows: `base + sum of per_unit * x^exponent`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Law {
+    /// What is there in any case, in nanoseconds.
+    pub base: Fitted,
+    /// What grows, for each parameter that matters.
+    pub terms: Vec<Term>,
+    /// Typical distance of points from the law, as a share.
+    pub misfit: f64,
+}
+
+/// What a parameter adds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Term {
+    /// Which parameter: an index.
+    pub of: usize,
+    /// Nanoseconds for each unit, or for each unit to the power of the exponent.
+    pub per_unit: Fitted,
+    /// The exponent that is used.
+    pub exponent: f64,
+    /// The exponent as it was found; `None` where there are too few points to tell.
+    pub found: Option<Fitted>,
+    /// What that means.
+    pub shape: Shape,
+}
+
+/// An estimate with its 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Fitted {
+    /// The estimate.
+    pub value: f64,
+    /// Its interval.
+    pub ci95: (f64, f64),
+}
+
+/// How something grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// In proportion.
+    Linear,
+    /// Taken as linear, because the points do not say otherwise.
+    Open,
+    /// Less and less.
+    Less,
+    /// More and more.
+    More,
+    /// It becomes less.
+    Falling,
+}
+
+impl Shape {
+    /// All of them.
+    pub const ALL: [Shape; 5] = [
+        Shape::Linear,
+        Shape::Open,
+        Shape::Less,
+        Shape::More,
+        Shape::Falling,
+    ];
+
+    /// The name used in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Shape::Linear => "linear",
+            Shape::Open => "open",
+            Shape::Less => "less than linear",
+            Shape::More => "more than linear",
+            Shape::Falling => "falling",
+        }
+    }
+}
+
+/// Exponents that are looked at.
+const EXPONENTS: (f64, f64) = (-3.0, 4.0);
+/// Distance between those that are tried first.
+const STEP: f64 = 0.25;
+/// An exponent nearer to zero is a constant, of which there is one already.
+const CONSTANT: f64 = 0.02;
+/// An exponent that is this near to 1 is called linear: nobody would do anything else about it.
+const NEARLY_LINEAR: f64 = 0.1;
+/// Provided that its interval ends this near to 1, too.
+const SURELY_NEARLY: f64 = 0.25;
+/// Precision of an exponent.
+const PRECISE: f64 = 1e-4;
+/// Rounds over all exponents.
+const ROUNDS: usize = 20;
+/// Gauss-Newton steps for given exponents.
+const STEPS: usize = 12;
+
+/// The law of these parameters; `None` where there are none, or too few points.
+pub(super) fn fit(cells: &Cells, values: &[Vec<f64>], matter: &[usize]) -> Option<Law> {
+    let all = Points::of(cells, values, matter)?;
+    let found: Vec<Option<Fitted>> = match all.enough_for_exponents() {
+        true => all.exponents(),
+        false => vec![None; matter.len()],
+    };
+    let shapes: Vec<Shape> = found.iter().map(|found| shape(*found)).collect();
+    let exponents: Vec<f64> = found
+        .iter()
+        .zip(&shapes)
+        .map(|(found, shape)| match (found, shape) {
+            (Some(found), Shape::Less | Shape::More | Shape::Falling) => found.value,
+            _ => 1.0,
+        })
+        .collect();
+    let free: Vec<bool> = exponents.iter().map(|exponent| *exponent != 1.0).collect();
+    let squares = all.squares(&exponents);
+    let mut coefficients = all.intervals(&exponents, &free, &squares).into_iter();
+    let base = coefficients.next()?;
+    let terms = matter
+        .iter()
+        .zip(coefficients)
+        .zip(found)
+        .zip(shapes)
+        .zip(exponents);
+    Some(Law {
+        base,
+        terms: terms
+            .map(|((((of, per_unit), found), shape), exponent)| Term {
+                of: *of,
+                per_unit,
+                exponent,
+                found,
+                shape,
+            })
+            .collect(),
+        misfit: (squares.sum / all.logs.len() as f64).sqrt(),
+    })
+}
+
+fn shape(found: Option<Fitted>) -> Shape {
+    let Some(Fitted {
+        value,
+        ci95: (low, high),
+    }) = found
+    else {
+        return Shape::Open;
+    };
+    let is_near = |exponent: f64, by: f64| (exponent - 1.0).abs() <= by;
+    let ends_near = [low, high].iter().all(|end| is_near(*end, SURELY_NEARLY));
+    if high < 0.0 {
+        Shape::Falling
+    } else if ends_near && is_near(value, NEARLY_LINEAR) {
+        Shape::Linear
+    } else if low > 1.0 {
+        Shape::More
+    } else if high < 1.0 {
+        Shape::Less
+    } else {
+        Shape::Open
+    }
+}
+
+/// The points as a problem of least squares.
+struct Points {
+    /// For each point, the values of the parameters that matter.
+    x: Vec<Vec<f64>>,
+    /// Logarithm of the time.
+    logs: Vec<f64>,
+    /// Runs.
+    weights: Vec<f64>,
+    /// What is left between repeats, and its degrees of freedom.
+    noise: (f64, usize),
+    /// Variance of the logarithm of the level of all, and its degrees of freedom.
+    level: (f64, usize),
+}
+
+/// A fit for given exponents.
+#[derive(Debug, Clone)]
+struct Squares {
+    /// Weighted sum of the squares of the distances.
+    sum: f64,
+    /// Base, then what each parameter adds.
+    coefficients: Vec<f64>,
+}
+
+impl Points {
+    fn of(cells: &Cells, values: &[Vec<f64>], matter: &[usize]) -> Option<Points> {
+        let enough = cells.points.len() > matter.len() && cells.degrees > 0;
+        if matter.is_empty() || !enough {
+            return None;
+        }
+        let value =
+            |levels: &Vec<usize>| matter.iter().map(|of| values[*of][levels[*of]]).collect();
+        let x: Vec<Vec<f64>> = cells.points.keys().map(value).collect();
+        let is_positive = x.iter().flatten().all(|value| *value >= 0.0);
+        is_positive.then(|| Points {
+            x,
+            logs: cells.points.values().map(|cell| cell.log).collect(),
+            weights: cells.points.values().map(|cell| cell.runs as f64).collect(),
+            noise: (cells.noise, cells.degrees),
+            level: cells.level,
+        })
+    }
+
+    /// Three values of each parameter, none of them zero but the first, and a point more than there
+    /// is to be found.
+    fn enough_for_exponents(&self) -> bool {
+        let count = self.x[0].len();
+        let is_enough = |of: usize| {
+            let mut values: Vec<f64> = self.x.iter().map(|x| x[of]).collect();
+            values.sort_by(f64::total_cmp);
+            values.dedup();
+            values.len() >= 3
+        };
+        self.x.len() > 2 * count && (0..count).all(is_enough)
+    }
+
+    /// Degrees of freedom of everything that is left, with so many coefficients fitted.
+    fn degrees(&self, coefficients: usize) -> f64 {
+        let lack_of_fit = self.x.len().saturating_sub(coefficients);
+        (lack_of_fit + self.noise.1) as f64
+    }
+
+    /// Each exponent with its interval.
+    fn exponents(&self) -> Vec<Option<Fitted>> {
+        let count = self.x[0].len();
+        let best = self.best(vec![1.0; count], None);
+        let least = self.squares(&best).sum;
+        let degrees = self.degrees(1 + 2 * count);
+        let Ok(f) = FisherSnedecor::new(1.0, degrees) else {
+            return vec![None; count];
+        };
+        let limit = least + f.inverse_cdf(0.95) * (least + self.noise.0) / degrees;
+        let interval = |of: usize| {
+            let is_inside = |exponent: f64| {
+                let mut with = best.clone();
+                with[of] = exponent;
+                let with = self.best(with, Some(of));
+                self.squares(&with).sum <= limit
+            };
+            let value = best[of];
+            Some(Fitted {
+                value,
+                ci95: (
+                    last_inside(value, EXPONENTS.0, is_inside),
+                    last_inside(value, EXPONENTS.1, is_inside),
+                ),
+            })
+        };
+        (0..count).map(interval).collect()
+    }
+
+    /// The best exponents, from these on; `held` stays as it is.
+    fn best(&self, mut exponents: Vec<f64>, held: Option<usize>) -> Vec<f64> {
+        for round in 0..ROUNDS {
+            let before = exponents.clone();
+            for of in (0..exponents.len()).filter(|of| Some(*of) != held) {
+                let cost = |exponent: f64| {
+                    let mut with = exponents.clone();
+                    with[of] = exponent;
+                    self.squares(&with).sum
+                };
+                // Once it is known where, it is enough to look nearby.
+                let around = match (round, held) {
+                    (0, None) => least_of_grid(cost),
+                    _ => exponents[of],
+                };
+                exponents[of] = least_between(around - STEP, around + STEP, cost);
+            }
+            let moved = exponents
+                .iter()
+                .zip(&before)
+                .map(|(now, before)| (now - before).abs());
+            if moved.fold(0.0, f64::max) < PRECISE {
+                break;
+            }
+        }
+        exponents
+    }
+
+    fn columns(&self, exponents: &[f64]) -> DMatrix<f64> {
+        DMatrix::from_fn(
+            self.x.len(),
+            1 + exponents.len(),
+            |point, column| match column.checked_sub(1) {
+                None => 1.0,
+                Some(of) => power(self.x[point][of], exponents[of]),
+            },
+        )
+    }
+
+    /// The best other coefficients for these exponents.
+    fn squares(&self, exponents: &[f64]) -> Squares {
+        let columns = self.columns(exponents);
+        let times = DVector::from_iterator(self.logs.len(), self.logs.iter().map(|log| log.exp()));
+        let mut coefficients = non_negative(&columns, &times, &times, &self.weights);
+        let mut best = self.judged(&columns, coefficients.clone());
+        for _ in 0..STEPS {
+            let fitted = &columns * &coefficients;
+            // ln y = ln f + (g - f) / f, to first order: g, where it is to come to lie.
+            let goal = fitted.zip_map(&times, |fitted, time| fitted * (1.0 + (time / fitted).ln()));
+            coefficients = non_negative(&columns, &goal, &fitted, &self.weights);
+            let next = self.judged(&columns, coefficients.clone());
+            let gained = best.sum - next.sum;
+            if gained > 0.0 {
+                best = next;
+            }
+            if gained.is_nan() || gained <= 1e-10 * best.sum {
+                break;
+            }
+        }
+        best
+    }
+
+    fn judged(&self, columns: &DMatrix<f64>, coefficients: DVector<f64>) -> Squares {
+        let fitted = columns * &coefficients;
+        let points = self.logs.iter().zip(&self.weights).zip(fitted.iter());
+        let sum = points
+            .map(|((log, weight), fitted)| weight * (log - fitted.ln()).powi(2))
+            .sum::<f64>();
+        Squares {
+            sum: if sum.is_nan() { f64::INFINITY } else { sum },
+            coefficients: coefficients.as_slice().to_vec(),
+        }
+    }
+
+    /// The other coefficients with their intervals, which know that exponents that are free could
+    /// be others.
+    fn intervals(&self, exponents: &[f64], free: &[bool], squares: &Squares) -> Vec<Fitted> {
+        let columns = self.columns(exponents);
+        let found = DVector::from_column_slice(&squares.coefficients);
+        let fitted = &columns * &found;
+        let free: Vec<usize> = (0..free.len()).filter(|of| free[*of]).collect();
+        let width = columns.ncols() + free.len();
+        let slopes = DMatrix::from_fn(self.x.len(), width, |point, column| {
+            let scale = self.weights[point].sqrt() / fitted[point];
+            match column.checked_sub(columns.ncols()) {
+                None => columns[(point, column)] * scale,
+                Some(place) => {
+                    let of = free[place];
+                    let x = self.x[point][of].max(f64::MIN_POSITIVE);
+                    found[1 + of] * power(x, exponents[of]) * x.ln() * scale
+                }
+            }
+        });
+        let degrees = self.degrees(width);
+        let variance = (squares.sum + self.noise.0) / degrees;
+        let inverse = (slopes.transpose() * &slopes).try_inverse();
+        let half = |place: usize, value: f64| -> f64 {
+            let Some(inverse) = &inverse else {
+                return f64::INFINITY;
+            };
+            // The machine makes everything slower or faster alike, and nobody knows how fast it is
+            // as a rule: Welch and Satterthwaite's degrees of freedom of both.
+            let own = variance * inverse[(place, place)].max(0.0);
+            let common = self.level.0 * value.powi(2);
+            let together = (own + common).powi(2)
+                / (own.powi(2) / degrees + common.powi(2) / self.level.1 as f64);
+            let t = StudentsT::new(0.0, 1.0, together);
+            t.map_or(0.0, |t| t.inverse_cdf(0.975)) * (own + common).sqrt()
+        };
+        let values = squares.coefficients.iter().enumerate();
+        values
+            .map(|(place, value)| {
+                let half = half(place, *value);
+                Fitted {
+                    value: *value,
+                    ci95: ((value - half).max(0.0), value + half),
+                }
+            })
+            .collect()
+    }
+}
+
+fn power(x: f64, exponent: f64) -> f64 {
+    match x == 0.0 {
+        // Nothing of it costs nothing, and a law that falls begins with one.
+        true => 0.0,
+        false => x.powf(exponent),
+    }
+}
+
+/// Linear least squares for relative distances, with no coefficient below zero: the best of those
+/// with some of them left out (there are few).
+fn non_negative(
+    columns: &DMatrix<f64>,
+    goal: &DVector<f64>,
+    scale: &DVector<f64>,
+    weights: &[f64],
+) -> DVector<f64> {
+    let count = columns.ncols();
+    let row = |point: usize| weights[point].sqrt() / scale[point];
+    let right = DVector::from_fn(goal.len(), |point, _| goal[point] * row(point));
+    let mut best = (f64::INFINITY, DVector::zeros(count));
+    for kept in 1..1_usize << count {
+        let kept: Vec<usize> = (0..count)
+            .filter(|column| kept & (1 << column) != 0)
+            .collect();
+        // Columns of like size, or small ones are lost.
+        let size: Vec<f64> = kept
+            .iter()
+            .map(|column| columns.column(*column).amax().max(f64::MIN_POSITIVE))
+            .collect();
+        let left = DMatrix::from_fn(goal.len(), kept.len(), |point, place| {
+            columns[(point, kept[place])] / size[place] * row(point)
+        });
+        let normal = left.transpose() * &left;
+        let Some(solver) = normal.cholesky() else {
+            continue;
+        };
+        let solution = solver.solve(&(left.transpose() * &right));
+        if solution.iter().any(|value| value.is_nan() || *value < 0.0) {
+            continue;
+        }
+        let distance = (&left * &solution - &right).norm_squared();
+        if distance < best.0 {
+            let mut all = DVector::zeros(count);
+            for ((column, value), size) in kept.iter().zip(solution.iter()).zip(&size) {
+                all[*column] = value / size;
+            }
+            best = (distance, all);
+        }
+    }
+    best.1
+}
+
+/// The exponent of a coarse grid with the least cost.
+fn least_of_grid(cost: impl Fn(f64) -> f64) -> f64 {
+    let steps = ((EXPONENTS.1 - EXPONENTS.0) / STEP) as usize;
+    let tried = (0..=steps).map(|step| EXPONENTS.0 + step as f64 * STEP);
+    let costs = tried
+        .filter(|exponent| exponent.abs() > CONSTANT)
+        .map(|exponent| (exponent, cost(exponent)));
+    let least = costs.min_by(|(_, one), (_, other)| one.total_cmp(other));
+    least.map_or(1.0, |(exponent, _)| exponent)
+}
+
+/// The least of a function with one valley between two places (golden section).
+fn least_between(from: f64, to: f64, cost: impl Fn(f64) -> f64) -> f64 {
+    let golden = (5.0_f64.sqrt() - 1.0) / 2.0;
+    let (mut low, mut high) = (from.max(EXPONENTS.0), to.min(EXPONENTS.1));
+    while high - low > PRECISE {
+        let (left, right) = (high - golden * (high - low), low + golden * (high - low));
+        match cost(left) <= cost(right) {
+            true => high = right,
+            false => low = left,
+        }
+    }
+    let middle = f64::midpoint(low, high);
+    match middle.abs() < CONSTANT {
+        true => CONSTANT.copysign(middle),
+        false => middle,
+    }
+}
+
+/// The last place on the way from one that is inside to an end that may be.
+fn last_inside(from: f64, end: f64, is_inside: impl Fn(f64) -> bool) -> f64 {
+    let (mut inside, mut outside) = (from, end);
+    let step = STEP.copysign(end - from);
+    // The nearest place outside first: farther away it may be inside again.
+    let mut place = from;
+    loop {
+        place += step;
+        if (place - end) * step >= 0.0 {
+            match is_inside(end) {
+                true => return end,
+                false => break,
+            }
+        }
+        if !is_inside(place) {
+            outside = place;
+            break;
+        }
+        inside = place;
+    }
+    while (outside - inside).abs() > PRECISE {
+        let middle = f64::midpoint(inside, outside);
+        match is_inside(middle) {
+            true => inside = middle,
+            false => outside = middle,
+        }
+    }
+    f64::midpoint(inside, outside)
+}
