@@ -8,5 +8,6 @@ pub(crate) mod job;
 pub(crate) mod load;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod series;
 pub(crate) mod servers;
 pub(crate) mod suites;

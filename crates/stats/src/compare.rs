@@ -239,19 +239,11 @@ fn estimate(rows: &[Row<'_>]) -> Estimate {
     Estimate {
         status: rows()
             .map(|row| row.status)
-            .max_by_key(|status| badness(*status))
+            .max_by_key(|status| status.badness())
             .unwrap_or(Status::Failed),
         mean: (all.n > 0).then(|| all.mean()),
         n: all.n,
         failed: rows().map(TestSummary::failed).sum(),
         operations: rows().map(TestSummary::operations).sum(),
-    }
-}
-
-fn badness(status: Status) -> u8 {
-    match status {
-        Status::Ok => 0,
-        Status::NotSupported => 1,
-        Status::Failed => 2,
     }
 }

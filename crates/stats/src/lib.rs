@@ -37,9 +37,11 @@ mod generator;
 mod growth;
 mod outcomes;
 mod row;
+mod search;
 mod spread;
 mod status;
 mod summariser;
+mod sweep;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 #[cfg(test)]
@@ -68,9 +70,11 @@ pub use generator::{BUSY, LATE, LEAST_WALL, LONG_STALL, QUEUED, SATURATED, STALL
 pub use growth::{Effect, Fitted, Growing, Growth, Law, Observation, Shape, Term, growth};
 pub use outcomes::Outcomes;
 pub use row::{Connects, TestSummary};
+pub use search::{Answer, Condition, ConditionError, Knee, Load, Search, Trial, knee};
 pub use spread::Bar;
 pub use status::{Status, describe_failed};
 pub use summariser::Summariser;
+pub use sweep::{Point, Swept, SweptRow, SweptServer, sweep};
 pub use times::EXACT;
 pub use told::{Completeness, FAILURES_DESCRIBED};
 pub use until::{Statistic, Until, UntilError};

@@ -93,6 +93,12 @@ impl TestSummary {
         self.outcomes.failed() + self.left_out_outcomes.failed()
     }
 
+    /// What somebody waits for an answer: from the planned moment on in an open loop, else the
+    /// response time.
+    pub fn waited(&self) -> Option<&Distribution> {
+        self.planned.as_ref().or(self.response.as_ref())
+    }
+
     /// No operation among the expected ones has a response time, for want of the kernel's stamps.
     pub fn all_missed(&self) -> bool {
         self.missed > 0 && self.missed == self.outcomes.ok()

@@ -24,6 +24,15 @@ impl Status {
             Status::NotSupported => "not_supported",
         }
     }
+
+    /// What several runs come to is the worst of them.
+    pub(crate) fn badness(self) -> u8 {
+        match self {
+            Status::Ok => 0,
+            Status::NotSupported => 1,
+            Status::Failed => 2,
+        }
+    }
 }
 
 /// Why a test without a single response time has failed: what was asked for was not measured.

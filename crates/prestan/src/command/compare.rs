@@ -5,10 +5,10 @@ mod side_by_side;
 use std::path::Path;
 
 use engine::rundir;
-use record::PlanRecord;
 use report::{Comparisons, Versus};
-use stats::{Compared, Side, Summary, Verdict};
+use stats::{Compared, Side, Verdict};
 
+use super::series::Ran;
 use crate::args::{CompareArgs, CompareOutput, Slower};
 use crate::exit::{Code, Failed};
 use crate::intake::summary_of_kept;
@@ -38,14 +38,6 @@ impl Server {
         runs.map(|Ran { plan, summary, .. }| Side { plan, summary })
             .collect()
     }
-}
-
-/// A run that is over.
-struct Ran {
-    plan: PlanRecord,
-    summary: Summary,
-    /// Where it is kept.
-    path: String,
 }
 
 /// What is to be compared.
@@ -89,6 +81,7 @@ fn recorded(side: &str) -> Result<Server, Failed> {
         Ok(Ran {
             plan: recorded.plan,
             summary,
+            server: recorded.env.server,
             path: path.display().to_string(),
         })
     });

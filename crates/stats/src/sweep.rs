@@ -1,0 +1,227 @@
+//! A sweep: the same suite with other parameters, again and again, on one server or several.
+//!
+//! ```text
+//! runs, each at one point --> rows of each server --> points: mean over repeats, its interval
+//!                                                '--> growth of all rows together
+//! ```
+
+use crate::growth::{Growth, Observation, growth};
+use crate::interval::{mean, mean_interval};
+use crate::{Status, Summary, TestSummary};
+
+/// A run of a sweep.
+#[derive(Debug, Clone, Copy)]
+pub struct Swept<'a> {
+    /// Which server: an index.
+    pub server: usize,
+    /// For each parameter, which of its values: an index.
+    pub levels: &'a [usize],
+    /// Which repeat.
+    pub repeat: usize,
+    /// What it says.
+    pub summary: &'a Summary,
+}
+
+/// What a sweep says of one row of the suite.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SweptRow {
+    /// Name of the row.
+    pub name: String,
+    /// HTTP method.
+    pub method: String,
+    /// One for each server.
+    pub servers: Vec<SweptServer>,
+}
+
+/// What a sweep says of a row of one server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SweptServer {
+    /// One for each point that was measured, in the order of the levels.
+    pub points: Vec<Point>,
+    /// How its time grows with what was varied.
+    pub growth: Growth,
+}
+
+/// What the runs at one point say.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    /// For each parameter, which of its values: an index.
+    pub levels: Vec<usize>,
+    /// Runs.
+    pub runs: usize,
+    /// The worst of them.
+    pub status: Status,
+    /// Operations that count.
+    pub operations: u64,
+    /// Operations that failed.
+    pub failed: u64,
+    /// Mean time in nanoseconds: that of the means of all runs; `None` where the status
+    /// is not ok.
+    pub mean: Option<f64>,
+    /// Its 95 % interval, from how much runs differ; `None` for fewer than two.
+    pub ci95: Option<(f64, f64)>,
+}
+
+/// What the runs of a sweep say, row by row. `values` are those of each parameter, ascending.
+/// Effects up to the share `same_within` do not matter. Times are [those that are waited](TestSummary::waited).
+pub fn sweep(values: &[Vec<f64>], runs: &[Swept<'_>], same_within: f64) -> Vec<SweptRow> {
+    let servers = runs.iter().map(|run| run.server + 1).max().unwrap_or(0);
+    let mut names: Vec<(&str, &str)> = Vec::new();
+    for row in runs.iter().flat_map(|run| &run.summary.tests) {
+        if !names.contains(&(row.name.as_str(), row.method.as_str())) {
+            names.push((&row.name, &row.method));
+        }
+    }
+    let places: Vec<(usize, usize)> = (0..names.len())
+        .flat_map(|name| (0..servers).map(move |server| (name, server)))
+        .collect();
+    let points: Vec<Vec<Point>> = places
+        .iter()
+        .map(|(name, server)| points(names[*name].0, *server, runs))
+        .collect();
+    let observations: Vec<Vec<Observation>> = places
+        .iter()
+        .zip(&points)
+        .map(|((name, server), points)| observations(names[*name].0, *server, runs, points))
+        .collect();
+    let growths = growth(values, &observations, same_within);
+    let mut said = points.into_iter().zip(growths);
+    let row = |(name, method): &(&str, &str)| SweptRow {
+        name: (*name).to_owned(),
+        method: (*method).to_owned(),
+        servers: said
+            .by_ref()
+            .take(servers)
+            .map(|(points, growth)| SweptServer { points, growth })
+            .collect(),
+    };
+    names.iter().map(row).collect()
+}
+
+/// The runs of a server with their row of that name.
+fn rows<'a>(
+    name: &str,
+    server: usize,
+    runs: &'a [Swept<'a>],
+) -> impl Iterator<Item = (&'a Swept<'a>, &'a TestSummary)> {
+    let own = runs.iter().filter(move |run| run.server == server);
+    own.filter_map(move |run| {
+        let row = run.summary.tests.iter().find(|row| row.name == name)?;
+        Some((run, row))
+    })
+}
+
+fn points(name: &str, server: usize, runs: &[Swept<'_>]) -> Vec<Point> {
+    let mut all: Vec<&[usize]> = rows(name, server, runs)
+        .map(|(run, _)| run.levels)
+        .collect();
+    all.sort();
+    all.dedup();
+    let point = |levels: &[usize]| {
+        let own = || rows(name, server, runs).filter(|(run, _)| run.levels == levels);
+        let worst = own()
+            .map(|(_, row)| row.status)
+            .max_by_key(|status| status.badness());
+        let status = worst.unwrap_or(Status::Failed);
+        let means = own().filter_map(|(_, row)| Some(row.waited()?.mean));
+        let means: Vec<f64> = means.filter(|_| status == Status::Ok).collect();
+        Point {
+            levels: levels.to_vec(),
+            runs: own().count(),
+            status,
+            operations: own().map(|(_, row)| row.operations()).sum(),
+            failed: own().map(|(_, row)| row.failed()).sum(),
+            mean: (!means.is_empty()).then(|| mean(&means)),
+            ci95: mean_interval(&means),
+        }
+    };
+    all.into_iter().map(point).collect()
+}
+
+/// What growth is fitted to: points where a run failed are left out.
+fn observations(
+    name: &str,
+    server: usize,
+    runs: &[Swept<'_>],
+    points: &[Point],
+) -> Vec<Observation> {
+    let is_ok = |levels: &[usize]| {
+        let point = points.iter().find(|point| point.levels == levels);
+        point.is_some_and(|point| point.status == Status::Ok)
+    };
+    let own = rows(name, server, runs).filter(|(run, _)| is_ok(run.levels));
+    own.filter_map(|(run, row)| {
+        Some(Observation {
+            levels: run.levels.to_vec(),
+            repeat: run.repeat,
+            mean: row.waited()?.mean,
+        })
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use record::Outcome;
+
+    use super::*;
+    use crate::testing::RunBuilder;
+    use crate::{Growing, summarise};
+
+    /// A run of two rows: one grows with the width, one fails at the largest.
+    fn run(width: u64, repeat: u64) -> Summary {
+        let builder = RunBuilder::new(1)
+            .test("CopyCol", &[("CopyCol", "COPY")])
+            .ok("CopyCol", 20, |_| 100 + 10 * width + repeat)
+            .test("Get1K", &[("Get1K", "GET")])
+            .ok("Get1K", 20, |_| 50 + (repeat * 7 + width) % 3);
+        let builder = match width {
+            300 => builder.ops("Get1K", 1, Outcome::WrongStatus, |_| 1),
+            _ => builder,
+        };
+        summarise(&builder.build())
+    }
+
+    #[test]
+    fn rows_points_and_growth() {
+        let widths: [u64; 4] = [10, 30, 100, 300];
+        let values = vec![widths.map(|width| width as f64).to_vec()];
+        let places = (0..3).flat_map(|repeat| (0..4).map(move |level| (repeat, level)));
+        let summaries: Vec<([usize; 1], usize, Summary)> = places
+            .map(|(repeat, level)| ([level], repeat, run(widths[level], repeat as u64)))
+            .collect();
+        let runs: Vec<Swept<'_>> = summaries
+            .iter()
+            .map(|(levels, repeat, summary)| Swept {
+                server: 0,
+                levels,
+                repeat: *repeat,
+                summary,
+            })
+            .collect();
+        let rows = sweep(&values, &runs, 0.05);
+        let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+        assert_eq!(names, ["CopyCol", "Get1K"]);
+        let copy = &rows[0].servers[0];
+        assert_eq!(copy.points.len(), 4);
+        let first = &copy.points[0];
+        assert_eq!((first.runs, first.operations, first.failed), (3, 60, 0));
+        assert_eq!(first.mean, Some(201_000.0));
+        let effect = copy.growth.effects[0].as_ref().unwrap();
+        assert_eq!(effect.verdict, Growing::Grows);
+        let law = copy.growth.law.as_ref().unwrap();
+        assert!(
+            (law.terms[0].per_unit.value - 10e3).abs() < 200.0,
+            "{law:?}"
+        );
+        // What failed has no time, and the law is that of the other points.
+        let get = &rows[1].servers[0];
+        let last = &get.points[3];
+        assert_eq!(
+            (last.status, last.failed, last.mean),
+            (Status::Failed, 3, None)
+        );
+        assert_eq!(get.growth.effects, [None]);
+        assert!(sweep(&values, &[], 0.05).is_empty());
+    }
+}
