@@ -8,6 +8,8 @@
 
 mod compare;
 mod load;
+mod search;
+mod sweep;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,6 +19,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use compare::{CompareArgs, CompareOutput, Slower};
 pub(crate) use load::{ArrivalsArg, LoadArgs, PaceOptions, RequestOptions};
+pub(crate) use search::{FindArg, SearchArgs, SearchOptions};
+pub(crate) use sweep::{DesignArg, SweepArgs, SweepOutput, Vary};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -134,6 +138,17 @@ pub(crate) enum Command {
     /// are recorded runs: directories or names, several runs of one server with commas between
     /// them. With more than two, each is compared with the first.
     Compare(Box<CompareArgs>),
+    /// Vary something, and see how times grow with it
+    ///
+    /// The same suite again and again with other parameters, in random order: which operations
+    /// become slower with what, and by which law (a constant plus a power law, with intervals).
+    Sweep(Box<SweepArgs>),
+    /// Find the largest load under which a condition holds
+    ///
+    /// prestan search http://127.0.0.1:8080/index.html --find users --while 'p99 < 50ms and
+    /// failures == 0' doubles the load until that breaks, goes to and fro until it knows where, and
+    /// confirms it. Methods that only read need no permission, everything else needs --writes.
+    Search(Box<SearchArgs>),
     /// List, print or check suites
     Suites(SuitesArgs),
     /// List the servers that Prestan can start by itself

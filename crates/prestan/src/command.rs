@@ -8,6 +8,8 @@ pub(crate) mod job;
 pub(crate) mod load;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod search;
 pub(crate) mod series;
 pub(crate) mod servers;
 pub(crate) mod suites;
+pub(crate) mod sweep;

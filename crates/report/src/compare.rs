@@ -5,6 +5,7 @@ mod wire;
 use stats::{Compared, Comparison, Estimate, Status, Verdict};
 
 use crate::clean;
+use crate::columns::columns;
 use crate::json::{pretty, schema_of};
 use crate::text::{Paint, wrapping};
 use crate::units::human;
@@ -79,34 +80,20 @@ fn percent(share: f64) -> String {
 }
 
 fn aligned(comparison: &Comparison, paint: Paint) -> String {
-    let rows: Vec<[String; 7]> = comparison.rows.iter().map(cells).collect();
-    let widths: [usize; 7] = std::array::from_fn(|column| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        cells
-            .max()
-            .unwrap_or(0)
-            .max(HEADERS[column].chars().count())
+    let rows: Vec<Vec<String>> = comparison
+        .rows
+        .iter()
+        .map(|row| cells(row).into())
+        .collect();
+    let lines = columns(&HEADERS.map(str::to_owned), &rows, &[0, 6]);
+    let verdicts = comparison.rows.iter().map(|row| Some(row.verdict));
+    let painted = lines.into_iter().zip([None].into_iter().chain(verdicts));
+    let painted = painted.map(|(line, verdict)| match verdict {
+        Some(worse) if worse.is_worse() => paint.bad(&format!("{line}\n")),
+        Some(better) if better.is_better() => paint.good(&format!("{line}\n")),
+        _ => format!("{line}\n"),
     });
-    let line = |row: &[&str; 7]| {
-        let cells = row.iter().zip(widths).enumerate();
-        let padded = cells.map(|(column, (cell, width))| match column {
-            0 | 6 => format!("{cell:width$}"),
-            _ => format!("{cell:>width$}"),
-        });
-        let line = padded.collect::<Vec<_>>().join("  ");
-        format!("{}\n", line.trim_end())
-    };
-    let mut text = line(&HEADERS);
-    for (row, compared) in rows.iter().zip(&comparison.rows) {
-        let row: [&str; 7] = std::array::from_fn(|column| row[column].as_str());
-        let line = line(&row);
-        text += &match compared.verdict {
-            worse if worse.is_worse() => paint.bad(&line),
-            better if better.is_better() => paint.good(&line),
-            _ => line,
-        };
-    }
-    text
+    painted.collect()
 }
 
 fn cells(row: &Compared) -> [String; 7] {

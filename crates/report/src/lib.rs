@@ -5,6 +5,7 @@
 //! Run, Summary -------+--> json   for programs: one document with a published schema
 //!                     +--> csv    for spreadsheets: a row a test
 //! Comparisons ------------> compare_text, compare_markdown, compare_json
+//! Sweep, Found -----------> sweep_text, sweep_json; search_text, search_json
 //! ```
 //!
 //! Pure: no clock, no terminal, no file. The caller says how wide the terminal is and whether it
@@ -13,10 +14,13 @@
 //! where they cannot be taken for a formula.
 
 mod clean;
+mod columns;
 mod compare;
 mod csv;
 mod json;
 mod load;
+mod search;
+mod sweep;
 mod table;
 mod text;
 mod units;
@@ -28,6 +32,8 @@ pub use compare::{
     Comparisons, Versus, compare_json, compare_markdown, compare_schema, compare_text,
 };
 pub use json::{json, schema};
+pub use search::{Find, Found, Tried, search_json, search_schema, search_text};
+pub use sweep::{Design, Sweep, SweepServer, Varied, sweep_json, sweep_schema, sweep_text};
 pub use text::{TextOptions, text};
 pub use units::{human, human_range};
 pub use wire::SCHEMA_VERSION;

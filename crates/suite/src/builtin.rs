@@ -10,10 +10,16 @@ pub struct Builtin {
 }
 
 /// All built-in suites.
-pub const BUILTIN: &[Builtin] = &[Builtin {
-    name: "prestan",
-    text: include_str!("../../../suites/prestan.yaml"),
-}];
+pub const BUILTIN: &[Builtin] = &[
+    Builtin {
+        name: "prestan",
+        text: include_str!("../../../suites/prestan.yaml"),
+    },
+    Builtin {
+        name: "sizes",
+        text: include_str!("../../../suites/sizes.yaml"),
+    },
+];
 
 impl Builtin {
     /// The suite of that name.

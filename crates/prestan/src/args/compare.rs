@@ -90,7 +90,7 @@ pub(crate) struct CompareOutput {
 pub(crate) struct Slower(pub(crate) f64);
 
 /// Reads `2%`.
-fn share(text: &str) -> Result<f64, String> {
+pub(super) fn share(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').map(str::trim);
     match number.and_then(|number| number.parse::<f64>().ok()) {
         Some(percent) if percent >= 0.0 && percent.is_finite() => Ok(percent / 100.0),

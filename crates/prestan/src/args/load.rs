@@ -169,7 +169,7 @@ fn size(text: &str) -> Result<u64, String> {
     suite::parse_size(text)
 }
 
-fn rate(text: &str) -> Result<f64, String> {
+pub(super) fn rate(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix("/s").unwrap_or(text);
     match number.trim().parse::<f64>() {
         Ok(rate) if rate > 0.0 && rate <= 10_000_000.0 => Ok(rate),

@@ -106,7 +106,7 @@ fn usage(error: suite::SuiteError) -> Failed {
     Failed::Usage(error.to_string())
 }
 
-fn overrides(load: &LoadOptions) -> Overrides {
+pub(crate) fn overrides(load: &LoadOptions) -> Overrides {
     let numbers = [
         ("requests", load.requests),
         ("properties", load.properties),

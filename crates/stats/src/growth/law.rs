@@ -21,6 +21,9 @@ pub struct Law {
     pub terms: Vec<Term>,
     /// Typical distance of points from the law, as a share.
     pub misfit: f64,
+    /// The points surely do not follow the law: they miss it by more than repeats differ, and by
+    /// more than a tenth.
+    pub missed: bool,
 }
 
 /// What a parameter adds.
@@ -94,6 +97,8 @@ const CONSTANT: f64 = 0.02;
 const NEARLY_LINEAR: f64 = 0.1;
 /// Provided that its interval ends this near to 1, too.
 const SURELY_NEARLY: f64 = 0.25;
+/// Distance of points from a law, as a share, up to which it is good enough to be told.
+const MISSES: f64 = 0.1;
 /// Precision of an exponent.
 const PRECISE: f64 = 1e-4;
 /// Rounds over all exponents.
@@ -104,10 +109,7 @@ const STEPS: usize = 12;
 /// The law of these parameters; `None` where there are none, or too few points.
 pub(super) fn fit(cells: &Cells, values: &[Vec<f64>], matter: &[usize]) -> Option<Law> {
     let all = Points::of(cells, values, matter)?;
-    let found: Vec<Option<Fitted>> = match all.enough_for_exponents() {
-        true => all.exponents(),
-        false => vec![None; matter.len()],
-    };
+    let found = all.exponents();
     let shapes: Vec<Shape> = found.iter().map(|found| shape(*found)).collect();
     let exponents: Vec<f64> = found
         .iter()
@@ -138,7 +140,11 @@ pub(super) fn fit(cells: &Cells, values: &[Vec<f64>], matter: &[usize]) -> Optio
                 shape,
             })
             .collect(),
-        misfit: (squares.sum / all.logs.len() as f64).sqrt(),
+        misfit: all.misfit(&squares),
+        missed: all.is_missed(
+            &squares,
+            1 + matter.len() + free.iter().filter(|free| **free).count(),
+        ),
     })
 }
 
@@ -207,17 +213,37 @@ impl Points {
         })
     }
 
-    /// Three values of each parameter, none of them zero but the first, and a point more than there
-    /// is to be found.
-    fn enough_for_exponents(&self) -> bool {
-        let count = self.x[0].len();
-        let is_enough = |of: usize| {
-            let mut values: Vec<f64> = self.x.iter().map(|x| x[of]).collect();
+    /// Whose exponents can be found: two values say nothing of a shape, and there must be points
+    /// for everything that is fitted.
+    fn with_shape(&self) -> Vec<usize> {
+        let has_three = |of: &usize| {
+            let mut values: Vec<f64> = self.x.iter().map(|x| x[*of]).collect();
             values.sort_by(f64::total_cmp);
             values.dedup();
             values.len() >= 3
         };
-        self.x.len() > 2 * count && (0..count).all(is_enough)
+        let count = self.x[0].len();
+        let shaped: Vec<usize> = (0..count).filter(has_three).collect();
+        match self.x.len() >= 1 + count + shaped.len() {
+            true => shaped,
+            false => Vec::new(),
+        }
+    }
+
+    /// Typical distance from a fit, as a share: runs at a point count once.
+    fn misfit(&self, squares: &Squares) -> f64 {
+        (squares.sum / self.weights.iter().sum::<f64>()).sqrt()
+    }
+
+    /// Whether points miss a fit of so many coefficients by more than repeats differ (the F test of
+    /// the lack of fit).
+    fn is_missed(&self, squares: &Squares, coefficients: usize) -> bool {
+        let free = self.x.len().saturating_sub(coefficients) as f64;
+        let within = self.noise.0 / self.noise.1 as f64;
+        let Ok(f) = FisherSnedecor::new(free, self.noise.1 as f64) else {
+            return false;
+        };
+        self.misfit(squares) > MISSES && squares.sum / free > within * f.inverse_cdf(0.99)
     }
 
     /// Degrees of freedom of everything that is left, with so many coefficients fitted.
@@ -229,18 +255,22 @@ impl Points {
     /// Each exponent with its interval.
     fn exponents(&self) -> Vec<Option<Fitted>> {
         let count = self.x[0].len();
-        let best = self.best(vec![1.0; count], None);
+        let shaped = self.with_shape();
+        let best = self.best(vec![1.0; count], &shaped, None);
         let least = self.squares(&best).sum;
-        let degrees = self.degrees(1 + 2 * count);
+        let degrees = self.degrees(1 + count + shaped.len());
         let Ok(f) = FisherSnedecor::new(1.0, degrees) else {
             return vec![None; count];
         };
         let limit = least + f.inverse_cdf(0.95) * (least + self.noise.0) / degrees;
         let interval = |of: usize| {
+            if !shaped.contains(&of) {
+                return None;
+            }
             let is_inside = |exponent: f64| {
                 let mut with = best.clone();
                 with[of] = exponent;
-                let with = self.best(with, Some(of));
+                let with = self.best(with, &shaped, Some(of));
                 self.squares(&with).sum <= limit
             };
             let value = best[of];
@@ -255,11 +285,11 @@ impl Points {
         (0..count).map(interval).collect()
     }
 
-    /// The best exponents, from these on; `held` stays as it is.
-    fn best(&self, mut exponents: Vec<f64>, held: Option<usize>) -> Vec<f64> {
+    /// The best exponents of `shaped`, from these on; `held` stays as it is.
+    fn best(&self, mut exponents: Vec<f64>, shaped: &[usize], held: Option<usize>) -> Vec<f64> {
         for round in 0..ROUNDS {
             let before = exponents.clone();
-            for of in (0..exponents.len()).filter(|of| Some(*of) != held) {
+            for of in shaped.iter().copied().filter(|of| Some(*of) != held) {
                 let cost = |exponent: f64| {
                     let mut with = exponents.clone();
                     with[of] = exponent;

@@ -157,7 +157,7 @@ fn shapes_are_told_apart() {
         let term = &law.terms[0];
         assert_eq!(term.shape, shape, "{law:?}");
         assert!((term.found.unwrap().value - width.1).abs() < 0.2, "{law:?}");
-        assert!(law.misfit < 0.05, "{law:?}");
+        assert!(law.misfit < 0.05 && !law.missed, "{law:?}");
     }
 }
 
@@ -171,10 +171,28 @@ fn two_parameters_add_up() {
     let rows = [both.runs(&wide, 5, 3)];
     let growth = growth(&wide, &rows, 0.05).remove(0);
     let law = growth.law.unwrap();
+    assert!(law.terms.iter().all(|term| term.shape == Shape::Linear));
     let costs: Vec<f64> = law.terms.iter().map(|term| term.per_unit.value).collect();
     assert!((costs[0] / 38e3 - 1.0).abs() < 0.15, "{law:?}");
     assert!((costs[1] / 60e3 - 1.0).abs() < 0.15, "{law:?}");
     assert!(contains(law.base.ci95, 200e3), "{law:?}");
+}
+
+#[test]
+fn a_law_that_is_none_is_said_to_miss() {
+    let mut runs = LINEAR.runs(&values(), 5, 4);
+    for run in runs.iter_mut().filter(|run| run.levels[0] == 1) {
+        run.mean *= 2.0;
+    }
+    let law = growth(&values(), &[runs], 0.05).remove(0).law.unwrap();
+    assert!(law.missed && law.misfit > 0.1, "{law:?}");
+    // Noise is no reason.
+    let noisy = Truth {
+        noise: 0.3,
+        ..LINEAR
+    };
+    let law = noisy.growth(4).law.unwrap();
+    assert!(!law.missed, "{law:?}");
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn reading() -> impl Iterator<Item = &'static str> {
 
 /// What is known before anybody is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Permission {
+pub(crate) enum Permission {
     Granted,
     /// It depends on whether something is at the target.
     IfAbsent,
@@ -42,7 +42,7 @@ fn changing(plan: &Plan) -> Vec<String> {
 }
 
 /// Whether the one request of a plan may be sent.
-pub(super) fn single(plan: &Plan, writes: bool, target: &Target) -> Result<Permission, Failed> {
+pub(crate) fn single(plan: &Plan, writes: bool, target: &Target) -> Result<Permission, Failed> {
     match changing(plan).first().map(String::as_str) {
         None => Ok(Permission::Granted),
         Some("PUT") => Ok(Permission::IfAbsent),
@@ -57,7 +57,7 @@ pub(super) fn single(plan: &Plan, writes: bool, target: &Target) -> Result<Permi
 }
 
 /// Whether the loops of a suite may be sent, without its choreography.
-pub(super) fn mix(plan: &mut Plan, writes: bool) -> Result<Permission, Failed> {
+pub(crate) fn mix(plan: &mut Plan, writes: bool) -> Result<Permission, Failed> {
     let changing = changing(plan);
     if !changing.is_empty() && !writes {
         return Err(Failed::Usage(format!(
@@ -88,7 +88,7 @@ pub(super) fn mix(plan: &mut Plan, writes: bool) -> Result<Permission, Failed> {
 }
 
 /// Looks at the target where that is what it depends on; true when the run is going to make it.
-pub(super) fn look(
+pub(crate) fn look(
     permission: Permission,
     settings: &Settings,
     writes: bool,
@@ -108,7 +108,7 @@ pub(super) fn look(
 }
 
 /// The requests that a load of this plan sends: those in its loops that are measured.
-pub(super) fn requests(plan: &Plan) -> Vec<Arc<RequestPlan>> {
+pub(crate) fn requests(plan: &Plan) -> Vec<Arc<RequestPlan>> {
     let mut found = Vec::new();
     for test in &plan.tests {
         gather(&test.body, &mut found);

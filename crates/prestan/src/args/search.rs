@@ -1,0 +1,97 @@
+//! The command line of `prestan search`. The comments on its fields are what `--help` prints.
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::sweep::SweepOutput;
+use super::{ClockOptions, ConnectOptions, RequestOptions, load, positive_duration, run_id};
+
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "prestan search [OPTIONS] --find <WHAT> --while <CONDITION> [METHOD] <URL>\n       \
+                            prestan search [OPTIONS] --find <WHAT> --while <CONDITION> --mix <SUITE> <URL>"
+)]
+pub(crate) struct SearchArgs {
+    /// Method, GET where there is none; not with --mix
+    #[arg(value_name = "METHOD URL", required = true, num_args = 1..=2)]
+    pub(crate) request: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) options: RequestOptions,
+
+    #[command(flatten)]
+    pub(crate) search: SearchOptions,
+
+    #[command(flatten)]
+    pub(crate) clock: ClockOptions,
+
+    #[command(flatten)]
+    pub(crate) connect: ConnectOptions,
+
+    #[command(flatten)]
+    pub(crate) output: SweepOutput,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "How to search")]
+pub(crate) struct SearchOptions {
+    /// What to find the most of
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) find: FindArg,
+
+    /// What has to hold: 'p99 < 50ms and failures == 0'
+    ///
+    /// There are mean, p50, p90, p95, p99, p999, max, operations, failures, failure_rate and
+    /// throughput; times like 50ms, shares like 1%; and, or, not. With --find rate, times are from
+    /// the planned moments on. With a mix, it has to hold for each of its requests.
+    #[arg(long = "while", value_name = "CONDITION")]
+    pub(crate) condition: stats::Condition,
+
+    /// Load to begin with [default: 1 user, 10 requests/s]
+    #[arg(long, value_name = "N", value_parser = load::rate)]
+    pub(crate) from: Option<f64>,
+
+    /// Greatest load to try [default: 4096 users, 1000000 requests/s]
+    #[arg(long, value_name = "N", value_parser = load::rate)]
+    pub(crate) to: Option<f64>,
+
+    /// How long each trial takes
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = positive_duration)]
+    pub(crate) duration: Duration,
+
+    /// Connections of an open loop (--find rate)
+    #[arg(long, value_name = "N", default_value_t = 64,
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) connections: u32,
+
+    /// Requests of each user before measuring, not recorded
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) warmup: u32,
+
+    /// Give an operation up that has no complete answer after this long
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = positive_duration)]
+    pub(crate) timeout: Duration,
+
+    /// Seed of everything random [default: drawn, and kept with the runs]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+
+    /// Threads the users are spread over
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) threads: u32,
+
+    /// Name of the runs [default: time and a random part]
+    #[arg(long, value_name = "NAME", value_parser = run_id)]
+    pub(crate) run_id: Option<String>,
+}
+
+/// What to find the most of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FindArg {
+    /// Users at work at the same time, each waiting for its answers (closed loop)
+    Users,
+    /// Requests a second that come whatever the server does (open loop)
+    Rate,
+}

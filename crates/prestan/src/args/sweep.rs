@@ -1,0 +1,148 @@
+//! The command line of `prestan sweep`. The comments on its fields are what `--help` prints.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::{ClockOptions, ColorArg, ConnectOptions, LoadOptions, compare};
+
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "prestan sweep [OPTIONS] --vary <NAME=VALUES>... <URL>...\n       \
+                            prestan sweep [OPTIONS] --vary <NAME=VALUES>... --server <NAME>..."
+)]
+pub(crate) struct SweepArgs {
+    /// The collections below which to measure: one server, or several
+    #[arg(value_name = "URL", required_unless_present = "server")]
+    pub(crate) urls: Vec<String>,
+
+    /// Start this server (see `prestan servers`) and measure it; may be repeated
+    #[arg(long, value_name = "NAME", conflicts_with = "urls")]
+    pub(crate) server: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) plan: SweepOptions,
+
+    #[command(flatten)]
+    pub(crate) load: LoadOptions,
+
+    #[command(flatten)]
+    pub(crate) clock: ClockOptions,
+
+    #[command(flatten)]
+    pub(crate) connect: ConnectOptions,
+
+    #[command(flatten)]
+    pub(crate) output: SweepOutput,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "What to vary")]
+pub(crate) struct SweepOptions {
+    /// A parameter and its values: width=10,30,100,300; may be repeated
+    ///
+    /// Any parameter of the suite; users; or rate, in requests a second (with --mix).
+    #[arg(long, value_name = "NAME=VALUES", required = true, value_parser = vary)]
+    pub(crate) vary: Vec<Vary>,
+
+    /// Which points to measure
+    #[arg(long, value_enum, default_value_t = DesignArg::Grid, value_name = "DESIGN")]
+    pub(crate) design: DesignArg,
+
+    /// Runs at each point
+    #[arg(long, value_name = "N", default_value_t = 5,
+          value_parser = clap::value_parser!(u32).range(2..=100))]
+    pub(crate) repeat: u32,
+
+    /// Changes of a time by no more than this do not matter
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = compare::share)]
+    pub(crate) same_within: f64,
+
+    /// Suite to measure with: a built-in one, or a file
+    #[arg(long, value_name = "SUITE", default_value = "prestan")]
+    pub(crate) suite: String,
+
+    /// Send the requests in the suite's loops by weight, at full speed or at a rate, without its
+    /// set-up
+    #[arg(long, requires = "duration")]
+    pub(crate) mix: bool,
+
+    /// Allow a mix that changes the server, in a collection of its own
+    #[arg(long, requires = "mix")]
+    pub(crate) writes: bool,
+}
+
+/// Which points to measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DesignArg {
+    /// All combinations
+    Grid,
+    /// Each parameter on its own, the others at their first value
+    One,
+}
+
+/// A parameter with its values.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Vary {
+    pub(crate) name: String,
+    /// Ascending: as a number, and as it was written.
+    pub(crate) values: Vec<(f64, String)>,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "What comes out")]
+pub(crate) struct SweepOutput {
+    /// Write the result to a file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Write it as one JSON document; - is standard output instead of the text
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// When to use colours
+    #[arg(long, value_enum, default_value_t = ColorArg::Auto, value_name = "WHEN")]
+    pub(crate) color: ColorArg,
+
+    /// Keep the runs below this directory [default: ~/.local/state/prestan/runs]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) save: Option<PathBuf>,
+
+    /// No progress while it runs
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// Reads `width=10,30,100` or `size=1KiB,1MiB`.
+fn vary(text: &str) -> Result<Vary, String> {
+    let help = "write a parameter and its values, width=10,30,100 for example";
+    let (name, values) = text.split_once('=').ok_or(help)?;
+    let value = |written: &str| {
+        let written = written.trim();
+        let number = written
+            .parse::<f64>()
+            .ok()
+            .filter(|number| *number >= 0.0 && number.is_finite());
+        match number.or_else(|| suite::parse_size(written).ok().map(|bytes| bytes as f64)) {
+            Some(number) => Ok((number, written.to_owned())),
+            None => Err(format!("`{written}` is no number and no size")),
+        }
+    };
+    let mut values: Vec<(f64, String)> = values
+        .split(',')
+        .map(value)
+        .collect::<Result<_, String>>()?;
+    values.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    if values.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+        return Err("a value stands there twice".to_owned());
+    }
+    if values.len() < 2 {
+        return Err(
+            "one value varies nothing; give two at least, and four to see a shape".to_owned(),
+        );
+    }
+    Ok(Vary {
+        name: name.trim().to_owned(),
+        values,
+    })
+}

@@ -1,0 +1,65 @@
+//! What a load sends where, and whether it may.
+
+use suite::{Overrides, Plan};
+use wire::target::Target;
+
+use super::guard::{self, Permission};
+use super::request;
+use crate::args::RequestOptions;
+use crate::command::run::SuiteText;
+use crate::exit::Failed;
+
+/// One request, or a mix of them.
+pub(crate) struct Sending {
+    /// In words: `GET`, `mix browsing`.
+    pub(crate) what: String,
+    pub(crate) plan: Plan,
+    pub(crate) suite_text: String,
+    pub(crate) target: Target,
+    /// Whether that may be sent.
+    pub(crate) permission: Permission,
+}
+
+impl Sending {
+    /// `METHOD URL`, or with a mix only `URL`.
+    pub(crate) fn of(
+        first: &str,
+        second: Option<&str>,
+        options: &RequestOptions,
+    ) -> Result<Sending, Failed> {
+        let usage = |error: wire::target::TargetError| Failed::Usage(error.to_string());
+        match (&options.mix, second) {
+            (None, Some(url)) => {
+                let (plan, suite_text) = suite::single(&request::single(first, options)?);
+                let target = Target::resource(url).map_err(usage)?;
+                Ok(Sending {
+                    what: first.to_owned(),
+                    permission: guard::single(&plan, options.writes, &target)?,
+                    plan,
+                    suite_text,
+                    target,
+                })
+            }
+            (Some(suite), None) => {
+                request::refuse_with_mix(options)?;
+                let suite = SuiteText::find(suite)?;
+                let mut plan = suite.resolved(&Overrides::default())?;
+                Ok(Sending {
+                    what: format!("mix {}", plan.suite.name),
+                    permission: guard::mix(&mut plan, options.writes)?,
+                    plan,
+                    suite_text: suite.text,
+                    target: Target::parse(first).map_err(usage)?,
+                })
+            }
+            (None, None) => Err(Failed::Usage(format!(
+                "only one of METHOD and URL is given, `{first}`; write `prestan load GET \
+                 http://127.0.0.1:8080/file` for example"
+            ))),
+            (Some(_), Some(_)) => Err(Failed::Usage(format!(
+                "with --mix the suite says the methods: leave `{first}` out, and give the URL of a \
+                 collection only"
+            ))),
+        }
+    }
+}

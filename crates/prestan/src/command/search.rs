@@ -1,0 +1,272 @@
+//! `prestan search`: the largest load under which a condition holds.
+
+use std::sync::Arc;
+
+use engine::{Cancel, Settings};
+use record::{Arrivals, Pace, Stage};
+use report::{Find, Found, Tried};
+use stats::{Load, Search, Summary, Trial};
+
+use super::load::{Sending, guard::Permission};
+use super::series::{Planned, Ran, Shown};
+use crate::args::{FindArg, Login, SearchArgs, SearchOptions, SweepOutput};
+use crate::connect::{self, Connection, connection_to};
+use crate::exit::{Code, Failed};
+use crate::output::{self, tell};
+use crate::state;
+use crate::watch::on_interrupt;
+
+/// Greatest loads that are tried, unless something else is said.
+const MOST_USERS: f64 = 4096.0;
+const MOST_RATE: f64 = 1e6;
+/// Rate that is begun with.
+const FIRST_RATE: f64 = 10.0;
+/// Operations that may wait in an open loop: what is more has been too much.
+const MAX_WAITING: u32 = 10_000;
+/// Trials of a load in which the generator was the bottleneck, before that is the answer: one may
+/// be a neighbour's fault.
+const PATIENCE: u32 = 3;
+
+/// Tries loads until the largest is found.
+pub(crate) fn search(args: &SearchArgs) -> Result<Code, Failed> {
+    let places = [&args.output.json, &args.output.output];
+    output::check_places(&places.map(|place| place.as_deref()))?;
+    let (first, second) = match args.request.as_slice() {
+        [url] if args.options.mix.is_none() => ("GET", Some(url.as_str())),
+        [first] => (first.as_str(), None),
+        [first, second, ..] => (first.as_str(), Some(second.as_str())),
+        [] => unreachable!("clap wants one"),
+    };
+    let sending = Sending::of(first, second, &args.options)?;
+    if sending.permission == Permission::IfAbsent && !args.options.writes {
+        return Err(Failed::Usage(
+            "searching with PUT writes the resource again and again, and leaves it there; if that \
+             is meant, give --writes"
+                .to_owned(),
+        ));
+    }
+    let mut search = begin(&args.search)?;
+    let cancel = Cancel::default();
+    on_interrupt(cancel.clone(), None)?;
+    let mut trials = Trials::new(args, &sending);
+    let mut inconclusive = None;
+    while let Some(load) = search.next_load() {
+        match trials.make(load, &cancel)? {
+            Ok(held) => search.learn(load, held),
+            Err(why) => {
+                inconclusive = Some(why);
+                break;
+            }
+        }
+    }
+    let found = trials.found(&search, inconclusive);
+    print(&found, &args.output)?;
+    match found.inconclusive {
+        Some(why) => Err(Failed::Inconclusive(format!(
+            "inconclusive, because the generator was the bottleneck: {why}"
+        ))),
+        None => Ok(Code::Done),
+    }
+}
+
+fn begin(options: &SearchOptions) -> Result<Search, Failed> {
+    let (from, to) = match options.find {
+        FindArg::Users => (
+            options.from.unwrap_or(1.0),
+            options.to.unwrap_or(MOST_USERS),
+        ),
+        FindArg::Rate => (
+            options.from.unwrap_or(FIRST_RATE),
+            options.to.unwrap_or(MOST_RATE),
+        ),
+    };
+    if from > to {
+        return Err(Failed::Usage(format!(
+            "--from {from} is more than --to {to}"
+        )));
+    }
+    match options.find {
+        FindArg::Rate => Ok(Search::of_rate(from, to)),
+        FindArg::Users
+            if from.fract() != 0.0 || to.fract() != 0.0 || to > 100_000.0 || from < 1.0 =>
+        {
+            Err(Failed::Usage(
+                "users are whole, from 1 to 100000; look at --from and --to".to_owned(),
+            ))
+        }
+        FindArg::Users => Ok(Search::of_users(from as u32, to as u32)),
+    }
+}
+
+/// Trials that were made, and how to make one.
+struct Trials<'a> {
+    args: &'a SearchArgs,
+    sending: &'a Sending,
+    name: String,
+    seed: u64,
+    number: u32,
+    made: Vec<(Tried, Ran)>,
+}
+
+impl<'a> Trials<'a> {
+    fn new(args: &'a SearchArgs, sending: &'a Sending) -> Self {
+        let options = &args.search;
+        Trials {
+            args,
+            sending,
+            name: options.run_id.clone().unwrap_or_else(state::new_run_id),
+            seed: options.seed.unwrap_or_else(state::new_seed),
+            number: 0,
+            made: Vec::new(),
+        }
+    }
+
+    /// Whether the condition held under that load; or why it is not known.
+    fn make(&mut self, load: Load, cancel: &Cancel) -> Result<Result<bool, String>, Failed> {
+        let mut why = String::new();
+        for _ in 0..PATIENCE {
+            let ran = self.run(load, cancel)?;
+            let bottleneck = ran.summary.bottlenecks().next();
+            if let Some(doubt) = bottleneck {
+                why = format!("{}: {doubt}", self.find().amount(load));
+                self.tell(&format!("{why}; once more"));
+                continue;
+            }
+            let condition = &self.args.search.condition;
+            let held = condition.holds(&ran.summary);
+            let held = held.map_err(|error| Failed::Usage(format!("--while: {error}")))?;
+            let tried = tried(load, held, &ran.summary);
+            let p99 = tried.times.map_or("no answer".to_owned(), |(_, _, p99)| {
+                format!("p99 {}", report::human(p99))
+            });
+            let held_in_words = if held { "holds" } else { "broken" };
+            self.tell(&format!(
+                "{}: {held_in_words} ({p99}, {:.0} answers/s, {} failures)",
+                self.find().amount(load),
+                tried.per_second,
+                tried.failures
+            ));
+            self.made.push((tried, ran));
+            return Ok(Ok(held));
+        }
+        Ok(Err(why))
+    }
+
+    fn run(&mut self, load: Load, cancel: &Cancel) -> Result<Ran, Failed> {
+        self.number += 1;
+        let args = self.args;
+        let target = self.sending.target.clone();
+        let connection = connection_to(target, &Login::default(), &args.connect)?;
+        let run_id = format!("{}-{}", self.name, self.number);
+        let settings = Settings {
+            seed: self.seed.wrapping_add(u64::from(self.number)),
+            ..settings(connection, args, load, run_id)?
+        };
+        let Sending {
+            plan, suite_text, ..
+        } = self.sending;
+        let save = args.output.save.as_deref();
+        let run = Planned::new(plan, suite_text, settings, save)?;
+        run.perform(cancel, &Arc::new(Shown::new(1, true)), None)
+    }
+
+    fn tell(&self, line: &str) {
+        if !self.args.output.quiet {
+            tell(&format!("prestan: {line}"));
+        }
+    }
+
+    fn find(&self) -> Find {
+        match self.args.search.find {
+            FindArg::Users => Find::Users,
+            FindArg::Rate => Find::Rate,
+        }
+    }
+
+    fn found(mut self, search: &Search, inconclusive: Option<String>) -> Found {
+        self.made
+            .sort_by(|(one, _), (other, _)| one.load.total_cmp(&other.load));
+        let curve: Vec<Trial> = self
+            .made
+            .iter()
+            .filter_map(|(tried, _)| {
+                Some(Trial {
+                    load: tried.load,
+                    per_second: tried.per_second,
+                    mean: tried.times?.0,
+                })
+            })
+            .collect();
+        let server = self.made.iter().find_map(|(_, ran)| ran.server.as_ref());
+        Found {
+            find: self.find(),
+            condition: self.args.search.condition.to_string(),
+            target: self.sending.target.url(),
+            software: server.and_then(|server| server.software.clone()),
+            what: self.sending.what.clone(),
+            answer: search.answer(),
+            knee: stats::knee(&curve),
+            inconclusive,
+            trials: self.made.into_iter().map(|(tried, _)| tried).collect(),
+        }
+    }
+}
+
+fn settings(
+    connection: Connection,
+    args: &SearchArgs,
+    load: Load,
+    run_id: String,
+) -> Result<Settings, Failed> {
+    let options = &args.search;
+    let (users, pace) = match options.find {
+        FindArg::Users => (load as u32, Pace::Closed),
+        FindArg::Rate => {
+            let stage = Stage {
+                rate: load,
+                duration_s: options.duration.as_secs_f64(),
+            };
+            let pace = Pace::Open {
+                arrivals: Arrivals::Poisson,
+                stages: vec![stage],
+                max_waiting: MAX_WAITING,
+            };
+            (options.connections, pace)
+        }
+    };
+    Ok(Settings {
+        run_id,
+        users,
+        pace,
+        duration: Some(options.duration),
+        warmup: options.warmup,
+        timeout: options.timeout,
+        threads: options.threads,
+        clock: connect::clock(args.clock, &connection.route)?,
+        acks: args.clock.acks,
+        ..connection.settings()
+    })
+}
+
+/// What a trial came to. With a mix, the times are those of the slowest of its requests.
+fn tried(load: Load, held: bool, summary: &Summary) -> Tried {
+    let rows = || summary.tests.iter();
+    let slowest = rows()
+        .filter_map(|row| row.waited())
+        .max_by(|one, other| one.mean.total_cmp(&other.mean));
+    Tried {
+        load,
+        held,
+        per_second: rows().filter_map(|row| row.per_second).sum(),
+        times: slowest.map(|times| (times.mean, times.p50 as f64, times.p99 as f64)),
+        failures: rows().map(|row| row.failed()).sum(),
+    }
+}
+
+fn print(found: &Found, options: &SweepOutput) -> Result<(), Failed> {
+    let json = options.json.as_deref();
+    let documents = json.map(|path| (path, report::search_json(found)));
+    let text = |color, width| report::search_text(found, color, width);
+    let documents = documents.into_iter().collect();
+    output::print_all(documents, options.output.as_deref(), options.color, text)
+}

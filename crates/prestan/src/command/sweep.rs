@@ -1,0 +1,398 @@
+//! `prestan sweep`: the same suite with other parameters, and how times grow.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use engine::{Cancel, Settings};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+use record::{Arrivals, Pace, Stage};
+use report::{Design, Sweep, SweepServer, Varied};
+use stats::Swept;
+use suite::{Limit, Overrides, Plan};
+
+use super::load::guard;
+use super::series::{Measured, Planned, Ran, Shown};
+use crate::args::{DesignArg, LoadOptions, SweepArgs, SweepOutput, Vary};
+use crate::command::run::{SuiteText, overrides, settings};
+use crate::exit::{Code, Failed};
+use crate::output::{self, tell};
+use crate::state;
+use crate::watch::on_interrupt;
+
+/// Parameters that are not the suite's: how many users there are, and how often they come.
+const USERS: [&str; 2] = ["users", "concurrency"];
+const RATE: &str = "rate";
+/// Operations that may wait in an open loop.
+const MAX_WAITING: u32 = 10_000;
+
+/// Measures at all points, and says how times grow.
+pub(crate) fn sweep(args: &SweepArgs) -> Result<Code, Failed> {
+    check(args)?;
+    let suite = SuiteText::find(&args.plan.suite)?;
+    let points = points(&args.plan.vary, args.plan.design);
+    let plans = plans(args, &suite, &points)?;
+    let servers = Measured::all(&args.urls, &args.server)?;
+    let order = order(points.len(), servers.len(), args);
+    tell_budget(args, &plans, &order);
+
+    let cancel = Cancel::default();
+    on_interrupt(cancel.clone(), None)?;
+    let (done, interrupted) = perform(args, &suite, &plans, &servers, &order, &cancel)?;
+    let result = result(args, &points, &servers, &done, interrupted.as_ref());
+    print(&result, &args.output)?;
+    match interrupted {
+        Some(failed) => Err(failed),
+        None => Ok(Code::Done),
+    }
+}
+
+/// Refuses what makes no sense, before a server is started for it.
+fn check(args: &SweepArgs) -> Result<(), Failed> {
+    let vary = &args.plan.vary;
+    let usage = |text: String| Err(Failed::Usage(text));
+    for (place, varied) in vary.iter().enumerate() {
+        let name = &varied.name;
+        if vary[..place].iter().any(|other| other.name == *name) {
+            return usage(format!(
+                "`{name}` is varied twice; give all its values at once"
+            ));
+        }
+        if name == RATE && !args.plan.mix {
+            return usage(
+                "a rate needs --mix (with --duration): a suite whose tests are done one after the \
+                 other has none"
+                    .to_owned(),
+            );
+        }
+        let is_count = USERS.contains(&name.as_str());
+        let mut values = varied.values.iter();
+        if let Some((_, written)) = values.find(|(value, _)| {
+            is_count && (value.fract() != 0.0 || !(1.0..=100_000.0).contains(value))
+                || name == RATE && *value <= 0.0
+        }) {
+            return usage(format!(
+                "`{name}={written}` is no number of users, or no rate"
+            ));
+        }
+    }
+    let places = [&args.output.json, &args.output.output];
+    output::check_places(&places.map(|place| place.as_deref()))
+}
+
+/// For each point, which value of each parameter: an index.
+type Levels = Vec<usize>;
+
+fn points(vary: &[Vary], design: DesignArg) -> Vec<Levels> {
+    let mut points: Vec<Levels> = vec![vec![0; vary.len()]];
+    for (of, varied) in vary.iter().enumerate() {
+        let from = match design {
+            DesignArg::Grid => points.clone(),
+            DesignArg::One => vec![vec![0; vary.len()]],
+        };
+        for level in 1..varied.values.len() {
+            points.extend(from.iter().map(|point| {
+                let mut point = point.clone();
+                point[of] = level;
+                point
+            }));
+        }
+    }
+    points
+}
+
+/// What is done at a point.
+struct AtPoint {
+    plan: Plan,
+    users: Option<u32>,
+    rate: Option<f64>,
+}
+
+fn plans(args: &SweepArgs, suite: &SuiteText, points: &[Levels]) -> Result<Vec<AtPoint>, Failed> {
+    let of_suite = suite.resolved(&Overrides::default())?;
+    let at = |levels: &Levels| {
+        let mut point = AtPoint {
+            plan: of_suite.clone(),
+            users: None,
+            rate: None,
+        };
+        let mut overrides = overrides(&args.load);
+        for (varied, level) in args.plan.vary.iter().zip(levels) {
+            let (value, written) = &varied.values[*level];
+            match varied.name.as_str() {
+                name if USERS.contains(&name) => point.users = Some(*value as u32),
+                RATE => point.rate = Some(*value),
+                name => {
+                    let number = written.parse::<i64>().map(serde_json::Value::from);
+                    let value = number.unwrap_or_else(|_| written.as_str().into());
+                    overrides.params.insert(name.to_owned(), value);
+                }
+            }
+        }
+        point.plan = suite.resolved(&overrides)?;
+        if args.plan.mix {
+            guard::mix(&mut point.plan, args.plan.writes)?;
+        }
+        Ok(point)
+    };
+    points.iter().map(at).collect()
+}
+
+/// One run to be made.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    repeat: usize,
+    point: usize,
+    server: usize,
+}
+
+/// Every point once on every server in each repeat, in an order of its own.
+fn order(points: usize, servers: usize, args: &SweepArgs) -> Vec<Place> {
+    let seed = args.load.seed.unwrap_or_else(state::new_seed);
+    let rng = &mut StdRng::seed_from_u64(seed);
+    let repeats = 0..args.plan.repeat as usize;
+    repeats
+        .flat_map(|repeat| {
+            let places = (0..points).flat_map(|point| {
+                (0..servers).map(move |server| Place {
+                    repeat,
+                    point,
+                    server,
+                })
+            });
+            let mut places: Vec<Place> = places.collect();
+            places.shuffle(rng);
+            places
+        })
+        .collect()
+}
+
+fn tell_budget(args: &SweepArgs, plans: &[AtPoint], order: &[Place]) {
+    if args.output.quiet {
+        return;
+    }
+    let requests = |place: &Place| -> u64 {
+        let point = &plans[place.point];
+        let users = u64::from(point.users.unwrap_or(args.load.concurrency));
+        let rounds = point.plan.tests.iter().map(|test| match test.limit {
+            Limit::Requests(requests) => u64::from(requests),
+            Limit::Duration(_) => 0,
+        });
+        rounds.sum::<u64>() * users
+    };
+    let what = match args.load.duration {
+        Some(duration) => {
+            let tests = if args.plan.mix {
+                1
+            } else {
+                plans[0].plan.tests.len()
+            };
+            let seconds = duration.as_secs_f64() * (order.len() * tests) as f64;
+            format!("{seconds:.0} s of measuring")
+        }
+        None => format!(
+            "{} rounds of tests",
+            order.iter().map(requests).sum::<u64>()
+        ),
+    };
+    tell(&format!(
+        "prestan: {} points, {} runs: {what}, and what is set up for them; Ctrl-C ends it, and \
+         shows what is known from two repeats on",
+        plans.len(),
+        order.len(),
+    ));
+}
+
+/// Runs that were made.
+type Done = Vec<(Place, Ran)>;
+
+/// Makes all runs, one after the other. Being interrupted when something can be said already is
+/// no failure yet.
+fn perform(
+    args: &SweepArgs,
+    suite: &SuiteText,
+    plans: &[AtPoint],
+    servers: &[Measured],
+    order: &[Place],
+    cancel: &Cancel,
+) -> Result<(Done, Option<Failed>), Failed> {
+    let name = args.load.run_id.clone().unwrap_or_else(state::new_run_id);
+    let tests = plans[0].plan.tests.len();
+    let shown = Arc::new(Shown::new(tests * order.len(), args.output.quiet));
+    let begun = Instant::now();
+    let per_repeat = order.len() / args.plan.repeat as usize;
+    let mut done = Done::new();
+    for (number, place) in order.iter().enumerate() {
+        if number == per_repeat && !args.output.quiet {
+            let left = begun.elapsed().as_secs_f64() * f64::from(args.plan.repeat - 1);
+            shown.say(&format!(
+                "prestan: one repeat is done; about {left:.0} s are left"
+            ));
+        }
+        let run_id = format!("{name}-{}", number + 1);
+        let run = run(
+            args,
+            suite,
+            &plans[place.point],
+            &servers[place.server],
+            run_id,
+        )?;
+        match run.perform(cancel, &shown, None) {
+            Ok(ran) => done.push((*place, ran)),
+            Err(failed @ Failed::Interrupted(_)) if number >= 2 * per_repeat => {
+                shown.end();
+                return Ok((done, Some(failed)));
+            }
+            Err(failed) => {
+                shown.end();
+                return Err(failed);
+            }
+        }
+    }
+    shown.end();
+    Ok((done, None))
+}
+
+fn run(
+    args: &SweepArgs,
+    suite: &SuiteText,
+    point: &AtPoint,
+    server: &Measured,
+    run_id: String,
+) -> Result<Planned, Failed> {
+    let mut settings = settings(server.connection(&args.connect)?, &args.load, args.clock)?;
+    settings.run_id = run_id;
+    settings.users = point.users.unwrap_or(settings.users);
+    if args.plan.mix {
+        settings = as_load(settings, &args.load, point.rate);
+    }
+    Planned::new(
+        &point.plan,
+        &suite.text,
+        settings,
+        args.output.save.as_deref(),
+    )
+}
+
+/// The same as a load run, at that rate.
+fn as_load(settings: Settings, load: &LoadOptions, rate: Option<f64>) -> Settings {
+    let duration_s = load.duration.map_or(0.0, |duration| duration.as_secs_f64());
+    Settings {
+        pace: match rate {
+            None => Pace::Closed,
+            Some(rate) => Pace::Open {
+                arrivals: Arrivals::Poisson,
+                stages: vec![Stage { rate, duration_s }],
+                max_waiting: MAX_WAITING,
+            },
+        },
+        duration: load.duration,
+        ..settings
+    }
+}
+
+fn result(
+    args: &SweepArgs,
+    points: &[Levels],
+    servers: &[Measured],
+    done: &Done,
+    interrupted: Option<&Failed>,
+) -> Sweep {
+    let values: Vec<Vec<f64>> = args
+        .plan
+        .vary
+        .iter()
+        .map(|varied| varied.values.iter().map(|(value, _)| *value).collect())
+        .collect();
+    let swept: Vec<Swept<'_>> = done
+        .iter()
+        .map(|(place, ran)| Swept {
+            server: place.server,
+            levels: &points[place.point],
+            repeat: place.repeat,
+            summary: &ran.summary,
+        })
+        .collect();
+    let vary = args
+        .plan
+        .vary
+        .iter()
+        .zip(&values)
+        .map(|(varied, values)| Varied {
+            name: varied.name.clone(),
+            values: values.clone(),
+            written: varied
+                .values
+                .iter()
+                .map(|(_, written)| written.clone())
+                .collect(),
+        });
+    Sweep {
+        suite: args.plan.suite.clone(),
+        vary: vary.collect(),
+        design: match args.plan.design {
+            DesignArg::Grid => Design::Grid,
+            DesignArg::One => Design::OneAtATime,
+        },
+        repeats: args.plan.repeat as usize,
+        same_within: args.plan.same_within,
+        servers: (0..servers.len())
+            .map(|server| described(&servers[server], server, done))
+            .collect(),
+        caveats: caveats(args, done, interrupted),
+        rows: stats::sweep(&values, &swept, args.plan.same_within),
+    }
+}
+
+fn described(server: &Measured, place: usize, done: &Done) -> SweepServer {
+    let ran = done
+        .iter()
+        .find(|(at, _)| at.server == place)
+        .map(|(_, ran)| ran);
+    let said = ran.and_then(|ran| ran.server.as_ref());
+    SweepServer {
+        name: server.name.clone(),
+        target: ran.map_or(String::new(), |ran| ran.plan.target.clone()),
+        software: said.and_then(|server| server.software.clone()),
+    }
+}
+
+fn caveats(args: &SweepArgs, done: &Done, interrupted: Option<&Failed>) -> Vec<String> {
+    let mut caveats = Vec::new();
+    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+    for (_, ran) in done {
+        for why in ran.summary.bottlenecks() {
+            *reasons.entry(why.to_string()).or_default() += 1;
+        }
+    }
+    let bottleneck = reasons.into_iter().max_by_key(|(_, runs)| *runs);
+    if let Some((why, _)) = bottleneck {
+        let runs = done
+            .iter()
+            .filter(|(_, ran)| ran.summary.is_inconclusive())
+            .count();
+        caveats.push(format!(
+            "the generator was the bottleneck in {runs} of {} runs: {why}",
+            done.len()
+        ));
+    }
+    if interrupted.is_some() {
+        let repeats = done.last().map_or(0, |(place, _)| place.repeat);
+        caveats.push(format!(
+            "it was interrupted in repeat {} of {}",
+            repeats + 1,
+            args.plan.repeat
+        ));
+    }
+    caveats
+}
+
+fn print(sweep: &Sweep, options: &SweepOutput) -> Result<(), Failed> {
+    let json = options.json.as_deref();
+    let documents = json.map(|path| (path, report::sweep_json(sweep)));
+    let text = |color, width| report::sweep_text(sweep, color, width);
+    let documents = documents.into_iter().collect();
+    output::print_all(documents, options.output.as_deref(), options.color, text)
+}

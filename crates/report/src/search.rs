@@ -1,0 +1,170 @@
+//! The largest load a server holds, for people and for programs.
+
+mod wire;
+
+use stats::{Answer, Knee, Load};
+
+use crate::clean;
+use crate::columns::columns;
+use crate::json::{pretty, schema_of};
+use crate::text::{Paint, wrapping};
+use crate::units::human;
+
+/// What a search found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// What was searched for.
+    pub find: Find,
+    /// The condition, as it was written.
+    pub condition: String,
+    /// Where.
+    pub target: String,
+    /// What the server says of itself.
+    pub software: Option<String>,
+    /// What was sent.
+    pub what: String,
+    /// The answer.
+    pub answer: Answer,
+    /// Where more load begins to cost more than it brings.
+    pub knee: Option<Knee>,
+    /// Why the search ended without an answer of the server's.
+    pub inconclusive: Option<String>,
+    /// Every trial, in the order of the loads.
+    pub trials: Vec<Tried>,
+}
+
+/// What is searched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Find {
+    /// A number of users.
+    Users,
+    /// Requests a second.
+    Rate,
+}
+
+impl Find {
+    /// The name used in files and options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Find::Users => "users",
+            Find::Rate => "rate",
+        }
+    }
+
+    /// `23 users`, `1200 requests/s`.
+    pub fn amount(self, load: Load) -> String {
+        match self {
+            Find::Users if load == 1.0 => "1 user".to_owned(),
+            Find::Users => format!("{load} users"),
+            Find::Rate => format!("{load} requests/s"),
+        }
+    }
+}
+
+/// One trial.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tried {
+    /// The load.
+    pub load: Load,
+    /// The condition held.
+    pub held: bool,
+    /// Expected answers a second.
+    pub per_second: f64,
+    /// Times that were waited, in nanoseconds: mean, median, 99th percentile. `None` where nothing
+    /// was answered as expected.
+    pub times: Option<(f64, f64, f64)>,
+    /// Operations that failed or were dropped.
+    pub failures: u64,
+}
+
+/// The search for people. Ends with a newline.
+pub fn search_text(found: &Found, color: bool, width: usize) -> String {
+    let paint = Paint { on: color };
+    let software = found.software.as_deref().unwrap_or("of unknown make");
+    let mut text = format!(
+        "{}\n{} ({})\n\n",
+        clean(&found.what),
+        clean(&found.target),
+        clean(software)
+    );
+    text += &format!("{}\n\n", textwrap::fill(&verdict(found), wrapping(width)));
+    let headers = ["", "answers/s", "mean", "p50", "p99", "failures", ""].map(str::to_owned);
+    let rows: Vec<Vec<String>> = found.trials.iter().map(|tried| row(found, tried)).collect();
+    for (place, line) in columns(&headers, &rows, &[6]).into_iter().enumerate() {
+        let broke = place > 0 && !found.trials[place - 1].held;
+        text += &match broke {
+            true => paint.bad(&line),
+            false => line,
+        };
+        text.push('\n');
+    }
+    text
+}
+
+fn verdict(found: &Found) -> String {
+    let amount = |load| found.find.amount(load);
+    let condition = clean(&found.condition);
+    let Answer {
+        held,
+        broken,
+        confirmed,
+    } = found.answer;
+    let mut words = match (held, broken) {
+        (Some(held), Some(broken)) => format!(
+            "{condition}: holds up to {}, and no longer with {}.",
+            amount(held),
+            amount(broken)
+        ),
+        (Some(held), None) => format!(
+            "{condition}: holds with {}, the most that was tried.",
+            amount(held)
+        ),
+        (None, Some(broken)) => format!("{condition}: does not even hold with {}.", amount(broken)),
+        (None, None) => format!("{condition}: not known."),
+    };
+    if held.is_some() && !confirmed {
+        words += " That was not confirmed by three trials.";
+    }
+    if let Some(Knee { load }) = found.knee {
+        words += &format!(
+            " The knee is at {}: beyond it more load costs more time than it brings answers.",
+            amount(load)
+        );
+    }
+    if let Some(why) = &found.inconclusive {
+        words += &format!(" Inconclusive beyond that: {}.", clean(why));
+    }
+    words
+}
+
+fn row(found: &Found, tried: &Tried) -> Vec<String> {
+    let time = |of: fn((f64, f64, f64)) -> f64| {
+        tried.times.map_or("-".to_owned(), |times| human(of(times)))
+    };
+    let is_knee = found.knee.is_some_and(|knee| knee.load == tried.load);
+    let remark = match (tried.held, is_knee) {
+        (true, true) => "holds, knee",
+        (true, false) => "holds",
+        (false, true) => "broken, knee",
+        (false, false) => "broken",
+    };
+    vec![
+        found.find.amount(tried.load),
+        format!("{:.0}", tried.per_second),
+        time(|(mean, _, _)| mean),
+        time(|(_, p50, _)| p50),
+        time(|(_, _, p99)| p99),
+        tried.failures.to_string(),
+        remark.to_owned(),
+    ]
+}
+
+/// The search for programs: one JSON document.
+pub fn search_json(found: &Found) -> String {
+    pretty(&wire::Document::from(found))
+}
+
+/// The JSON schema of [`search_json`]: the content of `docs/search.schema.json`.
+pub fn search_schema() -> String {
+    schema_of::<wire::Document>()
+}

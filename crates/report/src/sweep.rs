@@ -1,0 +1,193 @@
+//! How servers fare when something is varied, for people and for programs.
+
+mod wire;
+mod words;
+
+use stats::{Point, Status, SweptRow};
+
+use crate::clean;
+use crate::columns::columns;
+use crate::json::{pretty, schema_of};
+use crate::text::{Paint, wrapping};
+use crate::units::human;
+
+/// What a sweep found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sweep {
+    /// Name of the suite.
+    pub suite: String,
+    /// What was varied.
+    pub vary: Vec<Varied>,
+    /// Which points were measured.
+    pub design: Design,
+    /// How often each was to be measured.
+    pub repeats: usize,
+    /// Share up to which an effect does not matter.
+    pub same_within: f64,
+    /// On which servers.
+    pub servers: Vec<SweepServer>,
+    /// What to know before believing it.
+    pub caveats: Vec<String>,
+    /// Row by row.
+    pub rows: Vec<SweptRow>,
+}
+
+/// A parameter with its values, ascending.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Varied {
+    /// Its name.
+    pub name: String,
+    /// Its values as numbers; sizes in bytes.
+    pub values: Vec<f64>,
+    /// Its values as they were written.
+    pub written: Vec<String>,
+}
+
+/// Which points of a sweep are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Design {
+    /// All combinations of values.
+    Grid,
+    /// Each parameter on its own, with the others at their first value.
+    OneAtATime,
+}
+
+impl Design {
+    /// The name used in files.
+    fn name(self) -> &'static str {
+        match self {
+            Design::Grid => "grid",
+            Design::OneAtATime => "one at a time",
+        }
+    }
+}
+
+/// A server of a sweep.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SweepServer {
+    /// How it is called: its URL or its recipe.
+    pub name: String,
+    /// Where it is.
+    pub target: String,
+    /// What it says of itself.
+    pub software: Option<String>,
+}
+
+/// The sweep for people. Ends with a newline.
+pub fn sweep_text(sweep: &Sweep, color: bool, width: usize) -> String {
+    let paint = Paint { on: color };
+    let mut text = heading(sweep, width);
+    for row in &sweep.rows {
+        text += &format!("\n{} ({})\n", clean(&row.name), clean(&row.method));
+        for (server, swept) in sweep.servers.iter().zip(&row.servers) {
+            let words = words::sentence(sweep, swept);
+            let words = match sweep.servers.len() {
+                1 => words,
+                _ => format!("{}: {words}", clean(&server.name)),
+            };
+            let options = wrapping(width)
+                .initial_indent("  ")
+                .subsequent_indent("    ");
+            text += &format!("{}\n", textwrap::fill(&words, options));
+        }
+        for line in table(sweep, row) {
+            let line = format!("    {line}\n");
+            text += &match line.contains(FAILED) {
+                true => paint.bad(&line),
+                false => line,
+            };
+        }
+    }
+    text
+}
+
+fn heading(sweep: &Sweep, width: usize) -> String {
+    let varied = sweep.vary.iter().map(|varied| {
+        let values = varied.written.join(", ");
+        clean(&format!("{} ({values})", varied.name))
+    });
+    let how = match sweep.design {
+        Design::Grid if sweep.vary.len() > 1 => ", in all combinations",
+        Design::OneAtATime if sweep.vary.len() > 1 => ", one at a time",
+        _ => "",
+    };
+    let line = format!(
+        "Suite {}, varied: {}{how}; {} runs at each point, in random order. Mean response times; \
+         the intervals (95 %) know how much runs differ. Something matters when it surely (5 % false \
+         alarms in all rows together at most) changes the time by more than {:.0} %.",
+        clean(&sweep.suite),
+        varied.collect::<Vec<_>>().join(" and "),
+        sweep.repeats,
+        sweep.same_within * 100.0
+    );
+    let mut text = format!("{}\n", textwrap::fill(&line, wrapping(width)));
+    for server in &sweep.servers {
+        let software = server.software.as_deref().unwrap_or("of unknown make");
+        text += &clean(&format!("\n{}: {software}, {}", server.name, server.target))
+            .replace("\\n", "\n");
+    }
+    text.push('\n');
+    for caveat in &sweep.caveats {
+        let options = wrapping(width)
+            .initial_indent("Warning: ")
+            .subsequent_indent("  ");
+        text += &format!("{}\n", textwrap::fill(&clean(caveat), options));
+    }
+    text
+}
+
+const FAILED: &str = "failed";
+
+fn table(sweep: &Sweep, row: &SweptRow) -> Vec<String> {
+    let mut all: Vec<&[usize]> = row
+        .servers
+        .iter()
+        .flat_map(|server| server.points.iter().map(|point| point.levels.as_slice()))
+        .collect();
+    all.sort();
+    all.dedup();
+    let names = sweep.vary.iter().map(|varied| clean(&varied.name));
+    let servers = sweep
+        .servers
+        .iter()
+        .map(|server| match sweep.servers.len() {
+            1 => "mean".to_owned(),
+            _ => clean(&server.name),
+        });
+    let headers: Vec<String> = names.chain(servers).collect();
+    let line = |levels: &&[usize]| -> Vec<String> {
+        let values = sweep.vary.iter().zip(*levels);
+        let values = values.map(|(varied, level)| varied.written[*level].clone());
+        let times = row.servers.iter().map(|server| {
+            let mut points = server.points.iter();
+            let point = points.find(|point| point.levels == *levels);
+            point.map_or(String::new(), cell)
+        });
+        values.chain(times).collect()
+    };
+    let rows: Vec<Vec<String>> = all.iter().map(line).collect();
+    columns(&headers, &rows, &[])
+}
+
+/// `412 us ± 3 %`.
+fn cell(point: &Point) -> String {
+    match (point.status, point.mean, point.ci95) {
+        (Status::Ok, Some(mean), Some((low, high))) => {
+            let half = (high - low) / 2.0 / mean * 100.0;
+            format!("{} ± {half:2.0} %", human(mean))
+        }
+        (Status::Ok, Some(mean), None) => human(mean),
+        (Status::Failed, ..) => format!("{} of {} {FAILED}", point.failed, point.operations),
+        (status, ..) => status.name().replace('_', " "),
+    }
+}
+
+/// The sweep for programs: one JSON document.
+pub fn sweep_json(sweep: &Sweep) -> String {
+    pretty(&wire::Document::from(sweep))
+}
+
+/// The JSON schema of [`sweep_json`]: the content of `docs/sweep.schema.json`.
+pub fn sweep_schema() -> String {
+    schema_of::<wire::Document>()
+}

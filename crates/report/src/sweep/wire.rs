@@ -1,0 +1,279 @@
+//! The JSON document of a sweep.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use stats::{Effect, Fitted, Growing, Law, Point, Shape, SweptServer, Term};
+
+use super::{Sweep, Varied, words};
+
+/// Version of the document. It grows when something is renamed or changes its meaning.
+const SCHEMA_VERSION: u32 = 1;
+
+/// How servers fare when something is varied.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields, title = "Prestan sweep")]
+pub(super) struct Document {
+    /// Version of this document.
+    #[schemars(extend("const" = SCHEMA_VERSION))]
+    schema_version: u32,
+    /// Name of the suite.
+    suite: String,
+    /// Which points were measured: grid (all combinations), one at a time (the others at their
+    /// first value).
+    #[schemars(extend("enum" = ["grid", "one at a time"]))]
+    design: &'static str,
+    /// How often each point was to be measured.
+    repeats: usize,
+    /// Percent up to which an effect does not matter.
+    same_within_percent: f64,
+    /// What was varied.
+    vary: Vec<Parameter>,
+    /// On which servers.
+    servers: Vec<Server>,
+    /// What to know before believing it.
+    caveats: Vec<String>,
+    /// Every row of the suite.
+    tests: Vec<Test>,
+}
+
+/// A parameter.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Parameter {
+    /// Its name.
+    name: String,
+    /// Its values, ascending; sizes in bytes.
+    values: Vec<f64>,
+    /// Its values as they were written.
+    written: Vec<String>,
+}
+
+/// A server.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Server {
+    /// How it is called: its URL or its recipe.
+    name: String,
+    /// Where it is.
+    target: String,
+    /// What it says of itself; null where it says nothing.
+    software: Option<String>,
+}
+
+/// A row of the suite.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Test {
+    /// Its name.
+    name: String,
+    /// HTTP method.
+    method: String,
+    /// What each server does.
+    servers: Vec<OfServer>,
+}
+
+/// What a server does in a row.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct OfServer {
+    /// Which server: an index.
+    server: usize,
+    /// How its time grows, as a sentence.
+    words: String,
+    /// Every point that was measured.
+    points: Vec<Measured>,
+    /// What each parameter does; those for which there were too few runs are missing.
+    effects: Vec<OfParameter>,
+    /// The law of the time; null where nothing that was varied matters.
+    law: Option<TheLaw>,
+}
+
+/// A point.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Measured {
+    /// Values of the parameters.
+    params: BTreeMap<String, f64>,
+    /// Runs.
+    runs: usize,
+    /// The worst status of them: ok, failed, not_supported.
+    status: &'static str,
+    /// Operations that count.
+    operations: u64,
+    /// Operations that failed.
+    failed: u64,
+    /// Mean time in microseconds; null where the status is not ok.
+    mean_us: Option<f64>,
+    /// Its 95 % interval, from how much runs differ.
+    ci95_us: Option<(f64, f64)>,
+}
+
+/// What a parameter does to the time.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct OfParameter {
+    /// Its name.
+    param: String,
+    /// The answer: grows, falls, none, unclear.
+    #[schemars(extend("enum" = Growing::ALL.map(Growing::name)))]
+    verdict: &'static str,
+    /// Smallest value.
+    from: f64,
+    /// Largest value.
+    to: f64,
+    /// Time at the largest over time at the smallest, everything else alike.
+    ratio: f64,
+    /// The 95 % interval of the ratio.
+    ci95: (f64, f64),
+    /// How probable such a ratio is where the parameter does nothing.
+    p: f64,
+    /// The same, corrected for all effects of the sweep (Holm).
+    p_holm: f64,
+}
+
+/// base + per_unit * param^exponent + ...
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct TheLaw {
+    /// What is there in any case, in microseconds.
+    base_us: f64,
+    /// Its 95 % interval.
+    base_ci95_us: (f64, f64),
+    /// Typical distance of points from the law, in percent.
+    misfit_percent: f64,
+    /// They surely do not follow it: look at the points.
+    missed: bool,
+    /// What grows.
+    terms: Vec<OfTerm>,
+}
+
+/// What a parameter adds.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct OfTerm {
+    /// Its name.
+    param: String,
+    /// Microseconds for each unit, or for each unit to the power of the exponent.
+    per_unit_us: f64,
+    /// Its 95 % interval.
+    per_unit_ci95_us: (f64, f64),
+    /// The exponent of the law.
+    exponent: f64,
+    /// The exponent as it was found; null where there were too few values.
+    exponent_found: Option<f64>,
+    /// Its 95 % interval.
+    exponent_ci95: Option<(f64, f64)>,
+    /// What that means.
+    #[schemars(extend("enum" = Shape::ALL.map(Shape::name)))]
+    shape: &'static str,
+}
+
+impl From<&Sweep> for Document {
+    fn from(sweep: &Sweep) -> Document {
+        let parameter = |varied: &Varied| Parameter {
+            name: varied.name.clone(),
+            values: varied.values.clone(),
+            written: varied.written.clone(),
+        };
+        let servers = sweep.servers.iter().map(|server| Server {
+            name: server.name.clone(),
+            target: server.target.clone(),
+            software: server.software.clone(),
+        });
+        let tests = sweep.rows.iter().map(|row| Test {
+            name: row.name.clone(),
+            method: row.method.clone(),
+            servers: row
+                .servers
+                .iter()
+                .enumerate()
+                .map(|(server, swept)| of_server(sweep, server, swept))
+                .collect(),
+        });
+        Document {
+            schema_version: SCHEMA_VERSION,
+            suite: sweep.suite.clone(),
+            design: sweep.design.name(),
+            repeats: sweep.repeats,
+            same_within_percent: sweep.same_within * 100.0,
+            vary: sweep.vary.iter().map(parameter).collect(),
+            servers: servers.collect(),
+            caveats: sweep.caveats.clone(),
+            tests: tests.collect(),
+        }
+    }
+}
+
+fn of_server(sweep: &Sweep, server: usize, swept: &SweptServer) -> OfServer {
+    let effects = sweep.vary.iter().zip(&swept.growth.effects);
+    OfServer {
+        server,
+        words: words::sentence(sweep, swept),
+        points: swept
+            .points
+            .iter()
+            .map(|point| measured(sweep, point))
+            .collect(),
+        effects: effects
+            .filter_map(|(varied, effect)| Some(of_parameter(varied, effect.as_ref()?)))
+            .collect(),
+        law: swept.growth.law.as_ref().map(|law| the_law(sweep, law)),
+    }
+}
+
+fn measured(sweep: &Sweep, point: &Point) -> Measured {
+    let values = sweep.vary.iter().zip(&point.levels);
+    Measured {
+        params: values
+            .map(|(varied, level)| (varied.name.clone(), varied.values[*level]))
+            .collect(),
+        runs: point.runs,
+        status: point.status.name(),
+        operations: point.operations,
+        failed: point.failed,
+        mean_us: point.mean.map(us),
+        ci95_us: point.ci95.map(range_us),
+    }
+}
+
+fn of_parameter(varied: &Varied, effect: &Effect) -> OfParameter {
+    OfParameter {
+        param: varied.name.clone(),
+        verdict: effect.verdict.name(),
+        from: effect.between.0,
+        to: effect.between.1,
+        ratio: effect.ratio,
+        ci95: effect.ci95,
+        p: effect.p,
+        p_holm: effect.p_holm,
+    }
+}
+
+fn the_law(sweep: &Sweep, law: &Law) -> TheLaw {
+    let term = |term: &Term| OfTerm {
+        param: sweep.vary[term.of].name.clone(),
+        per_unit_us: us(term.per_unit.value),
+        per_unit_ci95_us: range_us(term.per_unit.ci95),
+        exponent: term.exponent,
+        exponent_found: term.found.map(|found: Fitted| found.value),
+        exponent_ci95: term.found.map(|found| found.ci95),
+        shape: term.shape.name(),
+    };
+    TheLaw {
+        base_us: us(law.base.value),
+        base_ci95_us: range_us(law.base.ci95),
+        misfit_percent: law.misfit * 100.0,
+        missed: law.missed,
+        terms: law.terms.iter().map(term).collect(),
+    }
+}
+
+fn us(ns: f64) -> f64 {
+    ns / 1e3
+}
+
+fn range_us((low, high): (f64, f64)) -> (f64, f64) {
+    (us(low), us(high))
+}

@@ -1,0 +1,161 @@
+//! What a sweep found, as a sentence.
+
+use stats::{Effect, Fitted, Growing, Law, Shape, SweptServer, Term};
+
+use super::{Sweep, Varied};
+use crate::clean;
+use crate::units::human;
+
+/// What one of some parameters is called. Sizes are told by the KiB.
+const UNITS: [(&str, &str); 10] = [
+    ("width", "member"),
+    ("members", "member"),
+    ("depth", "level"),
+    ("properties", "property"),
+    ("users", "user"),
+    ("concurrency", "user"),
+    ("locks", "lock held"),
+    ("held", "lock held"),
+    ("rate", "request a second"),
+    ("size", "KiB"),
+];
+
+const KIB: f64 = 1024.0;
+
+/// `grows with width: 0.21 ms + 38 us per member (linear, exponent 0.98 ± 0.03); depth has no
+/// measurable effect (-1 % .. +2 % from 2 to 10)`.
+pub(super) fn sentence(sweep: &Sweep, swept: &SweptServer) -> String {
+    let effects: Vec<(&Varied, &Effect)> = sweep
+        .vary
+        .iter()
+        .zip(&swept.growth.effects)
+        .filter_map(|(varied, effect)| Some((varied, effect.as_ref()?)))
+        .collect();
+    if effects.is_empty() {
+        return "not enough was measured to tell (see the table)".to_owned();
+    }
+    let mut parts = Vec::new();
+    let grown: Vec<&(&Varied, &Effect)> = with(&effects, Growing::Grows).collect();
+    match (&swept.growth.law, grown.is_empty()) {
+        (Some(law), false) => parts.push(law_in_words(sweep, law, &grown)),
+        (None, false) => parts.extend(grown.iter().map(|(varied, effect)| {
+            format!(
+                "grows with {}: {}",
+                clean(&varied.name),
+                times(varied, effect)
+            )
+        })),
+        (_, true) => {}
+    }
+    for (varied, effect) in with(&effects, Growing::Falls) {
+        parts.push(format!(
+            "falls with {}: {}",
+            clean(&varied.name),
+            times(varied, effect)
+        ));
+    }
+    for (varied, effect) in with(&effects, Growing::Not) {
+        let name = clean(&varied.name);
+        parts.push(format!(
+            "{name} has no measurable effect ({})",
+            change(varied, effect)
+        ));
+    }
+    for (varied, effect) in with(&effects, Growing::Unclear) {
+        let name = clean(&varied.name);
+        parts.push(format!(
+            "whether {name} matters is unclear ({})",
+            change(varied, effect)
+        ));
+    }
+    parts.join("; ")
+}
+
+fn with<'a>(
+    effects: &'a [(&'a Varied, &'a Effect)],
+    verdict: Growing,
+) -> impl Iterator<Item = &'a (&'a Varied, &'a Effect)> {
+    effects
+        .iter()
+        .filter(move |(_, effect)| effect.verdict == verdict)
+}
+
+fn law_in_words(sweep: &Sweep, law: &Law, grown: &[&(&Varied, &Effect)]) -> String {
+    let names: Vec<String> = grown
+        .iter()
+        .map(|(varied, _)| clean(&varied.name))
+        .collect();
+    let terms = law
+        .terms
+        .iter()
+        .map(|term| term_in_words(&sweep.vary[term.of], term));
+    let base = match law.base.value > 0.0 {
+        true => format!("{} + ", human(law.base.value)),
+        false => String::new(),
+    };
+    let factors = grown.iter().map(|(varied, effect)| times(varied, effect));
+    let misses = match law.missed {
+        true => format!(
+            "; the law misses the points by {:.0} %, see the table",
+            law.misfit * 100.0
+        ),
+        false => String::new(),
+    };
+    format!(
+        "grows with {}: {base}{}; {}{misses}",
+        names.join(" and "),
+        terms.collect::<Vec<_>>().join(" + "),
+        factors.collect::<Vec<_>>().join(", "),
+    )
+}
+
+/// `38 us per member (linear, exponent 0.98 ± 0.03)`.
+fn term_in_words(varied: &Varied, term: &Term) -> String {
+    let name = clean(&varied.name);
+    let unit = UNITS.iter().find(|(known, _)| *known == varied.name);
+    let unit = unit.map_or(format!("unit of {name}"), |(_, unit)| (*unit).to_owned());
+    let scale = if unit == "KiB" { KIB } else { 1.0 };
+    let exponent = |found: &Option<Fitted>| match found {
+        Some(found) => {
+            let half = (found.ci95.1 - found.ci95.0) / 2.0;
+            format!("exponent {:.2} ± {half:.2}", found.value)
+        }
+        None => "two values say nothing of its shape".to_owned(),
+    };
+    let per = human(term.per_unit.value * scale.powf(term.exponent));
+    match term.shape {
+        Shape::Linear => format!("{per} per {unit} (linear, {})", exponent(&term.found)),
+        Shape::Open => format!(
+            "{per} per {unit} (taken as linear, {})",
+            exponent(&term.found)
+        ),
+        Shape::Less | Shape::More | Shape::Falling => {
+            let of = if unit == "KiB" { "KiB" } else { &name };
+            format!(
+                "{per} * {of}^{:.2} ({}, {})",
+                term.exponent,
+                term.shape.name(),
+                exponent(&term.found)
+            )
+        }
+    }
+}
+
+/// `12.4 times from 10 to 300`.
+fn times(varied: &Varied, effect: &Effect) -> String {
+    let digits = usize::from(effect.ratio < 9.95) + usize::from(effect.ratio < 1.995);
+    format!("{:.digits$} times {}", effect.ratio, range(varied))
+}
+
+/// `-1.2 % .. +2.0 % from 2 to 10`.
+fn change(varied: &Varied, effect: &Effect) -> String {
+    let percent = |ratio: f64| format!("{:+.1} %", (ratio - 1.0) * 100.0);
+    let (low, high) = effect.ci95;
+    format!("{} .. {} {}", percent(low), percent(high), range(varied))
+}
+
+fn range(varied: &Varied) -> String {
+    let (first, last) = (varied.written.first(), varied.written.last());
+    let value = |value: Option<&String>| value.map_or(String::new(), |value| clean(value));
+    format!("from {} to {}", value(first), value(last))
+}
