@@ -16,11 +16,13 @@ use support::rows::{self, assert_adds_up, statuses};
 use support::shape;
 use support::{Outcome, Prestan};
 
-const SUB_COMMANDS: [&str; 11] = [
+const SUB_COMMANDS: [&str; 13] = [
     "run",
     "load",
     "report",
     "compare",
+    "sweep",
+    "search",
     "suites",
     "servers",
     "demo",

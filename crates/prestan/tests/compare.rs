@@ -234,10 +234,7 @@ fn ctrl_c_ends_all_runs_and_cleans_up_behind_them() {
     send(&running, Signal::INT);
     let outcome = running.wait();
     assert_eq!(outcome.code, 130, "{outcome}");
-    assert!(
-        outcome.stderr.contains("the comparison was interrupted"),
-        "{outcome}"
-    );
+    assert!(outcome.stderr.contains("it was interrupted"), "{outcome}");
     for server in [&a, &b] {
         assert_eq!(server.left(), [""; 0]);
     }

@@ -115,6 +115,9 @@ fn verdict(found: &Found) -> String {
             amount(held),
             amount(broken)
         ),
+        (Some(held), None) if found.inconclusive.is_some() => {
+            format!("{condition}: holds with {}.", amount(held))
+        }
         (Some(held), None) => format!(
             "{condition}: holds with {}, the most that was tried.",
             amount(held)

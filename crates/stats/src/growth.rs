@@ -50,7 +50,7 @@ pub struct Growth {
 /// What one parameter does.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effect {
-    /// Its smallest and its largest value.
+    /// Its smallest value, and the largest that was measured.
     pub between: (f64, f64),
     /// Time at the largest over time at the smallest.
     pub ratio: f64,
@@ -62,7 +62,7 @@ pub struct Effect {
     pub p_holm: f64,
     /// The answer.
     pub verdict: Growing,
-    /// Time at each value over time at the smallest.
+    /// Time at each other value over time at the smallest.
     levels: Vec<f64>,
 }
 
@@ -137,13 +137,11 @@ pub fn growth(values: &[Vec<f64>], rows: &[Vec<Observation>], same_within: f64) 
 }
 
 fn effect(cells: &Cells, values: &[Vec<f64>], of: usize) -> Option<Effect> {
-    let last = values[of].len().checked_sub(1).filter(|last| *last > 0)?;
-    let found = cells.contrast(of, last)?;
+    // The largest value that was measured, where the very largest failed.
+    let mut levels = (1..values[of].len()).rev();
+    let (last, found) = levels.find_map(|level| Some((level, cells.contrast(of, level)?)))?;
     let (low, high) = found.interval;
-    let levels = (0..=last).map(|level| match level {
-        0 => Some(1.0),
-        level => Some(cells.contrast(of, level)?.estimate.exp()),
-    });
+    let levels = (1..=last).filter_map(|level| Some(cells.contrast(of, level)?.estimate.exp()));
     Some(Effect {
         between: (values[of][0], values[of][last]),
         ratio: found.estimate.exp(),
@@ -151,7 +149,7 @@ fn effect(cells: &Cells, values: &[Vec<f64>], of: usize) -> Option<Effect> {
         p: found.p,
         p_holm: found.p,
         verdict: Growing::Unclear,
-        levels: levels.collect::<Option<_>>()?,
+        levels: levels.collect(),
     })
 }
 

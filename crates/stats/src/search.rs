@@ -8,7 +8,7 @@
 //!
 //! A trial can break by chance, so a load counts as too much only when most of at least two trials
 //! broke, and as held at last when most of three held. All decisions are made here, from trials
-//! that somebody else makes: [`Search::next`] says the load, [`Search::learn`] hears what came.
+//! that somebody else makes: [`Search::next_load`] says the load, [`Search::learn`] hears what came.
 
 mod condition;
 #[cfg(test)]

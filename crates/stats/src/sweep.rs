@@ -221,7 +221,11 @@ mod tests {
             (last.status, last.failed, last.mean),
             (Status::Failed, 3, None)
         );
-        assert_eq!(get.growth.effects, [None]);
+        let effect = get.growth.effects[0].as_ref().unwrap();
+        assert_eq!(
+            (effect.between, effect.verdict),
+            ((10.0, 100.0), Growing::Not)
+        );
         assert!(sweep(&values, &[], 0.05).is_empty());
     }
 }

@@ -68,6 +68,13 @@ pub(super) fn sentence(sweep: &Sweep, swept: &SweptServer) -> String {
             change(varied, effect)
         ));
     }
+    let effects = sweep.vary.iter().zip(&swept.growth.effects);
+    for (varied, _) in effects.filter(|(_, effect)| effect.is_none()) {
+        parts.push(format!(
+            "not enough was measured to tell of {}",
+            clean(&varied.name)
+        ));
+    }
     parts.join("; ")
 }
 
@@ -144,18 +151,27 @@ fn term_in_words(varied: &Varied, term: &Term) -> String {
 /// `12.4 times from 10 to 300`.
 fn times(varied: &Varied, effect: &Effect) -> String {
     let digits = usize::from(effect.ratio < 9.95) + usize::from(effect.ratio < 1.995);
-    format!("{:.digits$} times {}", effect.ratio, range(varied))
+    format!("{:.digits$} times {}", effect.ratio, range(varied, effect))
 }
 
 /// `-1.2 % .. +2.0 % from 2 to 10`.
 fn change(varied: &Varied, effect: &Effect) -> String {
     let percent = |ratio: f64| format!("{:+.1} %", (ratio - 1.0) * 100.0);
     let (low, high) = effect.ci95;
-    format!("{} .. {} {}", percent(low), percent(high), range(varied))
+    format!(
+        "{} .. {} {}",
+        percent(low),
+        percent(high),
+        range(varied, effect)
+    )
 }
 
-fn range(varied: &Varied) -> String {
-    let (first, last) = (varied.written.first(), varied.written.last());
-    let value = |value: Option<&String>| value.map_or(String::new(), |value| clean(value));
-    format!("from {} to {}", value(first), value(last))
+fn range(varied: &Varied, effect: &Effect) -> String {
+    let written = |value: f64| {
+        let place = varied.values.iter().position(|own| *own == value);
+        let written = place.and_then(|place| varied.written.get(place));
+        written.map_or_else(|| value.to_string(), |written| clean(written))
+    };
+    let (first, last) = effect.between;
+    format!("from {} to {}", written(first), written(last))
 }

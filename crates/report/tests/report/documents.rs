@@ -53,6 +53,8 @@ fn the_published_schemas_are_those_of_the_types() {
     for (name, schema) in [
         ("result.schema.json", report::schema()),
         ("compare.schema.json", report::compare_schema()),
+        ("sweep.schema.json", report::sweep_schema()),
+        ("search.schema.json", report::search_schema()),
     ] {
         let path = docs.join(name);
         if std::env::var_os(BLESS).is_some() {

@@ -8,3 +8,5 @@ mod documents;
 mod layout;
 #[cfg(test)]
 mod runs;
+#[cfg(test)]
+mod sweeps;

@@ -2,7 +2,7 @@
 //!
 //! **Several pairs of runs.** The logarithm of the ratio of each pair is one observation, and the
 //! interval is Student's over them, or from twenty on that of their signed ranks
-//! ([`signed_rank`](super::signed_rank)): what differs from run to run, and what the machine did to both
+//! ([`signed_rank`]): what differs from run to run, and what the machine did to both
 //! runs of a pair, is in it as it should be (Kalibera and Jones, *Rigorous benchmarking in
 //! reasonable time*, ISMM 2013: repeat at the highest level that varies). Drawing pairs again, and
 //! batches within them again, counts the noise within runs twice: in simulations such intervals

@@ -9,7 +9,7 @@ use minijinja::{Environment, UndefinedBehavior};
 
 use crate::{Summary, TestSummary};
 
-/// A condition on each row of a result: a Jinja expression over [its names](NAMES).
+/// A condition on each row of a result: a Jinja expression over `mean`, `p50`, `p99`, `failures` and so on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
     /// As it was written.
