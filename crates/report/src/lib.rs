@@ -5,6 +5,7 @@
 //! Run, Summary -------+--> json   for programs: one document with a published schema
 //!                     +--> csv    for spreadsheets: a row a test
 //! Comparisons ------------> compare_text, compare_markdown, compare_json
+//! all of them, Details ---> page   for showing: one self-contained page, and the data of figures
 //! ```
 //!
 //! Pure: no clock, no terminal, no file. The caller says how wide the terminal is and whether it
@@ -17,6 +18,7 @@ mod compare;
 mod csv;
 mod json;
 mod load;
+pub mod page;
 mod table;
 mod text;
 mod units;
