@@ -183,7 +183,9 @@ const prestanFigures = (() => {
     const names = look.tests ? group.tests.filter((name) => look.tests.has(name)) : group.tests;
     const title = `${group.title}: mean response time with its 95 % interval, ${scale} scale`;
     const times = runs.flatMap((run) => names.map((name) => timesOf(testOf(run, name))).filter(Boolean));
-    const range = extent(times.flatMap((us) => [us.mean, ...(us.ci95 ?? [])]).filter((us) => us > 0));
+    const least = Math.min(...times.map((us) => us.mean).filter((us) => us > 0));
+    // An interval that reaches down to nothing has no place on a logarithmic scale: it is cut.
+    const range = extent(times.flatMap((us) => [us.mean, ...(us.ci95 ?? [])]).filter((us) => us > least / 5));
     const legend = runs.map((run) => run.name);
     const top = legendHeight(look, legend);
     const thickness = runs.length === 1 ? 24 : 9 + 13 * runs.length;
@@ -240,9 +242,10 @@ const prestanFigures = (() => {
       const test = testOf(run, name);
       const us = timesOf(test);
       const [low, high] = us?.ci95 ?? [us?.mean ?? min, us?.mean ?? min];
+      const from = us && low > 0 ? low : min;
       const failed = test ? failures(test) : 0;
       const word = us ? (count === 1 ? time(us.mean) : "") + (failed ? ` ${failed} failed` : "") : test ? label(test) : "not measured";
-      return { value: [Math.max(low, us ? low || min : min), row, high], word, has: Boolean(us?.ci95), bad: !us || failed > 0, anchored: !us };
+      return { value: [from, row, high], word, has: Boolean(us?.ci95), bad: !us || failed > 0, anchored: !us };
     });
     return {
       type: "custom", name: `${run.name}: interval`, silent: true, z: 5, clip: false,
@@ -250,7 +253,8 @@ const prestanFigures = (() => {
       renderItem: (params, api) => {
         const item = items[params.dataIndex];
         const band = api.size([0, 1])[1] * BAND;
-        const [left, middle] = api.coord([item.value[0], item.value[1]]);
+        const [start, middle] = api.coord([item.value[0], item.value[1]]);
+        const left = Math.max(start, params.coordSys.x);
         const [right] = api.coord([item.value[2], item.value[1]]);
         const y = middle - band / 2 + (band / count) * (place + 0.5);
         const half = Math.min(4, band / count / 3);
@@ -271,7 +275,7 @@ const prestanFigures = (() => {
 
   // Panels one below the other, one for each run.
   function panels(look, runs, height) {
-    const top = (place) => 24 + place * (height + 34);
+    const top = (place) => 26 + place * (height + 52);
     const { ink } = inks(look);
     return {
       grid: runs.map((_, place) => ({ left: 78, right: 18, top: top(place), height })),
@@ -279,7 +283,7 @@ const prestanFigures = (() => {
         text: run.name, left: 72, top: top(place) - 22,
         textStyle: { fontSize: 12, fontWeight: 500, color: ink, fontFamily: FONT, width: (look.width ?? 800) - 90, overflow: "truncate" },
       })),
-      bottom: top(runs.length) - 34,
+      bottom: top(runs.length) - 52,
     };
   }
 
@@ -384,7 +388,7 @@ const prestanFigures = (() => {
         xAxis: runs.map((_, place) => ({
           ...axis(look, { name: place === runs.length - 1 ? "seconds since the first operation" : undefined, range: [0, 1], scale: "linear", label: plain }),
           gridIndex: place, max: "dataMax",
-        })),
+        })).map((axis) => ({ ...axis, axisLabel: { ...axis.axisLabel, showMaxLabel: false } })),
         yAxis: runs.map((_, place) => ({
           ...timeAxis(look, { name: "response time", range, scale: "auto", vertical: true, zero: true }), gridIndex: place, splitNumber: 3,
         })),
