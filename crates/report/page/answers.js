@@ -23,7 +23,8 @@ const prestanAnswers = (() => {
     const same = 1 + versus.same_within_percent / 100;
     const widest = Math.max(0, ...rows.map((row) => row.name.length));
     const left = Math.min(7.2 * widest + 14, (look.width ?? 800) * 0.42);
-    const color = (row) => (row.verdict === "slower" ? F.PALETTE[1] : row.verdict === "faster" ? F.PALETTE[0] : muted);
+    const [blue, orange] = look.dark ? ["#56b4e9", "#f0935a"] : F.PALETTE;
+    const color = (row) => (row.verdict === "slower" ? orange : row.verdict === "faster" ? blue : muted);
     return {
       id: `ratios-${versus.place}`, title, height: 64 + rows.length * 24, empty: rows.length === 0,
       note: "Right of 1 it is slower. The grey band is what counts as the same.",

@@ -45,7 +45,7 @@
     const made = of.make(look(width));
     of.whole.dataset.id = made.id;
     of.caption.textContent = made.title;
-    of.note.textContent = [...(made.words ?? []), made.note].join(" ");
+    of.note.replaceChildren(...[...(made.words ?? []), made.note].map((text) => dom.element("span", {}, text)));
     of.whole.hidden = Boolean(made.empty);
     of.chart.setAttribute("aria-label", made.title);
     of.instance?.dispose();

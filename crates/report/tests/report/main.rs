@@ -7,4 +7,6 @@ mod documents;
 #[cfg(test)]
 mod layout;
 #[cfg(test)]
+mod page;
+#[cfg(test)]
 mod runs;
