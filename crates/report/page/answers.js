@@ -22,7 +22,7 @@ const prestanAnswers = (() => {
     const range = F.extent(rows.flatMap((row) => [...row.ci95, 0.9, 1.1]));
     const same = 1 + versus.same_within_percent / 100;
     const widest = Math.max(0, ...rows.map((row) => row.name.length));
-    const left = Math.min(7.2 * widest + 14, (look.width ?? 800) * 0.42);
+    const left = Math.min(Math.max(60, 7.2 * widest + 20), (look.width ?? 800) * 0.42);
     const [blue, orange] = look.dark ? ["#56b4e9", "#f0935a"] : F.PALETTE;
     const color = (row) => (row.verdict === "slower" ? orange : row.verdict === "faster" ? blue : muted);
     return {

@@ -199,7 +199,7 @@ const prestanFigures = (() => {
       whiskers(run, place, runs.length, names, { ink, muted, bad, min: range?.[0] ?? 1 }),
     ]);
     const widest = Math.max(0, ...names.map((name) => name.length));
-    const left = Math.min(7.2 * widest + 14, (look.width ?? 800) * 0.42);
+    const left = Math.min(Math.max(60, 7.2 * widest + 20), (look.width ?? 800) * 0.42);
     return {
       id: `bars-${group.id}-${scale}`, title, height: top + 58 + names.length * thickness,
       note: "Whiskers are 95 % intervals of the mean.",
@@ -339,7 +339,7 @@ const prestanFigures = (() => {
     const all = runs.every((run) => run.of.ecdf.all);
     return {
       id: `ecdf-${test}`, title, height: top + 290, empty: runs.length === 0,
-      note: all ? "Every operation is a step." : "Some hundred steps of the true function are shown, most of them among the slowest; both ends are kept.",
+      note: all ? "Every operation is a step." : "Some hundred steps of the true function are shown, ever more densely among the slowest; both ends are kept.",
       option: frame(look, title, {
         legend: runs.length > 1 ? { data: legend } : undefined,
         grid: { left: 78, right: 18, top: top + 8, bottom: 48 },

@@ -144,7 +144,7 @@
       if (!of) return [];
       const outcomes = Object.entries(of.outcomes).filter(([, count]) => count > 0).map(([name, count]) => `${count} ${name.replaceAll("_", " ")}`);
       const rest = [[of.left_out, "left out"], [of.early, "answered early"], [of.missed, "without time stamps"]].filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
-      return [`${data.runs.length > 1 ? `${run.name}: ` : ""}${of.method}, ${F.label(of)}; outcomes: ${[...outcomes, ...rest].join(", ") || "none"}${of.evidence ? `; ${of.evidence}` : ""}`];
+      return [`${data.runs.length > 1 ? `${run.name}: ` : ""}${of.method}, ${F.label(of)}; outcomes: ${[...outcomes, ...rest].join(", ") || "none"}${of.per_second === null || of.window_s === null ? "" : `; ${F.digits(of.per_second)} a second for ${F.digits(of.window_s)} s`}${of.evidence ? `; ${of.evidence}` : ""}`];
     });
     const tables = measured.length ? [dom.table(["", ...PERCENTILES.map(([, name]) => name)], measured)] : [];
     return [...counted.map((text) => dom.element("p", { class: "outcomes" }, text)), ...tables];

@@ -29,7 +29,7 @@ pub(super) fn of(page: &Page<'_>) -> Vec<String> {
 }
 
 fn own(run: &PageRun<'_>) -> String {
-    let software = || Some(run.run.env.server.as_ref()?.software.clone()?);
+    let software = || run.run.env.server.as_ref()?.software.clone();
     let name = run
         .name
         .clone()
