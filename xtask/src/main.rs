@@ -1,6 +1,7 @@
 //! Chores of this project: `cargo xtask TASK`.
 
 mod bench;
+mod charts;
 mod setup;
 
 use std::env;
@@ -16,6 +17,7 @@ usage: cargo xtask TASK
   lint    formatting, clippy, documentation, fuzz targets: no warning is let through
   setup   only install what the tests need; with --peers, also what benchmarks compare with
   bless   write the snapshots and schemas anew, to be read with `git diff`
+  charts  make the chart library of the pages anew (needs npm)
   bench   accuracy, cost, scale, suite or verdicts: measure Prestan itself; --quick, --docs, scale --full";
 
 fn main() -> ExitCode {
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
             None => Ok(()),
         }),
         Some("bench") => bench::run(),
+        Some("charts") => charts::run(),
         Some("bless") => setup::run().and_then(|()| bless()),
         _ => {
             eprintln!("{USAGE}");

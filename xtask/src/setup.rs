@@ -23,7 +23,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 /// Debian packages, each with a file that shows that it, or another package that will do, is there.
-const PACKAGES: [(&str, &str); 7] = [
+const PACKAGES: [(&str, &str); 8] = [
+    ("chromium", "/usr/bin/chromium"),
     ("apache2-bin", "/usr/sbin/apache2"), // not apache2, which is a service
     ("nginx-light", "/usr/sbin/nginx"),
     (

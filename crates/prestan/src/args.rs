@@ -7,6 +7,7 @@
 )]
 
 mod compare;
+mod figures;
 mod load;
 mod search;
 mod sweep;
@@ -18,6 +19,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use compare::{CompareArgs, CompareOutput, Slower};
+pub(crate) use figures::FigureOptions;
 pub(crate) use load::{ArrivalsArg, LoadArgs, PaceOptions, RequestOptions};
 pub(crate) use search::{FindArg, SearchArgs, SearchOptions};
 pub(crate) use sweep::{DesignArg, SweepArgs, SweepOutput, Vary};
@@ -421,6 +423,9 @@ pub(crate) struct FormatOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
 
+    #[command(flatten)]
+    pub(crate) figures: FigureOptions,
+
     /// When to use colours
     #[arg(long, value_enum, default_value_t = ColorArg::Auto, value_name = "WHEN")]
     pub(crate) color: ColorArg,
@@ -441,8 +446,10 @@ pub(crate) enum ColorArg {
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
     /// Directory of the run, or its name [default: the latest run]
+    ///
+    /// Several are drawn side by side, with --html, --svg or --png.
     #[arg(value_name = "RUN")]
-    pub(crate) run: Option<PathBuf>,
+    pub(crate) runs: Vec<PathBuf>,
 
     /// Write the report to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]

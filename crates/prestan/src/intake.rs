@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use engine::rundir::{Recorded, RunDir, RunDirError, Samples, SamplesWriter};
 use engine::{Finished, Sink};
 use record::{Pace, PlanRecord, Sample};
-use stats::{Convergence, Summariser, Summary, Until, Window};
+use stats::{Convergence, Details, Resolution, Summariser, Summary, Until, Window};
 
 use crate::live::Live;
 
@@ -68,6 +68,8 @@ pub(crate) struct Concluded {
     pub(crate) not_written: Option<String>,
     /// What they say; the error is why that is not known.
     pub(crate) summary: Result<Summary, String>,
+    /// The file, where there is one.
+    pub(crate) samples: Option<Samples>,
 }
 
 impl Intake {
@@ -94,6 +96,14 @@ impl Intake {
             goal: until.map(|until| Goal::new(until, plan, &live)),
             live,
         })
+    }
+
+    /// Has all samples in a file, also where nothing is to be kept: for figures.
+    pub(crate) fn with_file(mut self) -> Result<Intake, RunDirError> {
+        if let Place::None = self.file {
+            self.file = Place::Open(Box::new(SamplesWriter::temporary(&self.plan)?));
+        }
+        Ok(self)
     }
 
     fn write(&mut self, samples: &[Sample]) {
@@ -156,6 +166,7 @@ impl Intake {
         Concluded {
             not_written,
             summary,
+            samples: written,
         }
     }
 }
@@ -179,6 +190,18 @@ pub(crate) fn summary_from(finished: &Finished, samples: &Samples) -> Result<Sum
         plan, events, env, ..
     } = finished;
     stats::summarise_from(plan, events, env, || samples.pieces()).map_err(|error| error.to_string())
+}
+
+/// What the operations of a run look like, on a page that shows so many rows.
+pub(crate) fn details(
+    plan: &PlanRecord,
+    events: &[record::Event],
+    samples: &Samples,
+    rows: usize,
+) -> Result<Vec<Details>, String> {
+    let resolution = Resolution::for_rows(rows);
+    let details = stats::details_from(plan, events, resolution, || samples.pieces());
+    details.map_err(|error| error.to_string())
 }
 
 /// What a recorded run says. It is read piece by piece: a long run is larger than the memory.

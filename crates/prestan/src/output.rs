@@ -6,9 +6,11 @@ use std::{env, fs};
 
 use record::Run;
 use report::TextOptions;
+use report::page::{Page, PageRun};
 
-use crate::args::{ColorArg, FormatOptions};
+use crate::args::{ColorArg, FigureOptions, FormatOptions};
 use crate::exit::Failed;
+use crate::figures;
 
 /// Narrowest and widest report on a terminal, in columns.
 const WIDTHS: std::ops::RangeInclusive<usize> = 60..=160;
@@ -26,7 +28,13 @@ pub(crate) fn tell(line: &str) {
 
 /// Refuses two documents in one file, before anything is measured for them.
 pub(crate) fn check(formats: &FormatOptions, output: Option<&Path>) -> Result<(), Failed> {
-    check_places(&[formats.json.as_deref(), formats.csv.as_deref(), output])
+    let html = formats.figures.html.as_deref();
+    check_places(&[
+        formats.json.as_deref(),
+        formats.csv.as_deref(),
+        html,
+        output,
+    ])
 }
 
 /// The same for any documents.
@@ -50,6 +58,7 @@ pub(crate) fn check_places(places: &[Option<&Path>]) -> Result<(), Failed> {
 pub(crate) fn print(
     run: &Run,
     summary: &stats::Summary,
+    details: Option<Vec<stats::Details>>,
     formats: &FormatOptions,
     output: Option<&Path>,
     saved_to: Option<String>,
@@ -65,7 +74,17 @@ pub(crate) fn print(
         .csv
         .as_deref()
         .map(|path| (path, report::csv(run, summary)));
-    let documents = json.into_iter().chain(csv).collect();
+    let page = Page {
+        runs: vec![PageRun {
+            name: None,
+            run,
+            summary,
+            details,
+        }],
+        ..Page::default()
+    };
+    let html = figures::document(&page, &formats.figures);
+    let documents = json.into_iter().chain(csv).chain(html).collect();
     let text = |color, width| {
         let options = TextOptions {
             color,
@@ -74,10 +93,19 @@ pub(crate) fn print(
         };
         report::text(run, summary, &options)
     };
-    print_all(documents, output, formats.color, text).map_err(|failed| match failed {
+    let printed = print_all(documents, output, formats.color, text);
+    let drawn = figures::write(&page, &formats.figures);
+    printed.and(drawn).map_err(|failed| match failed {
         Failed::Local(why) => Failed::Local(format!("{why}{}", kept.unwrap_or_default())),
         other => other,
     })
+}
+
+/// Writes a page and its figures, and no text.
+pub(crate) fn draw(page: &Page<'_>, options: &FigureOptions) -> Result<(), Failed> {
+    let html = figures::document(page, options);
+    let written = html.map_or(Ok(()), |(path, html)| write(path, &html));
+    written.and(figures::write(page, options))
 }
 
 /// Prints documents and, unless one of them takes standard output, the text that is made for these

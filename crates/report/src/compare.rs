@@ -1,6 +1,6 @@
 //! A comparison of servers, for people, for pull requests and for programs.
 
-mod wire;
+pub(crate) mod wire;
 
 use stats::{Compared, Comparison, Estimate, Status, Verdict};
 
@@ -61,7 +61,7 @@ pub fn compare_text(all: &Comparisons, color: bool, width: usize) -> String {
     text
 }
 
-fn legend(comparison: &Comparison) -> String {
+pub(crate) fn legend(comparison: &Comparison) -> String {
     let pairs = match comparison.pairs {
         1 => "one run of each".to_owned(),
         pairs => format!("{pairs} pairs of runs"),
@@ -96,7 +96,7 @@ fn aligned(comparison: &Comparison, paint: Paint) -> String {
     painted.collect()
 }
 
-fn cells(row: &Compared) -> [String; 7] {
+pub(crate) fn cells(row: &Compared) -> [String; 7] {
     let mean = |estimate: &Estimate| match (estimate.status, estimate.mean) {
         (Status::Ok, Some(mean)) => human(mean),
         (status, _) => status.name().replace('_', " "),

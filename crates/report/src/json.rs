@@ -28,7 +28,7 @@ pub(crate) fn pretty(value: &impl serde::Serialize) -> String {
     text
 }
 
-fn document(run: &Run, summary: &Summary) -> wire::Document {
+pub(crate) fn document(run: &Run, summary: &Summary) -> wire::Document {
     let (plan, env) = (&run.plan, &run.env);
     wire::Document {
         schema_version: wire::SCHEMA_VERSION,

@@ -6,6 +6,7 @@
 //!                     +--> csv    for spreadsheets: a row a test
 //! Comparisons ------------> compare_text, compare_markdown, compare_json
 //! Sweep, Found -----------> sweep_text, sweep_json; search_text, search_json
+//! all of them, Details ---> page   for showing: one self-contained page, and the data of figures
 //! ```
 //!
 //! Pure: no clock, no terminal, no file. The caller says how wide the terminal is and whether it
@@ -19,6 +20,7 @@ mod compare;
 mod csv;
 mod json;
 mod load;
+pub mod page;
 mod search;
 mod sweep;
 mod table;

@@ -373,7 +373,7 @@ const WEBDAV: [&str; 7] = [
 ];
 
 /// The configuration lines: the classic ones, then ours.
-fn configuration(run: &Run, summary: &Summary) -> Vec<(String, String)> {
+pub(crate) fn configuration(run: &Run, summary: &Summary) -> Vec<(String, String)> {
     let (plan, of) = (&run.plan, &run.plan.load);
     let mut lines: Vec<(String, String)> = Vec::new();
     let mut add = |what: &str, value: String| lines.push((what.to_owned(), value));

@@ -157,6 +157,18 @@ impl<B: Bin> Bins<B> {
         batches
     }
 
+    /// All bins with the moments at which they begin, in the order of time; some may be empty.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Nanos, &B)> {
+        let begin = |place: usize| (self.first + place as u64) << self.shift;
+        let bins = self.bins.iter().enumerate();
+        bins.map(move |(place, bin)| (begin(place), bin))
+    }
+
+    /// Nanoseconds that each bin spans.
+    pub(crate) fn length(&self) -> Nanos {
+        1 << self.shift
+    }
+
     /// Nanoseconds that the bins span.
     pub(crate) fn span(&self) -> Nanos {
         (self.bins.len() as u64).saturating_mul(1 << self.shift)

@@ -32,6 +32,7 @@ mod bias;
 mod bins;
 mod compare;
 mod convergence;
+mod details;
 mod distribution;
 mod generator;
 mod growth;
@@ -65,6 +66,7 @@ pub use compare::{
     ALPHA, Caveat, Compared, Comparison, Difference, Estimate, Ratio, Side, Verdict, compare,
 };
 pub use convergence::Convergence;
+pub use details::{Bucket, Details, Operation, Resolution, Step, TimeLine, details_from};
 pub use distribution::Distribution;
 pub use generator::{BUSY, LATE, LEAST_WALL, LONG_STALL, QUEUED, SATURATED, STALLED, together};
 pub use growth::{Effect, Fitted, Growing, Growth, Law, Observation, Shape, Term, growth};
@@ -170,26 +172,55 @@ where
     Piece: AsRef<[Sample]>,
 {
     let mut summariser = Summariser::new(plan);
-    let measured = Measured::by(events);
-    let windows = match plan.load.pace {
-        Pace::Rounds => Some(windows_of_rounds(plan, pieces()?)?),
-        Pace::Closed | Pace::Open { .. } => None,
-    };
+    let windows = Windows::find(plan, events, &pieces)?;
     for piece in pieces()? {
         for sample in piece?.as_ref() {
-            summariser.add_one(sample, |test| match (&windows, &plan.load.pace) {
-                (Some(windows), _) => windows
-                    .get(&test)
-                    .map_or(Window::Nothing, |window| (*window).into()),
-                (None, Pace::Open { .. }) => Window::Everything,
-                (None, _) => measured.window(test),
-            });
+            summariser.add_one(sample, |test| windows.of(test));
         }
     }
     Ok(match windows {
-        Some(windows) => summariser.conclude(events, env, &windows),
-        None => summariser.finish(events, env),
+        Windows::OfRounds(windows) => summariser.conclude(events, env, &windows),
+        Windows::Everything | Windows::Told(_) => summariser.finish(events, env),
     })
+}
+
+/// Which operations of a recorded run count, test by test.
+enum Windows {
+    /// Of a suite: the time in which all users were at work, if there was one.
+    OfRounds(BTreeMap<TestId, Result<window::Span, window::NoWindow>>),
+    /// Of a closed loop: what its events tell.
+    Told(Measured),
+    /// Of an open loop: everything that was planned counts.
+    Everything,
+}
+
+impl Windows {
+    /// Reads the samples of a suite, and none of a load run.
+    fn find<Pieces, Piece, Error>(
+        plan: &PlanRecord,
+        events: &[Event],
+        pieces: impl Fn() -> Result<Pieces, Error>,
+    ) -> Result<Windows, Error>
+    where
+        Pieces: IntoIterator<Item = Result<Piece, Error>>,
+        Piece: AsRef<[Sample]>,
+    {
+        Ok(match plan.load.pace {
+            Pace::Rounds => Windows::OfRounds(windows_of_rounds(plan, pieces()?)?),
+            Pace::Closed => Windows::Told(Measured::by(events)),
+            Pace::Open { .. } => Windows::Everything,
+        })
+    }
+
+    fn of(&self, test: TestId) -> Window {
+        match self {
+            Windows::OfRounds(windows) => windows
+                .get(&test)
+                .map_or(Window::Nothing, |window| (*window).into()),
+            Windows::Told(measured) => measured.window(test),
+            Windows::Everything => Window::Everything,
+        }
+    }
 }
 
 /// The windows of a suite: of each test, the time in which all users were at work.

@@ -3,7 +3,7 @@
 use record::{Connect, MeasureId, MeasureRecord, Outcome, Sample, Timing};
 
 use crate::bias::{Bias, Differences};
-use crate::spread::{Bar, spread};
+use crate::spread::{Bar, ROWS, spread};
 use crate::status::Facts;
 use crate::times::Times;
 use crate::window::Span;
@@ -246,7 +246,7 @@ pub(crate) fn row(tally: &Tally, around: &Around<'_>) -> TestSummary {
         bias: tally.bias.describe(),
         spread: match tally.planned.count() {
             0 => Vec::new(),
-            _ => spread(&tally.response, &tally.planned),
+            _ => spread(&tally.response, &tally.planned, ROWS),
         },
         connects: Connects {
             count: tally.connects,

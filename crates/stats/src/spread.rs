@@ -4,8 +4,8 @@ use record::Nanos;
 
 use crate::times::Times;
 
-/// Rows of a histogram.
-const ROWS: usize = 24;
+/// Rows of a histogram in a text.
+pub(crate) const ROWS: usize = 24;
 
 /// A range of times, and how many fell into it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,9 +20,9 @@ pub struct Bar {
     pub planned: u64,
 }
 
-/// Ranges that grow by a constant factor, from the least of all times to the greatest. Empty
-/// without any time.
-pub(crate) fn spread(response: &Times, planned: &Times) -> Vec<Bar> {
+/// At most so many ranges that grow by a constant factor, from the least of all times to the
+/// greatest. Empty without any time.
+pub(crate) fn spread(response: &Times, planned: &Times, rows: usize) -> Vec<Bar> {
     let (mut least, mut greatest) = (Nanos::MAX, 0);
     for times in [response, planned] {
         times.for_each(|value, _| {
@@ -30,7 +30,7 @@ pub(crate) fn spread(response: &Times, planned: &Times) -> Vec<Bar> {
             greatest = greatest.max(value);
         });
     }
-    let mut bars = ranges(least, greatest);
+    let mut bars = ranges(least, greatest, rows);
     for (times, side) in [(response, Side::Response), (planned, Side::Planned)] {
         let mut place = 0;
         times.for_each(|value, count| {
@@ -54,13 +54,13 @@ enum Side {
 
 /// Empty bars from `least` to `greatest`; where these are close, fewer, so that none is narrower
 /// than a nanosecond.
-fn ranges(least: Nanos, greatest: Nanos) -> Vec<Bar> {
+fn ranges(least: Nanos, greatest: Nanos, rows: usize) -> Vec<Bar> {
     if least > greatest {
         return Vec::new();
     }
     let (low, high) = (least.max(1) as f64, greatest.max(1) as f64);
-    let edge = |row: usize| (low * (high / low).powf(row as f64 / ROWS as f64)).round() as Nanos;
-    let mut edges: Vec<Nanos> = (1..ROWS).map(edge).collect();
+    let edge = |row: usize| (low * (high / low).powf(row as f64 / rows as f64)).round() as Nanos;
+    let mut edges: Vec<Nanos> = (1..rows).map(edge).collect();
     edges.retain(|edge| least < *edge && *edge < greatest);
     edges.dedup();
     edges.push(greatest);
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn every_time_is_in_one_bar() {
         let (response, planned) = (times(&[1_000, 2_000, 2_000]), times(&[5_000, 1_000_000]));
-        let bars = spread(&response, &planned);
+        let bars = spread(&response, &planned, ROWS);
         assert_eq!(bars.len(), ROWS);
         assert_eq!((bars[0].from, bars[ROWS - 1].to), (1_000, 1_000_000));
         assert!(bars.windows(2).all(|pair| pair[0].to == pair[1].from));
@@ -109,8 +109,8 @@ mod tests {
 
     #[test]
     fn close_times_have_fewer_bars_and_none_has_none() {
-        assert_eq!(spread(&times(&[]), &times(&[])), []);
-        let one = spread(&times(&[7, 7]), &times(&[]));
+        assert_eq!(spread(&times(&[]), &times(&[]), ROWS), []);
+        let one = spread(&times(&[7, 7]), &times(&[]), ROWS);
         assert_eq!(
             one,
             [Bar {
@@ -120,7 +120,7 @@ mod tests {
                 planned: 0
             }]
         );
-        let few = spread(&times(&[0, 3]), &times(&[]));
+        let few = spread(&times(&[0, 3]), &times(&[]), ROWS);
         assert!(few.len() <= 3 && few[0].response == 1, "{few:?}");
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{ClockOptions, ColorArg, ConnectOptions, LoadOptions};
+use super::{ClockOptions, ColorArg, ConnectOptions, FigureOptions, LoadOptions};
 
 #[derive(Debug, Args)]
 #[command(override_usage = "prestan compare [OPTIONS] <A> <B>...\n       \
@@ -71,6 +71,9 @@ pub(crate) struct CompareOutput {
     /// Write it as Markdown, for a pull request; - is standard output instead of the text
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) figures: FigureOptions,
 
     /// When to use colours
     #[arg(long, value_enum, default_value_t = ColorArg::Auto, value_name = "WHEN")]

@@ -2,17 +2,19 @@
 
 mod side_by_side;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use engine::rundir;
+use report::page::Page;
 use report::{Comparisons, Versus};
 use stats::{Compared, Side, Verdict};
 
 use super::series::Ran;
 use crate::args::{CompareArgs, CompareOutput, Slower};
+use crate::command::report::Kept;
 use crate::exit::{Code, Failed};
 use crate::intake::summary_of_kept;
-use crate::{output, state};
+use crate::{figures, output, state};
 
 /// Measures, or reads, and compares.
 pub(crate) fn compare(args: &CompareArgs) -> Result<Code, Failed> {
@@ -22,7 +24,19 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Code, Failed> {
         Asked::Now => side_by_side::measure(args)?,
     };
     let comparisons = compared(&servers, args.question.same_within)?;
-    print(&comparisons, &args.output)?;
+    let kept = match args.output.figures.any() {
+        true => shown(&servers)?,
+        false => Vec::new(),
+    };
+    let named = kept.iter().zip(&servers);
+    let page = Page {
+        runs: named
+            .map(|(kept, server)| kept.shown(Some(server.name.clone())))
+            .collect(),
+        comparison: Some(&comparisons),
+        ..Page::default()
+    };
+    print(&comparisons, &page, &args.output)?;
     Ok(judge(&comparisons, args.question.fail_if))
 }
 
@@ -91,6 +105,14 @@ fn recorded(side: &str) -> Result<Server, Failed> {
     })
 }
 
+/// The first run of each server, for a page: the comparison is of all of them.
+fn shown(servers: &[Server]) -> Result<Vec<Kept>, Failed> {
+    let first = servers.iter().filter_map(|server| server.runs.first());
+    first
+        .map(|run| Kept::read(PathBuf::from(&run.path), Some(servers.len())))
+        .collect()
+}
+
 fn compared(servers: &[Server], same_within: f64) -> Result<Comparisons, Failed> {
     let paths = |server: &Server| server.runs.iter().map(|run| run.path.clone()).collect();
     let (a, others) = (&servers[0], &servers[1..]);
@@ -111,20 +133,27 @@ fn compared(servers: &[Server], same_within: f64) -> Result<Comparisons, Failed>
 }
 
 fn check(options: &CompareOutput) -> Result<(), Failed> {
-    let places = [&options.json, &options.markdown, &options.output];
+    let html = &options.figures.html;
+    let places = [&options.json, &options.markdown, html, &options.output];
     output::check_places(&places.map(|place| place.as_deref()))
 }
 
-fn print(comparisons: &Comparisons, options: &CompareOutput) -> Result<(), Failed> {
+fn print(
+    comparisons: &Comparisons,
+    page: &Page<'_>,
+    options: &CompareOutput,
+) -> Result<(), Failed> {
     let json = options.json.as_deref();
     let markdown = options.markdown.as_deref();
     let documents = [
         json.map(|path| (path, report::compare_json(comparisons))),
         markdown.map(|path| (path, report::compare_markdown(comparisons))),
+        figures::document(page, &options.figures),
     ];
     let documents = documents.into_iter().flatten().collect();
     let text = |color, width| report::compare_text(comparisons, color, width);
-    output::print_all(documents, options.output.as_deref(), options.color, text)
+    let printed = output::print_all(documents, options.output.as_deref(), options.color, text);
+    printed.and(figures::write(page, &options.figures))
 }
 
 /// Whether what was not to happen has happened.

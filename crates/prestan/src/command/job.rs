@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use engine::rundir::RunDir;
+use engine::rundir::{RunDir, Samples};
 use engine::{Cancel, Finished, Observer, Progress, RunError, Settings, Watch};
 use record::{Event, EventKind, LeftBehind, PlanRecord, Run};
-use stats::{Completeness, Summary, Until};
+use stats::{Completeness, Details, Summary, Until};
 use suite::Plan;
 
 use crate::args::OutputOptions;
 use crate::exit::{Code, Failed};
-use crate::intake::Intake;
+use crate::intake::{self, Intake};
 use crate::live::Live;
 use crate::output;
 use crate::state;
@@ -44,6 +44,9 @@ impl Job<'_> {
         let kept = keep(&record, &suite_text, output)?;
         let live = Arc::new(Live::default());
         let mut intake = Intake::new(&record, kept.as_ref(), until, Arc::clone(&live))?;
+        if output.formats.figures.any() {
+            intake = intake.with_file()?;
+        }
 
         let cancel = Cancel::default();
         let progress = Arc::new(Progress::default());
@@ -183,6 +186,8 @@ fn finish(
         return Err(Failed::from(error));
     }
     let summary = concluded.summary.map_err(Failed::Local)?;
+    let samples = concluded.samples.filter(|_| output.formats.figures.any());
+    let details = samples.and_then(|samples| details_of(&finished, &samples));
     let run = &Run {
         plan: finished.plan,
         env: finished.env,
@@ -192,11 +197,24 @@ fn finish(
     output::print(
         run,
         &summary,
+        details,
         &output.formats,
         output.output.as_deref(),
         saved_to,
     )?;
     code_of(&summary)
+}
+
+/// What figures need; without it they show less, which is said.
+fn details_of(finished: &Finished, samples: &Samples) -> Option<Vec<Details>> {
+    let Finished { plan, events, .. } = finished;
+    intake::details(plan, events, samples, plan.measures.len())
+        .inspect_err(|why| {
+            output::tell(&format!(
+                "prestan: warning: distributions are not drawn: {why}"
+            ));
+        })
+        .ok()
 }
 
 fn code_of(summary: &Summary) -> Result<Code, Failed> {

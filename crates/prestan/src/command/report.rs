@@ -1,32 +1,143 @@
-//! `prestan report`: a recorded run, printed again.
+//! `prestan report`: recorded runs, printed again or drawn side by side.
+
+use std::path::PathBuf;
 
 use engine::rundir::{self, RunDirError};
 use record::Run;
+use report::page::{Page, PageRun};
+use report::{Comparisons, Versus};
+use stats::{Details, Side, Summary};
 
-use crate::args::ReportArgs;
+use crate::args::{FormatOptions, ReportArgs};
 use crate::exit::{Code, Failed};
-use crate::intake::summary_of_kept;
+use crate::intake::{self, summary_of_kept};
 use crate::{output, state};
+
+/// Differences up to this share count as the same, as in `prestan compare`.
+const SAME_WITHIN: f64 = 0.02;
 
 pub(crate) fn report(args: &ReportArgs) -> Result<Code, Failed> {
     output::check(&args.formats, args.output.as_deref())?;
-    let path = state::find_run(args.run.as_deref())?;
-    let unreadable = |error: RunDirError| Failed::Usage(error.to_string());
-    let recorded = rundir::open(&path).map_err(unreadable)?;
-    let summary = summary_of_kept(&recorded).map_err(Failed::Usage)?;
-    let run = Run {
-        plan: recorded.plan,
-        env: recorded.env,
-        events: recorded.events,
-        samples: Vec::new(),
-    };
-    let kept_in = Some(path.display().to_string());
+    match &args.runs[..] {
+        [] | [_] => one(args),
+        several => side_by_side(several, args),
+    }
+}
+
+fn one(args: &ReportArgs) -> Result<Code, Failed> {
+    let path = state::find_run(args.runs.first().map(PathBuf::as_path))?;
+    let Kept {
+        run,
+        summary,
+        details,
+        path,
+    } = Kept::read(path, args.formats.figures.any().then_some(1))?;
     output::print(
         &run,
         &summary,
+        details,
         &args.formats,
         args.output.as_deref(),
-        kept_in,
+        Some(path),
     )?;
     Ok(Code::Done)
+}
+
+/// A run that was recorded.
+pub(crate) struct Kept {
+    pub(crate) run: Run,
+    pub(crate) summary: Summary,
+    pub(crate) details: Option<Vec<Details>>,
+    /// Where it is.
+    pub(crate) path: String,
+}
+
+impl Kept {
+    /// Reads a run, and what figures need where they show so many runs.
+    pub(crate) fn read(path: PathBuf, drawn: Option<usize>) -> Result<Kept, Failed> {
+        let unreadable = |error: RunDirError| Failed::Usage(error.to_string());
+        let recorded = rundir::open(&path).map_err(unreadable)?;
+        let summary = summary_of_kept(&recorded).map_err(Failed::Usage)?;
+        let (plan, events) = (&recorded.plan, &recorded.events);
+        let details = drawn.map(|runs| {
+            let rows = runs * plan.measures.len();
+            intake::details(plan, events, &recorded.samples, rows).map_err(Failed::Usage)
+        });
+        Ok(Kept {
+            summary,
+            details: details.transpose()?,
+            path: path.display().to_string(),
+            run: Run {
+                plan: recorded.plan,
+                env: recorded.env,
+                events: recorded.events,
+                samples: Vec::new(),
+            },
+        })
+    }
+
+    fn side(&self) -> Side<'_> {
+        Side {
+            plan: &self.run.plan,
+            summary: &self.summary,
+        }
+    }
+
+    /// The run on a page.
+    pub(crate) fn shown(&self, name: Option<String>) -> PageRun<'_> {
+        PageRun {
+            name,
+            run: &self.run,
+            summary: &self.summary,
+            details: self.details.clone(),
+        }
+    }
+}
+
+fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<Code, Failed> {
+    let FormatOptions {
+        json, csv, figures, ..
+    } = &args.formats;
+    if json.is_some() || csv.is_some() || args.output.is_some() || !figures.any() {
+        return Err(Failed::Usage(
+            "several runs are drawn side by side: write --html FILE, --svg DIR or --png DIR; as \
+             text, JSON or CSV they are printed one by one, and `prestan compare` compares them"
+                .to_owned(),
+        ));
+    }
+    let kept = paths
+        .iter()
+        .map(|run| Kept::read(state::find_run(Some(run))?, Some(paths.len())))
+        .collect::<Result<Vec<Kept>, Failed>>()?;
+    let mut page = Page {
+        runs: kept.iter().map(|kept| kept.shown(None)).collect(),
+        ..Page::default()
+    };
+    let comparison = compared(&kept, &page.names());
+    page.comparison = comparison.as_ref();
+    output::draw(&page, figures)?;
+    Ok(Code::Done)
+}
+
+/// All others beside the first, where they did the same.
+fn compared(kept: &[Kept], names: &[String]) -> Option<Comparisons> {
+    let (a, others) = kept.split_first()?;
+    let versus = |(b, name): (&Kept, &String)| {
+        let comparison = stats::compare(&[a.side()], &[b.side()], SAME_WITHIN)?;
+        Ok(Versus {
+            name: name.clone(),
+            runs: vec![b.path.clone()],
+            comparison,
+        })
+    };
+    let versus: Result<Vec<Versus>, stats::Difference> =
+        others.iter().zip(&names[1..]).map(versus).collect();
+    let versus = versus
+        .inspect_err(|why| output::tell(&format!("prestan: the runs are not compared: {why}")))
+        .ok()?;
+    Some(Comparisons {
+        name: names[0].clone(),
+        runs: vec![a.path.clone()],
+        versus,
+    })
 }

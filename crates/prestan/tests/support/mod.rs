@@ -13,6 +13,7 @@
     reason = "compiled into each test file, and none of them needs all of it"
 )]
 
+pub mod browser;
 pub mod faulty;
 pub mod load;
 pub mod rows;

@@ -12,7 +12,7 @@ const SCHEMA_VERSION: u32 = 1;
 /// A comparison of one server (A) with others (B).
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
-pub(super) struct Document {
+pub(crate) struct Document {
     /// Version of this document.
     #[schemars(extend("const" = SCHEMA_VERSION))]
     schema_version: u32,

@@ -7,6 +7,8 @@ mod documents;
 #[cfg(test)]
 mod layout;
 #[cfg(test)]
+mod page;
+#[cfg(test)]
 mod runs;
 #[cfg(test)]
 mod sweeps;

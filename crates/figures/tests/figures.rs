@@ -1,0 +1,162 @@
+//! Figures as files: they are drawn, and with what they are drawn is what the recipe says.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::convert::Infallible;
+
+use figures::{Figure, FigureError, Painter, draw};
+use report::page::{Page, PageRun, figure_data};
+use serde_json::Value;
+use stats::testing::RunBuilder;
+use stats::{Resolution, summarise};
+
+/// Figures of a page with a run that has a hostile test, a sweep and a search.
+fn figures() -> Vec<Figure> {
+    let hostile = "../<b>&{a|x}";
+    let run = RunBuilder::new(1)
+        .test("Put1K", &[("Put1K", "PUT")])
+        .ok("Put1K", 3_000, |i| 100 + i * 7919 % 400)
+        .test("CopyCol", &[("CopyCol", "COPY")])
+        .ok("CopyCol", 30, |i| 9_000 + i)
+        .test(hostile, &[(hostile, "GET")])
+        .ok(hostile, 1, |_| 100)
+        .test("Lock", &[("Lock", "LOCK")])
+        .build();
+    let summary = summarise(&run);
+    let pieces = || Ok::<_, Infallible>([Ok::<_, Infallible>(&run.samples)]);
+    let details = stats::details_from(&run.plan, &run.events, Resolution::for_rows(4), pieces);
+    let document = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    let sweep = document(include_str!("../../report/tests/report/sweep.json"));
+    let search = document(include_str!("../../report/tests/report/search.json"));
+    let page = Page {
+        runs: vec![PageRun {
+            name: None,
+            run: &run,
+            summary: &summary,
+            details: details.ok(),
+        }],
+        sweep: Some(&sweep),
+        search: Some(&search),
+        ..Page::default()
+    };
+    drawn(&figure_data(&page)).unwrap()
+}
+
+fn drawn(data: &str) -> Result<Vec<Figure>, FigureError> {
+    let mut all = Vec::new();
+    draw(data, |figure| {
+        all.push(figure);
+        Ok::<_, FigureError>(())
+    })?;
+    Ok(all)
+}
+
+/// Elements of an SVG; it is read as XML to the end.
+fn elements(svg: &str) -> usize {
+    let mut reader = quick_xml::Reader::from_str(svg);
+    reader.config_mut().check_end_names = true;
+    let mut elements = 0;
+    loop {
+        match reader.read_event().unwrap() {
+            quick_xml::events::Event::Start(_) | quick_xml::events::Event::Empty(_) => {
+                elements += 1;
+            }
+            quick_xml::events::Event::Eof => return elements,
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn figures_are_svg_with_names_that_are_safe() {
+    let figures = figures();
+    let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
+    for name in [
+        "bars-single-linear",
+        "bars-collections-log",
+        "ecdf-CopyCol",
+        "timeline-Put1K",
+        "histogram-----b---a-x-",
+        "sweep-width-CopyCol",
+        "search",
+    ] {
+        assert!(names.contains(&name), "{name}: {names:?}");
+    }
+    // Nothing was measured, so there is nothing to draw.
+    assert!(!names.contains(&"ecdf-Lock"), "{names:?}");
+    for figure in &figures {
+        assert!(elements(&figure.svg) > 8, "{}", figure.name);
+        assert!(!figure.svg.contains("NaN"), "{}", figure.name);
+        assert!(!figure.svg.contains("<b>"), "{}", figure.name);
+    }
+}
+
+#[test]
+fn pictures_show_something_on_white() {
+    let figures = figures();
+    let painter = Painter::default();
+    for name in ["bars-single-linear", "timeline-Put1K"] {
+        let figure = figures.iter().find(|figure| figure.name == name).unwrap();
+        let png = painter.png(figure).unwrap();
+        assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"));
+        let picture = resvg::tiny_skia::Pixmap::decode_png(&png).unwrap();
+        let white = |pixel: &&resvg::tiny_skia::PremultipliedColorU8| {
+            (pixel.red(), pixel.green(), pixel.blue(), pixel.alpha()) == (255, 255, 255, 255)
+        };
+        let all = picture.pixels().len();
+        let ground = picture.pixels().iter().filter(white).count();
+        assert!(
+            ground > all / 3 && ground < all - all / 100,
+            "{name}: {ground} of {all}"
+        );
+    }
+    let broken = Figure {
+        name: "broken".to_owned(),
+        svg: "<svg".to_owned(),
+    };
+    let error = painter.png(&broken).unwrap_err().to_string();
+    assert!(error.contains("broken"), "{error}");
+}
+
+#[test]
+fn text_is_drawn_without_any_font_of_the_machine() {
+    let svg = |text: &str| Figure {
+        name: "text".to_owned(),
+        svg: format!(
+            "<svg xmlns='http://www.w3.org/2000/svg' width='200' height='40'>\
+             <text x='5' y='25' font-family='Inter, sans-serif'>{text}</text></svg>"
+        ),
+    };
+    let painter = Painter::default();
+    let empty = painter.png(&svg("")).unwrap();
+    for text in ["Put1K", "412 µs", "Größe", "λ ±5 %", "1 … 2"] {
+        assert_ne!(painter.png(&svg(text)).unwrap(), empty, "{text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_drawn_is_said() {
+    let error = drawn("{").unwrap_err().to_string();
+    assert!(error.contains("drawing a figure failed"), "{error}");
+    let stopped = draw(&figure_data(&Page::default()), |_| {
+        Err(FigureError::Script("stopped".to_owned()))
+    });
+    // There is no figure, so nobody stops.
+    assert!(stopped.is_ok());
+}
+
+#[test]
+fn the_chart_library_is_the_one_of_the_recipe() {
+    let recipe: Value =
+        serde_json::from_str(include_str!("../../report/page/vendor/package.json")).unwrap();
+    let lock = include_str!("../../report/page/vendor/package-lock.json");
+    let runtime = rquickjs::Runtime::new().unwrap();
+    let context = rquickjs::Context::full(&runtime).unwrap();
+    let version: String = context.with(|engine| {
+        engine.eval::<(), _>(report::page::CHARTS).unwrap();
+        engine.eval("echarts.version").unwrap()
+    });
+    assert_eq!(recipe["dependencies"]["echarts"], version.as_str());
+    assert!(lock.contains(&format!("\"version\": \"{version}\"")));
+    assert!(!lock.contains("resolved") && !lock.contains("://registry"));
+}

@@ -1,0 +1,55 @@
+//! Where pages and figures go.
+
+use std::fs;
+use std::path::Path;
+
+use figures::{Figure, FigureError, Painter};
+use report::page::{self, Page};
+
+use crate::args::FigureOptions;
+use crate::exit::Failed;
+
+/// The page, where one is wanted.
+pub(crate) fn document<'a>(
+    page: &Page<'_>,
+    options: &'a FigureOptions,
+) -> Option<(&'a Path, String)> {
+    let path = options.html.as_deref()?;
+    Some((path, page::html(page)))
+}
+
+/// Writes the figures into the directories that are wanted.
+pub(crate) fn write(page: &Page<'_>, options: &FigureOptions) -> Result<(), Failed> {
+    let directories = [options.svg.as_deref(), options.png.as_deref()];
+    for directory in directories.iter().flatten() {
+        fs::create_dir_all(directory).map_err(|error| {
+            Failed::Local(format!("making {} failed: {error}", directory.display()))
+        })?;
+    }
+    let [svg, png] = directories;
+    if svg.is_none() && png.is_none() {
+        return Ok(());
+    }
+    let painter = Painter::default();
+    figures::draw(&page::figure_data(page), |figure: Figure| {
+        if let Some(directory) = svg {
+            save(directory, &figure.name, "svg", figure.svg.as_bytes())?;
+        }
+        if let Some(directory) = png {
+            save(directory, &figure.name, "png", &painter.png(&figure)?)?;
+        }
+        Ok(())
+    })
+}
+
+fn save(directory: &Path, name: &str, ending: &str, bytes: &[u8]) -> Result<(), Failed> {
+    let path = directory.join(format!("{name}.{ending}"));
+    fs::write(&path, bytes)
+        .map_err(|error| Failed::Local(format!("writing {} failed: {error}", path.display())))
+}
+
+impl From<FigureError> for Failed {
+    fn from(error: FigureError) -> Failed {
+        Failed::Local(error.to_string())
+    }
+}

@@ -1,0 +1,349 @@
+//! The page in a browser: what it shows is what the JSON document says, and it does nothing that
+//! a page must not do.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use report::page::{Finding, Page, PageRun};
+use serde_json::{Value, json};
+use stats::testing::RunBuilder;
+use stats::{Resolution, summarise};
+use support::browser::Browser;
+use support::{Outcome, Prestan};
+
+/// Runs all 23 tests on the embedded server; the page is `page.html` in its home.
+fn demo() -> Outcome {
+    let options = "demo -r 12 -p 2 -d 2 -w 2 --warmup 1 --html page.html --json -";
+    let outcome = Prestan::new().args(options.split(' ')).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    outcome
+}
+
+fn open(path: &Path) -> Option<Browser> {
+    let mut browser = Browser::start()?;
+    browser.open(path);
+    browser.until("document.documentElement.dataset.ready === 'true'");
+    Some(browser)
+}
+
+/// Each figure that is shown, with the number of its marks and its width and height.
+const FIGURES: &str = "[...document.querySelectorAll('figure:not([hidden])')].map((figure) => {
+    const svg = figure.querySelector('svg');
+    const box = svg?.getBoundingClientRect();
+    return [figure.dataset.id, svg?.querySelectorAll('path, text, rect').length ?? 0, box?.width ?? 0, box?.height ?? 0];
+})";
+
+#[track_caller]
+fn assert_drawn(browser: &mut Browser, at_least: usize) -> Vec<String> {
+    let figures = browser.evaluate(FIGURES);
+    let figures = figures.as_array().unwrap();
+    assert!(figures.len() >= at_least, "{figures:?}");
+    for figure in figures {
+        let [_, marks, width, height] = figure.as_array().unwrap().as_slice() else {
+            panic!("{figure}")
+        };
+        assert!(marks.as_u64().unwrap() > 8, "{figure}");
+        assert!(
+            width.as_f64().unwrap() > 200.0 && height.as_f64().unwrap() > 80.0,
+            "{figure}"
+        );
+    }
+    let name = |figure: &Value| figure[0].as_str().unwrap().to_owned();
+    figures.iter().map(name).collect()
+}
+
+#[test]
+fn the_page_shows_what_the_document_says() {
+    let outcome = demo();
+    let document = outcome.json();
+    let Some(mut browser) = open(&outcome.home().join("page.html")) else {
+        return;
+    };
+    let data = "JSON.parse(document.getElementById('data').textContent)";
+    let shown = browser.evaluate(&format!("{data}.runs[0].result"));
+    assert_eq!(numbers(shown), numbers(document.clone()));
+
+    let rows = browser.evaluate(
+        "[...document.querySelectorAll('#rows tbody tr')].map((row) =>
+            [...row.cells].map((cell) => [cell.textContent, Number(cell.dataset.sort)]))",
+    );
+    let tests = document["tests"].as_array().unwrap();
+    assert_eq!(rows.as_array().unwrap().len(), tests.len());
+    for (row, test) in rows.as_array().unwrap().iter().zip(tests) {
+        assert_eq!(row[0][0], test["name"]);
+        let us = &test["response_us"];
+        for (column, key) in [(3, "mean"), (5, "p50"), (6, "p90"), (7, "p99"), (8, "max")] {
+            let (shown, value) = (&row[column], us[key].as_f64().unwrap());
+            assert_eq!(shown[1].as_f64().unwrap(), value, "{test:#}");
+            let read = read_time(shown[0].as_str().unwrap());
+            // Three digits.
+            assert!((read - value).abs() <= value * 0.006, "{read} {value}");
+        }
+        assert_eq!(row[2][1].as_f64(), us["n"].as_f64());
+    }
+
+    let bars = browser.evaluate(
+        "[...document.querySelectorAll('#bars .chart')].flatMap((chart) => {
+            const option = echarts.getInstanceByDom(chart).getOption();
+            return option.yAxis[0].data.map((name, row) => [name, option.series[0].data[row]]);
+        })",
+    );
+    for bar in bars.as_array().unwrap() {
+        let test = tests.iter().find(|test| test["name"] == bar[0]).unwrap();
+        assert_eq!(
+            bar[1].as_f64(),
+            test["response_us"]["mean"].as_f64(),
+            "{bar}"
+        );
+    }
+    assert_eq!(bars.as_array().unwrap().len(), tests.len());
+
+    let names = assert_drawn(&mut browser, 5);
+    for name in ["bars-single-linear", "bars-collections-linear"] {
+        assert!(names.iter().any(|drawn| drawn == name), "{names:?}");
+    }
+    assert_eq!(browser.problems(), [""; 0]);
+}
+
+/// A document with all numbers as those of JavaScript, which knows no 1.0 beside 1.
+fn numbers(document: Value) -> Value {
+    match document {
+        Value::Number(number) => number.as_f64().unwrap().into(),
+        Value::Array(items) => items.into_iter().map(numbers).collect(),
+        Value::Object(fields) => {
+            let fields = fields.into_iter();
+            fields.map(|(name, value)| (name, numbers(value))).collect()
+        }
+        other => other,
+    }
+}
+
+/// `412 µs` in microseconds.
+fn read_time(text: &str) -> f64 {
+    let (number, unit) = text.trim_end_matches('*').split_once(' ').unwrap();
+    let scale = match unit {
+        "µs" => 1.0,
+        "ms" => 1e3,
+        "s" => 1e6,
+        other => panic!("{other} is no unit"),
+    };
+    number.parse::<f64>().unwrap() * scale
+}
+
+#[test]
+fn it_works_by_keyboard_in_the_dark_on_a_phone_and_on_paper() {
+    let outcome = demo();
+    let Some(mut browser) = open(&outcome.home().join("page.html")) else {
+        return;
+    };
+    let focused = |browser: &mut Browser, expression: &str| {
+        for _ in 0..80 {
+            browser.press("Tab", 9);
+            if browser.evaluate(expression) == true {
+                return;
+            }
+        }
+        panic!("the keyboard does not reach {expression}");
+    };
+
+    // The scale of the bars.
+    focused(
+        &mut browser,
+        "document.activeElement.dataset.value === 'log'",
+    );
+    browser.press("Enter", 13);
+    let names = assert_drawn(&mut browser, 5);
+    assert!(names.contains(&"bars-single-log".to_owned()), "{names:?}");
+    // Sorting by mean: the fastest comes first.
+    focused(
+        &mut browser,
+        "document.activeElement.textContent === 'mean'",
+    );
+    browser.press("Enter", 13);
+    let means = browser.evaluate(
+        "[...document.querySelectorAll('#rows tbody tr')].map((row) => Number(row.cells[3].dataset.sort))",
+    );
+    let means: Vec<f64> = serde_json::from_value(means).unwrap();
+    assert!(means.is_sorted(), "{means:?}");
+    // Another test.
+    focused(&mut browser, "document.activeElement.id === 'test'");
+    let shown = "document.querySelector('[data-figure=detail-ecdf]').dataset.id";
+    assert_eq!(browser.evaluate(shown), "ecdf-ProppatchMult");
+    browser.press("ArrowDown", 40);
+    assert_eq!(browser.evaluate(shown), "ecdf-ProppatchSingle");
+
+    let dark = json!({"features": [{"name": "prefers-color-scheme", "value": "dark"}]});
+    browser.call("Emulation.setEmulatedMedia", dark);
+    browser.until("document.documentElement.dataset.theme === 'dark'");
+    let ground = browser.evaluate("getComputedStyle(document.body).backgroundColor");
+    assert_eq!(ground, "rgb(20, 23, 26)");
+    assert_drawn(&mut browser, 5);
+
+    let phone = json!({"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": true});
+    browser.call("Emulation.setDeviceMetricsOverride", phone);
+    browser.until("document.querySelector('#bars svg').getBoundingClientRect().width < 390");
+    let width = browser.evaluate("document.documentElement.scrollWidth");
+    assert!(width.as_u64().unwrap() <= 390, "{width}");
+    browser.call("Emulation.clearDeviceMetricsOverride", json!({}));
+
+    let printed = browser.call("Page.printToPDF", json!({"printBackground": true}));
+    let pdf = printed["data"].as_str().unwrap();
+    // `%PDF` in base64.
+    assert!(pdf.starts_with("JVBERi") && pdf.len() > 40_000);
+    assert_eq!(browser.problems(), [""; 0]);
+}
+
+#[test]
+fn every_kind_of_figure_is_drawn() {
+    let run = RunBuilder::new(1)
+        .with(|run| {
+            let server = run.env.server.as_mut().unwrap();
+            server.software = Some("</script><script>alert(1)</script>".to_owned());
+        })
+        .test("Put1K", &[("Put1K", "PUT")])
+        .ok("Put1K", 5_000, |i| 100 + i * 7919 % 400)
+        .ops("Put1K", 3, record::Outcome::Reset, |_| 0)
+        .build();
+    let summary = summarise(&run);
+    let pieces = || Ok::<_, std::convert::Infallible>([Ok(&run.samples)]);
+    let resolution = Resolution::for_rows(2);
+    let details = stats::details_from(&run.plan, &run.events, resolution, pieces).unwrap();
+    let document = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    let sweep = document(include_str!("../../report/tests/report/sweep.json"));
+    let search = document(include_str!("../../report/tests/report/search.json"));
+    let findings = [Finding {
+        rule: "put-against-get".to_owned(),
+        title: "<img src=x onerror=alert(1)>".to_owned(),
+        text: "PUT takes longer".to_owned(),
+        evidence: vec!["Put1K 300 us".to_owned()],
+        look_at: None,
+        tests: vec!["Put1K".to_owned()],
+        run: 0,
+    }];
+    let shown = PageRun {
+        name: None,
+        run: &run,
+        summary: &summary,
+        details: Some(details),
+    };
+    let page = Page {
+        runs: vec![shown.clone(), shown],
+        comparison: None,
+        sweep: Some(&sweep),
+        search: Some(&search),
+        findings: Some(&findings),
+    };
+    let home = tempfile::TempDir::new().unwrap();
+    let path = home.path().join("page.html");
+    fs::write(&path, report::page::html(&page)).unwrap();
+    let Some(mut browser) = open(&path) else {
+        return;
+    };
+    let names = assert_drawn(&mut browser, 6);
+    for name in ["timeline-Put1K", "sweep-width-CopyCol", "search"] {
+        assert!(names.iter().any(|drawn| drawn == name), "{names:?}");
+    }
+    assert_eq!(browser.evaluate("document.images.length"), 0);
+    assert_eq!(browser.problems(), [""; 0]);
+}
+
+#[test]
+fn the_browser_tells_of_what_a_page_must_not_do() {
+    let home = tempfile::TempDir::new().unwrap();
+    let path = home.path().join("bad.html");
+    fs::write(
+        &path,
+        "<img src='http://127.0.0.1:9/x.png'><script>console.error('loud'); throw Error('thrown')</script>",
+    )
+    .unwrap();
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    browser.open(&path);
+    let problems = browser.problems().join("\n");
+    for sign in ["loud", "thrown", "a request to http://127.0.0.1:9/x.png"] {
+        assert!(problems.contains(sign), "{sign}: {problems}");
+    }
+}
+
+#[test]
+fn figures_are_written_as_files() {
+    let outcome = Prestan::new()
+        .args(
+            "demo -r 3 -p 2 -d 2 -w 2 --only Get1K,CopyCol --svg svg --png png --html -".split(' '),
+        )
+        .args(["--no-save", "--quiet"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert!(outcome.stdout.starts_with("<!doctype html>"), "{outcome}");
+    assert!(!outcome.stdout.contains("Rsp ="), "{outcome}");
+    let names = |directory: &str| {
+        let files = fs::read_dir(outcome.home().join(directory)).unwrap();
+        let mut names: Vec<String> = files
+            .map(|file| file.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    };
+    let stems = [
+        "bars-collections-linear",
+        "bars-collections-log",
+        "bars-single-linear",
+        "bars-single-log",
+        "ecdf-CopyCol",
+        "ecdf-Get1K",
+        "histogram-CopyCol",
+        "histogram-Get1K",
+        "timeline-CopyCol",
+        "timeline-Get1K",
+    ];
+    for ending in ["svg", "png"] {
+        assert_eq!(names(ending), stems.map(|stem| format!("{stem}.{ending}")));
+    }
+}
+
+#[test]
+fn recorded_runs_are_drawn_side_by_side() {
+    let first = Prestan::new()
+        .args("demo -r 5 --only Get1K,Put1K --run-id one -q".split(' '))
+        .run();
+    let second = first
+        .again()
+        .args("demo -r 5 --only Get1K,Put1K --run-id two -q".split(' '))
+        .run();
+    assert_eq!((first.code, second.code), (0, 0), "{second}");
+    let drawn = second
+        .again()
+        .args("report one two --html -".split(' '))
+        .run();
+    assert_eq!(drawn.code, 0, "{drawn}");
+    assert!(
+        drawn.stdout.contains("<section id=\"comparison\">"),
+        "{drawn}"
+    );
+    // The same software twice: told apart by address.
+    let (_, rest) = drawn.stdout.split_once("id=\"data\">").unwrap();
+    let (data, _) = rest.split_once("</script>").unwrap();
+    let data: Value = serde_json::from_str(data).unwrap();
+    assert_eq!(data["runs"].as_array().unwrap().len(), 2);
+    assert_ne!(data["runs"][0]["name"], data["runs"][1]["name"]);
+
+    let refused = second
+        .again()
+        .args("report one two --json -".split(' '))
+        .run();
+    assert_eq!(refused.code, 2, "{refused}");
+    assert!(refused.stderr.contains("--html FILE"), "{refused}");
+
+    let compared = second
+        .again()
+        .args("compare one two --html page.html -q".split(' '))
+        .run();
+    assert_eq!(compared.code, 0, "{compared}");
+    let page = fs::read_to_string(second.home().join("page.html")).unwrap();
+    assert!(page.contains("<title>prestan on one and two</title>"));
+}

@@ -1,0 +1,302 @@
+// Figures of several runs: comparisons, sweeps, searches. And the list of all figures there are.
+"use strict";
+
+const prestanAnswers = (() => {
+  const F = prestanFigures;
+
+  // ----- comparison ----------------------------------------------------------------------------
+
+  const VERDICTS = {
+    faster: "faster", slower: "slower", same: "same", unclear: "unclear", broken: "fails with B", repaired: "fails with A",
+    lost: "only A can", gained: "only B can", not_compared: "not compared",
+  };
+
+  const signed = (ratio) => `${ratio.toFixed(3)}`;
+
+  // The ratios of one server, with their intervals.
+  function ratios(data, look, { versus }) {
+    const { ink, muted } = F.inks(look);
+    const a = data.comparison.a.name;
+    const rows = data.comparison.tests.filter((test) => test.b === versus.name && test.ratio !== null);
+    const title = `Response times of ${versus.name} over those of ${a}, with 95 % intervals`;
+    const range = F.extent(rows.flatMap((row) => [...row.ci95, 0.9, 1.1]));
+    const same = 1 + versus.same_within_percent / 100;
+    const widest = Math.max(0, ...rows.map((row) => row.name.length));
+    const left = Math.min(Math.max(60, 7.2 * widest + 20), (look.width ?? 800) * 0.42);
+    const [blue, orange] = look.dark ? ["#56b4e9", "#f0935a"] : F.PALETTE;
+    const color = (row) => (row.verdict === "slower" ? orange : row.verdict === "faster" ? blue : muted);
+    return {
+      id: `ratios-${versus.place}`, title, height: 64 + rows.length * 24, empty: rows.length === 0,
+      note: "Right of 1 it is slower. The grey band is what counts as the same.",
+      option: F.frame(look, title, {
+        grid: { left, right: 92, top: 12, bottom: 46 },
+        xAxis: F.axis(look, { name: "ratio of mean response times", range, scale: "log", label: (ratio) => F.plain(ratio) }),
+        yAxis: {
+          type: "category", inverse: true, data: rows.map((row) => row.name),
+          axisLine: { show: false }, axisTick: { show: false },
+          axisLabel: { color: ink, fontFamily: F.FONT, fontSize: 12, interval: 0, width: left - 12, overflow: "truncate" },
+        },
+        series: [{
+          type: "custom", name: versus.name, encode: { x: [1, 2, 3], y: 0 },
+          data: rows.map((row, place) => [place, row.ci95[0], row.ratio, row.ci95[1]]),
+          tooltip: look.paper ? undefined : {
+            formatter: (item) => {
+              const row = rows[item.dataIndex];
+              return look.lines([row.name, `${signed(row.ratio)} (${signed(row.ci95[0])} .. ${signed(row.ci95[1])})`, VERDICTS[row.verdict]]);
+            },
+          },
+          renderItem: (params, api) => interval(params, api, rows[params.dataIndex], { same, muted, color }),
+        }],
+      }),
+    };
+  }
+
+  function interval(params, api, row, { same, muted, color }) {
+    const y = api.coord([1, api.value(0)])[1];
+    const [low, middle, high] = [1, 2, 3].map((column) => api.coord([api.value(column), 0])[0]);
+    const half = api.size([0, 1])[1] / 2;
+    const [from, to, one] = [1 / same, same, 1].map((ratio) => api.coord([ratio, 0])[0]);
+    const style = { stroke: color(row), lineWidth: 2, fill: color(row) };
+    return {
+      type: "group",
+      children: [
+        { type: "rect", shape: { x: from, y: y - half, width: Math.max(1, to - from), height: 2 * half }, style: { fill: muted, opacity: 0.18 }, z2: 0 },
+        { type: "line", shape: { x1: one, y1: y - half, x2: one, y2: y + half }, style: { stroke: muted, lineWidth: 1 }, z2: 1 },
+        { type: "line", shape: { x1: low, y1: y, x2: high, y2: y }, style, z2: 2 },
+        { type: "circle", shape: { cx: middle, cy: y, r: 4 }, style, z2: 3 },
+        {
+          type: "text", x: params.coordSys.x + params.coordSys.width + 8, y,
+          style: { text: `${row.ratio.toFixed(2)} ${VERDICTS[row.verdict]}`, fill: color(row), font: `11px ${F.FONT}`, verticalAlign: "middle" },
+        },
+      ],
+    };
+  }
+
+  // All ratios as a heat map, with the verdicts in words.
+  function matrix(data, look) {
+    const { ink, muted } = F.inks(look);
+    const { a, b, tests } = data.comparison;
+    const names = [...new Set(tests.map((test) => test.name))];
+    const title = `Response times over those of ${a.name}`;
+    const left = Math.min(7.2 * Math.max(0, ...names.map((name) => name.length)) + 14, 240);
+    const cells = tests.map((test) => ({
+      value: [b.findIndex((other) => other.name === test.b), names.indexOf(test.name)], test,
+    }));
+    return {
+      id: "matrix", title, height: 44 + names.length * 26,
+      note: "Blue is faster than A, orange is slower; a cell without a sure difference is grey.",
+      option: F.frame(look, title, {
+        grid: { left, right: 12, top: 34, bottom: 8 },
+        xAxis: {
+          type: "category", position: "top", data: b.map((other) => other.name), axisTick: { show: false }, axisLine: { show: false },
+          axisLabel: { color: ink, fontFamily: F.FONT, fontSize: 12, interval: 0, overflow: "truncate", width: Math.max(60, ((look.width ?? 800) - left) / b.length - 8) },
+        },
+        yAxis: {
+          type: "category", inverse: true, data: names, axisTick: { show: false }, axisLine: { show: false },
+          axisLabel: { color: ink, fontFamily: F.FONT, fontSize: 12, interval: 0, width: left - 12, overflow: "truncate" },
+        },
+        series: [{
+          type: "custom", name: "ratio", data: cells.map((cell) => cell.value),
+          renderItem: (params, api) => {
+            const { test } = cells[params.dataIndex];
+            const [x, y] = api.coord([api.value(0), api.value(1)]);
+            const [width, height] = api.size([1, 1]);
+            const text = test.ratio === null ? VERDICTS[test.verdict] : `${test.ratio.toFixed(2)}  ${VERDICTS[test.verdict]}`;
+            return {
+              type: "group",
+              children: [
+                {
+                  type: "rect", shape: { x: x - width / 2 + 1, y: y - height / 2 + 1, width: width - 2, height: height - 2, r: 2 },
+                  style: { fill: heat(test), stroke: muted, lineWidth: 0.4 },
+                },
+                { type: "text", x, y, style: { text, fill: "#1b1f23", font: `12px ${F.FONT}`, align: "center", verticalAlign: "middle" } },
+              ],
+            };
+          },
+        }],
+      }),
+    };
+  }
+
+  // From blue by grey to orange; a factor of two has the full colour.
+  const HEAT = ["#6baed6", "#9fcae4", "#cfe4f2", "#eceff1", "#fbe3cf", "#f7bf8e", "#f09a52"];
+
+  function heat(test) {
+    if (["broken", "lost"].includes(test.verdict)) return HEAT[6];
+    if (["repaired", "gained"].includes(test.verdict)) return HEAT[0];
+    if (!["slower", "faster"].includes(test.verdict)) return HEAT[3];
+    const size = Math.abs(Math.log2(test.ratio));
+    const step = size >= 1 ? 3 : size >= 0.3 ? 2 : 1;
+    return HEAT[3 + (test.ratio > 1 ? step : -step)];
+  }
+
+  // ----- sweep ---------------------------------------------------------------------------------
+
+  const others = (point, param) =>
+    Object.entries(point.params).filter(([name]) => name !== param).map(([name, value]) => `${name} ${value}`).join(", ");
+
+  // The lines of a panel: for each server and each setting of the other parameters. Of a sweep of
+  // one parameter at a time, those in which the others are as in most of its points.
+  function sweepLines(sweep, test, param, shown) {
+    return test.servers.filter((of) => !shown || shown.has(of.server)).flatMap((of) => {
+      const byOthers = new Map();
+      for (const point of of.points) {
+        if (point.params[param] === undefined) continue;
+        const key = others(point, param);
+        byOthers.set(key, [...(byOthers.get(key) ?? []), point]);
+      }
+      const lines = [...byOthers].filter(([, points]) => points.length > 1 || byOthers.size === 1);
+      const growth = (of.growth ?? []).find((growth) => growth.param === param);
+      const name = sweep.servers[of.server]?.name ?? `server ${of.server}`;
+      return lines.map(([key, points], place) => ({
+        server: of.server, place, growth, key, name: key && lines.length > 1 ? `${name}, ${key}` : name,
+        points: points.filter((point) => typeof point.mean_us === "number")
+          .sort((one, other) => one.params[param] - other.params[param]),
+      }));
+    });
+  }
+
+  function sweep(data, look, { test, param, scale }) {
+    const lines = sweepLines(data.sweep, test, param, look.servers);
+    const points = lines.flatMap((line) => line.points);
+    const xs = F.extent(points.map((point) => point.params[param]));
+    const ys = F.extent(points.flatMap((point) => [point.mean_us, ...(point.ci95_us ?? [])]).filter((us) => us > 0));
+    const chosen = scale === "auto" ? (xs && xs[0] > 0 && xs[1] / xs[0] > 20 ? "log" : "linear") : scale;
+    const title = `${test.name}: mean response time by ${param}`;
+    const legend = lines.map((line) => line.name);
+    const top = F.legendHeight(look, legend);
+    return {
+      id: `sweep-${param}-${test.name}`, title, height: top + 250, scale: chosen, empty: points.length === 0,
+      note: "Bars are 95 % intervals; the dashed line is what was fitted.",
+      words: test.servers.flatMap((of) => (of.growth ?? []).filter((growth) => growth.param === param).map((growth) =>
+        (test.servers.length > 1 ? `${data.sweep.servers[of.server]?.name}: ` : "") + (growth.words ?? growth.verdict))),
+      option: F.frame(look, title, {
+        legend: lines.length > 1 ? { data: legend } : undefined,
+        grid: { left: 78, right: 22, top: top + 8, bottom: 48 },
+        xAxis: F.axis(look, { name: param, range: xs, scale: chosen, label: F.plain, zero: true }),
+        yAxis: F.timeAxis(look, { name: "mean response time", range: ys, scale: chosen, vertical: true, zero: true }),
+        series: lines.flatMap((line) => sweepSeries(look, line, param, chosen)),
+      }),
+    };
+  }
+
+  function sweepSeries(look, line, param, scale) {
+    const color = F.colorOf(line.server);
+    const at = line.points.map((point) => [point.params[param], point.mean_us, ...(point.ci95_us ?? [point.mean_us, point.mean_us])]);
+    const means = {
+      type: "line", name: line.name, color, data: at.map(([x, y]) => [x, y]), symbol: F.SYMBOLS[(line.server + line.place) % 8], symbolSize: 7,
+      lineStyle: { width: 1.8, opacity: line.place === 0 ? 1 : 0.6 },
+      tooltip: look.paper ? undefined : {
+        formatter: (item) => {
+          const point = line.points[item.dataIndex];
+          const interval = point.ci95_us ? [`95 % interval ${F.time(point.ci95_us[0])} .. ${F.time(point.ci95_us[1])}`] : [];
+          const where = Object.entries(point.params).map(([name, value]) => `${name} ${value}`).join(", ");
+          return look.lines([line.name, where, `mean ${F.time(point.mean_us)}`, ...interval, `${point.operations} operations, ${point.failed} failed`]);
+        },
+      },
+    };
+    const bars = {
+      type: "custom", name: `${line.name}: interval`, silent: true, z: 5, encode: { x: 0, y: [1, 2, 3] }, data: at,
+      renderItem: (_, api) => {
+        const [x, low] = api.coord([api.value(0), api.value(2)]);
+        const [, high] = api.coord([api.value(0), api.value(3)]);
+        const rule = (x1, y1, x2, y2) => ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke: color, lineWidth: 1.2 } });
+        return { type: "group", children: [rule(x, low, x, high), rule(x - 4, low, x + 4, low), rule(x - 4, high, x + 4, high)] };
+      },
+    };
+    return [means, bars, ...(line.place === 0 ? fitted(line, param, scale, color) : [])];
+  }
+
+  function fitted(line, param, scale, color) {
+    const { base_us: base, per_unit_us: slope, exponent } = line.growth ?? {};
+    if (![base, slope, exponent].every((value) => typeof value === "number") || line.points.length < 2) return [];
+    const [low, high] = [line.points[0].params[param], line.points.at(-1).params[param]];
+    const place = (i) => (scale === "log" && low > 0 ? low * (high / low) ** (i / 60) : low + ((high - low) * i) / 60);
+    const curve = Array.from({ length: 61 }, (_, i) => [place(i), base + slope * place(i) ** exponent]);
+    return [{
+      type: "line", name: `${line.name}: fitted`, symbol: "none", silent: true, z: 1, color,
+      lineStyle: { type: [6, 5], width: 1.4 }, data: curve.filter(([, y]) => y > 0),
+    }];
+  }
+
+  // ----- search --------------------------------------------------------------------------------
+
+  function search(data, look) {
+    const { muted, ink, bad } = F.inks(look);
+    const { find, points: all, answer, knee } = data.search;
+    const points = [...all].sort((one, other) => one.load - other.load);
+    const load = find === "rate" ? "requests a second" : "users";
+    const title = `Response time and throughput by ${load}`;
+    const range = F.extent(points.flatMap((point) => [point.p50_us, point.p99_us]).filter((us) => us > 0));
+    const x = { range: F.extent(points.map((point) => point.load)), scale: "auto", label: F.plain };
+    const mark = (at, text, color, type) => ({
+      xAxis: at, name: text, lineStyle: { color, type, width: 1.4 }, label: { formatter: text, color, fontFamily: F.FONT, fontSize: 11 },
+    });
+    const marks = [
+      ...(typeof answer?.held === "number" ? [mark(answer.held, `held at ${answer.held}`, F.PALETTE[2], "solid")] : []),
+      ...(typeof answer?.broken === "number" ? [mark(answer.broken, `broke at ${answer.broken}`, bad, "dashed")] : []),
+      ...(typeof knee === "number" ? [mark(knee, `knee at ${knee}`, muted, "dotted")] : []),
+    ].sort((one, other) => one.xAxis - other.xAxis)
+      // Labels of neighbours stand one above the other.
+      .map((line, place) => ({ ...line, label: { ...line.label, distance: 4 + 14 * place } }));
+    const markLine = { symbol: "none", silent: true, animation: false, data: marks };
+    const line = (name, key, place, panel) => ({
+      type: "line", name, xAxisIndex: panel, yAxisIndex: panel, color: F.PALETTE[place], symbol: F.SYMBOLS[place], symbolSize: 7,
+      lineStyle: { width: 1.8, type: F.DASHES[place] },
+      data: points.filter((point) => typeof point[key] === "number").map((point) => ({
+        value: [point.load, point[key]], itemStyle: point.held ? undefined : { color: "transparent", borderColor: F.PALETTE[place], borderWidth: 1.5 },
+      })),
+      markLine: key === "p50_us" ? markLine : key === "throughput_per_s" ? { ...markLine, label: { show: false } } : undefined,
+      tooltip: look.paper ? undefined : {
+        formatter: (item) => {
+          const point = points.find((point) => point.load === item.value[0]);
+          return look.lines([`${point.load} ${load}: ${point.held ? "held" : "did not hold"}`, `p50 ${F.time(point.p50_us)}, p99 ${F.time(point.p99_us)}`,
+            `${F.plain(point.throughput_per_s)} a second, ${point.failures} failures`]);
+        },
+      },
+    });
+    const legend = ["p50", "p99", "throughput"];
+    const top = F.legendHeight(look, legend) + 44;
+    return {
+      id: "search", title, height: top + 470, empty: points.length === 0,
+      note: "Hollow marks are loads at which the condition did not hold.",
+      option: F.frame(look, title, {
+        legend: { data: legend },
+        grid: [{ left: 78, right: 40, top, height: 220 }, { left: 78, right: 40, top: top + 280, height: 130 }],
+        xAxis: [{ ...F.axis(look, x), gridIndex: 0 }, { ...F.axis(look, { ...x, name: load }), gridIndex: 1 }],
+        yAxis: [
+          { ...F.timeAxis(look, { name: "response time", range, scale: "auto", vertical: true, zero: true }), gridIndex: 0 },
+          { ...F.axis(look, { name: "a second", range: [0, 1], scale: "linear", vertical: true, zero: true, label: F.plain }), gridIndex: 1, splitNumber: 3 },
+        ],
+        textStyle: { fontFamily: F.FONT, color: ink },
+        series: [line("p50", "p50_us", 0, 0), line("p99", "p99_us", 1, 0), line("throughput", "throughput_per_s", 2, 1)],
+      }),
+    };
+  }
+
+  // ----- all of them ---------------------------------------------------------------------------
+
+  const versusOf = (data) => (data.comparison?.b ?? []).map((other, place) => ({ ...other, place: place + 1 }));
+
+  // Every figure for a paper, each as a function that makes it.
+  function* all(data, look) {
+    if (data.runs.length > 0) {
+      for (const group of F.groups(data)) {
+        for (const scale of ["linear", "log"]) yield F.bars(data, look, { group, scale });
+      }
+      for (const test of F.testNames(data)) {
+        yield F.histogram(data, look, { test });
+        yield F.ecdf(data, look, { test });
+        yield F.timeLine(data, look, { test });
+      }
+    }
+    if (data.comparison) yield matrix(data, look);
+    for (const versus of versusOf(data)) yield ratios(data, look, { versus });
+    for (const { name: param } of data.sweep?.vary ?? []) {
+      for (const test of data.sweep.tests) yield sweep(data, look, { test, param, scale: "auto" });
+    }
+    if (data.search) yield search(data, look);
+  }
+
+  return { VERDICTS, all, heat, matrix, ratios, search, sweep, versusOf };
+})();

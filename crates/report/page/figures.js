@@ -1,0 +1,450 @@
+// Figures: pure functions from the data of the page to options of Apache ECharts. The page draws
+// them, and so does `prestan report --svg`, without a browser. A figure is
+//
+//   { id, title, note, height, option }
+//
+// and what it looks like is said by `look`: { paper, dark, width, servers }. Times are microseconds.
+"use strict";
+
+const prestanFigures = (() => {
+  // Okabe and Ito (2008), the colours that the colour-blind tell apart; yellow is darkened.
+  const PALETTE = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c7b00", "#666666"];
+  const SYMBOLS = ["circle", "rect", "triangle", "diamond", "pin", "arrow", "roundRect", "circle"];
+  const DASHES = ["solid", [6, 3], [2, 2], [8, 3, 2, 3], [12, 4], [4, 4], [1, 3], [10, 2, 2, 2]];
+  const FONT = "Inter, 'Noto Sans', 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif";
+  // From this factor between the least and the greatest on, an axis is logarithmic by itself.
+  const WIDE = 20;
+  const BAND = 0.72;
+
+  const colorOf = (index) => PALETTE[index % PALETTE.length];
+
+  function inks(look) {
+    return look.dark
+      ? { ink: "#e6e6e6", muted: "#a3a8ae", line: "#3a4047", ground: "transparent", bad: "#ff9d7a" }
+      : { ink: "#1b1f23", muted: "#5b636b", line: "#dfe3e7", ground: look.paper ? "#ffffff" : "transparent", bad: "#b03a00" };
+  }
+
+  // ----- numbers -------------------------------------------------------------------------------
+
+  const UNITS = [["µs", 1], ["ms", 1e3], ["s", 1e6]];
+
+  function unitFor(us) {
+    return UNITS.findLast(([, scale]) => us / scale >= 0.9995) ?? UNITS[0];
+  }
+
+  // Three significant digits, as in the text report.
+  function digits(value) {
+    const size = Math.abs(value);
+    return value.toFixed(size >= 99.95 ? 0 : size >= 9.995 ? 1 : size >= 0.9995 ? 2 : 3);
+  }
+
+  function time(us) {
+    const [unit, scale] = unitFor(us);
+    return `${digits(us / scale)} ${unit}`;
+  }
+
+  // A round number without needless zeros: ticks.
+  const plain = (value) => String(Number(value.toPrecision(6)));
+
+  function tickTime(us) {
+    if (us === 0) return "0";
+    const [unit, scale] = unitFor(us);
+    return `${plain(us / scale)} ${unit}`;
+  }
+
+  const percent = (share) => `${plain(Math.round(share * 1e5) / 1e3)} %`;
+
+  function extent(values) {
+    let [low, high] = [Infinity, -Infinity];
+    for (const value of values) {
+      if (value === null || !Number.isFinite(value)) continue;
+      low = Math.min(low, value);
+      high = Math.max(high, value);
+    }
+    return low <= high ? [low, high] : null;
+  }
+
+  // ----- axes ----------------------------------------------------------------------------------
+
+  // 1, 2, 5 of every power of ten within reach; only powers of ten where there are many.
+  function logTicks(low, high) {
+    const decades = Math.log10(high / low);
+    const steps = decades > 4 ? [1] : decades > 2 ? [1, 3] : [1, 2, 5];
+    const ticks = [];
+    for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power += 1) {
+      for (const step of steps) {
+        const tick = Number((step * 10 ** power).toPrecision(3));
+        if (tick >= low * 0.999 && tick <= high * 1.001) ticks.push(tick);
+      }
+    }
+    return ticks;
+  }
+
+  // An axis of numbers. `scale` is "linear", "log" or "auto"; `label` writes a tick.
+  function axis(look, { name, range, scale, label, vertical, zero }) {
+    const { muted, line } = inks(look);
+    const [low, high] = range ?? [1, 10];
+    const log = scale === "log" || (scale === "auto" && low > 0 && high / low > WIDE);
+    const common = {
+      name,
+      nameLocation: "middle",
+      nameGap: vertical ? 58 : 30,
+      nameTextStyle: { color: muted, fontFamily: FONT, fontSize: 12 },
+      axisLabel: { color: muted, fontFamily: FONT, fontSize: 11, formatter: label, hideOverlap: true },
+      axisLine: { show: !vertical, lineStyle: { color: muted } },
+      axisTick: { show: !vertical, lineStyle: { color: muted } },
+      splitLine: { show: true, lineStyle: { color: line } },
+    };
+    if (!log) {
+      const unit = !zero && high - low < 0.6 * high ? { scale: true } : { min: 0 };
+      return { type: "value", splitNumber: Math.max(3, Math.round((look.width ?? 800) / 160)), ...unit, ...common };
+    }
+    const [min, max] = [Math.max(low, 1e-3) / 1.15, Math.max(high, low * 1.5, 2e-3) * 1.15];
+    const ticks = logTicks(min, max);
+    common.axisLabel.customValues = ticks;
+    common.axisTick.customValues = ticks;
+    return { type: "log", logBase: 10, min, max, ...common };
+  }
+
+  const timeAxis = (look, more) => axis(look, { label: tickTime, ...more });
+
+  function frame(look, title, rest) {
+    const { ink, muted, ground } = inks(look);
+    return {
+      animation: false,
+      backgroundColor: ground,
+      color: PALETTE,
+      textStyle: { fontFamily: FONT, color: ink },
+      aria: { enabled: true, label: { description: title }, decal: { show: (rest.decals ?? false) } },
+      tooltip: look.paper ? undefined : { trigger: "item", confine: true, appendTo: "body", ...look.tooltip },
+      ...rest,
+      decals: undefined,
+      legend: rest.legend && {
+        top: 0, left: 0, itemWidth: 22, itemHeight: 12, itemGap: 16, selectedMode: false,
+        textStyle: { color: muted, fontFamily: FONT, fontSize: 12, width: Math.max(120, (look.width ?? 800) - 60), overflow: "truncate" },
+        ...rest.legend,
+      },
+    };
+  }
+
+  const legendHeight = (look, names) => {
+    if (names.length < 2) return 8;
+    const width = names.reduce((sum, name) => sum + Math.min(name.length * 7, (look.width ?? 800) - 60) + 44, 0);
+    return 14 + 20 * Math.ceil(width / Math.max(200, (look.width ?? 800) - 30));
+  };
+
+  // ----- what is shown -------------------------------------------------------------------------
+
+  // Runs that are chosen, each with its place among all, which decides its colour.
+  function shown(data, look) {
+    const all = data.runs.map((run, index) => ({ ...run, index }));
+    return look.servers ? all.filter((run) => look.servers.has(run.index)) : all;
+  }
+
+  // Names of all tests in the order of the suite.
+  function testNames(data) {
+    const names = new Set(data.runs.flatMap((run) => run.result.tests.map((test) => test.name)));
+    return [...names];
+  }
+
+  const testOf = (run, name) => run.result.tests.find((test) => test.name === name);
+
+  function detailsOf(run, name) {
+    const place = run.result.tests.findIndex((test) => test.name === name);
+    return run.details && place >= 0 ? run.details[place] : null;
+  }
+
+  // Tests of whole collections take ten times as long as the others, so they are drawn apart
+  // (figures 7 and 8 of Xu 2004). They are told by their name: CopyCol, LockCol; making one
+  // collection is work on a single resource.
+  function isOfCollections(data, name) {
+    const method = data.runs.map((run) => testOf(run, name)?.method).find(Boolean);
+    return /Col$/.test(name) && method !== "MKCOL";
+  }
+
+  function groups(data) {
+    const names = testNames(data);
+    const collections = names.filter((name) => isOfCollections(data, name));
+    const single = names.filter((name) => !isOfCollections(data, name));
+    if (collections.length === 0 || single.length === 0) return [{ id: "all", title: "All tests", tests: names }];
+    return [
+      { id: "single", title: "Single resources", tests: single },
+      { id: "collections", title: "Whole collections", tests: collections },
+    ];
+  }
+
+  const label = (test) => (test.status === "not_supported" ? "not supported" : test.status.replaceAll("_", " "));
+
+  // ----- bars ----------------------------------------------------------------------------------
+
+  function bars(data, look, { group, scale }) {
+    const { ink, muted, bad } = inks(look);
+    const runs = shown(data, look);
+    const names = look.tests ? group.tests.filter((name) => look.tests.has(name)) : group.tests;
+    const title = `${group.title}: mean response time with its 95 % interval, ${scale} scale`;
+    const times = runs.flatMap((run) => names.map((name) => timesOf(testOf(run, name))).filter(Boolean));
+    const least = Math.min(...times.map((us) => us.mean).filter((us) => us > 0));
+    // An interval that reaches down to nothing has no place on a logarithmic scale: it is cut.
+    const range = extent(times.flatMap((us) => [us.mean, ...(us.ci95 ?? [])]).filter((us) => us > least / 5));
+    const legend = runs.map((run) => run.name);
+    const top = legendHeight(look, legend);
+    const thickness = runs.length === 1 ? 24 : 9 + 13 * runs.length;
+    const series = runs.flatMap((run, place) => [
+      {
+        type: "bar", name: run.name, barCategoryGap: `${(1 - BAND) * 100}%`, barGap: "0%",
+        itemStyle: { color: colorOf(run.index) },
+        data: names.map((name) => timesOf(testOf(run, name))?.mean ?? null),
+        tooltip: look.paper ? undefined : { formatter: (item) => look.lines(barLines(run, names[item.dataIndex])) },
+      },
+      whiskers(run, place, runs.length, names, { ink, muted, bad, min: range?.[0] ?? 1 }),
+    ]);
+    const widest = Math.max(0, ...names.map((name) => name.length));
+    const left = Math.min(Math.max(60, 7.2 * widest + 20), (look.width ?? 800) * 0.42);
+    return {
+      id: `bars-${group.id}-${scale}`, title, height: top + 58 + names.length * thickness,
+      note: "Whiskers are 95 % intervals of the mean.",
+      option: frame(look, title, {
+        decals: runs.length > 1,
+        legend: runs.length > 1 ? { data: legend } : undefined,
+        grid: { left, right: 74, top, bottom: 46 },
+        xAxis: timeAxis(look, { name: `mean response time (${scale})`, range: range ?? [1, 10], scale, zero: true }),
+        yAxis: {
+          type: "category", data: names, inverse: true,
+          axisLine: { lineStyle: { color: muted } }, axisTick: { show: false },
+          axisLabel: { color: ink, fontFamily: FONT, fontSize: 12, interval: 0, width: left - 12, overflow: "truncate" },
+        },
+        series,
+      }),
+    };
+  }
+
+  const timesOf = (test) => (test && test.status !== "not_supported" ? test.response_us : null);
+
+  function barLines(run, name) {
+    const test = testOf(run, name);
+    const us = timesOf(test);
+    if (!us) return [name, run.name, test ? label(test) : "not measured"];
+    const lines = [name, run.name, `mean ${time(us.mean)}`];
+    if (us.ci95) lines.push(`95 % interval ${time(us.ci95[0])} .. ${time(us.ci95[1])}`);
+    lines.push(`p50 ${time(us.p50)}, p99 ${time(us.p99)}, max ${time(us.max)}`, `${us.n} operations, ${failures(test)} failed`);
+    return lines;
+  }
+
+  function failures(test) {
+    const { ok, cancelled } = test.outcomes;
+    const outside = test.left_out_outcomes;
+    return test.operations - ok - cancelled + (test.left_out - outside.ok - outside.cancelled);
+  }
+
+  // The intervals, and a word where there is no bar.
+  function whiskers(run, place, count, names, { ink, muted, bad, min }) {
+    const items = names.map((name, row) => {
+      const test = testOf(run, name);
+      const us = timesOf(test);
+      const [low, high] = us?.ci95 ?? [us?.mean ?? min, us?.mean ?? min];
+      const from = us && low > 0 ? low : min;
+      const failed = test ? failures(test) : 0;
+      const word = us ? (count === 1 ? time(us.mean) : "") + (failed ? ` ${failed} failed` : "") : test ? label(test) : "not measured";
+      return { value: [from, row, high], word, has: Boolean(us?.ci95), bad: !us || failed > 0, anchored: !us };
+    });
+    return {
+      type: "custom", name: `${run.name}: interval`, silent: true, z: 5, clip: false,
+      encode: { x: [0, 2], y: 1 }, data: items.map((item) => item.value),
+      renderItem: (params, api) => {
+        const item = items[params.dataIndex];
+        const band = api.size([0, 1])[1] * BAND;
+        const [start, middle] = api.coord([item.value[0], item.value[1]]);
+        const left = Math.max(start, params.coordSys.x);
+        const [right] = api.coord([item.value[2], item.value[1]]);
+        const y = middle - band / 2 + (band / count) * (place + 0.5);
+        const half = Math.min(4, band / count / 3);
+        const style = { stroke: ink, lineWidth: 1.1, fill: null };
+        const rule = (x1, y1, x2, y2) => ({ type: "line", shape: { x1, y1, x2, y2 }, style });
+        const lines = item.has ? [rule(left, y, right, y), rule(left, y - half, left, y + half), rule(right, y - half, right, y + half)] : [];
+        const x = (item.anchored ? params.coordSys.x : right) + 7;
+        const text = {
+          type: "text", x, y,
+          style: { text: item.word, fill: item.bad ? bad : muted, font: `11px ${FONT}`, verticalAlign: "middle" },
+        };
+        return { type: "group", children: item.word ? [...lines, text] : lines };
+      },
+    };
+  }
+
+  // ----- one test ------------------------------------------------------------------------------
+
+  // Panels one below the other, one for each run.
+  function panels(look, runs, height) {
+    const top = (place) => 26 + place * (height + 52);
+    const { ink } = inks(look);
+    return {
+      grid: runs.map((_, place) => ({ left: 78, right: 18, top: top(place), height })),
+      title: runs.map((run, place) => ({
+        text: run.name, left: 72, top: top(place) - 22,
+        textStyle: { fontSize: 12, fontWeight: 500, color: ink, fontFamily: FONT, width: (look.width ?? 800) - 90, overflow: "truncate" },
+      })),
+      bottom: top(runs.length) - 52,
+    };
+  }
+
+  const withDetails = (data, look, name) =>
+    shown(data, look).map((run) => ({ ...run, of: detailsOf(run, name) })).filter((run) => run.of);
+
+  function histogram(data, look, { test }) {
+    const runs = withDetails(data, look, test).filter((run) => run.of.histogram.n.length > 0);
+    const title = `${test}: histogram of response times`;
+    const range = extent(runs.flatMap((run) => [run.of.histogram.from_us[0], run.of.histogram.to_us.at(-1)]));
+    const { grid, title: titles, bottom } = panels(look, runs, 120);
+    return {
+      id: `histogram-${test}`, title, height: bottom + 48, empty: runs.length === 0,
+      note: "Ranges grow by a constant factor; the height is the number of operations.",
+      option: frame(look, title, {
+        grid, title: titles,
+        xAxis: runs.map((_, place) => ({
+          ...timeAxis(look, { name: place === runs.length - 1 ? "response time" : undefined, range, scale: "auto" }), gridIndex: place,
+        })),
+        yAxis: runs.map((_, place) => ({
+          ...axis(look, { name: "operations", range: [0, 1], scale: "linear", vertical: true, zero: true, label: plain }),
+          splitNumber: 3, gridIndex: place, minInterval: 1,
+        })),
+        series: runs.map((run, place) => histogramOf(look, run, place)),
+      }),
+    };
+  }
+
+  function histogramOf(look, run, place) {
+    const { from_us: from, to_us: to, n } = run.of.histogram;
+    return {
+      type: "custom", name: run.name, xAxisIndex: place, yAxisIndex: place,
+      encode: { x: [0, 1], y: 2 }, itemStyle: { color: colorOf(run.index) },
+      data: n.map((count, range) => [from[range], to[range], count]),
+      tooltip: look.paper ? undefined : {
+        formatter: (item) => look.lines([`${time(item.value[0])} .. ${time(item.value[1])}`, `${item.value[2]} operations`, run.name]),
+      },
+      renderItem: (_, api) => {
+        const [x, y] = api.coord([api.value(0), api.value(2)]);
+        const [right, base] = api.coord([api.value(1), 0]);
+        const shape = { x, y, width: Math.max(1, right - x - 1), height: base - y };
+        return { type: "rect", shape, style: { fill: api.visual("color") } };
+      },
+    };
+  }
+
+  function ecdf(data, look, { test }) {
+    const runs = withDetails(data, look, test).filter((run) => run.of.ecdf.us.length > 0);
+    const title = `${test}: share of operations that took no longer`;
+    const range = extent(runs.flatMap((run) => run.of.ecdf.us));
+    const legend = runs.map((run) => run.name);
+    const top = legendHeight(look, legend);
+    const all = runs.every((run) => run.of.ecdf.all);
+    return {
+      id: `ecdf-${test}`, title, height: top + 290, empty: runs.length === 0,
+      note: all ? "Every operation is a step." : "Some hundred steps of the true function are shown, ever more densely among the slowest; both ends are kept.",
+      option: frame(look, title, {
+        legend: runs.length > 1 ? { data: legend } : undefined,
+        grid: { left: 78, right: 18, top: top + 8, bottom: 48 },
+        xAxis: timeAxis(look, { name: "response time", range, scale: "auto" }),
+        yAxis: {
+          ...axis(look, { name: "share of operations", range: [0, 1], scale: "linear", vertical: true, zero: true, label: percent }),
+          max: 1, interval: 0.25,
+        },
+        series: runs.map((run) => ecdfOf(look, run)),
+      }),
+    };
+  }
+
+  function ecdfOf(look, run) {
+    const { us, n } = run.of.ecdf;
+    const all = n.at(-1);
+    return {
+      type: "line", name: run.name, step: "end", color: colorOf(run.index), symbol: SYMBOLS[run.index % 8],
+      symbolSize: 4, showSymbol: us.length === 1 || !look.paper, showAllSymbol: us.length < 80 && look.paper !== true,
+      lineStyle: { width: 1.8, type: DASHES[run.index % 8] },
+      // It begins at nothing, where the first value is.
+      data: [[us[0], 0], ...us.map((value, step) => [value, n[step] / all])],
+      tooltip: look.paper ? undefined : {
+        formatter: (item) => look.lines([`${percent(item.value[1])} took no longer than ${time(item.value[0])}`, run.name]),
+      },
+    };
+  }
+
+  function timeLine(data, look, { test }) {
+    const runs = withDetails(data, look, test).filter((run) => lineRange(run.of.time_line) || hasFailed(run.of.time_line));
+    const title = `${test}: response times in the order of time`;
+    const range = extent(runs.flatMap((run) => lineRange(run.of.time_line) ?? [])) ?? [1, 10];
+    const { grid, title: titles, bottom } = panels(look, runs, 150);
+    const every = runs.every((run) => run.of.time_line.every);
+    const series = runs.flatMap((run, place) => lineOf(look, run, place, range));
+    const zoom = { xAxisIndex: runs.map((_, place) => place), filterMode: "none" };
+    return {
+      id: `timeline-${test}`, title, height: bottom + (look.paper ? 48 : 84), empty: runs.length === 0,
+      note: every ? "Every operation is a point." : "There were too many operations for a point each: a band reaches from the fastest to the slowest operation of each part of the time, and the line is their mean. No operation is left out.",
+      option: frame(look, title, {
+        grid, title: titles,
+        dataZoom: look.paper || runs.length === 0 ? undefined : [
+          { type: "inside", ...zoom, zoomOnMouseWheel: "ctrl", moveOnMouseMove: true },
+          { type: "slider", ...zoom, height: 18, bottom: 6, showDetail: false, brushSelect: false },
+        ],
+        xAxis: runs.map((_, place) => ({
+          ...axis(look, { name: place === runs.length - 1 ? "seconds since the first operation" : undefined, range: [0, 1], scale: "linear", label: plain }),
+          gridIndex: place, max: "dataMax",
+        })).map((axis) => ({ ...axis, axisLabel: { ...axis.axisLabel, showMaxLabel: false } })),
+        yAxis: runs.map((_, place) => ({
+          ...timeAxis(look, { name: "response time", range, scale: "auto", vertical: true, zero: true }), gridIndex: place, splitNumber: 3,
+        })),
+        series,
+      }),
+    };
+  }
+
+  const lineRange = (line) => extent(line.every ? line.us : [...line.min_us, ...line.max_us]);
+  const hasFailed = (line) => (line.every ? line.failed_at_s.length > 0 : line.failed.some((count) => count > 0));
+
+  function lineOf(look, run, place, range) {
+    const line = run.of.time_line;
+    const where = { name: run.name, xAxisIndex: place, yAxisIndex: place };
+    const tip = (lines) => (look.paper ? undefined : { formatter: (item) => look.lines([...lines(item), run.name]) });
+    const middle = (bucket) => (bucket + 0.5) * line.length_s;
+    const failed = line.every ? line.failed_at_s.map((at) => [at, range[0], 1])
+      : line.failed.flatMap((count, bucket) => (count ? [[middle(bucket), range[0], count]] : []));
+    const crosses = {
+      ...where, type: "scatter", symbol: "path://M0,0L4,4M4,0L0,4", symbolSize: 8, data: failed, z: 6,
+      itemStyle: { color: "none", borderColor: inks(look).bad, borderWidth: 1.6 },
+      tooltip: tip((item) => [`${item.value[2]} failed, ${plain(item.value[0])} s`]),
+    };
+    if (line.every) {
+      const points = {
+        ...where, type: "scatter", symbolSize: 4.5, symbol: SYMBOLS[run.index % 4],
+        itemStyle: { color: colorOf(run.index), opacity: 0.75 },
+        data: line.us.map((us, operation) => [line.at_s[operation], us]),
+        tooltip: tip((item) => [time(item.value[1]), `after ${plain(item.value[0])} s`]),
+      };
+      return [points, crosses];
+    }
+    const filled = line.n.flatMap((count, bucket) => (count ? [bucket] : []));
+    const band = {
+      ...where, type: "custom", encode: { x: 0, y: [1, 2] }, itemStyle: { color: colorOf(run.index) },
+      data: filled.map((bucket) => [middle(bucket), line.min_us[bucket], line.max_us[bucket], line.mean_us[bucket], line.n[bucket]]),
+      renderItem: (_, api) => {
+        const [x, low] = api.coord([api.value(0), api.value(1)]);
+        const [, high] = api.coord([api.value(0), api.value(2)]);
+        const width = Math.max(1, api.size([line.length_s, 0])[0]);
+        const shape = { x: x - width / 2, y: high, width, height: Math.max(1, low - high) };
+        return { type: "rect", shape, style: { fill: api.visual("color"), opacity: 0.4 } };
+      },
+      tooltip: tip((item) => [
+        `${time(item.value[1])} .. ${time(item.value[2])}, mean ${time(item.value[3])}`, `${item.value[4]} operations, after ${plain(item.value[0])} s`,
+      ]),
+    };
+    const mean = {
+      ...where, type: "line", symbol: "none", silent: true, z: 4, lineStyle: { width: 1.4, color: inks(look).ink },
+      data: filled.map((bucket) => [middle(bucket), line.mean_us[bucket]]),
+    };
+    return [band, mean, crosses];
+  }
+
+  return {
+    PALETTE, SYMBOLS, DASHES, FONT, axis, bars, colorOf, digits, ecdf, extent, failures, frame, groups, histogram, inks, label, legendHeight,
+    percent, plain, testNames, testOf, tickTime, time, timeAxis, timeLine, timesOf,
+  };
+})();

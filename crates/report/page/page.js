@@ -1,0 +1,254 @@
+// What the page does: draws the figures, and lets people choose what they see.
+"use strict";
+
+(() => {
+  const F = prestanFigures;
+  const A = prestanAnswers;
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const at = (id) => document.getElementById(id);
+  const chosen = { servers: new Set(data.runs.map((_, place) => place)), tests: new Set(F.testNames(data)), scale: "linear", sweep: "auto" };
+
+  // ----- light and dark ------------------------------------------------------------------------
+
+  const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
+  const theme = { wanted: "auto", printing: false };
+  const isDark = () => !theme.printing && (theme.wanted === "auto" ? prefersDark.matches : theme.wanted === "dark");
+
+  function showTheme() {
+    document.documentElement.dataset.theme = isDark() ? "dark" : "light";
+    redraw();
+  }
+
+  // ----- figures -------------------------------------------------------------------------------
+
+  // All figures on the page: where each is, and what makes it.
+  const drawn = new Map();
+  // Wide enough for A4, where paper cannot be asked.
+  const PRINTED = 680;
+
+  const look = (width) => ({ dark: isDark(), paper: theme.printing, width, servers: chosen.servers, tests: chosen.tests, lines: dom.lines,
+    tooltip: { backgroundColor: "#ffffff", borderColor: "#c8ced3", padding: [6, 10] } });
+
+  function figure(place, id, make) {
+    const chart = dom.element("div", { class: "chart", role: "img" });
+    const caption = dom.element("figcaption");
+    const note = dom.element("p", { class: "note" });
+    const whole = dom.element("figure", { "data-figure": id }, caption, chart, note);
+    place.append(whole);
+    drawn.set(id, { whole, chart, caption, note, make, instance: null });
+    draw(id);
+  }
+
+  function draw(id) {
+    const of = drawn.get(id);
+    const width = theme.printing ? PRINTED : of.whole.clientWidth || 600;
+    const made = of.make(look(width));
+    of.whole.dataset.id = made.id;
+    of.caption.textContent = made.title;
+    of.note.replaceChildren(...[...(made.words ?? []), made.note].map((text) => dom.element("span", {}, text)));
+    of.whole.hidden = Boolean(made.empty);
+    of.chart.setAttribute("aria-label", made.title);
+    of.instance?.dispose();
+    of.instance = null;
+    if (made.empty) return;
+    of.chart.style.height = `${made.height}px`;
+    of.instance = echarts.init(of.chart, null, { renderer: "svg", width, height: made.height });
+    of.instance.setOption(made.option);
+  }
+
+  // Figures are drawn where a function is given, or all of them.
+  function redraw(wanted = () => true) {
+    for (const id of drawn.keys()) if (wanted(id)) draw(id);
+  }
+
+  function remove(prefix) {
+    for (const [id, of] of [...drawn]) {
+      if (!id.startsWith(prefix)) continue;
+      of.instance?.dispose();
+      of.whole.remove();
+      drawn.delete(id);
+    }
+  }
+
+  // ----- bars ----------------------------------------------------------------------------------
+
+  function showBars() {
+    if (F.testNames(data).length === 0) return;
+    at("bars").hidden = false;
+    const redrawAll = () => redraw();
+    const controls = [dom.choice("Scale", [["linear", "linear"], ["log", "logarithmic"]], chosen.scale, (scale) => {
+      chosen.scale = scale;
+      redraw((id) => id.startsWith("bars-"));
+    })];
+    if (data.runs.length > 1) controls.push(serverChoice(redrawAll));
+    controls.push(testChoice(() => redraw((id) => id.startsWith("bars-"))));
+    at("bars-controls").append(...controls);
+    for (const group of F.groups(data)) {
+      figure(at("bars-figures"), `bars-${group.id}`, (look) => {
+        const made = F.bars(data, look, { group, scale: chosen.scale });
+        return { ...made, empty: !group.tests.some((test) => chosen.tests.has(test)) };
+      });
+    }
+  }
+
+  const toggle = (set, value, wanted) => (wanted ? set.add(value) : set.delete(value));
+
+  function serverChoice(changed) {
+    const boxes = data.runs.map((run, place) => dom.checkbox(run.name, (wanted) => {
+      toggle(chosen.servers, place, wanted);
+      changed();
+    }, F.colorOf(place)));
+    return dom.element("fieldset", { id: "servers" }, dom.element("legend", {}, "Servers"), ...boxes);
+  }
+
+  function testChoice(changed) {
+    const boxes = F.testNames(data).map((test) => dom.checkbox(test, (wanted) => {
+      toggle(chosen.tests, test, wanted);
+      changed();
+    }));
+    return dom.element("details", {}, dom.element("summary", {}, "Choose tests"), dom.element("div", { class: "tests" }, ...boxes));
+  }
+
+  // ----- one test ------------------------------------------------------------------------------
+
+  function showDetails() {
+    const names = F.testNames(data);
+    if (names.length === 0) return;
+    at("details").hidden = false;
+    const select = dom.element("select", { id: "test", onchange: () => showTest(select.value) },
+      ...names.map((name) => dom.element("option", { value: name }, name)));
+    at("details-controls").append(dom.element("label", { for: "test" }, "Test"), select);
+    showTest(names[0]);
+  }
+
+  function showTest(test) {
+    const figures = at("details-figures");
+    remove("detail-");
+    at("details-tables").replaceChildren(...testTables(test));
+    figure(figures, "detail-histogram", (look) => F.histogram(data, look, { test }));
+    figure(figures, "detail-ecdf", (look) => F.ecdf(data, look, { test }));
+    figure(figures, "detail-timeline", (look) => F.timeLine(data, look, { test }));
+  }
+
+  const PERCENTILES = [["n", "n"], ["min", "min"], ["p50", "p50"], ["p90", "p90"], ["p95", "p95"], ["p99", "p99"], ["p999", "p99.9"], ["max", "max"], ["mean", "mean"], ["sd", "sd"]];
+
+  function testTables(test) {
+    const measured = data.runs.flatMap((run) => [["response time", "response_us"], ["from planned", "planned_us"], ["whole operation", "total_us"]].flatMap(([what, key]) => {
+      const us = F.testOf(run, test)?.[key];
+      if (!us) return [];
+      const name = data.runs.length > 1 ? `${run.name}: ${what}` : what;
+      return [[name, ...PERCENTILES.map(([key]) => (key === "n" ? String(us.n) : us[key] === null ? "-" : F.time(us[key])))]];
+    }));
+    const counted = data.runs.flatMap((run) => {
+      const of = F.testOf(run, test);
+      if (!of) return [];
+      const outcomes = Object.entries(of.outcomes).filter(([, count]) => count > 0).map(([name, count]) => `${count} ${name.replaceAll("_", " ")}`);
+      const rest = [[of.left_out, "left out"], [of.early, "answered early"], [of.missed, "without time stamps"]].filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
+      return [`${data.runs.length > 1 ? `${run.name}: ` : ""}${of.method}, ${F.label(of)}; outcomes: ${[...outcomes, ...rest].join(", ") || "none"}${of.per_second === null || of.window_s === null ? "" : `; ${F.digits(of.per_second)} a second for ${F.digits(of.window_s)} s`}${of.evidence ? `; ${of.evidence}` : ""}`];
+    });
+    const tables = measured.length ? [dom.table(["", ...PERCENTILES.map(([, name]) => name)], measured)] : [];
+    return [...counted.map((text) => dom.element("p", { class: "outcomes" }, text)), ...tables];
+  }
+
+  // ----- comparison, sweep, search -------------------------------------------------------------
+
+  function showComparison() {
+    for (const versus of A.versusOf(data)) {
+      figure(at("ratios"), `ratios-${versus.place}`, (look) => A.ratios(data, look, { versus }));
+    }
+  }
+
+  function showSweep() {
+    if (!data.sweep) return;
+    at("sweep").hidden = false;
+    const params = data.sweep.vary.map((vary) => vary.name);
+    const show = (param) => {
+      remove("sweep-");
+      for (const test of data.sweep.tests) {
+        figure(at("sweep-figures"), `sweep-${test.name}`, (look) => A.sweep(data, { ...look, servers: null }, { test, param, scale: chosen.sweep }));
+      }
+    };
+    let param = params[0];
+    at("sweep-controls").append(
+      ...(params.length > 1 ? [dom.choice("By", params.map((name) => [name, name]), param, (name) => show((param = name)))] : []),
+      dom.choice("Scale", [["auto", "as fits"], ["linear", "linear"], ["log", "log-log"]], "auto", (scale) => {
+        chosen.sweep = scale;
+        show(param);
+      }),
+    );
+    show(param);
+  }
+
+  function showSearch() {
+    if (!data.search) return;
+    at("search").hidden = false;
+    const { find, while: condition, answer, knee } = data.search;
+    const unit = find === "rate" ? "requests a second" : "users";
+    const parts = [`Condition: ${condition}.`];
+    if (typeof answer?.held === "number") parts.push(`It held at ${answer.held} ${unit}.`);
+    if (typeof answer?.broken === "number") parts.push(`It broke at ${answer.broken}.`);
+    if (typeof knee === "number") parts.push(`From about ${knee} on, more load brings hardly more throughput.`);
+    at("search-answer").textContent = parts.join(" ");
+    figure(at("search-figures"), "search", (look) => A.search(data, look));
+  }
+
+  // ----- tables --------------------------------------------------------------------------------
+
+  function makeSortable(table) {
+    const body = table.tBodies[0];
+    const key = (row, column) => {
+      const cell = row.cells[column];
+      if (!cell || cell.colSpan > 1) return null;
+      const value = cell.dataset.sort;
+      return value === undefined ? cell.textContent : Number(value);
+    };
+    [...table.tHead.rows[0].cells].forEach((head, column) => {
+      const button = dom.element("button", { type: "button" }, head.textContent);
+      head.replaceChildren(button);
+      button.addEventListener("click", () => {
+        const down = head.getAttribute("aria-sort") === "ascending";
+        [...table.tHead.rows[0].cells].forEach((other) => other.removeAttribute("aria-sort"));
+        head.setAttribute("aria-sort", down ? "descending" : "ascending");
+        const rows = [...body.rows].sort((one, other) => {
+          const [a, b] = [key(one, column), key(other, column)];
+          // Rows without a figure stay at the end.
+          if (a === null || b === null) return (a === null) - (b === null);
+          const order = typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b));
+          return down ? -order : order;
+        });
+        body.append(...rows);
+      });
+    });
+  }
+
+  // ----- all of it -----------------------------------------------------------------------------
+
+  at("tools").append(dom.choice("Colours", [["auto", "auto"], ["light", "light"], ["dark", "dark"]], "auto", (wanted) => {
+    theme.wanted = wanted;
+    showTheme();
+  }));
+  prefersDark.addEventListener("change", showTheme);
+  showTheme();
+  showBars();
+  showDetails();
+  showComparison();
+  showSweep();
+  showSearch();
+  document.querySelectorAll("#rows, #comparison table").forEach(makeSortable);
+
+  let width = document.documentElement.clientWidth;
+  let waiting = 0;
+  window.addEventListener("resize", () => {
+    if (theme.printing || width === document.documentElement.clientWidth) return;
+    width = document.documentElement.clientWidth;
+    clearTimeout(waiting);
+    waiting = setTimeout(() => redraw(), 120);
+  });
+  const printing = (now) => () => {
+    theme.printing = now;
+    showTheme();
+  };
+  window.addEventListener("beforeprint", printing(true));
+  window.addEventListener("afterprint", printing(false));
+  document.documentElement.dataset.ready = "true";
+})();

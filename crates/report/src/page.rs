@@ -1,0 +1,120 @@
+//! One self-contained page that shows runs, and the data from which its figures are drawn.
+//!
+//! ```text
+//! Page --+--> sections   what has to be read first, and every table: plain HTML, without scripts
+//!        '--> data       the documents of `json` and `compare_json`, and what only figures need
+//!                          |
+//!   page/*.js, ECharts ----+--> figures, in the browser or by the crate `figures`
+//! ```
+//!
+//! The page loads nothing. What strangers wrote (servers, suites) is escaped where it stands in
+//! HTML, and inside the data no `<` is left that could end it.
+
+mod data;
+mod markup;
+mod names;
+mod sections;
+mod tables;
+
+use record::Run;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use stats::{Details, Summary};
+
+use crate::Comparisons;
+use markup::fill;
+
+/// What a page shows. Every part may be absent.
+#[derive(Debug, Clone, Default)]
+pub struct Page<'a> {
+    /// Runs, side by side.
+    pub runs: Vec<PageRun<'a>>,
+    /// How servers compare.
+    pub comparison: Option<&'a Comparisons>,
+    /// A sweep: the document with `"kind": "sweep"`.
+    pub sweep: Option<&'a Value>,
+    /// A search for the load that a server holds: the document with `"kind": "search"`.
+    pub search: Option<&'a Value>,
+    /// What is conspicuous; `None` where nobody looked.
+    pub findings: Option<&'a [Finding]>,
+}
+
+impl Page<'_> {
+    /// How the runs are called: each differently.
+    pub fn names(&self) -> Vec<String> {
+        names::of(self)
+    }
+}
+
+/// A run on a page.
+#[derive(Debug, Clone)]
+pub struct PageRun<'a> {
+    /// How its server is called; `None` for what the server says, or else its address.
+    pub name: Option<String>,
+    /// Plan, environment and events; its samples are not looked at.
+    pub run: &'a Run,
+    /// What it says.
+    pub summary: &'a Summary,
+    /// What its operations look like, one for each row; `None` where the samples are lost.
+    pub details: Option<Vec<Details>>,
+}
+
+/// Something conspicuous, and what it may come from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Name of the rule that found it.
+    pub rule: String,
+    /// In a few words.
+    pub title: String,
+    /// In a sentence or two.
+    pub text: String,
+    /// The figures it rests on.
+    pub evidence: Vec<String>,
+    /// Where to look next.
+    pub look_at: Option<String>,
+    /// Rows it is about.
+    pub tests: Vec<String>,
+    /// Place of its run among those of the page.
+    pub run: usize,
+}
+
+/// Apache ECharts, as `cargo xtask charts` puts it together.
+pub const CHARTS: &str = include_str!("../page/vendor/echarts.min.js");
+
+/// The definitions of the figures: `prestanFigures` and `prestanAnswers`. They need [`CHARTS`] to
+/// be drawn, and nothing of a browser.
+pub const FIGURES: &str = concat!(
+    include_str!("../page/figures.js"),
+    include_str!("../page/answers.js")
+);
+
+const TEMPLATE: &str = include_str!("../page/index.html");
+const STYLE: &str = include_str!("../page/style.css");
+const BEHAVIOUR: &str = concat!(
+    include_str!("../page/dom.js"),
+    include_str!("../page/page.js")
+);
+
+/// The page: one HTML document that loads nothing.
+pub fn html(page: &Page<'_>) -> String {
+    let names = names::of(page);
+    fill(TEMPLATE, |part| match part {
+        "title" => markup::text(&sections::title(page, &names)),
+        "style" => STYLE.to_owned(),
+        "head" => sections::head(page, &names),
+        "verdict" => sections::verdict(page, &names),
+        "findings" => sections::findings(page, &names),
+        "table" => tables::rows(page, &names),
+        "comparison" => tables::comparison(page),
+        "measured" => sections::measured(page, &names),
+        "data" => figure_data(page).replace('<', "\\u003c"),
+        "charts" => CHARTS.to_owned(),
+        "scripts" => [FIGURES, BEHAVIOUR].concat(),
+        other => unreachable!("the template has no part {other}"),
+    })
+}
+
+/// What the figures of a page are drawn from, as one JSON document.
+pub fn figure_data(page: &Page<'_>) -> String {
+    data::document(page, &names::of(page))
+}

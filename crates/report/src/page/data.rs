@@ -1,0 +1,158 @@
+//! The data of a page: the documents for programs as they are, and what only figures need.
+//!
+//! Columns instead of a list of objects, since their names would take more room than the figures.
+
+use serde::Serialize;
+use serde_json::Value;
+use stats::{Bar, Bucket, Details, Operation, Step, TimeLine};
+
+use super::{Finding, Page, PageRun};
+use crate::json::{document as result, us};
+use crate::{compare, wire};
+
+#[derive(Serialize)]
+struct Data<'a> {
+    runs: Vec<Shown<'a>>,
+    comparison: Option<compare::wire::Document>,
+    sweep: Option<&'a Value>,
+    search: Option<&'a Value>,
+    findings: Option<&'a [Finding]>,
+}
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    name: &'a str,
+    result: wire::Document,
+    details: Option<Vec<Drawn>>,
+}
+
+#[derive(Serialize)]
+struct Drawn {
+    histogram: Histogram,
+    ecdf: Ecdf,
+    time_line: Line,
+}
+
+#[derive(Serialize)]
+struct Histogram {
+    from_us: Vec<f64>,
+    to_us: Vec<f64>,
+    n: Vec<u64>,
+}
+
+#[derive(Serialize)]
+struct Ecdf {
+    /// Every step of the distribution function is there.
+    all: bool,
+    us: Vec<f64>,
+    /// Operations that took no longer.
+    n: Vec<u64>,
+}
+
+/// Moments are in seconds since the first operation.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Line {
+    Every {
+        every: bool,
+        at_s: Vec<f64>,
+        us: Vec<f64>,
+        failed_at_s: Vec<f64>,
+    },
+    Buckets {
+        every: bool,
+        length_s: f64,
+        n: Vec<u64>,
+        min_us: Vec<Option<f64>>,
+        max_us: Vec<Option<f64>>,
+        mean_us: Vec<Option<f64>>,
+        failed: Vec<u64>,
+    },
+}
+
+pub(super) fn document<'a>(page: &Page<'a>, names: &'a [String]) -> String {
+    let shown = |(run, name): (&PageRun<'_>, &'a String)| Shown {
+        name,
+        result: result(run.run, run.summary),
+        details: run
+            .details
+            .as_ref()
+            .map(|details| details.iter().map(Drawn::from).collect()),
+    };
+    let data = Data {
+        runs: page.runs.iter().zip(names).map(shown).collect(),
+        comparison: page.comparison.map(compare::wire::Document::from),
+        sweep: page.sweep,
+        search: page.search,
+        findings: page.findings,
+    };
+    serde_json::to_string(&data)
+        .expect("only a map with keys other than strings, or a type of ours that refuses, fails")
+}
+
+impl From<&Details> for Drawn {
+    fn from(details: &Details) -> Drawn {
+        let bars = |of: fn(&Bar) -> u64| details.histogram.iter().map(of).collect::<Vec<u64>>();
+        let steps = &details.steps;
+        Drawn {
+            histogram: Histogram {
+                from_us: bars(|bar| bar.from).into_iter().map(exact).collect(),
+                to_us: bars(|bar| bar.to).into_iter().map(exact).collect(),
+                n: bars(|bar| bar.response),
+            },
+            ecdf: Ecdf {
+                all: details.all_steps,
+                us: steps.iter().map(|step: &Step| exact(step.value)).collect(),
+                n: steps.iter().map(|step| step.count).collect(),
+            },
+            time_line: (&details.time_line).into(),
+        }
+    }
+}
+
+impl From<&TimeLine> for Line {
+    fn from(line: &TimeLine) -> Line {
+        match line {
+            TimeLine::Every(operations) => every(operations),
+            TimeLine::Buckets { length, buckets } => {
+                let some = |of: fn(&Bucket) -> f64| {
+                    let value = |bucket| us(of(bucket));
+                    buckets
+                        .iter()
+                        .map(|bucket| (bucket.n > 0).then(|| value(bucket)))
+                        .collect()
+                };
+                Line::Buckets {
+                    every: false,
+                    length_s: *length as f64 / 1e9,
+                    n: buckets.iter().map(|bucket| bucket.n).collect(),
+                    min_us: some(|bucket| bucket.min as f64),
+                    max_us: some(|bucket| bucket.max as f64),
+                    mean_us: some(|bucket| bucket.sum as f64 / bucket.n as f64),
+                    failed: buckets.iter().map(|bucket| bucket.failed).collect(),
+                }
+            }
+        }
+    }
+}
+
+fn every(operations: &[Operation]) -> Line {
+    let begin = operations.first().map_or(0, |operation| operation.at);
+    // A microsecond is finer than anybody can see.
+    let at = |operation: &Operation| ((operation.at - begin) as f64 / 1e3).round() / 1e6;
+    let took = |operation: &Operation| Some((at(operation), exact(operation.took?)));
+    let (at_s, times) = operations.iter().filter_map(took).unzip();
+    let failed = operations
+        .iter()
+        .filter(|operation| operation.took.is_none());
+    Line::Every {
+        every: true,
+        at_s,
+        us: times,
+        failed_at_s: failed.map(at).collect(),
+    }
+}
+
+fn exact(ns: record::Nanos) -> f64 {
+    us(ns as f64)
+}

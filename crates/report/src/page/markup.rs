@@ -1,0 +1,84 @@
+//! HTML, put together so that no text can become markup.
+
+use crate::clean;
+
+/// Text as the content of an element or of a quoted attribute, with control characters visible.
+pub(super) fn text(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in clean(text).chars() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// A list, each item already HTML; nothing for no items.
+pub(super) fn list(class: &str, items: impl IntoIterator<Item = String>) -> String {
+    let items: String = items
+        .into_iter()
+        .map(|item| format!("<li>{item}</li>\n"))
+        .collect();
+    match items.is_empty() {
+        true => String::new(),
+        false => format!("<ul class=\"{class}\">\n{items}</ul>\n"),
+    }
+}
+
+/// A time in nanoseconds, with the sign that browsers have a letter for.
+pub(super) fn time(ns: f64) -> String {
+    crate::human(ns).replace(" us", " µs")
+}
+
+/// The same for two times.
+pub(super) fn range(ends: (f64, f64)) -> String {
+    crate::human_range(ends).replace(" us", " µs")
+}
+
+/// A template with its parts, `{{name}}`, filled in. What is filled in is not looked at again, so
+/// no text can call for another part.
+pub(super) fn fill(template: &str, part: impl Fn(&str) -> String) -> String {
+    let mut filled = String::with_capacity(template.len() * 2);
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once("{{") {
+        filled.push_str(before);
+        let (name, after) = after.split_once("}}").unwrap_or((after, ""));
+        filled.push_str(&part(name));
+        rest = after;
+    }
+    filled + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_stays_text() {
+        let table = [
+            ("a < b & c", "a &lt; b &amp; c"),
+            (
+                "</script><img onerror='x' src=\"y\">",
+                "&lt;/script&gt;&lt;img onerror=&#39;x&#39; src=&quot;y&quot;&gt;",
+            ),
+            ("a\u{202e}b\u{1b}", "a\\u{202e}b\\u{1b}"),
+        ];
+        for (foreign, expected) in table {
+            assert_eq!(text(foreign), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_filled_in_is_not_looked_at_again() {
+        let part = |name: &str| match name {
+            "a" => "{{b}}".to_owned(),
+            _ => "never".to_owned(),
+        };
+        assert_eq!(fill("x {{a}} y", part), "x {{b}} y");
+    }
+}

@@ -1,0 +1,53 @@
+//! How runs are called on a page: so that people know them, and each differently.
+
+use std::collections::BTreeSet;
+
+use super::{Page, PageRun};
+use crate::clean;
+
+/// Longest name that figures have room for, in characters.
+const LONGEST: usize = 48;
+
+/// A name for each run: the one that was given, what the server says of itself, or its address.
+/// Where two would be the same, their addresses tell them apart, or else the names of the runs.
+pub(super) fn of(page: &Page<'_>) -> Vec<String> {
+    let ways: [fn(&PageRun<'_>) -> String; 3] = [
+        own,
+        |run| format!("{} ({})", own(run), address(&run.run.plan.target)),
+        |run| format!("{} ({})", own(run), clean(&run.run.plan.run_id)),
+    ];
+    for way in ways {
+        let names: Vec<String> = page.runs.iter().map(way).collect();
+        if names.iter().collect::<BTreeSet<_>>().len() == names.len() {
+            return names;
+        }
+    }
+    let numbered = page.runs.iter().zip(1..);
+    numbered
+        .map(|(run, number)| format!("{} #{number}", own(run)))
+        .collect()
+}
+
+fn own(run: &PageRun<'_>) -> String {
+    let software = || run.run.env.server.as_ref()?.software.clone();
+    let name = run
+        .name
+        .clone()
+        .or_else(software)
+        .filter(|name| !name.trim().is_empty())
+        .unwrap_or_else(|| address(&run.run.plan.target));
+    shortened(&clean(&name))
+}
+
+fn shortened(name: &str) -> String {
+    match name.chars().count() > LONGEST {
+        true => name.chars().take(LONGEST - 1).chain(['…']).collect(),
+        false => name.to_owned(),
+    }
+}
+
+/// Host and port of a URL.
+pub(super) fn address(url: &str) -> String {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    shortened(&clean(rest.split('/').next().unwrap_or(rest)))
+}

@@ -1,0 +1,334 @@
+//! What the operations of a row look like, for figures: how times are distributed, and when what
+//! happened.
+//!
+//! ```text
+//! samples --> window --> counted? --+--> Times ---+--> histogram   ranges that grow by a factor
+//!                                   |             '--> steps       the distribution function
+//!                                   '--> Line -------> time line   every operation, or buckets
+//! ```
+//!
+//! A figure has room for some hundred marks. Where there are more operations, steps are left out
+//! and operations are put together in buckets of time, but nothing that matters is lost: of each
+//! bucket the least and the greatest time are kept, and so are both ends of the distribution. What
+//! is worked out does not depend on the order of the samples, and takes bounded memory.
+
+#[cfg(test)]
+mod tests;
+
+use record::{Event, Nanos, Outcome, PlanRecord, Sample, Timing};
+
+use crate::bins::{Bin, Bins};
+use crate::spread::{Bar, spread};
+use crate::times::Times;
+use crate::{Windows, window::Window};
+
+/// Ranges of a histogram.
+const RANGES: usize = 40;
+
+/// How much of a run figures can show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Resolution {
+    /// Steps of a distribution function at most.
+    pub steps: usize,
+    /// Operations or buckets of a time line at most.
+    pub buckets: usize,
+}
+
+impl Resolution {
+    /// What a document of less than 2 MB has room for, if it shows so many rows: 400 steps and 600
+    /// buckets of each, and fewer where there are many rows.
+    pub fn for_rows(rows: usize) -> Resolution {
+        const MARKS: usize = 12_000;
+        let share = MARKS / rows.max(1);
+        Resolution {
+            steps: share.clamp(64, 400),
+            buckets: share.clamp(64, 600),
+        }
+    }
+}
+
+/// What the operations of a row that count look like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Details {
+    /// Response times in ranges that grow by a constant factor; empty without any.
+    pub histogram: Vec<Bar>,
+    /// The distribution function of the response times; empty without any.
+    pub steps: Vec<Step>,
+    /// Whether every response time has a step of its own.
+    pub all_steps: bool,
+    /// Response times and failures by the moment at which the operation began.
+    pub time_line: TimeLine,
+}
+
+/// A place where a distribution function rises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// A response time in nanoseconds.
+    pub value: Nanos,
+    /// Response times that are no longer than this one.
+    pub count: u64,
+}
+
+/// Response times and failures in the order of time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TimeLine {
+    /// Every operation that counts.
+    Every(Vec<Operation>),
+    /// They were too many: what happened in times of equal length.
+    Buckets {
+        /// Length of each in nanoseconds.
+        length: Nanos,
+        /// One after the other; some may be empty.
+        buckets: Vec<Bucket>,
+    },
+}
+
+/// An operation on a time line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Operation {
+    /// When it began, in nanoseconds since the run began.
+    pub at: Nanos,
+    /// Its response time in nanoseconds; `None` for one that failed.
+    pub took: Option<Nanos>,
+}
+
+/// The operations of a part of the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bucket {
+    /// When it begins, in nanoseconds since the run began.
+    pub from: Nanos,
+    /// Response times.
+    pub n: u64,
+    /// The least of them in nanoseconds; zero without any.
+    pub min: Nanos,
+    /// The greatest.
+    pub max: Nanos,
+    /// All of them together.
+    pub sum: u128,
+    /// Operations that failed.
+    pub failed: u64,
+}
+
+/// Works out the details of a recorded run, one for each measure of its plan. `pieces` is called
+/// once for a load run and twice for a suite, as by [`summarise_from`](crate::summarise_from), and
+/// the same operations count.
+///
+/// # Errors
+/// The first one of reading a piece.
+pub fn details_from<Pieces, Piece, Error>(
+    plan: &PlanRecord,
+    events: &[Event],
+    resolution: Resolution,
+    pieces: impl Fn() -> Result<Pieces, Error>,
+) -> Result<Vec<Details>, Error>
+where
+    Pieces: IntoIterator<Item = Result<Piece, Error>>,
+    Piece: AsRef<[Sample]>,
+{
+    let windows = Windows::find(plan, events, &pieces)?;
+    let mut rows: Vec<Row> = plan
+        .measures
+        .iter()
+        .map(|measure| Row::new(windows.of(measure.test), resolution))
+        .collect();
+    for piece in pieces()? {
+        for sample in piece?.as_ref() {
+            if let Some(row) = rows.get_mut(usize::from(sample.measure.0)) {
+                row.add(sample);
+            }
+        }
+    }
+    Ok(rows.into_iter().map(|row| row.finish(resolution)).collect())
+}
+
+/// A row as far as it is known.
+struct Row {
+    window: Window,
+    times: Times,
+    line: Line,
+}
+
+impl Row {
+    fn new(window: Window, resolution: Resolution) -> Row {
+        Row {
+            window,
+            times: Times::default(),
+            line: Line::Every(Vec::new(), resolution.buckets),
+        }
+    }
+
+    fn add(&mut self, sample: &Sample) {
+        if !self.window.contains(sample) {
+            return;
+        }
+        let at = sample.moments.started;
+        match sample.outcome {
+            // Whoever interrupted it made it no failure of the server.
+            Outcome::Cancelled => {}
+            Outcome::Ok if sample.timing == Timing::Missed => {}
+            Outcome::Ok => {
+                if let Some(took) = sample.moments.response() {
+                    self.times.add(at, took);
+                    self.line.add(at, Some(took));
+                }
+            }
+            _ => self.line.add(at, None),
+        }
+    }
+
+    fn finish(self, resolution: Resolution) -> Details {
+        let (steps, all_steps) = steps(&self.times, resolution.steps);
+        Details {
+            histogram: spread(&self.times, &Times::default(), RANGES),
+            steps,
+            all_steps,
+            time_line: self.line.finish(),
+        }
+    }
+}
+
+/// The distribution function in at most so many steps, and whether they are all.
+///
+/// Where steps have to be left out, those stay at which a share of the times is reached: nine in
+/// ten of these shares are evenly spread, and the last tenth lies ever more densely towards the
+/// slowest operations, which are what one looks for. The first step and the last are always there.
+fn steps(times: &Times, most: usize) -> (Vec<Step>, bool) {
+    let mut all: Vec<Step> = Vec::new();
+    let mut before = 0;
+    times.for_each(|value, count| {
+        before += count;
+        match all.last_mut() {
+            Some(last) if last.value == value => last.count = before,
+            _ => all.push(Step {
+                value,
+                count: before,
+            }),
+        }
+    });
+    if all.len() <= most {
+        return (all, true);
+    }
+    let wanted = ranks(before, most);
+    let mut wanted = wanted.into_iter().peekable();
+    let mut kept: Vec<Step> = Vec::with_capacity(most);
+    for step in all {
+        if wanted.next_if(|rank| *rank <= step.count).is_some() {
+            kept.push(step);
+            while wanted.next_if(|rank| *rank <= step.count).is_some() {}
+        }
+    }
+    (kept, false)
+}
+
+/// The ranks, of so many times, at which steps are kept: ascending, the first and the last among
+/// them.
+fn ranks(n: u64, most: usize) -> Vec<u64> {
+    let tail = most / 10;
+    let even = most - tail;
+    let share_of_even = |i: usize| i as f64 / (even - 1) as f64;
+    // From 1 % of all to one ten-thousandth of it left.
+    let share_of_tail = |i: usize| 1.0 - 0.01 * 1e-4_f64.powf((i + 1) as f64 / tail as f64);
+    let shares = (0..even)
+        .map(share_of_even)
+        .chain((0..tail).map(share_of_tail));
+    let mut ranks: Vec<u64> = shares
+        .map(|share| ((share * n as f64).ceil() as u64).clamp(1, n))
+        .collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    ranks
+}
+
+/// A time line in the making. Which of both forms it has depends on the number of operations alone.
+enum Line {
+    /// At most so many operations.
+    Every(Vec<Operation>, usize),
+    /// They were more.
+    Binned(Bins<Heap>),
+}
+
+impl Line {
+    fn add(&mut self, at: Nanos, took: Option<Nanos>) {
+        match self {
+            Line::Every(operations, most) if operations.len() < *most => {
+                operations.push(Operation { at, took });
+            }
+            Line::Every(operations, most) => {
+                let mut bins: Bins<Heap> = Bins::new(*most, 0);
+                for operation in operations {
+                    bins.at(operation.at).add(operation.took);
+                }
+                bins.at(at).add(took);
+                *self = Line::Binned(bins);
+            }
+            Line::Binned(bins) => bins.at(at).add(took),
+        }
+    }
+
+    fn finish(self) -> TimeLine {
+        match self {
+            Line::Every(mut operations, _) => {
+                operations.sort_unstable();
+                TimeLine::Every(operations)
+            }
+            Line::Binned(bins) => TimeLine::Buckets {
+                length: bins.length(),
+                buckets: bins.iter().map(|(from, heap)| heap.bucket(from)).collect(),
+            },
+        }
+    }
+}
+
+/// Some operations.
+#[derive(Debug, Clone, Copy, Default)]
+struct Heap {
+    n: u64,
+    ends: Option<(Nanos, Nanos)>,
+    sum: u128,
+    failed: u64,
+}
+
+impl Heap {
+    fn add(&mut self, took: Option<Nanos>) {
+        self.absorb(&match took {
+            None => Heap {
+                failed: 1,
+                ..Heap::default()
+            },
+            Some(took) => Heap {
+                n: 1,
+                ends: Some((took, took)),
+                sum: u128::from(took),
+                failed: 0,
+            },
+        });
+    }
+
+    fn bucket(&self, from: Nanos) -> Bucket {
+        let (min, max) = self.ends.unwrap_or_default();
+        Bucket {
+            from,
+            n: self.n,
+            min,
+            max,
+            sum: self.sum,
+            failed: self.failed,
+        }
+    }
+}
+
+impl Bin for Heap {
+    fn count(&self) -> u64 {
+        self.n + self.failed
+    }
+
+    fn absorb(&mut self, other: &Heap) {
+        self.n += other.n;
+        self.sum += other.sum;
+        self.failed += other.failed;
+        self.ends = match (self.ends, other.ends) {
+            (Some((low, high)), Some((min, max))) => Some((low.min(min), high.max(max))),
+            (own, others) => own.or(others),
+        };
+    }
+}
