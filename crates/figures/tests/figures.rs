@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "../../report/tests/report/answers.rs"]
+mod answers;
+
 use std::convert::Infallible;
 
 use figures::{Figure, FigureError, Painter, draw};
@@ -25,9 +28,7 @@ fn figures() -> Vec<Figure> {
     let summary = summarise(&run);
     let pieces = || Ok::<_, Infallible>([Ok::<_, Infallible>(&run.samples)]);
     let details = stats::details_from(&run.plan, &run.events, Resolution::for_rows(4), pieces);
-    let document = |text: &str| serde_json::from_str::<Value>(text).unwrap();
-    let sweep = document(include_str!("../../report/tests/report/sweep.json"));
-    let search = document(include_str!("../../report/tests/report/search.json"));
+    let (sweep, search) = (answers::sweep(), answers::found());
     let page = Page {
         runs: vec![PageRun {
             name: None,

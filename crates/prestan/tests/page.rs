@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "../../report/tests/report/answers.rs"]
+mod answers;
 mod support;
 
 use std::fs;
@@ -212,9 +214,7 @@ fn every_kind_of_figure_is_drawn() {
     let pieces = || Ok::<_, std::convert::Infallible>([Ok(&run.samples)]);
     let resolution = Resolution::for_rows(2);
     let details = stats::details_from(&run.plan, &run.events, resolution, pieces).unwrap();
-    let document = |text: &str| serde_json::from_str::<Value>(text).unwrap();
-    let sweep = document(include_str!("../../report/tests/report/sweep.json"));
-    let search = document(include_str!("../../report/tests/report/search.json"));
+    let (sweep, search) = (answers::sweep(), answers::found());
     let findings = [Finding {
         rule: "put-against-get".to_owned(),
         title: "<img src=x onerror=alert(1)>".to_owned(),

@@ -146,10 +146,9 @@ const prestanAnswers = (() => {
         byOthers.set(key, [...(byOthers.get(key) ?? []), point]);
       }
       const lines = [...byOthers].filter(([, points]) => points.length > 1 || byOthers.size === 1);
-      const growth = (of.growth ?? []).find((growth) => growth.param === param);
       const name = sweep.servers[of.server]?.name ?? `server ${of.server}`;
       return lines.map(([key, points], place) => ({
-        server: of.server, place, growth, key, name: key && lines.length > 1 ? `${name}, ${key}` : name,
+        server: of.server, place, law: of.law, key, name: key && lines.length > 1 ? `${name}, ${key}` : name,
         points: points.filter((point) => typeof point.mean_us === "number")
           .sort((one, other) => one.params[param] - other.params[param]),
       }));
@@ -168,8 +167,7 @@ const prestanAnswers = (() => {
     return {
       id: `sweep-${param}-${test.name}`, title, height: top + 250, scale: chosen, empty: points.length === 0,
       note: "Bars are 95 % intervals; the dashed line is what was fitted.",
-      words: test.servers.flatMap((of) => (of.growth ?? []).filter((growth) => growth.param === param).map((growth) =>
-        (test.servers.length > 1 ? `${data.sweep.servers[of.server]?.name}: ` : "") + (growth.words ?? growth.verdict))),
+      words: test.servers.map((of) => (test.servers.length > 1 ? `${data.sweep.servers[of.server]?.name}: ` : "") + of.words),
       option: F.frame(look, title, {
         legend: lines.length > 1 ? { data: legend } : undefined,
         grid: { left: 78, right: 22, top: top + 8, bottom: 48 },
@@ -204,15 +202,18 @@ const prestanAnswers = (() => {
         return { type: "group", children: [rule(x, low, x, high), rule(x - 4, low, x + 4, low), rule(x - 4, high, x + 4, high)] };
       },
     };
-    return [means, bars, ...(line.place === 0 ? fitted(line, param, scale, color) : [])];
+    return [means, bars, ...fitted(line, param, scale, color)];
   }
 
   function fitted(line, param, scale, color) {
-    const { base_us: base, per_unit_us: slope, exponent } = line.growth ?? {};
-    if (![base, slope, exponent].every((value) => typeof value === "number") || line.points.length < 2) return [];
+    if (!line.law || line.points.length < 2) return [];
+    // What other parameters add is the same along the line.
+    const power = (x, exponent) => (x === 0 ? 0 : x ** exponent);
+    const fit = (x) => line.law.terms.reduce((sum, term) =>
+      sum + term.per_unit_us * power(term.param === param ? x : line.points[0].params[term.param], term.exponent), line.law.base_us);
     const [low, high] = [line.points[0].params[param], line.points.at(-1).params[param]];
     const place = (i) => (scale === "log" && low > 0 ? low * (high / low) ** (i / 60) : low + ((high - low) * i) / 60);
-    const curve = Array.from({ length: 61 }, (_, i) => [place(i), base + slope * place(i) ** exponent]);
+    const curve = Array.from({ length: 61 }, (_, i) => [place(i), fit(place(i))]);
     return [{
       type: "line", name: `${line.name}: fitted`, symbol: "none", silent: true, z: 1, color,
       lineStyle: { type: [6, 5], width: 1.4 }, data: curve.filter(([, y]) => y > 0),

@@ -182,13 +182,6 @@
   function showSearch() {
     if (!data.search) return;
     at("search").hidden = false;
-    const { find, while: condition, answer, knee } = data.search;
-    const unit = find === "rate" ? "requests a second" : "users";
-    const parts = [`Condition: ${condition}.`];
-    if (typeof answer?.held === "number") parts.push(`It held at ${answer.held} ${unit}.`);
-    if (typeof answer?.broken === "number") parts.push(`It broke at ${answer.broken}.`);
-    if (typeof knee === "number") parts.push(`From about ${knee} on, more load brings hardly more throughput.`);
-    at("search-answer").textContent = parts.join(" ");
     figure(at("search-figures"), "search", (look) => A.search(data, look));
   }
 

@@ -10,6 +10,7 @@
 //! The page loads nothing. What strangers wrote (servers, suites) is escaped where it stands in
 //! HTML, and inside the data no `<` is left that could end it.
 
+mod answers;
 mod data;
 mod markup;
 mod names;
@@ -18,10 +19,9 @@ mod tables;
 
 use record::Run;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use stats::{Details, Summary};
 
-use crate::Comparisons;
+use crate::{Comparisons, Found, Sweep};
 use markup::fill;
 
 /// What a page shows. Every part may be absent.
@@ -31,10 +31,10 @@ pub struct Page<'a> {
     pub runs: Vec<PageRun<'a>>,
     /// How servers compare.
     pub comparison: Option<&'a Comparisons>,
-    /// A sweep: the document with `"kind": "sweep"`.
-    pub sweep: Option<&'a Value>,
-    /// A search for the load that a server holds: the document with `"kind": "search"`.
-    pub search: Option<&'a Value>,
+    /// How times grow with what was varied.
+    pub sweep: Option<&'a Sweep>,
+    /// The largest load that a server holds.
+    pub search: Option<&'a Found>,
     /// What is conspicuous; `None` where nobody looked.
     pub findings: Option<&'a [Finding]>,
 }
@@ -102,7 +102,7 @@ pub fn html(page: &Page<'_>) -> String {
         "title" => markup::text(&sections::title(page, &names)),
         "style" => STYLE.to_owned(),
         "head" => sections::head(page, &names),
-        "verdict" => sections::verdict(page, &names),
+        "verdict" => sections::verdict(page, &names) + &answers::in_short(page),
         "findings" => sections::findings(page, &names),
         "table" => tables::rows(page, &names),
         "comparison" => tables::comparison(page),

@@ -1,6 +1,6 @@
 //! The largest load a server holds, for people and for programs.
 
-mod wire;
+pub(crate) mod wire;
 
 use stats::{Answer, Knee, Load};
 
@@ -101,7 +101,8 @@ pub fn search_text(found: &Found, color: bool, width: usize) -> String {
     text
 }
 
-fn verdict(found: &Found) -> String {
+/// The answer in words.
+pub(crate) fn verdict(found: &Found) -> String {
     let amount = |load| found.find.amount(load);
     let condition = clean(&found.condition);
     let Answer {

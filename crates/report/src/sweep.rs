@@ -1,7 +1,7 @@
 //! How servers fare when something is varied, for people and for programs.
 
-mod wire;
-mod words;
+pub(crate) mod wire;
+pub(crate) mod words;
 
 use stats::{Point, Status, SweptRow};
 
@@ -101,7 +101,8 @@ pub fn sweep_text(sweep: &Sweep, color: bool, width: usize) -> String {
     text
 }
 
-fn heading(sweep: &Sweep, width: usize) -> String {
+/// How it was measured, in words.
+pub(crate) fn how(sweep: &Sweep) -> String {
     let varied = sweep.vary.iter().map(|varied| {
         let values = varied.written.join(", ");
         clean(&format!("{} ({values})", varied.name))
@@ -111,7 +112,7 @@ fn heading(sweep: &Sweep, width: usize) -> String {
         Design::OneAtATime if sweep.vary.len() > 1 => ", one at a time",
         _ => "",
     };
-    let line = format!(
+    format!(
         "Suite {}, varied: {}{how}; {} runs at each point, in random order. Mean response times; \
          the intervals (95 %) know how much runs differ. Something matters when it surely (5 % false \
          alarms in all rows together at most) changes the time by more than {:.0} %.",
@@ -119,8 +120,11 @@ fn heading(sweep: &Sweep, width: usize) -> String {
         varied.collect::<Vec<_>>().join(" and "),
         sweep.repeats,
         sweep.same_within * 100.0
-    );
-    let mut text = format!("{}\n", textwrap::fill(&line, wrapping(width)));
+    )
+}
+
+fn heading(sweep: &Sweep, width: usize) -> String {
+    let mut text = format!("{}\n", textwrap::fill(&how(sweep), wrapping(width)));
     for server in &sweep.servers {
         let software = server.software.as_deref().unwrap_or("of unknown make");
         text += &clean(&format!("\n{}: {software}, {}", server.name, server.target))

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{ClockOptions, ColorArg, ConnectOptions, LoadOptions, compare};
+use super::{ClockOptions, ColorArg, ConnectOptions, FigureOptions, LoadOptions, compare};
 
 #[derive(Debug, Args)]
 #[command(
@@ -99,6 +99,9 @@ pub(crate) struct SweepOutput {
     /// Write it as one JSON document; - is standard output instead of the text
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) figures: FigureOptions,
 
     /// When to use colours
     #[arg(long, value_enum, default_value_t = ColorArg::Auto, value_name = "WHEN")]

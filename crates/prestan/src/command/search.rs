@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use engine::{Cancel, Settings};
 use record::{Arrivals, Pace, Stage};
+use report::page::Page;
 use report::{Find, Found, Tried};
 use stats::{Load, Search, Summary, Trial};
 
@@ -12,6 +13,7 @@ use super::series::{Planned, Ran, Shown};
 use crate::args::{FindArg, Login, SearchArgs, SearchOptions, SweepOutput};
 use crate::connect::{self, Connection, connection_to};
 use crate::exit::{Code, Failed};
+use crate::figures;
 use crate::output::{self, tell};
 use crate::state;
 use crate::watch::on_interrupt;
@@ -29,7 +31,11 @@ const PATIENCE: u32 = 3;
 
 /// Tries loads until the largest is found.
 pub(crate) fn search(args: &SearchArgs) -> Result<Code, Failed> {
-    let places = [&args.output.json, &args.output.output];
+    let places = [
+        &args.output.json,
+        &args.output.output,
+        &args.output.figures.html,
+    ];
     output::check_places(&places.map(|place| place.as_deref()))?;
     let (first, second) = match args.request.as_slice() {
         [url] if args.options.mix.is_none() => ("GET", Some(url.as_str())),
@@ -265,8 +271,14 @@ fn tried(load: Load, held: bool, summary: &Summary) -> Tried {
 
 fn print(found: &Found, options: &SweepOutput) -> Result<(), Failed> {
     let json = options.json.as_deref();
-    let documents = json.map(|path| (path, report::search_json(found)));
+    let page = Page {
+        search: Some(found),
+        ..Page::default()
+    };
+    let json = json.map(|path| (path, report::search_json(found)));
+    let html = figures::document(&page, &options.figures);
+    let documents = json.into_iter().chain(html).collect();
     let text = |color, width| report::search_text(found, color, width);
-    let documents = documents.into_iter().collect();
     output::print_all(documents, options.output.as_deref(), options.color, text)
+        .and(figures::write(&page, &options.figures))
 }

@@ -9,6 +9,7 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use record::{Arrivals, Pace, Stage};
+use report::page::Page;
 use report::{Design, Sweep, SweepServer, Varied};
 use stats::Swept;
 use suite::{Limit, Overrides, Plan};
@@ -18,6 +19,7 @@ use super::series::{Measured, Planned, Ran, Shown};
 use crate::args::{DesignArg, LoadOptions, SweepArgs, SweepOutput, Vary};
 use crate::command::run::{SuiteText, overrides, settings};
 use crate::exit::{Code, Failed};
+use crate::figures;
 use crate::output::{self, tell};
 use crate::state;
 use crate::watch::on_interrupt;
@@ -78,7 +80,11 @@ fn check(args: &SweepArgs) -> Result<(), Failed> {
             ));
         }
     }
-    let places = [&args.output.json, &args.output.output];
+    let places = [
+        &args.output.json,
+        &args.output.output,
+        &args.output.figures.html,
+    ];
     output::check_places(&places.map(|place| place.as_deref()))
 }
 
@@ -391,8 +397,14 @@ fn caveats(args: &SweepArgs, done: &Done, interrupted: Option<&Failed>) -> Vec<S
 
 fn print(sweep: &Sweep, options: &SweepOutput) -> Result<(), Failed> {
     let json = options.json.as_deref();
-    let documents = json.map(|path| (path, report::sweep_json(sweep)));
+    let page = Page {
+        sweep: Some(sweep),
+        ..Page::default()
+    };
+    let json = json.map(|path| (path, report::sweep_json(sweep)));
+    let html = figures::document(&page, &options.figures);
+    let documents = json.into_iter().chain(html).collect();
     let text = |color, width| report::sweep_text(sweep, color, width);
-    let documents = documents.into_iter().collect();
     output::print_all(documents, options.output.as_deref(), options.color, text)
+        .and(figures::write(&page, &options.figures))
 }

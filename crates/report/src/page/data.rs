@@ -3,19 +3,18 @@
 //! Columns instead of a list of objects, since their names would take more room than the figures.
 
 use serde::Serialize;
-use serde_json::Value;
 use stats::{Bar, Bucket, Details, Operation, Step, TimeLine};
 
 use super::{Finding, Page, PageRun};
 use crate::json::{document as result, us};
-use crate::{compare, wire};
+use crate::{compare, search, sweep, wire};
 
 #[derive(Serialize)]
 struct Data<'a> {
     runs: Vec<Shown<'a>>,
     comparison: Option<compare::wire::Document>,
-    sweep: Option<&'a Value>,
-    search: Option<&'a Value>,
+    sweep: Option<sweep::wire::Document>,
+    search: Option<search::wire::Document>,
     findings: Option<&'a [Finding]>,
 }
 
@@ -82,8 +81,8 @@ pub(super) fn document<'a>(page: &Page<'a>, names: &'a [String]) -> String {
     let data = Data {
         runs: page.runs.iter().zip(names).map(shown).collect(),
         comparison: page.comparison.map(compare::wire::Document::from),
-        sweep: page.sweep,
-        search: page.search,
+        sweep: page.sweep.map(sweep::wire::Document::from),
+        search: page.search.map(search::wire::Document::from),
         findings: page.findings,
     };
     serde_json::to_string(&data)

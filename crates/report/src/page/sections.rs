@@ -10,7 +10,7 @@ use crate::{load, text::configuration};
 pub(super) fn title(page: &Page<'_>, names: &[String]) -> String {
     let suite = page.runs.first().map(|run| &run.run.plan.suite.name);
     let search = page.search.map(|_| "A search for the load it holds");
-    let sweep = page.sweep.and_then(|sweep| sweep["suite"].as_str());
+    let sweep = page.sweep.map(|sweep| &sweep.suite);
     let what = match (suite, search, sweep) {
         (Some(suite), _, None) => suite.clone(),
         (_, Some(search), None) => search.to_owned(),
@@ -22,10 +22,11 @@ pub(super) fn title(page: &Page<'_>, names: &[String]) -> String {
         on.push(all.name.clone());
         on.extend(all.versus.iter().map(|versus| versus.name.clone()));
     }
-    let servers = page.sweep.and_then(|sweep| sweep["servers"].as_array());
-    if let (true, Some(servers)) = (on.is_empty(), servers) {
-        let name = |server: &serde_json::Value| Some(server["name"].as_str()?.to_owned());
-        on.extend(servers.iter().filter_map(name));
+    if let (true, Some(sweep)) = (on.is_empty(), page.sweep) {
+        on.extend(sweep.servers.iter().map(|server| server.name.clone()));
+    }
+    if let (true, Some(found)) = (on.is_empty(), page.search) {
+        on.push(found.target.clone());
     }
     match &on[..] {
         [] => what,
@@ -149,7 +150,7 @@ fn counts(summary: &Summary, name: &str) -> String {
     html
 }
 
-fn section(heading: &str, class: &str, items: Vec<String>) -> String {
+pub(super) fn section(heading: &str, class: &str, items: Vec<String>) -> String {
     match items.is_empty() {
         true => String::new(),
         false => format!(

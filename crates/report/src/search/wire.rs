@@ -11,7 +11,7 @@ const SCHEMA_VERSION: u32 = 1;
 /// The largest load under which a condition holds.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields, title = "Prestan search")]
-pub(super) struct Document {
+pub(crate) struct Document {
     /// Version of this document.
     #[schemars(extend("const" = SCHEMA_VERSION))]
     schema_version: u32,

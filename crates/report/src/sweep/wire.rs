@@ -14,7 +14,7 @@ const SCHEMA_VERSION: u32 = 1;
 /// How servers fare when something is varied.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields, title = "Prestan sweep")]
-pub(super) struct Document {
+pub(crate) struct Document {
     /// Version of this document.
     #[schemars(extend("const" = SCHEMA_VERSION))]
     schema_version: u32,

@@ -24,7 +24,7 @@ const KIB: f64 = 1024.0;
 
 /// `grows with width: 0.21 ms + 38 us per member (linear, exponent 0.98 ± 0.03); depth has no
 /// measurable effect (-1 % .. +2 % from 2 to 10)`.
-pub(super) fn sentence(sweep: &Sweep, swept: &SweptServer) -> String {
+pub(crate) fn sentence(sweep: &Sweep, swept: &SweptServer) -> String {
     let effects: Vec<(&Varied, &Effect)> = sweep
         .vary
         .iter()

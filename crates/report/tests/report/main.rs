@@ -1,6 +1,8 @@
 //! What people and programs get to see, from runs made by hand.
 
 #[cfg(test)]
+mod answers;
+#[cfg(test)]
 mod comparisons;
 #[cfg(test)]
 mod documents;

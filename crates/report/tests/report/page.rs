@@ -8,7 +8,7 @@ use serde_json::Value;
 use stats::testing::RunBuilder;
 use stats::{Details, Resolution, Summary, summarise};
 
-use crate::runs;
+use crate::{answers, runs};
 
 /// Names that try to become markup, or to hide it.
 const HOSTILE: [&str; 5] = [
@@ -117,7 +117,9 @@ fn what_strangers_write_stays_text() {
             tests: Vec::new(),
             run: 7,
         }];
-        let sweep = Value::String(name.to_owned());
+        let mut sweep = answers::sweep();
+        sweep.suite = name.to_owned();
+        sweep.rows[0].name = name.to_owned();
         let page = html(&Page {
             runs: vec![shown(&run, &summary), shown(&run, &summary)],
             sweep: Some(&sweep),
@@ -132,7 +134,7 @@ fn what_strangers_write_stays_text() {
         assert!(!text.contains(['\u{202e}', '\u{2028}', '\u{1b}']), "{name}");
         let data: Value = serde_json::from_str(data(&page)).unwrap();
         assert_eq!(data["runs"][0]["result"]["tests"][0]["name"], name);
-        assert_eq!(data["sweep"], name);
+        assert_eq!(data["sweep"]["tests"][0]["name"], name);
     }
 }
 
