@@ -9,7 +9,7 @@ use crate::clean;
 use crate::columns::columns;
 use crate::json::{pretty, schema_of};
 use crate::text::{Paint, wrapping};
-use crate::units::human;
+use crate::units::{human, human_range};
 
 /// What a sweep found.
 #[derive(Debug, Clone, PartialEq)]
@@ -173,12 +173,11 @@ fn table(sweep: &Sweep, row: &SweptRow) -> Vec<String> {
     columns(&headers, &rows, &[])
 }
 
-/// `412 us ± 3 %`.
+/// `412 us (389 .. 440 us)`.
 fn cell(point: &Point) -> String {
     match (point.status, point.mean, point.ci95) {
-        (Status::Ok, Some(mean), Some((low, high))) => {
-            let half = (high - low) / 2.0 / mean * 100.0;
-            format!("{} ± {half:2.0} %", human(mean))
+        (Status::Ok, Some(mean), Some(ci95)) => {
+            format!("{} ({})", human(mean), human_range(ci95))
         }
         (Status::Ok, Some(mean), None) => human(mean),
         (Status::Failed, ..) => format!("{} of {} {FAILED}", point.failed, point.operations),

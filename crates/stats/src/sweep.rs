@@ -6,7 +6,7 @@
 //! ```
 
 use crate::growth::{Growth, Observation, growth};
-use crate::interval::{mean, mean_interval};
+use crate::interval::{mean, student_interval};
 use crate::{Status, Summary, TestSummary};
 
 /// A run of a sweep.
@@ -55,10 +55,10 @@ pub struct Point {
     pub operations: u64,
     /// Operations that failed.
     pub failed: u64,
-    /// Mean time in nanoseconds: that of the means of all runs; `None` where the status
-    /// is not ok.
+    /// Mean time in nanoseconds: the geometric mean of the means of all runs, as the laws see them;
+    /// `None` where the status is not ok.
     pub mean: Option<f64>,
-    /// Its 95 % interval, from how much runs differ; `None` for fewer than two.
+    /// Its 95 % interval, Student's of the logarithms; `None` for fewer than two runs.
     pub ci95: Option<(f64, f64)>,
 }
 
@@ -124,15 +124,16 @@ fn points(name: &str, server: usize, runs: &[Swept<'_>]) -> Vec<Point> {
             .max_by_key(|status| status.badness());
         let status = worst.unwrap_or(Status::Failed);
         let means = own().filter_map(|(_, row)| Some(row.waited()?.mean));
-        let means: Vec<f64> = means.filter(|_| status == Status::Ok).collect();
+        let means = means.filter(|mean| status == Status::Ok && *mean > 0.0);
+        let logs: Vec<f64> = means.map(f64::ln).collect();
         Point {
             levels: levels.to_vec(),
             runs: own().count(),
             status,
             operations: own().map(|(_, row)| row.operations()).sum(),
             failed: own().map(|(_, row)| row.failed()).sum(),
-            mean: (!means.is_empty()).then(|| mean(&means)),
-            ci95: mean_interval(&means),
+            mean: (!logs.is_empty()).then(|| mean(&logs).exp()),
+            ci95: student_interval(&logs).map(|(low, high)| (low.exp(), high.exp())),
         }
     };
     all.into_iter().map(point).collect()
@@ -206,7 +207,10 @@ mod tests {
         assert_eq!(copy.points.len(), 4);
         let first = &copy.points[0];
         assert_eq!((first.runs, first.operations, first.failed), (3, 60, 0));
-        assert_eq!(first.mean, Some(201_000.0));
+        let mean = first.mean.unwrap();
+        assert!((200_990.0..201_000.0).contains(&mean), "{mean}");
+        let (low, high) = first.ci95.unwrap();
+        assert!(low > 198_000.0 && low < mean && high > mean && high < 204_000.0);
         let effect = copy.growth.effects[0].as_ref().unwrap();
         assert_eq!(effect.verdict, Growing::Grows);
         let law = copy.growth.law.as_ref().unwrap();
