@@ -24,7 +24,7 @@ mod signed_rank;
 #[cfg(test)]
 mod tests;
 
-use record::PlanRecord;
+use record::{Machine, PlanRecord};
 
 use crate::bins::total;
 use crate::{Status, Summary, TestSummary};
@@ -42,6 +42,8 @@ pub const ALPHA: f64 = 0.05;
 pub struct Side<'a> {
     /// What was run.
     pub plan: &'a PlanRecord,
+    /// From where.
+    pub machine: &'a Machine,
     /// What came of it.
     pub summary: &'a Summary,
 }

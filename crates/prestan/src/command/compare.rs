@@ -49,8 +49,12 @@ struct Server {
 impl Server {
     fn sides(&self) -> Vec<Side<'_>> {
         let runs = self.runs.iter();
-        runs.map(|Ran { plan, summary, .. }| Side { plan, summary })
-            .collect()
+        runs.map(|ran| Side {
+            plan: &ran.plan,
+            machine: &ran.env.machine,
+            summary: &ran.summary,
+        })
+        .collect()
     }
 }
 
@@ -95,7 +99,7 @@ fn recorded(side: &str) -> Result<Server, Failed> {
         Ok(Ran {
             plan: recorded.plan,
             summary,
-            server: recorded.env.server,
+            env: recorded.env,
             path: path.display().to_string(),
         })
     });

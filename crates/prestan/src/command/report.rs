@@ -79,6 +79,7 @@ impl Kept {
     fn side(&self) -> Side<'_> {
         Side {
             plan: &self.run.plan,
+            machine: &self.run.env.machine,
             summary: &self.summary,
         }
     }

@@ -203,7 +203,10 @@ impl<'a> Trials<'a> {
                 })
             })
             .collect();
-        let server = self.made.iter().find_map(|(_, ran)| ran.server.as_ref());
+        let server = self
+            .made
+            .iter()
+            .find_map(|(_, ran)| ran.env.server.as_ref());
         Found {
             find: self.find(),
             condition: self.args.search.condition.to_string(),

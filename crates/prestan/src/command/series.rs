@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use engine::rundir::RunDir;
 use engine::{Cancel, Observer, Progress, Settings, Turn, Watch};
 use indicatif::ProgressBar;
-use record::{Event, EventKind, PlanRecord, Server};
+use record::{Environment, Event, EventKind, PlanRecord};
 use stats::{Completeness, Summary};
 use suite::Plan;
 use testbed::RealServer;
@@ -59,8 +59,8 @@ impl Measured {
 pub(crate) struct Ran {
     pub(crate) plan: PlanRecord,
     pub(crate) summary: Summary,
-    /// What the server said of itself.
-    pub(crate) server: Option<Server>,
+    /// What was measured, and from where.
+    pub(crate) env: Environment,
     /// Where it is kept.
     pub(crate) path: String,
 }
@@ -137,7 +137,7 @@ impl Planned {
             Completeness::Complete => Ok(Ran {
                 plan: finished.plan,
                 summary,
-                server: finished.env.server,
+                env: finished.env,
                 path: self.path,
             }),
             Completeness::Interrupted => Err(Failed::Interrupted(format!(

@@ -357,7 +357,7 @@ fn described(server: &Measured, place: usize, done: &Done) -> SweepServer {
         .iter()
         .find(|(at, _)| at.server == place)
         .map(|(_, ran)| ran);
-    let said = ran.and_then(|ran| ran.server.as_ref());
+    let said = ran.and_then(|ran| ran.env.server.as_ref());
     SweepServer {
         name: server.name.clone(),
         target: ran.map_or(String::new(), |ran| ran.plan.target.clone()),

@@ -5,6 +5,7 @@ use stats::{Compared, Distribution, P99_NEEDS, Status, TestSummary};
 
 use super::Page;
 use super::markup::{list, range, text, time};
+use crate::Versus;
 use crate::compare::{cells, legend};
 use crate::json::us;
 
@@ -213,7 +214,12 @@ pub(super) fn comparison(page: &Page<'_>) -> String {
             text(&legend(&versus.comparison))
         )
     });
-    let words: String = words.collect();
+    let mut words: String = words.collect();
+    let is_of_more = |versus: &Versus| versus.comparison.pairs > 1;
+    if !page.runs.is_empty() && all.versus.iter().any(is_of_more) {
+        words += "<p class=\"note\">The comparison is of all runs; everything else on this page is of \
+                  the first run of each server.</p>\n";
+    }
     format!(
         "<section id=\"comparison\"><h2>Comparison</h2>\n\
          <div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Comparison\"><table class=\"heat\">\n\

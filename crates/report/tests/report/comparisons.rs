@@ -30,8 +30,11 @@ fn comparisons() -> Comparisons {
     }
     let (of_a, of_b) = (summarise(&a), summarise(&b));
     fn side<'a>(run: &'a record::Run, summary: &'a Summary) -> Side<'a> {
-        let plan = &run.plan;
-        Side { plan, summary }
+        Side {
+            plan: &run.plan,
+            machine: &run.env.machine,
+            summary,
+        }
     }
     let comparison = compare(&[side(&a, &of_a)], &[side(&b, &of_b)], 0.02).unwrap();
     Comparisons {

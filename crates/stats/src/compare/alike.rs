@@ -105,15 +105,19 @@ fn essentials(plan: &PlanRecord) -> [(&'static str, String); 7] {
     ]
 }
 
-/// What should do no harm.
-fn harmless(plan: &PlanRecord) -> [(&'static str, String); 4] {
-    let load = &plan.load;
+/// What should do no harm, or what nobody can help.
+fn harmless(side: &Side<'_>) -> [(&'static str, String); 5] {
+    let (plan, load, machine) = (side.plan, &side.plan.load, side.machine);
     let requests = load.requests.map_or("none".to_owned(), |n| n.to_string());
     let duration = load
         .duration_s
         .map_or("none".to_owned(), |s| format!("{s} s"));
     [
         ("the version of prestan", plan.prestan.clone()),
+        (
+            "the machine that measured",
+            format!("{} ({} cores, {})", machine.cpu, machine.cores, machine.os),
+        ),
         ("the number of requests", requests),
         ("the duration", duration),
         ("the number of rounds to warm up", load.warmup.to_string()),
@@ -157,7 +161,7 @@ pub(super) fn check(a: &[Side<'_>], b: &[Side<'_>]) -> Result<Vec<Caveat>, Diffe
         caveats.push(Caveat::OneRun);
     }
     for side in all() {
-        for (what, one, other) in differing(harmless(first), harmless(side.plan)) {
+        for (what, one, other) in differing(harmless(&a[0]), harmless(side)) {
             let caveat = Caveat::Differs { what, one, other };
             if !caveats.contains(&caveat) {
                 caveats.push(caveat);

@@ -315,13 +315,20 @@ fn recorded(id: &str, us: u64) -> record::Run {
     builder.with(|run| run.plan.run_id = id.to_owned()).build()
 }
 
+fn of<'a>(run: &'a record::Run, summary: &'a Summary) -> Side<'a> {
+    Side {
+        plan: &run.plan,
+        machine: &run.env.machine,
+        summary,
+    }
+}
+
 /// Compares two runs, the second of them with a change.
 fn changed(change: impl FnOnce(&mut record::Run)) -> Result<Comparison, Difference> {
     let (a, mut b) = (recorded("a", 100), recorded("b", 100));
     change(&mut b);
     let (of_a, of_b) = (summarise(&a), summarise(&b));
-    let side = |run, summary| Side { plan: run, summary };
-    compare(&[side(&a.plan, &of_a)], &[side(&b.plan, &of_b)], 0.02)
+    compare(&[of(&a, &of_a)], &[of(&b, &of_b)], 0.02)
 }
 
 #[test]
@@ -382,7 +389,11 @@ fn what_did_not_do_the_same_is_refused_or_said() {
         let said = changed(change).unwrap_err().to_string();
         assert!(said.contains(says), "{said}");
     }
-    let harmless: [(Change, &str); 3] = [
+    let harmless: [(Change, &str); 4] = [
+        (
+            |run| run.env.machine.cores = 99,
+            "the machine that measured is",
+        ),
         (
             |run| run.plan.prestan = "9.9".into(),
             "the version of prestan",
