@@ -8,6 +8,7 @@
 
 mod compare;
 mod figures;
+mod gallery;
 mod load;
 mod search;
 mod sweep;
@@ -20,6 +21,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use compare::{CompareArgs, CompareOutput, Slower};
 pub(crate) use figures::FigureOptions;
+pub(crate) use gallery::GalleryArgs;
 pub(crate) use load::{ArrivalsArg, LoadArgs, PaceOptions, RequestOptions};
 pub(crate) use search::{FindArg, SearchArgs, SearchOptions};
 pub(crate) use sweep::{DesignArg, SweepArgs, SweepOutput, Vary};
@@ -151,6 +153,12 @@ pub(crate) enum Command {
     /// failures == 0' doubles the load until that breaks, goes to and fro until it knows where, and
     /// confirms it. Methods that only read need no permission, everything else needs --writes.
     Search(Box<SearchArgs>),
+    /// Measure all servers that are installed, and write a site about them
+    ///
+    /// Every recipe of `prestan servers` is started, and all are measured side by side, test by test
+    /// in turns. The site has a page for each server and each test, a comparison, and how it was
+    /// measured.
+    Gallery(Box<GalleryArgs>),
     /// List, print or check suites
     Suites(SuitesArgs),
     /// List the servers that Prestan can start by itself

@@ -18,6 +18,7 @@ mod clean;
 mod columns;
 mod compare;
 mod csv;
+pub mod gallery;
 mod json;
 mod load;
 pub mod page;

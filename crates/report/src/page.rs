@@ -12,9 +12,10 @@
 
 mod answers;
 mod data;
-mod markup;
+pub(crate) mod markup;
 mod names;
 mod sections;
+pub(crate) mod site;
 mod tables;
 
 use record::Run;
@@ -23,6 +24,8 @@ use stats::{Details, Summary};
 
 use crate::{Comparisons, Found, Sweep};
 use markup::fill;
+
+pub use site::{Link, Site, assets};
 
 /// What a page shows. Every part may be absent.
 #[derive(Debug, Clone, Default)]
@@ -37,6 +40,8 @@ pub struct Page<'a> {
     pub search: Option<&'a Found>,
     /// What is conspicuous; `None` where nobody looked.
     pub findings: Option<&'a [Finding]>,
+    /// The site that the page is one of; `None` where it stands alone.
+    pub site: Option<&'a Site>,
 }
 
 impl Page<'_> {
@@ -100,7 +105,9 @@ pub fn html(page: &Page<'_>) -> String {
     let names = names::of(page);
     fill(TEMPLATE, |part| match part {
         "title" => markup::text(&sections::title(page, &names)),
-        "style" => STYLE.to_owned(),
+        "policy" => policy(page),
+        "style" => style(page.site),
+        "links" => page.site.map_or(String::new(), site::links),
         "head" => sections::head(page, &names),
         "verdict" => sections::verdict(page, &names) + &answers::in_short(page),
         "findings" => sections::findings(page, &names),
@@ -108,10 +115,35 @@ pub fn html(page: &Page<'_>) -> String {
         "comparison" => tables::comparison(page),
         "measured" => sections::measured(page, &names),
         "data" => figure_data(page).replace('<', "\\u003c"),
-        "charts" => CHARTS.to_owned(),
-        "scripts" => [FIGURES, BEHAVIOUR].concat(),
+        "scripts" => scripts(page.site),
         other => unreachable!("the template has no part {other}"),
     })
+}
+
+/// A page that stands alone may load nothing; one of a site loads what lies beside it.
+fn policy(page: &Page<'_>) -> String {
+    let beside = match page.site {
+        None => "",
+        Some(_) => " 'self' file:",
+    };
+    format!(
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src \
+         'unsafe-inline'{beside}; script-src 'unsafe-inline'{beside}; img-src data:\">"
+    )
+}
+
+fn style(site: Option<&Site>) -> String {
+    match site {
+        None => format!("<style>{STYLE}</style>"),
+        Some(_) => format!("<link rel=\"stylesheet\" href=\"{}\">", site::STYLE),
+    }
+}
+
+fn scripts(site: Option<&Site>) -> String {
+    match site {
+        None => format!("<script>{CHARTS}</script>\n<script>{FIGURES}{BEHAVIOUR}</script>"),
+        Some(_) => format!("<script src=\"{}\"></script>", site::SCRIPT),
+    }
 }
 
 /// What the figures of a page are drawn from, as one JSON document.

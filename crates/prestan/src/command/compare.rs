@@ -1,6 +1,6 @@
 //! `prestan compare`: servers side by side, or runs that were recorded before.
 
-mod side_by_side;
+pub(crate) mod side_by_side;
 
 use std::path::{Path, PathBuf};
 
@@ -16,12 +16,14 @@ use crate::exit::{Code, Failed};
 use crate::intake::summary_of_kept;
 use crate::{figures, output, state};
 
+use side_by_side::SideBySide;
+
 /// Measures, or reads, and compares.
 pub(crate) fn compare(args: &CompareArgs) -> Result<Code, Failed> {
     check(&args.output)?;
     let servers = match asked(args)? {
         Asked::Recorded(sides) => sides.into_iter().map(recorded).collect::<Result<_, _>>()?,
-        Asked::Now => side_by_side::measure(args)?,
+        Asked::Now => measure(args)?,
     };
     let comparisons = compared(&servers, args.question.same_within)?;
     let kept = match args.output.figures.any() {
@@ -40,10 +42,23 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Code, Failed> {
     Ok(judge(&comparisons, args.question.fail_if))
 }
 
+fn measure(args: &CompareArgs) -> Result<Vec<Server>, Failed> {
+    let how = SideBySide {
+        suite: &args.question.suite,
+        repeat: args.question.repeat,
+        load: &args.load,
+        clock: args.clock,
+        connect: &args.connect,
+        save: args.output.save.as_deref(),
+        quiet: args.output.quiet,
+    };
+    side_by_side::measure(&how, &args.sides, &args.server)
+}
+
 /// A server and its runs.
-struct Server {
-    name: String,
-    runs: Vec<Ran>,
+pub(crate) struct Server {
+    pub(crate) name: String,
+    pub(crate) runs: Vec<Ran>,
 }
 
 impl Server {
@@ -110,14 +125,14 @@ fn recorded(side: &str) -> Result<Server, Failed> {
 }
 
 /// The first run of each server, for a page: the comparison is of all of them.
-fn shown(servers: &[Server]) -> Result<Vec<Kept>, Failed> {
+pub(crate) fn shown(servers: &[Server]) -> Result<Vec<Kept>, Failed> {
     let first = servers.iter().filter_map(|server| server.runs.first());
     first
         .map(|run| Kept::read(PathBuf::from(&run.path), Some(servers.len())))
         .collect()
 }
 
-fn compared(servers: &[Server], same_within: f64) -> Result<Comparisons, Failed> {
+pub(crate) fn compared(servers: &[Server], same_within: f64) -> Result<Comparisons, Failed> {
     let paths = |server: &Server| server.runs.iter().map(|run| run.path.clone()).collect();
     let (a, others) = (&servers[0], &servers[1..]);
     let versus = others.iter().map(|b| {

@@ -3,7 +3,7 @@
 use crate::clean;
 
 /// Text as the content of an element or of a quoted attribute, with control characters visible.
-pub(super) fn text(text: &str) -> String {
+pub(crate) fn text(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in clean(text).chars() {
         match c {
@@ -19,7 +19,7 @@ pub(super) fn text(text: &str) -> String {
 }
 
 /// A list, each item already HTML; nothing for no items.
-pub(super) fn list(class: &str, items: impl IntoIterator<Item = String>) -> String {
+pub(crate) fn list(class: &str, items: impl IntoIterator<Item = String>) -> String {
     let items: String = items
         .into_iter()
         .map(|item| format!("<li>{item}</li>\n"))
@@ -31,18 +31,18 @@ pub(super) fn list(class: &str, items: impl IntoIterator<Item = String>) -> Stri
 }
 
 /// A time in nanoseconds, with the sign that browsers have a letter for.
-pub(super) fn time(ns: f64) -> String {
+pub(crate) fn time(ns: f64) -> String {
     crate::human(ns).replace(" us", " µs")
 }
 
 /// The same for two times.
-pub(super) fn range(ends: (f64, f64)) -> String {
+pub(crate) fn range(ends: (f64, f64)) -> String {
     crate::human_range(ends).replace(" us", " µs")
 }
 
 /// A template with its parts, `{{name}}`, filled in. What is filled in is not looked at again, so
 /// no text can call for another part.
-pub(super) fn fill(template: &str, part: impl Fn(&str) -> String) -> String {
+pub(crate) fn fill(template: &str, part: impl Fn(&str) -> String) -> String {
     let mut filled = String::with_capacity(template.len() * 2);
     let mut rest = template;
     while let Some((before, after)) = rest.split_once("{{") {

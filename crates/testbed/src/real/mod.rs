@@ -16,7 +16,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use recipe::{Installed, Missing, Recipe, Scheme, find_program, recipes, tool_cache};
+pub use recipe::{
+    Installed, Keeping, Keeps, Missing, Recipe, Scheme, find_program, recipes, tool_cache,
+};
 pub use start::StartError;
 
 use port::Port;

@@ -18,6 +18,8 @@ pub struct Recipe {
     pub name: String,
     /// The same for people, in one line.
     pub title: String,
+    /// Where the server has what it knows of resources beside their content.
+    pub keeps: Keeps,
     /// Authentication that the server wants.
     #[serde(default)]
     pub auth: Scheme,
@@ -41,6 +43,42 @@ pub struct Recipe {
     pub(super) logs: LogNames,
     #[serde(default)]
     variants: Vec<Variant>,
+}
+
+/// Where a server has what it knows of resources beside their content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Keeps {
+    /// Dead properties.
+    pub properties: Keeping,
+    /// Locks.
+    pub locks: Keeping,
+}
+
+/// A kind of store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Keeping {
+    /// Files, of whatever format, that are written as a whole or by key.
+    Files,
+    /// A database with transactions.
+    Database,
+    /// The memory of its process.
+    Memory,
+    /// It does not have them.
+    Nothing,
+}
+
+impl Keeping {
+    /// The name used in recipes.
+    pub fn name(self) -> &'static str {
+        match self {
+            Keeping::Files => "files",
+            Keeping::Database => "database",
+            Keeping::Memory => "memory",
+            Keeping::Nothing => "nothing",
+        }
+    }
 }
 
 /// Authentication of a server.

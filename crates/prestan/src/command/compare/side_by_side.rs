@@ -1,5 +1,6 @@
 //! Servers measured now, in turns.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
@@ -7,24 +8,42 @@ use engine::{Cancel, Turn, Turns};
 use suite::Plan;
 
 use super::Server;
-use crate::args::CompareArgs;
+use crate::args::{ClockOptions, ConnectOptions, LoadOptions};
 use crate::command::run::{SuiteText, settings};
 use crate::command::series::{Measured, Planned, Ran, Shown};
 use crate::exit::Failed;
 use crate::state;
 use crate::watch::on_interrupt;
 
-/// Measures all servers as often as is asked for.
-pub(super) fn measure(args: &CompareArgs) -> Result<Vec<Server>, Failed> {
-    let suite = SuiteText::find(&args.question.suite)?;
-    let plan = suite.plan(&args.load)?;
-    let targets = Measured::all(&args.sides, &args.server)?;
-    let repeats = args.question.repeat as usize;
-    let runs = runs(args, &suite, &plan, &targets)?;
+/// How servers are measured side by side.
+pub(crate) struct SideBySide<'a> {
+    /// With which suite.
+    pub(crate) suite: &'a str,
+    /// How often each.
+    pub(crate) repeat: u32,
+    pub(crate) load: &'a LoadOptions,
+    pub(crate) clock: ClockOptions,
+    pub(crate) connect: &'a ConnectOptions,
+    /// Below which directory the runs are kept.
+    pub(crate) save: Option<&'a Path>,
+    pub(crate) quiet: bool,
+}
+
+/// Measures all servers, those at `urls` and those of `recipes`, as often as is asked for.
+pub(crate) fn measure(
+    how: &SideBySide<'_>,
+    urls: &[String],
+    recipes: &[String],
+) -> Result<Vec<Server>, Failed> {
+    let suite = SuiteText::find(how.suite)?;
+    let plan = suite.plan(how.load)?;
+    let targets = Measured::all(urls, recipes)?;
+    let repeats = how.repeat as usize;
+    let runs = runs(how, &suite, &plan, &targets)?;
 
     let cancel = Cancel::default();
     on_interrupt(cancel.clone(), None)?;
-    let shown = Arc::new(Shown::new(plan.tests.len() * runs.len(), args.output.quiet));
+    let shown = Arc::new(Shown::new(plan.tests.len() * runs.len(), how.quiet));
     let turns = Turns::among(plan.tests.len(), targets.len(), repeats);
     let ran = perform(runs, turns, &cancel, &shown);
     shown.end();
@@ -44,14 +63,14 @@ pub(super) fn measure(args: &CompareArgs) -> Result<Vec<Server>, Failed> {
 
 /// All runs: those of the first repeat come first, side by side.
 fn runs(
-    args: &CompareArgs,
+    how: &SideBySide<'_>,
     suite: &SuiteText,
     plan: &Plan,
     targets: &[Measured],
 ) -> Result<Vec<Planned>, Failed> {
-    let name = args.load.run_id.clone().unwrap_or_else(state::new_run_id);
-    let seed = args.load.seed.unwrap_or_else(state::new_seed);
-    let places = (1..=args.question.repeat).flat_map(|repeat| {
+    let name = how.load.run_id.clone().unwrap_or_else(state::new_run_id);
+    let seed = how.load.seed.unwrap_or_else(state::new_seed);
+    let places = (1..=how.repeat).flat_map(|repeat| {
         let letters = 'a'..='z';
         targets
             .iter()
@@ -59,11 +78,11 @@ fn runs(
             .map(move |(target, letter)| (repeat, target, letter))
     });
     let run = |(repeat, target, letter): (u32, &Measured, char)| {
-        let mut settings = settings(target.connection(&args.connect)?, &args.load, args.clock)?;
+        let mut settings = settings(target.connection(how.connect)?, how.load, how.clock)?;
         settings.run_id = format!("{name}-{letter}{repeat}");
         // Runs of a pair do the same, also where chance decides what.
         settings.seed = seed.wrapping_add(u64::from(repeat));
-        Planned::new(plan, &suite.text, settings, args.output.save.as_deref())
+        Planned::new(plan, &suite.text, settings, how.save)
     };
     places.map(run).collect()
 }

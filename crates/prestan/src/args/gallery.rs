@@ -1,0 +1,42 @@
+//! The command line of `prestan gallery`. The comments on its fields are what `--help` prints.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{ClockOptions, LoadOptions};
+
+#[derive(Debug, Args)]
+pub(crate) struct GalleryArgs {
+    /// Directory for the site; it must be new, empty, or an older gallery
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+
+    /// Only these servers (see `prestan servers`); may be repeated [default: all that are installed
+    /// and ask for no password]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) server: Vec<String>,
+
+    /// Suite to measure with: a built-in one, or a file
+    #[arg(long, value_name = "SUITE", default_value = "prestan")]
+    pub(crate) suite: String,
+
+    /// Runs of each server, side by side
+    #[arg(long, value_name = "N", default_value_t = 10,
+          value_parser = clap::value_parser!(u32).range(2..=200))]
+    pub(crate) repeat: u32,
+
+    #[command(flatten)]
+    pub(crate) load: LoadOptions,
+
+    #[command(flatten)]
+    pub(crate) clock: ClockOptions,
+
+    /// Keep the runs below this directory [default: ~/.local/state/prestan/runs]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) save: Option<PathBuf>,
+
+    /// No progress while it runs
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}

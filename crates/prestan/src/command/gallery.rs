@@ -1,0 +1,154 @@
+//! `prestan gallery`: all servers that are installed, side by side, as a site.
+
+use std::fs;
+use std::path::Path;
+
+use report::gallery::{Exhibit, File, Gallery};
+use stats::Summary;
+use testbed::real::{Recipe, Scheme, recipes};
+
+use super::compare::side_by_side::{self, SideBySide};
+use super::compare::{Server, compared, shown};
+use super::report::Kept;
+use crate::args::{ConnectOptions, GalleryArgs};
+use crate::exit::{Code, Failed};
+use crate::output::tell;
+
+/// Differences up to this share count as the same.
+const SAME_WITHIN: f64 = 0.02;
+/// Servers that nothing can be shown of would be no gallery.
+const LEAST: usize = 2;
+/// A directory with this file in it is an older gallery.
+const MARK: &str = "assets/prestan.js";
+
+/// Measures the servers and writes the site.
+pub(crate) fn gallery(args: &GalleryArgs) -> Result<Code, Failed> {
+    check(&args.directory)?;
+    let recipes = chosen(&args.server)?;
+    let names: Vec<String> = recipes.iter().map(|recipe| recipe.name.clone()).collect();
+    let how = SideBySide {
+        suite: &args.suite,
+        repeat: args.repeat,
+        load: &args.load,
+        clock: args.clock,
+        connect: &ConnectOptions::default(),
+        save: args.save.as_deref(),
+        quiet: args.quiet,
+    };
+    let servers = side_by_side::measure(&how, &[], &names)?;
+    let comparison = compared(&servers, SAME_WITHIN)?;
+    let kept = shown(&servers)?;
+    let exhibits = recipes.iter().zip(&servers).zip(&kept);
+    let gallery = Gallery {
+        day: engine::time_of_day().chars().take(10).collect(),
+        command: command(args),
+        exhibits: exhibits
+            .map(|((recipe, server), kept)| exhibit(recipe, server, kept))
+            .collect(),
+        comparison: &comparison,
+    };
+    let files = report::gallery::gallery(&gallery);
+    write(&args.directory, &files)?;
+    if !args.quiet {
+        tell(&format!(
+            "prestan: {} files are in {}; open index.html",
+            files.len(),
+            args.directory.display()
+        ));
+    }
+    Ok(Code::Done)
+}
+
+/// Refuses a directory with something else in it, before anything is measured.
+fn check(directory: &Path) -> Result<(), Failed> {
+    let is_empty = fs::read_dir(directory).map_or(true, |mut entries| entries.next().is_none());
+    if is_empty || directory.join(MARK).is_file() {
+        return Ok(());
+    }
+    Err(Failed::Usage(format!(
+        "{} has something in it that is no gallery; give a new directory, or an empty one",
+        directory.display()
+    )))
+}
+
+/// The recipes of these names, or all that are installed and ask for no password. One that keeps
+/// properties in files comes first: the others are compared with it.
+fn chosen(names: &[String]) -> Result<Vec<&'static Recipe>, Failed> {
+    let is_chosen = |recipe: &&Recipe| match names {
+        [] => recipe.auth == Scheme::None && recipe.installed().is_ok(),
+        names => names.contains(&recipe.name),
+    };
+    let mut chosen: Vec<&Recipe> = recipes().iter().filter(is_chosen).collect();
+    if let Some(unknown) = names.iter().find(|name| Recipe::named(name).is_none()) {
+        return Err(Failed::Usage(format!(
+            "no server is called `{unknown}`; see `prestan servers`"
+        )));
+    }
+    if chosen.len() < LEAST {
+        return Err(Failed::Usage(format!(
+            "there is {} server to show, and a gallery has two at least; `prestan servers` says how \
+             to install others",
+            chosen.len()
+        )));
+    }
+    chosen.sort_by_key(|recipe| recipe.keeps.properties != testbed::real::Keeping::Files);
+    Ok(chosen)
+}
+
+fn exhibit<'a>(recipe: &Recipe, server: &'a Server, kept: &'a Kept) -> Exhibit<'a> {
+    let version = recipe.installed().map(|installed| installed.version);
+    let runs = server.runs.iter();
+    Exhibit {
+        name: recipe.name.clone(),
+        title: recipe.title.clone(),
+        version: version.unwrap_or_default(),
+        properties: recipe.keeps.properties.name(),
+        locks: recipe.keeps.locks.name(),
+        shown: kept.shown(Some(recipe.name.clone())),
+        runs: runs.map(|run| &run.summary).collect::<Vec<&Summary>>(),
+        findings: Vec::new(),
+    }
+}
+
+/// The command line, for whoever wants to do it again.
+fn command(args: &GalleryArgs) -> String {
+    let mut command = "prestan gallery DIR".to_owned();
+    if !args.server.is_empty() {
+        command += &format!(" --server {}", args.server.join(","));
+    }
+    if args.suite != "prestan" {
+        command += &format!(" --suite {}", args.suite);
+    }
+    command += &format!(" --repeat {}", args.repeat);
+    if let Some(requests) = args.load.requests {
+        command += &format!(" -r {requests}");
+    }
+    if args.load.concurrency != 1 {
+        command += &format!(" -c {}", args.load.concurrency);
+    }
+    command
+}
+
+/// Writes all files, and removes pages that an older gallery had and this one has not.
+fn write(directory: &Path, files: &[File]) -> Result<(), Failed> {
+    let failed = |path: &Path, error: std::io::Error| {
+        Failed::Local(format!("writing {} failed: {error}", path.display()))
+    };
+    for file in files {
+        let path = directory.join(&file.path);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(|error| failed(parent, error))?;
+        }
+        fs::write(&path, &file.content).map_err(|error| failed(&path, error))?;
+    }
+    let entries = fs::read_dir(directory).map_err(|error| failed(directory, error))?;
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_page =
+            (name.starts_with("server-") || name.starts_with("test-")) && name.ends_with(".html");
+        if is_page && files.iter().all(|file| file.path != name) {
+            fs::remove_file(entry.path()).map_err(|error| failed(&entry.path(), error))?;
+        }
+    }
+    Ok(())
+}

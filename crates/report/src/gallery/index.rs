@@ -1,0 +1,180 @@
+//! The pages of a gallery that have no figures.
+
+use stats::{Status, SweptRow};
+
+use super::words::{self, point};
+use super::{Exhibit, Gallery, server_file, test_file};
+use crate::page::Site;
+use crate::page::markup::{fill, list, range, text, time};
+use crate::page::site::links;
+use crate::text::configuration;
+
+const TEMPLATE: &str = include_str!("../../page/gallery.html");
+
+/// The first page: every mean, and in words what is remarkable.
+pub(super) fn index(gallery: &Gallery<'_>, rows: &[SweptRow], site: &Site) -> String {
+    let servers = gallery.exhibits.iter().enumerate().map(|(place, exhibit)| {
+        format!(
+            "<a class=\"name\" href=\"{}\">{}</a> {}",
+            server_file(&exhibit.name),
+            text(&exhibit.title),
+            text(&words::of_server(place, rows))
+        )
+    });
+    let tests = rows.iter().filter_map(|row| {
+        let words = words::of_test(gallery, row)?;
+        let (file, name) = (test_file(&row.name), text(&row.name));
+        Some(format!(
+            "<a class=\"name\" href=\"{file}\">{name}</a> {}",
+            text(&words)
+        ))
+    });
+    let database = words::files_and_database(gallery)
+        .map(|words| format!("<h2>Files and a database</h2>\n<p>{}</p>\n", text(&words)));
+    let content = format!(
+        "<h2>Mean response times</h2>\n{}<h2>Server by server</h2>\n{}{}<h2>Test by test</h2>\n{}",
+        table(gallery, rows),
+        list("counts", servers),
+        database.unwrap_or_default(),
+        list("counts", tests),
+    );
+    page(gallery, site, "WebDAV servers side by side", &content)
+}
+
+fn page(gallery: &Gallery<'_>, site: &Site, title: &str, content: &str) -> String {
+    fill(TEMPLATE, |part| match part {
+        "title" => text(title),
+        "what" => text(&format!(
+            "{} servers, measured on {}",
+            gallery.exhibits.len(),
+            gallery.day
+        )),
+        "links" => links(site),
+        "content" => content.to_owned(),
+        other => unreachable!("the template has no part {other}"),
+    })
+}
+
+fn table(gallery: &Gallery<'_>, rows: &[SweptRow]) -> String {
+    let heads = gallery.exhibits.iter().map(|exhibit| {
+        let (file, name) = (server_file(&exhibit.name), text(&exhibit.name));
+        format!("<th scope=\"col\" class=\"number\"><a href=\"{file}\">{name}</a></th>")
+    });
+    let heads: String = heads.collect();
+    let row = |row: &SweptRow| {
+        let cells = (0..gallery.exhibits.len()).map(|server| match point(row, server) {
+            Some(point) => {
+                let interval = point.ci95.map_or(String::new(), |ci95| {
+                    format!(" title=\"95 % interval {}\"", range(ci95))
+                });
+                match point.mean {
+                    Some(mean) => format!("<td class=\"number\"{interval}>{}</td>", time(mean)),
+                    None => format!("<td class=\"number\">{}</td>", without_time(point.status)),
+                }
+            }
+            None => "<td></td>".to_owned(),
+        });
+        let cells: String = cells.collect();
+        let (file, name) = (test_file(&row.name), text(&row.name));
+        format!("<tr><th scope=\"row\"><a href=\"{file}\">{name}</a></th>{cells}</tr>\n")
+    };
+    let body: String = rows.iter().map(row).collect();
+    let runs = gallery
+        .exhibits
+        .first()
+        .map_or(0, |exhibit| exhibit.runs.len());
+    format!(
+        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"All tests\"><table>\n\
+         <thead><tr><th scope=\"col\">Test</th>{heads}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n\
+         <p class=\"note\">Means of {runs} runs of each server, measured in turns; the 95 % interval is told \
+         where the pointer rests.</p>\n"
+    )
+}
+
+fn without_time(status: Status) -> &'static str {
+    match status {
+        Status::NotSupported => "–",
+        Status::Failed => "failed",
+        Status::Ok => "",
+    }
+}
+
+/// Machine, versions, parameters.
+pub(super) fn measured(gallery: &Gallery<'_>, site: &Site) -> String {
+    let versions = gallery.exhibits.iter().map(|exhibit| {
+        format!(
+            "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+            text(&exhibit.name),
+            text(&exhibit.title),
+            text(&exhibit.version),
+            exhibit.properties,
+            exhibit.locks,
+        )
+    });
+    let versions: String = versions.collect();
+    let machine = gallery.exhibits.first().map(of_machine).unwrap_or_default();
+    let content = format!(
+        "<p>Every server was started on the machine that measured, with the configuration that is part of \
+         Prestan, reached over loopback, and stopped. All of them were measured at the same time and in turns: each \
+         server did a test, then each did the next, so that whatever the machine did meanwhile happened to all of \
+         them.</p>\n\
+         <p>The command was <code>{}</code>, on {}.</p>\n{machine}\
+         <h2>Servers</h2>\n<div class=\"wide\"><table>\n<thead><tr><th>Name</th><th>Server</th><th>Version</th>\
+         <th>Properties in</th><th>Locks in</th></tr></thead>\n<tbody>\n{versions}</tbody></table></div>\n\
+         <p class=\"note\">A generator and a server on one machine share its processors. What the figures say of \
+         servers beside each other holds better than what each says alone.</p>\n",
+        text(&gallery.command),
+        text(&gallery.day),
+    );
+    page(gallery, site, "How it was measured", &content)
+}
+
+fn of_machine(exhibit: &Exhibit<'_>) -> String {
+    let run = exhibit.shown.run;
+    let machine = &run.env.machine;
+    let mut lines = vec![format!(
+        "{}, {} processors, {:.0} GiB, {}",
+        machine.cpu,
+        machine.cores,
+        machine.memory_bytes as f64 / (1_u64 << 30) as f64,
+        machine.os
+    )];
+    let parameters = configuration(run, exhibit.shown.summary);
+    lines.extend(
+        parameters
+            .into_iter()
+            .map(|(what, value)| format!("{what} {value}")),
+    );
+    let lines = lines.iter().map(|line| text(line));
+    format!("<h2>Machine and parameters</h2>\n{}", list("items", lines))
+}
+
+/// Every mean, for a README.
+pub(super) fn markdown(gallery: &Gallery<'_>, rows: &[SweptRow]) -> String {
+    let names: Vec<&str> = gallery
+        .exhibits
+        .iter()
+        .map(|exhibit| exhibit.name.as_str())
+        .collect();
+    let mut markdown = format!(
+        "| | {} |\n|---|{}\n",
+        names.join(" | "),
+        "---:|".repeat(names.len())
+    );
+    for row in rows {
+        let cells = (0..names.len()).map(|server| match point(row, server) {
+            Some(point) => match point.mean {
+                Some(mean) => crate::human(mean),
+                None => without_time(point.status).to_owned(),
+            },
+            None => String::new(),
+        });
+        let cells: Vec<String> = cells.collect();
+        let name = crate::clean(&row.name).replace('|', "\\|");
+        markdown += &format!("| {name} | {} |\n", cells.join(" | "));
+    }
+    if let Some(words) = words::files_and_database(gallery) {
+        markdown += &format!("\n{words}\n");
+    }
+    markdown
+}
