@@ -7,6 +7,7 @@
 )]
 
 mod compare;
+mod diagnose;
 mod load;
 
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use compare::{CompareArgs, CompareOutput, Slower};
+pub(crate) use diagnose::{DiagnoseArgs, DiagnoseOutput};
 pub(crate) use load::{ArrivalsArg, LoadArgs, PaceOptions, RequestOptions};
 
 const STYLES: Styles = Styles::styled()
@@ -134,6 +136,12 @@ pub(crate) enum Command {
     /// are recorded runs: directories or names, several runs of one server with commas between
     /// them. With more than two, each is compared with the first.
     Compare(Box<CompareArgs>),
+    /// Find what should be fixed first: findings, each with its evidence and what to look at
+    ///
+    /// Of recorded runs, by directory or name; without any, of the last one and of those of other
+    /// suites on the same server just before it. Or of a server that is measured now, with the
+    /// suites prestan, listing and locks: a URL, or a recipe (--server). That takes some minutes.
+    Diagnose(Box<DiagnoseArgs>),
     /// List, print or check suites
     Suites(SuitesArgs),
     /// List the servers that Prestan can start by itself

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use engine::rundir::{Recorded, RunDir, RunDirError, Samples, SamplesWriter};
 use engine::{Finished, Sink};
 use record::{Pace, PlanRecord, Sample};
-use stats::{Convergence, Summariser, Summary, Until, Window};
+use stats::{Convergence, Material, Summariser, Summary, Until, Window};
 
 use crate::live::Live;
 
@@ -191,6 +191,18 @@ pub(crate) fn summary_of_kept(recorded: &Recorded) -> Result<Summary, String> {
     } = recorded;
     let summary = stats::summarise_from(plan, events, env, || samples.pieces());
     summary.map_err(|error| error.to_string())
+}
+
+/// What a recorded run gives to the rules of a diagnosis, read piece by piece as well.
+pub(crate) fn material_of_kept(recorded: &Recorded) -> Result<Material, String> {
+    let Recorded {
+        plan,
+        env,
+        events,
+        samples,
+    } = recorded;
+    let material = stats::material_from(plan, events, env, || samples.pieces());
+    material.map_err(|error| error.to_string())
 }
 
 impl Sink for Intake {

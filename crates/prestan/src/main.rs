@@ -37,6 +37,7 @@ fn dispatch(cli: Cli) -> Result<exit::Code, Failed> {
         Some(Command::Load(args)) => command::load::load(&args),
         Some(Command::Report(args)) => command::report::report(&args),
         Some(Command::Compare(args)) => command::compare::compare(&args),
+        Some(Command::Diagnose(args)) => command::diagnose::diagnose(&args),
         Some(Command::Suites(args)) => command::suites::suites(&args),
         Some(Command::Servers(args)) => command::servers::servers(&args),
         Some(Command::Demo(args)) => command::demo::demo(&args),

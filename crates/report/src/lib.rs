@@ -5,6 +5,7 @@
 //! Run, Summary -------+--> json   for programs: one document with a published schema
 //!                     +--> csv    for spreadsheets: a row a test
 //! Comparisons ------------> compare_text, compare_markdown, compare_json
+//! Findings ---------------> diagnose_text, diagnose_json
 //! ```
 //!
 //! Pure: no clock, no terminal, no file. The caller says how wide the terminal is and whether it
@@ -15,17 +16,22 @@
 mod clean;
 mod compare;
 mod csv;
+mod diagnose;
 mod json;
 mod load;
 mod table;
 mod text;
-mod units;
 mod wire;
+
+use stats::units;
 
 pub use self::csv::csv;
 pub use clean::clean;
 pub use compare::{
     Comparisons, Versus, compare_json, compare_markdown, compare_schema, compare_text,
+};
+pub use diagnose::{
+    Diagnosed, DiagnosedRun, diagnose_json, diagnose_schema, diagnose_text, findings_json,
 };
 pub use json::{json, schema};
 pub use text::{TextOptions, text};

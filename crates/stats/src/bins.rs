@@ -157,6 +157,13 @@ impl<B: Bin> Bins<B> {
         batches
     }
 
+    /// The bins that hold something, each with the moment at which it begins.
+    pub(crate) fn recorded(&self) -> impl Iterator<Item = (Nanos, &B)> {
+        let bins = (self.first..).zip(&self.bins);
+        bins.filter(|(_, bin)| bin.count() > 0)
+            .map(|(place, bin)| (place << self.shift, bin))
+    }
+
     /// Nanoseconds that the bins span.
     pub(crate) fn span(&self) -> Nanos {
         (self.bins.len() as u64).saturating_mul(1 << self.shift)

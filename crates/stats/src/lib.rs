@@ -27,11 +27,13 @@
 //!   not the server, and then the result is inconclusive ([`Summary::is_inconclusive`]).
 
 pub mod interval;
+pub mod units;
 
 mod bias;
 mod bins;
 mod compare;
 mod convergence;
+mod diagnose;
 mod distribution;
 mod generator;
 mod outcomes;
@@ -62,6 +64,9 @@ pub use compare::{
     ALPHA, Caveat, Compared, Comparison, Difference, Estimate, Ratio, Side, Verdict, compare,
 };
 pub use convergence::Convergence;
+pub use diagnose::{
+    Diagnosis, Finding, LeftOut, Material, RULES, Rule, diagnose, material_from,
+};
 pub use distribution::Distribution;
 pub use generator::{BUSY, LATE, LEAST_WALL, LONG_STALL, QUEUED, SATURATED, STALLED, together};
 pub use outcomes::Outcomes;
@@ -162,30 +167,63 @@ where
     Pieces: IntoIterator<Item = Result<Piece, Error>>,
     Piece: AsRef<[Sample]>,
 {
+    let windows = Windows::of(plan, events, &pieces)?;
     let mut summariser = Summariser::new(plan);
-    let measured = Measured::by(events);
-    let windows = match plan.load.pace {
-        Pace::Rounds => Some(windows_of_rounds(plan, pieces()?)?),
-        Pace::Closed | Pace::Open { .. } => None,
-    };
     for piece in pieces()? {
         for sample in piece?.as_ref() {
-            summariser.add_one(sample, |test| match (&windows, &plan.load.pace) {
-                (Some(windows), _) => windows
-                    .get(&test)
-                    .map_or(Window::Nothing, |window| (*window).into()),
-                (None, Pace::Open { .. }) => Window::Everything,
-                (None, _) => measured.window(test),
-            });
+            summariser.add_one(sample, |test| windows.of_test(test));
         }
     }
-    Ok(match windows {
-        Some(windows) => summariser.conclude(events, env, &windows),
-        None => summariser.finish(events, env),
-    })
+    Ok(windows.conclude(&summariser, events, env))
 }
 
-/// The windows of a suite: of each test, the time in which all users were at work.
+/// The windows of a run, which say what of its operations counts.
+enum Windows {
+    /// Of a suite: of each test, the time in which all users were at work.
+    Rounds(BTreeMap<TestId, Result<window::Span, window::NoWindow>>),
+    /// Of a closed loop, as the events tell.
+    Closed(Measured),
+    /// In an open loop, all of it counts.
+    Open,
+}
+
+impl Windows {
+    /// Reads all samples of a suite once; of a load run, none.
+    fn of<Pieces, Piece, Error>(
+        plan: &PlanRecord,
+        events: &[Event],
+        pieces: impl Fn() -> Result<Pieces, Error>,
+    ) -> Result<Windows, Error>
+    where
+        Pieces: IntoIterator<Item = Result<Piece, Error>>,
+        Piece: AsRef<[Sample]>,
+    {
+        Ok(match plan.load.pace {
+            Pace::Rounds => Windows::Rounds(windows_of_rounds(plan, pieces()?)?),
+            Pace::Closed => Windows::Closed(Measured::by(events)),
+            Pace::Open { .. } => Windows::Open,
+        })
+    }
+
+    fn of_test(&self, test: TestId) -> Window {
+        match self {
+            Windows::Rounds(windows) => windows
+                .get(&test)
+                .map_or(Window::Nothing, |window| (*window).into()),
+            Windows::Closed(measured) => measured.window(test),
+            Windows::Open => Window::Everything,
+        }
+    }
+
+    /// What the operations say that were added for these windows.
+    fn conclude(&self, all: &Summariser, events: &[Event], env: &Environment) -> Summary {
+        match self {
+            Windows::Rounds(windows) => all.conclude(events, env, windows),
+            Windows::Closed(_) | Windows::Open => all.finish(events, env),
+        }
+    }
+}
+
 fn windows_of_rounds<Piece, Error>(
     plan: &PlanRecord,
     pieces: impl IntoIterator<Item = Result<Piece, Error>>,

@@ -10,10 +10,20 @@ pub struct Builtin {
 }
 
 /// All built-in suites.
-pub const BUILTIN: &[Builtin] = &[Builtin {
-    name: "prestan",
-    text: include_str!("../../../suites/prestan.yaml"),
-}];
+pub const BUILTIN: &[Builtin] = &[
+    Builtin {
+        name: "prestan",
+        text: include_str!("../../../suites/prestan.yaml"),
+    },
+    Builtin {
+        name: "listing",
+        text: include_str!("../../../suites/listing.yaml"),
+    },
+    Builtin {
+        name: "locks",
+        text: include_str!("../../../suites/locks.yaml"),
+    },
+];
 
 impl Builtin {
     /// The suite of that name.

@@ -1,5 +1,6 @@
 //! Something to be measured: run it, keep it, print it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use engine::rundir::RunDir;
@@ -26,18 +27,59 @@ pub(crate) struct Job<'a> {
     pub(crate) until: Option<Until>,
     /// The run makes the target itself, where nothing was: it is removed at the end.
     pub(crate) makes_target: bool,
+    /// What Ctrl-C ends, where somebody looks after that already.
+    pub(crate) cancel: Option<Cancel>,
     pub(crate) output: &'a OutputOptions,
+}
+
+/// Something that was measured.
+struct Measured {
+    finished: Finished,
+    intake: Intake,
+    observers: Arc<Observers>,
 }
 
 impl Job<'_> {
     /// Runs it on the server, keeps the run, prints the report.
     pub(crate) fn perform(self) -> Result<Code, Failed> {
+        let output = self.output;
+        let Measured {
+            finished,
+            intake,
+            observers,
+        } = self.measure()?;
+        finish(finished, intake, observers.kept.as_ref(), output)
+    }
+
+    /// Runs it on the server and keeps the run; says where.
+    pub(crate) fn keep(self) -> Result<PathBuf, Failed> {
+        let Measured {
+            finished,
+            intake,
+            observers,
+        } = self.measure()?;
+        let nowhere = || Failed::Usage("the run is to be kept nowhere".to_owned());
+        let kept = observers.kept.as_ref().ok_or_else(nowhere)?;
+        let concluded = intake.conclude(&finished);
+        kept.write_env(&finished.env)?;
+        if let Some(error) = finished.error {
+            return Err(Failed::from(error));
+        }
+        if let Some(why) = concluded.not_written {
+            return Err(Failed::Local(format!("the run is not kept: {why}")));
+        }
+        went_through_all(&concluded.summary.map_err(Failed::Local)?)?;
+        Ok(kept.path().to_owned())
+    }
+
+    fn measure(self) -> Result<Measured, Failed> {
         let Job {
             suite_text,
             plan,
             settings,
             until,
             makes_target,
+            cancel,
             output,
         } = self;
         let record = engine::plan_record(&plan, &settings);
@@ -45,10 +87,13 @@ impl Job<'_> {
         let live = Arc::new(Live::default());
         let mut intake = Intake::new(&record, kept.as_ref(), until, Arc::clone(&live))?;
 
-        let cancel = Cancel::default();
+        let is_looked_after = cancel.is_some();
+        let cancel = cancel.unwrap_or_default();
         let progress = Arc::new(Progress::default());
         let console = Arc::new(Console::new(output, Arc::clone(&progress), &record, live));
-        on_interrupt(cancel.clone(), what_is_made(&plan, &settings, makes_target))?;
+        if !is_looked_after {
+            on_interrupt(cancel.clone(), what_is_made(&plan, &settings, makes_target))?;
+        }
         let observers = Arc::new(Observers {
             console: Arc::clone(&console),
             kept,
@@ -73,7 +118,11 @@ impl Job<'_> {
                 add(&mut finished, &observers, EventKind::Warning { text });
             }
         }
-        finish(finished, intake, observers.kept.as_ref(), output)
+        Ok(Measured {
+            finished,
+            intake,
+            observers,
+        })
     }
 }
 
@@ -200,6 +249,18 @@ fn finish(
 }
 
 fn code_of(summary: &Summary) -> Result<Code, Failed> {
+    went_through_all(summary)?;
+    // What failed then may have failed for the generator's sake.
+    match summary.bottlenecks().next() {
+        Some(why) => Err(Failed::Inconclusive(format!(
+            "inconclusive, because the generator was the bottleneck: {why}"
+        ))),
+        None if summary.any_failed() => Ok(Code::TestFailed),
+        None => Ok(Code::Done),
+    }
+}
+
+fn went_through_all(summary: &Summary) -> Result<(), Failed> {
     match &summary.complete {
         Completeness::Interrupted => Err(Failed::Interrupted(
             "the run was interrupted; the report is of what was done".to_owned(),
@@ -207,13 +268,6 @@ fn code_of(summary: &Summary) -> Result<Code, Failed> {
         Completeness::Aborted(reason) => Err(Failed::Local(format!(
             "the run could not be finished: {reason}"
         ))),
-        // What failed then may have failed for the generator's sake.
-        Completeness::Complete => match summary.bottlenecks().next() {
-            Some(why) => Err(Failed::Inconclusive(format!(
-                "inconclusive, because the generator was the bottleneck: {why}"
-            ))),
-            None if summary.any_failed() => Ok(Code::TestFailed),
-            None => Ok(Code::Done),
-        },
+        Completeness::Complete => Ok(()),
     }
 }

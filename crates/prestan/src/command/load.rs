@@ -55,6 +55,7 @@ pub(crate) fn load(args: &LoadArgs) -> Result<Code, Failed> {
         settings,
         until: pace.until,
         makes_target,
+        cancel: None,
         output: &args.output,
     }
     .perform()

@@ -53,6 +53,7 @@ fn the_published_schemas_are_those_of_the_types() {
     for (name, schema) in [
         ("result.schema.json", report::schema()),
         ("compare.schema.json", report::compare_schema()),
+        ("diagnosis.schema.json", report::diagnose_schema()),
     ] {
         let path = docs.join(name);
         if std::env::var_os(BLESS).is_some() {

@@ -138,7 +138,7 @@ impl StepResolver<'_> {
         let Text::Fixed(root) = self.path(path)? else {
             return Err(self
                 .file
-                .error(path.place, "a tree needs a path without n or user"));
+                .error(path.place, "a tree needs a path without n, user or the name of a repetition"));
         };
         let mut level = with_slash(root);
         out.push(plain_request(
