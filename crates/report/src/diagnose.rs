@@ -82,7 +82,11 @@ impl Page {
         }
         for run in runs {
             let suite = clean(&run.suite);
-            self.wrapped(&format!("Run: {} (suite {suite})", clean(&run.name)), "", "  ");
+            self.wrapped(
+                &format!("Run: {} (suite {suite})", clean(&run.name)),
+                "",
+                "  ",
+            );
         }
         self.text.push('\n');
         self.inconclusive(diagnosed);
@@ -185,9 +189,7 @@ fn not_looked_at(diagnosed: &Diagnosed) -> usize {
     let left_out = diagnosed.diagnosis.left_out.iter();
     let rows = left_out.map(|left| match left {
         LeftOut::Row { .. } => 1,
-        LeftOut::Inconclusive { run, .. } => {
-            diagnosed.runs.get(*run).map_or(0, |run| run.rows)
-        }
+        LeftOut::Inconclusive { run, .. } => diagnosed.runs.get(*run).map_or(0, |run| run.rows),
     });
     rows.sum()
 }

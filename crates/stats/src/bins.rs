@@ -164,6 +164,11 @@ impl<B: Bin> Bins<B> {
             .map(|(place, bin)| (place << self.shift, bin))
     }
 
+    /// Nanoseconds of a bin.
+    pub(crate) fn length(&self) -> Nanos {
+        1 << self.shift
+    }
+
     /// Nanoseconds that the bins span.
     pub(crate) fn span(&self) -> Nanos {
         (self.bins.len() as u64).saturating_mul(1 << self.shift)

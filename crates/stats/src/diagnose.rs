@@ -85,10 +85,7 @@ pub enum LeftOut {
 /// of the same name, the first is looked at.
 pub fn diagnose(runs: &[Material]) -> Diagnosis {
     let case = Case::of(runs);
-    let mut findings: Vec<Finding> = RULES
-        .iter()
-        .filter_map(|rule| rule.look(&case))
-        .collect();
+    let mut findings: Vec<Finding> = RULES.iter().filter_map(|rule| rule.look(&case)).collect();
     findings.sort_by(|one, other| other.weight.total_cmp(&one.weight));
     Diagnosis {
         findings,

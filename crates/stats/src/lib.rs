@@ -64,9 +64,7 @@ pub use compare::{
     ALPHA, Caveat, Compared, Comparison, Difference, Estimate, Ratio, Side, Verdict, compare,
 };
 pub use convergence::Convergence;
-pub use diagnose::{
-    Diagnosis, Finding, LeftOut, Material, RULES, Rule, diagnose, material_from,
-};
+pub use diagnose::{Diagnosis, Finding, LeftOut, Material, RULES, Rule, diagnose, material_from};
 pub use distribution::Distribution;
 pub use generator::{BUSY, LATE, LEAST_WALL, LONG_STALL, QUEUED, SATURATED, STALLED, together};
 pub use outcomes::Outcomes;

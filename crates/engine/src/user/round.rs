@@ -234,10 +234,7 @@ impl User {
         let (true, Some(measure)) = (is_first && is_good, request.measure) else {
             return;
         };
-        if let (true, Some(took)) = (
-            script.begun.insert(measure),
-            exchange.moments.response(),
-        ) {
+        if let (true, Some(took)) = (script.begun.insert(measure), exchange.moments.response()) {
             let first = EventKind::FirstAnswer { measure, took };
             self.stage.journal.write(first);
         }

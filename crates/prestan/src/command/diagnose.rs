@@ -50,9 +50,9 @@ fn latest() -> Result<Vec<PathBuf>, Failed> {
             Err(_) => break,
             Ok(recorded) => recorded.plan,
         };
-        let is_another = seen.iter().all(|(target, suite)| {
-            *target == plan.target && *suite != plan.suite.name
-        });
+        let is_another = seen
+            .iter()
+            .all(|(target, suite)| *target == plan.target && *suite != plan.suite.name);
         if !is_another {
             break;
         }
@@ -85,9 +85,10 @@ fn patients(runs: Vec<Kept>) -> Vec<Vec<Kept>> {
     for run in runs {
         let (plan, own) = (&run.material.plan, |kept: &Kept| kept.material.plan.clone());
         let joins = |patient: &&mut Vec<Kept>| {
-            patient.iter().map(own).all(|other| {
-                other.target == plan.target && other.suite.name != plan.suite.name
-            })
+            patient
+                .iter()
+                .map(own)
+                .all(|other| other.target == plan.target && other.suite.name != plan.suite.name)
         };
         match patients.iter_mut().find(joins) {
             Some(patient) => patient.push(run),

@@ -85,9 +85,13 @@ impl From<&[Diagnosed]> for Document {
             let first = document.runs.len();
             document.runs.extend(runs.iter().map(Run::from));
             let findings = diagnosis.findings.iter();
-            document.findings.extend(findings.map(|finding| found(finding, first)));
+            document
+                .findings
+                .extend(findings.map(|finding| found(finding, first)));
             let left_out = diagnosis.left_out.iter();
-            document.left_out.extend(left_out.map(|left| not_seen(left, first)));
+            document
+                .left_out
+                .extend(left_out.map(|left| not_seen(left, first)));
         }
         document
     }

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod comparisons;
 #[cfg(test)]
+mod diagnoses;
 mod documents;
 #[cfg(test)]
 mod layout;

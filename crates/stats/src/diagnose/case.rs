@@ -81,7 +81,8 @@ impl<'a> Case<'a> {
 
     /// Rows with enough operations to have a course.
     pub(super) fn courses(&self) -> impl Iterator<Item = Row<'a>> {
-        self.rows().filter(|row| row.course.response.count() >= MANY)
+        self.rows()
+            .filter(|row| row.course.response.count() >= MANY)
     }
 
     pub(super) fn row(&self, name: &str) -> Option<Row<'a>> {

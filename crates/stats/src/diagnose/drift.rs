@@ -53,7 +53,9 @@ fn neighbours(parts: &[f64], slope: f64) -> f64 {
         .collect();
     let mean = mean(&flat);
     let squares: f64 = flat.iter().map(|value| (value - mean).powi(2)).sum();
-    let products = flat.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean));
+    let products = flat
+        .windows(2)
+        .map(|pair| (pair[0] - mean) * (pair[1] - mean));
     if squares > 0.0 {
         products.sum::<f64>() / squares
     } else {

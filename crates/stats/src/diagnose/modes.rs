@@ -9,11 +9,11 @@
 //!
 //! A long tail only gets thinner and has no second mode, whatever its weight; that is what is wanted.
 
-/// Width of a window in natural logarithms: a factor of 1.35.
-const WIDTH: f64 = 0.3;
+/// Step of the axis in natural logarithms: 8 %.
+const STEP: f64 = 0.075;
 
-/// Steps of a window.
-const STEPS: usize = 4;
+/// Steps of the windows: factors of 1.35 and 1.8, for modes that lie close and for such that scatter.
+const WINDOWS: [usize; 2] = [4, 8];
 
 /// Share of all values that a mode has at least.
 const LEAST_SHARE: f64 = 0.05;
@@ -42,32 +42,26 @@ pub(crate) fn modes(values: &[(u64, u64)]) -> Option<(Mode, Mode)> {
     let total: u64 = values.iter().map(|(_, count)| count).sum();
     let least = LEAST.max((total as f64 * LEAST_SHARE).ceil() as u64);
     let grid = Grid::of(values)?;
-    let sums = grid.windows();
-    let mut best: Option<(u64, usize)> = None;
-    for (valley, in_valley) in sums.iter().enumerate() {
-        let left = valley.checked_sub(STEPS);
-        let left = left.map_or(&[][..], |last| &sums[..=last]);
-        let right = sums.get(valley + STEPS..).unwrap_or_default();
-        let densest = |side: &[u64]| side.iter().max().copied().unwrap_or(0);
-        let sparser = densest(left).min(densest(right));
-        let below = grid.below(valley + STEPS / 2);
-        let is_split = below >= least && total - below >= least;
-        let depth = sparser.saturating_sub(*in_valley);
-        if is_split
-            && in_valley * 4 <= sparser
-            && binomial_tail(*in_valley, in_valley + sparser) <= SURE
-            && best.is_none_or(|(deepest, _)| depth > deepest)
-        {
-            best = Some((depth, valley));
-        }
-    }
-    let (_, valley) = best?;
-    let below = grid.below(valley + STEPS / 2);
+    let splits = WINDOWS.iter().flat_map(|steps| grid.valleys(*steps));
+    let is_split = |split: &Valley| {
+        let below = grid.below(split.middle);
+        below >= least && total - below >= least
+    };
+    let deepest = splits.filter(is_split).max_by_key(|split| split.depth)?;
+    let below = grid.below(deepest.middle);
     let mode = |from: u64, to: u64| Mode {
         share: (to - from) as f64 / total as f64,
         median: at_rank(values, from + (to - from).div_ceil(2)),
     };
     Some((mode(0, below), mode(below, total)))
+}
+
+/// A place that is surely sparser than what is on both sides of it.
+struct Valley {
+    /// Step in its middle.
+    middle: usize,
+    /// Values that it lacks.
+    depth: u64,
 }
 
 /// Values counted along the axis of logarithms.
@@ -79,10 +73,9 @@ impl Grid {
     fn of(values: &[(u64, u64)]) -> Option<Grid> {
         let logarithm = |value: u64| (value.max(1) as f64).ln();
         let first = logarithm(values.first()?.0);
-        let step = WIDTH / STEPS as f64;
         let mut counts = Vec::new();
         for (value, count) in values {
-            let place = (((logarithm(*value) - first) / step) as usize).min(MOST_STEPS - 1);
+            let place = (((logarithm(*value) - first) / STEP) as usize).min(MOST_STEPS - 1);
             if counts.len() <= place {
                 counts.resize(place + 1, 0);
             }
@@ -91,14 +84,26 @@ impl Grid {
         Some(Grid { counts })
     }
 
-    /// Values of the window that begins at each step.
-    fn windows(&self) -> Vec<u64> {
-        let places = 0..self.counts.len();
-        let sum = |place: usize| {
-            let end = (place + STEPS).min(self.counts.len());
+    /// Valleys between windows of so many steps that are surely denser.
+    fn valleys(&self, steps: usize) -> Vec<Valley> {
+        let sum = |place: usize| -> u64 {
+            let end = (place + steps).min(self.counts.len());
             self.counts[place..end].iter().sum()
         };
-        places.map(sum).collect()
+        let sums: Vec<u64> = (0..self.counts.len()).map(sum).collect();
+        let densest = |side: &[u64]| side.iter().max().copied().unwrap_or(0);
+        let valley = |(place, inside): (usize, &u64)| {
+            let left = densest(&sums[..(place + 1).saturating_sub(steps)]);
+            let right = densest(sums.get(place + steps..).unwrap_or_default());
+            let sparser = left.min(right);
+            let is_deep = inside * 2 <= sparser;
+            let is_sure = || binomial_tail(*inside, inside + sparser) <= SURE;
+            (is_deep && is_sure()).then(|| Valley {
+                middle: place + steps / 2,
+                depth: sparser - inside,
+            })
+        };
+        sums.iter().enumerate().filter_map(valley).collect()
     }
 
     /// Values before a step.

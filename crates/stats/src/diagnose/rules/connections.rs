@@ -17,8 +17,14 @@ pub(super) fn keep_alive(case: &Case<'_>, at_least: f64) -> Option<Found> {
     let kept = |row: &Row<'_>| row.plan().load.http.keep_alive;
     let rows: Vec<Row<'_>> = case.rows().filter(kept).collect();
     let sum = |of: fn(&Row<'_>) -> u64| rows.iter().map(of).sum::<u64>();
-    let (opened, operations) = (sum(|row| row.course.opened), sum(|row| row.course.operations));
-    let users = rows.iter().map(|row| u64::from(row.plan().load.users)).max()?;
+    let (opened, operations) = (
+        sum(|row| row.course.opened),
+        sum(|row| row.course.operations),
+    );
+    let users = rows
+        .iter()
+        .map(|row| u64::from(row.plan().load.users))
+        .max()?;
     let share = opened as f64 / operations.max(1) as f64;
     // Each user opens one, once.
     if opened < LEAST + users || share < at_least {
@@ -35,7 +41,7 @@ pub(super) fn keep_alive(case: &Case<'_>, at_least: f64) -> Option<Found> {
     if let Some((limit, same, of)) = limit {
         found.text += &format!(" The server ends them after {limit} requests.");
         let gaps = format!("{same} of {of} distances between new connections are {limit} requests");
-        found.evidence.insert(0, gaps);
+        found.evidence = vec![gaps];
     }
     found.saved = connecting as f64;
     Some(found)
@@ -50,7 +56,10 @@ fn limit(row: &Row<'_>) -> Option<(u64, usize, usize)> {
     (material.plan.load.users == 1).then_some(())?;
     let gaps: Vec<u64> = opened.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let same = |gap: u64| gaps.iter().filter(|other| **other == gap).count();
-    let most = gaps.iter().copied().max_by_key(|gap| (same(*gap), std::cmp::Reverse(*gap)))?;
+    let most = gaps
+        .iter()
+        .copied()
+        .max_by_key(|gap| (same(*gap), std::cmp::Reverse(*gap)))?;
     let count = same(most);
     (count >= SAME_GAPS && count * 3 >= gaps.len()).then_some((most, count, gaps.len()))
 }
@@ -58,7 +67,10 @@ fn limit(row: &Row<'_>) -> Option<(u64, usize, usize)> {
 pub(super) fn asked_twice(case: &Case<'_>, at_least: f64) -> Option<Found> {
     let rows: Vec<Row<'_>> = case.rows().collect();
     let sum = |of: fn(&Row<'_>) -> u64| rows.iter().map(of).sum::<u64>();
-    let (twice, operations) = (sum(|row| row.course.challenged), sum(|row| row.course.operations));
+    let (twice, operations) = (
+        sum(|row| row.course.challenged),
+        sum(|row| row.course.operations),
+    );
     let share = twice as f64 / operations.max(1) as f64;
     if twice < LEAST || share < at_least {
         return None;
@@ -82,7 +94,12 @@ fn most(rows: &[Row<'_>], met: fn(&Row<'_>) -> u64, words: &str) -> Found {
     let share = |row: &Row<'_>| met(row) as f64 / row.course.operations as f64;
     rows.sort_by(|one, other| share(other).total_cmp(&share(one)));
     let told = |row: &Row<'_>| {
-        format!("{}: {} {words} {} operations", row.name(), met(row), row.course.operations)
+        format!(
+            "{}: {} {words} {} operations",
+            row.name(),
+            met(row),
+            row.course.operations
+        )
     };
     Found {
         evidence: rows.iter().take(NAMED).map(told).collect(),

@@ -13,20 +13,28 @@ use crate::times::Times;
 use crate::units::human;
 
 /// Seconds that a row must go on for its trend to be that of the server.
-const LONG_ENOUGH: f64 = 0.2;
+const LONG_ENOUGH: f64 = 1.0;
 
 /// What a delayed acknowledgement makes of a time: from 40 ms (`TCP_DELACK_MIN` of Linux) on, and a
 /// tick of its timer and a quick answer more.
 const DELAYED: [Nanos; 2] = [39_000_000, 46_000_000];
 
-/// As wide a range on both sides of it, taken together.
-const AROUND: [Nanos; 2] = [35_000_000, 50_000_000];
+/// What lies on both sides of it: three times as wide.
+const AROUND: [Nanos; 2] = [30_000_000, 57_000_000];
 
 /// Operations that must take that long.
 const LEAST_DELAYED: u64 = 5;
 
 /// The slow mode is at least that many times the quick one.
 const APART: f64 = 1.5;
+
+/// ... and that many nanoseconds more. Less is what a process waits for a processor of a machine
+/// that others use as well.
+const FAR_APART: f64 = 1e6;
+
+/// Bytes of a request that fit into the buffers between client and server. Of a longer one some have
+/// to be read when the last has left, and how many differs from one to the next.
+const BUFFERED: f64 = 131_072.0;
 
 /// A slow operation takes so many times the median.
 const SLOW: f64 = 3.0;
@@ -55,16 +63,28 @@ fn gather<'a>(
         })
         .collect();
     all.sort_by(|one, other| other.2.total_cmp(&one.2));
-    let (worst, evidence, _) = all.first()?;
+    let (worst, ..) = all.first()?;
     let mut found = Found {
-        text: format!("{evidence}."),
+        text: match all.len() {
+            1 => format!("It is seen in one row, {}.", worst.name()),
+            rows => format!(
+                "It is seen in {rows} rows; {} loses the most time by it.",
+                worst.name()
+            ),
+        },
         run: worst.run,
-        evidence: all.iter().take(NAMED).map(|(_, said, _)| said.clone()).collect(),
+        evidence: all
+            .iter()
+            .take(NAMED)
+            .map(|(_, said, _)| said.clone())
+            .collect(),
         tests: all.iter().map(|(row, ..)| row.name().to_owned()).collect(),
         saved: all.iter().map(|(.., saved)| saved).sum(),
     };
     if all.len() > NAMED {
-        found.evidence.push(format!("and {} more rows", all.len() - NAMED));
+        found
+            .evidence
+            .push(format!("and {} more rows", all.len() - NAMED));
     }
     Some(found)
 }
@@ -130,7 +150,9 @@ pub(super) fn delayed_ack(case: &Case<'_>, at_least: f64) -> Option<Found> {
 
 pub(super) fn two_modes(case: &Case<'_>, at_least: f64) -> Option<Found> {
     let explained = |row: &Row<'_>| {
-        row.is_mixed()
+        let bytes = row.summary.bytes_sent as f64 / row.course.operations as f64;
+        bytes > BUFFERED
+            || row.is_mixed()
             || delayed(row, threshold("delayed-ack")).is_some()
             || intervals(row, threshold("slow-at-intervals")).is_some()
     };
@@ -139,7 +161,7 @@ pub(super) fn two_modes(case: &Case<'_>, at_least: f64) -> Option<Found> {
         let mean = row.response()?;
         let lost = slow.share * (slow.median - quick.median);
         let is_apart = slow.median >= APART * quick.median;
-        let is_noticeable = slow.median - quick.median >= NOTICEABLE;
+        let is_noticeable = slow.median - quick.median >= FAR_APART;
         (is_apart && is_noticeable && lost >= at_least * mean.mean).then(|| {
             let told = |mode: Mode| format!("{} take {}", percent(mode.share), human(mode.median));
             let said = format!(
@@ -163,7 +185,7 @@ fn threshold(name: &str) -> f64 {
 /// Slow operations at equal distances: the period, how many are slow, and the time lost in them.
 fn intervals(row: &Row<'_>, at_least: f64) -> Option<(Period, u64, f64)> {
     let times = row.summary.response.filter(|_| !row.is_mixed())?;
-    let slow = (times.p50 as f64 * SLOW).max(times.p50 as f64 + NOTICEABLE);
+    let slow = (times.p50 as f64 * SLOW).max(times.p50 as f64 + FAR_APART);
     let (mut count, mut lost) = (0, 0.0);
     row.course.response.for_each(|value, of| {
         if value as f64 > slow {
@@ -175,30 +197,38 @@ fn intervals(row: &Row<'_>, at_least: f64) -> Option<(Period, u64, f64)> {
     if !is_rare || lost < at_least * times.mean * times.n as f64 {
         return None;
     }
-    let period = period(&slow_moments(row, slow))?;
+    let period = period(&slow_spells(row, slow)).filter(|period| {
+        // Less is not told apart from its neighbours.
+        period.apart >= 4.0 * row.course.peaks.length() as f64
+    })?;
     Some((period, count, lost))
 }
 
-/// When slow operations began; those that follow each other are one.
-fn slow_moments(row: &Row<'_>, slow: f64) -> Vec<f64> {
-    let (mut moments, mut was_slow) = (Vec::new(), false);
+/// When slow operations began and ended; those that follow each other are one.
+fn slow_spells(row: &Row<'_>, slow: f64) -> Vec<(f64, f64)> {
+    let mut spells: Vec<(f64, f64)> = Vec::new();
+    let mut was_slow = false;
     for (begin, peak) in row.course.peaks.recorded() {
         let is_slow = peak.slowest as f64 > slow;
-        if is_slow && !was_slow {
-            moments.push(begin as f64);
+        let end = (begin + peak.slowest) as f64;
+        match spells.last_mut() {
+            Some(spell) if is_slow && was_slow => spell.1 = end,
+            _ if is_slow => spells.push((begin as f64, end)),
+            _ => {}
         }
         was_slow = is_slow;
     }
-    moments
+    spells
 }
 
 pub(super) fn at_intervals(case: &Case<'_>, at_least: f64) -> Option<Found> {
     gather(case.courses(), |row| {
         let (period, slow, lost) = intervals(row, at_least)?;
         let said = format!(
-            "{}: {slow} operations take more than {SLOW} times the median, about every {} ({} of {} \
-             distances are near that)",
+            "{}: {slow} operations of {} take three times the median and more, about every {} ({} of \
+             {} distances are near that)",
             row.name(),
+            row.course.response.count(),
             human(period.every),
             period.regular,
             period.of
@@ -247,7 +277,9 @@ pub(super) fn cold_start(case: &Case<'_>, at_least: f64) -> Option<Found> {
     firsts.sort_by(|one, other| one.ratio().total_cmp(&other.ratio()));
     let typical = firsts.get(firsts.len() / 2)?.ratio();
     let statistic = -2.0 * firsts.iter().map(|first| first.rank.ln()).sum::<f64>();
-    let p = ChiSquared::new(2.0 * firsts.len() as f64).ok()?.sf(statistic);
+    let p = ChiSquared::new(2.0 * firsts.len() as f64)
+        .ok()?
+        .sf(statistic);
     firsts.sort_by(|one, other| other.more().total_cmp(&one.more()));
     let worst = firsts.first().filter(|first| first.more() >= COLD)?;
     if p > SURE || typical < at_least {
@@ -274,7 +306,10 @@ pub(super) fn cold_start(case: &Case<'_>, at_least: f64) -> Option<Found> {
         ),
         run: worst.row.run,
         evidence: slow.iter().take(NAMED).map(|first| told(first)).collect(),
-        tests: slow.iter().map(|first| first.row.name().to_owned()).collect(),
+        tests: slow
+            .iter()
+            .map(|first| first.row.name().to_owned())
+            .collect(),
         saved: slow.iter().map(|first| first.more()).sum(),
     })
 }

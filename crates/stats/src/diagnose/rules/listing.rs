@@ -112,10 +112,11 @@ pub(super) fn outgrows(case: &Case<'_>, at_least: f64) -> Option<Found> {
         };
         let (per, per_before) = (f64::from(*size), f64::from(*before));
         let is_listing = *before >= MANY && size > before && name != "Depth0";
-        if !is_listing || larger.low / per < at_least * smaller.high / per_before {
+        let normal = smaller.mean * per / per_before;
+        let is_grown = larger.low / per >= at_least * smaller.high / per_before;
+        if !is_listing || !is_grown || larger.mean - normal < NOTICEABLE {
             continue;
         }
-        let normal = smaller.mean * per / per_before;
         let found = all.get_or_insert_with(|| Found {
             run: larger.run,
             text: format!(
@@ -153,11 +154,21 @@ pub(super) fn depth_zero(case: &Case<'_>, at_least: f64) -> Option<Found> {
 }
 
 pub(super) fn allprop(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    beside(case, ("Allprop", "allprop"), ("Depth1", "five named properties"), at_least)
+    beside(
+        case,
+        ("Allprop", "allprop"),
+        ("Depth1", "five named properties"),
+        at_least,
+    )
 }
 
 pub(super) fn collections(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    beside(case, ("Collections", "A sub-collection"), ("Depth1", "a file"), at_least)
+    beside(
+        case,
+        ("Collections", "A sub-collection"),
+        ("Depth1", "a file"),
+        at_least,
+    )
 }
 
 /// Two kinds of listings beside each other, by what a member costs; each with what it is called.
@@ -199,7 +210,8 @@ pub(super) fn buffered(case: &Case<'_>, at_least: f64) -> Option<Found> {
             continue;
         };
         let bytes = row.summary.bytes_received as f64 / row.course.operations as f64;
-        let is_buffered = response.low >= at_least * whole.high;
+        // Both are of the same operations: what scatters is their sum, not their share.
+        let is_buffered = response.mean >= at_least * whole.mean;
         if bytes < LARGE || response.low < LONG || !is_buffered {
             continue;
         }
@@ -215,7 +227,11 @@ pub(super) fn buffered(case: &Case<'_>, at_least: f64) -> Option<Found> {
                 percent(response.mean / whole.mean)
             );
         }
-        let told = format!("{}; the whole answer {}", response.told(), human(whole.mean));
+        let told = format!(
+            "{}; the whole answer {}",
+            response.told(),
+            human(whole.mean)
+        );
         found.evidence.push(told);
         found.tests.push(row.name().to_owned());
     }

@@ -82,7 +82,10 @@ pub(super) fn held(case: &Case<'_>, at_least: f64) -> Option<Found> {
         text: format!(
             "With {locks} locks held on other resources, {} takes {} instead of {}: each of them \
              costs every such request {}.",
-            most.row.trim_end_matches(|c: char| c.is_ascii_digit() || c == 'x').replace("Held", "").to_uppercase(),
+            most.row
+                .trim_end_matches(|c: char| c.is_ascii_digit() || c == 'x')
+                .replace("Held", "")
+                .to_uppercase(),
             human(most.mean),
             human(few.mean),
             human((most.mean - few.mean) / f64::from(*locks))
