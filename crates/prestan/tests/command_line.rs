@@ -21,6 +21,7 @@ const SUB_COMMANDS: [&str; 11] = [
     "load",
     "report",
     "compare",
+    "diagnose",
     "suites",
     "servers",
     "demo",

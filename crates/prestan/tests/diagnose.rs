@@ -135,8 +135,8 @@ fn nonces_that_hold_for_one_request() {
         builder.auth(Auth::Digest {
             user: USER.to_owned(),
             password: PASSWORD.to_owned(),
-            algorithm: Algorithm::Sha256,
-            uses: Some(1),
+            algorithms: vec![Algorithm::Sha256],
+            nonce_uses: Some(1),
             expiry: Expiry::Stale,
         })
     });
@@ -196,7 +196,7 @@ fn one_command_measures_with_all_suites_and_leaves_nothing_behind() {
     // The same of the runs that were kept, without naming them and with.
     let again = outcome.again().args(["diagnose", "--json", "-"]).run();
     assert_eq!(again.json(), document);
-    let named = outcome.runs().iter().map(|run| run.display().to_string());
+    let named = outcome.runs().into_iter().map(|run| run.display().to_string());
     let named = outcome
         .again()
         .arg("diagnose")
