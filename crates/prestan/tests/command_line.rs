@@ -16,7 +16,7 @@ use support::rows::{self, assert_adds_up, statuses};
 use support::shape;
 use support::{Outcome, Prestan};
 
-const SUB_COMMANDS: [&str; 11] = [
+const SUB_COMMANDS: [&str; 12] = [
     "run",
     "load",
     "report",

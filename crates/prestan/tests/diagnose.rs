@@ -196,7 +196,10 @@ fn one_command_measures_with_all_suites_and_leaves_nothing_behind() {
     // The same of the runs that were kept, without naming them and with.
     let again = outcome.again().args(["diagnose", "--json", "-"]).run();
     assert_eq!(again.json(), document);
-    let named = outcome.runs().into_iter().map(|run| run.display().to_string());
+    let named = outcome
+        .runs()
+        .into_iter()
+        .map(|run| run.display().to_string());
     let named = outcome
         .again()
         .arg("diagnose")

@@ -163,6 +163,14 @@ impl<'a> Row<'a> {
         })
     }
 
+    /// Server and generator share a machine, as far as the URL tells.
+    pub(super) fn is_of_this_machine(&self) -> bool {
+        let (_, rest) = self.plan().target.split_once("://").unwrap_or_default();
+        ["127.", "localhost", "[::1]"]
+            .iter()
+            .any(|host| rest.starts_with(host))
+    }
+
     /// Each round of the test asks several requests of this name, at different places as a rule: what
     /// differs between them is no property of time.
     pub(super) fn is_mixed(&self) -> bool {

@@ -28,9 +28,12 @@ const LEAST_DELAYED: u64 = 5;
 /// The slow mode is at least that many times the quick one.
 const APART: f64 = 1.5;
 
-/// ... and that many nanoseconds more. Less is what a process waits for a processor of a machine
-/// that others use as well.
+/// ... and that many nanoseconds more.
 const FAR_APART: f64 = 1e6;
+
+/// ... and that many where server and generator share a machine: a process waits for its turn on a
+/// processor for 3 or 4 ms, as often as anything else wants it.
+const TURN: f64 = 5e6;
 
 /// Bytes of a request that fit into the buffers between client and server. Of a longer one some have
 /// to be read when the last has left, and how many differs from one to the next.
@@ -50,6 +53,14 @@ const COLD: f64 = 2e6;
 
 /// Rows that evidence names.
 const NAMED: usize = 5;
+
+/// How many nanoseconds make a slow operation, so that it is the server's own.
+fn far_apart(row: &Row<'_>) -> f64 {
+    match row.is_of_this_machine() {
+        true => TURN,
+        false => FAR_APART,
+    }
+}
 
 /// Rows of which each gives a piece of evidence and nanoseconds that would not have been spent.
 fn gather<'a>(
@@ -161,7 +172,7 @@ pub(super) fn two_modes(case: &Case<'_>, at_least: f64) -> Option<Found> {
         let mean = row.response()?;
         let lost = slow.share * (slow.median - quick.median);
         let is_apart = slow.median >= APART * quick.median;
-        let is_noticeable = slow.median - quick.median >= FAR_APART;
+        let is_noticeable = slow.median - quick.median >= far_apart(row);
         (is_apart && is_noticeable && lost >= at_least * mean.mean).then(|| {
             let told = |mode: Mode| format!("{} take {}", percent(mode.share), human(mode.median));
             let said = format!(
@@ -185,7 +196,7 @@ fn threshold(name: &str) -> f64 {
 /// Slow operations at equal distances: the period, how many are slow, and the time lost in them.
 fn intervals(row: &Row<'_>, at_least: f64) -> Option<(Period, u64, f64)> {
     let times = row.summary.response.filter(|_| !row.is_mixed())?;
-    let slow = (times.p50 as f64 * SLOW).max(times.p50 as f64 + FAR_APART);
+    let slow = (times.p50 as f64 * SLOW).max(times.p50 as f64 + far_apart(row));
     let (mut count, mut lost) = (0, 0.0);
     row.course.response.for_each(|value, of| {
         if value as f64 > slow {

@@ -15,6 +15,9 @@ const LARGE: f64 = 65_536.0;
 /// Nanoseconds that somebody waits for it.
 const LONG: f64 = 20e6;
 
+/// Nanoseconds that a small request may lose after a large one, of which caches are full.
+const COLD_AGAIN: f64 = 1e6;
+
 /// What a kind of listing costs.
 struct Growth<'a> {
     name: &'a str,
@@ -137,7 +140,7 @@ pub(super) fn depth_zero(case: &Case<'_>, at_least: f64) -> Option<Found> {
     let family = case.family("Depth0");
     let ((few, smallest), (many, largest)) = (family.first()?, family.last()?);
     let (small, large) = (smallest.response()?, largest.response()?);
-    let is_noticeable = large.mean - small.mean >= NOTICEABLE;
+    let is_noticeable = large.mean - small.mean >= COLD_AGAIN;
     if !large.is_times(at_least, &small) || !is_noticeable {
         return None;
     }

@@ -129,7 +129,7 @@ const CASES: &[Case] = &[
     ),
     case(
         "depth-zero-counts-members",
-        |rows| each(rows, "Depth0", |row| row.us += 0.1 * size(row)),
+        |rows| each(rows, "Depth0", |row| row.us += 0.2 * size(row)),
         "Depth0x10000",
         "Depth0x10 ",
     ),
@@ -172,7 +172,7 @@ const CASES: &[Case] = &[
     ),
     case(
         "two-modes",
-        |rows| of(rows, "Get64K").odd = Odd::Slow(0.2, 5_000.0),
+        |rows| of(rows, "Get64K").odd = Odd::Slow(0.2, 8_000.0),
         "Get64K",
         "take",
     ),
