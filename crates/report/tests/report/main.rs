@@ -4,6 +4,7 @@
 mod comparisons;
 #[cfg(test)]
 mod diagnoses;
+#[cfg(test)]
 mod documents;
 #[cfg(test)]
 mod layout;

@@ -38,7 +38,7 @@ pub(crate) fn growth(parts: &[f64]) -> Option<f64> {
     let slope = slopes[slopes.len() / 2];
     let n = parts.len() as f64;
     let independent = n * (n - 1.0) * (2.0 * n + 5.0) / 18.0;
-    let alike = neighbours(parts, slope).max(0.0).min(0.9);
+    let alike = neighbours(parts, slope).clamp(0.0, 0.9);
     let variance = independent * (1.0 + alike) / (1.0 - alike);
     let p = Normal::standard().sf((risen - 1.0) / variance.sqrt());
     (p < SURE).then(|| (slope * (n - 1.0)).exp_m1())
