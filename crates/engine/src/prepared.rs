@@ -171,6 +171,11 @@ fn marked_pieces(pieces: &[Piece]) -> Result<String, String> {
             Piece::Variable(Variable::Saved(_)) => {
                 Err("it needs what another request has to save first".to_owned())
             }
+            Piece::Variable(Variable::Repetition(_)) => Err(
+                "it needs the number of a repetition, and in a mix nothing is repeated in \
+                     order"
+                    .to_owned(),
+            ),
         })
         .collect()
 }

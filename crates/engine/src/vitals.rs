@@ -179,6 +179,14 @@ impl Vitals {
         self.lately.borrow_mut().rested += time;
     }
 
+    /// A user took so much time to look at an answer, between two operations of its own. Where it is the
+    /// only one of this thread, nobody was left waiting for it.
+    pub(crate) fn excuse(&self, time: Nanos) {
+        if self.measuring.get() == 1 {
+            self.beaten.set(self.beaten.get() + time);
+        }
+    }
+
     /// Is called with a regular beat for as long as the thread works: notices when it does not
     /// come round in time, and sees to it that samples do not lie about.
     pub(crate) fn beat(&self, recorder: &Recorder) {
@@ -286,6 +294,22 @@ mod tests {
         assert!(fared.stalled >= fared.longest_stall && fared.cpu > 50_000_000);
         assert_eq!(fared.workers, 1);
         assert!(fared.wall > 120_000_000);
+    }
+
+    #[test]
+    fn who_is_alone_leaves_nobody_waiting_while_it_reads_an_answer() {
+        let stalled = |others: u32| {
+            let vitals = Vitals::new(RunClock::start(), Arc::default());
+            let (recorders, _collector) = recorders(1);
+            vitals.enter();
+            (0..others).for_each(|_| vitals.enter());
+            busy_for(Duration::from_millis(100));
+            vitals.excuse(nanos(Duration::from_millis(100)));
+            vitals.beat(&recorders[0]);
+            vitals.lately.borrow().stalled
+        };
+        // Whatever else this machine does, it is less than the work.
+        assert!(stalled(0) + nanos(Duration::from_millis(50)) < stalled(1));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 )]
 
 mod compare;
+mod diagnose;
 mod figures;
 mod gallery;
 mod load;
@@ -20,6 +21,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use compare::{CompareArgs, CompareOutput, Slower};
+pub(crate) use diagnose::{DiagnoseArgs, DiagnoseOutput};
 pub(crate) use figures::FigureOptions;
 pub(crate) use gallery::GalleryArgs;
 pub(crate) use load::{ArrivalsArg, LoadArgs, PaceOptions, RequestOptions};
@@ -159,6 +161,12 @@ pub(crate) enum Command {
     /// in turns. The site has a page for each server and each test, a comparison, and how it was
     /// measured.
     Gallery(Box<GalleryArgs>),
+    /// Find what should be fixed first: findings, each with its evidence and what to look at
+    ///
+    /// Of recorded runs, by directory or name; without any, of the last one and of those of other
+    /// suites on the same server just before it. Or of a server that is measured now, with the
+    /// suites prestan, listing and locks: a URL, or a recipe (--server). That takes some minutes.
+    Diagnose(Box<DiagnoseArgs>),
     /// List, print or check suites
     Suites(SuitesArgs),
     /// List the servers that Prestan can start by itself

@@ -16,8 +16,10 @@ use std::time::{Duration, Instant};
 
 use engine::rundir::{Recorded, RunDir, RunDirError, Samples, SamplesWriter};
 use engine::{Finished, Sink};
-use record::{Pace, PlanRecord, Sample};
-use stats::{Convergence, Details, Resolution, Summariser, Summary, Until, Window};
+use record::{Environment, Pace, PlanRecord, Sample};
+use stats::{
+    Convergence, Details, Finding, Material, Resolution, Summariser, Summary, Until, Window,
+};
 
 use crate::live::Live;
 
@@ -193,15 +195,27 @@ pub(crate) fn summary_from(finished: &Finished, samples: &Samples) -> Result<Sum
 }
 
 /// What the operations of a run look like, on a page that shows so many rows.
-pub(crate) fn details(
+pub(crate) fn drawn(
     plan: &PlanRecord,
+    env: &Environment,
     events: &[record::Event],
     samples: &Samples,
     rows: usize,
-) -> Result<Vec<Details>, String> {
+) -> Result<Drawn, String> {
     let resolution = Resolution::for_rows(rows);
     let details = stats::details_from(plan, events, resolution, || samples.pieces());
-    details.map_err(|error| error.to_string())
+    let material = stats::material_from(plan, events, env, || samples.pieces());
+    Ok(Drawn {
+        details: details.map_err(|error| error.to_string())?,
+        findings: stats::diagnose(&[material.map_err(|error| error.to_string())?]).findings,
+    })
+}
+
+/// What a page shows of a run beside its summary.
+#[derive(Debug, Clone)]
+pub(crate) struct Drawn {
+    pub(crate) details: Vec<Details>,
+    pub(crate) findings: Vec<Finding>,
 }
 
 /// What a recorded run says. It is read piece by piece: a long run is larger than the memory.
@@ -214,6 +228,18 @@ pub(crate) fn summary_of_kept(recorded: &Recorded) -> Result<Summary, String> {
     } = recorded;
     let summary = stats::summarise_from(plan, events, env, || samples.pieces());
     summary.map_err(|error| error.to_string())
+}
+
+/// What a recorded run gives to the rules of a diagnosis, read piece by piece as well.
+pub(crate) fn material_of_kept(recorded: &Recorded) -> Result<Material, String> {
+    let Recorded {
+        plan,
+        env,
+        events,
+        samples,
+    } = recorded;
+    let material = stats::material_from(plan, events, env, || samples.pieces());
+    material.map_err(|error| error.to_string())
 }
 
 impl Sink for Intake {

@@ -41,6 +41,7 @@ fn dispatch(cli: Cli) -> Result<exit::Code, Failed> {
         Some(Command::Sweep(args)) => command::sweep::sweep(&args),
         Some(Command::Search(args)) => command::search::search(&args),
         Some(Command::Gallery(args)) => command::gallery::gallery(&args),
+        Some(Command::Diagnose(args)) => command::diagnose::diagnose(&args),
         Some(Command::Suites(args)) => command::suites::suites(&args),
         Some(Command::Servers(args)) => command::servers::servers(&args),
         Some(Command::Demo(args)) => command::demo::demo(&args),

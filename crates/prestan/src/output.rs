@@ -11,6 +11,7 @@ use report::page::{Page, PageRun};
 use crate::args::{ColorArg, FigureOptions, FormatOptions};
 use crate::exit::Failed;
 use crate::figures;
+use crate::intake::Drawn;
 
 /// Narrowest and widest report on a terminal, in columns.
 const WIDTHS: std::ops::RangeInclusive<usize> = 60..=160;
@@ -58,7 +59,7 @@ pub(crate) fn check_places(places: &[Option<&Path>]) -> Result<(), Failed> {
 pub(crate) fn print(
     run: &Run,
     summary: &stats::Summary,
-    details: Option<Vec<stats::Details>>,
+    drawn: Option<Drawn>,
     formats: &FormatOptions,
     output: Option<&Path>,
     saved_to: Option<String>,
@@ -74,6 +75,7 @@ pub(crate) fn print(
         .csv
         .as_deref()
         .map(|path| (path, report::csv(run, summary)));
+    let (details, findings) = drawn.map(|drawn| (drawn.details, drawn.findings)).unzip();
     let page = Page {
         runs: vec![PageRun {
             name: None,
@@ -81,6 +83,7 @@ pub(crate) fn print(
             summary,
             details,
         }],
+        findings: findings.as_deref(),
         ..Page::default()
     };
     let html = figures::document(&page, &formats.figures);

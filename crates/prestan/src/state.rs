@@ -44,15 +44,23 @@ pub(crate) fn find_run(run: Option<&Path>) -> Result<PathBuf, Failed> {
 }
 
 fn latest() -> Result<PathBuf, Failed> {
+    Ok(kept_runs()?.swap_remove(0))
+}
+
+/// The directories of all kept runs, the latest first; there is at least one.
+pub(crate) fn kept_runs() -> Result<Vec<PathBuf>, Failed> {
     let directory = runs_directory()?;
     let none = || Failed::Usage(format!("no run is kept in {}", directory.display()));
     let entries = fs::read_dir(&directory).map_err(|_| none())?;
-    entries
+    let mut runs: Vec<_> = entries
         .flatten()
         .filter_map(|entry| Some((engine::rundir::begun(&entry.path())?, entry.path())))
-        .max()
-        .map(|(_, path)| path)
-        .ok_or_else(none)
+        .collect();
+    runs.sort();
+    match runs.is_empty() {
+        true => Err(none()),
+        false => Ok(runs.into_iter().rev().map(|(_, path)| path).collect()),
+    }
 }
 
 /// A seed for a run whose user gave none; short enough to be typed, and for every JSON reader.

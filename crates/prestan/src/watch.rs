@@ -213,7 +213,10 @@ impl Console {
                 "warning: the clock of this machine was set by {:.3} s while measuring",
                 *by as f64 / 1e9
             )),
-            EventKind::MeasuringEnded { .. } | EventKind::Generator(_) | EventKind::Goal(_) => None,
+            EventKind::MeasuringEnded { .. }
+            | EventKind::Generator(_)
+            | EventKind::Goal(_)
+            | EventKind::FirstAnswer { .. } => None,
             // The end of the program says it.
             EventKind::Aborted { .. } => None,
             EventKind::Interrupted => None,

@@ -16,13 +16,15 @@ use support::rows::{self, assert_adds_up, statuses};
 use support::shape;
 use support::{Outcome, Prestan};
 
-const SUB_COMMANDS: [&str; 13] = [
+const SUB_COMMANDS: [&str; 15] = [
     "run",
     "load",
     "report",
     "compare",
     "sweep",
     "search",
+    "diagnose",
+    "gallery",
     "suites",
     "servers",
     "demo",

@@ -10,10 +10,10 @@ mod support;
 use std::fs;
 use std::path::Path;
 
-use report::page::{Finding, Page, PageRun};
+use report::page::{Page, PageRun};
 use serde_json::{Value, json};
 use stats::testing::RunBuilder;
-use stats::{Resolution, summarise};
+use stats::{Finding, Resolution, summarise};
 use support::browser::Browser;
 use support::{Outcome, Prestan};
 
@@ -216,11 +216,12 @@ fn every_kind_of_figure_is_drawn() {
     let details = stats::details_from(&run.plan, &run.events, resolution, pieces).unwrap();
     let (sweep, search) = (answers::sweep(), answers::found());
     let findings = [Finding {
-        rule: "put-against-get".to_owned(),
-        title: "<img src=x onerror=alert(1)>".to_owned(),
+        rule: "put-against-get",
+        title: "<img src=x onerror=alert(1)>",
         text: "PUT takes longer".to_owned(),
         evidence: vec!["Put1K 300 us".to_owned()],
-        look_at: None,
+        look_at: "the disk",
+        weight: 0.1,
         tests: vec!["Put1K".to_owned()],
         run: 0,
     }];
@@ -236,6 +237,7 @@ fn every_kind_of_figure_is_drawn() {
         sweep: Some(&sweep),
         search: Some(&search),
         findings: Some(&findings),
+        site: None,
     };
     let home = tempfile::TempDir::new().unwrap();
     let path = home.path().join("page.html");

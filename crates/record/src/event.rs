@@ -82,6 +82,14 @@ pub enum EventKind {
         /// What was attempted, on what, and what came back.
         evidence: String,
     },
+    /// The first request of a measure was answered as expected, in the warm-up: what it took when
+    /// nothing was warm yet. Only of the first user.
+    FirstAnswer {
+        /// Which.
+        measure: MeasureId,
+        /// Its response time, nanoseconds.
+        took: Nanos,
+    },
     /// Something a reader should know that is no failure, a 404 for a live property for example.
     Note {
         /// What it is about.

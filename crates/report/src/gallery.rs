@@ -13,10 +13,10 @@
 mod index;
 mod words;
 
-use stats::{Summary, Swept, SweptRow};
+use stats::{Finding, Summary, Swept, SweptRow};
 
 use crate::Comparisons;
-use crate::page::{self, Finding, Link, Page, PageRun, Site, html};
+use crate::page::{self, Link, Page, PageRun, Site, html};
 
 /// Several servers that were measured side by side.
 #[derive(Debug, Clone)]

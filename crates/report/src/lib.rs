@@ -7,6 +7,7 @@
 //! Comparisons ------------> compare_text, compare_markdown, compare_json
 //! Sweep, Found -----------> sweep_text, sweep_json; search_text, search_json
 //! all of them, Details ---> page   for showing: one self-contained page, and the data of figures
+//! Findings ---------------> diagnose_text, diagnose_json
 //! ```
 //!
 //! Pure: no clock, no terminal, no file. The caller says how wide the terminal is and whether it
@@ -18,6 +19,7 @@ mod clean;
 mod columns;
 mod compare;
 mod csv;
+mod diagnose;
 pub mod gallery;
 mod json;
 mod load;
@@ -26,13 +28,17 @@ mod search;
 mod sweep;
 mod table;
 mod text;
-mod units;
 mod wire;
+
+use stats::units;
 
 pub use self::csv::csv;
 pub use clean::clean;
 pub use compare::{
     Comparisons, Versus, compare_json, compare_markdown, compare_schema, compare_text,
+};
+pub use diagnose::{
+    Diagnosed, DiagnosedRun, diagnose_json, diagnose_schema, diagnose_text, findings_json,
 };
 pub use json::{json, schema};
 pub use search::{Find, Found, Tried, search_json, search_schema, search_text};

@@ -19,8 +19,7 @@ pub(crate) mod site;
 mod tables;
 
 use record::Run;
-use serde::{Deserialize, Serialize};
-use stats::{Details, Summary};
+use stats::{Details, Finding, Summary};
 
 use crate::{Comparisons, Found, Sweep};
 use markup::fill;
@@ -62,25 +61,6 @@ pub struct PageRun<'a> {
     pub summary: &'a Summary,
     /// What its operations look like, one for each row; `None` where the samples are lost.
     pub details: Option<Vec<Details>>,
-}
-
-/// Something conspicuous, and what it may come from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finding {
-    /// Name of the rule that found it.
-    pub rule: String,
-    /// In a few words.
-    pub title: String,
-    /// In a sentence or two.
-    pub text: String,
-    /// The figures it rests on.
-    pub evidence: Vec<String>,
-    /// Where to look next.
-    pub look_at: Option<String>,
-    /// Rows it is about.
-    pub tests: Vec<String>,
-    /// Place of its run among those of the page.
-    pub run: usize,
 }
 
 /// Apache ECharts, as `cargo xtask charts` puts it together.

@@ -89,7 +89,7 @@ impl Paint {
     }
 
     /// Something is doubtful.
-    fn doubtful(self, text: &str) -> String {
+    pub(crate) fn doubtful(self, text: &str) -> String {
         self.in_color(AnsiColor::Yellow, text)
     }
 

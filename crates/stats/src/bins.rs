@@ -164,7 +164,12 @@ impl<B: Bin> Bins<B> {
         bins.map(move |(place, bin)| (begin(place), bin))
     }
 
-    /// Nanoseconds that each bin spans.
+    /// The bins that hold something, each with the moment at which it begins.
+    pub(crate) fn recorded(&self) -> impl Iterator<Item = (Nanos, &B)> {
+        self.iter().filter(|(_, bin)| bin.count() > 0)
+    }
+
+    /// Nanoseconds of a bin.
     pub(crate) fn length(&self) -> Nanos {
         1 << self.shift
     }

@@ -125,11 +125,11 @@ where
     Pieces: IntoIterator<Item = Result<Piece, Error>>,
     Piece: AsRef<[Sample]>,
 {
-    let windows = Windows::find(plan, events, &pieces)?;
+    let windows = Windows::of(plan, events, &pieces)?;
     let mut rows: Vec<Row> = plan
         .measures
         .iter()
-        .map(|measure| Row::new(windows.of(measure.test), resolution))
+        .map(|measure| Row::new(windows.of_test(measure.test), resolution))
         .collect();
     for piece in pieces()? {
         for sample in piece?.as_ref() {

@@ -27,12 +27,14 @@
 //!   not the server, and then the result is inconclusive ([`Summary::is_inconclusive`]).
 
 pub mod interval;
+pub mod units;
 
 mod bias;
 mod bins;
 mod compare;
 mod convergence;
 mod details;
+mod diagnose;
 mod distribution;
 mod generator;
 mod growth;
@@ -67,6 +69,7 @@ pub use compare::{
 };
 pub use convergence::Convergence;
 pub use details::{Bucket, Details, Operation, Resolution, Step, TimeLine, details_from};
+pub use diagnose::{Diagnosis, Finding, LeftOut, Material, RULES, Rule, diagnose, material_from};
 pub use distribution::Distribution;
 pub use generator::{BUSY, LATE, LEAST_WALL, LONG_STALL, QUEUED, SATURATED, STALLED, together};
 pub use growth::{Effect, Fitted, Growing, Growth, Law, Observation, Shape, Term, growth};
@@ -171,32 +174,29 @@ where
     Pieces: IntoIterator<Item = Result<Piece, Error>>,
     Piece: AsRef<[Sample]>,
 {
+    let windows = Windows::of(plan, events, &pieces)?;
     let mut summariser = Summariser::new(plan);
-    let windows = Windows::find(plan, events, &pieces)?;
     for piece in pieces()? {
         for sample in piece?.as_ref() {
-            summariser.add_one(sample, |test| windows.of(test));
+            summariser.add_one(sample, |test| windows.of_test(test));
         }
     }
-    Ok(match windows {
-        Windows::OfRounds(windows) => summariser.conclude(events, env, &windows),
-        Windows::Everything | Windows::Told(_) => summariser.finish(events, env),
-    })
+    Ok(windows.conclude(&summariser, events, env))
 }
 
-/// Which operations of a recorded run count, test by test.
+/// The windows of a run, which say what of its operations counts.
 enum Windows {
-    /// Of a suite: the time in which all users were at work, if there was one.
-    OfRounds(BTreeMap<TestId, Result<window::Span, window::NoWindow>>),
-    /// Of a closed loop: what its events tell.
-    Told(Measured),
-    /// Of an open loop: everything that was planned counts.
-    Everything,
+    /// Of a suite: of each test, the time in which all users were at work.
+    Rounds(BTreeMap<TestId, Result<window::Span, window::NoWindow>>),
+    /// Of a closed loop, as the events tell.
+    Closed(Measured),
+    /// In an open loop, all of it counts.
+    Open,
 }
 
 impl Windows {
-    /// Reads the samples of a suite, and none of a load run.
-    fn find<Pieces, Piece, Error>(
+    /// Reads all samples of a suite once; of a load run, none.
+    fn of<Pieces, Piece, Error>(
         plan: &PlanRecord,
         events: &[Event],
         pieces: impl Fn() -> Result<Pieces, Error>,
@@ -206,19 +206,27 @@ impl Windows {
         Piece: AsRef<[Sample]>,
     {
         Ok(match plan.load.pace {
-            Pace::Rounds => Windows::OfRounds(windows_of_rounds(plan, pieces()?)?),
-            Pace::Closed => Windows::Told(Measured::by(events)),
-            Pace::Open { .. } => Windows::Everything,
+            Pace::Rounds => Windows::Rounds(windows_of_rounds(plan, pieces()?)?),
+            Pace::Closed => Windows::Closed(Measured::by(events)),
+            Pace::Open { .. } => Windows::Open,
         })
     }
 
-    fn of(&self, test: TestId) -> Window {
+    fn of_test(&self, test: TestId) -> Window {
         match self {
-            Windows::OfRounds(windows) => windows
+            Windows::Rounds(windows) => windows
                 .get(&test)
                 .map_or(Window::Nothing, |window| (*window).into()),
-            Windows::Told(measured) => measured.window(test),
-            Windows::Everything => Window::Everything,
+            Windows::Closed(measured) => measured.window(test),
+            Windows::Open => Window::Everything,
+        }
+    }
+
+    /// What the operations say that were added for these windows.
+    fn conclude(&self, all: &Summariser, events: &[Event], env: &Environment) -> Summary {
+        match self {
+            Windows::Rounds(windows) => all.conclude(events, env, windows),
+            Windows::Closed(_) | Windows::Open => all.finish(events, env),
         }
     }
 }

@@ -110,6 +110,7 @@ impl Told {
             | EventKind::MeasuringEnded { .. }
             | EventKind::TestEnded { .. }
             | EventKind::Aborted { .. }
+            | EventKind::FirstAnswer { .. }
             | EventKind::Interrupted => {}
         }
     }

@@ -16,6 +16,14 @@ pub const BUILTIN: &[Builtin] = &[
         text: include_str!("../../../suites/prestan.yaml"),
     },
     Builtin {
+        name: "listing",
+        text: include_str!("../../../suites/listing.yaml"),
+    },
+    Builtin {
+        name: "locks",
+        text: include_str!("../../../suites/locks.yaml"),
+    },
+    Builtin {
         name: "sizes",
         text: include_str!("../../../suites/sizes.yaml"),
     },

@@ -77,6 +77,9 @@ pub enum Step {
     Repeat {
         /// How often.
         times: u32,
+        /// Where the number of the repetition is kept, if it has a name:
+        /// [`Variable::Repetition`](crate::Variable::Repetition).
+        counter: Option<usize>,
         /// What.
         steps: Vec<Step>,
     },

@@ -14,7 +14,7 @@ use crate::error::SuiteError;
 use crate::place::{Place, Placed};
 use crate::plan::{Limit, NeedsClass, Plan, TestPlan, Workspace};
 use crate::spec::{ActionSpec, NeedsSpec, StepSpec, SuiteSpec, TestSpec};
-use crate::template::Templates;
+use crate::template::{Templates, is_name};
 
 pub use request::{KEYED_HEADERS, OWN_HEADERS, READING};
 pub use select::Selection;
@@ -344,11 +344,6 @@ fn check_name(file: &File<'_>, name: &Placed<String>) -> Result<(), SuiteError> 
             name.value
         ),
     ))
-}
-
-fn is_name(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// Tests and measures are counted in 16 bits; `select` has refused longer suites.

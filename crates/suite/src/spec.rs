@@ -135,6 +135,8 @@ pub struct StepOptions {
     pub save: BTreeMap<String, Placed<String>>,
     /// Name under which the operation is measured.
     pub measure: Option<Placed<String>>,
+    /// Name of the number of a repetition, to be used in its steps as `{{ name }}`.
+    pub counter: Option<Placed<String>>,
     /// The steps of a repetition.
     pub steps: Vec<StepSpec>,
 }
@@ -282,6 +284,7 @@ const STEP_KEYS: &[&str] = &[
     "unsupported",
     "save",
     "measure",
+    "as",
     "steps",
 ];
 
@@ -335,6 +338,7 @@ impl<'de> Visitor<'de> for StepVisitor {
                 "unsupported" => with.unsupported = map.next_value()?,
                 "save" => with.save = map.next_value()?,
                 "measure" => with.measure = Some(map.next_value()?),
+                "as" => with.counter = Some(map.next_value()?),
                 "steps" => with.steps = map.next_value()?,
                 method if is_method(method) => {
                     let path = map.next_value()?;
@@ -392,6 +396,7 @@ impl JsonSchema for StepSpec {
                 "unsupported": { "type": "array", "items": { "type": "integer" } },
                 "save": generator.subschema_for::<BTreeMap<String, String>>(),
                 "measure": { "type": "string" },
+                "as": { "type": "string" },
                 "steps": steps,
             },
             "additionalProperties": false,

@@ -24,6 +24,8 @@ pub enum Variable {
     User,
     /// Something a step saved: index into [`TestPlan::saved`](crate::TestPlan::saved).
     Saved(usize),
+    /// Number of a repetition that has a name, from 1: how many named ones it stands in.
+    Repetition(usize),
 }
 
 /// A text of the plan.
@@ -76,10 +78,13 @@ impl Text {
 }
 
 /// Evaluates templates of one test.
+#[derive(Clone)]
 pub(crate) struct Templates<'a> {
     environment: Environment<'static>,
     params: &'a BTreeMap<String, serde_json::Value>,
     saved: &'a [String],
+    /// Names of the repetitions that are open, from the outermost on.
+    repetitions: Vec<String>,
 }
 
 /// Steps of the template engine; a loop over 10,000 properties takes about 100,000.
@@ -100,7 +105,26 @@ impl<'a> Templates<'a> {
             environment,
             params,
             saved,
+            repetitions: Vec::new(),
         }
+    }
+
+    /// The same inside a repetition of that name, and where its number is kept.
+    ///
+    /// # Errors
+    /// When something else has that name.
+    pub(crate) fn inside(&self, repetition: &str) -> Result<(Self, usize), String> {
+        let own = ["n", "user"].contains(&repetition) || self.params.contains_key(repetition);
+        let names = || self.saved.iter().chain(&self.repetitions);
+        if own || !is_name(repetition) || names().any(|name| name == repetition) {
+            return Err(format!(
+                "`{repetition}` cannot be the name of a repetition: it is no name, or it is taken \
+                 already"
+            ));
+        }
+        let mut inside = self.clone();
+        inside.repetitions.push(repetition.to_owned());
+        Ok((inside, self.repetitions.len()))
     }
 
     /// Evaluates `source`, leaving run-time variables to be filled in.
@@ -140,6 +164,9 @@ impl<'a> Templates<'a> {
         for (index, name) in self.saved.iter().enumerate() {
             context.insert(name.clone(), mark(&format!("s{index}")));
         }
+        for (index, name) in self.repetitions.iter().enumerate() {
+            context.insert(name.clone(), mark(&format!("r{index}")));
+        }
         context.insert("n".to_owned(), mark("n"));
         context.insert("user".to_owned(), mark("u"));
         let text = self
@@ -162,6 +189,7 @@ impl<'a> Templates<'a> {
                 .into_iter()
                 .chain(self.params.keys().map(String::as_str))
                 .chain(self.saved.iter().map(String::as_str))
+                .chain(self.repetitions.iter().map(String::as_str))
                 .collect();
             names.join(", ")
         };
@@ -175,7 +203,7 @@ impl<'a> Templates<'a> {
             }
             ErrorKind::OutOfFuel => format!("`{}` takes too long to evaluate", shortened(source)),
             ErrorKind::InvalidOperation => format!(
-                "`{}`: {} (n, user and saved names can be inserted, not computed with)",
+                "`{}`: {} (n, user, saved names and those of repetitions can be inserted, not computed with)",
                 shortened(source),
                 error.detail().unwrap_or("invalid operation")
             ),
@@ -204,17 +232,20 @@ impl<'a> Templates<'a> {
     }
 
     fn variable(&self, mark: &str) -> Result<Variable, String> {
+        let place = |kind: char, names: &[String]| -> Option<usize> {
+            let index = mark.strip_prefix(kind)?.parse().ok()?;
+            (index < names.len()).then_some(index)
+        };
         let variable = match mark {
             "n" => Some(Variable::Iteration),
             "u" => Some(Variable::User),
-            _ => mark
-                .strip_prefix('s')
-                .and_then(|index| index.parse().ok())
-                .filter(|index| *index < self.saved.len())
-                .map(Variable::Saved),
+            _ => place('s', self.saved)
+                .map(Variable::Saved)
+                .or_else(|| place('r', &self.repetitions).map(Variable::Repetition)),
         };
         variable.ok_or_else(|| {
-            "n, user and saved names can be inserted as they are, not changed by a filter"
+            "n, user, saved names and those of repetitions can be inserted as they are, not changed \
+             by a filter"
                 .to_owned()
         })
     }
@@ -224,8 +255,15 @@ impl<'a> Templates<'a> {
             Variable::Iteration => "n".to_owned(),
             Variable::User => "user".to_owned(),
             Variable::Saved(index) => self.saved[index].clone(),
+            Variable::Repetition(index) => self.repetitions[index].clone(),
         }
     }
+}
+
+/// Letters, digits and `_`, a letter first.
+pub(crate) fn is_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// Parameters are numbers, texts and truth values; resolving has refused all else.

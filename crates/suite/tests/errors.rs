@@ -63,6 +63,22 @@ const STEPS: &[(&str, &str)] = &[
         "- GET: a\n  headers: {Host: elsewhere}\n  measure: M",
     ),
     (
+        "repetition with a name that is taken",
+        "- repeat: 2\n  as: width\n  steps: [{GET: a, measure: M}]",
+    ),
+    (
+        "the name of a repetition outside of it",
+        "- repeat: 2\n  as: i\n  steps: [{GET: \"{{ i }}\"}]\n- GET: \"{{ i }}\"\n  measure: M",
+    ),
+    (
+        "computing with the number of a repetition",
+        "- repeat: 2\n  as: i\n  steps: [{GET: \"{{ i + 1 }}\", measure: M}]",
+    ),
+    (
+        "a name without a repetition",
+        "- GET: a\n  as: i\n  measure: M",
+    ),
+    (
         "header with a key",
         "- COPY: a\n  headers: {Destination: /elsewhere}\n  measure: M",
     ),

@@ -113,7 +113,7 @@ fn collect(
                     request.method
                 ));
             }
-            Step::Repeat { times, steps } => collect(steps, weight * f64::from(*times), out)?,
+            Step::Repeat { times, steps, .. } => collect(steps, weight * f64::from(*times), out)?,
             Step::Choose(alternatives) => {
                 let total: f64 = alternatives.iter().map(|one| one.weight).sum();
                 for Alternative { weight: own, steps } in alternatives {

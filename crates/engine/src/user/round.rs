@@ -22,6 +22,9 @@ use crate::stage::Stop;
 /// Operations in a row that may get no answer at all before a user gives a test up.
 const SILENCE: u32 = 5;
 
+/// Bytes of an answer that takes a while to read: a millisecond, about.
+const LARGE: u64 = 64 << 10;
+
 /// Looks at a bad answer once more, in the light of what went before.
 fn reconsidered(
     script: &Script<'_>,
@@ -82,11 +85,16 @@ impl User {
             match step {
                 Step::Request(request) => self.request(script, request, phase).await?,
                 Step::Think(think) => self.think(*think).await,
-                Step::Repeat { times, steps } => {
-                    for _ in 0..*times {
+                Step::Repeat {
+                    times,
+                    counter,
+                    steps,
+                } => {
+                    for number in 1..=*times {
                         if self.is_over(script, phase) {
                             break;
                         }
+                        script.repeats(*counter, number);
                         self.nested(script, steps, phase).await?;
                     }
                 }
@@ -187,7 +195,7 @@ impl User {
             })
             .await;
         let verdict = match &exchange.result {
-            Ok(answer) => self.judge(script, request, answer, &filled, closely),
+            Ok(answer) => self.judge_at_leisure(script, request, answer, &filled, closely),
             Err(failure) => Err(Wrong {
                 outcome: failure.outcome,
                 what: failure.what.clone(),
@@ -203,6 +211,7 @@ impl User {
         if let Some(measure) = measured {
             self.record(measure, number, &exchange, &verdict);
         }
+        self.tell_of_first(script, request, phase, &exchange, verdict.is_ok());
         if let (Ok(Some(text)), Some(measure)) = (&verdict, request.measure) {
             self.stage.journal.write(EventKind::Note {
                 measure,
@@ -210,6 +219,25 @@ impl User {
             });
         }
         self.conclude(script, request, phase, &filled.path, number, verdict)
+    }
+
+    /// The first request of a measure may find the server cold, and is not measured.
+    fn tell_of_first(
+        &self,
+        script: &mut Script<'_>,
+        request: &RequestPlan,
+        phase: Phase,
+        exchange: &Exchange,
+        is_good: bool,
+    ) {
+        let is_first = phase == Phase::WarmUp && script.iteration == 1 && self.id == 0;
+        let (true, Some(measure)) = (is_first && is_good, request.measure) else {
+            return;
+        };
+        if let (true, Some(took)) = (script.begun.insert(measure), exchange.moments.response()) {
+            let first = EventKind::FirstAnswer { measure, took };
+            self.stage.journal.write(first);
+        }
     }
 
     /// An operation that cannot be sent, because an earlier step did not save what it needs. It
@@ -344,6 +372,24 @@ impl User {
         }
     }
 
+    /// A large 207 takes a while to read.
+    fn judge_at_leisure(
+        &mut self,
+        script: &mut Script<'_>,
+        request: &RequestPlan,
+        answer: &Answer,
+        filled: &Filled<'_>,
+        closely: bool,
+    ) -> Result<Option<String>, Wrong> {
+        if answer.body_length < LARGE {
+            return self.judge(script, request, answer, filled, closely);
+        }
+        let begun = self.stage.clock.now();
+        let verdict = self.judge(script, request, answer, filled, closely);
+        self.worker.vitals.excuse(self.stage.clock.now() - begun);
+        verdict
+    }
+
     /// Checks the answer and, when it is good, keeps what later steps need of it.
     fn judge(
         &mut self,
@@ -362,7 +408,9 @@ impl User {
             contains: &filled.contains,
         };
         let note = check(request, &answered)?.or_else(|| answer.surplus.then(surplus));
-        for save in &request.save {
+        // What declines, and may decline, has nothing to be kept: a 423 may name the lock of another.
+        let succeeded = (200..300).contains(&answer.head.status);
+        for save in request.save.iter().filter(|_| succeeded) {
             let value = match &save.from {
                 SaveFrom::Header(name) => answer.head.headers.get(name).map(str::to_owned),
                 SaveFrom::LockToken => lock_token(answer, body),
@@ -383,7 +431,7 @@ impl User {
             script.saved[save.slot] = Some(value);
         }
         match request.method.as_str() {
-            "LOCK" => {
+            "LOCK" if succeeded => {
                 if let Some(token) = lock_token(answer, body) {
                     self.locks.push((filled.path.clone(), token));
                 }

@@ -41,8 +41,12 @@ pub(super) struct Script<'a> {
     pub(super) iteration: u64,
     /// What steps have saved in this round.
     pub(super) saved: Vec<Option<String>>,
+    /// Numbers of the named repetitions that are under way, from the outermost on.
+    pub(super) repetitions: Vec<u32>,
     /// Requests whose first answer has been read closely.
     pub(super) read_closely: BTreeSet<*const RequestPlan>,
+    /// Measures of which something has been asked.
+    pub(super) begun: BTreeSet<MeasureId>,
     /// What has worked in this test: it is supported, whatever is answered later.
     pub(super) worked: BTreeSet<Worked>,
     /// Measured operations in a row without any answer.
@@ -59,7 +63,9 @@ impl<'a> Script<'a> {
             counted: 0,
             iteration: 0,
             saved: vec![None; test.saved.len()],
+            repetitions: Vec::new(),
             read_closely: BTreeSet::new(),
+            begun: BTreeSet::new(),
             worked: BTreeSet::new(),
             silent: 0,
         }
@@ -68,6 +74,14 @@ impl<'a> Script<'a> {
     /// The first answers of the measured part are read closely, not those of the warm-up.
     pub(super) fn start_measuring(&mut self) {
         self.read_closely.clear();
+    }
+
+    /// A repetition begins for the so manieth time, from 1.
+    pub(super) fn repeats(&mut self, counter: Option<usize>, number: u32) {
+        if let Some(place) = counter {
+            self.repetitions.truncate(place);
+            self.repetitions.push(number);
+        }
     }
 
     /// Fills in a text; `None` when something it needs was not saved.
@@ -92,6 +106,9 @@ impl<'a> Script<'a> {
                 Piece::Variable(Variable::User) => write!(out, "{user}"),
                 Piece::Variable(Variable::Saved(slot)) => {
                     out.write_str(self.saved.get(*slot)?.as_deref()?)
+                }
+                Piece::Variable(Variable::Repetition(place)) => {
+                    write!(out, "{}", self.repetitions.get(*place)?)
                 }
             };
         }

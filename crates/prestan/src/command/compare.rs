@@ -11,7 +11,7 @@ use stats::{Compared, Side, Verdict};
 
 use super::series::Ran;
 use crate::args::{CompareArgs, CompareOutput, Slower};
-use crate::command::report::Kept;
+use crate::command::report::{Kept, findings as kept_findings};
 use crate::exit::{Code, Failed};
 use crate::intake::summary_of_kept;
 use crate::{figures, output, state};
@@ -31,7 +31,9 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Code, Failed> {
         false => Vec::new(),
     };
     let named = kept.iter().zip(&servers);
+    let findings = kept_findings(&kept);
     let page = Page {
+        findings: args.output.figures.any().then_some(&findings),
         runs: named
             .map(|(kept, server)| kept.shown(Some(server.name.clone())))
             .collect(),

@@ -1,16 +1,17 @@
 //! Something to be measured: run it, keep it, print it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use engine::rundir::{RunDir, Samples};
 use engine::{Cancel, Finished, Observer, Progress, RunError, Settings, Watch};
 use record::{Event, EventKind, LeftBehind, PlanRecord, Run};
-use stats::{Completeness, Details, Summary, Until};
+use stats::{Completeness, Summary, Until};
 use suite::Plan;
 
 use crate::args::OutputOptions;
 use crate::exit::{Code, Failed};
-use crate::intake::{self, Intake};
+use crate::intake::{self, Drawn, Intake};
 use crate::live::Live;
 use crate::output;
 use crate::state;
@@ -26,18 +27,59 @@ pub(crate) struct Job<'a> {
     pub(crate) until: Option<Until>,
     /// The run makes the target itself, where nothing was: it is removed at the end.
     pub(crate) makes_target: bool,
+    /// What Ctrl-C ends, where somebody looks after that already.
+    pub(crate) cancel: Option<Cancel>,
     pub(crate) output: &'a OutputOptions,
+}
+
+/// Something that was measured.
+struct Measured {
+    finished: Finished,
+    intake: Intake,
+    observers: Arc<Observers>,
 }
 
 impl Job<'_> {
     /// Runs it on the server, keeps the run, prints the report.
     pub(crate) fn perform(self) -> Result<Code, Failed> {
+        let output = self.output;
+        let Measured {
+            finished,
+            intake,
+            observers,
+        } = self.measure()?;
+        finish(finished, intake, observers.kept.as_ref(), output)
+    }
+
+    /// Runs it on the server and keeps the run; says where.
+    pub(crate) fn keep(self) -> Result<PathBuf, Failed> {
+        let Measured {
+            finished,
+            intake,
+            observers,
+        } = self.measure()?;
+        let nowhere = || Failed::Usage("the run is to be kept nowhere".to_owned());
+        let kept = observers.kept.as_ref().ok_or_else(nowhere)?;
+        let concluded = intake.conclude(&finished);
+        kept.write_env(&finished.env)?;
+        if let Some(error) = finished.error {
+            return Err(Failed::from(error));
+        }
+        if let Some(why) = concluded.not_written {
+            return Err(Failed::Local(format!("the run is not kept: {why}")));
+        }
+        went_through_all(&concluded.summary.map_err(Failed::Local)?)?;
+        Ok(kept.path().to_owned())
+    }
+
+    fn measure(self) -> Result<Measured, Failed> {
         let Job {
             suite_text,
             plan,
             settings,
             until,
             makes_target,
+            cancel,
             output,
         } = self;
         let record = engine::plan_record(&plan, &settings);
@@ -48,10 +90,13 @@ impl Job<'_> {
             intake = intake.with_file()?;
         }
 
-        let cancel = Cancel::default();
+        let is_looked_after = cancel.is_some();
+        let cancel = cancel.unwrap_or_default();
         let progress = Arc::new(Progress::default());
         let console = Arc::new(Console::new(output, Arc::clone(&progress), &record, live));
-        on_interrupt(cancel.clone(), what_is_made(&plan, &settings, makes_target))?;
+        if !is_looked_after {
+            on_interrupt(cancel.clone(), what_is_made(&plan, &settings, makes_target))?;
+        }
         let observers = Arc::new(Observers {
             console: Arc::clone(&console),
             kept,
@@ -76,7 +121,11 @@ impl Job<'_> {
                 add(&mut finished, &observers, EventKind::Warning { text });
             }
         }
-        finish(finished, intake, observers.kept.as_ref(), output)
+        Ok(Measured {
+            finished,
+            intake,
+            observers,
+        })
     }
 }
 
@@ -187,7 +236,7 @@ fn finish(
     }
     let summary = concluded.summary.map_err(Failed::Local)?;
     let samples = concluded.samples.filter(|_| output.formats.figures.any());
-    let details = samples.and_then(|samples| details_of(&finished, &samples));
+    let drawn = samples.and_then(|samples| drawn_of(&finished, &samples));
     let run = &Run {
         plan: finished.plan,
         env: finished.env,
@@ -197,7 +246,7 @@ fn finish(
     output::print(
         run,
         &summary,
-        details,
+        drawn,
         &output.formats,
         output.output.as_deref(),
         saved_to,
@@ -206,9 +255,11 @@ fn finish(
 }
 
 /// What figures need; without it they show less, which is said.
-fn details_of(finished: &Finished, samples: &Samples) -> Option<Vec<Details>> {
-    let Finished { plan, events, .. } = finished;
-    intake::details(plan, events, samples, plan.measures.len())
+fn drawn_of(finished: &Finished, samples: &Samples) -> Option<Drawn> {
+    let Finished {
+        plan, env, events, ..
+    } = finished;
+    intake::drawn(plan, env, events, samples, plan.measures.len())
         .inspect_err(|why| {
             output::tell(&format!(
                 "prestan: warning: distributions are not drawn: {why}"
@@ -218,6 +269,18 @@ fn details_of(finished: &Finished, samples: &Samples) -> Option<Vec<Details>> {
 }
 
 fn code_of(summary: &Summary) -> Result<Code, Failed> {
+    went_through_all(summary)?;
+    // What failed then may have failed for the generator's sake.
+    match summary.bottlenecks().next() {
+        Some(why) => Err(Failed::Inconclusive(format!(
+            "inconclusive, because the generator was the bottleneck: {why}"
+        ))),
+        None if summary.any_failed() => Ok(Code::TestFailed),
+        None => Ok(Code::Done),
+    }
+}
+
+fn went_through_all(summary: &Summary) -> Result<(), Failed> {
     match &summary.complete {
         Completeness::Interrupted => Err(Failed::Interrupted(
             "the run was interrupted; the report is of what was done".to_owned(),
@@ -225,13 +288,6 @@ fn code_of(summary: &Summary) -> Result<Code, Failed> {
         Completeness::Aborted(reason) => Err(Failed::Local(format!(
             "the run could not be finished: {reason}"
         ))),
-        // What failed then may have failed for the generator's sake.
-        Completeness::Complete => match summary.bottlenecks().next() {
-            Some(why) => Err(Failed::Inconclusive(format!(
-                "inconclusive, because the generator was the bottleneck: {why}"
-            ))),
-            None if summary.any_failed() => Ok(Code::TestFailed),
-            None => Ok(Code::Done),
-        },
+        Completeness::Complete => Ok(()),
     }
 }

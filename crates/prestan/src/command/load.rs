@@ -54,6 +54,7 @@ pub(crate) fn load(args: &LoadArgs) -> Result<Code, Failed> {
         settings,
         until: pace.until,
         makes_target,
+        cancel: None,
         output: &args.output,
     }
     .perform()

@@ -6,11 +6,11 @@ use engine::rundir::{self, RunDirError};
 use record::Run;
 use report::page::{Page, PageRun};
 use report::{Comparisons, Versus};
-use stats::{Details, Side, Summary};
+use stats::{Finding, Side, Summary};
 
 use crate::args::{FormatOptions, ReportArgs};
 use crate::exit::{Code, Failed};
-use crate::intake::{self, summary_of_kept};
+use crate::intake::{self, Drawn, summary_of_kept};
 use crate::{output, state};
 
 /// Differences up to this share count as the same, as in `prestan compare`.
@@ -29,13 +29,13 @@ fn one(args: &ReportArgs) -> Result<Code, Failed> {
     let Kept {
         run,
         summary,
-        details,
+        drawn,
         path,
     } = Kept::read(path, args.formats.figures.any().then_some(1))?;
     output::print(
         &run,
         &summary,
-        details,
+        drawn,
         &args.formats,
         args.output.as_deref(),
         Some(path),
@@ -47,7 +47,7 @@ fn one(args: &ReportArgs) -> Result<Code, Failed> {
 pub(crate) struct Kept {
     pub(crate) run: Run,
     pub(crate) summary: Summary,
-    pub(crate) details: Option<Vec<Details>>,
+    pub(crate) drawn: Option<Drawn>,
     /// Where it is.
     pub(crate) path: String,
 }
@@ -58,14 +58,14 @@ impl Kept {
         let unreadable = |error: RunDirError| Failed::Usage(error.to_string());
         let recorded = rundir::open(&path).map_err(unreadable)?;
         let summary = summary_of_kept(&recorded).map_err(Failed::Usage)?;
-        let (plan, events) = (&recorded.plan, &recorded.events);
-        let details = drawn.map(|runs| {
+        let (plan, env, events) = (&recorded.plan, &recorded.env, &recorded.events);
+        let drawn = drawn.map(|runs| {
             let rows = runs * plan.measures.len();
-            intake::details(plan, events, &recorded.samples, rows).map_err(Failed::Usage)
+            intake::drawn(plan, env, events, &recorded.samples, rows).map_err(Failed::Usage)
         });
         Ok(Kept {
             summary,
-            details: details.transpose()?,
+            drawn: drawn.transpose()?,
             path: path.display().to_string(),
             run: Run {
                 plan: recorded.plan,
@@ -90,7 +90,7 @@ impl Kept {
             name,
             run: &self.run,
             summary: &self.summary,
-            details: self.details.clone(),
+            details: self.drawn.as_ref().map(|drawn| drawn.details.clone()),
         }
     }
 }
@@ -114,10 +114,24 @@ fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<Code, Failed> {
         runs: kept.iter().map(|kept| kept.shown(None)).collect(),
         ..Page::default()
     };
+    let findings = findings(&kept);
+    page.findings = Some(&findings);
     let comparison = compared(&kept, &page.names());
     page.comparison = comparison.as_ref();
     output::draw(&page, figures)?;
     Ok(Code::Done)
+}
+
+/// What is conspicuous in runs that are shown together.
+pub(crate) fn findings(kept: &[Kept]) -> Vec<Finding> {
+    let all = kept.iter().enumerate().filter_map(|(run, kept)| {
+        let findings = kept.drawn.as_ref()?.findings.iter();
+        Some(findings.map(move |finding| Finding {
+            run,
+            ..finding.clone()
+        }))
+    });
+    all.flatten().collect()
 }
 
 /// All others beside the first, where they did the same.

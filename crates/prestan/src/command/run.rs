@@ -175,6 +175,7 @@ pub(crate) fn measure(
         settings,
         until: None,
         makes_target: false,
+        cancel: None,
         output: task.output,
     }
     .perform()

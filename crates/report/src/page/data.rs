@@ -5,9 +5,9 @@
 use serde::Serialize;
 use stats::{Bar, Bucket, Details, Operation, Step, TimeLine};
 
-use super::{Finding, Page, PageRun};
+use super::{Page, PageRun};
 use crate::json::{document as result, us};
-use crate::{compare, search, sweep, wire};
+use crate::{compare, diagnose, search, sweep, wire};
 
 #[derive(Serialize)]
 struct Data<'a> {
@@ -15,7 +15,7 @@ struct Data<'a> {
     comparison: Option<compare::wire::Document>,
     sweep: Option<sweep::wire::Document>,
     search: Option<search::wire::Document>,
-    findings: Option<&'a [Finding]>,
+    findings: Option<Vec<diagnose::wire::Found>>,
 }
 
 #[derive(Serialize)]
@@ -83,7 +83,10 @@ pub(super) fn document<'a>(page: &Page<'a>, names: &'a [String]) -> String {
         comparison: page.comparison.map(compare::wire::Document::from),
         sweep: page.sweep.map(sweep::wire::Document::from),
         search: page.search.map(search::wire::Document::from),
-        findings: page.findings,
+        findings: page.findings.map(|findings| {
+            let found = |finding| diagnose::wire::found(finding, 0);
+            findings.iter().map(found).collect()
+        }),
     };
     serde_json::to_string(&data)
         .expect("only a map with keys other than strings, or a type of ours that refuses, fails")

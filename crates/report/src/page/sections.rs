@@ -1,9 +1,9 @@
 //! What stands first on the page, and how it was measured.
 
-use stats::{Completeness, Status, Summary, TestSummary, Warning};
+use stats::{Completeness, Finding, Status, Summary, TestSummary, Warning};
 
 use super::markup::{list, text};
-use super::{Finding, Page, PageRun};
+use super::{Page, PageRun};
 use crate::{load, text::configuration};
 
 /// What was measured on what, in one line.
@@ -201,9 +201,11 @@ pub(super) fn findings(page: &Page<'_>, names: &[String]) -> String {
     let Some(findings) = page.findings else {
         return String::new();
     };
-    let found = match findings {
-        [] => "<p>Nothing conspicuous.</p>\n".to_owned(),
-        some => list("findings", some.iter().map(|finding| found(finding, names))),
+    let inconclusive = page.runs.iter().filter(|run| run.summary.is_inconclusive());
+    let found = match (findings, inconclusive.count()) {
+        ([], 0) => "<p>Nothing conspicuous.</p>\n".to_owned(),
+        ([], _) => "<p>Nothing conspicuous; inconclusive runs were not looked at.</p>\n".to_owned(),
+        (some, _) => list("findings", some.iter().map(|finding| found(finding, names))),
     };
     format!("<section id=\"findings\"><h2>What is conspicuous</h2>\n{found}</section>\n")
 }
@@ -215,14 +217,12 @@ fn found(finding: &Finding, names: &[String]) -> String {
             .map_or(String::new(), |name| format!("{name}: ")),
         _ => String::new(),
     };
-    let look_at = finding.look_at.as_ref().map_or(String::new(), |look_at| {
-        format!("<p class=\"look\">Look at: {}</p>\n", text(look_at))
-    });
     format!(
-        "<h3>{}</h3>\n<p>{}</p>\n{}{look_at}",
+        "<h3>{}</h3>\n<p>{}</p>\n{}<p class=\"look\">Look at {}</p>\n",
         text(&format!("{whose}{}", finding.title)),
         text(&finding.text),
         list("evidence", finding.evidence.iter().map(|line| text(line))),
+        text(finding.look_at),
     )
 }
 

@@ -55,6 +55,7 @@ fn the_published_schemas_are_those_of_the_types() {
         ("compare.schema.json", report::compare_schema()),
         ("sweep.schema.json", report::sweep_schema()),
         ("search.schema.json", report::search_schema()),
+        ("diagnosis.schema.json", report::diagnose_schema()),
     ] {
         let path = docs.join(name);
         if std::env::var_os(BLESS).is_some() {

@@ -5,6 +5,8 @@ mod answers;
 #[cfg(test)]
 mod comparisons;
 #[cfg(test)]
+mod diagnoses;
+#[cfg(test)]
 mod documents;
 #[cfg(test)]
 mod layout;

@@ -3,10 +3,10 @@
 use std::convert::Infallible;
 
 use record::Run;
-use report::page::{Finding, Page, PageRun, figure_data, html};
+use report::page::{Page, PageRun, figure_data, html};
 use serde_json::Value;
 use stats::testing::RunBuilder;
-use stats::{Details, Resolution, Summary, summarise};
+use stats::{Details, Finding, Resolution, Summary, summarise};
 
 use crate::{answers, runs};
 
@@ -109,13 +109,14 @@ fn what_strangers_write_stays_text() {
             .build();
         let summary = summarise(&run);
         let findings = [Finding {
-            rule: name.to_owned(),
-            title: name.to_owned(),
+            rule: "a-rule",
+            title: "Something is slow",
             text: name.to_owned(),
             evidence: vec![name.to_owned()],
-            look_at: Some(name.to_owned()),
-            tests: Vec::new(),
+            look_at: "the disk",
+            tests: vec![name.to_owned()],
             run: 7,
+            weight: 0.1,
         }];
         let mut sweep = answers::sweep();
         sweep.suite = name.to_owned();

@@ -136,9 +136,10 @@ impl StepResolver<'_> {
             (body, _) => self.body(body.as_ref())?,
         };
         let Text::Fixed(root) = self.path(path)? else {
-            return Err(self
-                .file
-                .error(path.place, "a tree needs a path without n or user"));
+            return Err(self.file.error(
+                path.place,
+                "a tree needs a path without n, user or the name of a repetition",
+            ));
         };
         let mut level = with_slash(root);
         out.push(plain_request(

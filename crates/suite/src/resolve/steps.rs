@@ -59,15 +59,12 @@ impl StepResolver<'_> {
                 self.tree(step, path, out)?;
             }
             ActionSpec::Repeat(times) => {
-                self.only_keys(step, &["steps"])?;
+                self.only_keys(step, &["as", "steps"])?;
                 let times = self.count(times, "number of repetitions", 0, MANY)?;
                 if step.with.steps.is_empty() {
                     return Err(self.file.error(step.place, "`repeat` needs `steps`"));
                 }
-                out.push(Step::Repeat {
-                    times,
-                    steps: self.steps(&step.with.steps)?,
-                });
+                out.push(self.repeat(times, step)?);
             }
             ActionSpec::Choose(choices) => {
                 self.only_keys(step, &[])?;
@@ -79,6 +76,29 @@ impl StepResolver<'_> {
             }
         }
         Ok(())
+    }
+
+    fn repeat(&self, times: u32, step: &StepSpec) -> Result<Step, SuiteError> {
+        let Some(name) = &step.with.counter else {
+            return Ok(Step::Repeat {
+                times,
+                counter: None,
+                steps: self.steps(&step.with.steps)?,
+            });
+        };
+        let (templates, counter) = self
+            .templates
+            .inside(&name.value)
+            .map_err(|message| self.file.error(name.place, message))?;
+        let inside = StepResolver {
+            templates: &templates,
+            ..*self
+        };
+        Ok(Step::Repeat {
+            times,
+            counter: Some(counter),
+            steps: inside.steps(&step.with.steps)?,
+        })
     }
 
     fn choose(&self, place: Place, choices: &[ChoiceSpec]) -> Result<Step, SuiteError> {
@@ -152,6 +172,7 @@ impl StepResolver<'_> {
             unsupported,
             save,
             measure,
+            counter,
             steps,
         } = &step.with;
         let present = [
@@ -167,6 +188,7 @@ impl StepResolver<'_> {
             ("unsupported", !unsupported.is_empty()),
             ("save", !save.is_empty()),
             ("measure", measure.is_some()),
+            ("as", counter.is_some()),
             ("steps", !steps.is_empty()),
         ];
         let strange = present

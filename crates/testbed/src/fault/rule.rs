@@ -92,6 +92,7 @@ enum Times {
     Always,
     Nth(u64),
     Every(u64),
+    From(u64),
 }
 
 impl Rule {
@@ -141,6 +142,12 @@ impl Rule {
         self
     }
 
+    /// Only from the n-th request that matches on: a server that gets worse.
+    pub fn from(mut self, n: u64) -> Rule {
+        self.times = Times::From(n);
+        self
+    }
+
     pub(super) fn matches(&self, request: &Request) -> bool {
         let method = self.method.as_ref().is_none_or(|m| *m == request.method);
         let path = self
@@ -159,6 +166,7 @@ impl Rule {
         match self.times {
             Times::Always => true,
             Times::Nth(n) => count == n,
+            Times::From(n) => count >= n,
             Times::Every(n) => count.is_multiple_of(n.max(1)),
         }
     }

@@ -1,0 +1,82 @@
+//! The command line of `prestan diagnose`. The comments on its fields are what `--help` prints.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{ClockOptions, ColorArg, ConnectOptions, FigureOptions};
+
+#[derive(Debug, Args)]
+#[command(override_usage = "prestan diagnose [OPTIONS] [RUN]...\n       \
+                            prestan diagnose [OPTIONS] <URL>\n       \
+                            prestan diagnose [OPTIONS] --server <NAME>")]
+pub(crate) struct DiagnoseArgs {
+    /// Recorded runs, by directory or name, or the URL of a server to measure now
+    #[arg(value_name = "RUN or URL")]
+    pub(crate) subjects: Vec<String>,
+
+    /// Start this server (see `prestan servers`), measure it, stop it
+    #[arg(long, value_name = "NAME", conflicts_with = "subjects")]
+    pub(crate) server: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) measuring: Measuring,
+
+    #[command(flatten)]
+    pub(crate) clock: ClockOptions,
+
+    #[command(flatten)]
+    pub(crate) connect: ConnectOptions,
+
+    #[command(flatten)]
+    pub(crate) output: DiagnoseOutput,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "How to measure, where it is done now")]
+pub(crate) struct Measuring {
+    /// Suites to measure with: built-in ones, or files
+    #[arg(long, value_name = "SUITE", value_delimiter = ',',
+          default_values_t = ["prestan", "listing", "locks"].map(String::from))]
+    pub(crate) suite: Vec<String>,
+
+    /// Times each user goes through each test [default: 100 of prestan, and as the others say]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) requests: Option<u32>,
+
+    /// Users at work at the same time, each on a connection and in a collection of its own
+    #[arg(short, long, visible_alias = "users", value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) concurrency: u32,
+
+    /// Not these tests, by name or pattern ('*x10000'); may be repeated
+    #[arg(long, value_name = "TEST", value_delimiter = ',')]
+    pub(crate) skip: Vec<String>,
+
+    /// Keep the runs below this directory [default: ~/.local/state/prestan/runs]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) save: Option<PathBuf>,
+
+    /// No progress while it runs
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "What comes out")]
+pub(crate) struct DiagnoseOutput {
+    /// Write the findings to a file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Write them as one JSON document; - is standard output instead of the text
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) figures: FigureOptions,
+
+    /// When to use colours
+    #[arg(long, value_enum, default_value_t = ColorArg::Auto, value_name = "WHEN")]
+    pub(crate) color: ColorArg,
+}

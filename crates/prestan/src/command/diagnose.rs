@@ -1,0 +1,166 @@
+//! `prestan diagnose`: what should be fixed first, from recorded runs or from a server measured now.
+
+mod now;
+
+use std::path::{Path, PathBuf};
+
+use engine::rundir;
+use report::page::Page;
+use report::{Diagnosed, DiagnosedRun};
+use stats::{Finding, Material};
+
+use crate::args::{DiagnoseArgs, DiagnoseOutput, FigureOptions};
+use crate::exit::{Code, Failed};
+use crate::intake::material_of_kept;
+use crate::{figures, output, state};
+
+/// Measures, or reads, and says what is conspicuous.
+pub(crate) fn diagnose(args: &DiagnoseArgs) -> Result<Code, Failed> {
+    let DiagnoseOutput {
+        json,
+        output,
+        figures,
+        ..
+    } = &args.output;
+    let places = [json, output, &figures.html];
+    output::check_places(&places.map(|place| place.as_deref()))?;
+    let runs = runs(args)?;
+    let patients = patients(runs.into_iter().map(Kept::read).collect::<Result<_, _>>()?);
+    let diagnosed: Vec<Diagnosed> = patients.into_iter().map(diagnosed).collect();
+    print(&diagnosed, &args.output)?;
+    Ok(Code::Done)
+}
+
+/// The directories of the runs to look at.
+fn runs(args: &DiagnoseArgs) -> Result<Vec<PathBuf>, Failed> {
+    let subjects = &args.subjects;
+    let is_run = |subject: &&String| state::find_run(Some(Path::new(subject.as_str()))).is_ok();
+    let found = subjects.iter().filter(is_run).count();
+    if args.server.is_some() || (subjects.len() == 1 && found == 0) {
+        return now::measure(args);
+    }
+    if subjects.is_empty() {
+        return latest();
+    }
+    let run = |subject: &String| state::find_run(Some(Path::new(subject)));
+    subjects.iter().map(run).collect()
+}
+
+/// The last run, and those just before it of other suites on the same server.
+fn latest() -> Result<Vec<PathBuf>, Failed> {
+    let mut seen: Vec<(String, String)> = Vec::new();
+    let mut runs = Vec::new();
+    for path in state::kept_runs()? {
+        // What cannot be read is an error of the last run, and of no other.
+        let plan = match rundir::open(&path) {
+            Err(error) if runs.is_empty() => return Err(Failed::Usage(error.to_string())),
+            Err(_) => break,
+            Ok(recorded) => recorded.plan,
+        };
+        let is_another = seen
+            .iter()
+            .all(|(target, suite)| *target == plan.target && *suite != plan.suite.name);
+        if !is_another {
+            break;
+        }
+        seen.push((plan.target, plan.suite.name));
+        runs.push(path);
+    }
+    runs.reverse();
+    Ok(runs)
+}
+
+/// A run and where it is kept.
+struct Kept {
+    material: Material,
+    path: String,
+}
+
+impl Kept {
+    fn read(path: PathBuf) -> Result<Kept, Failed> {
+        let recorded = rundir::open(&path).map_err(|error| Failed::Usage(error.to_string()))?;
+        let material = material_of_kept(&recorded).map_err(Failed::Usage)?;
+        let path = path.display().to_string();
+        Ok(Kept { material, path })
+    }
+}
+
+/// Puts together what is known of each server: runs of different suites at the same URL. A second
+/// run of a suite stands for itself.
+fn patients(runs: Vec<Kept>) -> Vec<Vec<Kept>> {
+    let mut patients: Vec<Vec<Kept>> = Vec::new();
+    for run in runs {
+        let (plan, own) = (&run.material.plan, |kept: &Kept| kept.material.plan.clone());
+        let joins = |patient: &&mut Vec<Kept>| {
+            patient
+                .iter()
+                .map(own)
+                .all(|other| other.target == plan.target && other.suite.name != plan.suite.name)
+        };
+        match patients.iter_mut().find(joins) {
+            Some(patient) => patient.push(run),
+            None => patients.push(vec![run]),
+        }
+    }
+    patients
+}
+
+fn diagnosed(patient: Vec<Kept>) -> Diagnosed {
+    let (materials, paths): (Vec<Material>, Vec<String>) = patient
+        .into_iter()
+        .map(|kept| (kept.material, kept.path))
+        .unzip();
+    let runs = materials.iter().zip(paths);
+    Diagnosed {
+        runs: runs
+            .map(|(material, path)| DiagnosedRun::of(material, path))
+            .collect(),
+        diagnosis: stats::diagnose(&materials),
+    }
+}
+
+fn print(diagnosed: &[Diagnosed], options: &DiagnoseOutput) -> Result<(), Failed> {
+    let kept = shown(diagnosed, &options.figures)?;
+    let findings = findings(diagnosed);
+    let page = Page {
+        runs: kept.iter().map(|kept| kept.shown(None)).collect(),
+        findings: Some(&findings),
+        ..Page::default()
+    };
+    let json = options.json.as_deref();
+    let json = json.map(|path| (path, report::diagnose_json(diagnosed)));
+    let html = figures::document(&page, &options.figures);
+    let documents = json.into_iter().chain(html).collect();
+    let text = |color, width| report::diagnose_text(diagnosed, color, width);
+    let printed = output::print_all(documents, options.output.as_deref(), options.color, text);
+    printed.and(figures::write(&page, &options.figures))
+}
+
+/// The runs as a page shows them, where one is wanted.
+fn shown(
+    diagnosed: &[Diagnosed],
+    figures: &FigureOptions,
+) -> Result<Vec<super::report::Kept>, Failed> {
+    let runs = diagnosed.iter().flat_map(|diagnosed| &diagnosed.runs);
+    let paths: Vec<PathBuf> = match figures.any() {
+        true => runs.map(|run| PathBuf::from(&run.name)).collect(),
+        false => Vec::new(),
+    };
+    let count = paths.len();
+    let read = |path| super::report::Kept::read(path, Some(count));
+    paths.into_iter().map(read).collect()
+}
+
+/// All findings, with the places of their runs among all.
+fn findings(diagnosed: &[Diagnosed]) -> Vec<Finding> {
+    let mut first = 0;
+    let mut all = Vec::new();
+    for Diagnosed { runs, diagnosis } in diagnosed {
+        all.extend(diagnosis.findings.iter().map(|finding| Finding {
+            run: first + finding.run,
+            ..finding.clone()
+        }));
+        first += runs.len();
+    }
+    all
+}

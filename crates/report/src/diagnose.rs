@@ -1,0 +1,211 @@
+//! What should be fixed first, for people and for programs.
+
+pub(crate) mod wire;
+
+use record::PlanRecord;
+use stats::{Diagnosis, Finding, LeftOut, Material, RULES};
+
+use crate::clean;
+use crate::json::{pretty, schema_of};
+use crate::text::{Paint, wrapping};
+
+/// Shares of all time below this are not told: they decide nothing.
+const TOLD: f64 = 0.005;
+
+/// Runs of one server, and what is conspicuous in them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Diagnosed {
+    /// The runs that were looked at.
+    pub runs: Vec<DiagnosedRun>,
+    /// What the rules say.
+    pub diagnosis: Diagnosis,
+}
+
+/// A run that was looked at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DiagnosedRun {
+    /// Where it is kept, or how it is called.
+    pub name: String,
+    /// Name of its suite.
+    pub suite: String,
+    /// URL that it was run against.
+    pub target: String,
+    /// What the server said of itself.
+    pub server: Option<String>,
+    /// Rows of the report.
+    pub rows: usize,
+}
+
+impl DiagnosedRun {
+    /// A run that is kept there.
+    pub fn of(material: &Material, name: String) -> DiagnosedRun {
+        let PlanRecord { suite, target, .. } = &material.plan;
+        let server = material.server.as_ref();
+        DiagnosedRun {
+            name,
+            suite: suite.name.clone(),
+            target: target.clone(),
+            server: server.and_then(|server| server.software.clone()),
+            rows: material.plan.measures.len(),
+        }
+    }
+}
+
+/// The diagnoses for people. Ends with a newline.
+pub fn diagnose_text(all: &[Diagnosed], color: bool, width: usize) -> String {
+    let mut page = Page {
+        text: String::new(),
+        width,
+        paint: Paint { on: color },
+    };
+    for diagnosed in all {
+        page.diagnosis(diagnosed);
+    }
+    page.text.truncate(page.text.trim_end().len());
+    page.text.push('\n');
+    page.text
+}
+
+struct Page {
+    text: String,
+    width: usize,
+    paint: Paint,
+}
+
+impl Page {
+    fn diagnosis(&mut self, diagnosed: &Diagnosed) {
+        let Diagnosed { runs, diagnosis } = diagnosed;
+        if let Some(run) = runs.first() {
+            let server = run.server.as_deref();
+            let server = server.map_or(String::new(), |server| format!(" ({})", clean(server)));
+            self.wrapped(&format!("Server: {}{server}", clean(&run.target)), "", "  ");
+        }
+        for run in runs {
+            let suite = clean(&run.suite);
+            self.wrapped(
+                &format!("Run: {} (suite {suite})", clean(&run.name)),
+                "",
+                "  ",
+            );
+        }
+        self.text.push('\n');
+        self.inconclusive(diagnosed);
+        if diagnosis.findings.is_empty() {
+            self.nothing(diagnosed);
+        } else {
+            self.text += "What to fix first:\n\n";
+        }
+        for (finding, number) in diagnosis.findings.iter().zip(1..) {
+            self.finding(finding, number);
+        }
+        self.left_out(diagnosed);
+        self.text.push('\n');
+    }
+
+    fn inconclusive(&mut self, diagnosed: &Diagnosed) {
+        for left in &diagnosed.diagnosis.left_out {
+            if let LeftOut::Inconclusive { run, why } = left {
+                let line = format!(
+                    "The run of suite {} is inconclusive and was not looked at, because the \
+                     generator was the bottleneck: {}",
+                    suite_of(diagnosed, *run),
+                    clean(why)
+                );
+                let at = self.text.len();
+                self.wrapped(&line, "", "");
+                let painted = self.paint.bad(self.text[at..].trim_end());
+                self.text.truncate(at);
+                self.text += &format!("{painted}\n\n");
+            }
+        }
+    }
+
+    fn nothing(&mut self, diagnosed: &Diagnosed) {
+        let rows: usize = diagnosed.runs.iter().map(|run| run.rows).sum();
+        let looked_at = rows.saturating_sub(not_looked_at(diagnosed));
+        let line = match looked_at {
+            0 => "There is nothing to say: no row was measured without failing.".to_owned(),
+            rows => format!(
+                "Nothing conspicuous: {} rules looked at {rows} rows.",
+                RULES.len()
+            ),
+        };
+        self.wrapped(&line, "", "");
+    }
+
+    fn finding(&mut self, finding: &Finding, number: usize) {
+        let share = match finding.weight {
+            share if share >= TOLD => format!(" ({:.0} % of all time)", share * 100.0),
+            _ => String::new(),
+        };
+        let indent = " ".repeat(number.to_string().len() + 2);
+        let at = self.text.len();
+        self.wrapped(&format!("{number}. {}{share}", finding.title), "", &indent);
+        let title = self.paint.doubtful(self.text[at..].trim_end());
+        self.text.truncate(at);
+        self.text += &format!("{title}\n");
+        self.wrapped(&clean(&finding.text), &indent, &indent);
+        for piece in &finding.evidence {
+            let (first, next) = (format!("{indent}- "), format!("{indent}  "));
+            self.wrapped(&clean(piece), &first, &next);
+        }
+        let look_at = format!("Look at {} [{}]", finding.look_at, finding.rule);
+        self.wrapped(&look_at, &indent, &indent);
+        self.text.push('\n');
+    }
+
+    fn left_out(&mut self, diagnosed: &Diagnosed) {
+        let mut rows = Vec::new();
+        for left in &diagnosed.diagnosis.left_out {
+            if let LeftOut::Row { run, row, why } = left {
+                let suite = suite_of(diagnosed, *run);
+                rows.push(format!("{} (suite {suite}): {}", clean(row), clean(why)));
+            }
+        }
+        if rows.is_empty() {
+            return;
+        }
+        self.text += "\nNot looked at:\n";
+        for row in rows {
+            self.wrapped(&row, "- ", "  ");
+        }
+    }
+
+    fn wrapped(&mut self, line: &str, first: &str, next: &str) {
+        let options = wrapping(self.width)
+            .initial_indent(first)
+            .subsequent_indent(next);
+        self.text += &format!("{}\n", textwrap::fill(line, options));
+    }
+}
+
+fn suite_of(diagnosed: &Diagnosed, run: usize) -> String {
+    let run = diagnosed.runs.get(run);
+    run.map_or_else(String::new, |run| clean(&run.suite))
+}
+
+/// Rows that no rule looked at.
+fn not_looked_at(diagnosed: &Diagnosed) -> usize {
+    let left_out = diagnosed.diagnosis.left_out.iter();
+    let rows = left_out.map(|left| match left {
+        LeftOut::Row { .. } => 1,
+        LeftOut::Inconclusive { run, .. } => diagnosed.runs.get(*run).map_or(0, |run| run.rows),
+    });
+    rows.sum()
+}
+
+/// The diagnoses for programs: one JSON document.
+pub fn diagnose_json(all: &[Diagnosed]) -> String {
+    pretty(&wire::Document::from(all))
+}
+
+/// The findings alone, for programs: a JSON list.
+pub fn findings_json(findings: &[Finding]) -> String {
+    let findings: Vec<wire::Found> = findings.iter().map(|found| wire::found(found, 0)).collect();
+    pretty(&findings)
+}
+
+/// The JSON schema of [`diagnose_json`]: the content of `docs/diagnosis.schema.json`.
+pub fn diagnose_schema() -> String {
+    schema_of::<wire::Document>()
+}

@@ -1,0 +1,101 @@
+//! Diagnoses as people and programs read them.
+
+use insta::assert_snapshot;
+use serde_json::Value;
+use stats::{Diagnosis, Finding, LeftOut};
+
+use report::{Diagnosed, DiagnosedRun};
+
+/// A server that speaks to the terminal, and suites of somebody's own.
+const HOSTILE: &str = "Evil/1.0 \u{1b}[31m</script>\u{202e}";
+
+fn finding(rule: &'static str, run: usize, weight: f64) -> Finding {
+    Finding {
+        rule,
+        title: "PUT is much slower than GET of the same size",
+        text: "PUT of 1 KiB takes 14.2 ms, GET of it 54.0 us: 263 times as long.".into(),
+        evidence: vec![
+            "Put1K 14.2 ms (13.9 .. 14.6 ms, n 100), Get1K 54.0 us (48.2 .. 60.4 us, n 100)".into(),
+            "Put64K 15.0 ms (14.9 .. 15.1 ms, n 100), Get64K 86.0 us (80.9 .. 91.7 us, n 100)"
+                .into(),
+        ],
+        look_at: "what a PUT does beside writing: fsync of each file or of its directory, a \
+                  temporary file and a rename",
+        tests: vec!["Put1K".into(), "Get1K".into()],
+        run,
+        weight,
+    }
+}
+
+fn run(suite: &str, server: Option<&str>) -> DiagnosedRun {
+    DiagnosedRun {
+        name: format!("runs/{suite}"),
+        suite: suite.to_owned(),
+        target: "http://127.0.0.1:8080/dav/".into(),
+        server: server.map(str::to_owned),
+        rows: 23,
+    }
+}
+
+fn diagnosed() -> Diagnosed {
+    Diagnosed {
+        runs: vec![run("prestan", Some(HOSTILE)), run("listing", Some(HOSTILE))],
+        diagnosis: Diagnosis {
+            findings: vec![
+                finding("put-against-get", 0, 0.342),
+                finding("two-modes", 1, 0.001),
+            ],
+            left_out: vec![LeftOut::Row {
+                run: 1,
+                row: "Infinityx110".into(),
+                why: format!("PROPFIND tree/: 403 {HOSTILE}"),
+            }],
+        },
+    }
+}
+
+fn of(findings: Vec<Finding>, left_out: Vec<LeftOut>) -> Diagnosed {
+    let diagnosis = Diagnosis { findings, left_out };
+    let runs = vec![run("prestan", None)];
+    Diagnosed { runs, diagnosis }
+}
+
+#[test]
+fn for_people() {
+    assert_snapshot!(report::diagnose_text(&[diagnosed()], false, 80));
+    assert_snapshot!(
+        "in_colours",
+        report::diagnose_text(&[diagnosed()], true, 120).replace('\u{1b}', "<ESC>")
+    );
+}
+
+#[test]
+fn nothing_is_an_answer_and_an_inconclusive_run_is_none() {
+    let inconclusive = LeftOut::Inconclusive {
+        run: 0,
+        why: "the generator had no time to spare".into(),
+    };
+    let both = [of(vec![], vec![]), of(vec![], vec![inconclusive])];
+    assert_snapshot!(report::diagnose_text(&both, false, 80));
+}
+
+#[test]
+fn for_programs() {
+    let all = [of(vec![], vec![]), diagnosed()];
+    let text = report::diagnose_json(&all);
+    let document: Value = serde_json::from_str(&text).unwrap();
+    let schema: Value = serde_json::from_str(&report::diagnose_schema()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> = validator
+        .iter_errors(&document)
+        .map(|error| error.to_string())
+        .collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+    // Runs are counted through the whole document.
+    assert_eq!(document["findings"][0]["run"], 1);
+    assert_eq!(document["left_out"][0]["run"], 2);
+    let alone: Value =
+        serde_json::from_str(&report::findings_json(&diagnosed().diagnosis.findings)).unwrap();
+    assert_eq!(alone[0]["rule"], "put-against-get");
+    assert_snapshot!(text);
+}

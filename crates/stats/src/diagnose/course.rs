@@ -1,0 +1,150 @@
+//! The course of a measure: what a mean does not tell, added up in bounded memory.
+//!
+//! ```text
+//! operations that count --+--> response, transfer, whole   times, exact up to 65,536
+//!                         +--> parts                       the mean of the logarithm, along the run
+//!                         +--> peaks                       the slowest of each short time
+//!                         '--> answered twice, opened      what went on beside the answers
+//! ```
+//!
+//! Neither the order of the operations nor the number of threads leaves a trace.
+
+use record::{Nanos, Outcome, Sample, Timing};
+
+use crate::bins::{Bin, Bins};
+use crate::times::Times;
+
+/// Bins along the run that parts are put together from.
+const PARTS: usize = 1 << 10;
+
+/// Bins along the run of which the slowest operation is known. Periods of less than a hundredth of
+/// the run are seen in them, and one row takes 64 KiB.
+const PEAKS: usize = 1 << 12;
+
+/// What one measure did in the course of the run. Times are nanoseconds.
+#[derive(Debug, Clone)]
+pub(crate) struct Course {
+    /// *First* minus *sent*.
+    pub(crate) response: Times,
+    /// *Done* minus *first*.
+    pub(crate) transfer: Times,
+    /// *Done* minus *sent*: until the whole answer was there, streamed or not.
+    pub(crate) whole: Times,
+    pub(crate) parts: Bins<Part>,
+    /// Of operations that opened no connection: what that costs is no slowness of the operation.
+    pub(crate) peaks: Bins<Peak>,
+    /// Operations that count, and those among them for which a connection was opened.
+    pub(crate) operations: u64,
+    pub(crate) opened: u64,
+    /// Connecting, TLS included, of all of these.
+    pub(crate) connecting: u128,
+    /// Operations that were asked twice on one connection: a 401 came before the answer.
+    pub(crate) challenged: u64,
+}
+
+impl Default for Course {
+    fn default() -> Course {
+        Course {
+            response: Times::default(),
+            transfer: Times::default(),
+            whole: Times::default(),
+            parts: Bins::new(PARTS, 0),
+            peaks: Bins::new(PEAKS, 0),
+            operations: 0,
+            opened: 0,
+            connecting: 0,
+            challenged: 0,
+        }
+    }
+}
+
+impl Course {
+    /// Adds an operation that counts.
+    pub(crate) fn add(&mut self, sample: &Sample) {
+        self.operations += 1;
+        self.opened += u64::from(sample.connect.is_some());
+        self.connecting += sample.connect.map_or(0, |connect| {
+            u128::from(connect.tcp) + u128::from(connect.tls.unwrap_or(0))
+        });
+        self.challenged += u64::from(sample.resent && sample.connect.is_none());
+        if sample.outcome != Outcome::Ok || sample.timing == Timing::Missed {
+            return;
+        }
+        let (moments, at) = (&sample.moments, sample.moments.started);
+        let Some(response) = moments.response() else {
+            return;
+        };
+        self.response.add(at, response);
+        self.parts.at(at).add(response);
+        if sample.connect.is_none() {
+            self.peaks.at(at).add(response);
+        }
+        let since = |begin: Option<Nanos>| moments.done?.checked_sub(begin?);
+        self.transfer.add_some(at, since(moments.first));
+        self.whole.add_some(at, since(moments.sent));
+    }
+
+    /// The times, each with how often it occurs, ascending.
+    pub(crate) fn sorted(times: &Times) -> Vec<(Nanos, u64)> {
+        let mut all = Vec::new();
+        times.for_each(|value, count| all.push((value, count)));
+        all
+    }
+}
+
+/// Some operations that followed each other.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Part {
+    n: u64,
+    logarithms: f64,
+}
+
+impl Part {
+    fn add(&mut self, response: Nanos) {
+        self.n += 1;
+        // A time of nothing has no logarithm; a nanosecond is the unit of the clock.
+        self.logarithms += (response.max(1) as f64).ln();
+    }
+
+    /// Mean of the logarithms: few slow operations do not move it much.
+    pub(crate) fn mean(&self) -> f64 {
+        self.logarithms / self.n as f64
+    }
+}
+
+impl Bin for Part {
+    fn count(&self) -> u64 {
+        self.n
+    }
+
+    fn absorb(&mut self, other: &Part) {
+        self.n += other.n;
+        self.logarithms += other.logarithms;
+    }
+}
+
+/// A short time of the run.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Peak {
+    n: u64,
+    /// The slowest response that began in it.
+    pub(crate) slowest: Nanos,
+}
+
+impl Peak {
+    fn add(&mut self, response: Nanos) {
+        self.n += 1;
+        self.slowest = self.slowest.max(response);
+    }
+}
+
+impl Bin for Peak {
+    fn count(&self) -> u64 {
+        self.n
+    }
+
+    fn absorb(&mut self, other: &Peak) {
+        self.n += other.n;
+        self.slowest = self.slowest.max(other.slowest);
+    }
+}

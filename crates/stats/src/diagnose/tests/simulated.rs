@@ -1,0 +1,256 @@
+//! A plain server, and how it can be made odd. Seeded: the figures are the same on every machine.
+
+use std::convert::Infallible;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+use record::{Connect, Event, EventKind, MeasureId, Nanos, Outcome, Run};
+
+use crate::diagnose::{Material, material_from};
+use crate::testing::{RunBuilder, moments, sample};
+
+/// What goes on in a row beside its noise.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Odd {
+    /// Nothing.
+    Plain,
+    /// Times become that share longer over the run.
+    Grows(f64),
+    /// That share of the operations, here and there, takes so many microseconds more.
+    Slow(f64, f64),
+    /// Every so manieth takes so many microseconds more.
+    Every(u64, f64),
+    /// That share has a pause of so many microseconds between the first byte and the last.
+    Pauses(f64, f64),
+    /// Every so manieth opens a connection.
+    Opens(u64),
+    /// Every so manieth is answered 401 first.
+    Challenged(u64),
+    /// Every so manieth fails.
+    Fails(u64),
+}
+
+/// How times scatter.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Noise {
+    /// Not at all.
+    None,
+    /// Log-normal, with this deviation of the logarithm.
+    LogNormal(f64),
+    /// The same, with this correlation of neighbours.
+    Correlated(f64, f64),
+    /// Log-normal, and one of a hundred is up to a hundred times as long (Pareto, exponent 1).
+    HeavyTail(f64),
+}
+
+/// A row of the plain server.
+#[derive(Debug, Clone)]
+pub(super) struct Row {
+    pub(super) name: String,
+    method: &'static str,
+    /// Median response time, microseconds.
+    pub(super) us: f64,
+    /// From the first byte to the last.
+    pub(super) transfer_us: f64,
+    pub(super) n: u64,
+    bytes: u64,
+    /// What the first request took, in the warm-up, as a multiple.
+    pub(super) first: f64,
+    pub(super) odd: Odd,
+}
+
+fn row(name: &str, method: &'static str, us: f64, n: u64) -> Row {
+    Row {
+        name: name.to_owned(),
+        method,
+        us,
+        transfer_us: 5.0,
+        n,
+        bytes: 500,
+        first: 1.5,
+        odd: Odd::Plain,
+    }
+}
+
+/// All rows of the three suites, of a server that does everything well enough.
+pub(super) fn plain() -> Vec<Row> {
+    let prestan = [
+        ("ProppatchMult", "PROPPATCH", 432.0),
+        ("ProppatchSingle", "PROPPATCH", 397.0),
+        ("PropfindDeadMult", "PROPFIND", 230.0),
+        ("PropfindDeadSingle", "PROPFIND", 214.0),
+        ("PropfindLiveMult", "PROPFIND", 243.0),
+        ("PropfindLiveSingle", "PROPFIND", 108.0),
+        ("Put1K", "PUT", 284.0),
+        ("Get1K", "GET", 60.0),
+        ("Put64K", "PUT", 400.0),
+        ("Get64K", "GET", 86.0),
+        ("Put1024K", "PUT", 369.0),
+        ("Get1024K", "GET", 122.0),
+        ("Copy", "COPY", 222.0),
+        ("Move", "MOVE", 225.0),
+        ("Delete", "DELETE", 189.0),
+        ("MkCol", "MKCOL", 314.0),
+        ("CopyCol", "COPY", 15_000.0),
+        ("MoveCol", "MOVE", 3_300.0),
+        ("DeleteCol", "DELETE", 3_000.0),
+        ("Lock", "LOCK", 390.0),
+        ("UnLock", "UNLOCK", 400.0),
+        ("LockCol", "LOCK", 500.0),
+        ("UnLockCol", "UNLOCK", 480.0),
+    ];
+    let mut rows: Vec<Row> = Vec::new();
+    rows.extend(prestan.map(|(name, method, us)| row(name, method, us, 100)));
+    for size in [10, 100, 1_000, 10_000] {
+        let n = if size < 10_000 { 20 } else { 5 };
+        rows.push(row(&format!("Depth0x{size}"), "PROPFIND", 150.0, n));
+        let kinds = [
+            ("Depth1", 10.0),
+            ("Allprop", 14.0),
+            ("Propname", 8.0),
+            ("Collections", 11.0),
+        ];
+        rows.extend(kinds.map(|(kind, each)| Row {
+            transfer_us: each * f64::from(size),
+            bytes: 500 * u64::from(size as u32),
+            ..row(&format!("{kind}x{size}"), "PROPFIND", 250.0, n)
+        }));
+    }
+    let locks = [
+        ("LockHeld", "LOCK", 390.0),
+        ("RefreshHeld", "LOCK", 100.0),
+        ("DiscoveryHeld", "PROPFIND", 90.0),
+        ("PutHeld", "PUT", 300.0),
+        ("UnlockHeld", "UNLOCK", 400.0),
+    ];
+    for held in [0, 100, 1_000, 10_000] {
+        let row = |(name, method, us)| row(&format!("{name}x{held}"), method, us, 30);
+        rows.extend(locks.map(row));
+    }
+    rows.push(row("ContendedLock", "LOCK", 500.0, 30));
+    rows
+}
+
+/// The row of that name, to be changed.
+pub(super) fn of<'a>(rows: &'a mut [Row], name: &str) -> &'a mut Row {
+    let found = rows.iter_mut().find(|row| row.name == name);
+    found.unwrap_or_else(|| panic!("no row {name}"))
+}
+
+/// A run of these rows.
+pub(super) fn run(rows: &[Row], noise: Noise, users: u32, seed: u64) -> Run {
+    let mut builder = RunBuilder::new(users);
+    for row in rows {
+        builder = builder.test(&row.name, &[(&row.name, row.method)]);
+    }
+    let mut run = builder.build();
+    let mut server = Server {
+        rng: ChaCha8Rng::seed_from_u64(seed),
+        noise,
+        state: 0.0,
+        clock: 0,
+        number: 0,
+    };
+    for (row, place) in rows.iter().zip(0..) {
+        server.measure(row, MeasureId(place), users, &mut run);
+    }
+    run
+}
+
+/// That run, ready to be diagnosed.
+pub(super) fn material(run: &Run) -> Material {
+    let samples = || Ok(std::iter::once(Ok::<_, Infallible>(&run.samples)));
+    let Ok(material) = material_from(&run.plan, &run.events, &run.env, samples);
+    material
+}
+
+struct Server {
+    rng: ChaCha8Rng,
+    noise: Noise,
+    state: f64,
+    clock: Nanos,
+    number: u64,
+}
+
+impl Server {
+    fn normal(&mut self) -> f64 {
+        StandardNormal.sample(&mut self.rng)
+    }
+
+    fn chance(&mut self) -> f64 {
+        use rand::RngExt;
+        self.rng.random()
+    }
+
+    /// By how much a time is longer than its median.
+    fn factor(&mut self) -> f64 {
+        match self.noise {
+            Noise::None => 1.0,
+            Noise::LogNormal(sigma) => (sigma * self.normal()).exp(),
+            Noise::Correlated(sigma, rho) => {
+                self.state = rho * self.state + (1.0 - rho * rho).sqrt() * self.normal();
+                (sigma * self.state).exp()
+            }
+            Noise::HeavyTail(sigma) => {
+                let tail = match self.chance() < 0.01 {
+                    true => (1.0 / self.chance().max(0.01)).min(100.0),
+                    false => 1.0,
+                };
+                tail * (sigma * self.normal()).exp()
+            }
+        }
+    }
+
+    fn measure(&mut self, row: &Row, measure: MeasureId, users: u32, run: &mut Run) {
+        let first = row.us * row.first * self.factor();
+        run.events.push(Event {
+            at: self.clock,
+            kind: EventKind::FirstAnswer {
+                measure,
+                took: (first * 1e3) as Nanos,
+            },
+        });
+        for i in 0..row.n {
+            for user in 0..users {
+                let mut one = self.operation(row, i);
+                (one.measure, one.user) = (measure, user);
+                run.samples.push(one);
+            }
+            let end = run.samples.last().and_then(|one| one.moments.done);
+            self.clock = end.unwrap_or(self.clock) + 20_000;
+        }
+    }
+
+    fn operation(&mut self, row: &Row, i: u64) -> record::Sample {
+        let (mut us, mut transfer) = (row.us * self.factor(), row.transfer_us * self.factor());
+        let nth = |every: u64| i % every == every - 1;
+        match row.odd {
+            Odd::Grows(share) => us *= 1.0 + share * i as f64 / row.n as f64,
+            Odd::Slow(share, more) if self.chance() < share => us += more,
+            Odd::Every(every, more) if nth(every) => us += more,
+            Odd::Pauses(share, more) if self.chance() < share => transfer += more,
+            _ => {}
+        }
+        self.number += 1;
+        let fails = matches!(row.odd, Odd::Fails(every) if nth(every));
+        let outcome = if fails {
+            Outcome::WrongStatus
+        } else {
+            Outcome::Ok
+        };
+        let mut one = sample(MeasureId(0), 0, outcome);
+        one.number = self.number;
+        one.bytes_received = row.bytes;
+        if matches!(row.odd, Odd::Opens(every) if nth(every)) {
+            let (tcp, tls) = (80_000, None);
+            one.connect = Some(Connect { tcp, tls });
+        }
+        one.resent = matches!(row.odd, Odd::Challenged(every) if nth(every));
+        let sent = self.clock + 10_000;
+        let first = sent + (us * 1e3) as Nanos;
+        let done = first + (transfer * 1e3) as Nanos;
+        one.moments = moments(self.clock, sent, first, done);
+        one
+    }
+}
