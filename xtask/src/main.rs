@@ -2,6 +2,7 @@
 
 mod bench;
 mod charts;
+mod gallery;
 mod setup;
 
 use std::env;
@@ -17,6 +18,7 @@ usage: cargo xtask TASK
   lint    formatting, clippy, documentation, fuzz targets: no warning is let through
   setup   only install what the tests need; with --peers, also what benchmarks compare with
   bless   write the snapshots and schemas anew, to be read with `git diff`
+  gallery measure all servers anew, for docs/gallery and the table of the README
   charts  make the chart library of the pages anew (needs npm)
   bench   accuracy, cost, scale, suite or verdicts: measure Prestan itself; --quick, --docs, scale --full";
 
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         }),
         Some("bench") => bench::run(),
         Some("charts") => charts::run(),
+        Some("gallery") => setup::run().and_then(|()| gallery::run()),
         Some("bless") => setup::run().and_then(|()| bless()),
         _ => {
             eprintln!("{USAGE}");

@@ -14,7 +14,7 @@ mod answers;
 mod data;
 pub(crate) mod markup;
 mod names;
-mod sections;
+pub(crate) mod sections;
 pub(crate) mod site;
 mod tables;
 

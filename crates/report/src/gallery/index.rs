@@ -6,6 +6,7 @@ use super::words::{self, point};
 use super::{Exhibit, Gallery, server_file, test_file};
 use crate::page::Site;
 use crate::page::markup::{fill, list, range, text, time};
+use crate::page::sections::section;
 use crate::page::site::links;
 use crate::text::configuration;
 
@@ -31,8 +32,11 @@ pub(super) fn index(gallery: &Gallery<'_>, rows: &[SweptRow], site: &Site) -> St
     });
     let database = words::files_and_database(gallery)
         .map(|words| format!("<h2>Files and a database</h2>\n<p>{}</p>\n", text(&words)));
+    let doubts = words::doubts(gallery);
+    let doubts = doubts.iter().map(|doubt| text(doubt)).collect();
     let content = format!(
-        "<h2>Mean response times</h2>\n{}<h2>Server by server</h2>\n{}{}<h2>Test by test</h2>\n{}",
+        "{}<h2>Mean response times</h2>\n{}<h2>Server by server</h2>\n{}{}<h2>Test by test</h2>\n{}",
+        section("Warnings", "doubt", doubts),
         table(gallery, rows),
         list("counts", servers),
         database.unwrap_or_default(),
@@ -129,16 +133,20 @@ pub(super) fn measured(gallery: &Gallery<'_>, site: &Site) -> String {
     page(gallery, site, "How it was measured", &content)
 }
 
-fn of_machine(exhibit: &Exhibit<'_>) -> String {
-    let run = exhibit.shown.run;
-    let machine = &run.env.machine;
-    let mut lines = vec![format!(
+fn machine(exhibit: &Exhibit<'_>) -> String {
+    let machine = &exhibit.shown.run.env.machine;
+    format!(
         "{}, {} processors, {:.0} GiB, {}",
         machine.cpu,
         machine.cores,
         machine.memory_bytes as f64 / (1_u64 << 30) as f64,
         machine.os
-    )];
+    )
+}
+
+fn of_machine(exhibit: &Exhibit<'_>) -> String {
+    let run = exhibit.shown.run;
+    let mut lines = vec![machine(exhibit)];
     let parameters = configuration(run, exhibit.shown.summary);
     lines.extend(
         parameters
@@ -173,6 +181,21 @@ pub(super) fn markdown(gallery: &Gallery<'_>, rows: &[SweptRow]) -> String {
         let name = crate::clean(&row.name).replace('|', "\\|");
         markdown += &format!("| {name} | {} |\n", cells.join(" | "));
     }
+    let versions = gallery
+        .exhibits
+        .iter()
+        .map(|exhibit| match exhibit.version.is_empty() {
+            true => exhibit.title.clone(),
+            false => format!("{} {}", exhibit.title, exhibit.version),
+        });
+    let machine = gallery.exhibits.first().map(machine).unwrap_or_default();
+    let versions: Vec<String> = versions.collect();
+    let measured = crate::clean(&format!(
+        "Measured on {}; {machine}; {}.",
+        gallery.day,
+        versions.join("; ")
+    ));
+    markdown += &format!("\n{measured}\n");
     if let Some(words) = words::files_and_database(gallery) {
         markdown += &format!("\n{words}\n");
     }

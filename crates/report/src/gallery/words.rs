@@ -37,14 +37,33 @@ pub(super) fn of_server(place: usize, rows: &[SweptRow]) -> String {
     }
 }
 
+/// What makes the figures doubtful: runs in which the generator was the bottleneck.
+pub(super) fn doubts(gallery: &Gallery<'_>) -> Vec<String> {
+    let doubt = |exhibit: &Exhibit<'_>| {
+        let runs = exhibit.runs.iter();
+        let inconclusive = runs.filter(|summary| summary.is_inconclusive()).count();
+        (inconclusive > 0).then(|| {
+            format!(
+                "in {inconclusive} of {} runs of {} the generator was the bottleneck, in some test",
+                exhibit.runs.len(),
+                exhibit.name
+            )
+        })
+    };
+    gallery.exhibits.iter().filter_map(doubt).collect()
+}
+
 /// A test in a sentence: who is fastest, who is slowest, and by which factor.
 pub(super) fn of_test(gallery: &Gallery<'_>, row: &SweptRow) -> Option<String> {
     let times = by_time(row);
     let ((fastest, least), (slowest, most)) = (times.first()?, times.last()?);
-    let (least, most) = (least.mean?, most.mean?);
     if fastest == slowest {
         return None;
     }
+    if !are_apart(least, most) {
+        return Some("no server is surely faster than another".to_owned());
+    }
+    let (least, most) = (least.mean?, most.mean?);
     let name = |place: &usize| &gallery.exhibits[*place].name;
     Some(format!(
         "{} {}, {} {}: {} times",

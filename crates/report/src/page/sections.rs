@@ -150,7 +150,7 @@ fn counts(summary: &Summary, name: &str) -> String {
     html
 }
 
-pub(super) fn section(heading: &str, class: &str, items: Vec<String>) -> String {
+pub(crate) fn section(heading: &str, class: &str, items: Vec<String>) -> String {
     match items.is_empty() {
         true => String::new(),
         false => format!(

@@ -1,0 +1,45 @@
+//! `cargo xtask gallery`: makes `docs/gallery` anew, and the table of the README with it.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use crate::cargo;
+
+const BEGIN: &str = "<!-- gallery -->\n";
+const END: &str = "<!-- /gallery -->";
+
+/// As many runs, and requests in each, as make intervals of a few percent in some minutes.
+const HOW: [&str; 4] = ["--repeat", "20", "-r", "20"];
+
+pub(crate) fn run() -> Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .context("no project around xtask")?;
+    let run = [
+        "run",
+        "--release",
+        "--package",
+        "prestan",
+        "--",
+        "gallery",
+        "docs/gallery",
+    ];
+    cargo(&[&run[..], &HOW].concat(), &[])?;
+    let table = root.join("docs/gallery/table.md");
+    let table = fs::read_to_string(&table).with_context(|| format!("read {}", table.display()))?;
+    let readme = root.join("README.md");
+    let text = fs::read_to_string(&readme)?;
+    let (before, rest) = text
+        .split_once(BEGIN)
+        .context("the README has no begin of the table")?;
+    let (_, after) = rest
+        .split_once(END)
+        .context("the README has no end of the table")?;
+    fs::write(
+        &readme,
+        [before, BEGIN, "\n", &table, "\n", END, after].concat(),
+    )?;
+    Ok(())
+}
