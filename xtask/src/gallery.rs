@@ -11,7 +11,7 @@ const BEGIN: &str = "<!-- gallery -->\n";
 const END: &str = "<!-- /gallery -->";
 
 /// As many runs, and requests in each, as make intervals of a few percent in some minutes.
-const HOW: [&str; 4] = ["--repeat", "20", "-r", "20"];
+const HOW: [&str; 4] = ["--repeat", "10", "-r", "20"];
 
 pub(crate) fn run() -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
