@@ -237,6 +237,7 @@ fn every_kind_of_figure_is_drawn() {
         sweep: Some(&sweep),
         search: Some(&search),
         findings: Some(&findings),
+        title: None,
         site: None,
     };
     let home = tempfile::TempDir::new().unwrap();

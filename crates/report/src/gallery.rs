@@ -199,6 +199,7 @@ fn of_test(gallery: &Gallery<'_>, name: &str, site: &Site) -> String {
             .zip(&summaries)
             .map(|(exhibit, (place, summary))| shown(exhibit, *place, summary))
             .collect(),
+        title: Some(name),
         site: Some(site),
         ..Page::default()
     };

@@ -39,6 +39,8 @@ pub struct Page<'a> {
     pub search: Option<&'a Found>,
     /// What is conspicuous; `None` where nobody looked.
     pub findings: Option<&'a [Finding]>,
+    /// What is shown; `None` for the suite's name.
+    pub title: Option<&'a str>,
     /// The site that the page is one of; `None` where it stands alone.
     pub site: Option<&'a Site>,
 }

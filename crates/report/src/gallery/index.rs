@@ -122,6 +122,8 @@ pub(super) fn measured(gallery: &Gallery<'_>, site: &Site) -> String {
          Prestan, reached over loopback, and stopped. All of them were measured at the same time and in turns: each \
          server did a test, then each did the next, so that whatever the machine did meanwhile happened to all of \
          them.</p>\n\
+         <p>The means of the first page and the comparison are of all runs; pages of servers and of tests show the \
+         first run of each server.</p>\n\
          <p>The command was <code>{}</code>, on {}.</p>\n{machine}\
          <h2>Servers</h2>\n<div class=\"wide\"><table>\n<thead><tr><th>Name</th><th>Server</th><th>Version</th>\
          <th>Properties in</th><th>Locks in</th></tr></thead>\n<tbody>\n{versions}</tbody></table></div>\n\

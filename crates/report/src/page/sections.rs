@@ -12,6 +12,7 @@ pub(super) fn title(page: &Page<'_>, names: &[String]) -> String {
     let search = page.search.map(|_| "A search for the load it holds");
     let sweep = page.sweep.map(|sweep| &sweep.suite);
     let what = match (suite, search, sweep) {
+        _ if page.title.is_some() => page.title.unwrap_or_default().to_owned(),
         (Some(suite), _, None) => suite.clone(),
         (_, Some(search), None) => search.to_owned(),
         (_, _, Some(suite)) => format!("A sweep of {suite}"),
