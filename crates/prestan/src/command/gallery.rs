@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use report::Comparisons;
 use report::gallery::{Exhibit, File, Gallery};
 use stats::Summary;
 use testbed::real::{Recipe, Scheme, recipes};
@@ -36,7 +37,7 @@ pub(crate) fn gallery(args: &GalleryArgs) -> Result<Code, Failed> {
         quiet: args.quiet,
     };
     let servers = side_by_side::measure(&how, &[], &names)?;
-    let comparison = compared(&servers, SAME_WITHIN)?;
+    let comparison = without_places(compared(&servers, SAME_WITHIN)?);
     let kept = shown(&servers)?;
     let exhibits = recipes.iter().zip(&servers).zip(&kept);
     let gallery = Gallery {
@@ -93,6 +94,17 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Recipe>, Failed> {
     }
     chosen.sort_by_key(|recipe| recipe.keeps.properties != testbed::real::Keeping::Files);
     Ok(chosen)
+}
+
+/// Runs by their names: where they are on this machine is nothing for a site.
+fn without_places(mut comparison: Comparisons) -> Comparisons {
+    let versus = comparison.versus.iter_mut().map(|versus| &mut versus.runs);
+    for path in versus.chain([&mut comparison.runs]).flatten() {
+        if let Some(name) = Path::new(&*path).file_name() {
+            *path = name.to_string_lossy().into_owned();
+        }
+    }
+    comparison
 }
 
 fn exhibit<'a>(recipe: &Recipe, server: &'a Server, kept: &'a Kept) -> Exhibit<'a> {
