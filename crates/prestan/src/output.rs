@@ -86,8 +86,7 @@ pub(crate) fn print(
         findings: findings.as_deref(),
         ..Page::default()
     };
-    let html = figures::document(&page, &formats.figures);
-    let documents = json.into_iter().chain(csv).chain(html).collect();
+    let documents = json.into_iter().chain(csv).collect();
     let text = |color, width| {
         let options = TextOptions {
             color,
@@ -96,9 +95,15 @@ pub(crate) fn print(
         };
         report::text(run, summary, &options)
     };
-    let printed = print_all(documents, output, formats.color, text);
-    let drawn = figures::write(&page, &formats.figures);
-    printed.and(drawn).map_err(|failed| match failed {
+    let printed = print_page(
+        &page,
+        &formats.figures,
+        documents,
+        output,
+        formats.color,
+        text,
+    );
+    printed.map_err(|failed| match failed {
         Failed::Local(why) => Failed::Local(format!("{why}{}", kept.unwrap_or_default())),
         other => other,
     })
@@ -111,9 +116,24 @@ pub(crate) fn draw(page: &Page<'_>, options: &FigureOptions) -> Result<(), Faile
     written.and(figures::write(page, options))
 }
 
+/// Prints documents and a text as [`print_all`] does, and the page that goes with them with its
+/// figures, where they are wanted. Each is attempted.
+pub(crate) fn print_page<'a>(
+    page: &Page<'_>,
+    figures: &'a FigureOptions,
+    mut documents: Vec<(&'a Path, String)>,
+    output: Option<&'a Path>,
+    color: ColorArg,
+    text: impl FnOnce(bool, usize) -> String,
+) -> Result<(), Failed> {
+    documents.extend(figures::document(page, figures));
+    let printed = print_all(documents, output, color, text);
+    printed.and(figures::write(page, figures))
+}
+
 /// Prints documents and, unless one of them takes standard output, the text that is made for these
 /// colours and this width. Each is attempted.
-pub(crate) fn print_all<'a>(
+fn print_all<'a>(
     mut documents: Vec<(&'a Path, String)>,
     output: Option<&'a Path>,
     color: ColorArg,

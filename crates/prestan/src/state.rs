@@ -27,6 +27,14 @@ pub(crate) fn run_directory(run_id: &str) -> Result<PathBuf, Failed> {
     Ok(runs_directory()?.join(run_id))
 }
 
+/// Where a run of a series is kept: below `save`, or where runs are kept.
+pub(crate) fn directory_of(run_id: &str, save: Option<&Path>) -> Result<PathBuf, Failed> {
+    match save {
+        Some(directory) => Ok(directory.join(run_id)),
+        None => run_directory(run_id),
+    }
+}
+
 /// The directory of a run: a path, the name of a kept run, or the latest one.
 pub(crate) fn find_run(run: Option<&Path>) -> Result<PathBuf, Failed> {
     let Some(run) = run else { return latest() };

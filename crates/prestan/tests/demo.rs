@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use support::faulty::Faulty;
 use support::rows::{self, assert_adds_up, contradictions, row, rows, statuses};
-use support::{Outcome, Prestan};
+use support::{Outcome, Prestan, any_failed};
 use testbed::fault::Exchange;
 
 /// `prestan demo` of a few tests, each measured twice.
@@ -79,6 +79,18 @@ fn the_checks_of_rows_can_fail() {
         breakage(&mut bad);
         assert!(!contradictions(&bad).is_empty(), "{bad:#}");
     }
+}
+
+#[test]
+fn a_failed_test_is_seen_in_a_text_report() {
+    let head = "                        n      p50  failed\n";
+    let row = |failed| format!("{head}Get1K  Rsp = 944 [us]  10  496 us       {failed}\n");
+    assert!(!any_failed(&row("0")));
+    assert!(any_failed(&row("10")));
+    assert!(any_failed(&row("failed")));
+    assert!(any_failed("Get1K   failed   404 Not Found\n"));
+    assert!(any_failed("Get1K   not measured   no workspace\n"));
+    assert!(!any_failed("Lock    not supported   405\n"));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::args::{CompareArgs, CompareOutput, Slower};
 use crate::command::report::{Kept, findings as kept_findings};
 use crate::exit::{Code, Failed};
 use crate::intake::summary_of_kept;
-use crate::{figures, output, state};
+use crate::{output, state};
 
 use side_by_side::SideBySide;
 
@@ -169,12 +169,15 @@ fn print(
     let documents = [
         json.map(|path| (path, report::compare_json(comparisons))),
         markdown.map(|path| (path, report::compare_markdown(comparisons))),
-        figures::document(page, &options.figures),
     ];
-    let documents = documents.into_iter().flatten().collect();
-    let text = |color, width| report::compare_text(comparisons, color, width);
-    let printed = output::print_all(documents, options.output.as_deref(), options.color, text);
-    printed.and(figures::write(page, &options.figures))
+    output::print_page(
+        page,
+        &options.figures,
+        documents.into_iter().flatten().collect(),
+        options.output.as_deref(),
+        options.color,
+        |color, width| report::compare_text(comparisons, color, width),
+    )
 }
 
 /// Whether what was not to happen has happened.

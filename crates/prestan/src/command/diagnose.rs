@@ -12,7 +12,7 @@ use stats::{Finding, Material};
 use crate::args::{DiagnoseArgs, DiagnoseOutput, FigureOptions};
 use crate::exit::{Code, Failed};
 use crate::intake::material_of_kept;
-use crate::{figures, output, state};
+use crate::{output, state};
 
 /// Measures, or reads, and says what is conspicuous.
 pub(crate) fn diagnose(args: &DiagnoseArgs) -> Result<Code, Failed> {
@@ -129,11 +129,14 @@ fn print(diagnosed: &[Diagnosed], options: &DiagnoseOutput) -> Result<(), Failed
     };
     let json = options.json.as_deref();
     let json = json.map(|path| (path, report::diagnose_json(diagnosed)));
-    let html = figures::document(&page, &options.figures);
-    let documents = json.into_iter().chain(html).collect();
-    let text = |color, width| report::diagnose_text(diagnosed, color, width);
-    let printed = output::print_all(documents, options.output.as_deref(), options.color, text);
-    printed.and(figures::write(&page, &options.figures))
+    output::print_page(
+        &page,
+        &options.figures,
+        json.into_iter().collect(),
+        options.output.as_deref(),
+        options.color,
+        |color, width| report::diagnose_text(diagnosed, color, width),
+    )
 }
 
 /// The runs as a page shows them, where one is wanted.

@@ -1,7 +1,7 @@
 //! `prestan load`: one request, or a mix, over and over.
 
 pub(crate) mod guard;
-mod pace;
+pub(crate) mod pace;
 mod request;
 mod sending;
 

@@ -3,17 +3,16 @@
 use std::sync::Arc;
 
 use engine::{Cancel, Settings};
-use record::{Arrivals, Pace, Stage};
+use record::Pace;
 use report::page::Page;
 use report::{Find, Found, Tried};
 use stats::{Load, Search, Summary, Trial};
 
-use super::load::{Sending, guard::Permission};
+use super::load::{Sending, guard::Permission, pace};
 use super::series::{Planned, Ran, Shown};
 use crate::args::{FindArg, Login, SearchArgs, SearchOptions, SweepOutput};
-use crate::connect::{self, Connection, connection_to};
+use crate::connect::{self, connection_to};
 use crate::exit::{Code, Failed};
-use crate::figures;
 use crate::output::{self, tell};
 use crate::state;
 use crate::watch::on_interrupt;
@@ -23,8 +22,6 @@ const MOST_USERS: f64 = 4096.0;
 const MOST_RATE: f64 = 1e6;
 /// Rate that is begun with.
 const FIRST_RATE: f64 = 10.0;
-/// Operations that may wait in an open loop: what is more has been too much.
-const MAX_WAITING: u32 = 10_000;
 /// Trials of a load in which the generator was the bottleneck, before that is the answer: one may
 /// be a neighbour's fault.
 const PATIENCE: u32 = 3;
@@ -54,7 +51,7 @@ pub(crate) fn search(args: &SearchArgs) -> Result<Code, Failed> {
     let mut search = begin(&args.search)?;
     let cancel = Cancel::default();
     on_interrupt(cancel.clone(), None)?;
-    let mut trials = Trials::new(args, &sending);
+    let mut trials = Trials::new(args, &sending)?;
     let mut inconclusive = None;
     while let Some(load) = search.next_load() {
         match trials.make(load, &cancel)? {
@@ -108,23 +105,24 @@ fn begin(options: &SearchOptions) -> Result<Search, Failed> {
 struct Trials<'a> {
     args: &'a SearchArgs,
     sending: &'a Sending,
-    name: String,
-    seed: u64,
+    /// Of all of them, but for their loads.
+    settings: Settings,
     number: u32,
-    made: Vec<(Tried, Ran)>,
+    made: Vec<Tried>,
+    /// What the server says of itself.
+    software: Option<String>,
 }
 
 impl<'a> Trials<'a> {
-    fn new(args: &'a SearchArgs, sending: &'a Sending) -> Self {
-        let options = &args.search;
-        Trials {
+    fn new(args: &'a SearchArgs, sending: &'a Sending) -> Result<Self, Failed> {
+        Ok(Trials {
             args,
             sending,
-            name: options.run_id.clone().unwrap_or_else(state::new_run_id),
-            seed: options.seed.unwrap_or_else(state::new_seed),
+            settings: settings(args, sending)?,
             number: 0,
             made: Vec::new(),
-        }
+            software: None,
+        })
     }
 
     /// Whether the condition held under that load; or why it is not known.
@@ -152,7 +150,9 @@ impl<'a> Trials<'a> {
                 tried.per_second,
                 tried.failures
             ));
-            self.made.push((tried, ran));
+            self.made.push(tried);
+            let server = ran.env.server;
+            self.software = server.and_then(|server| server.software);
             return Ok(Ok(held));
         }
         Ok(Err(why))
@@ -160,18 +160,18 @@ impl<'a> Trials<'a> {
 
     fn run(&mut self, load: Load, cancel: &Cancel) -> Result<Ran, Failed> {
         self.number += 1;
-        let args = self.args;
-        let target = self.sending.target.clone();
-        let connection = connection_to(target, &Login::default(), &args.connect)?;
-        let run_id = format!("{}-{}", self.name, self.number);
+        let (users, pace) = under(load, &self.args.search);
         let settings = Settings {
-            seed: self.seed.wrapping_add(u64::from(self.number)),
-            ..settings(connection, args, load, run_id)?
+            run_id: format!("{}-{}", self.settings.run_id, self.number),
+            users,
+            pace,
+            seed: self.settings.seed.wrapping_add(u64::from(self.number)),
+            ..self.settings.clone()
         };
         let Sending {
             plan, suite_text, ..
         } = self.sending;
-        let save = args.output.save.as_deref();
+        let save = self.args.output.save.as_deref();
         let run = Planned::new(plan, suite_text, settings, save)?;
         run.perform(cancel, &Arc::new(Shown::new(1, true)), None)
     }
@@ -191,11 +191,11 @@ impl<'a> Trials<'a> {
 
     fn found(mut self, search: &Search, inconclusive: Option<String>) -> Found {
         self.made
-            .sort_by(|(one, _), (other, _)| one.load.total_cmp(&other.load));
+            .sort_by(|one, other| one.load.total_cmp(&other.load));
         let curve: Vec<Trial> = self
             .made
             .iter()
-            .filter_map(|(tried, _)| {
+            .filter_map(|tried| {
                 Some(Trial {
                     load: tried.load,
                     per_second: tried.per_second,
@@ -203,58 +203,44 @@ impl<'a> Trials<'a> {
                 })
             })
             .collect();
-        let server = self
-            .made
-            .iter()
-            .find_map(|(_, ran)| ran.env.server.as_ref());
         Found {
             find: self.find(),
             condition: self.args.search.condition.to_string(),
             target: self.sending.target.url(),
-            software: server.and_then(|server| server.software.clone()),
+            software: self.software,
             what: self.sending.what.clone(),
             answer: search.answer(),
             knee: stats::knee(&curve),
             inconclusive,
-            trials: self.made.into_iter().map(|(tried, _)| tried).collect(),
+            trials: self.made,
         }
     }
 }
 
-fn settings(
-    connection: Connection,
-    args: &SearchArgs,
-    load: Load,
-    run_id: String,
-) -> Result<Settings, Failed> {
+/// How all trials are done, but for their loads.
+fn settings(args: &SearchArgs, sending: &Sending) -> Result<Settings, Failed> {
     let options = &args.search;
-    let (users, pace) = match options.find {
-        FindArg::Users => (load as u32, Pace::Closed),
-        FindArg::Rate => {
-            let stage = Stage {
-                rate: load,
-                duration_s: options.duration.as_secs_f64(),
-            };
-            let pace = Pace::Open {
-                arrivals: Arrivals::Poisson,
-                stages: vec![stage],
-                max_waiting: MAX_WAITING,
-            };
-            (options.connections, pace)
-        }
-    };
+    let target = sending.target.clone();
+    let connection = connection_to(target, &Login::default(), &args.connect)?;
     Ok(Settings {
-        run_id,
-        users,
-        pace,
+        run_id: options.run_id.clone().unwrap_or_else(state::new_run_id),
         duration: Some(options.duration),
         warmup: options.warmup,
         timeout: options.timeout,
+        seed: options.seed.unwrap_or_else(state::new_seed),
         threads: options.threads,
         clock: connect::clock(args.clock, &connection.route)?,
         acks: args.clock.acks,
         ..connection.settings()
     })
+}
+
+/// Users and pace under that load.
+fn under(load: Load, options: &SearchOptions) -> (u32, Pace) {
+    match options.find {
+        FindArg::Users => (load as u32, Pace::Closed),
+        FindArg::Rate => (options.connections, pace::at_rate(load, options.duration)),
+    }
 }
 
 /// What a trial came to. With a mix, the times are those of the slowest of its requests.
@@ -279,9 +265,12 @@ fn print(found: &Found, options: &SweepOutput) -> Result<(), Failed> {
         ..Page::default()
     };
     let json = json.map(|path| (path, report::search_json(found)));
-    let html = figures::document(&page, &options.figures);
-    let documents = json.into_iter().chain(html).collect();
-    let text = |color, width| report::search_text(found, color, width);
-    output::print_all(documents, options.output.as_deref(), options.color, text)
-        .and(figures::write(&page, &options.figures))
+    output::print_page(
+        &page,
+        &options.figures,
+        json.into_iter().collect(),
+        options.output.as_deref(),
+        options.color,
+        |color, width| report::search_text(found, color, width),
+    )
 }

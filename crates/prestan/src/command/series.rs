@@ -13,9 +13,9 @@ use stats::{Completeness, Summary};
 use suite::Plan;
 use testbed::RealServer;
 
-use crate::args::{ConnectOptions, Login};
-use crate::command::run::{credentials_of, start_server};
-use crate::connect::{Connection, connection, to_own_server};
+use crate::args::{ClockOptions, ConnectOptions, LoadOptions, Login};
+use crate::command::run::{credentials_of, settings, start_server};
+use crate::connect::{connection, to_own_server};
 use crate::exit::Failed;
 use crate::intake::Intake;
 use crate::output::tell;
@@ -47,11 +47,19 @@ impl Measured {
         by_url.chain(by_recipe).collect()
     }
 
-    pub(crate) fn connection(&self, options: &ConnectOptions) -> Result<Connection, Failed> {
-        match &self.server {
+    /// How its runs are to be done, but for what differs between them. Asked once for each server:
+    /// what is to be warned of is warned of once, and all runs go to the same address.
+    pub(crate) fn settings(
+        &self,
+        connect: &ConnectOptions,
+        load: &LoadOptions,
+        clock: ClockOptions,
+    ) -> Result<Settings, Failed> {
+        let connection = match &self.server {
             Some(server) => to_own_server(&server.url(), credentials_of(server)),
-            None => connection(&self.name, &Login::default(), options),
-        }
+            None => connection(&self.name, &Login::default(), connect),
+        };
+        settings(connection?, load, clock)
     }
 }
 
@@ -83,10 +91,7 @@ impl Planned {
         save: Option<&Path>,
     ) -> Result<Planned, Failed> {
         let record = engine::plan_record(plan, &settings);
-        let directory = match save {
-            Some(directory) => directory.join(&settings.run_id),
-            None => state::run_directory(&settings.run_id)?,
-        };
+        let directory = state::directory_of(&settings.run_id, save)?;
         let env = engine::environment();
         Ok(Planned {
             kept: RunDir::create(&directory, &record, suite_text, &env)?,

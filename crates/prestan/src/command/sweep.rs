@@ -8,18 +8,17 @@ use engine::{Cancel, Settings};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
-use record::{Arrivals, Pace, Stage};
+use record::Pace;
 use report::page::Page;
 use report::{Design, Sweep, SweepServer, Varied};
 use stats::Swept;
-use suite::{Limit, Overrides, Plan};
+use suite::{Limit, Plan};
 
-use super::load::guard;
+use super::load::{guard, pace};
 use super::series::{Measured, Planned, Ran, Shown};
 use crate::args::{DesignArg, LoadOptions, SweepArgs, SweepOutput, Vary};
-use crate::command::run::{SuiteText, overrides, settings};
+use crate::command::run::{SuiteText, overrides};
 use crate::exit::{Code, Failed};
-use crate::figures;
 use crate::output::{self, tell};
 use crate::state;
 use crate::watch::on_interrupt;
@@ -27,8 +26,6 @@ use crate::watch::on_interrupt;
 /// Parameters that are not the suite's: how many users there are, and how often they come.
 const USERS: [&str; 2] = ["users", "concurrency"];
 const RATE: &str = "rate";
-/// Operations that may wait in an open loop.
-const MAX_WAITING: u32 = 10_000;
 
 /// Measures at all points, and says how times grow.
 pub(crate) fn sweep(args: &SweepArgs) -> Result<Code, Failed> {
@@ -117,19 +114,14 @@ struct AtPoint {
 }
 
 fn plans(args: &SweepArgs, suite: &SuiteText, points: &[Levels]) -> Result<Vec<AtPoint>, Failed> {
-    let of_suite = suite.resolved(&Overrides::default())?;
     let at = |levels: &Levels| {
-        let mut point = AtPoint {
-            plan: of_suite.clone(),
-            users: None,
-            rate: None,
-        };
+        let (mut users, mut rate) = (None, None);
         let mut overrides = overrides(&args.load);
         for (varied, level) in args.plan.vary.iter().zip(levels) {
             let (value, written) = &varied.values[*level];
             match varied.name.as_str() {
-                name if USERS.contains(&name) => point.users = Some(*value as u32),
-                RATE => point.rate = Some(*value),
+                name if USERS.contains(&name) => users = Some(*value as u32),
+                RATE => rate = Some(*value),
                 name => {
                     let number = written.parse::<i64>().map(serde_json::Value::from);
                     let value = number.unwrap_or_else(|_| written.as_str().into());
@@ -137,13 +129,17 @@ fn plans(args: &SweepArgs, suite: &SuiteText, points: &[Levels]) -> Result<Vec<A
                 }
             }
         }
-        point.plan = suite.resolved(&overrides)?;
+        let mut plan = suite.resolved(&overrides)?;
         if args.plan.mix {
-            guard::mix(&mut point.plan, args.plan.writes)?;
+            guard::mix(&mut plan, args.plan.writes)?;
         }
-        Ok(point)
+        Ok(AtPoint { plan, users, rate })
     };
-    points.iter().map(at).collect()
+    let plans: Vec<AtPoint> = points.iter().map(at).collect::<Result<_, Failed>>()?;
+    if let Some(first) = plans.first().filter(|_| args.plan.mix) {
+        guard::tell_of_setup(&first.plan);
+    }
+    Ok(plans)
 }
 
 /// One run to be made.
@@ -229,6 +225,10 @@ fn perform(
     let shown = Arc::new(Shown::new(tests * order.len(), args.output.quiet));
     let begun = Instant::now();
     let per_repeat = order.len() / args.plan.repeat as usize;
+    let of_servers = servers
+        .iter()
+        .map(|server| server.settings(&args.connect, &args.load, args.clock))
+        .collect::<Result<Vec<Settings>, Failed>>()?;
     let mut done = Done::new();
     for (number, place) in order.iter().enumerate() {
         if number == per_repeat && !args.output.quiet {
@@ -238,13 +238,12 @@ fn perform(
             ));
         }
         let run_id = format!("{name}-{}", number + 1);
-        let run = run(
-            args,
-            suite,
-            &plans[place.point],
-            &servers[place.server],
+        let settings = Settings {
             run_id,
-        )?;
+            seed: args.load.seed.unwrap_or_else(state::new_seed),
+            ..of_servers[place.server].clone()
+        };
+        let run = run(args, suite, &plans[place.point], settings)?;
         match run.perform(cancel, &shown, None) {
             Ok(ran) => done.push((*place, ran)),
             Err(failed @ Failed::Interrupted(_)) if number >= 2 * per_repeat => {
@@ -265,11 +264,8 @@ fn run(
     args: &SweepArgs,
     suite: &SuiteText,
     point: &AtPoint,
-    server: &Measured,
-    run_id: String,
+    mut settings: Settings,
 ) -> Result<Planned, Failed> {
-    let mut settings = settings(server.connection(&args.connect)?, &args.load, args.clock)?;
-    settings.run_id = run_id;
     settings.users = point.users.unwrap_or(settings.users);
     if args.plan.mix {
         settings = as_load(settings, &args.load, point.rate);
@@ -284,16 +280,9 @@ fn run(
 
 /// The same as a load run, at that rate.
 fn as_load(settings: Settings, load: &LoadOptions, rate: Option<f64>) -> Settings {
-    let duration_s = load.duration.map_or(0.0, |duration| duration.as_secs_f64());
+    let duration = load.duration.unwrap_or_default();
     Settings {
-        pace: match rate {
-            None => Pace::Closed,
-            Some(rate) => Pace::Open {
-                arrivals: Arrivals::Poisson,
-                stages: vec![Stage { rate, duration_s }],
-                max_waiting: MAX_WAITING,
-            },
-        },
+        pace: rate.map_or(Pace::Closed, |rate| pace::at_rate(rate, duration)),
         duration: load.duration,
         ..settings
     }
@@ -402,9 +391,12 @@ fn print(sweep: &Sweep, options: &SweepOutput) -> Result<(), Failed> {
         ..Page::default()
     };
     let json = json.map(|path| (path, report::sweep_json(sweep)));
-    let html = figures::document(&page, &options.figures);
-    let documents = json.into_iter().chain(html).collect();
-    let text = |color, width| report::sweep_text(sweep, color, width);
-    output::print_all(documents, options.output.as_deref(), options.color, text)
-        .and(figures::write(&page, &options.figures))
+    output::print_page(
+        &page,
+        &options.figures,
+        json.into_iter().collect(),
+        options.output.as_deref(),
+        options.color,
+        |color, width| report::sweep_text(sweep, color, width),
+    )
 }

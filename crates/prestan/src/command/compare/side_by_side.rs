@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
-use engine::{Cancel, Turn, Turns};
+use engine::{Cancel, Settings, Turn, Turns};
 use suite::Plan;
 
 use super::Server;
 use crate::args::{ClockOptions, ConnectOptions, LoadOptions};
-use crate::command::run::{SuiteText, settings};
+use crate::command::run::SuiteText;
 use crate::command::series::{Measured, Planned, Ran, Shown};
 use crate::exit::Failed;
 use crate::state;
@@ -70,18 +70,24 @@ fn runs(
 ) -> Result<Vec<Planned>, Failed> {
     let name = how.load.run_id.clone().unwrap_or_else(state::new_run_id);
     let seed = how.load.seed.unwrap_or_else(state::new_seed);
+    let of_servers = targets
+        .iter()
+        .map(|target| target.settings(how.connect, how.load, how.clock))
+        .collect::<Result<Vec<Settings>, Failed>>()?;
     let places = (1..=how.repeat).flat_map(|repeat| {
         let letters = 'a'..='z';
-        targets
+        of_servers
             .iter()
             .zip(letters)
-            .map(move |(target, letter)| (repeat, target, letter))
+            .map(move |(settings, letter)| (repeat, settings, letter))
     });
-    let run = |(repeat, target, letter): (u32, &Measured, char)| {
-        let mut settings = settings(target.connection(how.connect)?, how.load, how.clock)?;
-        settings.run_id = format!("{name}-{letter}{repeat}");
-        // Runs of a pair do the same, also where chance decides what.
-        settings.seed = seed.wrapping_add(u64::from(repeat));
+    let run = |(repeat, of_server, letter): (u32, &Settings, char)| {
+        let settings = Settings {
+            run_id: format!("{name}-{letter}{repeat}"),
+            // Runs of a pair do the same, also where chance decides what.
+            seed: seed.wrapping_add(u64::from(repeat)),
+            ..of_server.clone()
+        };
         Planned::new(plan, &suite.text, settings, how.save)
     };
     places.map(run).collect()

@@ -3,16 +3,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use engine::Cancel;
+use engine::{Cancel, Settings};
 use suite::Plan;
-use testbed::RealServer;
 
 use crate::args::{
-    ColorArg, DiagnoseArgs, FigureOptions, FormatOptions, LoadOptions, Login, OutputOptions,
+    ColorArg, DiagnoseArgs, FigureOptions, FormatOptions, LoadOptions, OutputOptions,
 };
 use crate::command::job::Job;
-use crate::command::run::{SuiteText, credentials_of, settings, start_server};
-use crate::connect::{Connection, connection, to_own_server};
+use crate::command::run::SuiteText;
+use crate::command::series::Measured;
 use crate::exit::Failed;
 use crate::output::tell;
 use crate::state;
@@ -26,27 +25,23 @@ const REQUESTS: u32 = 100;
 pub(super) fn measure(args: &DiagnoseArgs) -> Result<Vec<PathBuf>, Failed> {
     // What is wrong with a suite is said before anything is measured.
     let suites = suites(args)?;
-    let server = args.server.as_deref().map(start_server).transpose()?;
+    let server = Measured::all(&args.subjects, args.server.as_slice())?.swap_remove(0);
+    let of_server = server.settings(&args.connect, &load_options(args), args.clock)?;
     let id = state::new_run_id();
     let cancel = Cancel::default();
     on_interrupt(cancel.clone(), None)?;
     let mut kept = Vec::new();
     for (number, planned) in (1..).zip(suites) {
-        let Planned {
-            name,
-            suite,
-            plan,
-            load,
-        } = planned;
+        let Planned { name, suite, plan } = planned;
         if !args.measuring.quiet {
             tell(&format!("suite {name}"));
         }
-        let mut settings = settings(reach(args, server.as_ref())?, &load, args.clock)?;
-        settings.run_id = format!("{id}-{number}");
-        let directory = match &args.measuring.save {
-            Some(directory) => directory.join(&settings.run_id),
-            None => state::run_directory(&settings.run_id)?,
+        let settings = Settings {
+            run_id: format!("{id}-{number}"),
+            seed: state::new_seed(),
+            ..of_server.clone()
         };
+        let directory = state::directory_of(&settings.run_id, args.measuring.save.as_deref())?;
         let output = output_options(args, directory);
         let job = Job {
             suite_text: suite.text,
@@ -67,7 +62,6 @@ struct Planned<'a> {
     name: &'a str,
     suite: SuiteText,
     plan: Plan,
-    load: LoadOptions,
 }
 
 fn suites(args: &DiagnoseArgs) -> Result<Vec<Planned<'_>>, Failed> {
@@ -96,25 +90,14 @@ fn suites(args: &DiagnoseArgs) -> Result<Vec<Planned<'_>>, Failed> {
         }
         is_known?;
     }
-    let planned = |(name, suite, load): (_, SuiteText, _)| {
+    let planned = |(name, suite, load): (_, SuiteText, LoadOptions)| {
         Ok(Planned {
             name,
             plan: suite.plan(&load)?,
             suite,
-            load,
         })
     };
     suites.into_iter().map(planned).collect()
-}
-
-fn reach(args: &DiagnoseArgs, server: Option<&RealServer>) -> Result<Connection, Failed> {
-    match server {
-        Some(server) => to_own_server(&server.url(), credentials_of(server)),
-        None => {
-            let url = args.subjects.first().map_or("", String::as_str);
-            connection(url, &Login::default(), &args.connect)
-        }
-    }
 }
 
 fn load_options(args: &DiagnoseArgs) -> LoadOptions {

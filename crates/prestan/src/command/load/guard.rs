@@ -67,6 +67,15 @@ pub(crate) fn mix(plan: &mut Plan, writes: bool) -> Result<Permission, Failed> {
             changing.join(", ")
         )));
     }
+    if changing.is_empty() {
+        // Nothing is made, so what is read is below the target itself.
+        plan.workspace = Workspace::ReadOnly;
+    }
+    Ok(Permission::Granted)
+}
+
+/// Warns of what a mix leaves out.
+pub(crate) fn tell_of_setup(plan: &Plan) {
     let prepared: Vec<&str> = plan
         .tests
         .iter()
@@ -80,11 +89,6 @@ pub(crate) fn mix(plan: &mut Plan, writes: bool) -> Result<Permission, Failed> {
             prepared.join(", ")
         ));
     }
-    if changing.is_empty() {
-        // Nothing is made, so what is read is below the target itself.
-        plan.workspace = Workspace::ReadOnly;
-    }
-    Ok(Permission::Granted)
 }
 
 /// Looks at the target where that is what it depends on; true when the run is going to make it.

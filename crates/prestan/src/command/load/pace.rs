@@ -122,6 +122,18 @@ pub(super) fn pace(pace: &PaceOptions) -> Pace {
     }
 }
 
+/// An open loop at one rate, as users come who know nothing of each other.
+pub(crate) fn at_rate(rate: f64, duration: Duration) -> Pace {
+    Pace::Open {
+        arrivals: Arrivals::Poisson,
+        stages: vec![Stage {
+            rate,
+            duration_s: duration.as_secs_f64(),
+        }],
+        max_waiting: MAX_WAITING,
+    }
+}
+
 pub(super) fn http(pace: &PaceOptions) -> Http {
     Http {
         minor: if pace.http == "1.0" { 0 } else { 1 },

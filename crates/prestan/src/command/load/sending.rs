@@ -44,9 +44,11 @@ impl Sending {
                 request::refuse_with_mix(options)?;
                 let suite = SuiteText::find(suite)?;
                 let mut plan = suite.resolved(&Overrides::default())?;
+                let permission = guard::mix(&mut plan, options.writes)?;
+                guard::tell_of_setup(&plan);
                 Ok(Sending {
                     what: format!("mix {}", plan.suite.name),
-                    permission: guard::mix(&mut plan, options.writes)?,
+                    permission,
                     plan,
                     suite_text: suite.text,
                     target: Target::parse(first).map_err(usage)?,
