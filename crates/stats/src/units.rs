@@ -25,6 +25,12 @@ pub fn human_range((low, high): (f64, f64)) -> String {
     format!("{low:.digits$} .. {high:.digits$} {unit}")
 }
 
+/// How many times as much: `16`, `3.4`, `1.52`. Two digits tell 1.04 from 1.
+pub fn factor(ratio: f64) -> String {
+    let digits = usize::from(ratio < 9.95) + usize::from(ratio < 1.995);
+    format!("{ratio:.digits$}")
+}
+
 /// The coarsest unit in which the time, rounded to three digits, is at least one.
 fn unit_for(ns: f64) -> (&'static str, f64) {
     let fits = |(_, scale): &&(&str, f64)| ns / scale >= 0.9995;
@@ -64,6 +70,22 @@ mod tests {
         ];
         for (ns, expected) in table {
             assert_eq!(human(ns), expected, "{ns}");
+        }
+    }
+
+    #[test]
+    fn a_factor_has_the_digits_that_say_something() {
+        let table = [
+            (0.5, "0.50"),
+            (1.039, "1.04"),
+            (1.994, "1.99"),
+            (1.996, "2.0"),
+            (9.94, "9.9"),
+            (9.96, "10"),
+            (163.4, "163"),
+        ];
+        for (ratio, expected) in table {
+            assert_eq!(factor(ratio), expected, "{ratio}");
         }
     }
 

@@ -28,7 +28,9 @@ pub use plan::{
     Save, SaveFrom, StatusSet, StatusTest, Step, TestPlan, Think, Workspace,
 };
 pub use quantity::{parse_duration, parse_size};
-pub use resolve::{KEYED_HEADERS, OWN_HEADERS, Overrides, READING, Selection, resolve};
+pub use resolve::{
+    KEYED_HEADERS, OWN_HEADERS, Overrides, READING, Selection, param_value, resolve,
+};
 pub use schema::schema;
 pub use single::{Single, single};
 pub use template::{Live, Piece, Text, Variable};

@@ -1,5 +1,6 @@
 //! From what is written to what is done: names checked, templates evaluated, trees laid out.
 
+mod params;
 mod request;
 mod select;
 mod steps;
@@ -16,6 +17,8 @@ use crate::plan::{Limit, NeedsClass, Plan, TestPlan, Workspace};
 use crate::spec::{ActionSpec, NeedsSpec, StepSpec, SuiteSpec, TestSpec};
 use crate::template::{Templates, is_name};
 
+pub use params::param_value;
+use params::{Params, Variant, variants};
 pub use request::{KEYED_HEADERS, OWN_HEADERS, READING};
 pub use select::Selection;
 use steps::StepResolver;
@@ -43,24 +46,24 @@ pub fn resolve(
 ) -> Result<Plan, SuiteError> {
     let file = File { name, text };
     check_name(&file, &spec.suite)?;
-    let params = merged_params(&file, spec, &overrides.params)?;
+    let params = params::merged(&file, spec, &overrides.params)?;
     let workspace = match spec.needs {
         NeedsSpec::Webdav => Workspace::Collection,
         NeedsSpec::Http => Workspace::ReadOnly,
     };
-    check_tests(&file, spec)?;
-    let selected = overrides.selection.apply(&file, spec)?;
+    let variants = variants(&file, spec, &params)?;
+    check_tests(&file, spec, &variants)?;
+    let selected = overrides.selection.apply(&file, &variants)?;
 
     let mut plan = Plan {
         suite: suite_record(spec, text),
         workspace,
-        params,
+        params: params.clone(),
         tests: Vec::new(),
         measures: Vec::new(),
     };
-    for test in &spec.tests {
-        let test = &test.value;
-        let wanted: Vec<_> = measures_of(&test.body)
+    for variant in &variants {
+        let wanted: Vec<_> = measures_of(&variant.test.body)
             .into_iter()
             .filter(|measure| selected.contains(measure.name))
             .collect();
@@ -75,7 +78,7 @@ pub fn resolve(
                 method: measure.method.to_owned(),
             });
         }
-        let resolved = resolve_test(&file, test, id, &plan, overrides.duration)?;
+        let resolved = resolve_test(&file, variant, id, &plan, overrides.duration)?;
         plan.tests.push(resolved);
     }
     Ok(plan)
@@ -114,13 +117,14 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
 
 fn resolve_test(
     file: &File<'_>,
-    test: &TestSpec,
+    variant: &Variant<'_>,
     id: TestId,
     plan: &Plan,
     duration: Option<Duration>,
 ) -> Result<TestPlan, SuiteError> {
-    let saved = saved_names(file, test, &plan.params)?;
-    let templates = Templates::new(&plan.params, &saved);
+    let Variant { test, params } = variant;
+    let saved = saved_names(file, test, params)?;
+    let templates = Templates::new(params, &saved);
     let limit = match duration {
         Some(duration) => Limit::Duration(duration),
         None => Limit::Requests(requests(file, test, &templates)?),
@@ -185,49 +189,18 @@ fn needs_class(file: &File<'_>, needs: &Placed<String>) -> Result<NeedsClass, Su
     }
 }
 
-fn merged_params(
+/// Names of tests and measures: unique, and something is measured in each test.
+fn check_tests(
     file: &File<'_>,
     spec: &SuiteSpec,
-    changes: &BTreeMap<String, serde_json::Value>,
-) -> Result<BTreeMap<String, serde_json::Value>, SuiteError> {
-    let mut params = BTreeMap::from([("requests".to_owned(), serde_json::Value::from(10))]);
-    for (name, placed) in &spec.params {
-        let value = &placed.value;
-        if !is_name(name) || name == "n" || name == "user" {
-            return Err(file.error(
-                placed.place,
-                format!(
-                    "`{name}` is no name for a parameter; use letters, digits and _, not n or user"
-                ),
-            ));
-        }
-        if value.is_object() || value.is_array() || value.is_null() {
-            return Err(file.error(placed.place, format!("`{name}` must be a number or a text")));
-        }
-        params.insert(name.clone(), value.clone());
-    }
-    for (name, value) in changes {
-        if !params.contains_key(name) {
-            let known: Vec<&str> = params.keys().map(String::as_str).collect();
-            return Err(file.error_anywhere(format!(
-                "the suite has no parameter `{name}`; it has {}",
-                known.join(", ")
-            )));
-        }
-        params.insert(name.clone(), value.clone());
-    }
-    Ok(params)
-}
-
-/// Names of tests and measures: unique, and something is measured in each test.
-fn check_tests(file: &File<'_>, spec: &SuiteSpec) -> Result<(), SuiteError> {
+    variants: &[Variant<'_>],
+) -> Result<(), SuiteError> {
     if spec.tests.is_empty() {
         return Err(file.error(spec.suite.place, "the suite has no tests"));
     }
     let mut tests = BTreeSet::new();
     let mut measures = BTreeSet::new();
-    for test in &spec.tests {
-        let test = &test.value;
+    for Variant { test, .. } in variants {
         check_name(file, &test.name)?;
         if !tests.insert(test.name.value.to_lowercase()) {
             return Err(file.error(
@@ -308,7 +281,7 @@ fn nested(step: &StepSpec) -> impl Iterator<Item = &StepSpec> {
 fn saved_names(
     file: &File<'_>,
     test: &TestSpec,
-    params: &BTreeMap<String, serde_json::Value>,
+    params: &Params,
 ) -> Result<Vec<String>, SuiteError> {
     fn collect<'a>(step: &'a StepSpec, names: &mut Vec<(&'a String, Place)>) {
         names.extend(step.with.save.iter().map(|(name, from)| (name, from.place)));

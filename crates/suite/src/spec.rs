@@ -28,7 +28,8 @@ pub struct SuiteSpec {
     /// `http` (nothing is made; only reading methods are allowed).
     #[serde(default)]
     pub needs: NeedsSpec,
-    /// Names and defaults of what the command line can change. `requests` is the number of times
+    /// Names and defaults of what the command line can change: numbers, texts, and lists of these
+    /// for tests with `each`. `requests` is the number of times
     /// each user goes through a loop.
     #[serde(default)]
     pub params: BTreeMap<String, Placed<serde_json::Value>>,
@@ -60,6 +61,11 @@ pub struct TestSpec {
     /// What the server must say of itself in its DAV header: `class 2`.
     #[serde(default)]
     pub needs: Option<Placed<String>>,
+    /// A parameter that is a list: the test is made once for each of its values, which then stands
+    /// behind an `x` at the end of the names of the test and of what it measures. Where the
+    /// parameter has one value only, names stay as they are.
+    #[serde(default)]
+    pub each: Option<Placed<String>>,
     /// All users work in one collection instead of one each: this is how contention is measured.
     #[serde(default)]
     pub shared: bool,

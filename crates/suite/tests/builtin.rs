@@ -38,6 +38,55 @@ fn every_built_in_suite_resolves_with_its_defaults() {
     }
 }
 
+/// Tests and rows of a built-in suite, with parameters as the command line sets them.
+fn names(suite: &str, params: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
+    let builtin = suite::Builtin::find(suite).unwrap();
+    let spec = parse(builtin.name, builtin.text).unwrap();
+    let params = params.iter().map(|(name, value)| {
+        let value = suite::param_value(value);
+        ((*name).to_owned(), value)
+    });
+    let overrides = Overrides {
+        params: params.collect(),
+        ..Overrides::default()
+    };
+    let plan = resolve(builtin.name, builtin.text, &spec, &overrides).unwrap();
+    (
+        plan.tests.into_iter().map(|test| test.name).collect(),
+        plan.measures.into_iter().map(|row| row.name).collect(),
+    )
+}
+
+#[test]
+fn a_list_makes_one_test_of_every_value() {
+    let (tests, rows) = names("listing", &[]);
+    assert_eq!(tests.len(), 12);
+    assert_eq!(tests[..2], ["Filesx10", "Filesx100"]);
+    assert_eq!(rows.len(), 24);
+    assert_eq!(rows[..3], ["Depth0x10", "Depth1x10", "Allpropx10"]);
+    let (tests, rows) = names("locks", &[("held", "0, 7")]);
+    assert_eq!(tests, ["Heldx0", "Heldx7", "Shared", "Contention"]);
+    assert_eq!(rows[..2], ["LockHeldx0", "RefreshHeldx0"]);
+    assert_eq!(rows[5], "LockHeldx7");
+}
+
+#[test]
+fn one_value_leaves_names_as_they_are() {
+    let (tests, rows) = names("listing", &[("members", "35")]);
+    assert_eq!(tests, ["Files", "Collections", "Infinity"]);
+    assert_eq!(
+        rows,
+        [
+            "Depth0",
+            "Depth1",
+            "Allprop",
+            "Propname",
+            "Collections",
+            "Infinity"
+        ]
+    );
+}
+
 #[test]
 fn prestan_measures_the_23_names_of_2004_in_their_order() {
     let builtin = suite::Builtin::find("prestan").unwrap();

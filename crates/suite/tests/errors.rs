@@ -156,8 +156,32 @@ const FILES: &[(&str, &str)] = &[
         "suite: s\nparams: {n: 1}\ntests: [{name: T, loop: [{GET: a, measure: M}]}]",
     ),
     (
-        "list as parameter",
-        "suite: s\nparams: {a: [1]}\ntests: [{name: T, loop: [{GET: a, measure: M}]}]",
+        "mapping as parameter",
+        "suite: s\nparams: {a: {b: 1}}\ntests: [{name: T, loop: [{GET: a, measure: M}]}]",
+    ),
+    (
+        "list of lists as parameter",
+        "suite: s\nparams: {a: [1, [2]]}\ntests: [{name: T, loop: [{GET: a, measure: M}]}]",
+    ),
+    (
+        "empty list as parameter",
+        "suite: s\nparams: {a: []}\ntests: [{name: T, each: a, loop: [{GET: a, measure: M}]}]",
+    ),
+    (
+        "a value twice",
+        "suite: s\nparams: {a: [1, 2, 1]}\ntests: [{name: T, each: a, loop: [{GET: a, measure: M}]}]",
+    ),
+    (
+        "each of what is not there",
+        "suite: s\ntests: [{name: T, each: a, loop: [{GET: a, measure: M}]}]",
+    ),
+    (
+        "each of values that make no name",
+        "suite: s\nparams: {a: [1, a b]}\ntests: [{name: T, each: a, loop: [{GET: a, measure: M}]}]",
+    ),
+    (
+        "a list for a number",
+        "suite: s\nparams: {a: [1, 2]}\ntests: [{name: T, requests: \"{{ a }}\", loop: [{GET: a, measure: M}]}]",
     ),
     (
         "unknown need",
@@ -221,13 +245,17 @@ fn what_is_said_about_wrong_overrides() {
         },
         ..Overrides::default()
     };
-    let unknown = Overrides {
-        params: [("depth".to_owned(), 3.into())].into(),
+    let param = |name: &str, value: serde_json::Value| Overrides {
+        params: [(name.to_owned(), value)].into(),
         ..Overrides::default()
     };
     let mut said = String::new();
     for (what, overrides) in [
-        ("unknown parameter", unknown),
+        ("unknown parameter", param("depth", 3.into())),
+        (
+            "parameter of nothing",
+            param("width", serde_json::Value::Null),
+        ),
         ("no such test", selected(&["Raed"], &[])),
         ("nothing left", selected(&["Read"], &["R*"])),
     ] {

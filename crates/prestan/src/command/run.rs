@@ -118,11 +118,7 @@ pub(crate) fn overrides(load: &LoadOptions) -> Overrides {
         .filter_map(|(name, value)| Some((name.to_owned(), value?.into())))
         .collect();
     for (name, value) in &load.params {
-        let number = value.parse::<i64>().map(serde_json::Value::from).ok();
-        params.insert(
-            name.clone(),
-            number.unwrap_or_else(|| value.as_str().into()),
-        );
+        params.insert(name.clone(), suite::param_value(value));
     }
     let selection = Selection {
         only: load.only.clone(),

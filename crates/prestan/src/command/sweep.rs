@@ -123,8 +123,7 @@ fn plans(args: &SweepArgs, suite: &SuiteText, points: &[Levels]) -> Result<Vec<A
                 name if USERS.contains(&name) => users = Some(*value as u32),
                 RATE => rate = Some(*value),
                 name => {
-                    let number = written.parse::<i64>().map(serde_json::Value::from);
-                    let value = number.unwrap_or_else(|_| written.as_str().into());
+                    let value = suite::param_value(written);
                     overrides.params.insert(name.to_owned(), value);
                 }
             }

@@ -3,6 +3,7 @@
 use stats::{Compared, Point, Status, SweptRow, Verdict};
 
 use super::{Exhibit, Gallery};
+use crate::units::factor;
 
 /// A server in a sentence: what it cannot do, and where it is surely the fastest or the slowest.
 pub(super) fn of_server(place: usize, rows: &[SweptRow]) -> String {
@@ -108,14 +109,10 @@ pub(super) fn files_and_database(gallery: &Gallery<'_>) -> Option<String> {
     Some(format!(
         "{} keeps dead properties and locks in a database, {} in files. The database {}. They are \
          two servers, and differ in more than that: contents are files with both.",
-        heading(database),
-        heading(files),
+        database.title,
+        files.title,
         parts.join("; it ")
     ))
-}
-
-fn heading(exhibit: &Exhibit<'_>) -> String {
-    exhibit.title.clone()
 }
 
 fn said(row: &Compared, verdict: Verdict) -> String {
@@ -126,11 +123,6 @@ fn said(row: &Compared, verdict: Verdict) -> String {
         }
         _ => row.name.clone(),
     }
-}
-
-fn factor(factor: f64) -> String {
-    let digits = usize::from(factor < 9.95) + usize::from(factor < 1.995);
-    format!("{factor:.digits$}")
 }
 
 fn enumerated(names: &[&str]) -> String {

@@ -4,7 +4,7 @@ use stats::{Effect, Fitted, Growing, Law, Shape, SweptServer, Term};
 
 use super::{Sweep, Varied};
 use crate::clean;
-use crate::units::human;
+use crate::units::{factor, human};
 
 /// What one of some parameters is called. Sizes are told by the KiB.
 const UNITS: [(&str, &str); 10] = [
@@ -150,8 +150,7 @@ fn term_in_words(varied: &Varied, term: &Term) -> String {
 
 /// `12.4 times from 10 to 300`.
 fn times(varied: &Varied, effect: &Effect) -> String {
-    let digits = usize::from(effect.ratio < 9.95) + usize::from(effect.ratio < 1.995);
-    format!("{:.digits$} times {}", effect.ratio, range(varied, effect))
+    format!("{} times {}", factor(effect.ratio), range(varied, effect))
 }
 
 /// `-1.2 % .. +2.0 % from 2 to 10`.

@@ -47,7 +47,7 @@ fn diagnosed() -> Diagnosed {
             ],
             left_out: vec![LeftOut::Row {
                 run: 1,
-                row: "Infinityx110".into(),
+                row: "Infinityx100".into(),
                 why: format!("PROPFIND tree/: 403 {HOSTILE}"),
             }],
         },

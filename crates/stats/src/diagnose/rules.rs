@@ -9,6 +9,7 @@ mod pairs;
 
 use super::Finding;
 use super::case::{Case, Mean};
+use crate::units::factor;
 
 /// A rule: data but for the function that looks.
 #[derive(Debug)]
@@ -81,8 +82,7 @@ impl Found {
 
 /// `3.4 times`, `26 times`.
 fn times(ratio: f64) -> String {
-    let digits = usize::from(ratio < 9.95);
-    format!("{ratio:.digits$} times")
+    format!("{} times", factor(ratio))
 }
 
 /// `12 %`, `0.4 %`.

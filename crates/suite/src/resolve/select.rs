@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use wildmatch::WildMatch;
 
-use super::{File, measures_of};
+use super::{File, Variant, measures_of};
 use crate::error::SuiteError;
-use crate::spec::SuiteSpec;
 
 /// Which tests to run, by name or pattern (`*Col`, `Put?K`), of a test or of what it measures.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -22,13 +21,11 @@ impl Selection {
     pub(super) fn apply<'a>(
         &self,
         file: &File<'_>,
-        spec: &'a SuiteSpec,
+        variants: &'a [Variant<'_>],
     ) -> Result<BTreeSet<&'a str>, SuiteError> {
-        let names: Vec<(&str, &str)> = spec
-            .tests
+        let names: Vec<(&str, &str)> = variants
             .iter()
-            .flat_map(|test| {
-                let test = &test.value;
+            .flat_map(|Variant { test, .. }| {
                 measures_of(&test.body)
                     .into_iter()
                     .map(|measure| (test.name.value.as_str(), measure.name))
