@@ -236,6 +236,8 @@ impl Session<'_> {
                 let left = LeftBehind { url, reason, own };
                 self.journal.write(EventKind::LeftBehind(left));
             }
+            // Of the same series: it takes turns with this one.
+            LeftoverState::Running { pid } if pid == std::process::id() => {}
             LeftoverState::Running { .. } => {
                 let text = format!("{url} is {reason}: two runs at a time disturb each other");
                 self.journal.write(EventKind::Warning { text });

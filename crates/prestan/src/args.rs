@@ -21,7 +21,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use compare::{CompareArgs, CompareOutput, Slower};
-pub(crate) use diagnose::{DiagnoseArgs, DiagnoseOutput};
+pub(crate) use diagnose::{DiagnoseArgs, DiagnoseOutput, Measuring};
 pub(crate) use figures::FigureOptions;
 pub(crate) use gallery::GalleryArgs;
 pub(crate) use load::{ArrivalsArg, LoadArgs, PaceOptions, RequestOptions};
@@ -209,15 +209,22 @@ pub(crate) struct RunArgs {
     pub(crate) login: Login,
 
     /// Start this server (see `prestan servers`), measure it, stop it
-    #[arg(long, value_name = "NAME", conflicts_with_all = [
-        "url", "user", "netrc", "token_file", "password_file", "auth", "ipv4", "ipv6", "resolve",
-        "unix_socket", "header", "cacert", "insecure", "cert", "key",
-    ])]
+    #[arg(long, value_name = "NAME", conflicts_with = "url", conflicts_with_all = CONNECTING)]
     pub(crate) server: Option<String>,
 
     #[command(flatten)]
     pub(crate) options: RunOptions,
 }
+
+/// Whether one of these options was given: they are not as they are without any.
+pub(crate) fn is_given<T: Args + PartialEq>(options: &T) -> bool {
+    let matches = T::augment_args(clap::Command::new("")).try_get_matches_from([""]);
+    let defaults = matches.and_then(|matches| T::from_arg_matches(&matches));
+    defaults.is_ok_and(|defaults| defaults != *options)
+}
+
+/// Times each user goes through each test before measuring, unless something else is said.
+pub(crate) const WARMUP: u32 = 3;
 
 /// Options of everything that measures.
 #[derive(Debug, Clone, Args)]
@@ -235,7 +242,7 @@ pub(crate) struct RunOptions {
     pub(crate) output: OutputOptions,
 }
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, PartialEq, Args)]
 #[command(next_help_heading = "What to do")]
 pub(crate) struct LoadOptions {
     /// Times each user goes through each test [default: 10, or as the suite says]
@@ -243,9 +250,10 @@ pub(crate) struct LoadOptions {
     pub(crate) requests: Option<u32>,
 
     /// Users at work at the same time, each on a connection and in a collection of its own
-    #[arg(short, long, visible_alias = "users", value_name = "N", default_value_t = 1,
+    /// [default: 1]
+    #[arg(short, long, visible_alias = "users", value_name = "N",
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub(crate) concurrency: u32,
+    pub(crate) concurrency: Option<u32>,
 
     /// Dead properties that are written and read [default: 10]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -277,7 +285,7 @@ pub(crate) struct LoadOptions {
     pub(crate) duration: Option<Duration>,
 
     /// Times each user goes through each test before measuring, not recorded
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = WARMUP)]
     pub(crate) warmup: u32,
 
     /// Give an operation up that has no complete answer after this long
@@ -301,7 +309,7 @@ pub(crate) struct LoadOptions {
     pub(crate) run_id: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, Default, Args)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Args)]
 #[command(next_help_heading = "How to time")]
 pub(crate) struct ClockOptions {
     /// Which clock says when a request left and its answer arrived
@@ -325,7 +333,26 @@ pub(crate) enum ClockArg {
     User,
 }
 
-#[derive(Debug, Clone, Default, Args)]
+/// The options of [`ConnectOptions`]: nothing is to be said of them where the server is one that is
+/// started for it.
+pub(crate) const CONNECTING: [&str; 14] = [
+    "user",
+    "password_file",
+    "token_file",
+    "netrc",
+    "auth",
+    "ipv4",
+    "ipv6",
+    "resolve",
+    "unix_socket",
+    "header",
+    "cacert",
+    "insecure",
+    "cert",
+    "key",
+];
+
+#[derive(Debug, Clone, Default, PartialEq, Args)]
 #[command(next_help_heading = "How to connect")]
 pub(crate) struct ConnectOptions {
     /// User, or USER:PASSWORD

@@ -1,7 +1,8 @@
 //! Who we are: where user, password and token come from, without showing them to anybody.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
+use std::sync::OnceLock;
 use std::{env, fs};
 
 use wire::auth::{Credentials, Secret};
@@ -108,24 +109,44 @@ fn password(options: &ConnectOptions) -> Result<String, Failed> {
     })
 }
 
+/// What was typed, for a message: a URL in it shows neither user nor password.
+pub(crate) fn without_user_info(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return text.to_owned();
+    };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    match rest[..end].rfind('@') {
+        Some(at) => format!("{scheme}://...{}", &rest[at..]),
+        None => text.to_owned(),
+    }
+}
+
 fn first_line(file: &Path) -> Result<String, Failed> {
-    let failed = |error: std::io::Error| {
-        Failed::Usage(format!("reading {} failed: {error}", file.display()))
-    };
-    let source: Box<dyn Read> = match file.as_os_str() == "-" {
-        true => Box::new(std::io::stdin()),
-        false => Box::new(fs::File::open(file).map_err(failed)?),
-    };
+    if file.as_os_str() == "-" {
+        // Every server needs it, and it can be read once.
+        static STANDARD_INPUT: OnceLock<Result<String, String>> = OnceLock::new();
+        let line = STANDARD_INPUT.get_or_init(|| secret_in(io::stdin()));
+        return line
+            .clone()
+            .map_err(|what| unreadable("standard input", &what));
+    }
+    let name = file.display().to_string();
+    let opened = fs::File::open(file).map_err(|error| unreadable(&name, &error.to_string()))?;
+    secret_in(opened).map_err(|what| unreadable(&name, &what))
+}
+
+fn unreadable(name: &str, what: &str) -> Failed {
+    Failed::Usage(format!("reading the secret from {name} failed: {what}"))
+}
+
+fn secret_in(source: impl Read) -> Result<String, String> {
     let mut line = String::new();
     BufReader::new(source.take(64 * 1024))
         .read_line(&mut line)
-        .map_err(failed)?;
+        .map_err(|error| error.to_string())?;
     let secret = line.trim_end_matches(['\r', '\n']);
     match secret.is_empty() {
-        true => Err(Failed::Usage(format!(
-            "the first line of {} is empty",
-            file.display()
-        ))),
+        true => Err("its first line is empty".to_owned()),
         false => Ok(secret.to_owned()),
     }
 }

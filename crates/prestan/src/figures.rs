@@ -18,15 +18,19 @@ pub(crate) fn document<'a>(
     Some((path, page::html(page)))
 }
 
-/// Writes the figures into the directories that are wanted.
-pub(crate) fn write(page: &Page<'_>, options: &FigureOptions) -> Result<(), Failed> {
-    let directories = [options.svg.as_deref(), options.png.as_deref()];
-    for directory in directories.iter().flatten() {
+/// Makes the directories that are wanted.
+pub(crate) fn make_directories(options: &FigureOptions) -> Result<(), Failed> {
+    for directory in [&options.svg, &options.png].into_iter().flatten() {
         fs::create_dir_all(directory).map_err(|error| {
             Failed::Local(format!("making {} failed: {error}", directory.display()))
         })?;
     }
-    let [svg, png] = directories;
+    Ok(())
+}
+
+/// Writes the figures into the directories that are wanted.
+pub(crate) fn write(page: &Page<'_>, options: &FigureOptions) -> Result<(), Failed> {
+    let (svg, png) = (options.svg.as_deref(), options.png.as_deref());
     if svg.is_none() && png.is_none() {
         return Ok(());
     }

@@ -1,12 +1,13 @@
 //! Where reports go.
 
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use record::Run;
 use report::TextOptions;
 use report::page::{Page, PageRun};
+use rustix::fs::Access;
 
 use crate::args::{ColorArg, FigureOptions, FormatOptions};
 use crate::exit::Failed;
@@ -27,20 +28,40 @@ pub(crate) fn tell(line: &str) {
     let _ = writeln!(io::stderr(), "{}", lines.join("\n"));
 }
 
-/// Refuses two documents in one file, before anything is measured for them.
-pub(crate) fn check(formats: &FormatOptions, output: Option<&Path>) -> Result<(), Failed> {
-    let html = formats.figures.html.as_deref();
-    check_places(&[
-        formats.json.as_deref(),
-        formats.csv.as_deref(),
-        html,
-        output,
-    ])
+/// Refuses two documents in one file, and places where nothing can be written, before anything is
+/// measured for them. Directories for figures are made.
+pub(crate) fn check(documents: &[&Option<PathBuf>], figures: &FigureOptions) -> Result<(), Failed> {
+    let places = documents.iter().copied().chain([&figures.html]);
+    let places: Vec<&Path> = places.filter_map(Option::as_deref).collect();
+    refuse_twice(&places)?;
+    for place in places.iter().filter(|place| !is_standard_output(place)) {
+        check_place(place)?;
+    }
+    figures::make_directories(figures)
 }
 
-/// The same for any documents.
-pub(crate) fn check_places(places: &[Option<&Path>]) -> Result<(), Failed> {
-    let places: Vec<&Path> = places.iter().copied().flatten().collect();
+/// Whether a file can be written there, as far as that can be known without writing it.
+pub(crate) fn check_place(place: &Path) -> Result<(), Failed> {
+    let directory = match place.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let allowed = match place.exists() {
+        true => rustix::fs::access(place, Access::WRITE_OK),
+        false => rustix::fs::access(directory, Access::WRITE_OK),
+    };
+    let failed = match allowed {
+        Err(error) => io::Error::from(error).to_string(),
+        Ok(()) if place.is_dir() => "it is a directory".to_owned(),
+        Ok(()) => return Ok(()),
+    };
+    Err(Failed::Local(format!(
+        "nothing is measured, because writing {} would fail: {failed}",
+        place.display()
+    )))
+}
+
+fn refuse_twice(places: &[&Path]) -> Result<(), Failed> {
     let twice = places
         .iter()
         .enumerate()

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+use crate::credentials::without_user_info;
 use crate::exit::Failed;
 
 /// `$XDG_STATE_HOME/prestan/runs`, or `~/.local/state/prestan/runs`.
@@ -46,7 +47,7 @@ pub(crate) fn find_run(run: Option<&Path>) -> Result<PathBuf, Failed> {
         true => Ok(kept),
         false => Err(Failed::Usage(format!(
             "{} is no run directory",
-            run.display()
+            without_user_info(&run.display().to_string())
         ))),
     }
 }

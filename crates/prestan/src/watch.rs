@@ -292,21 +292,47 @@ impl Drop for Following {
     }
 }
 
-/// Ends the run at the first Ctrl-C, SIGTERM or SIGHUP; at the second, the program, at once, naming
-/// `collection`, where there is one: it is then still on the server.
-pub(crate) fn on_interrupt(cancel: Cancel, collection: Option<String>) -> Result<(), Failed> {
-    let left = collection.map(|collection| format!("; still on the server: {collection}"));
+/// Ends what is measured at the first Ctrl-C, SIGTERM or SIGHUP; at the second, the program, at
+/// once, naming `collections`, where there are some: they are then still on the server. From when
+/// on the guard is gone, nothing is being measured, and the first ends the program.
+pub(crate) fn on_interrupt(
+    cancel: Cancel,
+    collections: Option<String>,
+) -> Result<Interruptible, Failed> {
+    let left = collections.map(|collections| format!("; still on the server: {collections}"));
     let left = left.unwrap_or_default();
     let mut signals = Signals::listen()?;
+    let guard = Interruptible(Arc::default());
+    let over = Arc::clone(&guard.0);
+    let stop = move |left: &str| {
+        tell(&format!("\nprestan: stopped at once{left}"));
+        std::process::exit(i32::from(Code::Interrupted.number()));
+    };
     thread::spawn(move || {
         signals.wait();
+        if over.load(Ordering::SeqCst) {
+            stop("");
+        }
         cancel.cancel();
         tell("\nprestan: interrupted; cleaning up (again to leave at once)");
         signals.wait();
-        tell(&format!("\nprestan: stopped at once{left}"));
-        std::process::exit(i32::from(Code::Interrupted.number()));
+        stop(if over.load(Ordering::SeqCst) {
+            ""
+        } else {
+            &left
+        });
     });
-    Ok(())
+    Ok(guard)
+}
+
+/// Something is being measured as long as this is there.
+#[must_use = "what is measured is over when this goes"]
+pub(crate) struct Interruptible(Arc<AtomicBool>);
+
+impl Drop for Interruptible {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
 }
 
 /// Ctrl-C, SIGTERM and SIGHUP, which end nothing by themselves from [`Signals::listen`] on.

@@ -190,6 +190,13 @@ fn recorded_runs_are_compared_too() {
             "some of these are recorded runs",
         ),
         (vec![&*a], "there is one thing to compare"),
+        (vec![&*a, &b, "--only", "Get1K"], "as they are"),
+        (vec![&*a, &b, "--repeat", "3"], "as they are"),
+        (vec![&*a, &b, "--insecure"], "as they are"),
+        (
+            vec![&*a, &b, "--fail-if", "slower 1%"],
+            "times that differ by 2% count as the same",
+        ),
         (vec![], "there is nothing to compare"),
     ] {
         let refused = Prestan::new().arg("compare").args(sides).run();
@@ -233,6 +240,7 @@ fn ctrl_c_ends_all_runs_and_cleans_up_behind_them() {
     let outcome = running.wait();
     assert_eq!(outcome.code, 130, "{outcome}");
     assert!(outcome.stderr.contains("it was interrupted"), "{outcome}");
+    assert_eq!(outcome.stdout, "", "nothing was done by all: {outcome}");
     for server in [&a, &b] {
         assert_eq!(server.left(), [""; 0]);
     }

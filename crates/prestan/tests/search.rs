@@ -122,7 +122,8 @@ fn the_largest_number_of_users_is_found() {
 
 #[test]
 fn the_largest_rate_is_found() {
-    // It can do a hundred a second at most, and its queue grows some time before that.
+    // It can do a hundred a second at most, and its queue grows some time before that. But a trial of
+    // 200 ms is over before a queue of that length is there, up to twice the rate.
     let url = one_by_one(Duration::from_millis(10));
     let arguments = [
         &*url,
@@ -141,7 +142,7 @@ fn the_largest_rate_is_found() {
     assert_eq!(outcome.code, 0, "{outcome}");
     let document = outcome.json();
     if let Some(held) = document["answer"]["held"].as_f64() {
-        assert!((5.0..200.0).contains(&held), "{document:#}");
+        assert!((5.0..300.0).contains(&held), "{document:#}");
     }
     assert_eq!(document["find"], "rate");
     assert_eq!(document["while"], "p99 < 200ms");

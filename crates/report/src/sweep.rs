@@ -22,6 +22,8 @@ pub struct Sweep {
     pub design: Design,
     /// How often each was to be measured.
     pub repeats: usize,
+    /// Seed of the order of the runs, and of what they do.
+    pub seed: u64,
     /// Share up to which an effect does not matter.
     pub same_within: f64,
     /// On which servers.

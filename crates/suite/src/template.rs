@@ -277,7 +277,8 @@ fn scalar(value: &serde_json::Value) -> minijinja::Value {
             (None, None) => number.to_string().into(),
         },
         Value::String(text) => text.as_str().into(),
-        Value::Null | Value::Array(_) | Value::Object(_) => minijinja::Value::UNDEFINED,
+        Value::Array(values) => values.iter().map(scalar).collect(),
+        Value::Null | Value::Object(_) => minijinja::Value::UNDEFINED,
     }
 }
 

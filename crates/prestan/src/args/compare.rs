@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{ClockOptions, ColorArg, ConnectOptions, FigureOptions, LoadOptions};
+use super::{CONNECTING, ClockOptions, ColorArg, ConnectOptions, FigureOptions, LoadOptions};
 
 #[derive(Debug, Args)]
 #[command(override_usage = "prestan compare [OPTIONS] <A> <B>...\n       \
@@ -15,8 +15,11 @@ pub(crate) struct CompareArgs {
     pub(crate) sides: Vec<String>,
 
     /// Start this server (see `prestan servers`) and measure it; may be repeated
-    #[arg(long, value_name = "NAME", conflicts_with = "sides")]
+    #[arg(long, value_name = "NAME", conflicts_with = "sides", conflicts_with_all = CONNECTING)]
     pub(crate) server: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) series: SeriesOptions,
 
     #[command(flatten)]
     pub(crate) question: Question,
@@ -37,15 +40,6 @@ pub(crate) struct CompareArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "What to compare")]
 pub(crate) struct Question {
-    /// Suite to measure with: a built-in one, or a file
-    #[arg(long, value_name = "SUITE", default_value = "prestan")]
-    pub(crate) suite: String,
-
-    /// Runs of each server, side by side: the more, the smaller the differences that are found
-    #[arg(long, value_name = "N", default_value_t = 10,
-          value_parser = clap::value_parser!(u32).range(1..=200))]
-    pub(crate) repeat: u32,
-
     /// Times that differ by no more than this count as the same
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = share)]
     pub(crate) same_within: f64,
@@ -55,6 +49,23 @@ pub(crate) struct Question {
     /// A test that fails with B and not with A, or that only A can do, does the same.
     #[arg(long, value_name = "CONDITION", value_parser = slower)]
     pub(crate) fail_if: Option<Slower>,
+}
+
+#[derive(Debug, Clone, PartialEq, Args)]
+#[command(next_help_heading = "What to measure")]
+pub(crate) struct SeriesOptions {
+    /// Suite to measure with: a built-in one, or a file
+    #[arg(long, value_name = "SUITE", default_value = "prestan")]
+    pub(crate) suite: String,
+
+    /// Runs of each server, side by side: the more, the smaller the differences that are found
+    #[arg(long, value_name = "N", default_value_t = 10,
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+
+    /// Keep the runs below this directory [default: ~/.local/state/prestan/runs]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) save: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -78,10 +89,6 @@ pub(crate) struct CompareOutput {
     /// When to use colours
     #[arg(long, value_enum, default_value_t = ColorArg::Auto, value_name = "WHEN")]
     pub(crate) color: ColorArg,
-
-    /// Keep the runs below this directory [default: ~/.local/state/prestan/runs]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) save: Option<PathBuf>,
 
     /// No progress while it runs
     #[arg(short, long)]

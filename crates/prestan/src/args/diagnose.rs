@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{ClockOptions, ColorArg, ConnectOptions, FigureOptions};
+use super::{CONNECTING, ClockOptions, ColorArg, ConnectOptions, FigureOptions};
 
 #[derive(Debug, Args)]
 #[command(override_usage = "prestan diagnose [OPTIONS] [RUN]...\n       \
@@ -16,7 +16,7 @@ pub(crate) struct DiagnoseArgs {
     pub(crate) subjects: Vec<String>,
 
     /// Start this server (see `prestan servers`), measure it, stop it
-    #[arg(long, value_name = "NAME", conflicts_with = "subjects")]
+    #[arg(long, value_name = "NAME", conflicts_with = "subjects", conflicts_with_all = CONNECTING)]
     pub(crate) server: Option<String>,
 
     #[command(flatten)]
@@ -32,7 +32,7 @@ pub(crate) struct DiagnoseArgs {
     pub(crate) output: DiagnoseOutput,
 }
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, PartialEq, Args)]
 #[command(next_help_heading = "How to measure, where it is done now")]
 pub(crate) struct Measuring {
     /// Suites to measure with: built-in ones, or files
@@ -45,9 +45,10 @@ pub(crate) struct Measuring {
     pub(crate) requests: Option<u32>,
 
     /// Users at work at the same time, each on a connection and in a collection of its own
-    #[arg(short, long, visible_alias = "users", value_name = "N", default_value_t = 1,
+    /// [default: 1]
+    #[arg(short, long, visible_alias = "users", value_name = "N",
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub(crate) concurrency: u32,
+    pub(crate) concurrency: Option<u32>,
 
     /// Not these tests, by name or pattern ('*x10000'); may be repeated
     #[arg(long, value_name = "TEST", value_delimiter = ',')]

@@ -60,10 +60,9 @@ pub(crate) struct SearchOptions {
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = positive_duration)]
     pub(crate) duration: Duration,
 
-    /// Connections of an open loop (--find rate)
-    #[arg(long, value_name = "N", default_value_t = 64,
-          value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub(crate) connections: u32,
+    /// Connections of an open loop (--find rate) [default: 64]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) connections: Option<u32>,
 
     /// Requests of each user before measuring, not recorded
     #[arg(long, value_name = "N", default_value_t = 3)]

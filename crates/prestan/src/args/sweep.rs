@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{ClockOptions, ColorArg, ConnectOptions, FigureOptions, LoadOptions, compare};
+use super::{
+    CONNECTING, ClockOptions, ColorArg, ConnectOptions, FigureOptions, LoadOptions, compare,
+};
 
 #[derive(Debug, Args)]
 #[command(
@@ -17,7 +19,7 @@ pub(crate) struct SweepArgs {
     pub(crate) urls: Vec<String>,
 
     /// Start this server (see `prestan servers`) and measure it; may be repeated
-    #[arg(long, value_name = "NAME", conflicts_with = "urls")]
+    #[arg(long, value_name = "NAME", conflicts_with = "urls", conflicts_with_all = CONNECTING)]
     pub(crate) server: Vec<String>,
 
     #[command(flatten)]
@@ -144,8 +146,12 @@ fn vary(text: &str) -> Result<Vary, String> {
             "one value varies nothing; give two at least, and four to see a shape".to_owned(),
         );
     }
+    let name = match name.trim() {
+        "concurrency" => "users",
+        name => name,
+    };
     Ok(Vary {
-        name: name.trim().to_owned(),
+        name: name.to_owned(),
         values,
     })
 }

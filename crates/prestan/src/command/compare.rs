@@ -7,51 +7,47 @@ use std::path::{Path, PathBuf};
 use engine::rundir;
 use report::page::Page;
 use report::{Comparisons, Versus};
-use stats::{Compared, Side, Verdict};
+use stats::{Caveat, Compared, Side, Verdict};
 
 use super::series::Ran;
-use crate::args::{CompareArgs, CompareOutput, Slower};
+use crate::args::{CompareArgs, CompareOutput, Slower, is_given};
 use crate::command::report::{Kept, findings as kept_findings};
 use crate::exit::{Code, Failed};
 use crate::intake::summary_of_kept;
 use crate::{output, state};
 
-use side_by_side::SideBySide;
+use side_by_side::{Measured, SideBySide};
 
 /// Measures, or reads, and compares.
 pub(crate) fn compare(args: &CompareArgs) -> Result<Code, Failed> {
-    check(&args.output)?;
-    let servers = match asked(args)? {
-        Asked::Recorded(sides) => sides.into_iter().map(recorded).collect::<Result<_, _>>()?,
+    check(args)?;
+    let Measured { servers, ended } = match asked(args)? {
+        Asked::Recorded(sides) => Measured {
+            servers: sides.into_iter().map(recorded).collect::<Result<_, _>>()?,
+            ended: None,
+        },
         Asked::Now => measure(args)?,
     };
     let comparisons = compared(&servers, args.question.same_within)?;
-    let kept = match args.output.figures.any() {
-        true => shown(&servers)?,
-        false => Vec::new(),
-    };
-    let named = kept.iter().zip(&servers);
-    let findings = kept_findings(&kept);
-    let page = Page {
-        findings: args.output.figures.any().then_some(&findings),
-        runs: named
-            .map(|(kept, server)| kept.shown(Some(server.name.clone())))
-            .collect(),
-        comparison: Some(&comparisons),
-        ..Page::default()
-    };
-    print(&comparisons, &page, &args.output)?;
-    Ok(judge(&comparisons, args.question.fail_if))
+    if let Some(why) = ended {
+        // What all of them have done before is told all the same.
+        if rows(&comparisons).any(|row| row.ratio.is_some()) {
+            print(&comparisons, &servers, &args.output)?;
+        }
+        return Err(why);
+    }
+    print(&comparisons, &servers, &args.output)?;
+    judge(&comparisons, args.question.fail_if)
 }
 
-fn measure(args: &CompareArgs) -> Result<Vec<Server>, Failed> {
+fn measure(args: &CompareArgs) -> Result<Measured, Failed> {
     let how = SideBySide {
-        suite: &args.question.suite,
-        repeat: args.question.repeat,
+        suite: &args.series.suite,
+        repeat: args.series.repeat,
         load: &args.load,
         clock: args.clock,
         connect: &args.connect,
-        save: args.output.save.as_deref(),
+        save: args.series.save.as_deref(),
         quiet: args.output.quiet,
     };
     side_by_side::measure(&how, &args.sides, &args.server)
@@ -93,11 +89,30 @@ fn asked(args: &CompareArgs) -> Result<Asked<'_>, Failed> {
     let is_run = |side: &&&str| state::find_run(first(side)).is_ok();
     match names.iter().filter(is_run).count() {
         0 => Ok(Asked::Now),
-        all if all == sides => Ok(Asked::Recorded(names)),
+        all if all == sides => {
+            refuse_measuring(args)?;
+            Ok(Asked::Recorded(names))
+        }
         _ => Err(Failed::Usage(
             "some of these are recorded runs and some are not; a run of today beside one of \
              another day would compare the days: measure both now, or run the other first \
              (`prestan run`, and then `prestan compare` of both runs)"
+                .to_owned(),
+        )),
+    }
+}
+
+/// Recorded runs are as they are.
+fn refuse_measuring(args: &CompareArgs) -> Result<(), Failed> {
+    let is_said = is_given(&args.series)
+        || is_given(&args.load)
+        || is_given(&args.clock)
+        || is_given(&args.connect);
+    match is_said {
+        false => Ok(()),
+        true => Err(Failed::Usage(
+            "these are recorded runs, and they are compared as they are: leave out the options \
+             that say what to measure and how"
                 .to_owned(),
         )),
     }
@@ -153,17 +168,47 @@ pub(crate) fn compared(servers: &[Server], same_within: f64) -> Result<Compariso
     })
 }
 
-fn check(options: &CompareOutput) -> Result<(), Failed> {
-    let html = &options.figures.html;
-    let places = [&options.json, &options.markdown, html, &options.output];
-    output::check_places(&places.map(|place| place.as_deref()))
+fn check(args: &CompareArgs) -> Result<(), Failed> {
+    let same_within = args.question.same_within;
+    if let Some(Slower(by)) = args.question.fail_if.filter(|slower| slower.0 > 0.0)
+        && by < same_within
+    {
+        return Err(Failed::Usage(format!(
+            "--fail-if 'slower {}%': times that differ by {}% count as the same; give a smaller \
+             --same-within as well",
+            by * 100.0,
+            same_within * 100.0
+        )));
+    }
+    let CompareOutput {
+        output,
+        json,
+        markdown,
+        figures,
+        ..
+    } = &args.output;
+    output::check(&[json, markdown, output], figures)
 }
 
 fn print(
     comparisons: &Comparisons,
-    page: &Page<'_>,
+    servers: &[Server],
     options: &CompareOutput,
 ) -> Result<(), Failed> {
+    let kept = match options.figures.any() {
+        true => shown(servers)?,
+        false => Vec::new(),
+    };
+    let named = kept.iter().zip(servers);
+    let findings = kept_findings(&kept);
+    let page = &Page {
+        findings: options.figures.any().then_some(&findings),
+        runs: named
+            .map(|(kept, server)| kept.shown(Some(server.name.clone())))
+            .collect(),
+        comparison: Some(comparisons),
+        ..Page::default()
+    };
     let json = options.json.as_deref();
     let markdown = options.markdown.as_deref();
     let documents = [
@@ -180,23 +225,53 @@ fn print(
     )
 }
 
-/// Whether what was not to happen has happened.
-fn judge(comparisons: &Comparisons, fail_if: Option<Slower>) -> Code {
+fn rows(comparisons: &Comparisons) -> impl Iterator<Item = &Compared> {
+    let versus = comparisons.versus.iter();
+    versus.flat_map(|versus| &versus.comparison.rows)
+}
+
+/// Whether what was not to happen has happened. Where nobody knows, that is not good enough either.
+fn judge(comparisons: &Comparisons, fail_if: Option<Slower>) -> Result<Code, Failed> {
+    // What was slow or failed then may have been for the generator's sake.
+    if let Some(why) = most_inconclusive(comparisons) {
+        return Err(Failed::Inconclusive(why));
+    }
     let Some(Slower(by)) = fail_if else {
-        return Code::Done;
+        return Ok(Code::Done);
     };
+    if rows(comparisons).all(|row| row.verdict == Verdict::NotCompared) {
+        output::tell("prestan: not good enough: no test could be compared");
+        return Ok(Code::TestFailed);
+    }
     let is_too_slow = |row: &&Compared| match row.verdict {
         Verdict::Slower => row.ratio.is_some_and(|ratio| ratio.value >= 1.0 + by),
         other => other.is_worse(),
     };
-    let rows = comparisons.versus.iter().flat_map(|versus| {
-        let rows = versus.comparison.rows.iter().filter(is_too_slow);
-        rows.map(|row| format!("{} ({})", row.name, row.verdict.name()))
-    });
-    let rows: Vec<String> = rows.collect();
-    if rows.is_empty() {
-        return Code::Done;
+    let slow: Vec<String> = rows(comparisons)
+        .filter(is_too_slow)
+        .map(|row| format!("{} ({})", row.name, row.verdict.name()))
+        .collect();
+    if slow.is_empty() {
+        return Ok(Code::Done);
     }
-    output::tell(&format!("prestan: not good enough: {}", rows.join(", ")));
-    Code::TestFailed
+    output::tell(&format!("prestan: not good enough: {}", slow.join(", ")));
+    Ok(Code::TestFailed)
+}
+
+/// What to say where the generator was the bottleneck in half of the runs or more.
+fn most_inconclusive(comparisons: &Comparisons) -> Option<String> {
+    comparisons.versus.iter().find_map(|versus| {
+        let runs = 2 * versus.comparison.pairs;
+        let caveats = &versus.comparison.caveats;
+        let inconclusive = caveats.iter().find_map(|caveat| match caveat {
+            Caveat::Inconclusive(inconclusive) => Some(*inconclusive),
+            _ => None,
+        })?;
+        (2 * inconclusive >= runs).then(|| {
+            format!(
+                "inconclusive, because the generator was the bottleneck in {inconclusive} of \
+                 {runs} runs"
+            )
+        })
+    })
 }

@@ -9,7 +9,7 @@ use report::page::Page;
 use report::{Diagnosed, DiagnosedRun};
 use stats::{Finding, Material};
 
-use crate::args::{DiagnoseArgs, DiagnoseOutput, FigureOptions};
+use crate::args::{DiagnoseArgs, DiagnoseOutput, FigureOptions, Measuring, is_given};
 use crate::exit::{Code, Failed};
 use crate::intake::material_of_kept;
 use crate::{output, state};
@@ -22,28 +22,39 @@ pub(crate) fn diagnose(args: &DiagnoseArgs) -> Result<Code, Failed> {
         figures,
         ..
     } = &args.output;
-    let places = [json, output, &figures.html];
-    output::check_places(&places.map(|place| place.as_deref()))?;
-    let runs = runs(args)?;
+    output::check(&[json, output], figures)?;
+    let (runs, ended) = runs(args)?;
     let patients = patients(runs.into_iter().map(Kept::read).collect::<Result<_, _>>()?);
     let diagnosed: Vec<Diagnosed> = patients.into_iter().map(diagnosed).collect();
     print(&diagnosed, &args.output)?;
-    Ok(Code::Done)
+    ended.map_or(Ok(Code::Done), Err)
 }
 
-/// The directories of the runs to look at.
-fn runs(args: &DiagnoseArgs) -> Result<Vec<PathBuf>, Failed> {
+/// The directories of the runs to look at; and why these are not all, where they were to be made now.
+fn runs(args: &DiagnoseArgs) -> Result<(Vec<PathBuf>, Option<Failed>), Failed> {
     let subjects = &args.subjects;
     let is_run = |subject: &&String| state::find_run(Some(Path::new(subject.as_str()))).is_ok();
     let found = subjects.iter().filter(is_run).count();
     if args.server.is_some() || (subjects.len() == 1 && found == 0) {
         return now::measure(args);
     }
-    if subjects.is_empty() {
-        return latest();
+    let measuring = Measuring {
+        quiet: false,
+        ..args.measuring.clone()
+    };
+    if is_given(&measuring) || is_given(&args.clock) || is_given(&args.connect) {
+        return Err(Failed::Usage(
+            "nothing is measured now, and recorded runs are as they are: leave out the options that \
+             say how to measure, or give one URL"
+                .to_owned(),
+        ));
     }
     let run = |subject: &String| state::find_run(Some(Path::new(subject)));
-    subjects.iter().map(run).collect()
+    let runs = match subjects.is_empty() {
+        true => latest()?,
+        false => subjects.iter().map(run).collect::<Result<_, _>>()?,
+    };
+    Ok((runs, None))
 }
 
 /// The last run, and those just before it of other suites on the same server.

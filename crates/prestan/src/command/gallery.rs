@@ -8,24 +8,26 @@ use report::gallery::{Exhibit, File, Gallery};
 use stats::Summary;
 use testbed::real::{Recipe, Scheme, recipes};
 
-use super::compare::side_by_side::{self, SideBySide};
+use super::compare::side_by_side::{self, Measured, SideBySide};
 use super::compare::{Server, compared, shown};
 use super::report::Kept;
-use crate::args::{ConnectOptions, GalleryArgs};
+use crate::args::{ClockArg, ConnectOptions, GalleryArgs, WARMUP};
 use crate::exit::{Code, Failed};
-use crate::output::tell;
+use crate::output::{self, tell};
 
 /// Differences up to this share count as the same.
 const SAME_WITHIN: f64 = 0.02;
 /// Servers that nothing can be shown of would be no gallery.
 const LEAST: usize = 2;
+/// The page to begin with.
+const INDEX: &str = "index.html";
 /// A directory with this file in it is an older gallery.
 const MARK: &str = "assets/prestan.js";
 
 /// Measures the servers and writes the site.
 pub(crate) fn gallery(args: &GalleryArgs) -> Result<Code, Failed> {
-    check(&args.directory)?;
     let recipes = chosen(&args.server)?;
+    check(&args.directory)?;
     let names: Vec<String> = recipes.iter().map(|recipe| recipe.name.clone()).collect();
     let how = SideBySide {
         suite: &args.suite,
@@ -36,13 +38,16 @@ pub(crate) fn gallery(args: &GalleryArgs) -> Result<Code, Failed> {
         save: args.save.as_deref(),
         quiet: args.quiet,
     };
-    let servers = side_by_side::measure(&how, &[], &names)?;
+    let Measured { servers, ended } = side_by_side::measure(&how, &[], &names)?;
+    if let Some(why) = ended {
+        return Err(why);
+    }
     let comparison = without_places(compared(&servers, SAME_WITHIN)?);
     let kept = shown(&servers)?;
     let exhibits = recipes.iter().zip(&servers).zip(&kept);
     let gallery = Gallery {
         day: engine::time_of_day().chars().take(10).collect(),
-        command: command(args),
+        command: command(args, &servers),
         exhibits: exhibits
             .map(|((recipe, server), kept)| exhibit(recipe, server, kept))
             .collect(),
@@ -62,9 +67,16 @@ pub(crate) fn gallery(args: &GalleryArgs) -> Result<Code, Failed> {
 
 /// Refuses a directory with something else in it, before anything is measured.
 fn check(directory: &Path) -> Result<(), Failed> {
-    let is_empty = fs::read_dir(directory).map_or(true, |mut entries| entries.next().is_none());
+    let failed = |error: std::io::Error| {
+        let place = directory.display();
+        Failed::Local(format!(
+            "nothing is measured, because nothing could be written to {place}: {error}"
+        ))
+    };
+    fs::create_dir_all(directory).map_err(failed)?;
+    let is_empty = fs::read_dir(directory).map_err(failed)?.next().is_none();
     if is_empty || directory.join(MARK).is_file() {
-        return Ok(());
+        return output::check_place(&directory.join(INDEX));
     }
     Err(Failed::Usage(format!(
         "{} has something in it that is no gallery; give a new directory, or an empty one",
@@ -126,23 +138,57 @@ fn exhibit<'a>(recipe: &Recipe, server: &'a Server, kept: &'a Kept) -> Exhibit<'
     }
 }
 
-/// The command line, for whoever wants to do it again.
-fn command(args: &GalleryArgs) -> String {
-    let mut command = "prestan gallery DIR".to_owned();
-    if !args.server.is_empty() {
-        command += &format!(" --server {}", args.server.join(","));
+/// The command line, for whoever wants to do it again: what differs from the defaults, and nothing of
+/// this machine.
+fn command(args: &GalleryArgs, servers: &[Server]) -> String {
+    let load = &args.load;
+    let number = |number: Option<u32>| number.map(|number| number.to_string());
+    let list = |list: &[String]| (!list.is_empty()).then(|| list.join(","));
+    let suite = servers.iter().flat_map(|server| &server.runs).next();
+    let suite = suite.map(|run| run.plan.suite.name.clone());
+    let mut options = vec![
+        ("--server", list(&args.server)),
+        ("--suite", suite.filter(|name| name != "prestan")),
+        ("--repeat", Some(args.repeat.to_string())),
+        ("-r", number(load.requests)),
+        ("-c", number(load.concurrency)),
+        ("-p", number(load.properties)),
+        ("-d", number(load.depth)),
+        ("-w", number(load.width)),
+        ("--only", list(&load.only)),
+        ("--skip", list(&load.skip)),
+        (
+            "--duration",
+            load.duration.map(|time| format!("{}s", time.as_secs_f64())),
+        ),
+        (
+            "--warmup",
+            (load.warmup != WARMUP).then(|| load.warmup.to_string()),
+        ),
+        (
+            "--threads",
+            (load.threads != 1).then(|| load.threads.to_string()),
+        ),
+        ("--seed", load.seed.map(|seed| seed.to_string())),
+    ];
+    let param = |(name, value): &(String, String)| ("--param", Some(format!("{name}={value}")));
+    options.extend(load.params.iter().map(param));
+    if args.clock.clock == ClockArg::User {
+        options.push(("--clock", Some("user".to_owned())));
     }
-    if args.suite != "prestan" {
-        command += &format!(" --suite {}", args.suite);
+    let given = options
+        .into_iter()
+        .filter_map(|(name, value)| Some(format!(" {name} {}", quoted(&value?))));
+    format!("prestan gallery DIR{}", given.collect::<String>())
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.,=:/%".contains(c);
+    match word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\\\''")),
     }
-    command += &format!(" --repeat {}", args.repeat);
-    if let Some(requests) = args.load.requests {
-        command += &format!(" -r {requests}");
-    }
-    if args.load.concurrency != 1 {
-        command += &format!(" -c {}", args.load.concurrency);
-    }
-    command
 }
 
 /// Writes all files, and removes pages that an older gallery had and this one has not.

@@ -94,9 +94,11 @@ impl Job<'_> {
         let cancel = cancel.unwrap_or_default();
         let progress = Arc::new(Progress::default());
         let console = Arc::new(Console::new(output, Arc::clone(&progress), &record, live));
-        if !is_looked_after {
-            on_interrupt(cancel.clone(), what_is_made(&plan, &settings, makes_target))?;
-        }
+        let made = what_is_made(&plan, &settings, makes_target);
+        let _interruptible = match is_looked_after {
+            true => None,
+            false => Some(on_interrupt(cancel.clone(), made)?),
+        };
         let observers = Arc::new(Observers {
             console: Arc::clone(&console),
             kept,

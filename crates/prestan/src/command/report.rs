@@ -17,7 +17,10 @@ use crate::{output, state};
 const SAME_WITHIN: f64 = 0.02;
 
 pub(crate) fn report(args: &ReportArgs) -> Result<Code, Failed> {
-    output::check(&args.formats, args.output.as_deref())?;
+    let FormatOptions {
+        json, csv, figures, ..
+    } = &args.formats;
+    output::check(&[json, csv, &args.output], figures)?;
     match &args.runs[..] {
         [] | [_] => one(args),
         several => side_by_side(several, args),

@@ -8,9 +8,10 @@ use suite::{Builtin, Overrides, Plan, Selection};
 use testbed::RealServer;
 use wire::auth::{Credentials, Secret};
 
-use crate::args::{ClassicArgs, ClockOptions, LoadOptions, OutputOptions, RunArgs};
+use crate::args::{ClassicArgs, ClockOptions, FormatOptions, LoadOptions, OutputOptions, RunArgs};
 use crate::command::job::Job;
 use crate::connect::{self, Connection, connection, to_own_server};
+use crate::credentials::without_user_info;
 use crate::exit::{Code, Failed};
 use crate::output;
 use crate::state;
@@ -80,7 +81,8 @@ impl SuiteText {
         let text = fs::read_to_string(name).map_err(|error| {
             let names: Vec<&str> = suite::BUILTIN.iter().map(|builtin| builtin.name).collect();
             Failed::Usage(format!(
-                "`{name}` is no built-in suite ({}), and reading it as a file failed: {error}",
+                "`{}` is no built-in suite ({}), and reading it as a file failed: {error}",
+                without_user_info(name),
                 names.join(", ")
             ))
         })?;
@@ -148,7 +150,10 @@ impl<'a> Task<'a> {
     ) -> Result<Self, Failed> {
         let suite = SuiteText::find(suite)?;
         let plan = suite.plan(load)?;
-        output::check(&output.formats, output.output.as_deref())?;
+        let FormatOptions {
+            json, csv, figures, ..
+        } = &output.formats;
+        output::check(&[json, csv, &output.output], figures)?;
         Ok(Task {
             suite,
             plan,
@@ -185,7 +190,7 @@ pub(crate) fn settings(
 ) -> Result<Settings, Failed> {
     Ok(Settings {
         run_id: load.run_id.clone().unwrap_or_else(state::new_run_id),
-        users: load.concurrency,
+        users: load.concurrency.unwrap_or(1),
         warmup: load.warmup,
         timeout: load.timeout,
         seed: load.seed.unwrap_or_else(state::new_seed),

@@ -6,10 +6,10 @@ use engine::{Cancel, Settings};
 use record::Pace;
 use report::page::Page;
 use report::{Find, Found, Tried};
-use stats::{Load, Search, Summary, Trial};
+use stats::{Load, Search, Summary, TestSummary, Trial};
 
 use super::load::{Sending, guard::Permission, pace};
-use super::series::{Planned, Ran, Shown};
+use super::series::{Planned, Ran, Shown, name_of};
 use crate::args::{FindArg, Login, SearchArgs, SearchOptions, SweepOutput};
 use crate::connect::{self, connection_to};
 use crate::exit::{Code, Failed};
@@ -28,12 +28,13 @@ const PATIENCE: u32 = 3;
 
 /// Tries loads until the largest is found.
 pub(crate) fn search(args: &SearchArgs) -> Result<Code, Failed> {
-    let places = [
-        &args.output.json,
-        &args.output.output,
-        &args.output.figures.html,
-    ];
-    output::check_places(&places.map(|place| place.as_deref()))?;
+    let SweepOutput {
+        output,
+        json,
+        figures,
+        ..
+    } = &args.output;
+    output::check(&[json, output], figures)?;
     let (first, second) = match args.request.as_slice() {
         [url] if args.options.mix.is_none() => ("GET", Some(url.as_str())),
         [first] => (first.as_str(), None),
@@ -49,27 +50,14 @@ pub(crate) fn search(args: &SearchArgs) -> Result<Code, Failed> {
         ));
     }
     let mut search = begin(&args.search)?;
-    let cancel = Cancel::default();
-    on_interrupt(cancel.clone(), None)?;
     let mut trials = Trials::new(args, &sending)?;
-    let mut inconclusive = None;
-    while let Some(load) = search.next_load() {
-        match trials.make(load, &cancel)? {
-            Ok(held) => search.learn(load, held),
-            Err(why) => {
-                inconclusive = Some(why);
-                break;
-            }
-        }
+    let ended = trials.go_on(&mut search).err();
+    let is_something_known = !trials.made.is_empty();
+    let found = trials.found(&search, ended.as_ref());
+    if ended.is_none() || is_something_known {
+        print(&found, &args.output)?;
     }
-    let found = trials.found(&search, inconclusive);
-    print(&found, &args.output)?;
-    match found.inconclusive {
-        Some(why) => Err(Failed::Inconclusive(format!(
-            "inconclusive, because the generator was the bottleneck: {why}"
-        ))),
-        None => Ok(Code::Done),
-    }
+    ended.map_or(Ok(Code::Done), Err)
 }
 
 fn begin(options: &SearchOptions) -> Result<Search, Failed> {
@@ -89,6 +77,9 @@ fn begin(options: &SearchOptions) -> Result<Search, Failed> {
         )));
     }
     match options.find {
+        FindArg::Users if options.connections.is_some() => Err(Failed::Usage(
+            "--connections is for --find rate: with --find users each user has one".to_owned(),
+        )),
         FindArg::Rate => Ok(Search::of_rate(from, to)),
         FindArg::Users
             if from.fract() != 0.0 || to.fract() != 0.0 || to > 100_000.0 || from < 1.0 =>
@@ -114,6 +105,17 @@ struct Trials<'a> {
 }
 
 impl<'a> Trials<'a> {
+    /// Makes trials until there is an answer, or until one cannot be made.
+    fn go_on(&mut self, search: &mut Search) -> Result<(), Failed> {
+        let cancel = Cancel::default();
+        let _interruptible = on_interrupt(cancel.clone(), None)?;
+        while let Some(load) = search.next_load() {
+            let held = self.make(load, &cancel)?;
+            search.learn(load, held);
+        }
+        Ok(())
+    }
+
     fn new(args: &'a SearchArgs, sending: &'a Sending) -> Result<Self, Failed> {
         Ok(Trials {
             args,
@@ -125,16 +127,24 @@ impl<'a> Trials<'a> {
         })
     }
 
-    /// Whether the condition held under that load; or why it is not known.
-    fn make(&mut self, load: Load, cancel: &Cancel) -> Result<Result<bool, String>, Failed> {
+    /// Whether the condition held under that load.
+    fn make(&mut self, load: Load, cancel: &Cancel) -> Result<bool, Failed> {
         let mut why = String::new();
-        for _ in 0..PATIENCE {
+        for left in (0..PATIENCE).rev() {
             let ran = self.run(load, cancel)?;
             let bottleneck = ran.summary.bottlenecks().next();
             if let Some(doubt) = bottleneck {
                 why = format!("{}: {doubt}", self.find().amount(load));
-                self.tell(&format!("{why}; once more"));
+                let once_more = if left > 0 { "; once more" } else { "" };
+                self.tell(&format!("{why}{once_more}"));
                 continue;
+            }
+            if let Some(row) = idle(&ran.summary) {
+                return Err(Failed::Usage(format!(
+                    "{}: {row} had no request in a whole trial, which says nothing; give a longer \
+                     --duration",
+                    self.find().amount(load)
+                )));
             }
             let condition = &self.args.search.condition;
             let held = condition.holds(&ran.summary);
@@ -153,9 +163,11 @@ impl<'a> Trials<'a> {
             self.made.push(tried);
             let server = ran.env.server;
             self.software = server.and_then(|server| server.software);
-            return Ok(Ok(held));
+            return Ok(held);
         }
-        Ok(Err(why))
+        Err(Failed::Inconclusive(format!(
+            "inconclusive, because the generator was the bottleneck: {why}"
+        )))
     }
 
     fn run(&mut self, load: Load, cancel: &Cancel) -> Result<Ran, Failed> {
@@ -173,7 +185,15 @@ impl<'a> Trials<'a> {
         } = self.sending;
         let save = self.args.output.save.as_deref();
         let run = Planned::new(plan, suite_text, settings, save)?;
-        run.perform(cancel, &Arc::new(Shown::new(1, true)), None)
+        let ran = run.perform(cancel, &Arc::new(Shown::new(1, true)), None);
+        ran.map_err(|ended| match ended.why {
+            // No trial of this load can be made here: the limit is this machine's.
+            Failed::Local(why) => Failed::Inconclusive(format!(
+                "inconclusive, because {} could not be tried: {why}",
+                self.find().amount(load)
+            )),
+            why => why,
+        })
     }
 
     fn tell(&self, line: &str) {
@@ -189,7 +209,7 @@ impl<'a> Trials<'a> {
         }
     }
 
-    fn found(mut self, search: &Search, inconclusive: Option<String>) -> Found {
+    fn found(mut self, search: &Search, ended: Option<&Failed>) -> Found {
         self.made
             .sort_by(|one, other| one.load.total_cmp(&other.load));
         let curve: Vec<Trial> = self
@@ -211,7 +231,7 @@ impl<'a> Trials<'a> {
             what: self.sending.what.clone(),
             answer: search.answer(),
             knee: stats::knee(&curve),
-            inconclusive,
+            inconclusive: ended.map(ToString::to_string),
             trials: self.made,
         }
     }
@@ -223,7 +243,7 @@ fn settings(args: &SearchArgs, sending: &Sending) -> Result<Settings, Failed> {
     let target = sending.target.clone();
     let connection = connection_to(target, &Login::default(), &args.connect)?;
     Ok(Settings {
-        run_id: options.run_id.clone().unwrap_or_else(state::new_run_id),
+        run_id: name_of(options.run_id.as_deref())?,
         duration: Some(options.duration),
         warmup: options.warmup,
         timeout: options.timeout,
@@ -235,11 +255,20 @@ fn settings(args: &SearchArgs, sending: &Sending) -> Result<Settings, Failed> {
     })
 }
 
+/// A row that nothing was asked of.
+fn idle(summary: &Summary) -> Option<&str> {
+    let is_idle = |row: &&TestSummary| row.operations() == 0 && row.failed() == 0;
+    summary.tests.iter().find(is_idle).map(|row| &*row.name)
+}
+
 /// Users and pace under that load.
 fn under(load: Load, options: &SearchOptions) -> (u32, Pace) {
     match options.find {
         FindArg::Users => (load as u32, Pace::Closed),
-        FindArg::Rate => (options.connections, pace::at_rate(load, options.duration)),
+        FindArg::Rate => (
+            options.connections.unwrap_or(pace::OPEN_CONNECTIONS),
+            pace::at_rate(load, options.duration),
+        ),
     }
 }
 

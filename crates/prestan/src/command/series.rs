@@ -1,17 +1,19 @@
 //! Runs of a series: each is kept, none has a report of its own.
 
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::rundir::RunDir;
 use engine::{Cancel, Observer, Progress, Settings, Turn, Watch};
 use indicatif::ProgressBar;
-use record::{Environment, Event, EventKind, PlanRecord};
+use record::{Environment, Event, EventKind, LeftBehind, PlanRecord};
 use stats::{Completeness, Summary};
 use suite::Plan;
 use testbed::RealServer;
+use wire::target::Target;
 
 use crate::args::{ClockOptions, ConnectOptions, LoadOptions, Login};
 use crate::command::run::{credentials_of, settings, start_server};
@@ -20,33 +22,99 @@ use crate::exit::Failed;
 use crate::intake::Intake;
 use crate::output::tell;
 use crate::state;
-use crate::watch::{bar, still_there};
+use crate::watch::{Interruptible, bar, on_interrupt, still_there};
 
-/// A server that is to be measured. It is stopped when this goes, if it was started here.
-pub(crate) struct Measured {
-    /// Its URL, or its recipe.
+/// A series of runs of these servers: what all of them have in common.
+pub(crate) struct Series {
+    /// The names of its runs begin with it.
     pub(crate) name: String,
-    server: Option<RealServer>,
+    pub(crate) servers: Vec<Subject>,
+    /// What Ctrl-C ends.
+    pub(crate) cancel: Cancel,
+    _interruptible: Interruptible,
 }
 
-impl Measured {
-    /// Servers at these URLs, and those of these recipes, which are started.
-    pub(crate) fn all(urls: &[String], recipes: &[String]) -> Result<Vec<Measured>, Failed> {
+impl Series {
+    /// For servers at these URLs, and those of these recipes, which are started. Ctrl-C is looked
+    /// after before they are.
+    pub(crate) fn of(
+        urls: &[String],
+        recipes: &[String],
+        run_id: Option<&str>,
+    ) -> Result<Series, Failed> {
         let by_url = urls.iter().map(|url| {
-            Ok(Measured {
-                name: url.clone(),
-                server: None,
+            let target = Target::parse(url).map_err(|error| Failed::Usage(error.to_string()))?;
+            Ok(Subject {
+                name: target.url(),
+                means: Means::Url(url.clone()),
             })
         });
-        let by_recipe = recipes.iter().map(|name| {
-            Ok(Measured {
-                name: name.clone(),
-                server: Some(start_server(name)?),
-            })
-        });
-        by_url.chain(by_recipe).collect()
+        let mut servers = by_url.collect::<Result<Vec<Subject>, Failed>>()?;
+        let name = name_of(run_id)?;
+        let cancel = Cancel::default();
+        let interruptible = on_interrupt(cancel.clone(), collections(&servers, &name))?;
+        for recipe in recipes {
+            servers.push(Subject {
+                name: recipe.clone(),
+                means: Means::Own(Box::new(start_server(recipe)?)),
+            });
+            if cancel.is_cancelled() {
+                let why = "interrupted before anything was measured";
+                return Err(Failed::Interrupted(why.to_owned()));
+            }
+        }
+        Ok(Series {
+            name,
+            servers,
+            cancel,
+            _interruptible: interruptible,
+        })
     }
+}
 
+/// Longest end that the name of a run gets behind that of its series: `-z1000`, `-999999`.
+const LONGEST_END: usize = 7;
+/// Longest name of a run.
+const LONGEST_NAME: usize = 64;
+
+/// The name of a series: the one that was asked for, or a new one.
+pub(crate) fn name_of(run_id: Option<&str>) -> Result<String, Failed> {
+    match run_id {
+        Some(name) if name.len() + LONGEST_END > LONGEST_NAME => Err(Failed::Usage(format!(
+            "--run-id {name}: each run of a series has a number behind this name; give it {} \
+             characters at most",
+            LONGEST_NAME - LONGEST_END
+        ))),
+        Some(name) => Ok(name.to_owned()),
+        None => Ok(state::new_run_id()),
+    }
+}
+
+/// What the runs of a series make on servers that are not ours.
+fn collections(servers: &[Subject], name: &str) -> Option<String> {
+    let names = servers.iter().map(|server| {
+        let collections = engine::collection_name(&format!("{name}-"));
+        format!("{}{collections}...", server.name)
+    });
+    let names: Vec<String> = names.collect();
+    (!names.is_empty()).then(|| format!("what `prestan clean` finds of {}", names.join(" and ")))
+}
+
+/// A server that is to be measured. It is stopped when this goes, if it was started here.
+pub(crate) struct Subject {
+    /// Its URL, without a password, or its recipe.
+    pub(crate) name: String,
+    means: Means,
+}
+
+/// How it is reached.
+enum Means {
+    /// As it was typed, maybe with a password.
+    Url(String),
+    Own(Box<RealServer>),
+}
+
+impl Subject {
     /// How its runs are to be done, but for what differs between them. Asked once for each server:
     /// what is to be warned of is warned of once, and all runs go to the same address.
     pub(crate) fn settings(
@@ -55,11 +123,24 @@ impl Measured {
         load: &LoadOptions,
         clock: ClockOptions,
     ) -> Result<Settings, Failed> {
-        let connection = match &self.server {
-            Some(server) => to_own_server(&server.url(), credentials_of(server)),
-            None => connection(&self.name, &Login::default(), connect),
+        let connection = match &self.means {
+            Means::Own(server) => to_own_server(&server.url(), credentials_of(server)),
+            Means::Url(url) => connection(url, &Login::default(), connect),
         };
         settings(connection?, load, clock)
+    }
+}
+
+/// A run that did not go through.
+pub(crate) struct Ended {
+    pub(crate) why: Failed,
+    /// What it had measured until then.
+    pub(crate) ran: Option<Box<Ran>>,
+}
+
+impl From<Failed> for Ended {
+    fn from(why: Failed) -> Ended {
+        Ended { why, ran: None }
     }
 }
 
@@ -108,11 +189,14 @@ impl Planned {
         cancel: &Cancel,
         shown: &Arc<Shown>,
         turn: Option<Turn>,
-    ) -> Result<Ran, Failed> {
-        let mut intake = Intake::new(&self.record, Some(&self.kept), None, Arc::default())?;
+    ) -> Result<Ran, Ended> {
+        let intake = Intake::new(&self.record, Some(&self.kept), None, Arc::default());
+        let mut intake = intake.map_err(Failed::from)?;
         let kept = Arc::new(Kept {
             directory: self.kept,
             shown: Arc::clone(shown),
+            // Runs that take turns wait for each other, and not for one that will not come.
+            cancel: turn.is_some().then(|| cancel.clone()),
             tests: self
                 .record
                 .tests
@@ -129,31 +213,38 @@ impl Planned {
             };
             engine::run(self.plan, &self.settings, &watch, &mut intake)
         };
-        kept.directory.write_env(&finished.env)?;
         let concluded = intake.conclude(&finished);
-        if let Some(why) = concluded.not_written {
-            tell(&format!("prestan: warning: a run is not kept: {why}"));
+        let env = kept.directory.write_env(&finished.env);
+        let not_kept = concluded
+            .not_written
+            .or(env.err().map(|why| why.to_string()));
+        if let Some(why) = not_kept {
+            shown.say(&format!("prestan: warning: a run is not kept: {why}"));
         }
         if let Some(error) = finished.error {
-            return Err(Failed::from(error));
+            return Err(Failed::from(error).into());
         }
         let summary = concluded.summary.map_err(Failed::Local)?;
-        match &summary.complete {
-            Completeness::Complete => Ok(Ran {
-                plan: finished.plan,
-                summary,
-                env: finished.env,
-                path: self.path,
-            }),
-            Completeness::Interrupted => Err(Failed::Interrupted(format!(
+        let complete = summary.complete.clone();
+        let ran = Ran {
+            plan: finished.plan,
+            summary,
+            env: finished.env,
+            path: self.path,
+        };
+        let why = match complete {
+            Completeness::Complete => return Ok(ran),
+            Completeness::Interrupted => Failed::Interrupted(format!(
                 "it was interrupted; what was measured last is in {}",
-                self.path
-            ))),
-            Completeness::Aborted(reason) => Err(Failed::Local(format!(
+                ran.path
+            )),
+            Completeness::Aborted(reason) => Failed::Local(format!(
                 "a run of {} could not be finished: {reason}",
-                self.settings.target.url()
-            ))),
-        }
+                ran.plan.target
+            )),
+        };
+        let ran = Some(Box::new(ran));
+        Err(Ended { why, ran })
     }
 }
 
@@ -161,6 +252,8 @@ impl Planned {
 struct Kept {
     directory: RunDir,
     shown: Arc<Shown>,
+    /// What ends when this run cannot go on.
+    cancel: Option<Cancel>,
     tests: Vec<String>,
 }
 
@@ -173,7 +266,12 @@ impl Observer for Kept {
                 let name = self.tests.get(usize::from(test.0));
                 self.shown.done(name.map_or("?", String::as_str));
             }
-            EventKind::LeftBehind(left) => self.shown.say(&still_there(left)),
+            EventKind::LeftBehind(left) => self.shown.left_behind(left),
+            EventKind::Aborted { .. } => {
+                if let Some(cancel) = &self.cancel {
+                    cancel.cancel();
+                }
+            }
             _ => {}
         }
     }
@@ -185,6 +283,8 @@ pub(crate) struct Shown {
     quiet: bool,
     done: AtomicUsize,
     all: usize,
+    /// What is on servers, as far as it was said.
+    left: Mutex<BTreeSet<String>>,
 }
 
 impl Shown {
@@ -201,6 +301,7 @@ impl Shown {
             quiet,
             done: AtomicUsize::new(0),
             all,
+            left: Mutex::default(),
         }
     }
 
@@ -218,6 +319,14 @@ impl Shown {
                 tell(&format!("{:3} %  {test}", done * 100 / self.all));
             }
             None => {}
+        }
+    }
+
+    /// What stays on a server, once for all runs; what we left there ourselves also quietly.
+    fn left_behind(&self, left: &LeftBehind) {
+        let mut known = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        if (left.own || !self.quiet) && known.insert(left.url.clone()) {
+            self.say(&still_there(left));
         }
     }
 

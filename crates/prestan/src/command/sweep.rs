@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::{Cancel, Settings};
+use engine::Settings;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
@@ -15,17 +15,19 @@ use stats::Swept;
 use suite::{Limit, Plan};
 
 use super::load::{guard, pace};
-use super::series::{Measured, Planned, Ran, Shown};
+use super::series::{Ended, Planned, Ran, Series, Shown};
 use crate::args::{DesignArg, LoadOptions, SweepArgs, SweepOutput, Vary};
 use crate::command::run::{SuiteText, overrides};
 use crate::exit::{Code, Failed};
 use crate::output::{self, tell};
 use crate::state;
-use crate::watch::on_interrupt;
 
-/// Parameters that are not the suite's: how many users there are, and how often they come.
-const USERS: [&str; 2] = ["users", "concurrency"];
+/// Parameters that are not the suite's: how many users there are, and how many requests a second.
+const USERS: &str = "users";
 const RATE: &str = "rate";
+/// Greatest values of these.
+const MOST_USERS: f64 = 100_000.0;
+const MOST_RATE: f64 = 1e7;
 
 /// Measures at all points, and says how times grow.
 pub(crate) fn sweep(args: &SweepArgs) -> Result<Code, Failed> {
@@ -33,18 +35,40 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<Code, Failed> {
     let suite = SuiteText::find(&args.plan.suite)?;
     let points = points(&args.plan.vary, args.plan.design);
     let plans = plans(args, &suite, &points)?;
-    let servers = Measured::all(&args.urls, &args.server)?;
-    let order = order(points.len(), servers.len(), args);
+    let servers = args.urls.len() + args.server.len();
+    let seed = args.load.seed.unwrap_or_else(state::new_seed);
+    let order = order(points.len(), servers, args.plan.repeat, seed);
     tell_budget(args, &plans, &order);
 
-    let cancel = Cancel::default();
-    on_interrupt(cancel.clone(), None)?;
-    let (done, interrupted) = perform(args, &suite, &plans, &servers, &order, &cancel)?;
-    let result = result(args, &points, &servers, &done, interrupted.as_ref());
+    let series = Series::of(&args.urls, &args.server, args.load.run_id.as_deref())?;
+    let made = perform(args, &suite, &plans, &series, &order, seed)?;
+    let servers = series.servers.iter().map(|server| server.name.clone());
+    let servers: Vec<String> = servers.collect();
+    drop(series);
+    let name = &plans[0].plan.suite.name;
+    let result = result(args, name, &points, &servers, &made, seed);
     print(&result, &args.output)?;
-    match interrupted {
-        Some(failed) => Err(failed),
-        None => Ok(Code::Done),
+    match made.ended {
+        Some((_, why)) => Err(why),
+        None => judge(&made.done, &result),
+    }
+}
+
+/// Whether it says something of the servers.
+fn judge(done: &Done, result: &Sweep) -> Result<Code, Failed> {
+    let is_inconclusive = |(_, ran): &&(Place, Ran)| ran.summary.is_inconclusive();
+    let inconclusive = done.iter().filter(is_inconclusive).count();
+    if 2 * inconclusive >= done.len() {
+        return Err(Failed::Inconclusive(format!(
+            "inconclusive, because the generator was the bottleneck in {inconclusive} of {} runs",
+            done.len()
+        )));
+    }
+    let swept = result.rows.iter().flat_map(|row| &row.servers);
+    let mut points = swept.flat_map(|server| &server.points);
+    match points.any(|point| point.mean.is_some()) {
+        true => Ok(Code::Done),
+        false => Ok(Code::TestFailed),
     }
 }
 
@@ -52,8 +76,14 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<Code, Failed> {
 fn check(args: &SweepArgs) -> Result<(), Failed> {
     let vary = &args.plan.vary;
     let usage = |text: String| Err(Failed::Usage(text));
+    let fixed = overrides(&args.load).params;
     for (place, varied) in vary.iter().enumerate() {
         let name = &varied.name;
+        if fixed.contains_key(name) || name == USERS && args.load.concurrency.is_some() {
+            return usage(format!(
+                "`{name}` is varied, and has a value of its own as well; leave one of them out"
+            ));
+        }
         if vary[..place].iter().any(|other| other.name == *name) {
             return usage(format!(
                 "`{name}` is varied twice; give all its values at once"
@@ -66,23 +96,25 @@ fn check(args: &SweepArgs) -> Result<(), Failed> {
                     .to_owned(),
             );
         }
-        let is_count = USERS.contains(&name.as_str());
+        let is_possible = |value: f64| match name.as_str() {
+            USERS => value.fract() == 0.0 && (1.0..=MOST_USERS).contains(&value),
+            RATE => value > 0.0 && value <= MOST_RATE,
+            _ => true,
+        };
         let mut values = varied.values.iter();
-        if let Some((_, written)) = values.find(|(value, _)| {
-            is_count && (value.fract() != 0.0 || !(1.0..=100_000.0).contains(value))
-                || name == RATE && *value <= 0.0
-        }) {
+        if let Some((_, written)) = values.find(|(value, _)| !is_possible(*value)) {
             return usage(format!(
                 "`{name}={written}` is no number of users, or no rate"
             ));
         }
     }
-    let places = [
-        &args.output.json,
-        &args.output.output,
-        &args.output.figures.html,
-    ];
-    output::check_places(&places.map(|place| place.as_deref()))
+    let SweepOutput {
+        output,
+        json,
+        figures,
+        ..
+    } = &args.output;
+    output::check(&[json, output], figures)
 }
 
 /// For each point, which value of each parameter: an index.
@@ -109,7 +141,7 @@ fn points(vary: &[Vary], design: DesignArg) -> Vec<Levels> {
 /// What is done at a point.
 struct AtPoint {
     plan: Plan,
-    users: Option<u32>,
+    users: u32,
     rate: Option<f64>,
 }
 
@@ -120,7 +152,7 @@ fn plans(args: &SweepArgs, suite: &SuiteText, points: &[Levels]) -> Result<Vec<A
         for (varied, level) in args.plan.vary.iter().zip(levels) {
             let (value, written) = &varied.values[*level];
             match varied.name.as_str() {
-                name if USERS.contains(&name) => users = Some(*value as u32),
+                USERS => users = Some(*value as u32),
                 RATE => rate = Some(*value),
                 name => {
                     let value = suite::param_value(written);
@@ -132,7 +164,13 @@ fn plans(args: &SweepArgs, suite: &SuiteText, points: &[Levels]) -> Result<Vec<A
         if args.plan.mix {
             guard::mix(&mut plan, args.plan.writes)?;
         }
-        Ok(AtPoint { plan, users, rate })
+        let of_a_rate = rate.map(|_| pace::OPEN_CONNECTIONS);
+        let users = users.or(args.load.concurrency).or(of_a_rate);
+        Ok(AtPoint {
+            plan,
+            users: users.unwrap_or(1),
+            rate,
+        })
     };
     let plans: Vec<AtPoint> = points.iter().map(at).collect::<Result<_, Failed>>()?;
     if let Some(first) = plans.first().filter(|_| args.plan.mix) {
@@ -150,11 +188,9 @@ struct Place {
 }
 
 /// Every point once on every server in each repeat, in an order of its own.
-fn order(points: usize, servers: usize, args: &SweepArgs) -> Vec<Place> {
-    let seed = args.load.seed.unwrap_or_else(state::new_seed);
+fn order(points: usize, servers: usize, repeats: u32, seed: u64) -> Vec<Place> {
     let rng = &mut StdRng::seed_from_u64(seed);
-    let repeats = 0..args.plan.repeat as usize;
-    repeats
+    (0..repeats as usize)
         .flat_map(|repeat| {
             let places = (0..points).flat_map(|point| {
                 (0..servers).map(move |server| Place {
@@ -176,7 +212,7 @@ fn tell_budget(args: &SweepArgs, plans: &[AtPoint], order: &[Place]) {
     }
     let requests = |place: &Place| -> u64 {
         let point = &plans[place.point];
-        let users = u64::from(point.users.unwrap_or(args.load.concurrency));
+        let users = u64::from(point.users);
         let rounds = point.plan.tests.iter().map(|test| match test.limit {
             Limit::Requests(requests) => u64::from(requests),
             Limit::Duration(_) => 0,
@@ -199,7 +235,7 @@ fn tell_budget(args: &SweepArgs, plans: &[AtPoint], order: &[Place]) {
         ),
     };
     tell(&format!(
-        "prestan: {} points, {} runs: {what}, and what is set up for them; Ctrl-C ends it, and \
+        "prestan: {} points, {} runs: {what}, and set-up and warm-up for them; Ctrl-C ends it, and \
          shows what is known from two repeats on",
         plans.len(),
         order.len(),
@@ -209,26 +245,36 @@ fn tell_budget(args: &SweepArgs, plans: &[AtPoint], order: &[Place]) {
 /// Runs that were made.
 type Done = Vec<(Place, Ran)>;
 
-/// Makes all runs, one after the other. Being interrupted when something can be said already is
-/// no failure yet.
+/// All runs, or those until one could not be made.
+struct Made {
+    done: Done,
+    /// Which could not be made, and why.
+    ended: Option<(Place, Failed)>,
+}
+
+/// Makes all runs, one after the other. That one cannot be made is no failure yet when something can
+/// be said already.
 fn perform(
     args: &SweepArgs,
     suite: &SuiteText,
     plans: &[AtPoint],
-    servers: &[Measured],
+    series: &Series,
     order: &[Place],
-    cancel: &Cancel,
-) -> Result<(Done, Option<Failed>), Failed> {
-    let name = args.load.run_id.clone().unwrap_or_else(state::new_run_id);
+    seed: u64,
+) -> Result<Made, Failed> {
     let tests = plans[0].plan.tests.len();
     let shown = Arc::new(Shown::new(tests * order.len(), args.output.quiet));
     let begun = Instant::now();
     let per_repeat = order.len() / args.plan.repeat as usize;
-    let of_servers = servers
+    let of_servers = series
+        .servers
         .iter()
         .map(|server| server.settings(&args.connect, &args.load, args.clock))
         .collect::<Result<Vec<Settings>, Failed>>()?;
-    let mut done = Done::new();
+    let mut made = Made {
+        done: Done::new(),
+        ended: None,
+    };
     for (number, place) in order.iter().enumerate() {
         if number == per_repeat && !args.output.quiet {
             let left = begun.elapsed().as_secs_f64() * f64::from(args.plan.repeat - 1);
@@ -236,27 +282,29 @@ fn perform(
                 "prestan: one repeat is done; about {left:.0} s are left"
             ));
         }
-        let run_id = format!("{name}-{}", number + 1);
         let settings = Settings {
-            run_id,
-            seed: args.load.seed.unwrap_or_else(state::new_seed),
+            run_id: format!("{}-{}", series.name, number + 1),
+            // In a repeat all points do the same, also where chance decides what; in the next
+            // something else.
+            seed: seed.wrapping_add(place.repeat as u64),
             ..of_servers[place.server].clone()
         };
-        let run = run(args, suite, &plans[place.point], settings)?;
-        match run.perform(cancel, &shown, None) {
-            Ok(ran) => done.push((*place, ran)),
-            Err(failed @ Failed::Interrupted(_)) if number >= 2 * per_repeat => {
-                shown.end();
-                return Ok((done, Some(failed)));
-            }
-            Err(failed) => {
-                shown.end();
-                return Err(failed);
+        let ran = run(args, suite, &plans[place.point], settings)
+            .map_err(Ended::from)
+            .and_then(|run| run.perform(&series.cancel, &shown, None));
+        match ran {
+            Ok(ran) => made.done.push((*place, ran)),
+            Err(Ended { why, .. }) => {
+                made.ended = Some((*place, why));
+                break;
             }
         }
     }
     shown.end();
-    Ok((done, None))
+    match made.ended {
+        Some((_, why)) if made.done.len() < 2 * per_repeat => Err(why),
+        _ => Ok(made),
+    }
 }
 
 fn run(
@@ -265,7 +313,7 @@ fn run(
     point: &AtPoint,
     mut settings: Settings,
 ) -> Result<Planned, Failed> {
-    settings.users = point.users.unwrap_or(settings.users);
+    settings.users = point.users;
     if args.plan.mix {
         settings = as_load(settings, &args.load, point.rate);
     }
@@ -289,11 +337,13 @@ fn as_load(settings: Settings, load: &LoadOptions, rate: Option<f64>) -> Setting
 
 fn result(
     args: &SweepArgs,
+    suite: &str,
     points: &[Levels],
-    servers: &[Measured],
-    done: &Done,
-    interrupted: Option<&Failed>,
+    servers: &[String],
+    made: &Made,
+    seed: u64,
 ) -> Sweep {
+    let done = &made.done;
     let values: Vec<Vec<f64>> = args
         .plan
         .vary
@@ -324,36 +374,37 @@ fn result(
                 .collect(),
         });
     Sweep {
-        suite: args.plan.suite.clone(),
+        suite: suite.to_owned(),
         vary: vary.collect(),
         design: match args.plan.design {
             DesignArg::Grid => Design::Grid,
             DesignArg::One => Design::OneAtATime,
         },
         repeats: args.plan.repeat as usize,
+        seed,
         same_within: args.plan.same_within,
         servers: (0..servers.len())
             .map(|server| described(&servers[server], server, done))
             .collect(),
-        caveats: caveats(args, done, interrupted),
+        caveats: caveats(args, made),
         rows: stats::sweep(&values, &swept, args.plan.same_within),
     }
 }
 
-fn described(server: &Measured, place: usize, done: &Done) -> SweepServer {
+fn described(name: &str, place: usize, done: &Done) -> SweepServer {
     let ran = done
         .iter()
         .find(|(at, _)| at.server == place)
         .map(|(_, ran)| ran);
     let said = ran.and_then(|ran| ran.env.server.as_ref());
     SweepServer {
-        name: server.name.clone(),
+        name: name.to_owned(),
         target: ran.map_or(String::new(), |ran| ran.plan.target.clone()),
         software: said.and_then(|server| server.software.clone()),
     }
 }
 
-fn caveats(args: &SweepArgs, done: &Done, interrupted: Option<&Failed>) -> Vec<String> {
+fn caveats(args: &SweepArgs, Made { done, ended }: &Made) -> Vec<String> {
     let mut caveats = Vec::new();
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     for (_, ran) in done {
@@ -372,11 +423,14 @@ fn caveats(args: &SweepArgs, done: &Done, interrupted: Option<&Failed>) -> Vec<S
             done.len()
         ));
     }
-    if interrupted.is_some() {
-        let repeats = done.last().map_or(0, |(place, _)| place.repeat);
+    if let Some((place, why)) = ended {
+        let why = match why {
+            Failed::Interrupted(_) => "it was interrupted".to_owned(),
+            why => why.to_string(),
+        };
         caveats.push(format!(
-            "it was interrupted in repeat {} of {}",
-            repeats + 1,
+            "it ended in repeat {} of {}: {why}",
+            place.repeat + 1,
             args.plan.repeat
         ));
     }

@@ -174,10 +174,7 @@ pub fn went_nowhere(outcome: &Outcome, says: &[&str]) {
 #[track_caller]
 pub fn no_secret_in(outcome: &Outcome, secrets: &[&str]) {
     let mut texts = vec![outcome.stdout.clone(), outcome.stderr.clone()];
-    let state = outcome.home().join("state");
-    if state.exists() {
-        gather_files(&state, &mut texts);
-    }
+    gather_files(outcome.home(), &mut texts);
     for secret in secrets {
         for text in &texts {
             assert!(!text.contains(secret), "`{secret}` is in:\n{text}");

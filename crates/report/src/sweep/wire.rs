@@ -26,6 +26,8 @@ pub(crate) struct Document {
     design: &'static str,
     /// How often each point was to be measured.
     repeats: usize,
+    /// Seed of the order of the runs; theirs are this one and the number of the repeat, from 0.
+    seed: u64,
     /// Percent up to which an effect does not matter.
     same_within_percent: f64,
     /// What was varied.
@@ -197,6 +199,7 @@ impl From<&Sweep> for Document {
             suite: sweep.suite.clone(),
             design: sweep.design.name(),
             repeats: sweep.repeats,
+            seed: sweep.seed,
             same_within_percent: sweep.same_within * 100.0,
             vary: sweep.vary.iter().map(parameter).collect(),
             servers: servers.collect(),

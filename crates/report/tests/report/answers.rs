@@ -72,6 +72,7 @@ pub(crate) fn sweep() -> Sweep {
         vary,
         design: Design::Grid,
         repeats: 3,
+        seed: 7,
         same_within: 0.05,
         servers: vec![
             server("apache", Some("Apache/2.4")),

@@ -10,10 +10,9 @@ use suite::Plan;
 use super::Server;
 use crate::args::{ClockOptions, ConnectOptions, LoadOptions};
 use crate::command::run::SuiteText;
-use crate::command::series::{Measured, Planned, Ran, Shown};
+use crate::command::series::{Ended, Planned, Ran, Series, Shown};
 use crate::exit::Failed;
 use crate::state;
-use crate::watch::on_interrupt;
 
 /// How servers are measured side by side.
 pub(crate) struct SideBySide<'a> {
@@ -29,56 +28,72 @@ pub(crate) struct SideBySide<'a> {
     pub(crate) quiet: bool,
 }
 
-/// Measures all servers, those at `urls` and those of `recipes`, as often as is asked for.
+/// What was measured side by side.
+pub(crate) struct Measured {
+    pub(crate) servers: Vec<Server>,
+    /// Why it ended before all tests were done.
+    pub(crate) ended: Option<Failed>,
+}
+
+/// Measures all servers, those at `urls` and those of `recipes`, as often as is asked for. Where
+/// they cannot be measured to the end, that is no error if each run has begun: what they have all
+/// done can be compared.
 pub(crate) fn measure(
     how: &SideBySide<'_>,
     urls: &[String],
     recipes: &[String],
-) -> Result<Vec<Server>, Failed> {
+) -> Result<Measured, Failed> {
+    let count = urls.len() + recipes.len();
+    if count > LETTERS.len() {
+        return Err(Failed::Usage(format!(
+            "{count} servers are too many to be measured side by side; {} can be",
+            LETTERS.len()
+        )));
+    }
     let suite = SuiteText::find(how.suite)?;
     let plan = suite.plan(how.load)?;
-    let targets = Measured::all(urls, recipes)?;
-    let repeats = how.repeat as usize;
-    let runs = runs(how, &suite, &plan, &targets)?;
-
-    let cancel = Cancel::default();
-    on_interrupt(cancel.clone(), None)?;
+    let series = Series::of(urls, recipes, how.load.run_id.as_deref())?;
+    let runs = runs(how, &suite, &plan, &series)?;
     let shown = Arc::new(Shown::new(plan.tests.len() * runs.len(), how.quiet));
-    let turns = Turns::among(plan.tests.len(), targets.len(), repeats);
-    let ran = perform(runs, turns, &cancel, &shown);
+    let turns = Turns::among(plan.tests.len(), count, how.repeat as usize);
+    let performed = perform(runs, turns, &series.cancel, &shown);
     shown.end();
-    let mut servers: Vec<Server> = targets
+    let (ran, ended) = performed?;
+    let mut servers: Vec<Server> = series
+        .servers
         .into_iter()
-        .map(|target| Server {
-            name: target.name,
+        .map(|server| Server {
+            name: server.name,
             runs: Vec::new(),
         })
         .collect();
-    let count = servers.len();
-    for (place, ran) in ran?.into_iter().enumerate() {
+    for (place, ran) in ran.into_iter().enumerate() {
         servers[place % count].runs.push(ran);
     }
-    Ok(servers)
+    Ok(Measured { servers, ended })
 }
+
+/// The runs of each server have a letter of their own.
+const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz";
 
 /// All runs: those of the first repeat come first, side by side.
 fn runs(
     how: &SideBySide<'_>,
     suite: &SuiteText,
     plan: &Plan,
-    targets: &[Measured],
+    series: &Series,
 ) -> Result<Vec<Planned>, Failed> {
-    let name = how.load.run_id.clone().unwrap_or_else(state::new_run_id);
+    let name = &series.name;
     let seed = how.load.seed.unwrap_or_else(state::new_seed);
-    let of_servers = targets
+    let of_servers = series
+        .servers
         .iter()
-        .map(|target| target.settings(how.connect, how.load, how.clock))
+        .map(|server| server.settings(how.connect, how.load, how.clock))
         .collect::<Result<Vec<Settings>, Failed>>()?;
     let places = (1..=how.repeat).flat_map(|repeat| {
-        let letters = 'a'..='z';
         of_servers
             .iter()
-            .zip(letters)
+            .zip(LETTERS.chars())
             .map(move |(settings, letter)| (repeat, settings, letter))
     });
     let run = |(repeat, of_server, letter): (u32, &Settings, char)| {
@@ -93,14 +108,14 @@ fn runs(
     places.map(run).collect()
 }
 
-/// Does all runs, each on a thread of its own; they wait for each other.
+/// Does all runs, each on a thread of its own; they wait for each other, and end together.
 fn perform(
     runs: Vec<Planned>,
     turns: Vec<Turn>,
     cancel: &Cancel,
     shown: &Arc<Shown>,
-) -> Result<Vec<Ran>, Failed> {
-    let ran: Vec<Result<Ran, Failed>> = thread::scope(|scope| {
+) -> Result<(Vec<Ran>, Option<Failed>), Failed> {
+    let ended: Vec<Result<Ran, Ended>> = thread::scope(|scope| {
         let start = |(run, turn): (Planned, Turn)| {
             scope.spawn(move || {
                 let ran = run.perform(cancel, shown, Some(turn));
@@ -113,19 +128,28 @@ fn perform(
         };
         let threads: Vec<_> = runs.into_iter().zip(turns).map(start).collect();
         let lost = |_| {
-            Err(Failed::Local(
-                "a run was lost by a defect of prestan".to_owned(),
-            ))
+            let why = "a run was lost by a defect of prestan";
+            Err(Ended::from(Failed::Local(why.to_owned())))
         };
         let ended = threads.into_iter().map(|run| run.join());
         ended.map(|ran| ran.unwrap_or_else(lost)).collect()
     });
-    let (ran, failed): (Vec<_>, Vec<_>) = ran.into_iter().partition(Result::is_ok);
-    let mut failed: Vec<Failed> = failed.into_iter().filter_map(Result::err).collect();
+    let all = ended.len();
+    let mut ran = Vec::new();
+    let mut reasons = Vec::new();
+    for run in ended {
+        match run {
+            Ok(whole) => ran.push(whole),
+            Err(Ended { why, ran: part }) => {
+                reasons.push(why);
+                ran.extend(part.map(|part| *part));
+            }
+        }
+    }
     // What went wrong first interrupted the others.
-    failed.sort_by_key(|failed| matches!(failed, Failed::Interrupted(_)));
-    match failed.into_iter().next() {
-        Some(failed) => Err(failed),
-        None => ran.into_iter().collect(),
+    reasons.sort_by_key(|why| matches!(why, Failed::Interrupted(_)));
+    match reasons.into_iter().next() {
+        Some(why) if ran.len() < all => Err(why),
+        why => Ok((ran, why)),
     }
 }

@@ -3,58 +3,68 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use engine::{Cancel, Settings};
+use engine::Settings;
 use suite::Plan;
 
 use crate::args::{
-    ColorArg, DiagnoseArgs, FigureOptions, FormatOptions, LoadOptions, OutputOptions,
+    ColorArg, DiagnoseArgs, FigureOptions, FormatOptions, LoadOptions, OutputOptions, WARMUP,
 };
 use crate::command::job::Job;
 use crate::command::run::SuiteText;
-use crate::command::series::Measured;
+use crate::command::series::Series;
 use crate::exit::Failed;
 use crate::output::tell;
 use crate::state;
-use crate::watch::on_interrupt;
 
 /// Times each user goes through each test of the suite `prestan`: a course has 50 operations at
 /// least, and 100 have a p99.
 const REQUESTS: u32 = 100;
 
-/// Measures, and says where the runs are kept.
-pub(super) fn measure(args: &DiagnoseArgs) -> Result<Vec<PathBuf>, Failed> {
+/// Measures, and says where the runs are kept; and why there are no more, where they could not all be
+/// made.
+pub(super) fn measure(args: &DiagnoseArgs) -> Result<(Vec<PathBuf>, Option<Failed>), Failed> {
     // What is wrong with a suite is said before anything is measured.
     let suites = suites(args)?;
-    let server = Measured::all(&args.subjects, args.server.as_slice())?.swap_remove(0);
-    let of_server = server.settings(&args.connect, &load_options(args), args.clock)?;
-    let id = state::new_run_id();
-    let cancel = Cancel::default();
-    on_interrupt(cancel.clone(), None)?;
+    let series = Series::of(&args.subjects, args.server.as_slice(), None)?;
+    let of_server = series.servers[0].settings(&args.connect, &load_options(args), args.clock)?;
     let mut kept = Vec::new();
     for (number, planned) in (1..).zip(suites) {
-        let Planned { name, suite, plan } = planned;
-        if !args.measuring.quiet {
-            tell(&format!("suite {name}"));
+        match run(args, &series, &of_server, number, planned) {
+            Ok(path) => kept.push(path),
+            Err(why) if kept.is_empty() => return Err(why),
+            Err(why) => return Ok((kept, Some(why))),
         }
-        let settings = Settings {
-            run_id: format!("{id}-{number}"),
-            seed: state::new_seed(),
-            ..of_server.clone()
-        };
-        let directory = state::directory_of(&settings.run_id, args.measuring.save.as_deref())?;
-        let output = output_options(args, directory);
-        let job = Job {
-            suite_text: suite.text,
-            plan,
-            settings,
-            until: None,
-            makes_target: false,
-            cancel: Some(cancel.clone()),
-            output: &output,
-        };
-        kept.push(job.keep()?);
     }
-    Ok(kept)
+    Ok((kept, None))
+}
+
+fn run(
+    args: &DiagnoseArgs,
+    series: &Series,
+    of_server: &Settings,
+    number: usize,
+    Planned { name, suite, plan }: Planned<'_>,
+) -> Result<PathBuf, Failed> {
+    if !args.measuring.quiet {
+        tell(&format!("suite {name}"));
+    }
+    let settings = Settings {
+        run_id: format!("{}-{number}", series.name),
+        seed: state::new_seed(),
+        ..of_server.clone()
+    };
+    let directory = state::directory_of(&settings.run_id, args.measuring.save.as_deref())?;
+    let output = output_options(args, directory);
+    let job = Job {
+        suite_text: suite.text,
+        plan,
+        settings,
+        until: None,
+        makes_target: false,
+        cancel: Some(series.cancel.clone()),
+        output: &output,
+    };
+    job.keep()
 }
 
 /// A suite that is to be run, with everything decided.
@@ -112,7 +122,7 @@ fn load_options(args: &DiagnoseArgs) -> LoadOptions {
         only: Vec::new(),
         skip: Vec::new(),
         duration: None,
-        warmup: 3,
+        warmup: WARMUP,
         timeout: Duration::from_secs(30),
         seed: None,
         threads: 1,

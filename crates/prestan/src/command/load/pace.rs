@@ -10,7 +10,7 @@ use crate::args::{ArrivalsArg, PaceOptions};
 use crate::exit::Failed;
 
 /// Connections of an open loop, unless something else is said.
-const OPEN_CONNECTIONS: u32 = 64;
+pub(crate) const OPEN_CONNECTIONS: u32 = 64;
 /// How long is measured, unless something else is said.
 const USUAL_DURATION: Duration = Duration::from_secs(10);
 /// How long a goal may take, unless something else is said.

@@ -5,6 +5,7 @@ use std::fs;
 use suite::{Single, StatusSet};
 
 use crate::args::RequestOptions;
+use crate::credentials::without_user_info;
 use crate::exit::Failed;
 
 /// The request that these options describe.
@@ -12,7 +13,8 @@ pub(super) fn single(method: &str, request: &RequestOptions) -> Result<Single, F
     let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     if method.is_empty() || !method.chars().all(token) {
         return Err(Failed::Usage(format!(
-            "`{method}` is no method; write GET, PROPFIND or PUT for example, and the URL after it"
+            "`{}` is no method; write GET, PROPFIND or PUT for example, and the URL after it",
+            without_user_info(method)
         )));
     }
     let method = method.to_ascii_uppercase();

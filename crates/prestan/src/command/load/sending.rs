@@ -7,6 +7,7 @@ use super::guard::{self, Permission};
 use super::request;
 use crate::args::RequestOptions;
 use crate::command::run::SuiteText;
+use crate::credentials::without_user_info;
 use crate::exit::Failed;
 
 /// One request, or a mix of them.
@@ -55,12 +56,14 @@ impl Sending {
                 })
             }
             (None, None) => Err(Failed::Usage(format!(
-                "only one of METHOD and URL is given, `{first}`; write `prestan load GET \
-                 http://127.0.0.1:8080/file` for example"
+                "only one of METHOD and URL is given, `{}`; write `prestan load GET \
+                 http://127.0.0.1:8080/file` for example",
+                without_user_info(first)
             ))),
             (Some(_), Some(_)) => Err(Failed::Usage(format!(
-                "with --mix the suite says the methods: leave `{first}` out, and give the URL of a \
-                 collection only"
+                "with --mix the suite says the methods: leave `{}` out, and give the URL of a \
+                 collection only",
+                without_user_info(first)
             ))),
         }
     }
