@@ -6,6 +6,7 @@
     reason = "written for a terminal: [brackets] are optional parts, <angles> are placeholders"
 )]
 
+mod answer;
 mod compare;
 mod diagnose;
 mod figures;
@@ -20,13 +21,14 @@ use std::time::Duration;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use compare::{CompareArgs, CompareOutput, Slower};
-pub(crate) use diagnose::{DiagnoseArgs, DiagnoseOutput, Measuring};
+pub(crate) use answer::{AnswerOptions, RunsOptions};
+pub(crate) use compare::{CompareArgs, Slower};
+pub(crate) use diagnose::DiagnoseArgs;
 pub(crate) use figures::FigureOptions;
 pub(crate) use gallery::GalleryArgs;
 pub(crate) use load::{ArrivalsArg, LoadArgs, PaceOptions, RequestOptions};
 pub(crate) use search::{FindArg, SearchArgs, SearchOptions};
-pub(crate) use sweep::{DesignArg, SweepArgs, SweepOutput, Vary};
+pub(crate) use sweep::{DesignArg, SweepArgs, Vary};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())

@@ -9,7 +9,7 @@ use report::TextOptions;
 use report::page::{Page, PageRun};
 use rustix::fs::Access;
 
-use crate::args::{ColorArg, FigureOptions, FormatOptions};
+use crate::args::{AnswerOptions, ColorArg, FigureOptions, FormatOptions};
 use crate::exit::Failed;
 use crate::figures;
 use crate::intake::Drawn;
@@ -26,6 +26,15 @@ const STANDARD_OUTPUT: &str = "-";
 pub(crate) fn tell(line: &str) {
     let lines: Vec<String> = line.split('\n').map(report::clean).collect();
     let _ = writeln!(io::stderr(), "{}", lines.join("\n"));
+}
+
+/// The same as [`check`] for an answer, and more documents that go with it.
+pub(crate) fn check_answer(
+    answer: &AnswerOptions,
+    more: &[&Option<PathBuf>],
+) -> Result<(), Failed> {
+    let documents = [&[&answer.json, &answer.output], more].concat();
+    check(&documents, &answer.figures)
 }
 
 /// Refuses two documents in one file, and places where nothing can be written, before anything is
@@ -137,9 +146,29 @@ pub(crate) fn draw(page: &Page<'_>, options: &FigureOptions) -> Result<(), Faile
     written.and(figures::write(page, options))
 }
 
+/// Prints an answer: as a text, as JSON and with more documents where they are wanted, and the page
+/// that goes with it with its figures.
+pub(crate) fn print_answer<'a>(
+    page: &Page<'_>,
+    answer: &'a AnswerOptions,
+    json: impl FnOnce() -> String,
+    more: Option<(&'a Path, String)>,
+    text: impl FnOnce(bool, usize) -> String,
+) -> Result<(), Failed> {
+    let json = answer.json.as_deref().map(|path| (path, json()));
+    print_page(
+        page,
+        &answer.figures,
+        json.into_iter().chain(more).collect(),
+        answer.output.as_deref(),
+        answer.color,
+        text,
+    )
+}
+
 /// Prints documents and a text as [`print_all`] does, and the page that goes with them with its
 /// figures, where they are wanted. Each is attempted.
-pub(crate) fn print_page<'a>(
+fn print_page<'a>(
     page: &Page<'_>,
     figures: &'a FigureOptions,
     mut documents: Vec<(&'a Path, String)>,

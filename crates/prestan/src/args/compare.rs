@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{CONNECTING, ClockOptions, ColorArg, ConnectOptions, FigureOptions, LoadOptions};
+use super::{AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, LoadOptions, RunsOptions};
 
 #[derive(Debug, Args)]
 #[command(override_usage = "prestan compare [OPTIONS] <A> <B>...\n       \
@@ -34,7 +34,14 @@ pub(crate) struct CompareArgs {
     pub(crate) connect: ConnectOptions,
 
     #[command(flatten)]
-    pub(crate) output: CompareOutput,
+    pub(crate) answer: AnswerOptions,
+
+    /// Write the answer as Markdown, for a pull request; - is standard output instead of the text
+    #[arg(long, value_name = "FILE", help_heading = "What comes out")]
+    pub(crate) markdown: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) runs: RunsOptions,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -62,37 +69,6 @@ pub(crate) struct SeriesOptions {
     #[arg(long, value_name = "N", default_value_t = 10,
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeat: u32,
-
-    /// Keep the runs below this directory [default: ~/.local/state/prestan/runs]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) save: Option<PathBuf>,
-}
-
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "What comes out")]
-pub(crate) struct CompareOutput {
-    /// Write the comparison to a file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-
-    /// Write it as one JSON document; - is standard output instead of the text
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-
-    /// Write it as Markdown, for a pull request; - is standard output instead of the text
-    #[arg(long, value_name = "FILE")]
-    pub(crate) markdown: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub(crate) figures: FigureOptions,
-
-    /// When to use colours
-    #[arg(long, value_enum, default_value_t = ColorArg::Auto, value_name = "WHEN")]
-    pub(crate) color: ColorArg,
-
-    /// No progress while it runs
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
 }
 
 /// How much slower is too slow, as a share.

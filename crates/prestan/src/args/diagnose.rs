@@ -1,10 +1,8 @@
 //! The command line of `prestan diagnose`. The comments on its fields are what `--help` prints.
 
-use std::path::PathBuf;
-
 use clap::Args;
 
-use super::{CONNECTING, ClockOptions, ColorArg, ConnectOptions, FigureOptions};
+use super::{AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, RunsOptions};
 
 #[derive(Debug, Args)]
 #[command(override_usage = "prestan diagnose [OPTIONS] [RUN]...\n       \
@@ -29,7 +27,10 @@ pub(crate) struct DiagnoseArgs {
     pub(crate) connect: ConnectOptions,
 
     #[command(flatten)]
-    pub(crate) output: DiagnoseOutput,
+    pub(crate) answer: AnswerOptions,
+
+    #[command(flatten)]
+    pub(crate) runs: RunsOptions,
 }
 
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -53,31 +54,4 @@ pub(crate) struct Measuring {
     /// Not these tests, by name or pattern ('*x10000'); may be repeated
     #[arg(long, value_name = "TEST", value_delimiter = ',')]
     pub(crate) skip: Vec<String>,
-
-    /// Keep the runs below this directory [default: ~/.local/state/prestan/runs]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) save: Option<PathBuf>,
-
-    /// No progress while it runs
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
-}
-
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "What comes out")]
-pub(crate) struct DiagnoseOutput {
-    /// Write the findings to a file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-
-    /// Write them as one JSON document; - is standard output instead of the text
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub(crate) figures: FigureOptions,
-
-    /// When to use colours
-    #[arg(long, value_enum, default_value_t = ColorArg::Auto, value_name = "WHEN")]
-    pub(crate) color: ColorArg,
 }

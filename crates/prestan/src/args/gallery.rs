@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{ClockOptions, LoadOptions};
+use super::{ClockOptions, LoadOptions, RunsOptions};
 
 #[derive(Debug, Args)]
 pub(crate) struct GalleryArgs {
@@ -32,11 +32,6 @@ pub(crate) struct GalleryArgs {
     #[command(flatten)]
     pub(crate) clock: ClockOptions,
 
-    /// Keep the runs below this directory [default: ~/.local/state/prestan/runs]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) save: Option<PathBuf>,
-
-    /// No progress while it runs
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) runs: RunsOptions,
 }

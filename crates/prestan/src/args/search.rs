@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::sweep::SweepOutput;
-use super::{ClockOptions, ConnectOptions, RequestOptions, load, positive_duration, run_id};
+use super::{
+    AnswerOptions, ClockOptions, ConnectOptions, RequestOptions, RunsOptions, load,
+    positive_duration, run_id,
+};
 
 #[derive(Debug, Args)]
 #[command(
@@ -30,7 +32,10 @@ pub(crate) struct SearchArgs {
     pub(crate) connect: ConnectOptions,
 
     #[command(flatten)]
-    pub(crate) output: SweepOutput,
+    pub(crate) answer: AnswerOptions,
+
+    #[command(flatten)]
+    pub(crate) runs: RunsOptions,
 }
 
 #[derive(Debug, Clone, Args)]

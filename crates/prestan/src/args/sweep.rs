@@ -1,11 +1,9 @@
 //! The command line of `prestan sweep`. The comments on its fields are what `--help` prints.
 
-use std::path::PathBuf;
-
 use clap::{Args, ValueEnum};
 
 use super::{
-    CONNECTING, ClockOptions, ColorArg, ConnectOptions, FigureOptions, LoadOptions, compare,
+    AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, LoadOptions, RunsOptions, compare,
 };
 
 #[derive(Debug, Args)]
@@ -35,7 +33,10 @@ pub(crate) struct SweepArgs {
     pub(crate) connect: ConnectOptions,
 
     #[command(flatten)]
-    pub(crate) output: SweepOutput,
+    pub(crate) answer: AnswerOptions,
+
+    #[command(flatten)]
+    pub(crate) runs: RunsOptions,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -89,33 +90,6 @@ pub(crate) struct Vary {
     pub(crate) name: String,
     /// Ascending: as a number, and as it was written.
     pub(crate) values: Vec<(f64, String)>,
-}
-
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "What comes out")]
-pub(crate) struct SweepOutput {
-    /// Write the result to a file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-
-    /// Write it as one JSON document; - is standard output instead of the text
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub(crate) figures: FigureOptions,
-
-    /// When to use colours
-    #[arg(long, value_enum, default_value_t = ColorArg::Auto, value_name = "WHEN")]
-    pub(crate) color: ColorArg,
-
-    /// Keep the runs below this directory [default: ~/.local/state/prestan/runs]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) save: Option<PathBuf>,
-
-    /// No progress while it runs
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
 }
 
 /// Reads `width=10,30,100` or `size=1KiB,1MiB`.

@@ -10,13 +10,16 @@ use report::{Comparisons, Versus};
 use stats::{Caveat, Compared, Side, Verdict};
 
 use super::series::Ran;
-use crate::args::{CompareArgs, CompareOutput, Slower, is_given};
+use crate::args::{CompareArgs, Slower, is_given};
 use crate::command::report::{Kept, findings as kept_findings};
 use crate::exit::{Code, Failed};
 use crate::intake::summary_of_kept;
 use crate::{output, state};
 
 use side_by_side::{Measured, SideBySide};
+
+/// Differences up to this share count as the same, where nobody says otherwise (`--same-within`).
+pub(crate) const SAME_WITHIN: f64 = 0.02;
 
 /// Measures, or reads, and compares.
 pub(crate) fn compare(args: &CompareArgs) -> Result<Code, Failed> {
@@ -32,11 +35,11 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Code, Failed> {
     if let Some(why) = ended {
         // What all of them have done before is told all the same.
         if rows(&comparisons).any(|row| row.ratio.is_some()) {
-            print(&comparisons, &servers, &args.output)?;
+            print(&comparisons, &servers, args)?;
         }
         return Err(why);
     }
-    print(&comparisons, &servers, &args.output)?;
+    print(&comparisons, &servers, args)?;
     judge(&comparisons, args.question.fail_if)
 }
 
@@ -47,8 +50,8 @@ fn measure(args: &CompareArgs) -> Result<Measured, Failed> {
         load: &args.load,
         clock: args.clock,
         connect: &args.connect,
-        save: args.series.save.as_deref(),
-        quiet: args.output.quiet,
+        save: args.runs.save.as_deref(),
+        quiet: args.runs.quiet,
     };
     side_by_side::measure(&how, &args.sides, &args.server)
 }
@@ -107,7 +110,8 @@ fn refuse_measuring(args: &CompareArgs) -> Result<(), Failed> {
     let is_said = is_given(&args.series)
         || is_given(&args.load)
         || is_given(&args.clock)
-        || is_given(&args.connect);
+        || is_given(&args.connect)
+        || args.runs.save.is_some();
     match is_said {
         false => Ok(()),
         true => Err(Failed::Usage(
@@ -180,49 +184,30 @@ fn check(args: &CompareArgs) -> Result<(), Failed> {
             same_within * 100.0
         )));
     }
-    let CompareOutput {
-        output,
-        json,
-        markdown,
-        figures,
-        ..
-    } = &args.output;
-    output::check(&[json, markdown, output], figures)
+    output::check_answer(&args.answer, &[&args.markdown])
 }
 
-fn print(
-    comparisons: &Comparisons,
-    servers: &[Server],
-    options: &CompareOutput,
-) -> Result<(), Failed> {
-    let kept = match options.figures.any() {
+fn print(comparisons: &Comparisons, servers: &[Server], args: &CompareArgs) -> Result<(), Failed> {
+    let is_drawn = args.answer.figures.any();
+    let kept = match is_drawn {
         true => shown(servers)?,
         false => Vec::new(),
     };
     let named = kept.iter().zip(servers);
     let findings = kept_findings(&kept);
     let page = &Page {
-        findings: options.figures.any().then_some(&findings),
+        findings: is_drawn.then_some(&findings),
         runs: named
             .map(|(kept, server)| kept.shown(Some(server.name.clone())))
             .collect(),
         comparison: Some(comparisons),
         ..Page::default()
     };
-    let json = options.json.as_deref();
-    let markdown = options.markdown.as_deref();
-    let documents = [
-        json.map(|path| (path, report::compare_json(comparisons))),
-        markdown.map(|path| (path, report::compare_markdown(comparisons))),
-    ];
-    output::print_page(
-        page,
-        &options.figures,
-        documents.into_iter().flatten().collect(),
-        options.output.as_deref(),
-        options.color,
-        |color, width| report::compare_text(comparisons, color, width),
-    )
+    let markdown = args.markdown.as_deref();
+    let markdown = markdown.map(|path| (path, report::compare_markdown(comparisons)));
+    let json = || report::compare_json(comparisons);
+    let text = |color, width| report::compare_text(comparisons, color, width);
+    output::print_answer(page, &args.answer, json, markdown, text)
 }
 
 fn rows(comparisons: &Comparisons) -> impl Iterator<Item = &Compared> {

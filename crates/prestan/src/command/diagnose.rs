@@ -9,24 +9,18 @@ use report::page::Page;
 use report::{Diagnosed, DiagnosedRun};
 use stats::{Finding, Material};
 
-use crate::args::{DiagnoseArgs, DiagnoseOutput, FigureOptions, Measuring, is_given};
+use crate::args::{AnswerOptions, DiagnoseArgs, FigureOptions, is_given};
 use crate::exit::{Code, Failed};
 use crate::intake::material_of_kept;
 use crate::{output, state};
 
 /// Measures, or reads, and says what is conspicuous.
 pub(crate) fn diagnose(args: &DiagnoseArgs) -> Result<Code, Failed> {
-    let DiagnoseOutput {
-        json,
-        output,
-        figures,
-        ..
-    } = &args.output;
-    output::check(&[json, output], figures)?;
+    output::check_answer(&args.answer, &[])?;
     let (runs, ended) = runs(args)?;
     let patients = patients(runs.into_iter().map(Kept::read).collect::<Result<_, _>>()?);
     let diagnosed: Vec<Diagnosed> = patients.into_iter().map(diagnosed).collect();
-    print(&diagnosed, &args.output)?;
+    print(&diagnosed, &args.answer)?;
     ended.map_or(Ok(Code::Done), Err)
 }
 
@@ -38,11 +32,11 @@ fn runs(args: &DiagnoseArgs) -> Result<(Vec<PathBuf>, Option<Failed>), Failed> {
     if args.server.is_some() || (subjects.len() == 1 && found == 0) {
         return now::measure(args);
     }
-    let measuring = Measuring {
-        quiet: false,
-        ..args.measuring.clone()
-    };
-    if is_given(&measuring) || is_given(&args.clock) || is_given(&args.connect) {
+    let is_said = is_given(&args.measuring)
+        || is_given(&args.clock)
+        || is_given(&args.connect)
+        || args.runs.save.is_some();
+    if is_said {
         return Err(Failed::Usage(
             "nothing is measured now, and recorded runs are as they are: leave out the options that \
              say how to measure, or give one URL"
@@ -130,7 +124,7 @@ fn diagnosed(patient: Vec<Kept>) -> Diagnosed {
     }
 }
 
-fn print(diagnosed: &[Diagnosed], options: &DiagnoseOutput) -> Result<(), Failed> {
+fn print(diagnosed: &[Diagnosed], options: &AnswerOptions) -> Result<(), Failed> {
     let kept = shown(diagnosed, &options.figures)?;
     let findings = findings(diagnosed);
     let page = Page {
@@ -138,16 +132,9 @@ fn print(diagnosed: &[Diagnosed], options: &DiagnoseOutput) -> Result<(), Failed
         findings: Some(&findings),
         ..Page::default()
     };
-    let json = options.json.as_deref();
-    let json = json.map(|path| (path, report::diagnose_json(diagnosed)));
-    output::print_page(
-        &page,
-        &options.figures,
-        json.into_iter().collect(),
-        options.output.as_deref(),
-        options.color,
-        |color, width| report::diagnose_text(diagnosed, color, width),
-    )
+    let json = || report::diagnose_json(diagnosed);
+    let text = |color, width| report::diagnose_text(diagnosed, color, width);
+    output::print_answer(&page, options, json, None, text)
 }
 
 /// The runs as a page shows them, where one is wanted.

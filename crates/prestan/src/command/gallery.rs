@@ -9,14 +9,12 @@ use stats::Summary;
 use testbed::real::{Recipe, Scheme, recipes};
 
 use super::compare::side_by_side::{self, Measured, SideBySide};
-use super::compare::{Server, compared, shown};
+use super::compare::{SAME_WITHIN, Server, compared, shown};
 use super::report::Kept;
 use crate::args::{ClockArg, ConnectOptions, GalleryArgs, WARMUP};
 use crate::exit::{Code, Failed};
 use crate::output::{self, tell};
 
-/// Differences up to this share count as the same.
-const SAME_WITHIN: f64 = 0.02;
 /// Servers that nothing can be shown of would be no gallery.
 const LEAST: usize = 2;
 /// The page to begin with.
@@ -35,8 +33,8 @@ pub(crate) fn gallery(args: &GalleryArgs) -> Result<Code, Failed> {
         load: &args.load,
         clock: args.clock,
         connect: &ConnectOptions::default(),
-        save: args.save.as_deref(),
-        quiet: args.quiet,
+        save: args.runs.save.as_deref(),
+        quiet: args.runs.quiet,
     };
     let Measured { servers, ended } = side_by_side::measure(&how, &[], &names)?;
     if let Some(why) = ended {
@@ -55,7 +53,7 @@ pub(crate) fn gallery(args: &GalleryArgs) -> Result<Code, Failed> {
     };
     let files = report::gallery::gallery(&gallery);
     write(&args.directory, &files)?;
-    if !args.quiet {
+    if !args.runs.quiet {
         tell(&format!(
             "prestan: {} files are in {}; open index.html",
             files.len(),

@@ -8,13 +8,11 @@ use report::page::{Page, PageRun};
 use report::{Comparisons, Versus};
 use stats::{Finding, Side, Summary};
 
+use super::compare::SAME_WITHIN;
 use crate::args::{FormatOptions, ReportArgs};
 use crate::exit::{Code, Failed};
 use crate::intake::{self, Drawn, summary_of_kept};
 use crate::{output, state};
-
-/// Differences up to this share count as the same, as in `prestan compare`.
-const SAME_WITHIN: f64 = 0.02;
 
 pub(crate) fn report(args: &ReportArgs) -> Result<Code, Failed> {
     let FormatOptions {

@@ -10,7 +10,7 @@ use stats::{Load, Search, Summary, TestSummary, Trial};
 
 use super::load::{Sending, guard::Permission, pace};
 use super::series::{Planned, Ran, Shown, name_of};
-use crate::args::{FindArg, Login, SearchArgs, SearchOptions, SweepOutput};
+use crate::args::{AnswerOptions, FindArg, Login, SearchArgs, SearchOptions};
 use crate::connect::{self, connection_to};
 use crate::exit::{Code, Failed};
 use crate::output::{self, tell};
@@ -28,13 +28,7 @@ const PATIENCE: u32 = 3;
 
 /// Tries loads until the largest is found.
 pub(crate) fn search(args: &SearchArgs) -> Result<Code, Failed> {
-    let SweepOutput {
-        output,
-        json,
-        figures,
-        ..
-    } = &args.output;
-    output::check(&[json, output], figures)?;
+    output::check_answer(&args.answer, &[])?;
     let (first, second) = match args.request.as_slice() {
         [url] if args.options.mix.is_none() => ("GET", Some(url.as_str())),
         [first] => (first.as_str(), None),
@@ -55,7 +49,7 @@ pub(crate) fn search(args: &SearchArgs) -> Result<Code, Failed> {
     let is_something_known = !trials.made.is_empty();
     let found = trials.found(&search, ended.as_ref());
     if ended.is_none() || is_something_known {
-        print(&found, &args.output)?;
+        print(&found, &args.answer)?;
     }
     ended.map_or(Ok(Code::Done), Err)
 }
@@ -183,7 +177,7 @@ impl<'a> Trials<'a> {
         let Sending {
             plan, suite_text, ..
         } = self.sending;
-        let save = self.args.output.save.as_deref();
+        let save = self.args.runs.save.as_deref();
         let run = Planned::new(plan, suite_text, settings, save)?;
         let ran = run.perform(cancel, &Arc::new(Shown::new(1, true)), None);
         ran.map_err(|ended| match ended.why {
@@ -197,7 +191,7 @@ impl<'a> Trials<'a> {
     }
 
     fn tell(&self, line: &str) {
-        if !self.args.output.quiet {
+        if !self.args.runs.quiet {
             tell(&format!("prestan: {line}"));
         }
     }
@@ -287,19 +281,11 @@ fn tried(load: Load, held: bool, summary: &Summary) -> Tried {
     }
 }
 
-fn print(found: &Found, options: &SweepOutput) -> Result<(), Failed> {
-    let json = options.json.as_deref();
+fn print(found: &Found, options: &AnswerOptions) -> Result<(), Failed> {
     let page = Page {
         search: Some(found),
         ..Page::default()
     };
-    let json = json.map(|path| (path, report::search_json(found)));
-    output::print_page(
-        &page,
-        &options.figures,
-        json.into_iter().collect(),
-        options.output.as_deref(),
-        options.color,
-        |color, width| report::search_text(found, color, width),
-    )
+    let text = |color, width| report::search_text(found, color, width);
+    output::print_answer(&page, options, || report::search_json(found), None, text)
 }

@@ -16,7 +16,7 @@ use suite::{Limit, Plan};
 
 use super::load::{guard, pace};
 use super::series::{Ended, Planned, Ran, Series, Shown};
-use crate::args::{DesignArg, LoadOptions, SweepArgs, SweepOutput, Vary};
+use crate::args::{AnswerOptions, DesignArg, LoadOptions, SweepArgs, Vary};
 use crate::command::run::{SuiteText, overrides};
 use crate::exit::{Code, Failed};
 use crate::output::{self, tell};
@@ -47,7 +47,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<Code, Failed> {
     drop(series);
     let name = &plans[0].plan.suite.name;
     let result = result(args, name, &points, &servers, &made, seed);
-    print(&result, &args.output)?;
+    print(&result, &args.answer)?;
     match made.ended {
         Some((_, why)) => Err(why),
         None => judge(&made.done, &result),
@@ -108,13 +108,7 @@ fn check(args: &SweepArgs) -> Result<(), Failed> {
             ));
         }
     }
-    let SweepOutput {
-        output,
-        json,
-        figures,
-        ..
-    } = &args.output;
-    output::check(&[json, output], figures)
+    output::check_answer(&args.answer, &[])
 }
 
 /// For each point, which value of each parameter: an index.
@@ -207,7 +201,7 @@ fn order(points: usize, servers: usize, repeats: u32, seed: u64) -> Vec<Place> {
 }
 
 fn tell_budget(args: &SweepArgs, plans: &[AtPoint], order: &[Place]) {
-    if args.output.quiet {
+    if args.runs.quiet {
         return;
     }
     let requests = |place: &Place| -> u64 {
@@ -263,7 +257,7 @@ fn perform(
     seed: u64,
 ) -> Result<Made, Failed> {
     let tests = plans[0].plan.tests.len();
-    let shown = Arc::new(Shown::new(tests * order.len(), args.output.quiet));
+    let shown = Arc::new(Shown::new(tests * order.len(), args.runs.quiet));
     let begun = Instant::now();
     let per_repeat = order.len() / args.plan.repeat as usize;
     let of_servers = series
@@ -276,7 +270,7 @@ fn perform(
         ended: None,
     };
     for (number, place) in order.iter().enumerate() {
-        if number == per_repeat && !args.output.quiet {
+        if number == per_repeat && !args.runs.quiet {
             let left = begun.elapsed().as_secs_f64() * f64::from(args.plan.repeat - 1);
             shown.say(&format!(
                 "prestan: one repeat is done; about {left:.0} s are left"
@@ -321,7 +315,7 @@ fn run(
         &point.plan,
         &suite.text,
         settings,
-        args.output.save.as_deref(),
+        args.runs.save.as_deref(),
     )
 }
 
@@ -437,19 +431,11 @@ fn caveats(args: &SweepArgs, Made { done, ended }: &Made) -> Vec<String> {
     caveats
 }
 
-fn print(sweep: &Sweep, options: &SweepOutput) -> Result<(), Failed> {
-    let json = options.json.as_deref();
+fn print(sweep: &Sweep, options: &AnswerOptions) -> Result<(), Failed> {
     let page = Page {
         sweep: Some(sweep),
         ..Page::default()
     };
-    let json = json.map(|path| (path, report::sweep_json(sweep)));
-    output::print_page(
-        &page,
-        &options.figures,
-        json.into_iter().collect(),
-        options.output.as_deref(),
-        options.color,
-        |color, width| report::sweep_text(sweep, color, width),
-    )
+    let text = |color, width| report::sweep_text(sweep, color, width);
+    output::print_answer(&page, options, || report::sweep_json(sweep), None, text)
 }

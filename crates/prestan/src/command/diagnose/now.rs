@@ -45,7 +45,7 @@ fn run(
     number: usize,
     Planned { name, suite, plan }: Planned<'_>,
 ) -> Result<PathBuf, Failed> {
-    if !args.measuring.quiet {
+    if !args.runs.quiet {
         tell(&format!("suite {name}"));
     }
     let settings = Settings {
@@ -53,7 +53,7 @@ fn run(
         seed: state::new_seed(),
         ..of_server.clone()
     };
-    let directory = state::directory_of(&settings.run_id, args.measuring.save.as_deref())?;
+    let directory = state::directory_of(&settings.run_id, args.runs.save.as_deref())?;
     let output = output_options(args, directory);
     let job = Job {
         suite_text: suite.text,
@@ -150,7 +150,7 @@ fn output_options(args: &DiagnoseArgs, directory: PathBuf) -> OutputOptions {
         },
         save: Some(directory),
         no_save: false,
-        quiet: args.measuring.quiet,
+        quiet: args.runs.quiet,
         verbose: false,
     }
 }

@@ -1,0 +1,41 @@
+//! Options of all that answers a question from several runs. The comments on fields are what
+//! `--help` prints.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{ColorArg, FigureOptions};
+
+/// Where the answer goes.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "What comes out")]
+pub(crate) struct AnswerOptions {
+    /// Write the answer to a file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Write it as one JSON document; - is standard output instead of the text
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) figures: FigureOptions,
+
+    /// When to use colours
+    #[arg(long, value_enum, default_value_t = ColorArg::Auto, value_name = "WHEN")]
+    pub(crate) color: ColorArg,
+}
+
+/// What becomes of the runs.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "What comes out")]
+pub(crate) struct RunsOptions {
+    /// Keep the runs below this directory [default: ~/.local/state/prestan/runs]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) save: Option<PathBuf>,
+
+    /// No progress while it runs
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
