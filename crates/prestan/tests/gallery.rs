@@ -133,4 +133,13 @@ fn what_makes_no_sense_is_refused() {
         assert!(outcome.stderr.contains(says), "{says}: {outcome}");
     }
     assert!(!home.path().join("new").exists());
+    let letter = home.path().join("letter.txt");
+    let outcome = gallery(&[&letter.to_string_lossy()]);
+    // Where there is but one server, that is said first.
+    let says = ["nothing could be written to", "a gallery has two at least"];
+    assert!(
+        says.iter().any(|says| outcome.stderr.contains(says)),
+        "{outcome}"
+    );
+    assert_eq!(fs::read_to_string(letter).unwrap(), "mine");
 }

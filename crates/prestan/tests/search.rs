@@ -81,8 +81,20 @@ fn answer(mut stream: TcpStream, mut status: impl FnMut(&str) -> &'static str) {
 }
 
 /// This machine had no time for the generator, which is another question.
-fn has_no_time(document: &Value) -> bool {
-    !document["inconclusive"].is_null()
+/// Attempts at a search: one may be inconclusive for what else the machine does, all of them are not.
+const ATTEMPTS: usize = 6;
+
+/// A search that came to an end.
+fn conclusive(arguments: &[&str]) -> (Outcome, Value) {
+    for _ in 0..ATTEMPTS {
+        let outcome = search(arguments);
+        assert_eq!(outcome.code, 0, "{outcome}");
+        let document = outcome.json();
+        if document["inconclusive"].is_null() {
+            return (outcome, document);
+        }
+    }
+    panic!("{ATTEMPTS} searches were inconclusive");
 }
 
 fn search(arguments: &[&str]) -> Outcome {
@@ -98,12 +110,7 @@ fn search(arguments: &[&str]) -> Outcome {
 fn the_largest_number_of_users_is_found() {
     let url = crowded(11);
     let condition = "failures == 0";
-    let outcome = search(&[&url, "--find", "users", "--while", condition]);
-    assert_eq!(outcome.code, 0, "{outcome}");
-    let document = outcome.json();
-    if has_no_time(&document) {
-        return;
-    }
+    let (outcome, document) = conclusive(&[&url, "--find", "users", "--while", condition]);
     let answer = &document["answer"];
     assert_eq!(
         (&answer["held"], &answer["broken"]),
@@ -138,12 +145,9 @@ fn the_largest_rate_is_found() {
         "--connections",
         "4",
     ];
-    let outcome = search(&arguments);
-    assert_eq!(outcome.code, 0, "{outcome}");
-    let document = outcome.json();
-    if let Some(held) = document["answer"]["held"].as_f64() {
-        assert!((5.0..300.0).contains(&held), "{document:#}");
-    }
+    let (_, document) = conclusive(&arguments);
+    let held = document["answer"]["held"].as_f64().unwrap();
+    assert!((5.0..300.0).contains(&held), "{document:#}");
     assert_eq!(document["find"], "rate");
     assert_eq!(document["while"], "p99 < 200ms");
 }

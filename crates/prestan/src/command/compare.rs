@@ -189,10 +189,13 @@ fn check(args: &CompareArgs) -> Result<(), Failed> {
 
 fn print(comparisons: &Comparisons, servers: &[Server], args: &CompareArgs) -> Result<(), Failed> {
     let is_drawn = args.answer.figures.any();
-    let kept = match is_drawn {
-        true => shown(servers)?,
-        false => Vec::new(),
+    // A disk that was full may have kept no run; the comparison is there all the same.
+    let drawn = is_drawn.then(|| shown(servers));
+    let undrawn = |why: Failed| {
+        output::tell(&format!("prestan: warning: runs are not drawn: {why}"));
+        Vec::new()
     };
+    let kept = drawn.map_or(Vec::new(), |kept| kept.unwrap_or_else(undrawn));
     let named = kept.iter().zip(servers);
     let findings = kept_findings(&kept);
     let page = &Page {
