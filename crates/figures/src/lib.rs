@@ -11,15 +11,13 @@
 //!
 //! Pure: what is drawn depends on the data alone.
 
-mod names;
-
 use std::sync::Arc;
 
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{self, Tree, fontdb};
 use rquickjs::{CatchResultExt, Context, Ctx, Runtime};
 
-use names::Names;
+use report::FileNames;
 
 /// Noto Sans (SIL Open Font License 1.1), with the letters of Europe only.
 const FONT: &[u8] = include_bytes!("../font/NotoSans-Regular.ttf");
@@ -69,7 +67,7 @@ pub fn draw<E: From<FigureError>>(
 ) -> Result<(), E> {
     let runtime = Runtime::new().map_err(script)?;
     let context = Context::full(&runtime).map_err(script)?;
-    let mut names = Names::default();
+    let mut names = FileNames::default();
     context.with(|engine| {
         for source in [BROWSER, report::page::CHARTS, report::page::FIGURES, DRAW] {
             run::<()>(&engine, source)?;
@@ -79,11 +77,17 @@ pub fn draw<E: From<FigureError>>(
         // Nothing after the last one.
         while let Some(id) = run::<Option<String>>(&engine, "next()")? {
             let name = names.of(&id);
-            let svg = run(&engine, "svg()")?;
+            let svg = visible(&run::<String>(&engine, "svg()")?);
             take(Figure { name, svg })?;
         }
         Ok(())
     })
+}
+
+/// The same with control characters made visible: names may have some, and XML must have none.
+fn visible(svg: &str) -> String {
+    let lines: Vec<String> = svg.split('\n').map(report::clean).collect();
+    lines.join("\n")
 }
 
 fn run<'js, T: rquickjs::FromJs<'js>>(engine: &Ctx<'js>, source: &str) -> Result<T, FigureError> {

@@ -17,9 +17,8 @@ use std::time::{Duration, Instant};
 use engine::rundir::{Recorded, RunDir, RunDirError, Samples, SamplesWriter};
 use engine::{Finished, Sink};
 use record::{Environment, Pace, PlanRecord, Sample};
-use stats::{
-    Convergence, Details, Finding, Material, Resolution, Summariser, Summary, Until, Window,
-};
+use report::{Diagnosed, DiagnosedRun};
+use stats::{Convergence, Details, Material, Resolution, Summariser, Summary, Until, Window};
 
 use crate::live::Live;
 
@@ -205,9 +204,13 @@ pub(crate) fn drawn(
     let resolution = Resolution::for_rows(rows);
     let details = stats::details_from(plan, events, resolution, || samples.pieces());
     let material = stats::material_from(plan, events, env, || samples.pieces());
+    let material = material.map_err(|error| error.to_string())?;
     Ok(Drawn {
         details: details.map_err(|error| error.to_string())?,
-        findings: stats::diagnose(&[material.map_err(|error| error.to_string())?]).findings,
+        diagnosed: Diagnosed {
+            runs: vec![DiagnosedRun::of(&material, plan.run_id.clone())],
+            diagnosis: stats::diagnose(&[material]),
+        },
     })
 }
 
@@ -215,7 +218,7 @@ pub(crate) fn drawn(
 #[derive(Debug, Clone)]
 pub(crate) struct Drawn {
     pub(crate) details: Vec<Details>,
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) diagnosed: Diagnosed,
 }
 
 /// What a recorded run says. It is read piece by piece: a long run is larger than the memory.

@@ -105,7 +105,9 @@ pub(crate) fn print(
         .csv
         .as_deref()
         .map(|path| (path, report::csv(run, summary)));
-    let (details, findings) = drawn.map(|drawn| (drawn.details, drawn.findings)).unzip();
+    let (details, diagnosed) = drawn
+        .map(|drawn| (drawn.details, [drawn.diagnosed]))
+        .unzip();
     let page = Page {
         runs: vec![PageRun {
             name: None,
@@ -113,7 +115,7 @@ pub(crate) fn print(
             summary,
             details,
         }],
-        findings: findings.as_deref(),
+        diagnosed: diagnosed.as_ref().map(|one| &one[..]),
         ..Page::default()
     };
     let documents = json.into_iter().chain(csv).collect();

@@ -94,8 +94,12 @@ fn servers_are_shown_side_by_side() {
     let Some(mut browser) = Browser::start() else {
         return;
     };
+    let dark = serde_json::json!({"features": [{"name": "prefers-color-scheme", "value": "dark"}]});
+    browser.call("Emulation.setEmulatedMedia", dark);
     for page in ["index.html", "measured.html"] {
-        browser.open(&site.join(page));
+        browser.open_in_site(&site, page);
+        let ground = browser.evaluate("getComputedStyle(document.body).backgroundColor");
+        assert_eq!(ground, "rgb(20, 23, 26)", "{page} is not dark");
         let color = browser.evaluate("getComputedStyle(document.querySelector('nav a')).color");
         assert_ne!(
             color,
@@ -104,7 +108,7 @@ fn servers_are_shown_side_by_side() {
         );
     }
     for page in ["server-nginx.html", "test-Get1K.html", "comparison.html"] {
-        browser.open(&site.join(page));
+        browser.open_in_site(&site, page);
         browser.until("document.documentElement.dataset.ready === 'true'");
         let figures = browser.evaluate("document.querySelectorAll('figure svg path').length");
         assert!(figures.as_u64().unwrap() > 5, "{page}: {figures}");

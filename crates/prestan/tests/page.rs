@@ -11,9 +11,10 @@ use std::fs;
 use std::path::Path;
 
 use report::page::{Page, PageRun};
+use report::{Diagnosed, DiagnosedRun};
 use serde_json::{Value, json};
 use stats::testing::RunBuilder;
-use stats::{Finding, Resolution, summarise};
+use stats::{Diagnosis, Finding, Resolution, summarise};
 use support::browser::Browser;
 use support::{Outcome, Prestan};
 
@@ -70,7 +71,7 @@ fn the_page_shows_what_the_document_says() {
     assert_eq!(numbers(shown), numbers(document.clone()));
 
     let rows = browser.evaluate(
-        "[...document.querySelectorAll('#rows tbody tr')].map((row) =>
+        "[...document.querySelectorAll('#tests tbody tr')].map((row) =>
             [...row.cells].map((cell) => [cell.textContent, Number(cell.dataset.sort)]))",
     );
     let tests = document["tests"].as_array().unwrap();
@@ -167,16 +168,19 @@ fn it_works_by_keyboard_in_the_dark_on_a_phone_and_on_paper() {
     );
     browser.press("Enter", 13);
     let means = browser.evaluate(
-        "[...document.querySelectorAll('#rows tbody tr')].map((row) => Number(row.cells[3].dataset.sort))",
+        "[...document.querySelectorAll('#tests tbody tr')].map((row) => Number(row.cells[3].dataset.sort))",
     );
     let means: Vec<f64> = serde_json::from_value(means).unwrap();
     assert!(means.is_sorted(), "{means:?}");
     // Another test.
     focused(&mut browser, "document.activeElement.id === 'test'");
     let shown = "document.querySelector('[data-figure=detail-ecdf]').dataset.id";
+    let table = "[...document.querySelectorAll('.of-test')].map((of) => of.hidden).indexOf(false)";
     assert_eq!(browser.evaluate(shown), "ecdf-ProppatchMult");
+    assert_eq!(browser.evaluate(table), 0);
     browser.press("ArrowDown", 40);
     assert_eq!(browser.evaluate(shown), "ecdf-ProppatchSingle");
+    assert_eq!(browser.evaluate(table), 1);
 
     let dark = json!({"features": [{"name": "prefers-color-scheme", "value": "dark"}]});
     browser.call("Emulation.setEmulatedMedia", dark);
@@ -215,7 +219,7 @@ fn every_kind_of_figure_is_drawn() {
     let resolution = Resolution::for_rows(2);
     let details = stats::details_from(&run.plan, &run.events, resolution, pieces).unwrap();
     let (sweep, search) = (answers::sweep(), answers::found());
-    let findings = [Finding {
+    let finding = Finding {
         rule: "put-against-get",
         title: "<img src=x onerror=alert(1)>",
         text: "PUT takes longer".to_owned(),
@@ -224,7 +228,21 @@ fn every_kind_of_figure_is_drawn() {
         weight: 0.1,
         tests: vec!["Put1K".to_owned()],
         run: 0,
+    };
+    let diagnosed = [Diagnosed {
+        runs: vec![DiagnosedRun {
+            name: "run".to_owned(),
+            suite: "prestan".to_owned(),
+            target: run.plan.target.clone(),
+            server: None,
+            rows: 1,
+        }],
+        diagnosis: Diagnosis {
+            findings: vec![finding],
+            left_out: Vec::new(),
+        },
     }];
+    let comparison = answers::comparisons();
     let shown = PageRun {
         name: None,
         run: &run,
@@ -233,10 +251,11 @@ fn every_kind_of_figure_is_drawn() {
     };
     let page = Page {
         runs: vec![shown.clone(), shown],
-        comparison: None,
+        comparison: Some(&comparison),
         sweep: Some(&sweep),
         search: Some(&search),
-        findings: Some(&findings),
+        common: Vec::new(),
+        diagnosed: Some(&diagnosed),
         title: None,
         site: None,
     };
@@ -246,11 +265,73 @@ fn every_kind_of_figure_is_drawn() {
     let Some(mut browser) = open(&path) else {
         return;
     };
-    let names = assert_drawn(&mut browser, 6);
-    for name in ["timeline-Put1K", "sweep-width-CopyCol", "search"] {
+    let names = assert_drawn(&mut browser, 7);
+    for name in [
+        "timeline-Put1K",
+        "sweep-width-CopyCol",
+        "search",
+        "ratios-1",
+    ] {
         assert!(names.iter().any(|drawn| drawn == name), "{names:?}");
     }
     assert_eq!(browser.evaluate("document.images.length"), 0);
+    // The comparison sorts by its servers, what has no figure stays last, and there is a way back.
+    let by = |browser: &mut Browser, column: u32| {
+        let rows = browser.evaluate(&format!(
+            "(() => {{
+                document.querySelectorAll('#comparison thead button')[{column}].click();
+                return [...document.querySelectorAll('#comparison tbody th')].map((cell) => cell.textContent);
+            }})()"
+        ));
+        serde_json::from_value::<Vec<String>>(rows).unwrap()
+    };
+    assert_eq!(by(&mut browser, 1), ["Lock", "Put1K", "Propfind", "Get1K"]);
+    assert_eq!(by(&mut browser, 2), ["Get1K", "Propfind", "Put1K", "Lock"]);
+    assert_eq!(by(&mut browser, 0), ["Put1K", "Get1K", "Propfind", "Lock"]);
+    // Points that failed are there in words.
+    let words = browser
+        .evaluate("document.getElementById('points').textContent.match(/3 of 63 failed/g).length");
+    assert_eq!(words, 2);
+    assert_eq!(browser.problems(), [""; 0]);
+}
+
+#[test]
+fn a_finger_scrolls_the_page_over_a_time_line() {
+    let outcome = demo();
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let phone = json!({"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": true});
+    browser.call("Emulation.setDeviceMetricsOverride", phone);
+    browser.call(
+        "Emulation.setTouchEmulationEnabled",
+        json!({"enabled": true}),
+    );
+    browser.open(&outcome.home().join("page.html"));
+    browser.until("document.documentElement.dataset.ready === 'true'");
+    let place = browser.evaluate(
+        "(() => {
+            document.documentElement.style.scrollBehavior = 'auto';
+            const chart = document.querySelector('[data-figure=detail-timeline] .chart');
+            chart.scrollIntoView({block: 'center'});
+            const box = chart.getBoundingClientRect();
+            return {y: box.y + 80, scrolled: scrollY};
+        })()",
+    );
+    let y = place["y"].as_f64().unwrap();
+    let touch = |browser: &mut Browser, kind: &str, points: Value| {
+        let event = json!({"type": kind, "touchPoints": points});
+        browser.call("Input.dispatchTouchEvent", event);
+    };
+    touch(&mut browser, "touchStart", json!([{"x": 200, "y": y}]));
+    for step in 1..=15 {
+        let moved = json!([{"x": 200, "y": y - 20.0 * f64::from(step)}]);
+        touch(&mut browser, "touchMove", moved);
+    }
+    touch(&mut browser, "touchEnd", json!([]));
+    let scrolled = browser.evaluate("scrollY").as_f64().unwrap();
+    let before = place["scrolled"].as_f64().unwrap();
+    assert!(scrolled > before + 100.0, "{before} {scrolled}");
     assert_eq!(browser.problems(), [""; 0]);
 }
 
@@ -260,7 +341,7 @@ fn the_browser_tells_of_what_a_page_must_not_do() {
     let path = home.path().join("bad.html");
     fs::write(
         &path,
-        "<img src='http://127.0.0.1:9/x.png'><script>console.error('loud'); throw Error('thrown')</script>",
+        "<img src='http://127.0.0.1:9/x.png'><img src='other.png'><script>console.error('loud'); throw Error('thrown')</script>",
     )
     .unwrap();
     let Some(mut browser) = Browser::start() else {
@@ -268,7 +349,16 @@ fn the_browser_tells_of_what_a_page_must_not_do() {
     };
     browser.open(&path);
     let problems = browser.problems().join("\n");
-    for sign in ["loud", "thrown", "a request to http://127.0.0.1:9/x.png"] {
+    let other = format!(
+        "a request to file://{}",
+        home.path().join("other.png").display()
+    );
+    for sign in [
+        "loud",
+        "thrown",
+        "a request to http://127.0.0.1:9/x.png",
+        &other,
+    ] {
         assert!(problems.contains(sign), "{sign}: {problems}");
     }
 }
@@ -328,7 +418,7 @@ fn recorded_runs_are_drawn_side_by_side() {
         drawn.stdout.contains("<section id=\"comparison\">"),
         "{drawn}"
     );
-    // The same software twice: told apart by address.
+    // The same software twice: told apart by run.
     let (_, rest) = drawn.stdout.split_once("id=\"data\">").unwrap();
     let (data, _) = rest.split_once("</script>").unwrap();
     let data: Value = serde_json::from_str(data).unwrap();
@@ -349,4 +439,22 @@ fn recorded_runs_are_drawn_side_by_side() {
     assert_eq!(compared.code, 0, "{compared}");
     let page = fs::read_to_string(second.home().join("page.html")).unwrap();
     assert!(page.contains("<title>prestan on one and two</title>"));
+
+    // One thing several times: each has a name of its own.
+    let thrice = second
+        .again()
+        .args("compare one one one --html - -q".split(' '))
+        .run();
+    assert_eq!(thrice.code, 0, "{thrice}");
+    let (_, rest) = thrice.stdout.split_once("id=\"data\">").unwrap();
+    let (data, _) = rest.split_once("</script>").unwrap();
+    let data: Value = serde_json::from_str(data).unwrap();
+    let names = ["one #1", "one #2", "one #3"];
+    for (place, name) in names.iter().enumerate() {
+        assert_eq!(data["runs"][place]["name"], *name);
+    }
+    for (place, name) in names[1..].iter().enumerate() {
+        assert_eq!(data["comparison"]["b"][place]["name"], *name);
+    }
+    assert_eq!(data["comparison"]["tests"][2]["b"], names[2]);
 }

@@ -11,7 +11,8 @@ const prestanAnswers = (() => {
     lost: "only A can", gained: "only B can", not_compared: "not compared",
   };
 
-  const signed = (ratio) => `${ratio.toFixed(3)}`;
+  // Names that may be long, on an axis.
+  const short = (name) => (name.length > 40 ? `${name.slice(0, 39)}…` : name);
 
   // The ratios of one server, with their intervals.
   function ratios(data, look, { versus }) {
@@ -19,8 +20,8 @@ const prestanAnswers = (() => {
     const a = data.comparison.a.name;
     const rows = data.comparison.tests.filter((test) => test.b === versus.name && test.ratio !== null);
     const title = `Response times of ${versus.name} over those of ${a}, with 95 % intervals`;
-    const range = F.extent(rows.flatMap((row) => [...row.ci95, 0.9, 1.1]));
     const same = 1 + versus.same_within_percent / 100;
+    const range = F.extent([0.9, 1.1, 1 / same, same, ...rows.flatMap((row) => row.ci95)]);
     const widest = Math.max(0, ...rows.map((row) => row.name.length));
     const left = Math.min(Math.max(60, 7.2 * widest + 20), (look.width ?? 800) * 0.42);
     const [blue, orange] = look.dark ? ["#56b4e9", "#f0935a"] : F.PALETTE;
@@ -30,7 +31,7 @@ const prestanAnswers = (() => {
       note: "Right of 1 it is slower. The grey band is what counts as the same.",
       option: F.frame(look, title, {
         grid: { left, right: 92, top: 12, bottom: 46 },
-        xAxis: F.axis(look, { name: "ratio of mean response times", range, scale: "log", label: (ratio) => F.plain(ratio) }),
+        xAxis: F.axis(look, { name: `ratio of mean response times: ${short(versus.name)} / ${short(a)}`, range, scale: "log", label: (ratio) => F.plain(ratio) }),
         yAxis: {
           type: "category", inverse: true, data: rows.map((row) => row.name),
           axisLine: { show: false }, axisTick: { show: false },
@@ -42,7 +43,7 @@ const prestanAnswers = (() => {
           tooltip: look.paper ? undefined : {
             formatter: (item) => {
               const row = rows[item.dataIndex];
-              return look.lines([row.name, `${signed(row.ratio)} (${signed(row.ci95[0])} .. ${signed(row.ci95[1])})`, VERDICTS[row.verdict]]);
+              return look.lines([row.name, `${row.ratio.toFixed(3)} (${row.ci95[0].toFixed(3)} .. ${row.ci95[1].toFixed(3)})`, VERDICTS[row.verdict]]);
             },
           },
           renderItem: (params, api) => interval(params, api, rows[params.dataIndex], { same, muted, color }),
@@ -83,12 +84,13 @@ const prestanAnswers = (() => {
       value: [b.findIndex((other) => other.name === test.b), names.indexOf(test.name)], test,
     }));
     return {
-      id: "matrix", title, height: 44 + names.length * 26,
+      id: "matrix", title, height: 66 + names.length * 26,
       note: "Blue is faster than A, orange is slower; a cell without a sure difference is grey.",
       option: F.frame(look, title, {
-        grid: { left, right: 12, top: 34, bottom: 8 },
+        grid: { left, right: 12, top: 56, bottom: 8 },
         xAxis: {
-          type: "category", position: "top", data: b.map((other) => other.name), axisTick: { show: false }, axisLine: { show: false },
+          type: "category", position: "top", data: b.map((other) => other.name), nameLocation: "middle", nameGap: 28,
+          name: `mean response times over those of ${short(a.name)}`, nameTextStyle: { color: muted, fontFamily: F.FONT, fontSize: 12 }, axisTick: { show: false }, axisLine: { show: false },
           axisLabel: { color: ink, fontFamily: F.FONT, fontSize: 12, interval: 0, overflow: "truncate", width: Math.max(60, ((look.width ?? 800) - left) / b.length - 8) },
         },
         yAxis: {
@@ -132,8 +134,14 @@ const prestanAnswers = (() => {
 
   // ----- sweep ---------------------------------------------------------------------------------
 
-  const others = (point, param) =>
-    Object.entries(point.params).filter(([name]) => name !== param).map(([name, value]) => `${name} ${value}`).join(", ");
+  // A value as it was written: 64KiB.
+  function written(sweep, param, value) {
+    const vary = sweep.vary.find((vary) => vary.name === param);
+    return vary?.written[vary.values.indexOf(value)] ?? F.plain(value);
+  }
+
+  const settings = (sweep, params) => params.map(([name, value]) => `${name} ${written(sweep, name, value)}`).join(", ");
+  const others = (sweep, point, param) => settings(sweep, Object.entries(point.params).filter(([name]) => name !== param));
 
   // The lines of a panel: for each server and each setting of the other parameters. Of a sweep of
   // one parameter at a time, those in which the others are as in most of its points.
@@ -142,7 +150,7 @@ const prestanAnswers = (() => {
       const byOthers = new Map();
       for (const point of of.points) {
         if (point.params[param] === undefined) continue;
-        const key = others(point, param);
+        const key = others(sweep, point, param);
         byOthers.set(key, [...(byOthers.get(key) ?? []), point]);
       }
       const lines = [...byOthers].filter(([, points]) => points.length > 1 || byOthers.size === 1);
@@ -161,34 +169,50 @@ const prestanAnswers = (() => {
     const xs = F.extent(points.map((point) => point.params[param]));
     const ys = F.extent(points.flatMap((point) => [point.mean_us, ...(point.ci95_us ?? [])]).filter((us) => us > 0));
     const chosen = scale === "auto" ? (xs && xs[0] > 0 && xs[1] / xs[0] > 20 ? "log" : "linear") : scale;
-    const title = `${test.name}: mean response time by ${param}`;
+    // Nothing and less have no place on a logarithmic scale.
+    const xScale = chosen === "log" && xs && xs[0] <= 0 ? "linear" : chosen;
+    const times = timesBy(data.sweep);
+    const title = `${test.name}: mean ${times} by ${param}`;
+    const values = [...new Set(points.map((point) => point.params[param]))];
+    const xAxis = F.axis(look, { name: param, range: xs, scale: xScale, label: (value) => written(data.sweep, param, value), zero: true });
+    const atValues = { ...xAxis, axisLabel: { ...xAxis.axisLabel, customValues: values }, axisTick: { ...xAxis.axisTick, customValues: values } };
     const legend = lines.map((line) => line.name);
     const top = F.legendHeight(look, legend);
     return {
       id: `sweep-${param}-${test.name}`, title, height: top + 250, scale: chosen, empty: points.length === 0,
-      note: "Bars are 95 % intervals; the dashed line is what was fitted.",
-      words: test.servers.map((of) => (test.servers.length > 1 ? `${data.sweep.servers[of.server]?.name}: ` : "") + of.words),
+      note: `Bars are 95 % intervals; a thin line without marks is what was fitted.${failedAt(data.sweep, test)}${xScale === chosen ? "" : ` Zero has no place on a logarithmic scale, so that of ${param} is linear.`}`,
+      words: test.servers.map((of) => (test.servers.length > 1 ? `${data.sweep.servers[of.server]?.name}: ` : "") + of.words.replace(/(\d) us\b/g, "$1 µs")),
       option: F.frame(look, title, {
         legend: lines.length > 1 ? { data: legend } : undefined,
         grid: { left: 78, right: 22, top: top + 8, bottom: 48 },
-        xAxis: F.axis(look, { name: param, range: xs, scale: chosen, label: F.plain, zero: true }),
-        yAxis: F.timeAxis(look, { name: "mean response time", range: ys, scale: chosen, vertical: true, zero: true }),
-        series: lines.flatMap((line) => sweepSeries(look, line, param, chosen)),
+        xAxis: atValues,
+        yAxis: F.timeAxis(look, { name: `mean ${times}`, range: ys, scale: chosen, vertical: true, zero: true }),
+        series: lines.flatMap((line) => sweepSeries(look, data.sweep, line, param, xScale)),
       }),
     };
   }
 
-  function sweepSeries(look, line, param, scale) {
+  // What times are: where a schedule decides when operations begin, they count from the planned moment.
+  const timesBy = (sweep) => (sweep.vary.some((vary) => vary.name === "rate") ? "time from planned to first byte" : "response time");
+
+  // Points without a time, which no mark can stand for.
+  function failedAt(sweep, test) {
+    const count = test.servers.flatMap((of) => of.points).filter((point) => typeof point.mean_us !== "number").length;
+    return count === 0 ? "" : ` ${count === 1 ? "One point has" : `${count} points have`} no time and no mark: the table says why.`;
+  }
+
+  function sweepSeries(look, sweep, line, param, scale) {
     const color = F.colorOf(line.server);
+    const hollow = line.place % 2 === 1 ? { color: look.dark ? "#14171a" : "#ffffff", borderColor: color, borderWidth: 1.6 } : undefined;
     const at = line.points.map((point) => [point.params[param], point.mean_us, ...(point.ci95_us ?? [point.mean_us, point.mean_us])]);
     const means = {
-      type: "line", name: line.name, color, data: at.map(([x, y]) => [x, y]), symbol: F.SYMBOLS[(line.server + line.place) % 8], symbolSize: 7,
-      lineStyle: { width: 1.8, opacity: line.place === 0 ? 1 : 0.6 },
+      type: "line", name: line.name, color, data: at.map(([x, y]) => [x, y]), symbol: F.symbolOf(line.server + line.place), symbolSize: 7,
+      itemStyle: hollow, lineStyle: { width: 1.8, type: F.dashOf(line.server), color },
       tooltip: look.paper ? undefined : {
         formatter: (item) => {
           const point = line.points[item.dataIndex];
           const interval = point.ci95_us ? [`95 % interval ${F.time(point.ci95_us[0])} .. ${F.time(point.ci95_us[1])}`] : [];
-          const where = Object.entries(point.params).map(([name, value]) => `${name} ${value}`).join(", ");
+          const where = settings(sweep, Object.entries(point.params));
           return look.lines([line.name, where, `mean ${F.time(point.mean_us)}`, ...interval, `${point.operations} operations, ${point.failed} failed`]);
         },
       },
@@ -216,7 +240,7 @@ const prestanAnswers = (() => {
     const curve = Array.from({ length: 61 }, (_, i) => [place(i), fit(place(i))]);
     return [{
       type: "line", name: `${line.name}: fitted`, symbol: "none", silent: true, z: 1, color,
-      lineStyle: { type: [6, 5], width: 1.4 }, data: curve.filter(([, y]) => y > 0),
+      lineStyle: { type: "solid", width: 0.8, opacity: 0.8 }, data: curve.filter(([, y]) => y > 0),
     }];
   }
 
@@ -227,7 +251,8 @@ const prestanAnswers = (() => {
     const { find, points: all, answer, knee } = data.search;
     const points = [...all].sort((one, other) => one.load - other.load);
     const load = find === "rate" ? "requests a second" : "users";
-    const title = `Response time and throughput by ${load}`;
+    const times = find === "rate" ? "time from planned to first byte" : "response time";
+    const title = `${times[0].toUpperCase()}${times.slice(1)} and throughput by ${load}`;
     const range = F.extent(points.flatMap((point) => [point.p50_us, point.p99_us]).filter((us) => us > 0));
     const x = { range: F.extent(points.map((point) => point.load)), scale: "auto", label: F.plain };
     const mark = (at, text, color, type) => ({
@@ -242,16 +267,17 @@ const prestanAnswers = (() => {
       .map((line, place) => ({ ...line, label: { ...line.label, distance: 4 + 14 * place } }));
     const markLine = { symbol: "none", silent: true, animation: false, data: marks };
     const line = (name, key, place, panel) => ({
-      type: "line", name, xAxisIndex: panel, yAxisIndex: panel, color: F.PALETTE[place], symbol: F.SYMBOLS[place], symbolSize: 7,
-      lineStyle: { width: 1.8, type: F.DASHES[place] },
+      type: "line", name, xAxisIndex: panel, yAxisIndex: panel, color: F.PALETTE[place], symbol: F.symbolOf(place), symbolSize: 7,
+      lineStyle: { width: 1.8, type: F.dashOf(place) },
       data: points.filter((point) => typeof point[key] === "number").map((point) => ({
-        value: [point.load, point[key]], itemStyle: point.held ? undefined : { color: "transparent", borderColor: F.PALETTE[place], borderWidth: 1.5 },
+        value: [point.load, point[key]], point, itemStyle: point.held ? undefined : { color: "transparent", borderColor: F.PALETTE[place], borderWidth: 1.5 },
       })),
       markLine: key === "p50_us" ? markLine : key === "throughput_per_s" ? { ...markLine, label: { show: false } } : undefined,
       tooltip: look.paper ? undefined : {
         formatter: (item) => {
-          const point = points.find((point) => point.load === item.value[0]);
-          return look.lines([`${point.load} ${load}: ${point.held ? "held" : "did not hold"}`, `p50 ${F.time(point.p50_us)}, p99 ${F.time(point.p99_us)}`,
+          const { point } = item.data;
+          const tails = typeof point.p99_us === "number" ? [`p50 ${F.time(point.p50_us)}, p99 ${F.time(point.p99_us)}`] : [];
+          return look.lines([`${point.load} ${load}: ${point.held ? "held" : "did not hold"}`, ...tails,
             `${F.plain(point.throughput_per_s)} a second, ${point.failures} failures`]);
         },
       },
@@ -266,7 +292,7 @@ const prestanAnswers = (() => {
         grid: [{ left: 78, right: 40, top, height: 220 }, { left: 78, right: 40, top: top + 280, height: 130 }],
         xAxis: [{ ...F.axis(look, x), gridIndex: 0 }, { ...F.axis(look, { ...x, name: load }), gridIndex: 1 }],
         yAxis: [
-          { ...F.timeAxis(look, { name: "response time", range, scale: "auto", vertical: true, zero: true }), gridIndex: 0 },
+          { ...F.timeAxis(look, { name: times, range, scale: "auto", vertical: true, zero: true }), gridIndex: 0 },
           { ...F.axis(look, { name: "a second", range: [0, 1], scale: "linear", vertical: true, zero: true, label: F.plain }), gridIndex: 1, splitNumber: 3 },
         ],
         textStyle: { fontFamily: F.FONT, color: ink },
@@ -299,5 +325,5 @@ const prestanAnswers = (() => {
     if (data.search) yield search(data, look);
   }
 
-  return { VERDICTS, all, heat, matrix, ratios, search, sweep, versusOf };
+  return { all, ratios, search, sweep, versusOf };
 })();

@@ -38,12 +38,5 @@ const dom = (() => {
   // What stands in a tooltip: a line each.
   const lines = (texts) => element("div", { class: "tip" }, ...texts.map((text) => element("div", {}, text)));
 
-  function table(head, rows) {
-    const cell = (name, text, number) => element(name, { class: number ? "number" : "text", ...(name === "th" ? { scope: "col" } : {}) }, text);
-    return element("div", { class: "wide" }, element("table", {},
-      element("thead", {}, element("tr", {}, ...head.map((text, place) => cell("th", text, place > 0)))),
-      element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map((text, place) => cell("td", text, place > 0)))))));
-  }
-
-  return { checkbox, choice, element, lines, table };
+  return { checkbox, choice, element, lines };
 })();

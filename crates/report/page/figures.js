@@ -3,20 +3,24 @@
 //
 //   { id, title, note, height, option }
 //
-// and what it looks like is said by `look`: { paper, dark, width, servers }. Times are microseconds.
+// and what it looks like is said by `look`: { paper, dark, width, servers, tests, coarse }, where `coarse` is a finger
+// instead of a mouse. Times are microseconds.
 "use strict";
 
 const prestanFigures = (() => {
   // Okabe and Ito (2008), the colours that the colour-blind tell apart; yellow is darkened.
   const PALETTE = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c7b00", "#666666"];
-  const SYMBOLS = ["circle", "rect", "triangle", "diamond", "pin", "arrow", "roundRect", "circle"];
-  const DASHES = ["solid", [6, 3], [2, 2], [8, 3, 2, 3], [12, 4], [4, 4], [1, 3], [10, 2, 2, 2]];
+  // Eight colours, seven symbols, five dashes: no two of 280 have all three alike, and no two of 35 differ by colour only.
+  const SYMBOLS = ["circle", "rect", "triangle", "diamond", "pin", "arrow", "path://M0,0L10,0L0,10L10,10Z"];
+  const DASHES = ["solid", [6, 3], [2, 2], [8, 3, 2, 3], [12, 4]];
   const FONT = "Inter, 'Noto Sans', 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif";
   // From this factor between the least and the greatest on, an axis is logarithmic by itself.
   const WIDE = 20;
   const BAND = 0.72;
 
   const colorOf = (index) => PALETTE[index % PALETTE.length];
+  const symbolOf = (index) => SYMBOLS[index % SYMBOLS.length];
+  const dashOf = (index) => DASHES[index % DASHES.length];
 
   function inks(look) {
     return look.dark
@@ -77,11 +81,26 @@ const prestanFigures = (() => {
         if (tick >= low * 0.999 && tick <= high * 1.001) ticks.push(tick);
       }
     }
-    return ticks;
+    return ticks.length >= 3 ? ticks : evenTicks(low, high, 5);
   }
 
-  // An axis of numbers. `scale` is "linear", "log" or "auto"; `label` writes a tick.
-  function axis(look, { name, range, scale, label, vertical, zero }) {
+  // 1, 2 or 5 times a power of ten: that many of it, or a few more, are as long as this.
+  function niceStep(length, parts) {
+    const rough = length / parts;
+    const power = 10 ** Math.floor(Math.log10(rough));
+    return [1, 2, 5, 10].find((step) => step * power >= rough * 0.999) * power;
+  }
+
+  // The round numbers between two.
+  function evenTicks(low, high, parts) {
+    const step = niceStep(high - low, parts);
+    const [first, last] = [Math.ceil(low / step), Math.floor(high / step)];
+    return Array.from({ length: last - first + 1 }, (_, place) => Number(((first + place) * step).toPrecision(12)));
+  }
+
+  // An axis of numbers. `scale` is "linear", "log" or "auto"; `label` writes a tick; `zero` begins there; `shared` has
+  // the same ends in every panel, instead of those that its own data ask for; `tight` leaves little room at the ends.
+  function axis(look, { name, range, scale, label, vertical, zero, shared, tight }) {
     const { muted, line } = inks(look);
     const [low, high] = range ?? [1, 10];
     const log = scale === "log" || (scale === "auto" && low > 0 && high / low > WIDE);
@@ -96,10 +115,15 @@ const prestanFigures = (() => {
       splitLine: { show: true, lineStyle: { color: line } },
     };
     if (!log) {
-      const unit = !zero && high - low < 0.6 * high ? { scale: true } : { min: 0 };
-      return { type: "value", splitNumber: Math.max(3, Math.round((look.width ?? 800) / 160)), ...unit, ...common };
+      const parts = vertical ? 3 : Math.max(3, Math.round((look.width ?? 800) / 160));
+      const free = !zero && high - low < 0.6 * high;
+      if (!shared) return { type: "value", splitNumber: parts, ...(free ? { scale: true } : { min: 0 }), ...common };
+      const from = free ? low : 0;
+      const interval = niceStep(high > from ? high - from : 1, parts);
+      return { type: "value", min: Math.floor(from / interval) * interval, max: (Math.ceil(high / interval) || 1) * interval, interval, ...common };
     }
-    const [min, max] = [Math.max(low, 1e-3) / 1.15, Math.max(high, low * 1.5, 2e-3) * 1.15];
+    const room = tight ? 1.01 : 1.15;
+    const [min, max] = [Math.max(low, 1e-3) / room, Math.max(high, low * (tight ? 1.02 : 1.5), 2e-3) * room];
     const ticks = logTicks(min, max);
     common.axisLabel.customValues = ticks;
     common.axisTick.customValues = ticks;
@@ -173,7 +197,8 @@ const prestanFigures = (() => {
     ];
   }
 
-  const label = (test) => (test.status === "not_supported" ? "not supported" : test.status.replaceAll("_", " "));
+  // What became of a test without a time.
+  const wordOf = (run, name) => run.words[run.result.tests.findIndex((test) => test.name === name)] ?? "not measured";
 
   // ----- bars ----------------------------------------------------------------------------------
 
@@ -196,7 +221,7 @@ const prestanFigures = (() => {
         data: names.map((name) => timesOf(testOf(run, name))?.mean ?? null),
         tooltip: look.paper ? undefined : { formatter: (item) => look.lines(barLines(run, names[item.dataIndex])) },
       },
-      whiskers(run, place, runs.length, names, { ink, muted, bad, min: range?.[0] ?? 1 }),
+      whiskers(run, place, runs.length, names, { ink, muted, bad, log: scale === "log", min: range?.[0] ?? 1 }),
     ]);
     const widest = Math.max(0, ...names.map((name) => name.length));
     const left = Math.min(Math.max(60, 7.2 * widest + 20), (look.width ?? 800) * 0.42);
@@ -223,7 +248,7 @@ const prestanFigures = (() => {
   function barLines(run, name) {
     const test = testOf(run, name);
     const us = timesOf(test);
-    if (!us) return [name, run.name, test ? label(test) : "not measured"];
+    if (!us) return [name, run.name, wordOf(run, name)];
     const lines = [name, run.name, `mean ${time(us.mean)}`];
     if (us.ci95) lines.push(`95 % interval ${time(us.ci95[0])} .. ${time(us.ci95[1])}`);
     lines.push(`p50 ${time(us.p50)}, p99 ${time(us.p99)}, max ${time(us.max)}`, `${us.n} operations, ${failures(test)} failed`);
@@ -236,16 +261,18 @@ const prestanFigures = (() => {
     return test.operations - ok - cancelled + (test.left_out - outside.ok - outside.cancelled);
   }
 
-  // The intervals, and a word where there is no bar.
-  function whiskers(run, place, count, names, { ink, muted, bad, min }) {
+  // The intervals, and a word where there is no bar. On a logarithmic scale one that reaches down to nothing has no lower
+  // end, so it has no stroke there either.
+  function whiskers(run, place, count, names, { ink, muted, bad, log, min }) {
     const items = names.map((name, row) => {
       const test = testOf(run, name);
       const us = timesOf(test);
       const [low, high] = us?.ci95 ?? [us?.mean ?? min, us?.mean ?? min];
-      const from = us && low > 0 ? low : min;
+      const cut = log && low < min;
+      const from = cut ? min : low;
       const failed = test ? failures(test) : 0;
-      const word = us ? (count === 1 ? time(us.mean) : "") + (failed ? ` ${failed} failed` : "") : test ? label(test) : "not measured";
-      return { value: [from, row, high], word, has: Boolean(us?.ci95), bad: !us || failed > 0, anchored: !us };
+      const word = us ? (count === 1 ? time(us.mean) : "") + (failed ? ` ${failed} failed` : "") : wordOf(run, name);
+      return { value: [from, row, high], word, cut, has: Boolean(us?.ci95), bad: !us || failed > 0, anchored: !us };
     });
     return {
       type: "custom", name: `${run.name}: interval`, silent: true, z: 5, clip: false,
@@ -260,7 +287,8 @@ const prestanFigures = (() => {
         const half = Math.min(4, band / count / 3);
         const style = { stroke: ink, lineWidth: 1.1, fill: null };
         const rule = (x1, y1, x2, y2) => ({ type: "line", shape: { x1, y1, x2, y2 }, style });
-        const lines = item.has ? [rule(left, y, right, y), rule(left, y - half, left, y + half), rule(right, y - half, right, y + half)] : [];
+        const cap = (x) => rule(x, y - half, x, y + half);
+        const lines = item.has ? [rule(left, y, right, y), cap(right), ...(item.cut ? [] : [cap(left)])] : [];
         const x = (item.anchored ? params.coordSys.x : right) + 7;
         const text = {
           type: "text", x, y,
@@ -294,18 +322,21 @@ const prestanFigures = (() => {
     const runs = withDetails(data, look, test).filter((run) => run.of.histogram.n.length > 0);
     const title = `${test}: histogram of response times`;
     const range = extent(runs.flatMap((run) => [run.of.histogram.from_us[0], run.of.histogram.to_us.at(-1)]));
+    const most = Math.max(1, ...runs.flatMap((run) => run.of.histogram.n));
+    // Ranges that grow by a factor are equally wide on a logarithmic scale, and only there is height what counts.
+    const scale = range && range[0] > 0 ? "log" : "linear";
     const { grid, title: titles, bottom } = panels(look, runs, 120);
     return {
       id: `histogram-${test}`, title, height: bottom + 48, empty: runs.length === 0,
-      note: "Ranges grow by a constant factor; the height is the number of operations.",
+      note: `Ranges grow by a constant factor${scale === "log" ? ", and are equally wide on this logarithmic axis" : ""}; the height is the number of operations.`,
       option: frame(look, title, {
         grid, title: titles,
         xAxis: runs.map((_, place) => ({
-          ...timeAxis(look, { name: place === runs.length - 1 ? "response time" : undefined, range, scale: "auto" }), gridIndex: place,
+          ...timeAxis(look, { name: place === runs.length - 1 ? "response time" : undefined, range, scale, tight: true, shared: true }), gridIndex: place,
         })),
         yAxis: runs.map((_, place) => ({
-          ...axis(look, { name: "operations", range: [0, 1], scale: "linear", vertical: true, zero: true, label: plain }),
-          splitNumber: 3, gridIndex: place, minInterval: 1,
+          ...axis(look, { name: "operations", range: [0, Math.max(most, 3)], scale: "linear", vertical: true, zero: true, shared: true, label: plain }),
+          gridIndex: place,
         })),
         series: runs.map((run, place) => histogramOf(look, run, place)),
       }),
@@ -357,11 +388,11 @@ const prestanFigures = (() => {
     const { us, n } = run.of.ecdf;
     const all = n.at(-1);
     return {
-      type: "line", name: run.name, step: "end", color: colorOf(run.index), symbol: SYMBOLS[run.index % 8],
+      type: "line", name: run.name, step: "end", color: colorOf(run.index), symbol: symbolOf(run.index),
       symbolSize: 4, showSymbol: us.length === 1 || !look.paper, showAllSymbol: us.length < 80 && look.paper !== true,
-      lineStyle: { width: 1.8, type: DASHES[run.index % 8] },
+      lineStyle: { width: 1.8, type: dashOf(run.index) },
       // It begins at nothing, where the first value is.
-      data: [[us[0], 0], ...us.map((value, step) => [value, n[step] / all])],
+      data: [{ value: [us[0], 0], symbol: "none", tooltip: { show: false } }, ...us.map((value, step) => [value, n[step] / all])],
       tooltip: look.paper ? undefined : {
         formatter: (item) => look.lines([`${percent(item.value[1])} took no longer than ${time(item.value[0])}`, run.name]),
       },
@@ -372,25 +403,27 @@ const prestanFigures = (() => {
     const runs = withDetails(data, look, test).filter((run) => lineRange(run.of.time_line) || hasFailed(run.of.time_line));
     const title = `${test}: response times in the order of time`;
     const range = extent(runs.flatMap((run) => lineRange(run.of.time_line) ?? [])) ?? [1, 10];
+    const end = Math.max(...runs.map((run) => lineEnd(run.of.time_line))) || 1;
     const { grid, title: titles, bottom } = panels(look, runs, 150);
     const every = runs.every((run) => run.of.time_line.every);
     const series = runs.flatMap((run, place) => lineOf(look, run, place, range));
     const zoom = { xAxisIndex: runs.map((_, place) => place), filterMode: "none" };
     return {
       id: `timeline-${test}`, title, height: bottom + (look.paper ? 48 : 84), empty: runs.length === 0,
-      note: every ? "Every operation is a point." : "There were too many operations for a point each: a band reaches from the fastest to the slowest operation of each part of the time, and the line is their mean. No operation is left out.",
+      note: every ? "Every operation with a response time is a point, and every failure a cross." : "There were too many operations for a point each: a band reaches from the fastest to the slowest operation of each part of the time, and the line is their mean. No operation is left out.",
       option: frame(look, title, {
         grid, title: titles,
         dataZoom: look.paper || runs.length === 0 ? undefined : [
-          { type: "inside", ...zoom, zoomOnMouseWheel: "ctrl", moveOnMouseMove: true },
+          // A finger on the figure scrolls the page, and the slider zooms.
+          ...(look.coarse ? [] : [{ type: "inside", ...zoom, zoomOnMouseWheel: "ctrl", moveOnMouseMove: true }]),
           { type: "slider", ...zoom, height: 18, bottom: 6, showDetail: false, brushSelect: false },
         ],
         xAxis: runs.map((_, place) => ({
           ...axis(look, { name: place === runs.length - 1 ? "seconds since the first operation" : undefined, range: [0, 1], scale: "linear", label: plain }),
-          gridIndex: place, max: "dataMax",
+          gridIndex: place, max: end,
         })).map((axis) => ({ ...axis, axisLabel: { ...axis.axisLabel, showMaxLabel: false } })),
         yAxis: runs.map((_, place) => ({
-          ...timeAxis(look, { name: "response time", range, scale: "auto", vertical: true, zero: true }), gridIndex: place, splitNumber: 3,
+          ...timeAxis(look, { name: "response time", range, scale: "auto", vertical: true, zero: true, shared: true }), gridIndex: place,
         })),
         series,
       }),
@@ -398,6 +431,7 @@ const prestanFigures = (() => {
   }
 
   const lineRange = (line) => extent(line.every ? line.us : [...line.min_us, ...line.max_us]);
+  const lineEnd = (line) => (line.every ? extent([...line.at_s, ...line.failed_at_s])?.[1] ?? 0 : line.n.length * line.length_s);
   const hasFailed = (line) => (line.every ? line.failed_at_s.length > 0 : line.failed.some((count) => count > 0));
 
   function lineOf(look, run, place, range) {
@@ -414,7 +448,7 @@ const prestanFigures = (() => {
     };
     if (line.every) {
       const points = {
-        ...where, type: "scatter", symbolSize: 4.5, symbol: SYMBOLS[run.index % 4],
+        ...where, type: "scatter", symbolSize: 4.5, symbol: symbolOf(run.index),
         itemStyle: { color: colorOf(run.index), opacity: 0.75 },
         data: line.us.map((us, operation) => [line.at_s[operation], us]),
         tooltip: tip((item) => [time(item.value[1]), `after ${plain(item.value[0])} s`]),
@@ -423,7 +457,7 @@ const prestanFigures = (() => {
     }
     const filled = line.n.flatMap((count, bucket) => (count ? [bucket] : []));
     const band = {
-      ...where, type: "custom", encode: { x: 0, y: [1, 2] }, itemStyle: { color: colorOf(run.index) },
+      ...where, type: "custom", clip: true, encode: { x: 0, y: [1, 2] }, itemStyle: { color: colorOf(run.index) },
       data: filled.map((bucket) => [middle(bucket), line.min_us[bucket], line.max_us[bucket], line.mean_us[bucket], line.n[bucket]]),
       renderItem: (_, api) => {
         const [x, low] = api.coord([api.value(0), api.value(1)]);
@@ -444,7 +478,7 @@ const prestanFigures = (() => {
   }
 
   return {
-    PALETTE, SYMBOLS, DASHES, FONT, axis, bars, colorOf, digits, ecdf, extent, failures, frame, groups, histogram, inks, label, legendHeight,
-    percent, plain, testNames, testOf, tickTime, time, timeAxis, timeLine, timesOf,
+    FONT, PALETTE, axis, bars, colorOf, dashOf, digits, ecdf, extent, frame, groups, histogram, inks, legendHeight, plain, symbolOf, testNames,
+    time, timeAxis, timeLine,
   };
 })();

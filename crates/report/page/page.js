@@ -26,7 +26,7 @@
   // Wide enough for A4, where paper cannot be asked.
   const PRINTED = 680;
 
-  const look = (width) => ({ dark: isDark(), paper: theme.printing, width, servers: chosen.servers, tests: chosen.tests, lines: dom.lines,
+  const look = (width) => ({ dark: isDark(), paper: theme.printing, coarse: window.matchMedia("(pointer: coarse)").matches, width, servers: chosen.servers, tests: chosen.tests, lines: dom.lines,
     tooltip: { backgroundColor: "#ffffff", borderColor: "#c8ced3", padding: [6, 10] } });
 
   function figure(place, id, make) {
@@ -114,40 +114,22 @@
   function showDetails() {
     const names = F.testNames(data);
     if (names.length === 0) return;
-    at("details").hidden = false;
     const select = dom.element("select", { id: "test", onchange: () => showTest(select.value) },
       ...names.map((name) => dom.element("option", { value: name }, name)));
     at("details-controls").append(dom.element("label", { for: "test" }, "Test"), select);
+    // The choice says which test it is.
+    for (const heading of at("details-tables").querySelectorAll("h3")) heading.hidden = true;
     showTest(names[0]);
   }
 
   function showTest(test) {
     const figures = at("details-figures");
     remove("detail-");
-    at("details-tables").replaceChildren(...testTables(test));
+    const place = F.testNames(data).indexOf(test);
+    [...at("details-tables").children].forEach((of, other) => { of.hidden = other !== place; });
     figure(figures, "detail-histogram", (look) => F.histogram(data, look, { test }));
     figure(figures, "detail-ecdf", (look) => F.ecdf(data, look, { test }));
     figure(figures, "detail-timeline", (look) => F.timeLine(data, look, { test }));
-  }
-
-  const PERCENTILES = [["n", "n"], ["min", "min"], ["p50", "p50"], ["p90", "p90"], ["p95", "p95"], ["p99", "p99"], ["p999", "p99.9"], ["max", "max"], ["mean", "mean"], ["sd", "sd"]];
-
-  function testTables(test) {
-    const measured = data.runs.flatMap((run) => [["response time", "response_us"], ["from planned", "planned_us"], ["whole operation", "total_us"]].flatMap(([what, key]) => {
-      const us = F.testOf(run, test)?.[key];
-      if (!us) return [];
-      const name = data.runs.length > 1 ? `${run.name}: ${what}` : what;
-      return [[name, ...PERCENTILES.map(([key]) => (key === "n" ? String(us.n) : us[key] === null ? "-" : F.time(us[key])))]];
-    }));
-    const counted = data.runs.flatMap((run) => {
-      const of = F.testOf(run, test);
-      if (!of) return [];
-      const outcomes = Object.entries(of.outcomes).filter(([, count]) => count > 0).map(([name, count]) => `${count} ${name.replaceAll("_", " ")}`);
-      const rest = [[of.left_out, "left out"], [of.early, "answered early"], [of.missed, "without time stamps"]].filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
-      return [`${data.runs.length > 1 ? `${run.name}: ` : ""}${of.method}, ${F.label(of)}; outcomes: ${[...outcomes, ...rest].join(", ") || "none"}${of.per_second === null || of.window_s === null ? "" : `; ${F.digits(of.per_second)} a second for ${F.digits(of.window_s)} s`}${of.evidence ? `; ${of.evidence}` : ""}`];
-    });
-    const tables = measured.length ? [dom.table(["", ...PERCENTILES.map(([, name]) => name)], measured)] : [];
-    return [...counted.map((text) => dom.element("p", { class: "outcomes" }, text)), ...tables];
   }
 
   // ----- comparison, sweep, search -------------------------------------------------------------
@@ -193,7 +175,8 @@
       const cell = row.cells[column];
       if (!cell || cell.colSpan > 1) return null;
       const value = cell.dataset.sort;
-      return value === undefined ? cell.textContent : Number(value);
+      if (value === undefined) return cell.textContent;
+      return value === "" ? null : Number(value);
     };
     [...table.tHead.rows[0].cells].forEach((head, column) => {
       const button = dom.element("button", { type: "button" }, head.textContent);
@@ -227,7 +210,7 @@
   showComparison();
   showSweep();
   showSearch();
-  document.querySelectorAll("#rows, #comparison table").forEach(makeSortable);
+  document.querySelectorAll("table.sorts").forEach(makeSortable);
 
   let width = document.documentElement.clientWidth;
   let waiting = 0;

@@ -91,7 +91,7 @@ impl Page {
         self.text.push('\n');
         self.inconclusive(diagnosed);
         if diagnosis.findings.is_empty() {
-            self.nothing(diagnosed);
+            self.wrapped(&nothing(diagnosed), "", "");
         } else {
             self.text += "What to fix first:\n\n";
         }
@@ -103,44 +103,19 @@ impl Page {
     }
 
     fn inconclusive(&mut self, diagnosed: &Diagnosed) {
-        for left in &diagnosed.diagnosis.left_out {
-            if let LeftOut::Inconclusive { run, why } = left {
-                let line = format!(
-                    "The run of suite {} is inconclusive and was not looked at, because the \
-                     generator was the bottleneck: {}",
-                    suite_of(diagnosed, *run),
-                    clean(why)
-                );
-                let at = self.text.len();
-                self.wrapped(&line, "", "");
-                let painted = self.paint.bad(self.text[at..].trim_end());
-                self.text.truncate(at);
-                self.text += &format!("{painted}\n\n");
-            }
+        for line in inconclusive(diagnosed) {
+            let at = self.text.len();
+            self.wrapped(&line, "", "");
+            let painted = self.paint.bad(self.text[at..].trim_end());
+            self.text.truncate(at);
+            self.text += &format!("{painted}\n\n");
         }
     }
 
-    fn nothing(&mut self, diagnosed: &Diagnosed) {
-        let rows: usize = diagnosed.runs.iter().map(|run| run.rows).sum();
-        let looked_at = rows.saturating_sub(not_looked_at(diagnosed));
-        let line = match looked_at {
-            0 => "There is nothing to say: no row was measured without failing.".to_owned(),
-            rows => format!(
-                "Nothing conspicuous: {} rules looked at {rows} rows.",
-                RULES.len()
-            ),
-        };
-        self.wrapped(&line, "", "");
-    }
-
     fn finding(&mut self, finding: &Finding, number: usize) {
-        let share = match finding.weight {
-            share if share >= TOLD => format!(" ({:.0} % of all time)", share * 100.0),
-            _ => String::new(),
-        };
         let indent = " ".repeat(number.to_string().len() + 2);
         let at = self.text.len();
-        self.wrapped(&format!("{number}. {}{share}", finding.title), "", &indent);
+        self.wrapped(&format!("{number}. {}", title(finding)), "", &indent);
         let title = self.paint.doubtful(self.text[at..].trim_end());
         self.text.truncate(at);
         self.text += &format!("{title}\n");
@@ -155,13 +130,7 @@ impl Page {
     }
 
     fn left_out(&mut self, diagnosed: &Diagnosed) {
-        let mut rows = Vec::new();
-        for left in &diagnosed.diagnosis.left_out {
-            if let LeftOut::Row { run, row, why } = left {
-                let suite = suite_of(diagnosed, *run);
-                rows.push(format!("{} (suite {suite}): {}", clean(row), clean(why)));
-            }
-        }
+        let rows = left_out(diagnosed);
         if rows.is_empty() {
             return;
         }
@@ -177,6 +146,63 @@ impl Page {
             .subsequent_indent(next);
         self.text += &format!("{}\n", textwrap::fill(line, options));
     }
+}
+
+/// Each with the place of its first run among the runs of all.
+pub(crate) fn with_places(all: &[Diagnosed]) -> impl Iterator<Item = (usize, &Diagnosed)> {
+    all.iter().scan(0, |next, diagnosed| {
+        let first = *next;
+        *next += diagnosed.runs.len();
+        Some((first, diagnosed))
+    })
+}
+
+/// What is conspicuous, and how much of all time it takes.
+pub(crate) fn title(finding: &Finding) -> String {
+    match finding.weight {
+        share if share >= TOLD => format!("{} ({:.0} % of all time)", finding.title, share * 100.0),
+        _ => finding.title.to_owned(),
+    }
+}
+
+/// What is said where nothing is conspicuous: a look at no row is no good news.
+pub(crate) fn nothing(diagnosed: &Diagnosed) -> String {
+    let rows: usize = diagnosed.runs.iter().map(|run| run.rows).sum();
+    match rows.saturating_sub(not_looked_at(diagnosed)) {
+        0 => "There is nothing to say: no row was measured without failing.".to_owned(),
+        rows => format!(
+            "Nothing conspicuous: {} rules looked at {rows} rows.",
+            RULES.len()
+        ),
+    }
+}
+
+/// Runs that were not looked at.
+pub(crate) fn inconclusive(diagnosed: &Diagnosed) -> Vec<String> {
+    let left_out = diagnosed.diagnosis.left_out.iter();
+    let line = |left: &LeftOut| match left {
+        LeftOut::Row { .. } => None,
+        LeftOut::Inconclusive { run, why } => Some(format!(
+            "The run of suite {} is inconclusive and was not looked at, because the generator was \
+             the bottleneck: {}",
+            suite_of(diagnosed, *run),
+            clean(why)
+        )),
+    };
+    left_out.filter_map(line).collect()
+}
+
+/// Rows that were not looked at, of runs that were.
+pub(crate) fn left_out(diagnosed: &Diagnosed) -> Vec<String> {
+    let left_out = diagnosed.diagnosis.left_out.iter();
+    let line = |left: &LeftOut| match left {
+        LeftOut::Inconclusive { .. } => None,
+        LeftOut::Row { run, row, why } => {
+            let suite = suite_of(diagnosed, *run);
+            Some(format!("{} (suite {suite}): {}", clean(row), clean(why)))
+        }
+    };
+    left_out.filter_map(line).collect()
 }
 
 fn suite_of(diagnosed: &Diagnosed, run: usize) -> String {

@@ -13,10 +13,11 @@
 mod index;
 mod words;
 
-use stats::{Finding, Summary, Swept, SweptRow};
+use record::Run;
+use stats::{Summary, Swept, SweptRow};
 
-use crate::Comparisons;
 use crate::page::{self, Link, Page, PageRun, Site, html};
+use crate::{Comparisons, Diagnosed, FileNames};
 
 /// Several servers that were measured side by side.
 #[derive(Debug, Clone)]
@@ -48,8 +49,8 @@ pub struct Exhibit<'a> {
     pub shown: PageRun<'a>,
     /// What all its runs say.
     pub runs: Vec<&'a Summary>,
-    /// What is conspicuous.
-    pub findings: Vec<Finding>,
+    /// What is conspicuous in its first run; `None` where nobody looked.
+    pub diagnosed: Option<Diagnosed>,
 }
 
 /// A file of a site.
@@ -64,27 +65,25 @@ pub struct File {
 /// All files of a gallery.
 pub fn gallery(gallery: &Gallery<'_>) -> Vec<File> {
     let rows = means(gallery);
-    let site = site(gallery, &rows);
+    let places = Places::of(gallery, &rows);
+    let site = site(gallery, &rows, &places);
     let mut files = vec![
-        file(INDEX, index::index(gallery, &rows, &site)),
+        file(INDEX, index::index(gallery, &rows, &places, &site)),
         file(MEASURED, index::measured(gallery, &site)),
         file(COMPARISON, html(&compared(gallery, &site))),
         file("table.md", index::markdown(gallery, &rows)),
     ];
-    for exhibit in &gallery.exhibits {
+    for (exhibit, place) in gallery.exhibits.iter().zip(&places.servers) {
         let page = Page {
             runs: vec![exhibit.shown.clone()],
-            findings: Some(&exhibit.findings),
+            diagnosed: exhibit.diagnosed.as_ref().map(std::slice::from_ref),
             site: Some(&site),
             ..Page::default()
         };
-        files.push(file(&server_file(&exhibit.name), html(&page)));
+        files.push(file(place, html(&page)));
     }
-    for row in &rows {
-        files.push(file(
-            &test_file(&row.name),
-            of_test(gallery, &row.name, &site),
-        ));
+    for (row, place) in rows.iter().zip(&places.tests) {
+        files.push(file(place, of_test(gallery, &row.name, &site)));
     }
     files.extend(page::assets().map(|(path, content)| file(path, content)));
     files
@@ -93,6 +92,25 @@ pub fn gallery(gallery: &Gallery<'_>) -> Vec<File> {
 const INDEX: &str = "index.html";
 const MEASURED: &str = "measured.html";
 const COMPARISON: &str = "comparison.html";
+
+/// Where the pages of servers and tests lie, each somewhere else.
+struct Places {
+    servers: Vec<String>,
+    tests: Vec<String>,
+}
+
+impl Places {
+    fn of(gallery: &Gallery<'_>, rows: &[SweptRow]) -> Places {
+        let mut names = FileNames::default();
+        let mut place = |kind: &str, name: &str| names.of(&format!("{kind}-{name}")) + ".html";
+        let servers = gallery.exhibits.iter();
+        let servers = servers
+            .map(|exhibit| place("server", &exhibit.name))
+            .collect();
+        let tests = rows.iter().map(|row| place("test", &row.name)).collect();
+        Places { servers, tests }
+    }
+}
 
 fn file(path: &str, content: String) -> File {
     File {
@@ -119,51 +137,35 @@ fn means(gallery: &Gallery<'_>) -> Vec<SweptRow> {
     stats::sweep(&[], &runs.collect::<Vec<_>>(), 0.0)
 }
 
-fn site(gallery: &Gallery<'_>, rows: &[SweptRow]) -> Site {
-    let link = |name: &str, file: String| Link {
+fn site(gallery: &Gallery<'_>, rows: &[SweptRow], places: &Places) -> Site {
+    let link = |name: &str, file: &str| Link {
         name: name.to_owned(),
-        file,
+        file: file.to_owned(),
     };
-    let servers = gallery.exhibits.iter();
-    let tests = rows.iter();
+    let servers = gallery.exhibits.iter().zip(&places.servers);
+    let tests = rows.iter().zip(&places.tests);
     Site {
         groups: vec![
             (
                 String::new(),
                 vec![
-                    link("All servers", INDEX.to_owned()),
-                    link("Comparison", COMPARISON.to_owned()),
-                    link("How it was measured", MEASURED.to_owned()),
+                    link("All servers", INDEX),
+                    link("Comparison", COMPARISON),
+                    link("How it was measured", MEASURED),
                 ],
             ),
             (
                 "Servers:".to_owned(),
                 servers
-                    .map(|exhibit| link(&exhibit.name, server_file(&exhibit.name)))
+                    .map(|(exhibit, place)| link(&exhibit.name, place))
                     .collect(),
             ),
             (
                 "Tests:".to_owned(),
-                tests
-                    .map(|row| link(&row.name, test_file(&row.name)))
-                    .collect(),
+                tests.map(|(row, place)| link(&row.name, place)).collect(),
             ),
         ],
     }
-}
-
-fn server_file(name: &str) -> String {
-    format!("server-{}.html", safe(name))
-}
-
-fn test_file(name: &str) -> String {
-    format!("test-{}.html", safe(name))
-}
-
-/// A name that is one of a file everywhere.
-fn safe(name: &str) -> String {
-    let letter = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-    name.chars().map(letter).collect()
 }
 
 /// All servers beside the first.
@@ -189,7 +191,7 @@ fn of_test(gallery: &Gallery<'_>, name: &str, site: &Site) -> String {
             let summary = exhibit.shown.summary;
             let place = summary.tests.iter().position(|test| test.name == name);
             let place = place.unwrap_or(usize::MAX);
-            (place, only(summary, place))
+            (place, only(exhibit.shown.run, summary, place))
         })
         .collect();
     let page = Page {
@@ -206,10 +208,19 @@ fn of_test(gallery: &Gallery<'_>, name: &str, site: &Site) -> String {
     html(&page)
 }
 
-/// What a run says of one test.
-fn only(summary: &Summary, place: usize) -> Summary {
+/// What a run says of one test: of doubts, those about it and about the run as a whole.
+fn only(run: &Run, summary: &Summary, place: usize) -> Summary {
+    let row = summary.tests.get(place);
+    let mut names: Vec<&str> = row.iter().map(|row| row.name.as_str()).collect();
+    let measure = run.plan.measures.get(place);
+    let test = measure.and_then(|measure| run.plan.tests.get(usize::from(measure.test.0)));
+    names.extend(test.map(|test| test.name.as_str()));
+    let warnings = summary.warnings.iter();
     Summary {
-        tests: summary.tests.get(place).cloned().into_iter().collect(),
+        tests: row.cloned().into_iter().collect(),
+        warnings: warnings
+            .filter_map(|warning| warning.about(&names))
+            .collect(),
         ..summary.clone()
     }
 }

@@ -20,6 +20,7 @@ mod columns;
 mod compare;
 mod csv;
 mod diagnose;
+mod file_names;
 pub mod gallery;
 mod json;
 mod load;
@@ -40,6 +41,7 @@ pub use compare::{
 pub use diagnose::{
     Diagnosed, DiagnosedRun, diagnose_json, diagnose_schema, diagnose_text, findings_json,
 };
+pub use file_names::FileNames;
 pub use json::{json, schema};
 pub use search::{Find, Found, Tried, search_json, search_schema, search_text};
 pub use sweep::{Design, Sweep, SweepServer, Varied, sweep_json, sweep_schema, sweep_text};

@@ -6,25 +6,39 @@ use stats::{Bar, Distribution, Summary, TestSummary};
 use crate::clean;
 use crate::units::human;
 
+/// The clock.
+pub(crate) fn clock_name(summary: &Summary) -> &'static str {
+    match summary.clock.clock {
+        Clock::User => "user space",
+        Clock::Kernel => "kernel",
+    }
+}
+
 /// The clock, and what the other one would have said.
 pub(crate) fn clock(summary: &Summary) -> String {
     let clock = summary.clock;
+    let name = clock_name(summary);
     if clock.clock == Clock::User {
-        return "user space".into();
+        return name.into();
     }
-    let bias = match clock.bias {
-        None => String::new(),
-        Some(bias) => format!(
-            "; a tool that reads the clock in user space would have said {} (p50), {} (p99)",
-            more(bias.p50),
-            more(bias.p99)
-        ),
-    };
+    let bias = bias(summary).map_or(String::new(), |bias| {
+        format!("; a tool that reads the clock in user space would have said {bias}")
+    });
     let missed = match clock.missed {
         0 => String::new(),
         missed => format!("; {missed} operations without time stamps"),
     };
-    format!("kernel{bias}{missed}")
+    format!("{name}{bias}{missed}")
+}
+
+/// What user space would have said: `12.3 us more (p50), 40.1 us more (p99)`.
+pub(crate) fn bias(summary: &Summary) -> Option<String> {
+    let bias = summary.clock.bias?;
+    Some(format!(
+        "{} (p50), {} (p99)",
+        more(bias.p50),
+        more(bias.p99)
+    ))
 }
 
 /// A difference in words: `12.3 us more`.

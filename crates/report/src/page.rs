@@ -11,19 +11,24 @@
 //! HTML, and inside the data no `<` is left that could end it.
 
 mod answers;
+mod comparison;
 mod data;
+mod details;
 pub(crate) mod markup;
+pub(crate) mod measured;
 mod names;
+mod points;
 pub(crate) mod sections;
 pub(crate) mod site;
 mod tables;
 
 use record::Run;
-use stats::{Details, Finding, Summary};
+use stats::{Details, Summary};
 
-use crate::{Comparisons, Found, Sweep};
+use crate::{Comparisons, Diagnosed, Found, Sweep};
 use markup::fill;
 
+pub use measured::{Common, Told};
 pub use site::{Link, Site, assets};
 
 /// What a page shows. Every part may be absent.
@@ -37,8 +42,11 @@ pub struct Page<'a> {
     pub sweep: Option<&'a Sweep>,
     /// The largest load that a server holds.
     pub search: Option<&'a Found>,
-    /// What is conspicuous; `None` where nobody looked.
-    pub findings: Option<&'a [Finding]>,
+    /// How the runs of a sweep or a search were measured, server by server.
+    pub common: Vec<Common>,
+    /// What is conspicuous in the runs: each belongs to the next of them, or to the next few.
+    /// `None` where nobody looked.
+    pub diagnosed: Option<&'a [Diagnosed]>,
     /// What is shown; `None` for the suite's name.
     pub title: Option<&'a str>,
     /// The site that the page is one of; `None` where it stands alone.
@@ -63,6 +71,17 @@ pub struct PageRun<'a> {
     pub summary: &'a Summary,
     /// What its operations look like, one for each row; `None` where the samples are lost.
     pub details: Option<Vec<Details>>,
+}
+
+impl<'a> PageRun<'a> {
+    /// How it was measured.
+    pub(crate) fn told(&self) -> Told<'a> {
+        Told {
+            plan: &self.run.plan,
+            env: &self.run.env,
+            summary: self.summary,
+        }
+    }
 }
 
 /// Apache ECharts, as `cargo xtask charts` puts it together.
@@ -91,15 +110,35 @@ pub fn html(page: &Page<'_>) -> String {
         "style" => style(page.site),
         "links" => page.site.map_or(String::new(), site::links),
         "head" => sections::head(page, &names),
-        "verdict" => sections::verdict(page, &names) + &answers::in_short(page),
+        "skip" => skip(page).to_owned(),
+        "overview" => sections::overview(page, &names),
         "findings" => sections::findings(page, &names),
         "table" => tables::rows(page, &names),
-        "comparison" => tables::comparison(page),
-        "measured" => sections::measured(page, &names),
+        "details" => details::tables(page, &names),
+        "no-details" => if page.runs.is_empty() { "hidden" } else { "" }.to_owned(),
+        "points" => points::tables(page),
+        "comparison" => comparison::table(page),
+        "measured" => measured::measured(page, &names),
         "data" => figure_data(page).replace('<', "\\u003c"),
         "scripts" => scripts(page.site),
         other => unreachable!("the template has no part {other}"),
     })
+}
+
+/// For those who cannot see where the tables begin.
+fn skip(page: &Page<'_>) -> &'static str {
+    match page {
+        page if !page.runs.is_empty() => {
+            "<a class=\"skip\" href=\"#tests\">Skip to the table</a>\n"
+        }
+        page if page.sweep.is_some() => {
+            "<a class=\"skip\" href=\"#points\">Skip to the table</a>\n"
+        }
+        page if page.search.is_some() => {
+            "<a class=\"skip\" href=\"#trials\">Skip to the table</a>\n"
+        }
+        _ => "",
+    }
 }
 
 /// A page that stands alone may load nothing; one of a site loads what lies beside it.

@@ -77,6 +77,9 @@ pub struct Tried {
     pub failures: u64,
 }
 
+/// The columns of the table.
+pub(crate) const HEADERS: [&str; 7] = ["", "answers/s", "mean", "p50", "p99", "failures", ""];
+
 /// The search for people. Ends with a newline.
 pub fn search_text(found: &Found, color: bool, width: usize) -> String {
     let paint = Paint { on: color };
@@ -88,8 +91,12 @@ pub fn search_text(found: &Found, color: bool, width: usize) -> String {
         clean(software)
     );
     text += &format!("{}\n\n", textwrap::fill(&verdict(found), wrapping(width)));
-    let headers = ["", "answers/s", "mean", "p50", "p99", "failures", ""].map(str::to_owned);
-    let rows: Vec<Vec<String>> = found.trials.iter().map(|tried| row(found, tried)).collect();
+    let headers = HEADERS.map(str::to_owned);
+    let rows: Vec<Vec<String>> = found
+        .trials
+        .iter()
+        .map(|tried| cells(found, tried).into())
+        .collect();
     for (place, line) in columns(&headers, &rows, &[6]).into_iter().enumerate() {
         let broke = place > 0 && !found.trials[place - 1].held;
         text += &match broke {
@@ -141,7 +148,24 @@ pub(crate) fn verdict(found: &Found) -> String {
     words
 }
 
-fn row(found: &Found, tried: &Tried) -> Vec<String> {
+/// How it was measured, in words.
+pub(crate) fn how(found: &Found) -> String {
+    let (what, times) = match found.find {
+        Find::Users => ("users", "response times"),
+        Find::Rate => (
+            "requests a second",
+            "from the planned moment to the first byte of the answer",
+        ),
+    };
+    format!(
+        "{}: loads of so many {what} were tried until the largest was found under which {} holds. \
+         Times are {times}; of several requests, those of the slowest.",
+        clean(&found.what),
+        clean(&found.condition)
+    )
+}
+
+pub(crate) fn cells(found: &Found, tried: &Tried) -> [String; 7] {
     let time = |of: fn((f64, f64, f64)) -> f64| {
         tried.times.map_or("-".to_owned(), |times| human(of(times)))
     };
@@ -152,7 +176,7 @@ fn row(found: &Found, tried: &Tried) -> Vec<String> {
         (false, true) => "broken, knee",
         (false, false) => "broken",
     };
-    vec![
+    [
         found.find.amount(tried.load),
         format!("{:.0}", tried.per_second),
         time(|(mean, _, _)| mean),

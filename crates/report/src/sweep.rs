@@ -3,7 +3,7 @@
 pub(crate) mod wire;
 pub(crate) mod words;
 
-use stats::{Point, Status, SweptRow};
+use stats::{Point, Status, SweptRow, SweptServer};
 
 use crate::clean;
 use crate::columns::columns;
@@ -115,14 +115,23 @@ pub(crate) fn how(sweep: &Sweep) -> String {
         _ => "",
     };
     format!(
-        "Suite {}, varied: {}{how}; {} runs at each point, in random order. Mean response times; \
+        "Suite {}, varied: {}{how}; {} runs at each point, in random order. {}; \
          the intervals (95 %) know how much runs differ. Something matters when it surely (5 % false \
          alarms in all rows together at most) changes the time by more than {:.0} %.",
         clean(&sweep.suite),
         varied.collect::<Vec<_>>().join(" and "),
         sweep.repeats,
+        match is_paced(sweep) {
+            true => "Mean times from the planned moment to the first byte of the answer",
+            false => "Mean response times",
+        },
         sweep.same_within * 100.0
     )
+}
+
+/// A schedule decided when operations began, so that times count from the planned moment.
+pub(crate) fn is_paced(sweep: &Sweep) -> bool {
+    sweep.vary.iter().any(|varied| varied.name == "rate")
 }
 
 fn heading(sweep: &Sweep, width: usize) -> String {
@@ -144,14 +153,21 @@ fn heading(sweep: &Sweep, width: usize) -> String {
 
 const FAILED: &str = "failed";
 
-fn table(sweep: &Sweep, row: &SweptRow) -> Vec<String> {
-    let mut all: Vec<&[usize]> = row
-        .servers
-        .iter()
-        .flat_map(|server| server.points.iter().map(|point| point.levels.as_slice()))
-        .collect();
+/// Every point at which any server was measured, in the order of the values.
+pub(crate) fn levels(row: &SweptRow) -> Vec<&[usize]> {
+    let points = row.servers.iter().flat_map(|server| &server.points);
+    let mut all: Vec<&[usize]> = points.map(|point| point.levels.as_slice()).collect();
     all.sort();
     all.dedup();
+    all
+}
+
+/// What a server did there.
+pub(crate) fn point_at<'a>(server: &'a SweptServer, levels: &[usize]) -> Option<&'a Point> {
+    server.points.iter().find(|point| point.levels == levels)
+}
+
+fn table(sweep: &Sweep, row: &SweptRow) -> Vec<String> {
     let names = sweep.vary.iter().map(|varied| clean(&varied.name));
     let servers = sweep
         .servers
@@ -164,14 +180,13 @@ fn table(sweep: &Sweep, row: &SweptRow) -> Vec<String> {
     let line = |levels: &&[usize]| -> Vec<String> {
         let values = sweep.vary.iter().zip(*levels);
         let values = values.map(|(varied, level)| varied.written[*level].clone());
-        let times = row.servers.iter().map(|server| {
-            let mut points = server.points.iter();
-            let point = points.find(|point| point.levels == *levels);
-            point.map_or(String::new(), cell)
-        });
+        let times = row
+            .servers
+            .iter()
+            .map(|server| point_at(server, levels).map_or(String::new(), cell));
         values.chain(times).collect()
     };
-    let rows: Vec<Vec<String>> = all.iter().map(line).collect();
+    let rows: Vec<Vec<String>> = levels(row).iter().map(line).collect();
     columns(&headers, &rows, &[])
 }
 
@@ -182,8 +197,16 @@ fn cell(point: &Point) -> String {
             format!("{} ({})", human(mean), human_range(ci95))
         }
         (Status::Ok, Some(mean), None) => human(mean),
-        (Status::Failed, ..) => format!("{} of {} {FAILED}", point.failed, point.operations),
-        (status, ..) => status.name().replace('_', " "),
+        _ => without_time(point),
+    }
+}
+
+/// What became of a point without a time: `3 of 60 failed`.
+pub(crate) fn without_time(point: &Point) -> String {
+    match point.status {
+        Status::Failed => format!("{} of {} {FAILED}", point.failed, point.operations),
+        Status::NotSupported => "not supported".to_owned(),
+        Status::Ok => "no response time".to_owned(),
     }
 }
 

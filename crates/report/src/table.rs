@@ -272,14 +272,14 @@ fn row(test: &TestSummary, interval: Interval, starred: bool) -> Row {
 }
 
 /// The times of a row that shows times.
-fn shown_times(test: &TestSummary) -> Option<&Distribution> {
+pub(crate) fn shown_times(test: &TestSummary) -> Option<&Distribution> {
     test.response
         .as_ref()
         .filter(|_| test.status != Status::NotSupported)
 }
 
 /// p99 is the maximum.
-fn few(times: &Distribution) -> bool {
+pub(crate) fn few(times: &Distribution) -> bool {
     times.n < P99_NEEDS
 }
 
@@ -306,7 +306,7 @@ fn failed(test: &TestSummary) -> Cell {
 }
 
 /// What became of a row without times, and why.
-fn in_words(test: &TestSummary) -> (&'static str, String) {
+pub(crate) fn in_words(test: &TestSummary) -> (&'static str, String) {
     let evidence = clean(test.evidence.as_deref().unwrap_or_default());
     match test.status {
         Status::NotSupported => ("not supported", evidence),

@@ -4,7 +4,7 @@
 //! can be laid side by side.
 
 use anstyle::{AnsiColor, Style};
-use record::{EventKind, Http, LeftBehind, Pace, Run};
+use record::{Environment, EventKind, Http, LeftBehind, Pace, PlanRecord, Run};
 use stats::{Completeness, Status, Summary, TestSummary, Warning, describe_failed};
 
 use crate::clean;
@@ -174,7 +174,7 @@ impl Page {
     fn configuration(&mut self, run: &Run, summary: &Summary) {
         self.line(&format!("Start Testing {}:", clean(&run.plan.target)));
         self.line("");
-        for (what, value) in configuration(run, summary) {
+        for (what, value) in configuration(&run.plan, &run.env, summary) {
             let line = format!("* {what} {}", clean(&value));
             let options = wrapping(self.width);
             self.line(&textwrap::fill(&line, options.subsequent_indent("  ")));
@@ -373,8 +373,12 @@ const WEBDAV: [&str; 7] = [
 ];
 
 /// The configuration lines: the classic ones, then ours.
-pub(crate) fn configuration(run: &Run, summary: &Summary) -> Vec<(String, String)> {
-    let (plan, of) = (&run.plan, &run.plan.load);
+pub(crate) fn configuration(
+    plan: &PlanRecord,
+    env: &Environment,
+    summary: &Summary,
+) -> Vec<(String, String)> {
+    let of = &plan.load;
     let mut lines: Vec<(String, String)> = Vec::new();
     let mut add = |what: &str, value: String| lines.push((what.to_owned(), value));
     if let Some(pace) = load::pace(&of.pace) {
@@ -434,7 +438,7 @@ pub(crate) fn configuration(run: &Run, summary: &Summary) -> Vec<(String, String
             plan.suite.name, plan.suite.version
         ),
     );
-    match &run.env.server {
+    match &env.server {
         None => add("Server", "not reached".into()),
         Some(server) => {
             let software = server
@@ -454,12 +458,12 @@ pub(crate) fn configuration(run: &Run, summary: &Summary) -> Vec<(String, String
         }
     }
     add("Clock", load::clock(summary));
-    let machine = &run.env.machine;
+    let machine = &env.machine;
     add(
         "Client",
         format!("{}, {} cores, {}", machine.os, machine.cores, machine.cpu),
     );
-    add("Started", run.env.started_at.clone());
+    add("Started", env.started_at.clone());
     add("Run", plan.run_id.clone());
     lines
 }

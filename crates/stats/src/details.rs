@@ -22,8 +22,8 @@ use crate::spread::{Bar, spread};
 use crate::times::Times;
 use crate::{Windows, window::Window};
 
-/// Ranges of a histogram.
-const RANGES: usize = 40;
+/// Fewer marks than these show no shape.
+const LEAST: usize = 16;
 
 /// How much of a run figures can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,17 +32,22 @@ pub struct Resolution {
     pub steps: usize,
     /// Operations or buckets of a time line at most.
     pub buckets: usize,
+    /// Ranges of a histogram at most.
+    pub ranges: usize,
 }
 
 impl Resolution {
-    /// What a document of less than 2 MB has room for, if it shows so many rows: 400 steps and 600
-    /// buckets of each, and fewer where there are many rows.
+    /// What a document of less than 2 MB has room for, if it shows so many rows, up to 300: 400
+    /// steps, 600 buckets and 40 ranges of each, and fewer where there are many rows.
     pub fn for_rows(rows: usize) -> Resolution {
         const MARKS: usize = 12_000;
-        let share = MARKS / rows.max(1);
+        // What a row takes in any case: its figures, as document and as table.
+        const FIXED: usize = 24;
+        let share = (MARKS / rows.max(1)).saturating_sub(FIXED);
         Resolution {
-            steps: share.clamp(64, 400),
-            buckets: share.clamp(64, 600),
+            steps: share.clamp(LEAST, 400),
+            buckets: share.clamp(LEAST, 600),
+            ranges: share.clamp(LEAST, 40),
         }
     }
 }
@@ -179,7 +184,7 @@ impl Row {
     fn finish(self, resolution: Resolution) -> Details {
         let (steps, all_steps) = steps(&self.times, resolution.steps);
         Details {
-            histogram: spread(&self.times, &Times::default(), RANGES),
+            histogram: spread(&self.times, &Times::default(), resolution.ranges),
             steps,
             all_steps,
             time_line: self.line.finish(),

@@ -263,4 +263,43 @@ impl Warning {
             | Warning::Recorded { .. } => &[],
         }
     }
+
+    /// The same doubt about these rows and tests alone; `None` where it is about others. One about
+    /// the run as a whole stays.
+    pub fn about(&self, names: &[&str]) -> Option<Warning> {
+        let mut own = self.clone();
+        let Some(shares) = own.shares_mut() else {
+            return Some(own);
+        };
+        shares.retain(|share| names.contains(&share.name.as_str()));
+        let is_left = !shares.is_empty();
+        is_left.then_some(own)
+    }
+
+    fn shares_mut(&mut self) -> Option<&mut Vec<Share>> {
+        match self {
+            Warning::Saturated { tests: shares }
+            | Warning::Busy { tests: shares }
+            | Warning::Queued { tests: shares }
+            | Warning::Stalled { tests: shares }
+            | Warning::Hiccup { tests: shares }
+            | Warning::Late { tests: shares }
+            | Warning::HalfIdle { tests: shares }
+            | Warning::PartlyIdle { tests: shares }
+            | Warning::MissedStamps { rows: shares }
+            | Warning::Bias { rows: shares }
+            | Warning::UsersIdle { tests: shares }
+            | Warning::NoOverlap { tests: shares, .. }
+            | Warning::WindowSmall { tests: shares, .. }
+            | Warning::EarlyResponses { rows: shares }
+            | Warning::Resent { rows: shares }
+            | Warning::Reconnects { rows: shares }
+            | Warning::Dropped { rows: shares, .. }
+            | Warning::FewForPercentiles { rows: shares, .. } => Some(shares),
+            Warning::Exhausted { .. }
+            | Warning::ClockStepped { .. }
+            | Warning::Orphans { .. }
+            | Warning::Recorded { .. } => None,
+        }
+    }
 }

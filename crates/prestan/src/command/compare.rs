@@ -11,7 +11,7 @@ use stats::{Caveat, Compared, Side, Verdict};
 
 use super::series::Ran;
 use crate::args::{CompareArgs, Slower, is_given};
-use crate::command::report::{Kept, findings as kept_findings};
+use crate::command::report::{Kept, diagnosed};
 use crate::exit::{Code, Failed};
 use crate::intake::summary_of_kept;
 use crate::{output, state};
@@ -155,21 +155,37 @@ pub(crate) fn shown(servers: &[Server]) -> Result<Vec<Kept>, Failed> {
 
 pub(crate) fn compared(servers: &[Server], same_within: f64) -> Result<Comparisons, Failed> {
     let paths = |server: &Server| server.runs.iter().map(|run| run.path.clone()).collect();
+    let names = told_apart(servers);
     let (a, others) = (&servers[0], &servers[1..]);
-    let versus = others.iter().map(|b| {
+    let versus = others.iter().zip(&names[1..]).map(|(b, name)| {
         let comparison = stats::compare(&a.sides(), &b.sides(), same_within)
             .map_err(|error| Failed::Usage(format!("{} and {}: {error}", a.name, b.name)))?;
         Ok(Versus {
-            name: b.name.clone(),
+            name: name.clone(),
             runs: paths(b),
             comparison,
         })
     });
     Ok(Comparisons {
-        name: a.name.clone(),
+        name: names[0].clone(),
         runs: paths(a),
         versus: versus.collect::<Result<_, Failed>>()?,
     })
+}
+
+/// Names of servers; where one is given more than once, numbers tell them apart.
+fn told_apart(servers: &[Server]) -> Vec<String> {
+    let name = |(place, server): (usize, &Server)| {
+        let same = |other: &&Server| other.name == server.name;
+        match servers.iter().filter(same).count() {
+            1 => server.name.clone(),
+            _ => {
+                let number = servers[..=place].iter().filter(same).count();
+                format!("{} #{number}", server.name)
+            }
+        }
+    };
+    servers.iter().enumerate().map(name).collect()
 }
 
 fn check(args: &CompareArgs) -> Result<(), Failed> {
@@ -196,13 +212,11 @@ fn print(comparisons: &Comparisons, servers: &[Server], args: &CompareArgs) -> R
         Vec::new()
     };
     let kept = drawn.map_or(Vec::new(), |kept| kept.unwrap_or_else(undrawn));
-    let named = kept.iter().zip(servers);
-    let findings = kept_findings(&kept);
+    let named = kept.iter().zip(told_apart(servers));
+    let diagnosed = diagnosed(&kept);
     let page = &Page {
-        findings: is_drawn.then_some(&findings),
-        runs: named
-            .map(|(kept, server)| kept.shown(Some(server.name.clone())))
-            .collect(),
+        diagnosed: is_drawn.then_some(&diagnosed),
+        runs: named.map(|(kept, name)| kept.shown(Some(name))).collect(),
         comparison: Some(comparisons),
         ..Page::default()
     };

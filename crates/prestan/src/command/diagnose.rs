@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use engine::rundir;
 use report::page::Page;
 use report::{Diagnosed, DiagnosedRun};
-use stats::{Finding, Material};
+use stats::Material;
 
 use crate::args::{AnswerOptions, DiagnoseArgs, FigureOptions, is_given};
 use crate::exit::{Code, Failed};
@@ -126,10 +126,9 @@ fn diagnosed(patient: Vec<Kept>) -> Diagnosed {
 
 fn print(diagnosed: &[Diagnosed], options: &AnswerOptions) -> Result<(), Failed> {
     let kept = shown(diagnosed, &options.figures)?;
-    let findings = findings(diagnosed);
     let page = Page {
         runs: kept.iter().map(|kept| kept.shown(None)).collect(),
-        findings: Some(&findings),
+        diagnosed: Some(diagnosed),
         ..Page::default()
     };
     let json = || report::diagnose_json(diagnosed);
@@ -150,18 +149,4 @@ fn shown(
     let count = paths.len();
     let read = |path| super::report::Kept::read(path, Some(count));
     paths.into_iter().map(read).collect()
-}
-
-/// All findings, with the places of their runs among all.
-fn findings(diagnosed: &[Diagnosed]) -> Vec<Finding> {
-    let mut first = 0;
-    let mut all = Vec::new();
-    for Diagnosed { runs, diagnosis } in diagnosed {
-        all.extend(diagnosis.findings.iter().map(|finding| Finding {
-            run: first + finding.run,
-            ..finding.clone()
-        }));
-        first += runs.len();
-    }
-    all
 }

@@ -128,11 +128,7 @@ fn exhibit<'a>(recipe: &Recipe, server: &'a Server, kept: &'a Kept) -> Exhibit<'
         locks: recipe.keeps.locks.name(),
         shown: kept.shown(Some(recipe.name.clone())),
         runs: runs.map(|run| &run.summary).collect::<Vec<&Summary>>(),
-        findings: kept
-            .drawn
-            .as_ref()
-            .map(|drawn| drawn.findings.clone())
-            .unwrap_or_default(),
+        diagnosed: kept.drawn.as_ref().map(|drawn| drawn.diagnosed.clone()),
     }
 }
 

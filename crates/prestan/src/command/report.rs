@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use engine::rundir::{self, RunDirError};
 use record::Run;
 use report::page::{Page, PageRun};
-use report::{Comparisons, Versus};
-use stats::{Finding, Side, Summary};
+use report::{Comparisons, Diagnosed, Versus};
+use stats::{Side, Summary};
 
 use super::compare::SAME_WITHIN;
 use crate::args::{FormatOptions, ReportArgs};
@@ -115,24 +115,18 @@ fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<Code, Failed> {
         runs: kept.iter().map(|kept| kept.shown(None)).collect(),
         ..Page::default()
     };
-    let findings = findings(&kept);
-    page.findings = Some(&findings);
+    let diagnosed = diagnosed(&kept);
+    page.diagnosed = Some(&diagnosed);
     let comparison = compared(&kept, &page.names());
     page.comparison = comparison.as_ref();
     output::draw(&page, figures)?;
     Ok(Code::Done)
 }
 
-/// What is conspicuous in runs that are shown together.
-pub(crate) fn findings(kept: &[Kept]) -> Vec<Finding> {
-    let all = kept.iter().enumerate().filter_map(|(run, kept)| {
-        let findings = kept.drawn.as_ref()?.findings.iter();
-        Some(findings.map(move |finding| Finding {
-            run,
-            ..finding.clone()
-        }))
-    });
-    all.flatten().collect()
+/// What is conspicuous in each of the runs that are shown together.
+pub(crate) fn diagnosed(kept: &[Kept]) -> Vec<Diagnosed> {
+    let drawn = kept.iter().filter_map(|kept| kept.drawn.as_ref());
+    drawn.map(|drawn| drawn.diagnosed.clone()).collect()
 }
 
 /// All others beside the first, where they did the same.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use engine::{Cancel, Settings};
 use record::Pace;
-use report::page::Page;
+use report::page::{Common, Page};
 use report::{Find, Found, Tried};
 use stats::{Load, Search, Summary, TestSummary, Trial};
 
@@ -47,9 +47,10 @@ pub(crate) fn search(args: &SearchArgs) -> Result<Code, Failed> {
     let mut trials = Trials::new(args, &sending)?;
     let ended = trials.go_on(&mut search).err();
     let is_something_known = !trials.made.is_empty();
+    let common = Common::of(&sending.target.url(), trials.ran.iter().map(Ran::told));
     let found = trials.found(&search, ended.as_ref());
     if ended.is_none() || is_something_known {
-        print(&found, &args.answer)?;
+        print(&found, common, &args.answer)?;
     }
     ended.map_or(Ok(Code::Done), Err)
 }
@@ -96,6 +97,8 @@ struct Trials<'a> {
     made: Vec<Tried>,
     /// What the server says of itself.
     software: Option<String>,
+    /// The runs of all of them.
+    ran: Vec<Ran>,
 }
 
 impl<'a> Trials<'a> {
@@ -118,6 +121,7 @@ impl<'a> Trials<'a> {
             number: 0,
             made: Vec::new(),
             software: None,
+            ran: Vec::new(),
         })
     }
 
@@ -155,8 +159,9 @@ impl<'a> Trials<'a> {
                 tried.failures
             ));
             self.made.push(tried);
-            let server = ran.env.server;
-            self.software = server.and_then(|server| server.software);
+            let server = ran.env.server.as_ref();
+            self.software = server.and_then(|server| server.software.clone());
+            self.ran.push(ran);
             return Ok(held);
         }
         Err(Failed::Inconclusive(format!(
@@ -281,9 +286,10 @@ fn tried(load: Load, held: bool, summary: &Summary) -> Tried {
     }
 }
 
-fn print(found: &Found, options: &AnswerOptions) -> Result<(), Failed> {
+fn print(found: &Found, common: Common, options: &AnswerOptions) -> Result<(), Failed> {
     let page = Page {
         search: Some(found),
+        common: vec![common],
         ..Page::default()
     };
     let text = |color, width| report::search_text(found, color, width);

@@ -10,6 +10,7 @@ use engine::rundir::RunDir;
 use engine::{Cancel, Observer, Progress, Settings, Turn, Watch};
 use indicatif::ProgressBar;
 use record::{Environment, Event, EventKind, LeftBehind, PlanRecord};
+use report::page::Told;
 use stats::{Completeness, Summary};
 use suite::Plan;
 use testbed::RealServer;
@@ -152,6 +153,17 @@ pub(crate) struct Ran {
     pub(crate) env: Environment,
     /// Where it is kept.
     pub(crate) path: String,
+}
+
+impl Ran {
+    /// How it was measured.
+    pub(crate) fn told(&self) -> Told<'_> {
+        Told {
+            plan: &self.plan,
+            env: &self.env,
+            summary: &self.summary,
+        }
+    }
 }
 
 /// One run, with everything decided.

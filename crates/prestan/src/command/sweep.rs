@@ -9,7 +9,7 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use record::Pace;
-use report::page::Page;
+use report::page::{Common, Page};
 use report::{Design, Sweep, SweepServer, Varied};
 use stats::Swept;
 use suite::{Limit, Plan};
@@ -47,7 +47,11 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<Code, Failed> {
     drop(series);
     let name = &plans[0].plan.suite.name;
     let result = result(args, name, &points, &servers, &made, seed);
-    print(&result, &args.answer)?;
+    let common = servers.iter().enumerate().map(|(place, server)| {
+        let own = made.done.iter().filter(|(at, _)| at.server == place);
+        Common::of(server, own.map(|(_, ran)| ran.told()))
+    });
+    print(&result, common.collect(), &args.answer)?;
     match made.ended {
         Some((_, why)) => Err(why),
         None => judge(&made.done, &result),
@@ -431,9 +435,10 @@ fn caveats(args: &SweepArgs, Made { done, ended }: &Made) -> Vec<String> {
     caveats
 }
 
-fn print(sweep: &Sweep, options: &AnswerOptions) -> Result<(), Failed> {
+fn print(sweep: &Sweep, common: Vec<Common>, options: &AnswerOptions) -> Result<(), Failed> {
     let page = Page {
         sweep: Some(sweep),
+        common,
         ..Page::default()
     };
     let text = |color, width| report::sweep_text(sweep, color, width);

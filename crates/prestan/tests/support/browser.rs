@@ -1,7 +1,7 @@
 //! A browser without a window, driven over the DevTools protocol.
 //!
 //! It notes everything that a page must not do: errors, exceptions, and requests to anywhere but
-//! the page's own file.
+//! the page's own file and, of a site, what lies beside it for all its pages.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
@@ -43,6 +43,8 @@ pub struct Browser {
     session: String,
     calls: u64,
     events: Vec<Value>,
+    /// Beginnings of addresses that the page may ask for.
+    own: Vec<String>,
     _profile: TempDir,
 }
 
@@ -78,6 +80,7 @@ impl Browser {
             session: String::new(),
             calls: 0,
             events: Vec::new(),
+            own: Vec::new(),
             _profile: profile,
         };
         let target = browser.call("Target.createTarget", json!({"url": "about:blank"}));
@@ -90,12 +93,28 @@ impl Browser {
         Some(browser)
     }
 
-    /// Opens a file and waits until it has loaded.
+    /// Opens a file and waits until it has loaded. The page before must have done nothing that it
+    /// must not.
+    #[track_caller]
     pub fn open(&mut self, path: &Path) {
+        assert_eq!(self.problems(), [""; 0], "before {}", path.display());
         self.events.clear();
         let url = format!("file://{}", path.display());
+        self.own = vec![
+            format!("{url}\n"),
+            "data:".to_owned(),
+            "about:blank".to_owned(),
+        ];
         self.call("Page.navigate", json!({ "url": url }));
         self.until("document.readyState === 'complete' && location.href !== 'about:blank'");
+    }
+
+    /// The same for a page of a site.
+    #[track_caller]
+    pub fn open_in_site(&mut self, site: &Path, page: &str) {
+        let assets = format!("file://{}/assets/", site.display());
+        self.open(&site.join(page));
+        self.own.push(assets);
     }
 
     /// Waits until an expression is true.
@@ -150,8 +169,8 @@ impl Browser {
                 "Log.entryAdded" => Some(parameters["entry"].to_string()),
                 "Network.requestWillBeSent" => {
                     let url = parameters["request"]["url"].as_str()?;
-                    let own = ["file:", "data:", "about:"];
-                    let is_own = own.iter().any(|scheme| url.starts_with(scheme));
+                    let whole = format!("{url}\n");
+                    let is_own = self.own.iter().any(|own| whole.starts_with(own));
                     (!is_own).then(|| format!("a request to {url}"))
                 }
                 _ => None,

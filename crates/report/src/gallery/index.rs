@@ -1,43 +1,53 @@
 //! The pages of a gallery that have no figures.
 
-use stats::{Status, SweptRow};
+use stats::{Point, Status, SweptRow};
 
 use super::words::{self, point};
-use super::{Exhibit, Gallery, server_file, test_file};
+use super::{Exhibit, Gallery, Places};
+use crate::load;
 use crate::page::Site;
-use crate::page::markup::{fill, list, range, text, time};
+use crate::page::markup::{fill, list, range, text, time, words as sentence};
+use crate::page::measured::{EXPLAINED, alike};
 use crate::page::sections::section;
 use crate::page::site::links;
-use crate::text::configuration;
 
 const TEMPLATE: &str = include_str!("../../page/gallery.html");
 
 /// The first page: every mean, and in words what is remarkable.
-pub(super) fn index(gallery: &Gallery<'_>, rows: &[SweptRow], site: &Site) -> String {
-    let servers = gallery.exhibits.iter().enumerate().map(|(place, exhibit)| {
+pub(super) fn index(
+    gallery: &Gallery<'_>,
+    rows: &[SweptRow],
+    places: &Places,
+    site: &Site,
+) -> String {
+    let servers = gallery.exhibits.iter().zip(&places.servers);
+    let servers = servers.enumerate().map(|(place, (exhibit, file))| {
         format!(
-            "<a class=\"name\" href=\"{}\">{}</a> {}",
-            server_file(&exhibit.name),
+            "<a class=\"name\" href=\"{file}\">{}</a> {}",
             text(&exhibit.title),
-            text(&words::of_server(place, rows))
+            sentence(&words::of_server(place, rows))
         )
     });
-    let tests = rows.iter().filter_map(|row| {
-        let words = words::of_test(gallery, row)?;
-        let (file, name) = (test_file(&row.name), text(&row.name));
+    let tests = rows.iter().zip(&places.tests);
+    let tests = tests.filter_map(|(row, file)| {
+        let said = sentence(&words::of_test(gallery, row)?);
+        let name = text(&row.name);
         Some(format!(
-            "<a class=\"name\" href=\"{file}\">{name}</a> {}",
-            text(&words)
+            "<a class=\"name\" href=\"{file}\">{name}</a> {said}"
         ))
     });
-    let database = words::files_and_database(gallery)
-        .map(|words| format!("<h2>Files and a database</h2>\n<p>{}</p>\n", text(&words)));
+    let database = words::files_and_database(gallery).map(|words| {
+        format!(
+            "<h2>Files and a database</h2>\n<p>{}</p>\n",
+            sentence(&words)
+        )
+    });
     let doubts = words::doubts(gallery);
-    let doubts = doubts.iter().map(|doubt| text(doubt)).collect();
+    let doubts = doubts.iter().map(|doubt| sentence(doubt)).collect();
     let content = format!(
         "{}<h2>Mean response times</h2>\n{}<h2>Server by server</h2>\n{}{}<h2>Test by test</h2>\n{}",
         section("Warnings", "doubt", doubts),
-        table(gallery, rows),
+        table(gallery, rows, places),
         list("counts", servers),
         database.unwrap_or_default(),
         list("counts", tests),
@@ -59,30 +69,21 @@ fn page(gallery: &Gallery<'_>, site: &Site, title: &str, content: &str) -> Strin
     })
 }
 
-fn table(gallery: &Gallery<'_>, rows: &[SweptRow]) -> String {
-    let heads = gallery.exhibits.iter().map(|exhibit| {
-        let (file, name) = (server_file(&exhibit.name), text(&exhibit.name));
+fn table(gallery: &Gallery<'_>, rows: &[SweptRow], places: &Places) -> String {
+    let servers = gallery.exhibits.iter().zip(&places.servers);
+    let heads = servers.map(|(exhibit, file)| {
+        let name = text(&exhibit.name);
         format!("<th scope=\"col\" class=\"number\"><a href=\"{file}\">{name}</a></th>")
     });
     let heads: String = heads.collect();
-    let row = |row: &SweptRow| {
-        let cells = (0..gallery.exhibits.len()).map(|server| match point(row, server) {
-            Some(point) => {
-                let interval = point.ci95.map_or(String::new(), |ci95| {
-                    format!(" title=\"95 % interval {}\"", range(ci95))
-                });
-                match point.mean {
-                    Some(mean) => format!("<td class=\"number\"{interval}>{}</td>", time(mean)),
-                    None => format!("<td class=\"number\">{}</td>", without_time(point.status)),
-                }
-            }
-            None => "<td></td>".to_owned(),
-        });
+    let row = |(row, file): (&SweptRow, &String)| {
+        let cells = (0..gallery.exhibits.len())
+            .map(|server| point(row, server).map_or("<td></td>".to_owned(), cell));
         let cells: String = cells.collect();
-        let (file, name) = (test_file(&row.name), text(&row.name));
+        let name = text(&row.name);
         format!("<tr><th scope=\"row\"><a href=\"{file}\">{name}</a></th>{cells}</tr>\n")
     };
-    let body: String = rows.iter().map(row).collect();
+    let body: String = rows.iter().zip(&places.tests).map(row).collect();
     let runs = gallery
         .exhibits
         .first()
@@ -90,9 +91,20 @@ fn table(gallery: &Gallery<'_>, rows: &[SweptRow]) -> String {
     format!(
         "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"All tests\"><table>\n\
          <thead><tr><th scope=\"col\">Test</th>{heads}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n\
-         <p class=\"note\">Means of {runs} runs of each server, measured in turns; the 95 % interval is told \
-         where the pointer rests.</p>\n"
+         <p class=\"note\">Means of {runs} runs of each server, measured in turns, with their 95 % intervals. \
+         They are geometric means of the means of all runs, so that one slow run moves them little; \
+         the comparison tells the mean of all operations of all runs together, which it moves more.</p>\n"
     )
+}
+
+fn cell(point: &Point) -> String {
+    let interval = point.ci95.map_or(String::new(), |ends| {
+        format!(" <small>{}</small>", range(ends))
+    });
+    match point.mean {
+        Some(mean) => format!("<td class=\"number\">{}{interval}</td>", time(mean)),
+        None => format!("<td class=\"number\">{}</td>", without_time(point.status)),
+    }
 }
 
 fn without_time(status: Status) -> &'static str {
@@ -106,27 +118,38 @@ fn without_time(status: Status) -> &'static str {
 /// Machine, versions, parameters.
 pub(super) fn measured(gallery: &Gallery<'_>, site: &Site) -> String {
     let versions = gallery.exhibits.iter().map(|exhibit| {
-        format!(
-            "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-            text(&exhibit.name),
+        let shown = &exhibit.shown;
+        let classes = match &shown.run.env.server {
+            Some(server) if !server.dav.is_empty() => server.dav.join(", "),
+            _ => "none".to_owned(),
+        };
+        let cells = [
             text(&exhibit.title),
             text(&exhibit.version),
-            exhibit.properties,
-            exhibit.locks,
+            text(&classes),
+            exhibit.properties.to_owned(),
+            exhibit.locks.to_owned(),
+        ];
+        let cells = cells.map(|cell| format!("<td>{cell}</td>")).concat();
+        let bias = load::bias(shown.summary).unwrap_or_else(|| "-".to_owned());
+        format!(
+            "<tr><th scope=\"row\">{}</th>{cells}<td>{}</td></tr>\n",
+            text(&exhibit.name),
+            sentence(&bias)
         )
     });
     let versions: String = versions.collect();
-    let machine = gallery.exhibits.first().map(of_machine).unwrap_or_default();
+    let machine = alike_lines(gallery);
     let content = format!(
         "<p>Every server was started on the machine that measured, with the configuration that is part of \
          Prestan, reached over loopback, and stopped. All of them were measured at the same time and in turns: each \
          server did a test, then each did the next, so that whatever the machine did meanwhile happened to all of \
          them.</p>\n\
          <p>The means of the first page and the comparison are of all runs; pages of servers and of tests show the \
-         first run of each server.</p>\n\
+         first run of each server.</p>\n{EXPLAINED}\
          <p>The command was <code>{}</code>, on {}.</p>\n{machine}\
          <h2>Servers</h2>\n<div class=\"wide\"><table>\n<thead><tr><th>Name</th><th>Server</th><th>Version</th>\
-         <th>Properties in</th><th>Locks in</th></tr></thead>\n<tbody>\n{versions}</tbody></table></div>\n\
+         <th>DAV class</th><th>Properties in</th><th>Locks in</th><th>Bias in its first run</th></tr></thead>\n<tbody>\n{versions}</tbody></table></div>\n\
          <p class=\"note\">A generator and a server on one machine share its processors. What the figures say of \
          servers beside each other holds better than what each says alone.</p>\n",
         text(&gallery.command),
@@ -146,16 +169,17 @@ fn machine(exhibit: &Exhibit<'_>) -> String {
     )
 }
 
-fn of_machine(exhibit: &Exhibit<'_>) -> String {
-    let run = exhibit.shown.run;
-    let mut lines = vec![machine(exhibit)];
-    let parameters = configuration(run, exhibit.shown.summary);
-    lines.extend(
-        parameters
-            .into_iter()
-            .map(|(what, value)| format!("{what} {value}")),
-    );
-    let lines = lines.iter().map(|line| text(line));
+/// What all servers were measured with.
+fn alike_lines(gallery: &Gallery<'_>) -> String {
+    let told: Vec<_> = gallery
+        .exhibits
+        .iter()
+        .map(|exhibit| exhibit.shown.told())
+        .collect();
+    let machine = gallery.exhibits.first().map(machine);
+    let lines = alike(&told).into_iter();
+    let lines = lines.map(|(what, value)| format!("{what}: {value}"));
+    let lines = machine.into_iter().chain(lines).map(|line| text(&line));
     format!("<h2>Machine and parameters</h2>\n{}", list("items", lines))
 }
 
@@ -198,6 +222,9 @@ pub(super) fn markdown(gallery: &Gallery<'_>, rows: &[SweptRow]) -> String {
         versions.join("; ")
     ));
     markdown += &format!("\n{measured}\n");
+    for doubt in words::doubts(gallery) {
+        markdown += &format!("\nWarning: {}.\n", crate::clean(&doubt));
+    }
     if let Some(words) = words::files_and_database(gallery) {
         markdown += &format!("\n{words}\n");
     }

@@ -1,6 +1,8 @@
 //! What is remarkable about servers, in words: Table 6 of Xu 2004, from figures alone.
 
-use stats::{Compared, Point, Status, SweptRow, Verdict};
+use std::collections::BTreeSet;
+
+use stats::{Compared, Point, Status, SweptRow, Verdict, Warning};
 
 use super::{Exhibit, Gallery};
 use crate::units::factor;
@@ -44,8 +46,20 @@ pub(super) fn doubts(gallery: &Gallery<'_>) -> Vec<String> {
         let runs = exhibit.runs.iter();
         let inconclusive = runs.filter(|summary| summary.is_inconclusive()).count();
         (inconclusive > 0).then(|| {
+            let names: BTreeSet<&str> = exhibit
+                .runs
+                .iter()
+                .flat_map(|summary| summary.bottlenecks().flat_map(Warning::shares))
+                .map(|share| share.name.as_str())
+                .collect();
+            let names: Vec<&str> = names.into_iter().collect();
+            let tests = match &names[..] {
+                [] => String::new(),
+                names => format!(", in {}", enumerated(names)),
+            };
             format!(
-                "in {inconclusive} of {} runs of {} the generator was the bottleneck, in some test",
+                "in {inconclusive} of {} runs of {} the generator was the bottleneck{tests}: \
+                 what they say there is no figure of the server",
                 exhibit.runs.len(),
                 exhibit.name
             )

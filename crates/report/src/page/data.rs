@@ -3,11 +3,12 @@
 //! Columns instead of a list of objects, since their names would take more room than the figures.
 
 use serde::Serialize;
-use stats::{Bar, Bucket, Details, Operation, Step, TimeLine};
+use stats::{Bar, Bucket, Details, Operation, Step, TestSummary, TimeLine};
 
 use super::{Page, PageRun};
 use crate::json::{document as result, us};
-use crate::{compare, diagnose, search, sweep, wire};
+use crate::table::{in_words, shown_times};
+use crate::{Diagnosed, compare, diagnose, search, sweep, wire};
 
 #[derive(Serialize)]
 struct Data<'a> {
@@ -23,6 +24,8 @@ struct Shown<'a> {
     name: &'a str,
     result: wire::Document,
     details: Option<Vec<Drawn>>,
+    /// What became of each test without a time, in words.
+    words: Vec<Option<&'static str>>,
 }
 
 #[derive(Serialize)]
@@ -77,19 +80,30 @@ pub(super) fn document<'a>(page: &Page<'a>, names: &'a [String]) -> String {
             .details
             .as_ref()
             .map(|details| details.iter().map(Drawn::from).collect()),
+        words: run.summary.tests.iter().map(without_time).collect(),
     };
     let data = Data {
         runs: page.runs.iter().zip(names).map(shown).collect(),
         comparison: page.comparison.map(compare::wire::Document::from),
         sweep: page.sweep.map(sweep::wire::Document::from),
         search: page.search.map(search::wire::Document::from),
-        findings: page.findings.map(|findings| {
-            let found = |finding| diagnose::wire::found(finding, 0);
-            findings.iter().map(found).collect()
+        findings: page.diagnosed.map(|all| {
+            let found = |(first, diagnosed): (usize, &'a Diagnosed)| {
+                let findings = diagnosed.diagnosis.findings.iter();
+                findings.map(move |finding| diagnose::wire::found(finding, first))
+            };
+            diagnose::with_places(all).flat_map(found).collect()
         }),
     };
     serde_json::to_string(&data)
         .expect("only a map with keys other than strings, or a type of ours that refuses, fails")
+}
+
+fn without_time(test: &TestSummary) -> Option<&'static str> {
+    match shown_times(test) {
+        Some(_) => None,
+        None => Some(in_words(test).0),
+    }
 }
 
 impl From<&Details> for Drawn {

@@ -2,9 +2,9 @@
 
 use stats::{Completeness, Finding, Status, Summary, TestSummary, Warning};
 
-use super::markup::{list, text};
-use super::{Page, PageRun};
-use crate::{load, text::configuration};
+use super::markup::{list, text, words};
+use super::{Page, PageRun, answers};
+use crate::diagnose::{self, Diagnosed};
 
 /// What was measured on what, in one line.
 pub(super) fn title(page: &Page<'_>, names: &[String]) -> String {
@@ -41,7 +41,7 @@ pub(super) fn title(page: &Page<'_>, names: &[String]) -> String {
 pub(super) fn head(page: &Page<'_>, names: &[String]) -> String {
     let mut html = format!("<h1>{}</h1>\n", text(&title(page, names)));
     let Some(first) = page.runs.first() else {
-        return html;
+        return html + &of_series(page);
     };
     html += &format!(
         "<p class=\"what\">{}</p>\n",
@@ -64,6 +64,30 @@ pub(super) fn head(page: &Page<'_>, names: &[String]) -> String {
     html
 }
 
+/// Where a sweep or a search was made.
+fn of_series(page: &Page<'_>) -> String {
+    let software =
+        |software: &Option<String>| text(software.as_deref().unwrap_or("of unknown make"));
+    let swept = page.sweep.iter().flat_map(|sweep| &sweep.servers);
+    let swept = swept.map(|server| {
+        let name = format!(
+            "<span class=\"name\">{}</span> {}",
+            text(&server.name),
+            text(&server.target)
+        );
+        format!("{name} · {}", software(&server.software))
+    });
+    let found = page.search.iter().map(|found| {
+        let target = format!("<span class=\"name\">{}</span>", text(&found.target));
+        format!(
+            "{target} · {} · {}",
+            software(&found.software),
+            text(&found.what)
+        )
+    });
+    list("where", swept.chain(found))
+}
+
 /// `2026-11-21T04:06:00.123Z` as `2026-11-21 04:06 UTC`.
 fn moment(rfc3339: &str) -> String {
     match (
@@ -77,12 +101,13 @@ fn moment(rfc3339: &str) -> String {
 }
 
 /// Verdicts, doubts and what failed: what has to be known before any figure is looked at.
-pub(super) fn verdict(page: &Page<'_>, names: &[String]) -> String {
+pub(super) fn overview(page: &Page<'_>, names: &[String]) -> String {
     let runs = || page.runs.iter().zip(names);
     let mut html = String::new();
     for (run, name) in runs() {
         html += &inconclusive(run.summary, name, page.runs.len());
     }
+    html += &answers::in_short(page);
     html += &list(
         "counts",
         runs().map(|(run, name)| counts(run.summary, name)),
@@ -105,7 +130,7 @@ pub(super) fn verdict(page: &Page<'_>, names: &[String]) -> String {
 fn inconclusive(summary: &Summary, name: &str, runs: usize) -> String {
     let reasons: Vec<String> = summary
         .bottlenecks()
-        .map(|why| text(&why.to_string()))
+        .map(|why| words(&why.to_string()))
         .collect();
     if reasons.is_empty() {
         return String::new();
@@ -186,7 +211,9 @@ fn warnings(summary: &Summary) -> Vec<String> {
         warning.is_bottleneck() || matches!(warning, Warning::FewForPercentiles { .. })
     };
     let warnings = summary.warnings.iter().filter(|warning| !told(warning));
-    warnings.map(|warning| text(&warning.to_string())).collect()
+    warnings
+        .map(|warning| words(&warning.to_string()))
+        .collect()
 }
 
 fn notes(summary: &Summary) -> Vec<String> {
@@ -197,62 +224,58 @@ fn notes(summary: &Summary) -> Vec<String> {
     summary.tests.iter().flat_map(notes).collect()
 }
 
-/// What is conspicuous.
+/// What is conspicuous, and what was not looked at.
 pub(super) fn findings(page: &Page<'_>, names: &[String]) -> String {
-    let Some(findings) = page.findings else {
+    let Some(all) = page.diagnosed.filter(|all| !all.is_empty()) else {
         return String::new();
     };
-    let inconclusive = page.runs.iter().filter(|run| run.summary.is_inconclusive());
-    let found = match (findings, inconclusive.count()) {
-        ([], 0) => "<p>Nothing conspicuous.</p>\n".to_owned(),
-        ([], _) => "<p>Nothing conspicuous; inconclusive runs were not looked at.</p>\n".to_owned(),
-        (some, _) => list("findings", some.iter().map(|finding| found(finding, names))),
-    };
-    format!("<section id=\"findings\"><h2>What is conspicuous</h2>\n{found}</section>\n")
-}
-
-fn found(finding: &Finding, names: &[String]) -> String {
-    let whose = match names {
-        [_, _, ..] => names
-            .get(finding.run)
-            .map_or(String::new(), |name| format!("{name}: ")),
+    let several = names.len() > 1;
+    let whose = |place: usize| match names.get(place) {
+        Some(name) if several => format!("{name}: "),
         _ => String::new(),
     };
-    format!(
-        "<h3>{}</h3>\n<p>{}</p>\n{}<p class=\"look\">Look at {}</p>\n",
-        text(&format!("{whose}{}", finding.title)),
-        text(&finding.text),
-        list("evidence", finding.evidence.iter().map(|line| text(line))),
-        text(finding.look_at),
+    let all = || diagnose::with_places(all);
+    let found: String = all()
+        .map(|(first, diagnosed)| diagnosis(diagnosed, |run| whose(first + run)))
+        .collect();
+    let left_out = all().flat_map(|(place, diagnosed)| {
+        let rows = diagnose::left_out(diagnosed).into_iter();
+        rows.map(move |row| words(&format!("{}{row}", whose(place))))
+    });
+    let left_out: Vec<String> = left_out.collect();
+    let left_out = match left_out.len() {
+        0 => String::new(),
+        rows => format!(
+            "<details><summary>Rows that were not looked at: {rows}</summary>\n{}</details>\n",
+            list("items", left_out)
+        ),
+    };
+    format!("<section id=\"findings\"><h2>What is conspicuous</h2>\n{found}{left_out}</section>\n")
+}
+
+fn diagnosis(diagnosed: &Diagnosed, whose: impl Fn(usize) -> String) -> String {
+    let findings = &diagnosed.diagnosis.findings;
+    let said = diagnose::inconclusive(diagnosed).into_iter();
+    let nothing = findings.is_empty().then(|| diagnose::nothing(diagnosed));
+    let said = said.chain(nothing);
+    let said: String = said
+        .map(|line| format!("<p>{}</p>\n", words(&format!("{}{line}", whose(0)))))
+        .collect();
+    said + &list(
+        "findings",
+        findings
+            .iter()
+            .map(|finding| found(finding, &whose(finding.run))),
     )
 }
 
-/// How each run was measured: the lines of the text report.
-pub(super) fn measured(page: &Page<'_>, names: &[String]) -> String {
-    let of_run = |(run, name): (&PageRun<'_>, &String)| {
-        let target = ("Target".to_owned(), run.run.plan.target.clone());
-        let mut lines: Vec<(String, String)> = vec![target];
-        lines.extend(configuration(run.run, run.summary));
-        let memory = run.run.env.machine.memory_bytes as f64 / f64::from(1_u32 << 30);
-        lines.push((
-            "Memory of the client".to_owned(),
-            format!("{memory:.1} GiB"),
-        ));
-        lines.push(("Seed".to_owned(), run.run.plan.load.seed.to_string()));
-        lines.push((
-            "Prestan".to_owned(),
-            format!("version {}", run.run.plan.prestan),
-        ));
-        lines.extend(
-            load::generator(run.summary)
-                .and_then(|line| Some(line.split_once(": ")?.1.to_owned()))
-                .map(|line| ("Generator".to_owned(), line)),
-        );
-        let line = |(what, value): &(String, String)| {
-            format!("<dt>{}</dt><dd>{}</dd>\n", text(what), text(value))
-        };
-        let lines: String = lines.iter().map(line).collect();
-        format!("<h3>{}</h3>\n<dl>\n{lines}</dl>\n", text(name))
-    };
-    page.runs.iter().zip(names).map(of_run).collect()
+fn found(finding: &Finding, whose: &str) -> String {
+    let evidence = finding.evidence.iter().map(|line| words(line));
+    format!(
+        "<h3>{}</h3>\n<p>{}</p>\n{}<p class=\"look\">Look at {}</p>\n",
+        text(&format!("{whose}{}", diagnose::title(finding))),
+        words(&finding.text),
+        list("evidence", evidence),
+        text(finding.look_at),
+    )
 }

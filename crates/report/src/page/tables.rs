@@ -1,13 +1,12 @@
 //! The tables of the page. They are there without any script; scripts make them sortable.
 
 use record::Nanos;
-use stats::{Compared, Distribution, P99_NEEDS, Status, TestSummary};
+use stats::{Distribution, P99_NEEDS, Status, TestSummary};
 
 use super::Page;
-use super::markup::{list, range, text, time};
-use crate::Versus;
-use crate::compare::{cells, legend};
+use super::markup::{range, text, time};
 use crate::json::us;
+use crate::table::{few, in_words, shown_times};
 
 /// Columns of figures: heading, and what a reader may ask about it.
 const COLUMNS: [(&str, &str); 8] = [
@@ -33,7 +32,9 @@ pub(super) fn rows(page: &Page<'_>, names: &[String]) -> String {
     if tests.is_empty() {
         return match page.runs.is_empty() {
             true => String::new(),
-            false => section("<p>Nothing was measured: the plan has no test.</p>\n"),
+            false => "<section id=\"tests\"><h2>All tests</h2>\n\
+                      <p>Nothing was measured: the plan has no test.</p>\n</section>\n"
+                .to_owned(),
         };
     }
     let several = page.runs.len() > 1;
@@ -64,17 +65,20 @@ pub(super) fn rows(page: &Page<'_>, names: &[String]) -> String {
         ),
         false => String::new(),
     };
-    section(&format!(
-        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"All tests\">\
-         <table id=\"rows\">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n{footnote}"
-    ))
+    section("tests", "All tests", &head, &body, &footnote)
 }
 
-fn section(content: &str) -> String {
-    format!("<section id=\"tests\"><h2>All tests</h2>\n{content}</section>\n")
+/// A section with a table that scripts make sortable.
+pub(super) fn section(id: &str, title: &str, head: &str, body: &str, below: &str) -> String {
+    format!(
+        "<section id=\"{id}\"><h2>{title}</h2>\n\
+         <div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{title}\">\
+         <table class=\"sorts\">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n\
+         {below}</section>\n"
+    )
 }
 
-fn test_names<'a>(page: &Page<'a>) -> Vec<&'a str> {
+pub(super) fn test_names<'a>(page: &Page<'a>) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
     for test in page.runs.iter().flat_map(|run| &run.summary.tests) {
         if !names.contains(&test.name.as_str()) {
@@ -84,7 +88,7 @@ fn test_names<'a>(page: &Page<'a>) -> Vec<&'a str> {
     names
 }
 
-fn heading(name: &str, what: &str, class: &str) -> String {
+pub(super) fn heading(name: &str, what: &str, class: &str) -> String {
     let title = match what {
         "" => String::new(),
         what => format!(" title=\"{}\"", text(what)),
@@ -105,28 +109,19 @@ fn row(place: usize, name: &str, server: Option<&str>, test: Option<&TestSummary
     }
     let method = test.map_or("", |test| &test.method);
     cells += &format!("<td>{}</td>", text(method));
-    let times = test.and_then(|test| {
-        let supported = test.status != Status::NotSupported;
-        test.response.as_ref().filter(|_| supported)
-    });
+    let times = test.and_then(shown_times);
     cells += &match (test, times) {
         (Some(test), Some(times)) => figures(test, times),
         (Some(test), None) => {
-            let why = test.evidence.as_deref().unwrap_or_default();
-            let word = test.status.name().replace('_', " ");
+            let (word, why) = in_words(test);
             let class = match test.status {
                 Status::Failed => "bad",
                 Status::NotSupported | Status::Ok => "doubt",
             };
-            let word = if test.status == Status::Ok {
-                "no response time"
-            } else {
-                &word
-            };
             format!(
                 "<td colspan=\"{}\" class=\"words\"><span class=\"{class}\">{word}</span> {}</td>",
                 COLUMNS.len(),
-                text(why)
+                text(&why)
             )
         }
         (None, _) => format!(
@@ -167,95 +162,7 @@ fn timed(ns: f64, mark: &str) -> String {
     number(us(ns), &format!("{}{mark}", time(ns)), "")
 }
 
-fn number(value: f64, shown: &str, class: &str) -> String {
+/// A figure, and how it is written for people, as HTML.
+pub(super) fn number(value: f64, shown: &str, class: &str) -> String {
     format!("<td class=\"number {class}\" data-sort=\"{value}\">{shown}</td>")
-}
-
-fn few(times: &Distribution) -> bool {
-    times.n < P99_NEEDS
-}
-
-/// The comparison: ratios of all others to A, coloured, with the verdicts in words.
-pub(super) fn comparison(page: &Page<'_>) -> String {
-    let Some(all) = page.comparison else {
-        return String::new();
-    };
-    let mut head = heading("Test", "", "text");
-    head += &heading(&format!("A: {}", all.name), "Mean response time", "number");
-    for versus in &all.versus {
-        head += &heading(
-            &versus.name,
-            "Mean, ratio to A with its 95 % interval, verdict",
-            "number",
-        );
-    }
-    let first = all
-        .versus
-        .first()
-        .map_or(&[][..], |versus| &versus.comparison.rows);
-    let body: String = first
-        .iter()
-        .map(|row| {
-            let mut html = format!("<th scope=\"row\">{}</th>", text(&row.name));
-            html += &format!("<td class=\"number\">{}</td>", micro(&cells(row)[1]));
-            for versus in &all.versus {
-                let same = versus.comparison.rows.iter().find(|of| of.name == row.name);
-                html += &same.map_or("<td></td>".to_owned(), compared);
-            }
-            format!("<tr>{html}</tr>\n")
-        })
-        .collect();
-    let words = all.versus.iter().map(|versus| {
-        let caveats = versus.comparison.caveats.iter();
-        let caveats = list("items", caveats.map(|caveat| text(&caveat.to_string())));
-        format!(
-            "<p class=\"note\">{}: {}</p>\n{caveats}",
-            text(&versus.name),
-            text(&legend(&versus.comparison))
-        )
-    });
-    let mut words: String = words.collect();
-    let is_of_more = |versus: &Versus| versus.comparison.pairs > 1;
-    if !page.runs.is_empty() && all.versus.iter().any(is_of_more) {
-        words += "<p class=\"note\">The comparison is of all runs; everything else on this page is of \
-                  the first run of each server.</p>\n";
-    }
-    format!(
-        "<section id=\"comparison\"><h2>Comparison</h2>\n\
-         <div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Comparison\"><table class=\"heat\">\n\
-         <thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n{words}\
-         <div id=\"ratios\" class=\"figures\"></div></section>\n"
-    )
-}
-
-fn micro(cell: &str) -> String {
-    text(cell).replace(" us", " µs")
-}
-
-fn compared(row: &Compared) -> String {
-    let [_, _, mean, ratio, interval, _, words] = cells(row).map(|cell| micro(&cell));
-    let ratio = match ratio.is_empty() {
-        true => String::new(),
-        false => format!("<strong>{ratio}</strong> <small>{interval}</small> "),
-    };
-    format!(
-        "<td class=\"number heat{}\" data-sort=\"{}\"><span class=\"mean\">{mean}</span> {ratio}<span class=\"says\">{words}</span></td>",
-        heat(row),
-        row.ratio.map_or(0.0, |ratio| ratio.value),
-    )
-}
-
-/// Minus three (much faster) to three (much slower).
-fn heat(row: &Compared) -> i8 {
-    let size = row.ratio.map_or(1.0, |ratio| ratio.value.log2().abs());
-    let step = match size {
-        size if size >= 1.0 => 3,
-        size if size >= 0.3 => 2,
-        _ => 1,
-    };
-    match row.verdict {
-        verdict if verdict.is_worse() => step,
-        verdict if verdict.is_better() => -step,
-        _ => 0,
-    }
 }

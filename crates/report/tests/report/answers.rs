@@ -1,9 +1,9 @@
-//! A sweep and a search, for the tests of whoever shows them.
+//! A sweep, a search and a comparison, for the tests of whoever shows them.
 
 use record::Outcome;
-use report::{Design, Find, Found, Sweep, SweepServer, Tried, Varied};
+use report::{Comparisons, Design, Find, Found, Sweep, SweepServer, Tried, Varied, Versus};
 use stats::testing::RunBuilder;
-use stats::{Answer, Knee, Summary, Swept, summarise};
+use stats::{Answer, Knee, Side, Summary, Swept, summarise};
 
 const WIDTHS: [u64; 4] = [10, 30, 100, 300];
 const DEPTHS: [u64; 2] = [2, 10];
@@ -113,5 +113,47 @@ pub(crate) fn found() -> Found {
                 ..tried(17.0, false, 1.0)
             },
         ],
+    }
+}
+
+/// A run of four rows, which take so long.
+fn beside(id: &str, us: [u64; 3]) -> record::Run {
+    let builder = RunBuilder::new(1)
+        .test("Upload", &[("Put1K", "PUT")])
+        .ok("Put1K", 60, |i| us[0] + i % 7)
+        .test("Fetch", &[("Get1K", "GET")])
+        .ok("Get1K", 60, |i| us[1] + i % 5)
+        .test("Find", &[("Propfind", "PROPFIND")])
+        .ok("Propfind", 60, |i| us[2] + i * 7919 % 100)
+        .test("Fails", &[("Lock", "LOCK")])
+        .ok("Lock", 60, |_| 80);
+    builder.with(|run| run.plan.run_id = id.to_owned()).build()
+}
+
+/// A comparison of two servers with one verdict of each kind but a few; the name of one is hostile.
+pub(crate) fn comparisons() -> Comparisons {
+    let a = beside("a", [100, 1_000, 100]);
+    let mut b = beside("b", [150, 1_000, 104]);
+    let of_lock = b.samples.iter_mut().filter(|sample| sample.measure.0 == 3);
+    for sample in of_lock.take(2) {
+        sample.outcome = Outcome::WrongStatus;
+    }
+    let (of_a, of_b) = (summarise(&a), summarise(&b));
+    fn side<'a>(run: &'a record::Run, summary: &'a Summary) -> Side<'a> {
+        Side {
+            plan: &run.plan,
+            machine: &run.env.machine,
+            summary,
+        }
+    }
+    let comparison = stats::compare(&[side(&a, &of_a)], &[side(&b, &of_b)], 0.02).unwrap();
+    Comparisons {
+        name: "http://127.0.0.1:1/".to_owned(),
+        runs: vec!["runs/a".to_owned()],
+        versus: vec![Versus {
+            name: "evil|`\u{1b}[31m`".to_owned(),
+            runs: vec!["runs/b".to_owned()],
+            comparison,
+        }],
     }
 }

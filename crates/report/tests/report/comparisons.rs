@@ -2,51 +2,8 @@
 
 use insta::assert_snapshot;
 use serde_json::Value;
-use stats::testing::RunBuilder;
-use stats::{Side, Summary, compare, summarise};
 
-use report::{Comparisons, Versus};
-
-/// A run of four rows, which take so long.
-fn run(id: &str, us: [u64; 3]) -> record::Run {
-    let builder = RunBuilder::new(1)
-        .test("Upload", &[("Put1K", "PUT")])
-        .ok("Put1K", 60, |i| us[0] + i % 7)
-        .test("Fetch", &[("Get1K", "GET")])
-        .ok("Get1K", 60, |i| us[1] + i % 5)
-        .test("Find", &[("Propfind", "PROPFIND")])
-        .ok("Propfind", 60, |i| us[2] + i * 7919 % 100)
-        .test("Fails", &[("Lock", "LOCK")])
-        .ok("Lock", 60, |_| 80);
-    builder.with(|run| run.plan.run_id = id.to_owned()).build()
-}
-
-fn comparisons() -> Comparisons {
-    let a = run("a", [100, 1_000, 100]);
-    let mut b = run("b", [150, 1_000, 104]);
-    let of_lock = b.samples.iter_mut().filter(|sample| sample.measure.0 == 3);
-    for sample in of_lock.take(2) {
-        sample.outcome = record::Outcome::WrongStatus;
-    }
-    let (of_a, of_b) = (summarise(&a), summarise(&b));
-    fn side<'a>(run: &'a record::Run, summary: &'a Summary) -> Side<'a> {
-        Side {
-            plan: &run.plan,
-            machine: &run.env.machine,
-            summary,
-        }
-    }
-    let comparison = compare(&[side(&a, &of_a)], &[side(&b, &of_b)], 0.02).unwrap();
-    Comparisons {
-        name: "http://127.0.0.1:1/".to_owned(),
-        runs: vec!["runs/a".to_owned()],
-        versus: vec![Versus {
-            name: "evil|`\u{1b}[31m`".to_owned(),
-            runs: vec!["runs/b".to_owned()],
-            comparison,
-        }],
-    }
-}
+use crate::answers::comparisons;
 
 #[test]
 fn for_people() {

@@ -54,7 +54,7 @@ fn diagnosed() -> Diagnosed {
     }
 }
 
-fn of(findings: Vec<Finding>, left_out: Vec<LeftOut>) -> Diagnosed {
+pub(crate) fn of(findings: Vec<Finding>, left_out: Vec<LeftOut>) -> Diagnosed {
     let diagnosis = Diagnosis { findings, left_out };
     let runs = vec![run("prestan", None)];
     Diagnosed { runs, diagnosis }

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use stats::testing::RunBuilder;
-use stats::{Side, Summary, summarise};
+use stats::{Share, Side, Summary, Warning, summarise};
 
 use record::Run;
 use report::gallery::{Exhibit, Gallery, gallery};
@@ -61,11 +61,14 @@ impl Measured {
 }
 
 fn files() -> Vec<(String, String)> {
-    let servers = [
+    files_of(&[
         measured("apache", "files", [100, 200, 50]),
         measured("</script><i>evil", "database", [300, 50, 50]),
         measured("nginx", "nothing", [80, 200, 0]),
-    ];
+    ])
+}
+
+fn files_of(servers: &[Measured]) -> Vec<(String, String)> {
     let versus = servers[1..].iter().map(|other| Versus {
         name: other.name.to_owned(),
         runs: Vec::new(),
@@ -89,7 +92,7 @@ fn files() -> Vec<(String, String)> {
             details: None,
         },
         runs: server.runs.iter().map(|(_, summary)| summary).collect(),
-        findings: Vec::new(),
+        diagnosed: None,
     });
     let files = gallery(&Gallery {
         day: "2026-11-21".to_owned(),
@@ -129,13 +132,15 @@ fn the_site_is_complete_and_its_names_are_safe() {
             !content.contains("</script><i>") && !content.contains("<b>"),
             "{path}"
         );
-        for link in content
-            .split("<a href=\"")
-            .skip(1)
-            .map(|rest| rest.split('"').next().unwrap())
-        {
-            assert!(names.contains(&link), "{path} points to {link}");
+        let (markup, _) = content.split_once("<script").unwrap_or((content, ""));
+        let links = markup.split("href=\"").skip(1);
+        let links: Vec<&str> = links.map(|rest| rest.split('"').next().unwrap()).collect();
+        assert!(links.len() > 9, "{path}: {links:?}");
+        for link in links {
+            let is_here = link.starts_with('#') || names.contains(&link);
+            assert!(is_here, "{path} points to {link}");
         }
+        assert!(content.contains("default-src 'none'"), "{path}");
     }
     let (_, test) = files
         .iter()
@@ -144,14 +149,88 @@ fn the_site_is_complete_and_its_names_are_safe() {
     assert!(test.contains("Put1K") && !test.contains("<th scope=\"row\">Get1K"));
 }
 
+/// A gallery of one suite on two servers, whose first runs were changed.
+fn changed(names: [&'static str; 2], change: impl Fn(&mut Summary)) -> Vec<(String, String)> {
+    let mut servers = names.map(|name| measured(name, "files", [100, 200, 50]));
+    change(&mut servers[0].runs[0].1);
+    files_of(&servers)
+}
+
+fn content<'a>(files: &'a [(String, String)], name: &str) -> &'a str {
+    let file = files.iter().find(|(path, _)| path == name);
+    file.map(|(_, content)| content.as_str()).unwrap()
+}
+
+#[test]
+fn doubts_name_their_tests_and_stand_where_they_belong() {
+    let share = |name: &str| Share {
+        name: name.to_owned(),
+        count: 99,
+        of: 100,
+    };
+    let files = changed(["apache", "nginx"], |summary| {
+        summary.warnings = vec![
+            Warning::Saturated {
+                tests: vec![share("Get1K"), share("<b>Lock")],
+            },
+            Warning::Resent {
+                rows: vec![share("Put1K")],
+            },
+            Warning::ClockStepped { times: 3 },
+        ];
+    });
+    let doubt = "in 1 of 3 runs of apache the generator was the bottleneck, in ";
+    assert!(content(&files, "index.html").contains(&format!("{doubt}&lt;b&gt;Lock and Get1K")));
+    assert!(content(&files, "table.md").contains(&format!("Warning: {doubt}<b>Lock and Get1K")));
+    let put = content(&files, "test-Put1K.html");
+    assert!(
+        !put.contains("Inconclusive.") && !put.contains("Get1K 99"),
+        "{put}"
+    );
+    assert!(put.contains("Put1K 99") && put.contains("clock"));
+    let get = content(&files, "test-Get1K.html");
+    assert!(
+        get.contains("Inconclusive.") && get.contains("Get1K 99"),
+        "{get}"
+    );
+    assert!(!get.contains("Lock 99") && !get.contains("Put1K 99"));
+}
+
+#[test]
+fn what_one_server_says_is_not_told_of_all() {
+    let mut servers = ["apache", "nginx"].map(|name| measured(name, "files", [100, 200, 50]));
+    let said = servers[0].runs[0].0.env.server.as_mut().unwrap();
+    said.software = Some("OnlyApache/1".to_owned());
+    said.dav = vec!["9, 8".to_owned()];
+    let files = files_of(&servers);
+    let measured = content(&files, "measured.html");
+    assert!(!measured.contains("OnlyApache"), "{measured}");
+    assert_eq!(measured.matches("9, 8").count(), 1, "{measured}");
+    assert!(measured.contains("<strong>bias</strong>") && measured.contains("Concurrency: 1"));
+}
+
+#[test]
+fn pages_of_names_that_look_alike_are_not_overwritten() {
+    let files = changed(["a_b", "a-b"], |_| {});
+    let others = changed(["a.b", "a:b"], |_| {});
+    for (files, first, second) in [
+        (&files, "server-a_b.html", "server-a-b.html"),
+        (&others, "server-a-b.html", "server-a-b-2.html"),
+    ] {
+        for name in [first, second] {
+            let count = files.iter().filter(|(path, _)| path == name).count();
+            assert_eq!(count, 1, "{name}");
+            assert!(content(files, "index.html").contains(&format!("href=\"{name}\"")));
+        }
+    }
+}
+
 #[test]
 fn what_is_remarkable_is_said() {
     let files = files();
-    let content = |name: &str| {
-        let file = files.iter().find(|(path, _)| path == name);
-        file.map(|(_, content)| content.as_str()).unwrap()
-    };
-    let (_, index) = content("index.html").split_once("</header>").unwrap();
+    let (_, index) = content(&files, "index.html")
+        .split_once("</header>")
+        .unwrap();
     assert_snapshot!("gallery_index", index);
-    assert_snapshot!("gallery_table", content("table.md"));
+    assert_snapshot!("gallery_table", content(&files, "table.md"));
 }

@@ -3,12 +3,13 @@
 use std::convert::Infallible;
 
 use record::Run;
-use report::page::{Page, PageRun, figure_data, html};
+use report::Comparisons;
+use report::page::{Common, Page, PageRun, Told, figure_data, html};
 use serde_json::Value;
 use stats::testing::RunBuilder;
-use stats::{Details, Finding, Resolution, Summary, summarise};
+use stats::{Details, Finding, LeftOut, Resolution, Summary, summarise};
 
-use crate::{answers, runs};
+use crate::{answers, diagnoses, runs};
 
 /// Names that try to become markup, or to hide it.
 const HOSTILE: [&str; 5] = [
@@ -108,23 +109,24 @@ fn what_strangers_write_stays_text() {
             })
             .build();
         let summary = summarise(&run);
-        let findings = [Finding {
+        let finding = Finding {
             rule: "a-rule",
             title: "Something is slow",
             text: name.to_owned(),
             evidence: vec![name.to_owned()],
             look_at: "the disk",
             tests: vec![name.to_owned()],
-            run: 7,
+            run: 0,
             weight: 0.1,
-        }];
+        };
+        let diagnosed = [diagnoses::of(vec![finding], Vec::new())];
         let mut sweep = answers::sweep();
         sweep.suite = name.to_owned();
         sweep.rows[0].name = name.to_owned();
         let page = html(&Page {
             runs: vec![shown(&run, &summary), shown(&run, &summary)],
             sweep: Some(&sweep),
-            findings: Some(&findings),
+            diagnosed: Some(&diagnosed),
             ..Page::default()
         });
         // Data, charts, scripts: no more, and what opens is closed.
@@ -140,33 +142,45 @@ fn what_strangers_write_stays_text() {
 }
 
 /// Attributes and rules that make a browser load something from elsewhere.
-fn loads(page: &str) -> Vec<&str> {
-    [
-        "src=",
-        "@import",
-        "url(",
-        "<link",
-        "<base",
-        "fetch(",
-        "XMLHttpRequest",
-        "import(",
-    ]
-    .into_iter()
-    .filter(|sign| page.contains(sign))
-    .collect()
+const OF_MARKUP: [&str; 6] = ["src=", "@import", "url(", "<link", "<base", "srcset"];
+/// What scripts load with.
+const OF_SCRIPTS: [&str; 8] = [
+    "fetch(",
+    "XMLHttpRequest",
+    "import(",
+    "WebSocket",
+    "EventSource",
+    "sendBeacon",
+    "importScripts",
+    ".src=",
+];
+
+fn loads<'a>(part: &str, signs: &[&'a str]) -> Vec<&'a str> {
+    let signs = signs.iter().copied();
+    signs.filter(|sign| part.contains(sign)).collect()
 }
 
 #[test]
 fn nothing_is_loaded() {
-    assert_eq!(loads("<img src='http://127.0.0.1/'>"), ["src="]);
+    assert_eq!(loads("<img src='http://127.0.0.1/'>", &OF_MARKUP), ["src="]);
+    assert_eq!(loads("await fetch(x)", &OF_SCRIPTS), ["fetch("]);
     let page = page_of(&runs::classic());
     let text = markup(&page);
-    assert_eq!(loads(&text), [""; 0]);
+    assert_eq!(loads(&text, &OF_MARKUP), [""; 0]);
     assert!(text.contains("default-src 'none'"));
     let links = text.matches("href=\"").count();
     assert_eq!(links, text.matches("href=\"#").count());
+    let (_, style) = page.split_once("<style>").unwrap();
+    let (style, scripts) = style.split_once("</style>").unwrap();
+    assert!(style.len() > 1_000);
+    assert_eq!(loads(style, &OF_MARKUP), [""; 0]);
+    let (_, scripts) = scripts.rsplit_once(DATA.0).unwrap();
+    assert!(scripts.len() > 100_000);
+    // The charts can draw pictures that a figure names; no figure names one.
+    let known = ["XMLHttpRequest", ".src="].map(|sign| loads(report::page::CHARTS, &[sign]));
+    assert_eq!(loads(scripts, &OF_SCRIPTS), known.concat());
+    assert_eq!(loads(report::page::FIGURES, &OF_SCRIPTS), [""; 0]);
     // Names of XML that nobody fetches.
-    let scripts = &page[page.find("</style>").unwrap()..];
     for url in scripts
         .split("http")
         .skip(1)
@@ -205,6 +219,160 @@ fn what_matters_stands_first() {
 }
 
 #[test]
+fn verdicts_and_warnings_of_a_comparison_stand_first() {
+    let run = runs::classic();
+    let summary = summarise(&run);
+    let comparison = answers::comparisons();
+    let page = html(&Page {
+        runs: vec![shown(&run, &summary), shown(&run, &summary)],
+        comparison: Some(&comparison),
+        ..Page::default()
+    });
+    let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
+    let places = [
+        "1 failing only there</span> (Lock)",
+        "1 slower</span> (Put1K)",
+        "1 the same</span> (Get1K)",
+        "1 unclear</span> (Propfind)",
+        "Warnings of the comparison",
+        "one run of each",
+        "tests ok",
+        "id=\"comparison\"",
+        "id=\"bars\"",
+        "id=\"tests\"",
+    ]
+    .map(place);
+    assert!(places.is_sorted(), "{places:?}");
+    let text = markup(&page);
+    assert!(
+        !text.contains("evil|`\u{1b}") && text.contains("evil|`\\u{1b}"),
+        "{text}"
+    );
+    // Sorting by A and by B is by figures, and there is a way back.
+    let (_, table) = text.split_once("<table class=\"sorts heat\">").unwrap();
+    let (_, row) = table.split_once("data-sort=\"3\">Lock</th>").unwrap();
+    let (row, _) = row.split_once("</tr>").unwrap();
+    assert!(
+        row.starts_with("<td class=\"number\" data-sort=\"80\">80.0 µs</td>"),
+        "{row}"
+    );
+    assert!(row.contains("heat3\" data-sort=\"\">"), "{row}");
+}
+
+#[test]
+fn sweeps_and_searches_have_their_tables_without_scripts() {
+    let (sweep, found) = (answers::sweep(), answers::found());
+    let told = runs::classic();
+    let other = Run {
+        plan: record::PlanRecord {
+            load: record::Load {
+                users: 4,
+                ..told.plan.load.clone()
+            },
+            ..told.plan.clone()
+        },
+        ..told.clone()
+    };
+    let (summary, of_other) = (summarise(&told), summarise(&other));
+    let both = [(&told, &summary), (&other, &of_other)];
+    let series = both.map(|(run, summary)| Told {
+        plan: &run.plan,
+        env: &run.env,
+        summary,
+    });
+    let swept = markup(&html(&Page {
+        sweep: Some(&sweep),
+        common: vec![Common::of("apache", series)],
+        ..Page::default()
+    }));
+    let (_, table) = swept.split_once("<section id=\"points\">").unwrap();
+    let (table, measured) = table.split_once("<section id=\"measured\">").unwrap();
+    // Three rows at eight points, beside the heading.
+    assert_eq!(table.matches("<tr>").count(), 1 + 3 * 8, "{table}");
+    assert_eq!(table.matches("3 of 63 failed</td>").count(), 2, "{table}");
+    assert!(table.contains("<small>") && table.contains("data-sort=\"300\">300</td>"));
+    assert!(swept.contains("href=\"#points\"") && !swept.contains("#tests"));
+    // What all runs have in common is told, and nothing that only one of them had.
+    for line in [
+        "<dt>Target</dt>",
+        "<dt>Clock</dt>",
+        "<dt>Client</dt>",
+        "<dt>Runs</dt><dd>2, ",
+    ] {
+        assert!(measured.contains(line), "no {line} in {measured}");
+    }
+    assert!(!measured.contains("<dt>Concurrency</dt>"), "{measured}");
+
+    let searched = markup(&html(&Page {
+        search: Some(&found),
+        ..Page::default()
+    }));
+    let (_, table) = searched.split_once("<section id=\"trials\">").unwrap();
+    assert_eq!(table.matches("<tr>").count(), 1 + found.trials.len());
+    for text in [
+        "17 users</th>",
+        ">broken</td>",
+        ">holds, knee</td>",
+        "30.0 ms",
+        "<dt>Target</dt>",
+    ] {
+        assert!(table.contains(text), "no {text} in {table}");
+    }
+    assert!(
+        searched.contains("href=\"#trials\"") && searched.contains("GET: loads of so many users")
+    );
+}
+
+#[test]
+fn nothing_conspicuous_is_said_only_where_something_was_looked_at() {
+    let row = |row: &str| LeftOut::Row {
+        run: 0,
+        row: row.to_owned(),
+        why: "405 <i>".to_owned(),
+    };
+    let inconclusive = LeftOut::Inconclusive {
+        run: 0,
+        why: "it had no time to spare".to_owned(),
+    };
+    let page = |left_out: Vec<LeftOut>| {
+        markup(&html(&Page {
+            diagnosed: Some(&[diagnoses::of(Vec::new(), left_out)]),
+            ..Page::default()
+        }))
+    };
+    let all: Vec<LeftOut> = (0..23).map(|number| row(&format!("Row{number}"))).collect();
+    let table = [
+        (vec![row("Lock")], "rules looked at 22 rows", true),
+        (all, "There is nothing to say", false),
+        (
+            vec![inconclusive],
+            "is inconclusive and was not looked at",
+            false,
+        ),
+    ];
+    for (left_out, says, is_good) in table {
+        let page = page(left_out);
+        assert!(page.contains(says), "no {says} in {page}");
+        assert_eq!(page.contains("Nothing conspicuous"), is_good, "{says}");
+    }
+    assert!(page(vec![row("Lock")]).contains("Lock (suite prestan): 405 &lt;i&gt;"));
+}
+
+#[test]
+fn percentiles_and_outcomes_are_there_without_scripts() {
+    let page = markup(&page_of(&runs::mixed()));
+    let (_, details) = page.split_once("id=\"details-tables\"").unwrap();
+    for text in [
+        ">p99.9</th>",
+        "PROPFIND, failed; outcomes:",
+        "PUT, failed; outcomes:",
+    ] {
+        assert!(details.contains(text), "no {text} in {details}");
+    }
+    assert_eq!(details.matches("class=\"of-test\"").count(), 5);
+}
+
+#[test]
 fn runs_without_anything_to_show_have_a_page() {
     for run in [runs::empty(), runs::interrupted(), runs::awkward()] {
         let page = page_of(&run);
@@ -212,12 +380,6 @@ fn runs_without_anything_to_show_have_a_page() {
     }
     let nothing = html(&Page::default());
     assert!(nothing.contains("<h1>Prestan</h1>"));
-    let none: [Finding; 0] = [];
-    let looked = html(&Page {
-        findings: Some(&none),
-        ..Page::default()
-    });
-    assert!(looked.contains("Nothing conspicuous"));
     let run = runs::classic();
     let summary = summarise(&run);
     let lost = html(&Page {
@@ -279,7 +441,14 @@ fn runs_are_told_apart() {
 }
 
 #[test]
-fn eight_servers_fit_into_two_megabytes() {
+fn many_servers_fit_into_two_megabytes() {
+    let comparisons = answers::comparisons();
+    for servers in [8, 12] {
+        fits(servers, &comparisons);
+    }
+}
+
+fn fits(servers: usize, one: &Comparisons) {
     let all =
         runs::CLASSIC
             .into_iter()
@@ -290,16 +459,25 @@ fn eight_servers_fit_into_two_megabytes() {
             });
     let run = all.build();
     let summary = summarise(&run);
-    let rows = 8 * runs::CLASSIC.len();
-    let one = PageRun {
+    let rows = servers * runs::CLASSIC.len();
+    // As many rows as there are tests, for every server but the first.
+    let mut versus = one.versus[0].clone();
+    let again = versus.comparison.rows.iter().cycle();
+    versus.comparison.rows = again.take(runs::CLASSIC.len()).cloned().collect();
+    let comparison = Comparisons {
+        versus: vec![versus; servers - 1],
+        ..one.clone()
+    };
+    let shown_once = PageRun {
         details: Some(details(&run, rows)),
         ..shown(&run, &summary)
     };
     let page = Page {
-        runs: vec![one; 8],
+        runs: vec![shown_once; servers],
+        comparison: Some(&comparison),
         ..Page::default()
     };
     let size = html(&page).len();
-    assert!(size < 2_000_000, "{size} bytes");
+    assert!(size < 2_000_000, "{servers} servers: {size} bytes");
     assert!(figure_data(&page).len() < 1_200_000);
 }

@@ -12,6 +12,7 @@ use crate::testing::{RunBuilder, US};
 const FINE: Resolution = Resolution {
     steps: 400,
     buckets: 600,
+    ranges: 40,
 };
 
 fn details(run: &Run, resolution: Resolution) -> Vec<Details> {
@@ -154,7 +155,7 @@ proptest! {
         let run = gets(took.len() as u64, |i| took[i as usize])
             .ops("Get", failed, Outcome::Timeout, |_| 1)
             .build();
-        let shown = &details(&run, Resolution { steps, buckets })[0];
+        let shown = &details(&run, Resolution { steps, buckets, ..FINE })[0];
         let parts = parts(&shown.time_line);
         prop_assert!(parts.len() <= buckets);
         let all = took.len() as u64;

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 /// Longest name, in characters, so that every file system takes it.
 const LONGEST: usize = 100;
 
-/// Names that were given.
+/// Names of files that were given.
 #[derive(Debug, Default)]
-pub(crate) struct Names(BTreeSet<String>);
+pub struct FileNames(BTreeSet<String>);
 
-impl Names {
+impl FileNames {
     /// A name for a file without an ending: letters, digits, `-` and `_`, and each only once, also
     /// where capitals do not count.
-    pub(crate) fn of(&mut self, wanted: &str) -> String {
+    pub fn of(&mut self, wanted: &str) -> String {
         let safe = |c: char| match c {
             c if c.is_ascii_alphanumeric() || c == '-' || c == '_' => c,
             _ => '-',
@@ -32,7 +32,7 @@ mod tests {
 
     #[test]
     fn names_are_safe_and_never_twice() {
-        let mut names = Names::default();
+        let mut names = FileNames::default();
         let long = "x".repeat(300);
         let table = [
             ("ecdf-CopyCol", "ecdf-CopyCol"),

@@ -2,8 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-#[path = "../../report/tests/report/answers.rs"]
+#[path = "../../../report/tests/report/answers.rs"]
 mod answers;
+#[cfg(test)]
+mod options;
 
 use std::convert::Infallible;
 
@@ -29,6 +31,7 @@ fn figures() -> Vec<Figure> {
     let pieces = || Ok::<_, Infallible>([Ok::<_, Infallible>(&run.samples)]);
     let details = stats::details_from(&run.plan, &run.events, Resolution::for_rows(4), pieces);
     let (sweep, search) = (answers::sweep(), answers::found());
+    let comparison = answers::comparisons();
     let page = Page {
         runs: vec![PageRun {
             name: None,
@@ -36,6 +39,7 @@ fn figures() -> Vec<Figure> {
             summary: &summary,
             details: details.ok(),
         }],
+        comparison: Some(&comparison),
         sweep: Some(&sweep),
         search: Some(&search),
         ..Page::default()
@@ -80,8 +84,29 @@ fn figures_are_svg_with_names_that_are_safe() {
         "histogram-----b---a-x-",
         "sweep-width-CopyCol",
         "search",
+        "matrix",
+        "ratios-1",
     ] {
         assert!(names.contains(&name), "{name}: {names:?}");
+    }
+    let svg = |name: &str| {
+        let figure = figures.iter().find(|figure| figure.name == name);
+        &figure.unwrap().svg
+    };
+    // Both servers are named on the paper, and so is every verdict.
+    for (name, texts) in [
+        (
+            "ratios-1",
+            ["evil|", "http://127.0.0.1:1/", "slower", "unclear"],
+        ),
+        (
+            "matrix",
+            ["evil|", "http://127.0.0.1:1/", "fails with B", "same"],
+        ),
+    ] {
+        for text in texts {
+            assert!(svg(name).contains(text), "{name} does not say {text}");
+        }
     }
     // Nothing was measured, so there is nothing to draw.
     assert!(!names.contains(&"ecdf-Lock"), "{names:?}");
@@ -96,7 +121,7 @@ fn figures_are_svg_with_names_that_are_safe() {
 fn pictures_show_something_on_white() {
     let figures = figures();
     let painter = Painter::default();
-    for name in ["bars-single-linear", "timeline-Put1K"] {
+    for name in ["bars-single-linear", "timeline-Put1K", "matrix", "ratios-1"] {
         let figure = figures.iter().find(|figure| figure.name == name).unwrap();
         let png = painter.png(figure).unwrap();
         assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"));
@@ -149,8 +174,8 @@ fn what_cannot_be_drawn_is_said() {
 #[test]
 fn the_chart_library_is_the_one_of_the_recipe() {
     let recipe: Value =
-        serde_json::from_str(include_str!("../../report/page/vendor/package.json")).unwrap();
-    let lock = include_str!("../../report/page/vendor/package-lock.json");
+        serde_json::from_str(include_str!("../../../report/page/vendor/package.json")).unwrap();
+    let lock = include_str!("../../../report/page/vendor/package-lock.json");
     let runtime = rquickjs::Runtime::new().unwrap();
     let context = rquickjs::Context::full(&runtime).unwrap();
     let version: String = context.with(|engine| {

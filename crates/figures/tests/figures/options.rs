@@ -1,0 +1,271 @@
+//! What the definitions of figures say, looked at as data: scales, marks and tooltips.
+
+use std::convert::Infallible;
+
+use record::Outcome;
+use report::page::{CHARTS, FIGURES, Page, PageRun, figure_data};
+use report::{Find, Found, Sweep, Varied};
+use rquickjs::CatchResultExt;
+use serde_json::Value;
+use stats::testing::RunBuilder;
+use stats::{Resolution, summarise};
+
+use crate::answers;
+
+/// The value of an expression over `data`, and over `look`: a page in a browser, but for the lines
+/// of tooltips, which are joined.
+fn evaluated(data: &str, expression: &str) -> Value {
+    let runtime = rquickjs::Runtime::new().unwrap();
+    let context = rquickjs::Context::full(&runtime).unwrap();
+    let text: String = context.with(|engine| {
+        for source in [CHARTS, FIGURES] {
+            engine.eval::<(), _>(source).unwrap();
+        }
+        engine.globals().set("text", data).unwrap();
+        let source = format!(
+            "const data = JSON.parse(text), F = prestanFigures, A = prestanAnswers;
+             const look = {{ width: 800, lines: (lines) => lines.join('; ') }};
+             JSON.stringify({expression})"
+        );
+        engine.eval(source).catch(&engine).unwrap()
+    });
+    serde_json::from_str(&text).unwrap()
+}
+
+/// Data of servers of which each takes times as long as the one before, in runs of that many
+/// operations.
+fn servers(count: u64, operations: u64) -> String {
+    let runs: Vec<_> = (0..count)
+        .map(|server| {
+            let run = RunBuilder::new(1)
+                .test("Put1K", &[("Put1K", "PUT")])
+                .ok("Put1K", operations * (server + 1), move |i| {
+                    (100 + i * 7919 % 400) * (server * 3 + 1)
+                })
+                .ops("Put1K", 2, Outcome::Reset, |_| 5)
+                .build();
+            let summary = summarise(&run);
+            (run, summary)
+        })
+        .collect();
+    let shown = runs.iter().map(|(run, summary)| {
+        let pieces = || Ok::<_, Infallible>([Ok::<_, Infallible>(&run.samples)]);
+        let resolution = Resolution::for_rows(2);
+        PageRun {
+            name: None,
+            run,
+            summary,
+            details: stats::details_from(&run.plan, &run.events, resolution, pieces).ok(),
+        }
+    });
+    figure_data(&Page {
+        runs: shown.collect(),
+        ..Page::default()
+    })
+}
+
+fn of_sweep(sweep: &Sweep) -> String {
+    figure_data(&Page {
+        sweep: Some(sweep),
+        ..Page::default()
+    })
+}
+
+#[test]
+fn panels_of_a_figure_have_one_scale() {
+    let ends = "['histogram', 'timeLine'].map((kind) => {
+        const { xAxis, yAxis } = F[kind](data, look, { test: 'Put1K' }).option;
+        return [xAxis, yAxis].map((axes) => axes.map(({ type, min, max, interval }) => [type, min, max, interval]));
+    })";
+    for operations in [20, 3_000] {
+        let ends = evaluated(&servers(3, operations), ends);
+        for axes in ends
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|figure| figure.as_array().unwrap())
+        {
+            let axes = axes.as_array().unwrap();
+            assert_eq!(axes.len(), 3);
+            assert!(axes[0][1].is_number() && axes[0][2].is_number(), "{axes:?}");
+            assert!(axes.iter().all(|axis| *axis == axes[0]), "{axes:?}");
+        }
+    }
+}
+
+#[test]
+fn ranges_that_grow_by_a_factor_stand_on_a_logarithmic_axis() {
+    let types = "F.histogram(data, look, { test: 'Put1K' }).option.xAxis.map((axis) => [axis.type, axis.axisLabel.customValues?.length >= 3])";
+    let narrow = evaluated(&servers(1, 300), types);
+    assert_eq!(narrow, serde_json::json!([["log", true]]));
+    // Nothing has no logarithm.
+    let types = "{
+        const [{ details: [{ histogram }] }] = data.runs;
+        histogram.from_us[0] = 0;
+        return F.histogram(data, look, { test: 'Put1K' }).option.xAxis[0].type;
+    }";
+    let from_nothing = evaluated(&servers(1, 300), &format!("(() => {types})()"));
+    assert_eq!(from_nothing, "value");
+}
+
+#[test]
+fn a_whisker_begins_where_its_interval_does() {
+    let whisker = |scale: &str| {
+        format!(
+            "(() => {{
+                const us = data.runs[0].result.tests[0].response_us;
+                us.ci95 = [0, us.mean * 2];
+                const [group] = F.groups(data);
+                const series = F.bars(data, look, {{ group, scale: '{scale}' }}).option.series[1];
+                const api = {{
+                    value: (at) => series.data[0][at], coord: ([x, y]) => [100 + x, y], size: () => [0, 20],
+                }};
+                const drawn = series.renderItem({{ dataIndex: 0, coordSys: {{ x: 100 }} }}, api);
+                return [series.data[0][0], drawn.children.filter((child) => child.type === 'line').length];
+            }})()"
+        )
+    };
+    let data = servers(1, 300);
+    assert_eq!(
+        evaluated(&data, &whisker("linear")),
+        serde_json::json!([0, 3])
+    );
+    // Cut, and without a stroke where it is cut.
+    let log = evaluated(&data, &whisker("log"));
+    assert!(log[0].as_f64().unwrap() > 0.0 && log[1] == 2, "{log}");
+}
+
+#[test]
+fn a_time_line_stays_inside_and_lets_a_finger_scroll() {
+    let data = servers(1, 3_000);
+    let of = "(look) => F.timeLine(data, look, { test: 'Put1K' }).option";
+    let clip = evaluated(&data, &format!("({of})(look).series[0].clip"));
+    assert_eq!(clip, true);
+    let zooms = |look: &str| {
+        evaluated(
+            &data,
+            &format!("({of})({look}).dataZoom.map((zoom) => zoom.type)"),
+        )
+    };
+    assert_eq!(zooms("look"), serde_json::json!(["inside", "slider"]));
+    assert_eq!(
+        zooms("{ ...look, coarse: true }"),
+        serde_json::json!(["slider"])
+    );
+    // What an operation is, and what is no operation.
+    let note = "F.timeLine(data, look, { test: 'Put1K' }).note";
+    let note = evaluated(&servers(1, 20), note);
+    assert!(
+        note.as_str().unwrap().contains("every failure a cross"),
+        "{note}"
+    );
+    let first = "F.ecdf(data, look, { test: 'Put1K' }).option.series[0].data[0]";
+    let first = evaluated(&data, first);
+    assert_eq!(
+        (&first["symbol"], &first["tooltip"]["show"]),
+        (&"none".into(), &false.into())
+    );
+}
+
+#[test]
+fn no_two_lines_differ_by_colour_only() {
+    let runs = "F.ecdf(data, look, { test: 'Put1K' }).option.series.map((line) => JSON.stringify([line.symbol, line.lineStyle.type]))";
+    let sweep = "A.sweep(data, look, { test: data.sweep.tests[0], param: 'width', scale: 'auto' }).option.series
+        .filter((line) => line.type === 'line' && line.symbol !== 'none')
+        .map((line) => JSON.stringify([line.symbol, line.lineStyle.type, Boolean(line.itemStyle)]))";
+    for (data, lines, count) in [
+        (servers(17, 4), runs, 17),
+        (of_sweep(&answers::sweep()), sweep, 4),
+    ] {
+        let lines = evaluated(&data, lines);
+        let mut lines: Vec<&str> = lines
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|line| line.as_str().unwrap())
+            .collect();
+        assert_eq!(lines.len(), count);
+        lines.sort_unstable();
+        lines.dedup();
+        assert_eq!(lines.len(), count, "{lines:?}");
+    }
+}
+
+#[test]
+fn values_of_a_sweep_are_as_they_were_written_and_zero_has_no_logarithm() {
+    let mut sweep = answers::sweep();
+    sweep.vary[0] = Varied {
+        values: vec![0.0, 1024.0, 65_536.0, 1_048_576.0],
+        written: ["0", "1KiB", "64KiB", "1MiB"].map(str::to_owned).to_vec(),
+        ..sweep.vary[0].clone()
+    };
+    let axes = "(() => {
+        const made = A.sweep(data, look, { test: data.sweep.tests[0], param: 'width', scale: 'log' });
+        const { xAxis, yAxis } = made.option;
+        const { customValues, formatter } = xAxis.axisLabel;
+        return [xAxis.type, yAxis.type, customValues.map((value) => formatter(value)), made.note];
+    })()";
+    let axes = evaluated(&of_sweep(&sweep), axes);
+    assert_eq!(axes[0], "value");
+    assert_eq!(axes[1], "log");
+    assert_eq!(axes[2], serde_json::json!(["0", "1KiB", "64KiB", "1MiB"]));
+    assert!(
+        axes[3].as_str().unwrap().contains("Zero has no place"),
+        "{axes}"
+    );
+    // A point without a time is not passed over.
+    let note =
+        "A.sweep(data, look, { test: data.sweep.tests[2], param: 'width', scale: 'auto' }).note";
+    let note = evaluated(&of_sweep(&sweep), note);
+    assert!(
+        note.as_str().unwrap().contains("2 points have no time"),
+        "{note}"
+    );
+}
+
+#[test]
+fn every_trial_of_a_search_tells_its_own_figures() {
+    let mut found = answers::found();
+    // The same load once more, and it did not hold.
+    let mut again = found.trials[2];
+    again.held = false;
+    again.times = Some((50e6, 40e6, 60e6));
+    found.trials.insert(3, again);
+    let page = |found: &Found| {
+        figure_data(&Page {
+            search: Some(found),
+            ..Page::default()
+        })
+    };
+    let told = "(() => {
+        const line = A.search(data, look).option.series[1];
+        return line.data.map((data) => line.tooltip.formatter({ data, value: data.value }));
+    })()";
+    let told = evaluated(&page(&found), told);
+    let of_sixteen: Vec<&Value> = told
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|line| line.as_str().unwrap().starts_with("16"))
+        .collect();
+    assert_eq!(of_sixteen.len(), 2, "{told}");
+    assert!(
+        of_sixteen[0].as_str().unwrap().contains("p99 30.0 ms"),
+        "{told}"
+    );
+    assert!(
+        of_sixteen[1]
+            .as_str()
+            .unwrap()
+            .contains("did not hold; p50 40.0 ms"),
+        "{told}"
+    );
+
+    let name = "A.search(data, look).option.yAxis[0].name";
+    assert_eq!(evaluated(&page(&found), name), "response time");
+    found.find = Find::Rate;
+    assert_eq!(
+        evaluated(&page(&found), name),
+        "time from planned to first byte"
+    );
+}

@@ -1,0 +1,130 @@
+//! Test by test: every percentile, and how its operations ended. Scripts show one test at a time,
+//! with its figures.
+
+use stats::{Distribution, TestSummary};
+
+use super::Page;
+use super::markup::{text, time, words};
+use super::tables::test_names;
+use crate::human;
+use crate::table::in_words;
+
+const COLUMNS: [&str; 10] = [
+    "n", "min", "p50", "p90", "p95", "p99", "p99.9", "max", "mean", "sd",
+];
+
+/// A part for each test.
+pub(super) fn tables(page: &Page<'_>, names: &[String]) -> String {
+    let of_test = |name: &str| {
+        let rows: Vec<(&str, &TestSummary)> = page
+            .runs
+            .iter()
+            .zip(names)
+            .filter_map(|(run, of)| {
+                let mut rows = run.summary.tests.iter();
+                Some((of.as_str(), rows.find(|row| row.name == name)?))
+            })
+            .collect();
+        let ended = rows.iter().map(|(of, row)| {
+            let whose = if names.len() > 1 {
+                format!("{of}: ")
+            } else {
+                String::new()
+            };
+            format!(
+                "<p class=\"outcomes\">{}</p>\n",
+                words(&format!("{whose}{}", ended(row)))
+            )
+        });
+        let ended: String = ended.collect();
+        format!(
+            "<div class=\"of-test\"><h3>{}</h3>\n{ended}{}</div>\n",
+            text(name),
+            percentiles(&rows, names.len() > 1)
+        )
+    };
+    test_names(page).into_iter().map(of_test).collect()
+}
+
+fn percentiles(rows: &[(&str, &TestSummary)], several: bool) -> String {
+    let lines = rows.iter().flat_map(|(of, row)| {
+        let kinds = [
+            ("response time", &row.response),
+            ("from planned", &row.planned),
+            ("until acknowledged", &row.upload),
+            ("whole operation", &row.total),
+        ];
+        kinds.into_iter().filter_map(move |(kind, times)| {
+            let whose = if several {
+                format!("{of}: ")
+            } else {
+                String::new()
+            };
+            Some(line(&format!("{whose}{kind}"), times.as_ref()?))
+        })
+    });
+    let lines: String = lines.collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    let head = COLUMNS.map(|name| format!("<th scope=\"col\" class=\"number\">{name}</th>"));
+    format!(
+        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Percentiles\"><table>\n\
+         <thead><tr><td></td>{}</tr></thead>\n<tbody>\n{lines}</tbody></table></div>\n",
+        head.concat()
+    )
+}
+
+fn line(what: &str, times: &Distribution) -> String {
+    let at = |ns: u64| time(ns as f64);
+    let cells = [
+        times.n.to_string(),
+        at(times.min),
+        at(times.p50),
+        at(times.p90),
+        at(times.p95),
+        at(times.p99),
+        at(times.p999),
+        at(times.max),
+        time(times.mean),
+        times.sd.map_or("-".to_owned(), time),
+    ];
+    let cells = cells.map(|cell| format!("<td class=\"number\">{cell}</td>"));
+    format!(
+        "<tr><th scope=\"row\">{}</th>{}</tr>\n",
+        text(what),
+        cells.concat()
+    )
+}
+
+/// `GET, ok; outcomes: 98 ok, 2 reset; 412 a second for 2.4 s`.
+fn ended(row: &TestSummary) -> String {
+    let status = match row.response {
+        Some(_) => row.status.name().replace('_', " "),
+        None => in_words(row).0.to_owned(),
+    };
+    let outcomes = row.outcomes.iter().filter(|(_, count)| *count > 0);
+    let outcomes = outcomes.map(|(outcome, count)| format!("{count} {outcome}"));
+    let apart = [
+        (row.left_out(), "left out"),
+        (row.early, "answered early"),
+        (row.missed, "without time stamps"),
+    ];
+    let apart = apart.into_iter().filter(|(count, _)| *count > 0);
+    let apart = apart.map(|(count, what)| format!("{count} {what}"));
+    let counts: Vec<String> = outcomes.chain(apart).collect();
+    let counts = match counts.is_empty() {
+        true => "none".to_owned(),
+        false => counts.join(", "),
+    };
+    let rate = match (row.per_second, row.window_s) {
+        (Some(rate), Some(seconds)) => format!("; {rate:.1} a second for {}", human(seconds * 1e9)),
+        _ => String::new(),
+    };
+    let evidence = row.evidence.as_ref();
+    let evidence = evidence.map_or(String::new(), |why| format!("; {why}"));
+    format!(
+        "{}, {status}; outcomes: {counts}{rate}{evidence}",
+        row.method
+    )
+}

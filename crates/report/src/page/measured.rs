@@ -1,0 +1,127 @@
+//! How runs were measured: the lines of the text report, and what only pages tell.
+
+use record::{Environment, PlanRecord};
+use stats::Summary;
+
+use super::markup::{text, words};
+use super::{Page, PageRun};
+use crate::{load, search, text::configuration};
+
+/// What figures mean, for everybody.
+pub(crate) const EXPLAINED: &str = include_str!("../../page/measured.html");
+
+/// What is told of how a run was measured: what, and its value.
+pub(crate) type Line = (String, String);
+
+/// A run as far as it tells how it was measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Told<'a> {
+    /// What was to be done.
+    pub plan: &'a PlanRecord,
+    /// Where and when.
+    pub env: &'a Environment,
+    /// What came of it.
+    pub summary: &'a Summary,
+}
+
+/// How the runs of a sweep or a search were measured: what all of them have in common.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Common {
+    pub(super) name: String,
+    pub(super) lines: Vec<Line>,
+}
+
+impl Common {
+    /// Runs of the server that is called so, in the order of time.
+    pub fn of<'a>(name: &str, runs: impl IntoIterator<Item = Told<'a>>) -> Common {
+        let runs: Vec<Told<'a>> = runs.into_iter().collect();
+        let mut lines = alike(&runs);
+        if let [first, _, ..] = &runs[..] {
+            let started = format!("{}, the first at {}", runs.len(), first.env.started_at);
+            lines.push(("Runs".to_owned(), started));
+        }
+        Common {
+            name: name.to_owned(),
+            lines,
+        }
+    }
+}
+
+/// The lines that all runs have in common. What the other clock would have said is of each run
+/// alone; which clock it was is not.
+pub(crate) fn alike(runs: &[Told<'_>]) -> Vec<Line> {
+    let lines = |told: &Told<'_>| {
+        let mut lines = lines(*told);
+        for (what, value) in &mut lines {
+            if what == "Clock" {
+                *value = load::clock_name(told.summary).to_owned();
+            }
+        }
+        lines
+    };
+    let mut all = runs.iter().map(lines);
+    let mut common = all.next().unwrap_or_default();
+    for other in all {
+        common.retain(|line| other.contains(line));
+    }
+    common
+}
+
+/// All that is told of one run.
+pub(crate) fn lines(Told { plan, env, summary }: Told<'_>) -> Vec<Line> {
+    let line = |what: &str, value: String| (what.to_owned(), value);
+    let mut lines = vec![line("Target", plan.target.clone())];
+    lines.extend(configuration(plan, env, summary));
+    let memory = env.machine.memory_bytes as f64 / f64::from(1_u32 << 30);
+    lines.push(line("Memory of the client", format!("{memory:.1} GiB")));
+    lines.push(line("Seed", plan.load.seed.to_string()));
+    lines.push(line("Prestan", format!("version {}", plan.prestan)));
+    let generator = load::generator(summary);
+    let generator = generator.as_ref().and_then(|told| told.split_once(": "));
+    lines.extend(generator.map(|(_, told)| line("Generator", told.to_owned())));
+    lines
+}
+
+/// How everything on the page was measured.
+pub(super) fn measured(page: &Page<'_>, names: &[String]) -> String {
+    let of_run = |(run, name): (&PageRun<'_>, &String)| described(name, &lines(run.told()));
+    let runs = page.runs.iter().zip(names);
+    let mut html: String = EXPLAINED.to_owned() + &runs.map(of_run).collect::<String>();
+    if let Some(found) = page.search {
+        html += &format!("<p>{}</p>\n", words(&search::how(found)));
+    }
+    let of_documents = of_documents(page);
+    let series = match page.common.is_empty() {
+        true => &of_documents,
+        false => &page.common,
+    };
+    let series = series.iter();
+    html + &series
+        .map(|series| described(&series.name, &series.lines))
+        .collect::<String>()
+}
+
+/// What a sweep and a search say of servers themselves: all there is where runs are not at hand.
+fn of_documents(page: &Page<'_>) -> Vec<Common> {
+    let of = |name: &str, target: &str, software: &Option<String>| {
+        let software = software.as_deref().unwrap_or("does not say its name");
+        let lines = [("Target", target), ("Server", software)];
+        Common {
+            name: name.to_owned(),
+            lines: lines
+                .map(|(what, value)| (what.to_owned(), value.to_owned()))
+                .into(),
+        }
+    };
+    let swept = page.sweep.iter().flat_map(|sweep| &sweep.servers);
+    let swept = swept.map(|server| of(&server.name, &server.target, &server.software));
+    let found = page.search.iter();
+    let found = found.map(|found| of(&found.target, &found.target, &found.software));
+    swept.chain(found).collect()
+}
+
+fn described(name: &str, lines: &[Line]) -> String {
+    let line = |(what, value): &Line| format!("<dt>{}</dt><dd>{}</dd>\n", text(what), words(value));
+    let lines: String = lines.iter().map(line).collect();
+    format!("<h3>{}</h3>\n<dl>\n{lines}</dl>\n", text(name))
+}

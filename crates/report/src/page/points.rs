@@ -1,0 +1,120 @@
+//! Every point of a sweep and every trial of a search, as tables.
+
+use stats::{Point, SweptRow};
+
+use super::Page;
+use super::markup::{range, text, time, words};
+use super::tables::{heading, number, section};
+use crate::json::us;
+use crate::search::HEADERS;
+use crate::{Found, Sweep, Tried, search, sweep};
+
+/// All of them; nothing for a page without.
+pub(super) fn tables(page: &Page<'_>) -> String {
+    let swept = page.sweep.map_or(String::new(), of_sweep);
+    let found = page.search.map_or(String::new(), of_search);
+    swept + &found
+}
+
+fn of_sweep(sweep: &Sweep) -> String {
+    let mut head = heading("Test", "", "text") + &heading("Method", "", "text");
+    for varied in &sweep.vary {
+        head += &heading(&varied.name, "Value of the parameter", "number");
+    }
+    for server in &sweep.servers {
+        let name = match sweep.servers.len() {
+            1 => "mean",
+            _ => &server.name,
+        };
+        head += &heading(
+            name,
+            "Mean of all runs there, and its 95 % interval",
+            "number",
+        );
+    }
+    let rows = sweep.rows.iter().enumerate();
+    let body: String = rows.map(|(place, row)| points(sweep, place, row)).collect();
+    section("points", "All points", &head, &body, "")
+}
+
+fn points(sweep: &Sweep, place: usize, row: &SweptRow) -> String {
+    let line = |levels: &[usize]| {
+        let mut cells = format!(
+            "<th scope=\"row\" data-sort=\"{place}\">{}</th><td>{}</td>",
+            text(&row.name),
+            text(&row.method)
+        );
+        for (varied, level) in sweep.vary.iter().zip(levels) {
+            cells += &number(varied.values[*level], &text(&varied.written[*level]), "");
+        }
+        for server in &row.servers {
+            let point = sweep::point_at(server, levels);
+            cells += &point.map_or("<td data-sort=\"\"></td>".to_owned(), cell);
+        }
+        format!("<tr>{cells}</tr>\n")
+    };
+    sweep::levels(row).into_iter().map(line).collect()
+}
+
+fn cell(point: &Point) -> String {
+    let (Some(mean), stats::Status::Ok) = (point.mean, point.status) else {
+        let why = text(&sweep::without_time(point));
+        return format!("<td class=\"number bad\" data-sort=\"\">{why}</td>");
+    };
+    let interval = point.ci95.map_or(String::new(), |ends| {
+        format!(" <small>{}</small>", range(ends))
+    });
+    number(us(mean), &format!("{}{interval}", time(mean)), "")
+}
+
+/// What the columns of a search mean.
+const MEANINGS: [&str; 7] = [
+    "",
+    "Answers as expected, a second",
+    "Mean time",
+    "Half of the operations took no longer",
+    "99 in a hundred took no longer",
+    "Operations that failed or were dropped",
+    "Whether the condition held",
+];
+
+fn of_search(found: &Found) -> String {
+    let heads = HEADERS.iter().zip(MEANINGS).enumerate();
+    let head: String = heads
+        .map(|(place, (name, what))| match place {
+            0 => heading("load", what, "text"),
+            6 => heading("condition", what, "text"),
+            _ => heading(name, what, "number"),
+        })
+        .collect();
+    let body: String = found
+        .trials
+        .iter()
+        .map(|tried| trial(found, tried))
+        .collect();
+    section("trials", "All trials", &head, &body, "")
+}
+
+fn trial(found: &Found, tried: &Tried) -> String {
+    let cells = search::cells(found, tried).map(|cell| words(&cell));
+    let [load, per_second, mean, p50, p99, failures, remark] = cells;
+    let timed = |of: fn((f64, f64, f64)) -> f64, shown: &str| match tried.times {
+        Some(times) => number(us(of(times)), shown, ""),
+        None => format!("<td class=\"number\" data-sort=\"\">{shown}</td>"),
+    };
+    let class = if tried.held { "ok" } else { "bad" };
+    let cells = [
+        format!("<th scope=\"row\" data-sort=\"{}\">{load}</th>", tried.load),
+        number(tried.per_second, &per_second, ""),
+        timed(|(mean, _, _)| mean, &mean),
+        timed(|(_, p50, _)| p50, &p50),
+        timed(|(_, _, p99)| p99, &p99),
+        number(
+            tried.failures as f64,
+            &failures,
+            if tried.failures > 0 { "bad" } else { "" },
+        ),
+        format!("<td class=\"{class}\">{remark}</td>"),
+    ];
+    format!("<tr>{}</tr>\n", cells.concat())
+}
