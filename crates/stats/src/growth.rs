@@ -23,7 +23,8 @@ mod tests;
 
 use cells::Cells;
 
-use crate::{ALPHA, holm};
+use crate::ALPHA;
+use crate::compare::{holm, is_same};
 
 pub use law::{Fitted, Law, Shape, Term};
 
@@ -155,8 +156,7 @@ fn effect(cells: &Cells, values: &[Vec<f64>], of: usize) -> Option<Effect> {
 
 impl Effect {
     fn judged(&self, same_within: f64) -> Growing {
-        let limit = 1.0 + same_within;
-        let is_same = |ratio: f64| ratio <= limit && ratio >= 1.0 / limit;
+        let is_same = |ratio: f64| is_same(ratio, same_within);
         let (low, high) = self.ci95;
         if is_same(low) && is_same(high) && self.levels.iter().copied().all(is_same) {
             Growing::Not

@@ -140,6 +140,16 @@ fn batch_bounds(n: usize, batches: usize) -> impl Iterator<Item = (usize, usize)
     (0..batches).map(move |batch| (batch * n / batches, (batch + 1) * n / batches))
 }
 
+/// How probable an estimate so far from zero is, on either side, where the truth is zero: `t` is
+/// how it is distributed in its standard errors.
+pub(crate) fn surprise(estimate: f64, error: f64, t: &StudentsT) -> f64 {
+    match (estimate == 0.0, error > 0.0) {
+        (true, _) => 1.0,
+        (false, true) => 2.0 * t.sf(estimate.abs() / error),
+        (false, false) => 0.0,
+    }
+}
+
 /// The 97.5 % quantile of Student's t.
 fn t_quantile(degrees: f64) -> f64 {
     StudentsT::new(0.0, 1.0, degrees)

@@ -175,16 +175,36 @@ fn intervals_contain_the_true_ratio_as_often_as_they_say() {
     }
 }
 
+/// Judges rows together.
+fn judged(mut rows: Vec<Ratio>) -> Vec<(Ratio, Verdict)> {
+    let level = correct(
+        rows.iter_mut()
+            .map(|row| (row.p, &mut row.p_holm))
+            .collect(),
+    );
+    let rows = rows.into_iter().map(|mut row| {
+        let verdict = row.judge(0.02, level);
+        (row, verdict)
+    });
+    rows.collect()
+}
+
+/// A comparison of 23 rows, each with this experiment; B differs in the first of them at least.
+fn comparison(
+    experiment: Experiment,
+    rows: [(Server, Server); 2],
+    seed: u64,
+) -> Vec<(Ratio, Verdict)> {
+    let [first, others] = rows;
+    let servers = |row: u64| if row == 0 { first } else { others };
+    let rows = (0..23).map(|row| experiment.ratio(servers(row), seed * 1000 + row));
+    judged(rows.collect())
+}
+
 /// Verdicts of so many comparisons of 23 rows each, each row with this experiment.
-fn verdicts(experiment: Experiment, (a, b): (Server, Server), times: u64) -> Vec<Verdict> {
-    let comparison = |seed: u64| {
-        let mut rows: Vec<Ratio> = (0..23)
-            .map(|row| experiment.ratio((a, b), seed * 1000 + row))
-            .collect();
-        correct(rows.iter_mut().collect());
-        rows.into_iter().map(|row| row.verdict(0.02))
-    };
-    (0..times).flat_map(comparison).collect()
+fn verdicts(experiment: Experiment, both: (Server, Server), times: u64) -> Vec<Verdict> {
+    let found = (0..times).flat_map(|seed| comparison(experiment, [both; 2], seed));
+    found.map(|(_, verdict)| verdict).collect()
 }
 
 fn count(verdicts: &[Verdict], wanted: &[Verdict]) -> usize {
@@ -263,22 +283,90 @@ fn servers_that_differ_in_a_few_slow_operations_only_are_not_the_same() {
     for run in b.iter_mut().step_by(6) {
         run[0].sum *= 4;
     }
-    let ratio = ratio_of(&a, &b, 3);
+    let (ratio, verdict) = judged(vec![ratio_of(&a, &b, 3)]).remove(0);
     assert!(ratio.ci95.1 < 1.02, "{ratio:?}");
-    assert_eq!(ratio.verdict(0.02), Verdict::Unclear, "{ratio:?}");
+    assert_eq!(verdict, Verdict::Unclear, "{ratio:?}");
+    assert!(ratio.by_few, "{ratio:?}");
 }
 
 #[test]
-fn the_difference_that_is_called_detectable_is_detected() {
-    let experiment = pairs(10);
-    let detectable = experiment.ratio((QUIET, QUIET), 1).detectable;
-    let slower = Server {
-        mean: QUIET.mean * (1.0 + detectable),
+fn the_difference_that_is_called_detectable_is_called_one() {
+    // Beside 22 rows in which nothing differs. The long runs could tell less than counts as the
+    // same, the others are far from that.
+    let long = Experiment {
+        operations: 2_000,
+        ..pairs(10)
+    };
+    for experiment in [ONE, pairs(5), pairs(10), pairs(30), long] {
+        let alike = [(QUIET, QUIET); 2];
+        let detectable = (0..20).map(|seed| comparison(experiment, alike, seed)[0].0.detectable);
+        let detectable = detectable.map(Option::unwrap).sum::<f64>() / 20.0;
+        assert!(detectable > 0.02, "{experiment:?}: {detectable}");
+        let slower = Server {
+            mean: QUIET.mean * (1.0 + detectable),
+            ..QUIET
+        };
+        const TIMES: u64 = 100;
+        let found = (0..TIMES).filter(|seed| {
+            let rows = [(QUIET, slower), (QUIET, QUIET)];
+            comparison(experiment, rows, 100 + seed)[0].1 == Verdict::Slower
+        });
+        let found = found.count() as f64 / TIMES as f64;
+        assert!(
+            (0.65..=0.95).contains(&found),
+            "{experiment:?}: {detectable}: {found}"
+        );
+    }
+}
+
+#[test]
+fn where_ranks_stand_in_the_way_that_is_said() {
+    // One batch of a run has all the difference.
+    let rng = &mut ChaCha8Rng::seed_from_u64(5);
+    let a: Vec<_> = (0..8).map(|_| QUIET.run(100, 1.0, rng)).collect();
+    let mut b = a.clone();
+    for (run, more) in b.iter_mut().zip(100..) {
+        run[0].sum = run[0].sum * more / 40;
+    }
+    let (few, verdict) = judged(vec![ratio_of(&a, &b, 1)]).remove(0);
+    assert!(verdict == Verdict::Unclear && few.by_few, "{few:?}");
+    assert!(few.value > 1.1 && few.ci95.0 > 1.02, "{few:?}");
+    let (none, verdict) = judged(vec![ratio_of(&a, &a, 1)]).remove(0);
+    assert!(verdict == Verdict::Same && !none.by_few, "{none:?}");
+
+    // Of three operations each, ranks tell nothing that survives 23 rows, however far apart.
+    let short = Experiment {
+        operations: 3,
+        ..ONE
+    };
+    let slow = Server {
+        mean: 100.0 * QUIET.mean,
         ..QUIET
     };
-    let found = (0..200).filter(|seed| experiment.ratio((QUIET, slower), *seed).p < 0.05);
-    let found = found.count() as f64 / 200.0;
-    assert!((0.6..=0.97).contains(&found), "{detectable}: {found}");
+    for (ratio, verdict) in comparison(short, [(QUIET, slow); 2], 1) {
+        assert_eq!(verdict, Verdict::Unclear, "{ratio:?}");
+        assert_eq!((ratio.detectable, ratio.by_few), (None, false), "{ratio:?}");
+    }
+}
+
+#[test]
+fn one_operation_of_each_run_is_enough_where_there_are_many_pairs() {
+    let single = Experiment {
+        operations: 1,
+        ..pairs(20)
+    };
+    let slower = Server {
+        mean: 2.0 * QUIET.mean,
+        ..QUIET
+    };
+    let found = judged(vec![single.ratio((QUIET, slower), 1)]).remove(0);
+    assert_eq!(found.1, Verdict::Slower, "{found:?}");
+    let alone = (
+        String::new(),
+        QUIET.run(1, 1.0, &mut ChaCha8Rng::seed_from_u64(1)),
+    );
+    let alone = std::slice::from_ref(&alone);
+    assert_eq!(ratio::of("Row", &runs(alone), &runs(alone)), None);
 }
 
 #[test]
@@ -294,14 +382,19 @@ fn exchanging_both_changes_the_sign_and_nothing_else() {
         let same = |one: f64, other: f64| (one - other).abs() < 1e-12;
         assert!(same(there.value, 1.0 / back.value));
         assert!(same(there.ci95.0, 1.0 / back.ci95.1) && same(there.ci95.1, 1.0 / back.ci95.0));
-        assert!(same(there.p, back.p) && same(there.detectable, back.detectable));
+        assert!(same(there.p, back.p));
+        let detectable = |ratio| judged(vec![ratio]).remove(0).0.detectable;
+        assert_eq!(
+            detectable(there).map(|share| (share * 1e9).round()),
+            detectable(back).map(|share| (share * 1e9).round())
+        );
         // Beside itself there is no difference, and no doubt.
-        let itself = ratio::of("Row", &a, &a).unwrap();
+        let mut itself = ratio::of("Row", &a, &a).unwrap();
         assert_eq!(
             (itself.value, itself.ci95, itself.p),
             (1.0, (1.0, 1.0), 1.0)
         );
-        assert_eq!(itself.verdict(0.0), Verdict::Same);
+        assert_eq!(itself.judge(0.0, ALPHA), Verdict::Same);
     }
 }
 
@@ -318,7 +411,7 @@ fn recorded(id: &str, us: u64) -> record::Run {
 fn of<'a>(run: &'a record::Run, summary: &'a Summary) -> Side<'a> {
     Side {
         plan: &run.plan,
-        machine: &run.env.machine,
+        env: &run.env,
         summary,
     }
 }
@@ -349,20 +442,229 @@ fn rows_are_compared_one_by_one() {
     assert_eq!(slower.caveats, [Caveat::OneRun]);
 }
 
+/// Lets so many operations of the first row fail.
+fn fail(run: &mut record::Run, operations: usize) {
+    let of_row = run
+        .samples
+        .iter_mut()
+        .filter(|sample| sample.measure.0 == 0);
+    for sample in of_row.take(operations) {
+        sample.outcome = Outcome::WrongStatus;
+    }
+}
+
+fn not_supported(run: &mut record::Run) {
+    run.samples.retain(|sample| sample.measure.0 != 0);
+    event(run, |test| record::EventKind::NotSupported {
+        test,
+        evidence: "405".to_owned(),
+    });
+}
+
+fn not_set_up(run: &mut record::Run) {
+    run.samples.retain(|sample| sample.measure.0 != 0);
+    event(run, |test| record::EventKind::TestFailed {
+        test,
+        evidence: "PUT: 500".to_owned(),
+    });
+}
+
+fn event(run: &mut record::Run, kind: impl FnOnce(record::TestId) -> record::EventKind) {
+    let kind = kind(run.plan.measures[0].test);
+    run.events.push(record::Event { at: 0, kind });
+}
+
+/// The first row of two runs, each with a change.
+fn first_row(
+    change_a: impl FnOnce(&mut record::Run),
+    change_b: impl FnOnce(&mut record::Run),
+) -> Compared {
+    let (mut a, mut b) = (recorded("a", 100), recorded("b", 100));
+    change_a(&mut a);
+    change_b(&mut b);
+    let (of_a, of_b) = (summarise(&a), summarise(&b));
+    let found = compare(&[of(&a, &of_a)], &[of(&b, &of_b)], 0.02);
+    found.unwrap().rows.remove(0)
+}
+
 #[test]
 fn failures_are_compared_too() {
-    let fail = |run: &mut record::Run| run.samples[3].outcome = Outcome::WrongStatus;
-    let broken = changed(fail).unwrap();
-    assert_eq!(broken.rows[0].verdict, Verdict::Broken);
-    assert_eq!((broken.rows[0].ratio, broken.rows[0].b.failed), (None, 1));
-    let deaf = changed(|run| {
-        run.samples.retain(|sample| sample.measure.0 != 0);
-        let test = run.plan.measures[0].test;
-        let evidence = "405".to_owned();
-        let kind = record::EventKind::NotSupported { test, evidence };
+    use Verdict::{Broken, NotCompared, Repaired, Unclear};
+    let table = [
+        // One failure of many may be chance.
+        ((0, 1), Unclear, Unclear),
+        ((0, 20), Broken, Repaired),
+        ((1, 60), Broken, Repaired),
+        ((3, 5), Unclear, Unclear),
+        ((7, 7), NotCompared, NotCompared),
+        ((60, 60), NotCompared, NotCompared),
+    ];
+    for ((a, b), there, back) in table {
+        let row = first_row(|run| fail(run, a), |run| fail(run, b));
+        assert_eq!(row.verdict, there, "{a} and {b}: {row:?}");
+        assert_eq!(
+            (row.ratio, row.b.failed, row.b.operations),
+            (None, b as u64, 60)
+        );
+        let sure = row.failing.is_some_and(|failing| failing.p_holm < ALPHA);
+        assert_eq!(sure, there == Broken, "{row:?}");
+        let turned = first_row(|run| fail(run, b), |run| fail(run, a));
+        assert_eq!(turned.verdict, back, "{b} and {a}");
+    }
+    // Failures are in the family of all tests: the other row has a p-value, too.
+    let row = first_row(|_| (), |run| fail(run, 6));
+    let failing = row.failing.unwrap();
+    assert!(
+        failing.p < ALPHA && failing.p_holm == (2.0 * failing.p).min(1.0),
+        "{failing:?}"
+    );
+    assert_eq!(row.verdict, Unclear);
+}
+
+#[test]
+fn what_cannot_be_measured_at_all_is_compared_by_what_stands_in_its_way() {
+    use Verdict::{Broken, Gained, Lost, NotCompared, Repaired};
+    type Change = fn(&mut record::Run);
+    let (fine, some, all): (Change, Change, Change) =
+        (|_| (), |run| fail(run, 20), |run| fail(run, 60));
+    let table: [(Change, Change, Verdict, Verdict); 8] = [
+        (fine, not_supported, Lost, Gained),
+        // Only what is ok can be lost or gained.
+        (some, not_supported, NotCompared, NotCompared),
+        (all, not_supported, NotCompared, NotCompared),
+        (not_supported, not_supported, NotCompared, NotCompared),
+        (fine, not_set_up, Broken, Repaired),
+        (some, not_set_up, Broken, Repaired),
+        (all, not_set_up, NotCompared, NotCompared),
+        (not_set_up, not_set_up, NotCompared, NotCompared),
+    ];
+    for (place, (a, b, there, back)) in table.into_iter().enumerate() {
+        assert_eq!(first_row(a, b).verdict, there, "{place}");
+        assert_eq!(first_row(b, a).verdict, back, "{place}");
+    }
+}
+
+#[test]
+fn what_an_interrupted_run_did_not_reach_is_not_broken() {
+    let cut_off = |run: &mut record::Run| {
+        run.samples.retain(|sample| sample.measure.0 != 1);
+        let kind = record::EventKind::Interrupted;
         run.events.push(record::Event { at: 0, kind });
+    };
+    let cut = changed(cut_off).unwrap();
+    let verdicts: Vec<Verdict> = cut.rows.iter().map(|row| row.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Same, Verdict::NotCompared]);
+    assert!(cut.caveats.contains(&Caveat::Incomplete(1)));
+    // What failed before is a failure all the same.
+    let failed = changed(|run| {
+        cut_off(run);
+        fail(run, 60);
     });
-    assert_eq!(deaf.unwrap().rows[0].verdict, Verdict::Lost);
+    assert_eq!(failed.unwrap().rows[0].verdict, Verdict::Broken);
+}
+
+#[test]
+fn failures_outside_the_window_have_operations_outside_the_window_beside_them() {
+    // The second user begins late: what the first one did before is left out.
+    let run = |id: &str, failed: usize| {
+        let mut run = RunBuilder::new(2)
+            .test("Upload", &[("Put1K", "PUT")])
+            .ok("Put1K", 60, |_| 9);
+        run = run.with(|run| {
+            run.plan.run_id = id.to_owned();
+            let mut of_second = 0;
+            run.samples.retain(|sample| {
+                of_second += usize::from(sample.user == 1);
+                sample.user == 0 || of_second > 40
+            });
+            fail(run, failed);
+        });
+        run.build()
+    };
+    let (a, b) = (run("a", 0), run("b", 30));
+    let (of_a, of_b) = (summarise(&a), summarise(&b));
+    let row = compare(&[of(&a, &of_a)], &[of(&b, &of_b)], 0.02)
+        .unwrap()
+        .rows
+        .remove(0);
+    assert_eq!((row.b.failed, row.b.operations), (30, 80), "{row:?}");
+    assert_eq!(row.verdict, Verdict::Broken);
+}
+
+#[test]
+fn in_an_open_loop_waiting_is_part_of_the_time() {
+    // The server answers as fast, and keeps everybody waiting.
+    let run = |id: &str, late: u64| {
+        let waits = |run: &mut record::Run| {
+            run.plan.run_id = id.to_owned();
+            run.plan.load.pace = crate::testing::open_loop();
+            for sample in &mut run.samples {
+                sample.moments.started += late;
+                sample.moments.sent = sample.moments.sent.map(|at| at + late);
+                sample.moments.first = sample.moments.first.map(|at| at + late);
+                sample.moments.done = sample.moments.done.map(|at| at + late);
+            }
+        };
+        RunBuilder::new(1)
+            .test("Fetch", &[("Get1K", "GET")])
+            .ok("Get1K", 200, |i| 100 + i % 7)
+            .with(waits)
+            .build()
+    };
+    let (a, b) = (run("a", 0), run("b", 500_000));
+    let (of_a, of_b) = (summarise(&a), summarise(&b));
+    let found = compare(&[of(&a, &of_a)], &[of(&b, &of_b)], 0.02).unwrap();
+    assert_eq!(found.since, Since::Planned);
+    let row = &found.rows[0];
+    assert_eq!(row.verdict, Verdict::Slower, "{row:?}");
+    let waited = of_b.tests[0].waited().unwrap().mean;
+    assert!((row.b.mean.unwrap() - waited).abs() < 1.0, "{row:?}");
+    assert_eq!(changed(|_| ()).unwrap().since, Since::Sent);
+}
+
+#[test]
+fn runs_that_were_not_made_at_the_same_time_are_told() {
+    let at = |from: &str, to: &str| {
+        let (from, to) = (from.to_owned(), to.to_owned());
+        move |run: &mut record::Run| {
+            run.env.started_at = from;
+            run.env.ended_at = (!to.is_empty()).then_some(to);
+        }
+    };
+    // The other one goes from 04:06:00 to 04:07:30.
+    let table = [
+        (at("2026-11-21T04:06:00Z", "2026-11-21T04:06:00Z"), 0),
+        (at("2026-11-21T04:07:29Z", "2026-11-21T04:09:00Z"), 0),
+        (at("2026-11-21T04:07:30Z", "2026-11-21T04:09:00Z"), 1),
+        (at("2026-11-20T04:07:00Z", "2026-11-20T04:08:00Z"), 1),
+        (at("2026-11-21T04:06:01Z", ""), 0),
+        (at("2026-11-21T05:06:01Z", ""), 1),
+    ];
+    for (place, (change, apart)) in table.into_iter().enumerate() {
+        let found = changed(change).unwrap().caveats;
+        assert_eq!(
+            found.contains(&Caveat::Apart(1)),
+            apart == 1,
+            "{place}: {found:?}"
+        );
+    }
+    let itself = changed(|run| run.plan.run_id = "a".to_owned()).unwrap();
+    assert!(
+        itself.caveats.contains(&Caveat::SameRun(1)),
+        "{:?}",
+        itself.caveats
+    );
+    assert!(itself.rows.iter().all(|row| row.verdict == Verdict::Same));
+    // A run that is there twice would make its chance figures sure ones.
+    let (a, b) = (recorded("a", 100), recorded("b", 104));
+    let (of_a, of_b) = (summarise(&a), summarise(&b));
+    let (a, b) = (of(&a, &of_a), of(&b, &of_b));
+    let twice = compare(&[a, b], &[b, b], 0.02).unwrap_err().to_string();
+    assert!(
+        twice.contains("the run b is given more than once"),
+        "{twice}"
+    );
+    assert!(compare(&[a, b], &[b, a], 0.02).is_ok());
 }
 
 #[test]
@@ -389,7 +691,13 @@ fn what_did_not_do_the_same_is_refused_or_said() {
         let said = changed(change).unwrap_err().to_string();
         assert!(said.contains(says), "{said}");
     }
-    let harmless: [(Change, &str); 4] = [
+    let harmless: [(Change, &str); 7] = [
+        (
+            |run| run.plan.target = "https://127.0.0.1/".into(),
+            "the scheme of the URL is http in one and https",
+        ),
+        (|run| run.plan.acks = true, "acknowledgements is not asked"),
+        (|run| run.plan.load.timeout_s = 1.0, "the timeout is 30 s"),
         (
             |run| run.env.machine.cores = 99,
             "the machine that measured is",
