@@ -3,7 +3,7 @@
 pub(crate) mod wire;
 pub(crate) mod words;
 
-use stats::{Point, Status, SweptRow};
+use stats::{Point, Since, Status, SweptRow};
 
 use crate::clean;
 use crate::columns::columns;
@@ -114,13 +114,19 @@ pub(crate) fn how(sweep: &Sweep) -> String {
         Design::OneAtATime if sweep.vary.len() > 1 => ", one at a time",
         _ => "",
     };
+    let is_planned = |row: &SweptRow| row.since == Since::Planned;
+    let since = match sweep.rows.iter().any(is_planned) {
+        true => Since::Planned,
+        false => Since::Sent,
+    };
     format!(
-        "Suite {}, varied: {}{how}; {} runs at each point, in random order. Mean response times; \
+        "Suite {}, varied: {}{how}; {} runs at each point, in random order. Mean {}; \
          the intervals (95 %) know how much runs differ. Something matters when it surely (5 % false \
          alarms in all rows together at most) changes the time by more than {:.0} %.",
         clean(&sweep.suite),
         varied.collect::<Vec<_>>().join(" and "),
         sweep.repeats,
+        since.times(),
         sweep.same_within * 100.0
     )
 }

@@ -26,7 +26,7 @@ use cells::Cells;
 use crate::ALPHA;
 use crate::compare::{holm, is_same};
 
-pub use law::{Fitted, Law, Shape, Term};
+pub use law::{EXPONENTS, Fitted, Law, Shape, Term};
 
 /// The mean response time of a run at one point.
 #[derive(Debug, Clone, PartialEq)]
@@ -124,11 +124,9 @@ pub fn growth(values: &[Vec<f64>], rows: &[Vec<Observation>], same_within: f64) 
     }
     let rows = cells.iter().zip(effects);
     rows.map(|(cells, effects)| {
-        let matter = |of: &usize| {
-            let effect = effects[*of].as_ref();
-            effect.is_some_and(|effect| effect.verdict.matters())
-        };
-        let matter: Vec<usize> = (0..values.len()).filter(matter).collect();
+        let does = |of: usize| Some((of, effects[of].as_ref()?.verdict));
+        let does = (0..values.len()).filter_map(does);
+        let matter: Vec<(usize, Growing)> = does.filter(|(_, does)| does.matters()).collect();
         Growth {
             law: law::fit(cells, values, &matter),
             effects,

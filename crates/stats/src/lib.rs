@@ -73,7 +73,9 @@ pub use details::{Bucket, Details, Operation, Resolution, Step, TimeLine, detail
 pub use diagnose::{Diagnosis, Finding, LeftOut, Material, RULES, Rule, diagnose, material_from};
 pub use distribution::Distribution;
 pub use generator::{BUSY, LATE, LEAST_WALL, LONG_STALL, QUEUED, SATURATED, STALLED, together};
-pub use growth::{Effect, Fitted, Growing, Growth, Law, Observation, Shape, Term, growth};
+pub use growth::{
+    EXPONENTS, Effect, Fitted, Growing, Growth, Law, Observation, Shape, Term, growth,
+};
 pub use outcomes::Outcomes;
 pub use row::{Connects, Since, TestSummary};
 pub use search::{Answer, Condition, ConditionError, Load, Search, Trial, knee};

@@ -3,7 +3,7 @@
 use record::Outcome;
 use report::{Design, Find, Found, Sweep, SweepServer, Tried, Varied};
 use stats::testing::RunBuilder;
-use stats::{Answer, Knee, Summary, Swept, summarise};
+use stats::{Answer, Summary, Swept, summarise};
 
 const WIDTHS: [u64; 4] = [10, 30, 100, 300];
 const DEPTHS: [u64; 2] = [2, 10];
@@ -102,7 +102,7 @@ pub(crate) fn found() -> Found {
             broken: Some(17.0),
             confirmed: true,
         },
-        knee: Some(Knee { load: 8.0 }),
+        knee: Some(8.0),
         inconclusive: None,
         trials: vec![
             tried(1.0, true, 1e6),

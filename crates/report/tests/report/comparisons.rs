@@ -17,22 +17,29 @@ fn run(id: &str, us: [u64; 3]) -> record::Run {
         .test("Find", &[("Propfind", "PROPFIND")])
         .ok("Propfind", 60, |i| us[2] + i * 7919 % 100)
         .test("Fails", &[("Lock", "LOCK")])
-        .ok("Lock", 60, |_| 80);
+        .ok("Lock", 60, |_| 80)
+        .test("Stumbles", &[("UnLock", "UNLOCK")])
+        .ok("UnLock", 60, |_| 80);
     builder.with(|run| run.plan.run_id = id.to_owned()).build()
 }
 
 fn comparisons() -> Comparisons {
     let a = run("a", [100, 1_000, 100]);
     let mut b = run("b", [150, 1_000, 104]);
-    let of_lock = b.samples.iter_mut().filter(|sample| sample.measure.0 == 3);
-    for sample in of_lock.take(2) {
-        sample.outcome = record::Outcome::WrongStatus;
+    for (row, failures) in [(3, 20), (4, 1)] {
+        let of_row = b
+            .samples
+            .iter_mut()
+            .filter(|sample| sample.measure.0 == row);
+        for sample in of_row.take(failures) {
+            sample.outcome = record::Outcome::WrongStatus;
+        }
     }
     let (of_a, of_b) = (summarise(&a), summarise(&b));
     fn side<'a>(run: &'a record::Run, summary: &'a Summary) -> Side<'a> {
         Side {
             plan: &run.plan,
-            machine: &run.env.machine,
+            env: &run.env,
             summary,
         }
     }
