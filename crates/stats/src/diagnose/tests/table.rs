@@ -2,9 +2,10 @@
 
 use record::{EventKind, Generator, TestId};
 
-use super::simulated::{Noise, Odd, Row, material, of, plain, run};
-use crate::diagnose::{Finding, LeftOut, RULES, diagnose};
-use crate::testing::generator;
+use super::simulated::{Noise, Odd, Row, material, of, plain, row, run};
+use crate::diagnose::case::{Case as Seen, Row as Believed};
+use crate::diagnose::{Finding, LeftOut, MANY, RULES, Rule, diagnose};
+use crate::testing::{RunBuilder, generator};
 
 const NOISE: Noise = Noise::LogNormal(0.15);
 
@@ -82,7 +83,7 @@ const CASES: &[Case] = &[
         "delete-of-collection",
         |rows| of(rows, "DeleteCol").us = 14_000.0,
         "DeleteCol",
-        "Delete 1",
+        "Delete 4",
     ),
     case(
         "lock-against-unlock",
@@ -135,19 +136,23 @@ const CASES: &[Case] = &[
     ),
     case(
         "allprop-against-named",
-        |rows| each(rows, "Allprop", |row| row.transfer_us = 30.0 * size(row)),
+        |rows| {
+            each(rows, "Depth0", |row| row.us = 500.0);
+            each(rows, "Allprop", |row| row.transfer_us = 90.0 * size(row));
+        },
         "Allpropx10000",
-        "Depth1: 1",
+        "Depth1: ",
     ),
     case(
         "collections-against-files",
         |rows| {
+            each(rows, "Depth0", |row| row.us = 500.0);
             each(rows, "Collections", |row| {
-                row.transfer_us = 30.0 * size(row)
-            })
+                row.transfer_us = 90.0 * size(row)
+            });
         },
         "Collectionsx10000",
-        "Depth1: 1",
+        "Depth1: ",
     ),
     case(
         "buffered-listing",
@@ -255,12 +260,251 @@ fn every_rule_has_a_case_and_a_line_in_the_documents() {
     for rule in &rules {
         assert!(cases.contains(rule), "no case of {rule}");
         let document = include_str!("../../../../../docs/METHODOLOGY.md");
-        assert!(
-            document.contains(&format!("| {rule} |")),
-            "{rule} is not in METHODOLOGY.md"
-        );
+        let line = document
+            .lines()
+            .find(|line| line.starts_with(&format!("| {rule} |")));
+        let line = line.unwrap_or_else(|| panic!("{rule} is not in METHODOLOGY.md"));
+        let threshold = RULES.iter().find(|own| own.name == *rule).unwrap().at_least;
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        assert_eq!(cells[3].parse(), Ok(threshold), "{line}");
     }
     assert_eq!(cases.len(), rules.len());
+}
+
+/// What a rule saves, and at most where it is just what is sure and noticeable; in nanoseconds.
+fn saves(rule: &Rule, case: &Seen<'_>) -> Option<(f64, f64)> {
+    /// Rules of which a finding need not be noticeable beyond the threshold, nor surely beyond it.
+    const EXACT: [&str; 7] = [
+        "grows-over-the-run",
+        "delayed-ack",
+        "two-modes",
+        "slow-at-intervals",
+        "cold-start",
+        "keep-alive-limit",
+        "asked-twice",
+    ];
+    let found = rule.look(case)?;
+    let is_its = |row: &Believed<'_>| found.tests.iter().any(|name| name == row.name());
+    let whole = case.rows().filter(is_its).filter_map(|row| row.whole());
+    let most = whole.map(|mean| match (EXACT.contains(&rule.name), rule.name) {
+        (true, _) => 1e-6 * mean.mean * mean.n as f64,
+        (false, "depth-zero-counts-members") => (1e6 + 0.1 * mean.mean) * mean.n as f64,
+        (false, _) => (1e5 + 0.1 * mean.mean) * mean.n as f64,
+    });
+    Some((found.weight * case.spent, most.sum()))
+}
+
+#[test]
+fn what_is_at_its_threshold_weighs_nothing() {
+    for Case {
+        rule,
+        users,
+        change,
+        ..
+    } in CASES
+    {
+        let mut rows = plain();
+        change(&mut rows);
+        // A trend without any noise is one of neighbours that are alike.
+        let noise = match *rule {
+            "grows-over-the-run" => NOISE,
+            _ => Noise::None,
+        };
+        let material = [material(&run(&rows, noise, *users, 1))];
+        let case = Seen::of(&material);
+        let rule = RULES.iter().find(|own| own.name == *rule).unwrap();
+        assert!(saves(rule, &case).is_some(), "{}", rule.name);
+        // As high as the threshold may be.
+        let (mut found, mut missed) = (rule.at_least, rule.at_least * 1e4);
+        for _ in 0..60 {
+            let middle = (found * missed).sqrt();
+            match saves(&rule.from(middle), &case) {
+                Some(_) => found = middle,
+                None => missed = middle,
+            }
+        }
+        let (saved, most) = saves(&rule.from(found), &case).unwrap();
+        assert!(
+            saved <= most,
+            "{} at {found}: {saved}, and not {most}",
+            rule.name
+        );
+    }
+}
+
+#[test]
+fn what_a_limit_of_requests_does_not_explain_is_not_called_one() {
+    // A server that ends the connection with each PUT, and others now and then.
+    let mut rows = plain();
+    each(&mut rows, "", |row| {
+        row.odd = if row.n == 100 {
+            Odd::Opens(25)
+        } else {
+            Odd::Plain
+        };
+    });
+    of(&mut rows, "Put1K").odd = Odd::Opens(1);
+    let found = findings(&rows, 1, 3);
+    let [finding] = &found[..] else {
+        panic!("{found:#?}");
+    };
+    assert_eq!(finding.rule, "keep-alive-limit");
+    assert!(!finding.text.contains("ends them after"), "{finding:#?}");
+    assert!(
+        finding
+            .text
+            .ends_with("opened with requests of these rows."),
+        "{finding:#?}"
+    );
+    assert!(
+        finding.evidence[0].starts_with("Put1K: 100 connections"),
+        "{finding:#?}"
+    );
+}
+
+#[test]
+fn connections_that_cost_next_to_nothing_are_no_finding() {
+    let mut rows = plain();
+    of(&mut rows, "Put1K").odd = Odd::Opens(2);
+    let mut run = run(&rows, NOISE, 1, 3);
+    let material_of = |run: &record::Run| diagnose(&[material(run)]).findings.len();
+    assert_eq!(material_of(&run), 1);
+    for connect in run
+        .samples
+        .iter_mut()
+        .filter_map(|one| one.connect.as_mut())
+    {
+        connect.tcp = 60_000;
+    }
+    assert_eq!(material_of(&run), 0);
+}
+
+#[test]
+fn forty_milliseconds_in_rows_of_three_methods_are_delays_and_in_one_they_are_work() {
+    let late = |names: &[&str]| {
+        let mut rows = plain();
+        for name in names {
+            of(&mut rows, name).us = 41_000.0;
+        }
+        let found = diagnose(&[material(&run(&rows, Noise::LogNormal(0.02), 1, 3))]).findings;
+        found.iter().any(|finding| finding.rule == "delayed-ack")
+    };
+    assert!(late(&["Get1K", "Move", "Lock"]));
+    assert!(!late(&["MkCol"]), "with Report, it is one of two methods");
+}
+
+#[test]
+fn in_a_pipeline_nobody_knows_what_was_asked_twice() {
+    let mut rows = plain();
+    each(&mut rows, "", |row| row.odd = Odd::Challenged(1));
+    let mut run = run(&rows, NOISE, 1, 1);
+    assert_eq!(diagnose(&[material(&run)]).findings.len(), 1);
+    run.plan.load.http.pipeline = 4;
+    assert_eq!(diagnose(&[material(&run)]).findings, []);
+}
+
+#[test]
+fn all_locks_that_are_held_are_counted() {
+    let text = |users: u32, names: &[&str]| {
+        let mut rows = plain();
+        rows.retain(|row| !names.contains(&row.name.as_str()));
+        each(&mut rows, "LockHeld", |row| row.us += 20.0 * size(row));
+        findings(&rows, users, 3).remove(0).text
+    };
+    let alone = text(1, &[]);
+    assert!(
+        alone.starts_with("With 10000 locks held on other resources, LOCK takes"),
+        "{alone}"
+    );
+    assert!(!alone.contains(" with "), "{alone}");
+    assert!(text(4, &[]).starts_with("With 40000 locks"));
+    // Without the row of none: beside some.
+    let some = text(2, &["LockHeldx0"]);
+    assert!(
+        some.starts_with("With 20000 locks") && some.contains(" with 200: each"),
+        "{some}"
+    );
+}
+
+#[test]
+fn what_a_number_in_a_name_counts_is_known_or_not_asked() {
+    // A suite of somebody's own, over sizes in bytes.
+    let mut rows = plain();
+    for bytes in [100, 1_000, 10_000] {
+        let us = 100.0 * f64::from(bytes);
+        rows.push(row(&format!("Searchx{bytes}"), "PROPFIND", us, 20));
+    }
+    assert_eq!(findings(&rows, 1, 3), []);
+    // And what locks cost is no matter of members.
+    each(&mut rows, "DiscoveryHeld", |row| {
+        row.us += 100.0 * size(row)
+    });
+    let found = findings(&rows, 1, 3);
+    let rules: Vec<&str> = found.iter().map(|finding| finding.rule).collect();
+    assert_eq!(rules, ["locks-held"], "{found:#?}");
+}
+
+#[test]
+fn kinds_of_operations_that_the_record_tells_apart_are_no_modes() {
+    let two_modes = |odd: Odd| {
+        let mut rows = plain();
+        of(&mut rows, "MkCol").n = 400;
+        of(&mut rows, "ContendedLock").odd = odd;
+        of(&mut rows, "ContendedLock").n = 100;
+        findings(&rows, 1, 3).len()
+    };
+    assert_eq!(two_modes(Odd::Slow(0.3, 30_000.0)), 1);
+    assert_eq!(two_modes(Odd::Declined(3, 30_000.0)), 0);
+}
+
+/// A run of a test with these rows and that many operations in each, and of another test; the limit
+/// of the first test stands in the plan.
+fn with_modes(rows: &[(&str, u64)], other: u64, limit: u64) -> usize {
+    let names: Vec<(&str, &str)> = rows.iter().map(|(name, _)| (*name, "GET")).collect();
+    let mut builder = RunBuilder::new(1).test("Both", &names);
+    // Quick and slow in turns, in no order.
+    let us = |i: u64| {
+        if (i * 2_654_435_761 >> 9) % 100 < 30 {
+            90_000 + i % 90
+        } else {
+            1_000 + i % 90
+        }
+    };
+    for (name, operations) in rows {
+        builder = builder.ok(name, *operations, us);
+    }
+    builder = builder
+        .test("Other", &[("Other", "PUT")])
+        .ok("Other", other, |i| 300 + i % 9);
+    let run = builder
+        .with(|run| run.plan.load.requests = Some(limit))
+        .build();
+    let found = diagnose(&[material(&run)]).findings;
+    found
+        .iter()
+        .filter(|finding| finding.rule == "two-modes")
+        .count()
+}
+
+#[test]
+fn requests_of_a_round_are_told_by_the_rows_beside_them() {
+    // Twice in each round: there is another row in the test that says so.
+    assert_eq!(
+        with_modes(&[("Twice", 200), ("Once", 100)], 100, 100),
+        1,
+        "Once is looked at"
+    );
+    assert_eq!(with_modes(&[("Twice", 200)], 100, 100), 0);
+    // The first test was asked for less often than the others are.
+    assert_eq!(with_modes(&[("Get", 400)], 400, 20), 1);
+}
+
+#[test]
+fn rows_with_few_operations_are_told() {
+    let said = diagnose(&[material(&run(&plain(), NOISE, 1, 2))]);
+    let few = plain().iter().filter(|row| row.n < MANY).count();
+    assert_eq!(said.few, few);
+    assert_eq!(diagnose(&[]).few, 0);
 }
 
 #[test]
