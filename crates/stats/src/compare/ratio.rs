@@ -15,7 +15,7 @@
 //! Student's t would (Hesterberg, *What Teachers Should Know About the Bootstrap*, The American
 //! Statistician 69(4), 2015: expanded percentile intervals).
 //!
-//! What both cover is in `compare::tests`. Everything is done with logarithms, and every run has
+//! What both cover is in `compare::tests::simulated`. Everything is done with logarithms, and every run has
 //! random numbers of its own, which follow from its name: with A and B exchanged every figure has
 //! its sign changed and nothing else, and a run beside itself has the ratio 1, without any doubt.
 
