@@ -137,7 +137,7 @@ fn with_modes(rows: &[(&str, u64)], other: u64, limit: u64) -> usize {
     let mut builder = RunBuilder::new(1).test("Both", &names);
     // Quick and slow in turns, in no order.
     let us = |i: u64| {
-        if (i * 2_654_435_761 >> 9) % 100 < 30 {
+        if ((i * 2_654_435_761) >> 9) % 100 < 30 {
             90_000 + i % 90
         } else {
             1_000 + i % 90
