@@ -240,6 +240,7 @@ fn every_kind_of_figure_is_drawn() {
         diagnosis: Diagnosis {
             findings: vec![finding],
             left_out: Vec::new(),
+            few: 0,
         },
     }];
     let comparison = answers::comparisons();

@@ -67,8 +67,10 @@ pub(crate) fn legend(comparison: &Comparison) -> String {
         pairs => format!("{pairs} pairs of runs"),
     };
     format!(
-        "Mean response times, from {pairs}. Slower and faster: surely so (5 % false alarms in the \
-         whole table at most), and by more than {}; same: the whole interval is within that.",
+        "Mean {}, from {pairs}. Slower and faster: surely so (5 % false alarms at most, over all rows \
+         of A and B), and by more than {}; same: the whole interval is within that. Of \
+         rows that fail, the shares that failed are compared.",
+        comparison.since.times(),
         percent(comparison.same_within)
     )
 }
@@ -102,16 +104,19 @@ pub(crate) fn cells(row: &Compared) -> [String; 7] {
         (status, _) => status.name().replace('_', " "),
     };
     let of = |ratio: fn(&stats::Ratio) -> String| row.ratio.as_ref().map_or(String::new(), ratio);
+    let of_times = row.ratio.map(|ratio| ratio.p_holm);
+    let p_holm = of_times.or(row.failing.map(|failing| failing.p_holm));
     [
         clean(&row.name),
         mean(&row.a),
         mean(&row.b),
         of(|ratio| format!("{:.3}", ratio.value)),
         of(|ratio| format!("{:.3} .. {:.3}", ratio.ci95.0, ratio.ci95.1)),
-        of(|ratio| match ratio.p_holm < 0.0001 {
-            true => "< 0.0001".to_owned(),
-            false => format!("{:.4}", ratio.p_holm),
-        }),
+        match p_holm {
+            Some(p) if p < 0.0001 => "< 0.0001".to_owned(),
+            Some(p) => format!("{p:.4}"),
+            None => String::new(),
+        },
         words(row),
     ]
 }
@@ -119,28 +124,66 @@ pub(crate) fn cells(row: &Compared) -> [String; 7] {
 /// The verdict in words.
 fn words(row: &Compared) -> String {
     let difference = row.ratio.map_or(0.0, |ratio| (ratio.value - 1.0).abs());
-    let failed = |of: &Estimate| match of.failed {
-        0 => "not measured".to_owned(),
-        failed => format!("{failed} of {} failed", of.operations),
-    };
     match row.verdict {
         Verdict::Slower => format!("slower by {:.1} %", difference * 100.0),
         Verdict::Faster => format!("faster by {:.1} %", difference * 100.0),
         Verdict::Same => "same".to_owned(),
-        Verdict::Unclear => match row.ratio {
-            Some(ratio) => {
-                let percent = ratio.detectable * 100.0;
-                let digits = usize::from(percent < 9.95);
-                format!("unclear (would be seen from {percent:.digits$} % on)")
-            }
-            None => "unclear".to_owned(),
-        },
-        Verdict::Broken => format!("fails with B: {}", failed(&row.b)),
-        Verdict::Repaired => format!("fails with A: {}", failed(&row.a)),
+        Verdict::Unclear => format!("unclear ({})", doubt(row)),
+        Verdict::Broken => fails_with("B", (&row.b, &row.a)),
+        Verdict::Repaired => fails_with("A", (&row.a, &row.b)),
         Verdict::Lost => "only A can do it".to_owned(),
         Verdict::Gained => "only B can do it".to_owned(),
-        Verdict::NotCompared => "not compared".to_owned(),
+        Verdict::NotCompared => match (row.a.failed, row.b.failed) {
+            (0, _) | (_, 0) => "not compared".to_owned(),
+            _ => format!(
+                "not compared: {} with A, {} of {} with B",
+                failed(&row.a),
+                row.b.failed,
+                row.b.operations
+            ),
+        },
     }
+}
+
+/// Why it is unclear.
+fn doubt(row: &Compared) -> String {
+    match row.ratio {
+        None => format!(
+            "{} with A, {} of {} with B",
+            failed(&row.a),
+            row.b.failed,
+            row.b.operations
+        ),
+        Some(ratio) if ratio.by_few => "the means differ, by few slow operations only".to_owned(),
+        Some(ratio) => match ratio.detectable {
+            Some(share) => {
+                let percent = share * 100.0;
+                let digits = usize::from(percent < 9.95);
+                format!("would be seen from {percent:.digits$} % on")
+            }
+            None => "too few operations to tell".to_owned(),
+        },
+    }
+}
+
+fn fails_with(side: &str, (bad, good): (&Estimate, &Estimate)) -> String {
+    let bad = match bad.failed {
+        0 => "not measured".to_owned(),
+        _ => failed(bad),
+    };
+    let good = match good.failed {
+        0 => String::new(),
+        _ => format!(
+            ", and {} of {} with the other",
+            good.failed, good.operations
+        ),
+    };
+    format!("fails with {side}: {bad}{good}")
+}
+
+/// `2 of 60 failed`.
+fn failed(of: &Estimate) -> String {
+    format!("{} of {} failed", of.failed, of.operations)
 }
 
 /// The comparison for a pull request. Ends with a newline.

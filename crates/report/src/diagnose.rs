@@ -3,7 +3,7 @@
 pub(crate) mod wire;
 
 use record::PlanRecord;
-use stats::{Diagnosis, Finding, LeftOut, Material, RULES};
+use stats::{Diagnosis, Finding, LeftOut, MANY, Material, RULES};
 
 use crate::clean;
 use crate::json::{pretty, schema_of};
@@ -171,8 +171,9 @@ pub(crate) fn nothing(diagnosed: &Diagnosed) -> String {
     match rows.saturating_sub(not_looked_at(diagnosed)) {
         0 => "There is nothing to say: no row was measured without failing.".to_owned(),
         rows => format!(
-            "Nothing conspicuous: {} rules looked at {rows} rows.",
-            RULES.len()
+            "Nothing conspicuous: {} rules looked at {rows} rows.{}",
+            RULES.len(),
+            too_few(diagnosed.diagnosis.few)
         ),
     }
 }
@@ -208,6 +209,19 @@ pub(crate) fn left_out(diagnosed: &Diagnosed) -> Vec<String> {
 fn suite_of(diagnosed: &Diagnosed, run: usize) -> String {
     let run = diagnosed.runs.get(run);
     run.map_or_else(String::new, |run| clean(&run.suite))
+}
+
+/// What nothing can be said of rows with few operations.
+fn too_few(rows: usize) -> String {
+    let have = match rows {
+        0 => return String::new(),
+        1 => "One of them has".to_owned(),
+        rows => format!("{rows} of them have"),
+    };
+    format!(
+        " {have} fewer than {MANY} operations, too few to tell how times go on over the run (trends, \
+         modes, intervals, first requests); measure with more (-r)."
+    )
 }
 
 /// Rows that no rule looked at.

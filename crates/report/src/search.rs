@@ -2,7 +2,7 @@
 
 pub(crate) mod wire;
 
-use stats::{Answer, Knee, Load};
+use stats::{Answer, Load};
 
 use crate::clean;
 use crate::columns::columns;
@@ -26,7 +26,7 @@ pub struct Found {
     /// The answer.
     pub answer: Answer,
     /// Where more load begins to cost more than it brings.
-    pub knee: Option<Knee>,
+    pub knee: Option<Load>,
     /// Why the search ended without an answer of the server's.
     pub inconclusive: Option<String>,
     /// Every trial, in the order of the loads.
@@ -136,7 +136,7 @@ pub(crate) fn verdict(found: &Found) -> String {
     if held.is_some() && !confirmed {
         words += " That was not confirmed by three trials.";
     }
-    if let Some(Knee { load }) = found.knee {
+    if let Some(load) = found.knee {
         words += &format!(
             " The knee is at {}: beyond it more load costs more time than it brings answers.",
             amount(load)
@@ -169,7 +169,7 @@ pub(crate) fn cells(found: &Found, tried: &Tried) -> [String; 7] {
     let time = |of: fn((f64, f64, f64)) -> f64| {
         tried.times.map_or("-".to_owned(), |times| human(of(times)))
     };
-    let is_knee = found.knee.is_some_and(|knee| knee.load == tried.load);
+    let is_knee = found.knee == Some(tried.load);
     let remark = match (tried.held, is_knee) {
         (true, true) => "holds, knee",
         (true, false) => "holds",

@@ -3,7 +3,7 @@
 pub(crate) mod wire;
 pub(crate) mod words;
 
-use stats::{Point, Status, SweptRow, SweptServer};
+use stats::{Point, Since, Status, SweptRow, SweptServer};
 
 use crate::clean;
 use crate::columns::columns;
@@ -114,24 +114,21 @@ pub(crate) fn how(sweep: &Sweep) -> String {
         Design::OneAtATime if sweep.vary.len() > 1 => ", one at a time",
         _ => "",
     };
+    let is_planned = |row: &SweptRow| row.since == Since::Planned;
+    let since = match sweep.rows.iter().any(is_planned) {
+        true => Since::Planned,
+        false => Since::Sent,
+    };
     format!(
-        "Suite {}, varied: {}{how}; {} runs at each point, in random order. {}; \
+        "Suite {}, varied: {}{how}; {} runs at each point, in random order. Mean {}; \
          the intervals (95 %) know how much runs differ. Something matters when it surely (5 % false \
          alarms in all rows together at most) changes the time by more than {:.0} %.",
         clean(&sweep.suite),
         varied.collect::<Vec<_>>().join(" and "),
         sweep.repeats,
-        match is_paced(sweep) {
-            true => "Mean times from the planned moment to the first byte of the answer",
-            false => "Mean response times",
-        },
+        since.times(),
         sweep.same_within * 100.0
     )
-}
-
-/// A schedule decided when operations began, so that times count from the planned moment.
-pub(crate) fn is_paced(sweep: &Sweep) -> bool {
-    sweep.vary.iter().any(|varied| varied.name == "rate")
 }
 
 fn heading(sweep: &Sweep, width: usize) -> String {

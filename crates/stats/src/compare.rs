@@ -16,22 +16,27 @@
 //! which a few slow operations do not impress, and the ratio itself beside its standard error, which
 //! knows how much pairs of runs differ. It is the *same* when its whole interval lies within what
 //! counts as that. Otherwise it is *unclear*, and it is said what difference would have been seen.
+//!
+//! Of a row with failed operations it is not times that are compared, but the shares that failed
+//! ([`Failing`]): it is *broken* or *repaired* where these surely differ.
 
 mod alike;
+mod failing;
 mod rank;
 mod ratio;
 mod signed_rank;
 #[cfg(test)]
 mod tests;
 
-use record::{Machine, PlanRecord};
+use record::{Environment, PlanRecord};
 
 use crate::bins::total;
-use crate::{Status, Summary, TestSummary};
+use crate::{Completeness, Since, Status, Summary, TestSummary};
 
 pub(crate) use rank::holm;
 
 pub use alike::{Caveat, Difference};
+pub use failing::Failing;
 pub use ratio::Ratio;
 
 /// Rate of false alarms that is accepted, over all rows of a comparison together.
@@ -42,8 +47,8 @@ pub const ALPHA: f64 = 0.05;
 pub struct Side<'a> {
     /// What was run.
     pub plan: &'a PlanRecord,
-    /// From where.
-    pub machine: &'a Machine,
+    /// From where, and when.
+    pub env: &'a Environment,
     /// What came of it.
     pub summary: &'a Summary,
 }
@@ -59,6 +64,8 @@ pub struct Comparison {
     pub pairs: usize,
     /// Share by which times may differ and still count as the same.
     pub same_within: f64,
+    /// What the times are counted from.
+    pub since: Since,
 }
 
 /// One row of both.
@@ -72,8 +79,10 @@ pub struct Compared {
     pub a: Estimate,
     /// What B does.
     pub b: Estimate,
-    /// Mean of B over mean of A; `None` where one of them has no times.
+    /// Mean of B over mean of A; `None` where one of them has no times, or failed.
     pub ratio: Option<Ratio>,
+    /// How sure it is that one fails more often; `None` where neither failed any operation.
+    pub failing: Option<Failing>,
     /// The answer.
     pub verdict: Verdict,
 }
@@ -83,13 +92,13 @@ pub struct Compared {
 pub struct Estimate {
     /// The worst of all its runs.
     pub status: Status,
-    /// Mean response time in nanoseconds, over all runs; `None` without any.
+    /// Mean time in nanoseconds, over all runs; `None` without any.
     pub mean: Option<f64>,
-    /// Operations with a response time.
+    /// Operations with a time.
     pub n: u64,
-    /// Operations that failed.
+    /// Operations that failed, outside the windows as well.
     pub failed: u64,
-    /// Operations that count or failed.
+    /// Operations that were as expected or failed, outside the windows as well.
     pub operations: u64,
 }
 
@@ -104,15 +113,15 @@ pub enum Verdict {
     Same,
     /// There may be a difference, or none.
     Unclear,
-    /// It fails with B, and not with A.
+    /// It fails with B, and not with A, or less often.
     Broken,
-    /// It fails with A, and not with B.
+    /// It fails with A, and not with B, or less often.
     Repaired,
     /// A can do it, and B cannot.
     Lost,
     /// B can do it, and A cannot.
     Gained,
-    /// Neither did it well, or there are no times to compare.
+    /// Neither did it well, or there is nothing to compare.
     NotCompared,
 }
 
@@ -162,82 +171,134 @@ impl Verdict {
 /// Where they did not do the same.
 pub fn compare(a: &[Side<'_>], b: &[Side<'_>], same_within: f64) -> Result<Comparison, Difference> {
     let caveats = alike::check(a, b)?;
-    let names = a[0].summary.tests.iter().map(|row| row.name.as_str());
-    let mut rows: Vec<Compared> = names
-        .map(|name| compared(name, &rows_called(a, name), &rows_called(b, name)))
+    let tests = &a[0].summary.tests;
+    let mut rows: Vec<Compared> = tests
+        .iter()
+        .map(|row| {
+            compared(
+                &row.name,
+                &rows_called(a, &row.name),
+                &rows_called(b, &row.name),
+            )
+        })
         .collect();
-    let tested = rows
-        .iter_mut()
-        .filter(|row| row.verdict == Verdict::Unclear);
-    correct(tested.filter_map(|row| row.ratio.as_mut()).collect());
-    for row in &mut rows {
-        if let (Verdict::Unclear, Some(ratio)) = (row.verdict, &row.ratio) {
-            row.verdict = ratio.verdict(same_within);
-        }
-    }
+    judge(&mut rows, same_within);
     Ok(Comparison {
         rows,
         caveats,
         pairs: a.len(),
         same_within,
+        since: Since::of(tests),
     })
 }
 
-fn correct(ratios: Vec<&mut Ratio>) {
-    let p: Vec<f64> = ratios.iter().map(|ratio| ratio.p).collect();
-    for (ratio, p_holm) in ratios.into_iter().zip(holm(&p)) {
-        ratio.p_holm = p_holm;
+/// Judges the rows for which there is something to test, all of them together.
+fn judge(rows: &mut [Compared], same_within: f64) {
+    let tests = rows.iter_mut().filter_map(|row| match row {
+        Compared {
+            ratio: Some(found), ..
+        } => Some((found.p, &mut found.p_holm)),
+        Compared {
+            failing: Some(found),
+            ..
+        } => Some((found.p, &mut found.p_holm)),
+        _ => None,
+    });
+    let level = correct(tests.collect());
+    for row in rows {
+        if let Some(ratio) = &mut row.ratio {
+            row.verdict = ratio.judge(same_within, level);
+        } else if let Some(failing) = &row.failing {
+            row.verdict = failing.verdict(&row.a, &row.b);
+        }
     }
 }
 
-/// A row of a run, and the name of the run.
-type Row<'a> = (&'a str, &'a TestSummary);
+/// Corrects p-values, each given with the place of the corrected one. What is left is the level at
+/// which one more of them would have been sure.
+fn correct(tests: Vec<(f64, &mut f64)>) -> f64 {
+    let p: Vec<f64> = tests.iter().map(|(p, _)| *p).collect();
+    let corrected = holm(&p);
+    let open = corrected.iter().filter(|p| **p >= ALPHA).count();
+    for ((_, p_holm), corrected) in tests.into_iter().zip(corrected) {
+        *p_holm = corrected;
+    }
+    ALPHA / open.max(1) as f64
+}
+
+/// A row of a run.
+#[derive(Clone, Copy)]
+struct Row<'a> {
+    /// Name of the run.
+    run: &'a str,
+    /// Whether the run went through.
+    complete: &'a Completeness,
+    summary: &'a TestSummary,
+}
+
+impl Row<'_> {
+    /// The run ended before it came to this row.
+    fn is_unreached(&self) -> bool {
+        let done = self.summary.outcomes.ok() + self.summary.left_out_outcomes.ok();
+        *self.complete != Completeness::Complete && done + self.summary.failed() == 0
+    }
+}
 
 fn rows_called<'a>(sides: &[Side<'a>], name: &str) -> Vec<Row<'a>> {
     let row = |side: &Side<'a>| {
-        let row = side.summary.tests.iter().find(|row| row.name == name)?;
-        Some((side.plan.run_id.as_str(), row))
+        let summary = side.summary.tests.iter().find(|row| row.name == name)?;
+        Some(Row {
+            run: side.plan.run_id.as_str(),
+            complete: &side.summary.complete,
+            summary,
+        })
     };
     sides.iter().filter_map(row).collect()
 }
 
-/// The row of both, whose verdict is *unclear* where times are to be compared.
+/// The row of both, with a verdict that is preliminary where there is something to test.
 fn compared(name: &str, a: &[Row<'_>], b: &[Row<'_>]) -> Compared {
-    let (of_a, of_b) = (estimate(a), estimate(b));
-    let ratio = match (of_a.status, of_b.status) {
-        (Status::Ok, Status::Ok) => ratio::of(name, &batches(a), &batches(b)),
-        _ => None,
-    };
-    Compared {
+    let mut row = Compared {
         name: name.to_owned(),
         method: a
             .first()
-            .map_or(String::new(), |(_, row)| row.method.clone()),
-        a: of_a,
-        b: of_b,
-        verdict: match (of_a.status, of_b.status, &ratio) {
-            (Status::Ok, Status::Ok, Some(_)) => Verdict::Unclear,
-            (Status::Ok, Status::Failed, _) => Verdict::Broken,
-            (Status::Failed, Status::Ok, _) => Verdict::Repaired,
-            (Status::Ok | Status::Failed, Status::NotSupported, _) => Verdict::Lost,
-            (Status::NotSupported, Status::Ok | Status::Failed, _) => Verdict::Gained,
-            _ => Verdict::NotCompared,
-        },
-        ratio,
+            .map_or(String::new(), |row| row.summary.method.clone()),
+        a: estimate(a),
+        b: estimate(b),
+        ratio: None,
+        failing: None,
+        verdict: Verdict::NotCompared,
+    };
+    if a.iter().chain(b).any(Row::is_unreached) {
+        return row;
     }
+    match (row.a.status, row.b.status) {
+        (Status::Ok, Status::Ok) => row.ratio = ratio::of(name, &batches(a), &batches(b)),
+        (Status::Ok, Status::NotSupported) => row.verdict = Verdict::Lost,
+        (Status::NotSupported, Status::Ok) => row.verdict = Verdict::Gained,
+        (Status::NotSupported, _) | (_, Status::NotSupported) => {}
+        (Status::Failed, _) | (_, Status::Failed) => {
+            (row.failing, row.verdict) = failing::of((&row.a, a), (&row.b, b));
+        }
+    }
+    row
 }
 
 fn batches<'a>(rows: &[Row<'a>]) -> Vec<ratio::Run<'a>> {
-    let run = |(id, row): &Row<'a>| ratio::Run {
-        id,
-        batches: &row.batches,
+    let run = |row: &Row<'a>| ratio::Run {
+        id: row.run,
+        batches: row.summary.waited_batches(),
     };
     rows.iter().map(run).collect()
 }
 
 fn estimate(rows: &[Row<'_>]) -> Estimate {
-    let rows = || rows.iter().map(|(_, row)| *row);
-    let all = total(rows().flat_map(|row| &row.batches));
+    let rows = || rows.iter().map(|row| row.summary);
+    let all = total(rows().flat_map(TestSummary::waited_batches));
+    let expected: u64 = rows()
+        .map(|row| row.outcomes.ok() + row.left_out_outcomes.ok())
+        .sum();
+    let failed = rows().map(TestSummary::failed).sum();
     Estimate {
         status: rows()
             .map(|row| row.status)
@@ -245,7 +306,13 @@ fn estimate(rows: &[Row<'_>]) -> Estimate {
             .unwrap_or(Status::Failed),
         mean: (all.n > 0).then(|| all.mean()),
         n: all.n,
-        failed: rows().map(TestSummary::failed).sum(),
-        operations: rows().map(TestSummary::operations).sum(),
+        failed,
+        operations: expected + failed,
     }
+}
+
+/// Up to that share of difference a ratio counts as none.
+pub(crate) fn is_same(ratio: f64, same_within: f64) -> bool {
+    let limit = 1.0 + same_within;
+    ratio <= limit && ratio >= 1.0 / limit
 }

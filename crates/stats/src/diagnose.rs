@@ -24,6 +24,7 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
+pub use case::MANY;
 pub use material::{Material, material_from};
 pub use rules::{RULES, Rule};
 
@@ -58,6 +59,9 @@ pub struct Diagnosis {
     pub findings: Vec<Finding>,
     /// What was not looked at.
     pub left_out: Vec<LeftOut>,
+    /// Rows that have too few operations (fewer than [`MANY`]) for the rules that look at how a row
+    /// goes on in the course of the run.
+    pub few: usize,
 }
 
 /// Something that no finding can come from.
@@ -90,6 +94,7 @@ pub fn diagnose(runs: &[Material]) -> Diagnosis {
     Diagnosis {
         findings,
         left_out: left_out(runs),
+        few: case.few(),
     }
 }
 
@@ -106,9 +111,9 @@ fn left_out(runs: &[Material]) -> Vec<LeftOut> {
         all.extend(bad.map(|row| LeftOut::Row {
             run,
             row: row.name.clone(),
-            why: match (&row.evidence, row.failed()) {
-                (Some(evidence), _) => evidence.clone(),
-                (None, _) => "it has no response times".to_owned(),
+            why: match &row.evidence {
+                Some(evidence) => evidence.clone(),
+                None => "it has no response times".to_owned(),
             },
         }));
     }

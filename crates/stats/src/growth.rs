@@ -23,9 +23,10 @@ mod tests;
 
 use cells::Cells;
 
-use crate::{ALPHA, holm};
+use crate::ALPHA;
+use crate::compare::{holm, is_same};
 
-pub use law::{Fitted, Law, Shape, Term};
+pub use law::{EXPONENTS, Fitted, Law, Shape, Term};
 
 /// The mean response time of a run at one point.
 #[derive(Debug, Clone, PartialEq)]
@@ -123,11 +124,9 @@ pub fn growth(values: &[Vec<f64>], rows: &[Vec<Observation>], same_within: f64) 
     }
     let rows = cells.iter().zip(effects);
     rows.map(|(cells, effects)| {
-        let matter = |of: &usize| {
-            let effect = effects[*of].as_ref();
-            effect.is_some_and(|effect| effect.verdict.matters())
-        };
-        let matter: Vec<usize> = (0..values.len()).filter(matter).collect();
+        let does = |of: usize| Some((of, effects[of].as_ref()?.verdict));
+        let does = (0..values.len()).filter_map(does);
+        let matter: Vec<(usize, Growing)> = does.filter(|(_, does)| does.matters()).collect();
         Growth {
             law: law::fit(cells, values, &matter),
             effects,
@@ -155,8 +154,7 @@ fn effect(cells: &Cells, values: &[Vec<f64>], of: usize) -> Option<Effect> {
 
 impl Effect {
     fn judged(&self, same_within: f64) -> Growing {
-        let limit = 1.0 + same_within;
-        let is_same = |ratio: f64| ratio <= limit && ratio >= 1.0 / limit;
+        let is_same = |ratio: f64| is_same(ratio, same_within);
         let (low, high) = self.ci95;
         if is_same(low) && is_same(high) && self.levels.iter().copied().all(is_same) {
             Growing::Not

@@ -107,6 +107,12 @@ pub(crate) fn ratio_half_width(
     t_quantile(k - 1.0) * (k / (k - 1.0) * squares).sqrt() / whole
 }
 
+/// The standard error of a mean of so many operations, from the half of its 95 % interval.
+pub(crate) fn error_of(half: f64, operations: u64) -> f64 {
+    let batches = batches(operations as usize).max(2);
+    half / t_quantile((batches - 1) as f64)
+}
+
 /// Student's 95 % interval of the mean of independent values; `None` for fewer than two.
 pub(crate) fn student_interval(values: &[f64]) -> Option<(f64, f64)> {
     let n = values.len();
@@ -140,8 +146,18 @@ fn batch_bounds(n: usize, batches: usize) -> impl Iterator<Item = (usize, usize)
     (0..batches).map(move |batch| (batch * n / batches, (batch + 1) * n / batches))
 }
 
+/// How probable an estimate so far from zero is, on either side, where the truth is zero: `t` is
+/// how it is distributed in its standard errors.
+pub(crate) fn surprise(estimate: f64, error: f64, t: &StudentsT) -> f64 {
+    match (estimate == 0.0, error > 0.0) {
+        (true, _) => 1.0,
+        (false, true) => 2.0 * t.sf(estimate.abs() / error),
+        (false, false) => 0.0,
+    }
+}
+
 /// The 97.5 % quantile of Student's t.
-fn t_quantile(degrees: f64) -> f64 {
+pub(crate) fn t_quantile(degrees: f64) -> f64 {
     StudentsT::new(0.0, 1.0, degrees)
         .expect("at least two batches, so at least one degree of freedom")
         .inverse_cdf(0.975)
@@ -210,6 +226,17 @@ mod tests {
         assert!((low + 4.9683).abs() < 1e-3 && (high - 4.9683).abs() < 1e-3);
         let (low, high) = mean_interval(&[-2.0, 0.0, 2.0]).unwrap();
         assert!((low + 4.9683).abs() < 1e-3 && (high - 4.9683).abs() < 1e-3);
+    }
+
+    #[test]
+    fn an_interval_gives_its_error_back() {
+        // Mean 4, sd 2, n 3; and twenty batches of ten.
+        let (_, high) = mean_interval(&[2.0, 4.0, 6.0]).unwrap();
+        assert!((error_of(high - 4.0, 3) - 2.0 / 3.0_f64.sqrt()).abs() < 1e-9);
+        let values: Vec<f64> = (0..200).map(|i| f64::from(i / 10 % 2)).collect();
+        let (_, high) = mean_interval(&values).unwrap();
+        let error = (0.25 * 20.0 / 19.0 / 20.0_f64).sqrt();
+        assert!((error_of(high - 0.5, 200) - error).abs() < 1e-9);
     }
 
     #[test]

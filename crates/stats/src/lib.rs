@@ -65,17 +65,22 @@ use record::{
 pub use bias::Bias;
 pub use bins::Sum as Batch;
 pub use compare::{
-    ALPHA, Caveat, Compared, Comparison, Difference, Estimate, Ratio, Side, Verdict, compare,
+    ALPHA, Caveat, Compared, Comparison, Difference, Estimate, Failing, Ratio, Side, Verdict,
+    compare,
 };
 pub use convergence::Convergence;
 pub use details::{Bucket, Details, Operation, Resolution, Step, TimeLine, details_from};
-pub use diagnose::{Diagnosis, Finding, LeftOut, Material, RULES, Rule, diagnose, material_from};
+pub use diagnose::{
+    Diagnosis, Finding, LeftOut, MANY, Material, RULES, Rule, diagnose, material_from,
+};
 pub use distribution::Distribution;
 pub use generator::{BUSY, LATE, LEAST_WALL, LONG_STALL, QUEUED, SATURATED, STALLED, together};
-pub use growth::{Effect, Fitted, Growing, Growth, Law, Observation, Shape, Term, growth};
+pub use growth::{
+    EXPONENTS, Effect, Fitted, Growing, Growth, Law, Observation, Shape, Term, growth,
+};
 pub use outcomes::Outcomes;
-pub use row::{Connects, TestSummary};
-pub use search::{Answer, Condition, ConditionError, Knee, Load, Search, Trial, knee};
+pub use row::{Connects, Since, TestSummary};
+pub use search::{Answer, Condition, ConditionError, Load, Search, Trial, knee};
 pub use spread::Bar;
 pub use status::{Status, describe_failed};
 pub use summariser::Summariser;
@@ -89,7 +94,6 @@ pub use warning::{
 };
 pub use window::Window;
 
-use compare::holm;
 use summariser::Measured;
 use told::Told;
 use window::Users;

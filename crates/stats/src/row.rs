@@ -36,6 +36,8 @@ pub struct TestSummary {
     pub batches: Vec<Batch>,
     /// *First* minus *planned* of the expected operations that count; only in an open loop.
     pub planned: Option<Distribution>,
+    /// The same operations in batches of those times; empty but in an open loop.
+    pub planned_batches: Vec<Batch>,
     /// *Acked* minus *started* of the expected operations that count; only where the kernel's
     /// stamp of the server's acknowledgement was asked for.
     pub upload: Option<Distribution>,
@@ -61,6 +63,46 @@ pub struct TestSummary {
     pub failures: Vec<String>,
     /// Remarks that are no failures.
     pub notes: Vec<String>,
+}
+
+/// The moment from which [what somebody waits](TestSummary::waited) is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Since {
+    /// *Sent*: what the server needs.
+    Sent,
+    /// *Planned*, of an open loop: what it needs, and the waiting before that.
+    Planned,
+}
+
+impl Since {
+    /// All of them.
+    pub const ALL: [Since; 2] = [Since::Sent, Since::Planned];
+
+    /// That of these rows.
+    pub(crate) fn of<'a>(rows: impl IntoIterator<Item = &'a TestSummary>) -> Since {
+        match rows.into_iter().any(|row| row.planned.is_some()) {
+            true => Since::Planned,
+            false => Since::Sent,
+        }
+    }
+
+    /// The name used in files: `planned`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Since::Sent => "sent",
+            Since::Planned => "planned",
+        }
+    }
+
+    /// What the times are called: `mean {...}`.
+    pub fn times(self) -> &'static str {
+        match self {
+            Since::Sent => "response times",
+            Since::Planned => {
+                "times from the planned moment on (response time, and the wait before it)"
+            }
+        }
+    }
 }
 
 /// Connections opened by the operations of a row.
@@ -97,6 +139,14 @@ impl TestSummary {
     /// response time.
     pub fn waited(&self) -> Option<&Distribution> {
         self.planned.as_ref().or(self.response.as_ref())
+    }
+
+    /// The batches of [what somebody waits](TestSummary::waited).
+    pub fn waited_batches(&self) -> &[Batch] {
+        match &self.planned {
+            Some(_) => &self.planned_batches,
+            None => &self.batches,
+        }
     }
 
     /// No operation among the expected ones has a response time, for want of the kernel's stamps.
@@ -241,6 +291,7 @@ pub(crate) fn row(tally: &Tally, around: &Around<'_>) -> TestSummary {
         response: tally.response.describe(),
         batches: tally.response.batches(),
         planned: tally.planned.describe(),
+        planned_batches: tally.planned.batches(),
         upload: tally.upload.describe(),
         total: tally.total.describe(),
         bias: tally.bias.describe(),

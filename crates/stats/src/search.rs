@@ -215,18 +215,12 @@ pub struct Trial {
     pub mean: f64,
 }
 
-/// Where more load begins to cost more than it brings.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Knee {
-    /// The load.
-    pub load: Load,
-}
-
-/// The knee of the curve of response time over load: where *power*, throughput over response
-/// time, is greatest (Kleinrock, *Power and deterministic rules of thumb for probabilistic problems
-/// in computer communications*, ICC 1979). `None` for fewer than three loads, and where it is the
-/// greatest that was tried: the knee may lie beyond.
-pub fn knee(trials: &[Trial]) -> Option<Knee> {
+/// The knee of the curve of response time over load, where more load begins to cost more than it
+/// brings: where *power*, throughput over response time, is greatest (Kleinrock, *Power and
+/// deterministic rules of thumb for probabilistic problems in computer communications*, ICC 1979).
+/// `None` for fewer than three loads, and where it is the greatest that was tried or the smallest:
+/// the knee may lie beyond. Below a load of 1, a single user, there is nothing.
+pub fn knee(trials: &[Trial]) -> Option<Load> {
     let mut of_load: BTreeMap<Key, Vec<f64>> = BTreeMap::new();
     for trial in trials.iter().filter(|trial| trial.mean > 0.0) {
         let power = (trial.per_second / trial.mean).ln();
@@ -239,6 +233,7 @@ pub fn knee(trials: &[Trial]) -> Option<Knee> {
     let best = powers
         .iter()
         .max_by(|(_, one), (_, other)| one.total_cmp(other))?;
-    let is_last = powers.last().is_some_and(|last| last.0 == best.0);
-    (powers.len() >= 3 && !is_last).then_some(Knee { load: best.0 })
+    let is_at = |end: Option<&(Load, f64)>| end.is_some_and(|end| end.0 == best.0);
+    let is_least = is_at(powers.first()) && best.0 > 1.0;
+    (powers.len() >= 3 && !is_at(powers.last()) && !is_least).then_some(best.0)
 }

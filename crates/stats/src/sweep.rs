@@ -7,7 +7,7 @@
 
 use crate::growth::{Growth, Observation, growth};
 use crate::interval::{mean, student_interval};
-use crate::{Status, Summary, TestSummary};
+use crate::{Since, Status, Summary, TestSummary};
 
 /// A run of a sweep.
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +29,8 @@ pub struct SweptRow {
     pub name: String,
     /// HTTP method.
     pub method: String,
+    /// What its times are counted from.
+    pub since: Since,
     /// One for each server.
     pub servers: Vec<SweptServer>,
 }
@@ -89,6 +91,10 @@ pub fn sweep(values: &[Vec<f64>], runs: &[Swept<'_>], same_within: f64) -> Vec<S
     let row = |(name, method): &(&str, &str)| SweptRow {
         name: (*name).to_owned(),
         method: (*method).to_owned(),
+        since: {
+            let tests = runs.iter().flat_map(|run| &run.summary.tests);
+            Since::of(tests.filter(|row| row.name == *name))
+        },
         servers: said
             .by_ref()
             .take(servers)

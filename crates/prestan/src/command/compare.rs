@@ -67,7 +67,7 @@ impl Server {
         let runs = self.runs.iter();
         runs.map(|ran| Side {
             plan: &ran.plan,
-            machine: &ran.env.machine,
+            env: &ran.env,
             summary: &ran.summary,
         })
         .collect()

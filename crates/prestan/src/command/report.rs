@@ -80,7 +80,7 @@ impl Kept {
     fn side(&self) -> Side<'_> {
         Side {
             plan: &self.run.plan,
-            machine: &self.run.env.machine,
+            env: &self.run.env,
             summary: &self.summary,
         }
     }

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::{Compared, Estimate, Verdict};
+use stats::{Compared, Estimate, Since, Verdict};
 
 use super::{Comparisons, Versus};
 
@@ -46,6 +46,10 @@ struct Other {
     pairs: usize,
     /// Percent by which times may differ and still count as the same.
     same_within_percent: f64,
+    /// The moment from which the times that are compared are counted: sent, or planned in an open
+    /// loop.
+    #[schemars(extend("enum" = Since::ALL.map(Since::name)))]
+    since: &'static str,
     /// What to know before believing it.
     caveats: Vec<String>,
 }
@@ -64,18 +68,25 @@ struct Test {
     a_says: Says,
     /// What B does.
     b_says: Says,
-    /// Mean of B over mean of A: above 1, B is slower; null where one of them has no times.
+    /// Mean of B over mean of A: above 1, B is slower; null where one of them has no times, or
+    /// failed.
     ratio: Option<f64>,
     /// The 95 % interval of the ratio; null with it.
     ci95: Option<(f64, f64)>,
-    /// How probable such a difference is where there is none: the larger p-value of both tests.
+    /// How probable such a difference is where there is none: of times, the larger p-value of both
+    /// tests; of a row that failed, that of Fisher's test of the shares that failed. Null where
+    /// nothing was tested.
     p: Option<f64>,
     /// The same, corrected for the number of rows (Holm).
     p_holm: Option<f64>,
-    /// The smallest difference in percent that would have been found with a chance of 80 %.
+    /// The smallest difference in percent that would have been called one with a chance of 80 %,
+    /// beside as many other rows; null where there are too few operations for any.
     detectable_percent: Option<f64>,
-    /// The answer: faster, slower, same, unclear, broken (fails with B only), repaired (with A
-    /// only), lost (only A can do it), gained (only B can), not_compared.
+    /// The means differ surely, and what is usual does not: few slow operations make the
+    /// difference; null with the ratio.
+    by_few: Option<bool>,
+    /// The answer: faster, slower, same, unclear, broken (fails with B only, or more often),
+    /// repaired (with A), lost (only A can do it), gained (only B can), not_compared.
     #[schemars(extend("enum" = Verdict::ALL.map(Verdict::name)))]
     verdict: &'static str,
 }
@@ -86,13 +97,13 @@ struct Test {
 struct Says {
     /// The worst status of all its runs: ok, failed, not_supported.
     status: &'static str,
-    /// Mean response time in microseconds, over all runs; null without any.
+    /// Mean time in microseconds, over all runs; null without any.
     mean_us: Option<f64>,
-    /// Operations with a response time.
+    /// Operations with a time.
     n: u64,
-    /// Operations that failed.
+    /// Operations that failed, outside the windows as well.
     failed: u64,
-    /// Operations that count.
+    /// Operations that were as expected or failed, outside the windows as well.
     operations: u64,
 }
 
@@ -122,6 +133,7 @@ impl From<&Versus> for Other {
             runs: versus.runs.clone(),
             pairs: comparison.pairs,
             same_within_percent: comparison.same_within * 100.0,
+            since: comparison.since.name(),
             caveats: comparison.caveats.iter().map(ToString::to_string).collect(),
         }
     }
@@ -129,6 +141,8 @@ impl From<&Versus> for Other {
 
 fn test(row: &Compared, b: &str) -> Test {
     let ratio = row.ratio.as_ref();
+    let of_times = ratio.map(|ratio| (ratio.p, ratio.p_holm));
+    let tested = of_times.or(row.failing.map(|failing| (failing.p, failing.p_holm)));
     Test {
         name: row.name.clone(),
         method: row.method.clone(),
@@ -137,9 +151,12 @@ fn test(row: &Compared, b: &str) -> Test {
         b_says: (&row.b).into(),
         ratio: ratio.map(|ratio| ratio.value),
         ci95: ratio.map(|ratio| ratio.ci95),
-        p: ratio.map(|ratio| ratio.p),
-        p_holm: ratio.map(|ratio| ratio.p_holm),
-        detectable_percent: ratio.map(|ratio| ratio.detectable * 100.0),
+        p: tested.map(|(p, _)| p),
+        p_holm: tested.map(|(_, p_holm)| p_holm),
+        detectable_percent: ratio
+            .and_then(|ratio| ratio.detectable)
+            .map(|share| share * 100.0),
+        by_few: ratio.map(|ratio| ratio.by_few),
         verdict: row.verdict.name(),
     }
 }

@@ -85,7 +85,7 @@ impl From<&Found> for Document {
                 broken: found.answer.broken,
                 confirmed: found.answer.confirmed,
             },
-            knee: found.knee.map(|knee| knee.load),
+            knee: found.knee,
             inconclusive: found.inconclusive.clone(),
             points: found.trials.iter().map(Point::from).collect(),
         }

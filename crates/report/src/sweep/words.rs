@@ -1,6 +1,6 @@
 //! What a sweep found, as a sentence.
 
-use stats::{Effect, Fitted, Growing, Law, Shape, SweptServer, Term};
+use stats::{EXPONENTS, Effect, Fitted, Growing, Law, Shape, SweptServer, Term};
 
 use super::{Sweep, Varied};
 use crate::clean;
@@ -123,10 +123,7 @@ fn term_in_words(varied: &Varied, term: &Term) -> String {
     let unit = unit.map_or(format!("unit of {name}"), |(_, unit)| (*unit).to_owned());
     let scale = if unit == "KiB" { KIB } else { 1.0 };
     let exponent = |found: &Option<Fitted>| match found {
-        Some(found) => {
-            let half = (found.ci95.1 - found.ci95.0) / 2.0;
-            format!("exponent {:.2} ± {half:.2}", found.value)
-        }
+        Some(found) => exponent_in_words(found),
         None => "two values say nothing of its shape".to_owned(),
     };
     let per = human(term.per_unit.value * scale.powf(term.exponent));
@@ -146,6 +143,21 @@ fn term_in_words(varied: &Varied, term: &Term) -> String {
             )
         }
     }
+}
+
+/// `exponent 0.98 ± 0.03`, or with both ends where they are not equally far: `exponent 1.20, 0.70 ..
+/// 4.00 or more`, since exponents beyond some are not looked at.
+fn exponent_in_words(Fitted { value, ci95 }: &Fitted) -> String {
+    let (low, high) = *ci95;
+    let (below, above) = (value - low, high - value);
+    let is_whole = low > EXPONENTS.0 && high < EXPONENTS.1;
+    let is_even = (above - below).abs() <= (0.1 * (above + below)).max(0.005);
+    if is_whole && is_even {
+        return format!("exponent {value:.2} ± {:.2}", f64::midpoint(below, above));
+    }
+    let less = if low > EXPONENTS.0 { "" } else { " or less" };
+    let more = if high < EXPONENTS.1 { "" } else { " or more" };
+    format!("exponent {value:.2}, {low:.2}{less} .. {high:.2}{more}")
 }
 
 /// `12.4 times from 10 to 300`.
@@ -173,4 +185,27 @@ fn range(varied: &Varied, effect: &Effect) -> String {
     };
     let (first, last) = effect.between;
     format!("from {} to {}", written(first), written(last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_that_is_not_even_has_both_ends() {
+        let table = [
+            ((0.98, (0.95, 1.01)), "exponent 0.98 ± 0.03"),
+            ((1.0, (0.992, 1.004)), "exponent 1.00 ± 0.01"),
+            ((1.0, (0.5, 1.6)), "exponent 1.00 ± 0.55"),
+            ((1.2, (0.7, 2.9)), "exponent 1.20, 0.70 .. 2.90"),
+            ((1.2, (0.7, 4.0)), "exponent 1.20, 0.70 .. 4.00 or more"),
+            (
+                (0.5, (-3.0, 4.0)),
+                "exponent 0.50, -3.00 or less .. 4.00 or more",
+            ),
+        ];
+        for ((value, ci95), expected) in table {
+            assert_eq!(exponent_in_words(&Fitted { value, ci95 }), expected);
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use record::Outcome;
 use report::{Comparisons, Design, Find, Found, Sweep, SweepServer, Tried, Varied, Versus};
 use stats::testing::RunBuilder;
-use stats::{Answer, Knee, Side, Summary, Swept, summarise};
+use stats::{Answer, Side, Summary, Swept, summarise};
 
 const WIDTHS: [u64; 4] = [10, 30, 100, 300];
 const DEPTHS: [u64; 2] = [2, 10];
@@ -102,7 +102,7 @@ pub(crate) fn found() -> Found {
             broken: Some(17.0),
             confirmed: true,
         },
-        knee: Some(Knee { load: 8.0 }),
+        knee: Some(8.0),
         inconclusive: None,
         trials: vec![
             tried(1.0, true, 1e6),
@@ -116,7 +116,7 @@ pub(crate) fn found() -> Found {
     }
 }
 
-/// A run of four rows, which take so long.
+/// A run of five rows, which take so long.
 fn beside(id: &str, us: [u64; 3]) -> record::Run {
     let builder = RunBuilder::new(1)
         .test("Upload", &[("Put1K", "PUT")])
@@ -126,7 +126,9 @@ fn beside(id: &str, us: [u64; 3]) -> record::Run {
         .test("Find", &[("Propfind", "PROPFIND")])
         .ok("Propfind", 60, |i| us[2] + i * 7919 % 100)
         .test("Fails", &[("Lock", "LOCK")])
-        .ok("Lock", 60, |_| 80);
+        .ok("Lock", 60, |_| 80)
+        .test("Stumbles", &[("UnLock", "UNLOCK")])
+        .ok("UnLock", 60, |_| 80);
     builder.with(|run| run.plan.run_id = id.to_owned()).build()
 }
 
@@ -134,15 +136,18 @@ fn beside(id: &str, us: [u64; 3]) -> record::Run {
 pub(crate) fn comparisons() -> Comparisons {
     let a = beside("a", [100, 1_000, 100]);
     let mut b = beside("b", [150, 1_000, 104]);
-    let of_lock = b.samples.iter_mut().filter(|sample| sample.measure.0 == 3);
-    for sample in of_lock.take(2) {
-        sample.outcome = Outcome::WrongStatus;
+    for (row, failures) in [(3, 20), (4, 1)] {
+        let samples = b.samples.iter_mut();
+        let of_row = samples.filter(|sample| sample.measure.0 == row);
+        for sample in of_row.take(failures) {
+            sample.outcome = Outcome::WrongStatus;
+        }
     }
     let (of_a, of_b) = (summarise(&a), summarise(&b));
     fn side<'a>(run: &'a record::Run, summary: &'a Summary) -> Side<'a> {
         Side {
             plan: &run.plan,
-            machine: &run.env.machine,
+            env: &run.env,
             summary,
         }
     }

@@ -50,12 +50,17 @@ fn diagnosed() -> Diagnosed {
                 row: "Infinityx100".into(),
                 why: format!("PROPFIND tree/: 403 {HOSTILE}"),
             }],
+            few: 3,
         },
     }
 }
 
 pub(crate) fn of(findings: Vec<Finding>, left_out: Vec<LeftOut>) -> Diagnosed {
-    let diagnosis = Diagnosis { findings, left_out };
+    let diagnosis = Diagnosis {
+        findings,
+        left_out,
+        few: 0,
+    };
     let runs = vec![run("prestan", None)];
     Diagnosed { runs, diagnosis }
 }
@@ -77,6 +82,14 @@ fn nothing_is_an_answer_and_an_inconclusive_run_is_none() {
     };
     let both = [of(vec![], vec![]), of(vec![], vec![inconclusive])];
     assert_snapshot!(report::diagnose_text(&both, false, 80));
+    let few = |few: usize| {
+        let mut nothing = of(vec![], vec![]);
+        nothing.diagnosis.few = few;
+        report::diagnose_text(&[nothing], false, 300)
+    };
+    assert!(few(1).contains("23 rows. One of them has fewer than 50 operations, too few"));
+    assert!(few(12).contains("12 of them have fewer than 50 operations"));
+    assert!(!few(0).contains("fewer"));
 }
 
 #[test]

@@ -53,7 +53,7 @@ impl Measured {
             .iter()
             .map(|(run, summary)| Side {
                 plan: &run.plan,
-                machine: &run.env.machine,
+                env: &run.env,
                 summary,
             })
             .collect()

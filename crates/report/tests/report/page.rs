@@ -233,7 +233,7 @@ fn verdicts_and_warnings_of_a_comparison_stand_first() {
         "1 failing only there</span> (Lock)",
         "1 slower</span> (Put1K)",
         "1 the same</span> (Get1K)",
-        "1 unclear</span> (Propfind)",
+        "2 unclear</span> (Propfind, UnLock)",
         "Warnings of the comparison",
         "one run of each",
         "tests ok",

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use record::PlanRecord;
+use record::{Environment, PlanRecord};
 
 use super::Side;
 
@@ -11,6 +11,8 @@ use super::Side;
 pub enum Difference {
     /// There is nothing to pair: so many runs of A, and of B.
     Pairs(usize, usize),
+    /// This run is there more than once, and would count for as many.
+    Twice(String),
     /// Something that times depend on: what, and how it is in both.
     Plan {
         /// What differs.
@@ -29,6 +31,11 @@ impl fmt::Display for Difference {
                 f,
                 "there are {a} runs of one and {b} of the other; runs are compared in pairs, so \
                  give as many of both"
+            ),
+            Difference::Twice(run) => write!(
+                f,
+                "the run {run} is given more than once for the same server; a run counts once, so \
+                 give different ones"
             ),
             Difference::Plan { what, one, other } => write!(
                 f,
@@ -50,6 +57,10 @@ pub enum Caveat {
     Incomplete(usize),
     /// One run of each: what differs from run to run is not in the intervals.
     OneRun,
+    /// So many pairs are a run beside itself.
+    SameRun(usize),
+    /// The runs of so many pairs were not made at the same time.
+    Apart(usize),
     /// Something differs that should do no harm: what, and how it is in both.
     Differs {
         /// What differs.
@@ -73,6 +84,15 @@ impl fmt::Display for Caveat {
             Caveat::OneRun => f.write_str(
                 "one run of each: what differs from one run to the next, a restart of the server \
                  for example, is not in the intervals; several pairs (--repeat) know it",
+            ),
+            Caveat::SameRun(1) => f.write_str("it is the same run on both sides"),
+            Caveat::SameRun(pairs) => write!(f, "{pairs} pairs are the same run on both sides"),
+            Caveat::Apart(pairs) => write!(
+                f,
+                "not measured side by side ({pairs} {}): what the machine did between one run and \
+                 the other is in the ratios, and nothing here can tell it from the servers; \
+                 `prestan compare` with both URLs measures in turns",
+                if *pairs == 1 { "pair" } else { "pairs" }
             ),
             Caveat::Differs { what, one, other } => {
                 write!(f, "{what} is {one} in one and {other} in the other")
@@ -106,8 +126,17 @@ fn essentials(plan: &PlanRecord) -> [(&'static str, String); 7] {
 }
 
 /// What should do no harm, or what nobody can help.
-fn harmless(side: &Side<'_>) -> [(&'static str, String); 5] {
-    let (plan, load, machine) = (side.plan, &side.plan.load, side.machine);
+fn harmless(side: &Side<'_>) -> [(&'static str, String); 8] {
+    let (plan, load, machine) = (side.plan, &side.plan.load, &side.env.machine);
+    let scheme = plan
+        .target
+        .split_once("://")
+        .map_or("none", |(scheme, _)| scheme);
+    let acks = if plan.acks {
+        "asked for"
+    } else {
+        "not asked for"
+    };
     let requests = load.requests.map_or("none".to_owned(), |n| n.to_string());
     let duration = load
         .duration_s
@@ -121,6 +150,9 @@ fn harmless(side: &Side<'_>) -> [(&'static str, String); 5] {
         ("the number of requests", requests),
         ("the duration", duration),
         ("the number of rounds to warm up", load.warmup.to_string()),
+        ("the scheme of the URL", scheme.to_owned()),
+        ("the stamp of acknowledgements", acks.to_owned()),
+        ("the timeout", format!("{} s", load.timeout_s)),
     ]
 }
 
@@ -134,10 +166,37 @@ fn differing<const N: usize>(
         .map(|((what, one), (_, other))| (what, one, other))
 }
 
+/// Both are the same run.
+fn is_same_run(one: &Side<'_>, other: &Side<'_>) -> bool {
+    one.plan.run_id == other.plan.run_id && one.env.started_at == other.env.started_at
+}
+
+/// Some of the one was done while the other was under way. Times of day of this format are in the
+/// order of their letters.
+fn is_beside(one: &Side<'_>, other: &Side<'_>) -> bool {
+    let times = |env: &'_ Environment| {
+        let end = env.ended_at.as_ref().unwrap_or(&env.started_at);
+        (env.started_at.clone(), end.clone())
+    };
+    let ((begin, end), (begins, ends)) = (times(one.env), times(other.env));
+    begin == begins || (begin < ends && begins < end)
+}
+
+/// A run that is there more than once.
+fn twice<'a>(runs: &[Side<'a>]) -> Option<&'a str> {
+    let mut later = runs.iter().enumerate();
+    let found =
+        later.find(|(place, run)| runs[..*place].iter().any(|other| is_same_run(run, other)));
+    found.map(|(_, run)| run.plan.run_id.as_str())
+}
+
 /// What to know of runs that did the same.
 pub(super) fn check(a: &[Side<'_>], b: &[Side<'_>]) -> Result<Vec<Caveat>, Difference> {
     if a.len() != b.len() || a.is_empty() {
         return Err(Difference::Pairs(a.len(), b.len()));
+    }
+    if let Some(run) = twice(a).or_else(|| twice(b)) {
+        return Err(Difference::Twice(run.to_owned()));
     }
     let first = a[0].plan;
     let all = || a.iter().chain(b);
@@ -159,6 +218,17 @@ pub(super) fn check(a: &[Side<'_>], b: &[Side<'_>]) -> Result<Vec<Caveat>, Diffe
     }
     if a.len() == 1 {
         caveats.push(Caveat::OneRun);
+    }
+    let count = |is_so: fn(&Side<'_>, &Side<'_>) -> bool| {
+        a.iter().zip(b).filter(|(a, b)| is_so(a, b)).count()
+    };
+    let same = count(is_same_run);
+    if same > 0 {
+        caveats.push(Caveat::SameRun(same));
+    }
+    let apart = count(|a, b| !is_same_run(a, b) && !is_beside(a, b));
+    if apart > 0 {
+        caveats.push(Caveat::Apart(apart));
     }
     for side in all() {
         for (what, one, other) in differing(harmless(&a[0]), harmless(side)) {

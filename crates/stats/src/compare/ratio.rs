@@ -15,7 +15,7 @@
 //! Student's t would (Hesterberg, *What Teachers Should Know About the Bootstrap*, The American
 //! Statistician 69(4), 2015: expanded percentile intervals).
 //!
-//! What both cover is in `compare::tests`. Everything is done with logarithms, and every run has
+//! What both cover is in `compare::tests::simulated`. Everything is done with logarithms, and every run has
 //! random numbers of its own, which follow from its name: with A and B exchanged every figure has
 //! its sign changed and nothing else, and a run beside itself has the ratio 1, without any doubt.
 
@@ -25,16 +25,16 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 use super::rank::rank_test;
 use super::signed_rank;
-use super::{ALPHA, Verdict};
+use super::{ALPHA, Verdict, is_same};
 use crate::Batch;
 use crate::bins::total;
-use crate::interval::mean;
+use crate::interval::{mean, surprise};
 
 /// Times that everything is drawn again. The ends of the interval then vary by some 3 % of its
 /// width with the random numbers.
 const DRAWS: usize = 2_000;
 
-/// Batches below which a run says nothing of how much its mean varies.
+/// Batches below which a run on its own says nothing of how much its mean varies.
 const LEAST_BATCHES: usize = 2;
 
 /// Chance with which a difference that is called detectable is found.
@@ -63,20 +63,74 @@ pub struct Ratio {
     pub p: f64,
     /// The same, corrected for the number of rows (Holm).
     pub p_holm: f64,
-    /// The smallest difference, as a share, that would have been found with a chance of 80 %.
-    pub detectable: f64,
+    /// The smallest difference, as a share, that would have been called one with a chance of 80 %,
+    /// beside as many other rows; `None` where there are too few observations for any.
+    pub detectable: Option<f64>,
+    /// The means differ surely, and what is usual does not: few slow operations, or few pairs, make
+    /// the difference.
+    pub by_few: bool,
+    doubt: Doubt,
+}
+
+/// How sure an estimate is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Doubt {
+    /// Standard error of the logarithm.
+    error: f64,
+    /// How that is distributed.
+    spread: Spread,
+    /// How probable the estimate is where the ratio is 1, without ranks.
+    p: f64,
+    /// The smallest p-value that so many observations can have.
+    least_p: f64,
+}
+
+/// How an estimate is distributed in its standard errors.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Spread {
+    /// As Student's t with so many degrees of freedom.
+    Student(f64),
+    /// Normally.
+    Normal,
+}
+
+impl Spread {
+    fn quantile(self, share: f64) -> f64 {
+        match self {
+            Spread::Student(degrees) => students(degrees).inverse_cdf(share),
+            Spread::Normal => Normal::standard().inverse_cdf(share),
+        }
+    }
+}
+
+impl Doubt {
+    /// The smallest difference that is found at this level, and that is more than the same.
+    fn detectable(&self, same_within: f64, level: f64) -> Option<f64> {
+        let power = Normal::standard().inverse_cdf(POWER) * self.error;
+        let sure = self.spread.quantile(1.0 - level / 2.0) * self.error;
+        let matters = same_within.ln_1p();
+        (self.least_p < level).then(|| (sure.max(matters) + power).exp_m1())
+    }
 }
 
 impl Ratio {
-    /// The answer, where differences up to this share count as the same.
-    pub(super) fn verdict(&self, same_within: f64) -> Verdict {
-        let limit = 1.0 + same_within;
-        let is_same = |ratio: f64| ratio <= limit && ratio >= 1.0 / limit;
+    /// The answer, where differences up to this share count as the same, and a p-value below that
+    /// level is sure.
+    pub(super) fn judge(&mut self, same_within: f64, level: f64) -> Verdict {
+        let is_same = |ratio: f64| is_same(ratio, same_within);
         let (low, high) = self.ci95;
-        let is_sure = self.p_holm < ALPHA && (low > 1.0 || high < 1.0);
         let (least, most) = self.ci95_by_mean;
+        let is_within = is_same(low) && is_same(high);
         let are_means_same = (least <= 1.0 && most >= 1.0) || is_same((least * most).sqrt());
-        if is_same(low) && is_same(high) && are_means_same {
+        let excludes_one = low > 1.0 || high < 1.0;
+        let is_sure = self.p_holm < ALPHA && excludes_one;
+        let is_sure_of_means = self.doubt.p < level && self.doubt.least_p < level && excludes_one;
+        self.detectable = self.doubt.detectable(same_within, level);
+        self.by_few = match is_within {
+            true => !are_means_same,
+            false => !is_sure && is_sure_of_means && !is_same(self.value),
+        };
+        if is_within && are_means_same {
             Verdict::Same
         } else if !is_sure || is_same(self.value) {
             Verdict::Unclear
@@ -90,9 +144,9 @@ impl Ratio {
 
 /// The ratio of the runs of B to those of A, pair by pair; `None` where one has too few operations.
 pub(super) fn of(row: &str, a: &[Run<'_>], b: &[Run<'_>]) -> Option<Ratio> {
-    let is_enough = |run: &Run<'_>| {
-        run.batches.len() >= LEAST_BATCHES && run.batches.iter().any(|batch| batch.sum > 0)
-    };
+    let least = if a.len() == 1 { LEAST_BATCHES } else { 1 };
+    let is_enough =
+        |run: &Run<'_>| run.batches.len() >= least && run.batches.iter().any(|batch| batch.sum > 0);
     if a.len() != b.len() || a.is_empty() || !a.iter().chain(b).all(is_enough) {
         return None;
     }
@@ -104,15 +158,30 @@ pub(super) fn of(row: &str, a: &[Run<'_>], b: &[Run<'_>]) -> Option<Ratio> {
         let means = |run: &Run<'_>| run.batches.iter().map(Batch::mean).collect();
         runs.iter().map(means).collect()
     };
-    let p = found.p.max(rank_test(&batches(a), &batches(b)));
+    let (a, b) = (batches(a), batches(b));
+    let p = found.doubt.p.max(rank_test(&a, &b));
     Some(Ratio {
         value: found.estimate.exp(),
         ci95: (found.interval.0.exp(), found.interval.1.exp()),
         ci95_by_mean: (found.by_mean.0.exp(), found.by_mean.1.exp()),
         p,
         p_holm: p,
-        detectable: found.detectable.exp() - 1.0,
+        detectable: None,
+        by_few: false,
+        doubt: Doubt {
+            least_p: found.doubt.least_p.max(least_of_ranks(&a, &b)),
+            ..found.doubt
+        },
     })
+}
+
+/// The p-value of the rank test where all of B are slower than all of A.
+fn least_of_ranks(a: &[Vec<f64>], b: &[Vec<f64>]) -> f64 {
+    let counted = |from: usize, to: usize| -> Vec<f64> { (from..to).map(|i| i as f64).collect() };
+    let low = |(a, _): (&Vec<f64>, &Vec<f64>)| counted(0, a.len());
+    let high = |(a, b): (&Vec<f64>, &Vec<f64>)| counted(a.len(), a.len() + b.len());
+    let (low, high): (Vec<_>, Vec<_>) = a.iter().zip(b).map(|pair| (low(pair), high(pair))).unzip();
+    rank_test(&low, &high)
 }
 
 /// What is found of the logarithm of a ratio.
@@ -121,32 +190,27 @@ struct Found {
     interval: (f64, f64),
     /// The interval by means.
     by_mean: (f64, f64),
-    /// How probable such an estimate is where the logarithm is zero.
-    p: f64,
-    /// The smallest logarithm that would have been found with a chance of [`POWER`].
-    detectable: f64,
+    doubt: Doubt,
 }
 
 impl Found {
-    /// An estimate which, in standard errors, is distributed like that.
-    fn by_error(estimate: f64, interval: (f64, f64), error: f64, t: &StudentsT) -> Found {
-        let power = Normal::standard().inverse_cdf(POWER);
+    /// An estimate which, in standard errors, is distributed as Student's t.
+    fn by_error(estimate: f64, interval: (f64, f64), error: f64, degrees: f64) -> Found {
         Found {
             estimate,
             interval,
             by_mean: interval,
-            p: match (estimate == 0.0, error > 0.0) {
-                (true, _) => 1.0,
-                (false, true) => 2.0 * t.sf(estimate.abs() / error),
-                (false, false) => 0.0,
+            doubt: Doubt {
+                error,
+                spread: Spread::Student(degrees),
+                p: surprise(estimate, error, &students(degrees)),
+                least_p: 0.0,
             },
-            detectable: (t.inverse_cdf(0.975) + power) * error,
         }
     }
 }
 
-fn students(observations: usize) -> StudentsT {
-    let degrees = (observations - 1) as f64;
+fn students(degrees: f64) -> StudentsT {
     let t = StudentsT::new(0.0, 1.0, degrees);
     t.unwrap_or_else(|_| unreachable!("there are two observations at least"))
 }
@@ -169,23 +233,25 @@ fn by_pairs(a: &[Run<'_>], b: &[Run<'_>]) -> Found {
 fn by_means(ratios: &[f64]) -> Found {
     let estimate = mean(ratios);
     let error = deviation(ratios) / (ratios.len() as f64).sqrt();
-    let t = students(ratios.len());
-    let half = t.inverse_cdf(0.975) * error;
+    let degrees = (ratios.len() - 1) as f64;
+    let half = students(degrees).inverse_cdf(0.975) * error;
     let interval = (estimate - half, estimate + half);
-    Found::by_error(estimate, interval, error, &t)
+    Found::by_error(estimate, interval, error, degrees)
 }
 
 fn by_signed_ranks(ratios: &[f64]) -> Found {
     let middle = signed_rank::middle(ratios);
-    let normal = Normal::standard();
-    let quantile = normal.inverse_cdf(0.975);
-    let error = (middle.interval.1 - middle.interval.0) / (2.0 * quantile);
+    let quantile = Normal::standard().inverse_cdf(0.975);
     Found {
         estimate: middle.value,
         interval: middle.interval,
         by_mean: middle.interval,
-        p: middle.p,
-        detectable: (quantile + normal.inverse_cdf(POWER)) * error,
+        doubt: Doubt {
+            error: (middle.interval.1 - middle.interval.0) / (2.0 * quantile),
+            spread: Spread::Normal,
+            p: middle.p,
+            least_p: signed_rank::least_p(ratios.len()),
+        },
     }
 }
 
@@ -197,13 +263,14 @@ fn by_blocks(row: &str, a: &Run<'_>, b: &Run<'_>) -> Found {
         .collect();
     draws.sort_by(f64::total_cmp);
     let observations = a.batches.len().min(b.batches.len());
-    let t = students(observations);
-    let small = (observations as f64 / (observations - 1) as f64).sqrt();
-    let widened = small * t.inverse_cdf(0.975) / Normal::standard().inverse_cdf(0.975);
+    let degrees = (observations - 1) as f64;
+    let small = (observations as f64 / degrees).sqrt();
+    let widened =
+        small * students(degrees).inverse_cdf(0.975) / Normal::standard().inverse_cdf(0.975);
     let place = (DRAWS as f64 * 0.025) as usize;
     let end = |at: usize| estimate + widened * (draws[at] - estimate);
     let interval = (end(place), end(DRAWS - 1 - place));
-    Found::by_error(estimate, interval, small * deviation(&draws), &t)
+    Found::by_error(estimate, interval, small * deviation(&draws), degrees)
 }
 
 fn drawn_log_mean(batches: &[Batch], rng: &mut ChaCha8Rng) -> f64 {

@@ -1,17 +1,18 @@
 //! The rows that can be believed, and what they say.
 
-use record::{MeasureId, Pace, PlanRecord};
+use record::{MeasureId, Pace, PlanRecord, TestId};
 
 use super::course::Course;
 use super::line::Point;
 use super::material::Material;
+use crate::interval::error_of;
 use crate::times::Times;
 use crate::units::{human, human_range};
 use crate::{Distribution, Status, TestSummary};
 
 /// Operations below which a row says nothing of its course. A mean has an interval, which says how
 /// much few are worth.
-pub(super) const MANY: u64 = 50;
+pub const MANY: u64 = 50;
 
 /// Operations below which a mean is not looked at.
 const FEW: u64 = 3;
@@ -19,6 +20,46 @@ const FEW: u64 = 3;
 /// Nanoseconds that an operation must lose to be worth a word: what a scheduler does to a process
 /// on the same machine is of that size.
 pub(super) const NOTICEABLE: f64 = 100e3;
+
+/// Nanoseconds that a member of a collection may cost: opening, reading or unlinking a file takes a file
+/// system some tens of microseconds.
+pub(super) const PER_MEMBER: f64 = 50e3;
+
+/// What the number in the names of rows counts, `Depth1x1000`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Counts {
+    /// Members of a collection that is listed.
+    Listed,
+    /// Members of a collection that is asked about itself alone.
+    Beside,
+    /// Locks that are held on other resources.
+    Locks,
+}
+
+/// Rows with such numbers, of the suites `listing` and `locks` and of others that call theirs so. What
+/// a number counts in the name of any other row, nobody knows.
+const FAMILIES: [(&str, Counts); 11] = [
+    ("Depth0", Counts::Beside),
+    ("Depth1", Counts::Listed),
+    ("Allprop", Counts::Listed),
+    ("Propname", Counts::Listed),
+    ("Collections", Counts::Listed),
+    ("Infinity", Counts::Listed),
+    ("LockHeld", Counts::Locks),
+    ("RefreshHeld", Counts::Locks),
+    ("DiscoveryHeld", Counts::Locks),
+    ("PutHeld", Counts::Locks),
+    ("UnlockHeld", Counts::Locks),
+];
+
+/// Names of all families of which the number counts that.
+pub(super) fn families(counts: Counts) -> impl Iterator<Item = &'static str> {
+    let found = FAMILIES.iter().filter(move |(_, own)| *own == counts);
+    found.map(|(name, _)| *name)
+}
+
+/// Share of the operations that makes another kind of answers.
+const KIND: f64 = 0.05;
 
 /// Runs of one server.
 pub(super) struct Case<'a> {
@@ -54,6 +95,11 @@ pub(super) fn is_good(row: &TestSummary) -> bool {
 }
 
 impl<'a> Case<'a> {
+    /// Rows with too few operations to have a course.
+    pub(super) fn few(&self) -> usize {
+        self.rows().count() - self.courses().count()
+    }
+
     pub(super) fn of(runs: &'a [Material]) -> Case<'a> {
         let mut case = Case { runs, spent: 0.0 };
         let spent = |row: Row<'_>| row.whole().map_or(0.0, |mean| mean.mean * mean.n as f64);
@@ -105,19 +151,6 @@ impl<'a> Case<'a> {
         family.dedup_by_key(|(size, _)| *size);
         family
     }
-
-    /// Names of all families whose rows use this method.
-    pub(super) fn families(&self, method: &str) -> Vec<&'a str> {
-        let mut names: Vec<&str> = Vec::new();
-        for row in self.rows().filter(|row| row.summary.method == method) {
-            if let Some((name, _)) = sized(row.name())
-                && !names.contains(&name)
-            {
-                names.push(name);
-            }
-        }
-        names
-    }
 }
 
 /// Takes `Depth1x1000` apart: what is listed, and how much of it there is.
@@ -130,6 +163,11 @@ fn sized(name: &str) -> Option<(&str, u32)> {
 impl<'a> Row<'a> {
     pub(super) fn name(&self) -> &'a str {
         &self.summary.name
+    }
+
+    /// It is the same row of the same run.
+    pub(super) fn is(&self, other: &Row<'_>) -> bool {
+        (self.run, self.id) == (other.run, other.id)
     }
 
     pub(super) fn plan(&self) -> &'a PlanRecord {
@@ -171,16 +209,45 @@ impl<'a> Row<'a> {
             .any(|host| rest.starts_with(host))
     }
 
-    /// Each round of the test asks several requests of this name, at different places as a rule: what
-    /// differs between them is no property of time.
+    /// There are several kinds of operations in it, as far as the record tells: what differs between
+    /// them is no property of time.
     pub(super) fn is_mixed(&self) -> bool {
+        self.has_several_statuses() || self.asks_several()
+    }
+
+    /// A LOCK that is granted and one that is declined, for example.
+    fn has_several_statuses(&self) -> bool {
+        let counts = self.course.statuses.values();
+        let all: u64 = counts.clone().sum();
+        let others = all - counts.max().unwrap_or(&0);
+        others as f64 > KIND * all as f64
+    }
+
+    /// Each round of the test asks several requests of this name, at different places as a rule: a
+    /// tree that is made. How many rounds a test has is not recorded, and tests differ in it; but
+    /// none has more than its rarest row has operations.
+    fn asks_several(&self) -> bool {
         let load = &self.plan().load;
-        match (&load.pace, load.requests) {
-            (Pace::Rounds, Some(requests)) => {
-                let rounds = requests.saturating_mul(u64::from(load.users));
-                self.course.operations >= rounds.saturating_mul(3)
+        let operations = self.course.operations;
+        let rarest = |test: TestId| {
+            let rows = self.plan().measures.iter().zip(&self.material.courses);
+            let own = rows.filter(|(measure, _)| measure.test == test);
+            own.map(|(_, course)| course.operations)
+                .filter(|n| *n > 0)
+                .min()
+        };
+        let test = self.plan().measures[usize::from(self.id.0)].test;
+        let beside = rarest(test).filter(|rarest| *rarest < operations);
+        match (&load.pace, load.requests, beside) {
+            (Pace::Rounds, _, Some(rounds)) => operations >= 2 * rounds,
+            (Pace::Rounds, Some(of_first), None) => {
+                let others = self.plan().measures.iter().map(|measure| measure.test);
+                let others = others.filter(|other| *other != test);
+                let first = of_first.saturating_mul(u64::from(load.users));
+                let most = others.filter_map(rarest).fold(first, u64::max);
+                operations >= most.saturating_mul(2)
             }
-            (Pace::Rounds, None) => self.summary.method == "MKCOL",
+            (Pace::Rounds, None, None) => self.summary.method == "MKCOL",
             _ => false,
         }
     }
@@ -202,7 +269,7 @@ impl Mean {
         Point {
             size: f64::from(size),
             mean: self.mean,
-            error: (self.high - self.mean) / 2.0,
+            error: error_of(self.high - self.mean, self.n),
         }
     }
 

@@ -9,6 +9,8 @@
 //!
 //! Neither the order of the operations nor the number of threads leaves a trace.
 
+use std::collections::BTreeMap;
+
 use record::{Nanos, Outcome, Sample, Timing};
 
 use crate::bins::{Bin, Bins};
@@ -38,8 +40,11 @@ pub(crate) struct Course {
     pub(crate) opened: u64,
     /// Connecting, TLS included, of all of these.
     pub(crate) connecting: u128,
-    /// Operations that were asked twice on one connection: a 401 came before the answer.
+    /// Operations that were asked twice on one connection: a 401 came before the answer. In a
+    /// pipeline they are also those behind a request that was.
     pub(crate) challenged: u64,
+    /// How often each status came as expected.
+    pub(crate) statuses: BTreeMap<u16, u64>,
 }
 
 impl Default for Course {
@@ -54,6 +59,7 @@ impl Default for Course {
             opened: 0,
             connecting: 0,
             challenged: 0,
+            statuses: BTreeMap::new(),
         }
     }
 }
@@ -67,6 +73,9 @@ impl Course {
             u128::from(connect.tcp) + u128::from(connect.tls.unwrap_or(0))
         });
         self.challenged += u64::from(sample.resent && sample.connect.is_none());
+        if let (Outcome::Ok, Some(status)) = (sample.outcome, sample.status) {
+            *self.statuses.entry(status).or_default() += 1;
+        }
         if sample.outcome != Outcome::Ok || sample.timing == Timing::Missed {
             return;
         }

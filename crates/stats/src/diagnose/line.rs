@@ -2,7 +2,10 @@
 //!
 //! Weighted least squares, each time by its standard error. Where the points lie farther from the line
 //! than these errors explain, the errors are taken to be that much greater (Bevington and Robinson,
-//! *Data Reduction and Error Analysis*, chapter 6).
+//! *Data Reduction and Error Analysis*, chapter 6); they then come from the points alone, and the
+//! interval is Student's with what these leave.
+
+use crate::interval::t_quantile;
 
 /// What one size takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,8 +27,9 @@ pub(crate) struct Line {
     pub(crate) slope: (f64, f64),
 }
 
-/// The share of a time below which no standard error is believed: runs differ by more than that.
-const LEAST_ERROR: f64 = 0.01;
+/// The share of a time below which no standard error is believed: runs differ by that much, and a
+/// run knows nothing of it.
+const LEAST_ERROR: f64 = 0.03;
 
 /// The line through at least three points of different sizes.
 pub(crate) fn line(points: &[Point]) -> Option<Line> {
@@ -53,8 +57,13 @@ pub(crate) fn line(points: &[Point]) -> Option<Line> {
     let misfit: f64 = weighted
         .map(|(weight, size, mean)| weight * (mean - base - slope * size).powi(2))
         .sum();
-    let wider = (misfit / (points.len() - 2) as f64).max(1.0);
-    let half = |variance: f64| 1.96 * (variance * wider / determinant).sqrt();
+    let free = (points.len() - 2) as f64;
+    let wider = misfit / free;
+    let (wider, quantile) = match wider > 1.0 {
+        true => (wider, t_quantile(free)),
+        false => (1.0, 1.96),
+    };
+    let half = |variance: f64| quantile * (variance * wider / determinant).sqrt();
     Some(Line {
         base: (base, half(xx)),
         slope: (slope, half(w)),

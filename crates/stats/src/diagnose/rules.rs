@@ -57,6 +57,14 @@ impl Rule {
     }
 }
 
+#[cfg(test)]
+impl Rule {
+    /// The same rule with another threshold.
+    pub(super) fn from(&self, at_least: f64) -> Rule {
+        Rule { at_least, ..*self }
+    }
+}
+
 impl Found {
     /// Rests on these means; the words come later.
     fn on(means: &[&Mean]) -> Found {
@@ -127,14 +135,15 @@ pub const RULES: &[Rule] = &[
         name: "copy-of-collection",
         title: "COPY of a collection costs as much for each member as a COPY of its own",
         at_least: 0.8,
-        because: "of the time of a single COPY, for each member: nothing is saved by asking once",
+        because: "of the time of a single COPY, for each member, and 50 us at least: nothing is saved \
+                  by asking once",
         look_at: "a transaction, a flush, a check of rights and locks for each member: do these once \
                   for the whole collection",
         find: collections::copy,
     },
     Rule {
         name: "move-of-collection",
-        title: "MOVE of a collection grows with what is in it",
+        title: "MOVE of a collection takes many times that of a single resource",
         at_least: 5.0,
         because: "times the MOVE of a single resource, which where moving is renaming takes as long",
         look_at: "copying and deleting instead of renaming; walking all members for locks, \
@@ -145,7 +154,7 @@ pub const RULES: &[Rule] = &[
         name: "delete-of-collection",
         title: "DELETE of a collection costs about as much for each member as a DELETE of its own",
         at_least: 0.5,
-        because: "of the time of a single DELETE, for each member",
+        because: "of the time of a single DELETE, for each member, and 50 us at least",
         look_at: "a transaction, a flush or a check of locks for each member; a database that lacks \
                   an index on the parent",
         find: collections::delete,
@@ -161,7 +170,7 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         name: "lock-of-collection",
-        title: "LOCK of a collection grows with what is in it",
+        title: "LOCK of a collection takes several times that of a single resource",
         at_least: 2.5,
         because: "times the LOCK of a single resource; a lock with Depth: infinity is one entry, and \
                   looking for conflicting locks below it needs one search by path",
@@ -173,7 +182,7 @@ pub const RULES: &[Rule] = &[
         name: "locks-held",
         title: "Requests get slower with every lock that is held elsewhere",
         at_least: 2.0,
-        because: "times as long with the most locks held as with none",
+        because: "times as long with the most locks held as with the fewest",
         look_at: "a search through all locks, or a lock file read and written whole: find locks by \
                   the path and its parents, and by the token",
         find: locks::held,
@@ -191,8 +200,8 @@ pub const RULES: &[Rule] = &[
         name: "cost-per-member",
         title: "A listing looks its members up one by one",
         at_least: 0.25,
-        because: "of the time of PROPFIND with Depth: 0, for each member; where members are read at \
-                  once, each costs a fraction of a request",
+        because: "of the time of PROPFIND with Depth: 0, for each member, and 50 us at least; where \
+                  members are read at once, each costs a fraction of a request",
         look_at: "N+1 queries: properties, locks, rights or sizes asked for member by member; read \
                   them for the whole collection at once, and only those that were asked for",
         find: listing::per_member,
@@ -221,8 +230,8 @@ pub const RULES: &[Rule] = &[
         name: "allprop-against-named",
         title: "allprop costs much more for each member than five named properties",
         at_least: 2.0,
-        because: "times as long for each member; what allprop gives beyond these five is a few short \
-                  texts",
+        because: "times as long for each member, and 50 us at least; what allprop gives beyond these \
+                  five is a few short texts",
         look_at: "live properties that are dear to make (lockdiscovery, quota, hashes): RFC 4918 \
                   (section 9.1) lets allprop leave out what it does not define itself; dead \
                   properties read member by member",
@@ -232,7 +241,8 @@ pub const RULES: &[Rule] = &[
         name: "collections-against-files",
         title: "Sub-collections cost much more in a listing than files",
         at_least: 2.0,
-        because: "times as long for each member; both are an entry of the collection",
+        because: "times as long for each member, and 50 us at least; both are an entry of the \
+                  collection",
         look_at: "opening each sub-collection: to count its members, for its size, ETag, rights or \
                   locks",
         find: listing::collections,
@@ -262,7 +272,8 @@ pub const RULES: &[Rule] = &[
         title: "Answers take 40 ms more: Nagle and delayed acknowledgements",
         at_least: 0.05,
         because: "of the operations take 40 ms (39 to 46), and hardly any take somewhat less or more; \
-                  it is the time after which Linux acknowledges what it has nothing to answer to",
+                  it is the time after which Linux acknowledges what it has nothing to answer to. \
+                  Others of the row are quick, or rows of three methods take the same",
         look_at: "an answer sent in several writes, on a socket without TCP_NODELAY: the last part \
                   waits for an acknowledgement of the first. Set TCP_NODELAY, or send head and body \
                   in one write",
@@ -274,7 +285,7 @@ pub const RULES: &[Rule] = &[
         at_least: 0.1,
         because: "of the time would be saved if all were of the quick kind; each kind has 5 % of the \
                   operations, and the slow one takes half as long again at least",
-        look_at: "what the slow ones have in common: a cache that misses, a flush, a worker or a \
+        look_at: "what the slow ones have in common: a resource, where a round asks for several; a cache that misses, a flush, a worker or a \
                   process that is started, a queue behind another request. X-Prestan numbers the \
                   requests, for the server's log",
         find: course::two_modes,
@@ -303,7 +314,8 @@ pub const RULES: &[Rule] = &[
         name: "keep-alive-limit",
         title: "Connections are ended after few requests",
         at_least: 0.005,
-        because: "of the operations opened a connection: fewer than 200 requests for each",
+        because: "of the operations opened a connection, fewer than 200 requests for each, and 0.1 ms \
+                  each at least",
         look_at: "the limit of requests on a connection (MaxKeepAliveRequests, keepalive_requests), \
                   its time limit, `Connection: close` in answers: each connection costs round trips, \
                   and more with TLS",

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::Observation;
+use crate::interval::surprise;
 
 /// The runs of one row.
 #[derive(Debug, Clone)]
@@ -112,11 +113,7 @@ impl Cells {
         Some(Contrast {
             estimate,
             interval: (estimate - half, estimate + half),
-            p: match (estimate == 0.0, error > 0.0) {
-                (true, _) => 1.0,
-                (false, true) => 2.0 * t.sf(estimate.abs() / error),
-                (false, false) => 0.0,
-            },
+            p: surprise(estimate, error, &t),
         })
     }
 }

@@ -10,6 +10,7 @@
 use nalgebra::{DMatrix, DVector};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
 
+use super::Growing;
 use super::cells::Cells;
 
 /// How a time grows: `base + sum of per_unit * x^exponent`.
@@ -87,8 +88,8 @@ impl Shape {
     }
 }
 
-/// Exponents that are looked at.
-const EXPONENTS: (f64, f64) = (-3.0, 4.0);
+/// Exponents that are looked at: an interval that ends with one of them may go on beyond it.
+pub const EXPONENTS: (f64, f64) = (-3.0, 4.0);
 /// Distance between those that are tried first.
 const STEP: f64 = 0.25;
 /// An exponent nearer to zero is a constant, of which there is one already.
@@ -106,24 +107,56 @@ const ROUNDS: usize = 20;
 /// Gauss-Newton steps for given exponents.
 const STEPS: usize = 12;
 
-/// The law of these parameters; `None` where there are none, or too few points.
-pub(super) fn fit(cells: &Cells, values: &[Vec<f64>], matter: &[usize]) -> Option<Law> {
-    let all = Points::of(cells, values, matter)?;
-    let found = all.exponents();
-    let shapes: Vec<Shape> = found.iter().map(|found| shape(*found)).collect();
+/// The exponent of what falls, where its own cannot be told: shared by so many.
+const SHARED: f64 = -1.0;
+
+/// The law of these parameters, each with what it does; `None` where there are none, too few points,
+/// or something falls from its value at zero, which no power does.
+pub(super) fn fit(cells: &Cells, values: &[Vec<f64>], matter: &[(usize, Growing)]) -> Option<Law> {
+    let of: Vec<usize> = matter.iter().map(|(of, _)| *of).collect();
+    let all = Points::of(cells, values, &of)?;
+    let falls: Vec<bool> = matter
+        .iter()
+        .map(|(_, does)| *does == Growing::Falls)
+        .collect();
+    let begins_at_zero = |place: usize| all.x.iter().any(|x| x[place] == 0.0);
+    if (0..of.len()).any(|place| falls[place] && begins_at_zero(place)) {
+        return None;
+    }
+    let start: Vec<f64> = falls
+        .iter()
+        .map(|falls| if *falls { SHARED } else { 1.0 })
+        .collect();
+    let found = all.exponents(&start);
+    let shapes: Vec<Shape> = found
+        .iter()
+        .zip(&falls)
+        .map(|(found, falls)| {
+            if *falls {
+                Shape::Falling
+            } else {
+                shape(*found)
+            }
+        })
+        .collect();
     let exponents: Vec<f64> = found
         .iter()
         .zip(&shapes)
         .map(|(found, shape)| match (found, shape) {
-            (Some(found), Shape::Less | Shape::More | Shape::Falling) => found.value,
+            (Some(found), Shape::Falling) if found.value < 0.0 => found.value,
+            (_, Shape::Falling) => SHARED,
+            (Some(found), Shape::Less | Shape::More) => found.value,
             _ => 1.0,
         })
         .collect();
-    let free: Vec<bool> = exponents.iter().map(|exponent| *exponent != 1.0).collect();
+    let is_own = |(exponent, found): (&f64, &Option<Fitted>)| {
+        found.is_some_and(|found| found.value == *exponent)
+    };
+    let free: Vec<bool> = exponents.iter().zip(&found).map(is_own).collect();
     let squares = all.squares(&exponents);
     let mut coefficients = all.intervals(&exponents, &free, &squares).into_iter();
     let base = coefficients.next()?;
-    let terms = matter
+    let terms = of
         .iter()
         .zip(coefficients)
         .zip(found)
@@ -252,11 +285,11 @@ impl Points {
         (lack_of_fit + self.noise.1) as f64
     }
 
-    /// Each exponent with its interval.
-    fn exponents(&self) -> Vec<Option<Fitted>> {
-        let count = self.x[0].len();
+    /// Each exponent with its interval, sought from these on.
+    fn exponents(&self, start: &[f64]) -> Vec<Option<Fitted>> {
+        let count = start.len();
         let shaped = self.with_shape();
-        let best = self.best(vec![1.0; count], &shaped, None);
+        let best = self.best(start.to_vec(), &shaped, None);
         let least = self.squares(&best).sum;
         let degrees = self.degrees(1 + count + shaped.len());
         let Ok(f) = FisherSnedecor::new(1.0, degrees) else {

@@ -162,6 +162,55 @@ fn shapes_are_told_apart() {
 }
 
 #[test]
+fn what_falls_between_two_values_falls_in_the_law() {
+    // A depth over which work is shared, of which two values are known.
+    let shared = Truth {
+        depth: (4e6, -1.0),
+        ..LINEAR
+    };
+    let law = shared.growth(3).law.unwrap();
+    let [width, depth] = &law.terms[..] else {
+        panic!("{law:?}");
+    };
+    assert_eq!(
+        (depth.shape, depth.exponent, depth.found),
+        (Shape::Falling, -1.0, None)
+    );
+    assert!(
+        contains(depth.per_unit.ci95, 4e6) && depth.per_unit.value > 3e6,
+        "{law:?}"
+    );
+    assert!(
+        contains(width.per_unit.ci95, 38e3) && !law.missed,
+        "{law:?}"
+    );
+
+    // Alone; and where it begins at zero, no power tells it.
+    let two = |first: f64| vec![vec![first, 10.0], vec![2.0]];
+    let falls = |values: &[Vec<f64>]| {
+        let falling = |run: Observation| Observation {
+            mean: if run.levels[0] == 0 { 2.0 } else { 1.0 } * run.mean,
+            ..run
+        };
+        let runs = FLAT.runs(values, 5, 1).into_iter().map(falling);
+        growth(values, &[runs.collect()], 0.05).remove(0)
+    };
+    let alone = falls(&two(2.0));
+    assert_eq!(alone.effects[0].as_ref().unwrap().verdict, Growing::Falls);
+    let law = alone.law.unwrap();
+    assert!(
+        law.misfit < 0.01 && law.terms[0].per_unit.value > 0.0,
+        "{law:?}"
+    );
+    let from_zero = falls(&two(0.0));
+    assert_eq!(
+        from_zero.effects[0].as_ref().unwrap().verdict,
+        Growing::Falls
+    );
+    assert_eq!(from_zero.law, None);
+}
+
+#[test]
 fn two_parameters_add_up() {
     let both = Truth {
         depth: (60e3, 1.0),

@@ -104,9 +104,18 @@ fn the_knee_is_where_power_is_greatest() {
     };
     let curve = |loads: &[f64]| loads.iter().copied().map(trial).collect::<Vec<_>>();
     let found = knee(&curve(&[1.0, 2.0, 4.0, 8.0, 16.0, 16.0, 32.0]));
-    assert_eq!(found, Some(Knee { load: 8.0 }));
+    assert_eq!(found, Some(8.0));
     assert_eq!(knee(&curve(&[1.0, 2.0, 4.0])), None);
     assert_eq!(knee(&[]), None);
+    // With the smallest load that was tried, it may lie below; below one user there is nothing.
+    assert_eq!(knee(&curve(&[16.0, 32.0, 64.0])), None);
+    let busy = |users: f64| Trial {
+        per_second: 1e3,
+        ..trial(users * 8.0)
+    };
+    let alone = |loads: [f64; 3]| knee(&loads.map(|load| Trial { load, ..busy(load) }));
+    assert_eq!(alone([1.0, 2.0, 4.0]), Some(1.0));
+    assert_eq!(alone([2.0, 4.0, 8.0]), None);
 }
 
 /// A result of one row, of which one operation in fifty failed.

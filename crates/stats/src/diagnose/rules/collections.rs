@@ -4,7 +4,7 @@
 //! first: what a DELETE takes is theirs by right, and is taken off.
 
 use super::{Found, percent, times};
-use crate::diagnose::case::{Case, Mean, NOTICEABLE};
+use crate::diagnose::case::{Case, Mean, NOTICEABLE, PER_MEMBER};
 use crate::units::human;
 
 pub(super) fn copy(case: &Case<'_>, at_least: f64) -> Option<Found> {
@@ -27,13 +27,14 @@ pub(super) fn move_(case: &Case<'_>, at_least: f64) -> Option<Found> {
     Some(Found {
         text: format!(
             "MOVE of a collection with {members} members takes {}, the removal of what it replaces \
-             not counted, and of a single resource {}: {} as long, {} for each member.",
+             not counted, {} that of a single resource ({}); at most {} a member, if members are \
+             why.",
             human(own),
-            human(one.mean),
             times(own / one.mean),
+            human(one.mean),
             human((own - one.mean) / members)
         ),
-        saved: all.beyond(removal.mean + one.mean),
+        saved: all.beyond(removal.mean + at_least * one.mean),
         ..Found::on(&[&all, &removal, &one])
     })
 }
@@ -48,7 +49,9 @@ fn per_member(
     let (removed, at_most) = removal.map_or((0.0, 0.0), |removal| (removal.mean, removal.high));
     let surely = (all.low - at_most - one.high) / members;
     let own = all.mean - removed;
-    if surely < at_least * one.high || own - one.mean < NOTICEABLE {
+    let normal = one.mean + members * (at_least * one.mean).max(PER_MEMBER);
+    let is_noticeable = own - normal >= NOTICEABLE;
+    if surely < (at_least * one.high).max(PER_MEMBER) || !is_noticeable {
         return None;
     }
     let each = (own - one.mean) / members;
@@ -67,7 +70,7 @@ fn per_member(
             percent(each / one.mean),
             human(one.mean)
         ),
-        saved: all.beyond(removed + one.mean * (1.0 + at_least * members)),
+        saved: all.beyond(removed + normal),
         ..Found::on(&means)
     })
 }

@@ -1,7 +1,7 @@
 //! What goes on beside the answers: connections that are opened, and credentials that are refused.
 
 use super::{Found, percent};
-use crate::diagnose::case::{Case, Row};
+use crate::diagnose::case::{Case, NOTICEABLE, Row};
 use crate::units::human;
 
 /// Operations that must have met it.
@@ -9,6 +9,9 @@ const LEAST: u64 = 5;
 
 /// Rows that evidence names.
 const NAMED: usize = 3;
+
+/// Requests from which on a distance of several limits is none by chance.
+const LARGE: u64 = 10;
 
 /// Gaps that must be the same for a limit to be named.
 const SAME_GAPS: usize = 3;
@@ -26,30 +29,35 @@ pub(super) fn keep_alive(case: &Case<'_>, at_least: f64) -> Option<Found> {
         .map(|row| u64::from(row.plan().load.users))
         .max()?;
     let share = opened as f64 / operations.max(1) as f64;
+    let connecting: u128 = rows.iter().map(|row| row.course.connecting).sum();
+    let each = connecting as f64 / opened.max(1) as f64;
     // Each user opens one, once.
-    if opened < LEAST + users || share < at_least {
+    if opened < LEAST + users || share < at_least || each < NOTICEABLE {
         return None;
     }
-    let connecting: u128 = rows.iter().map(|row| row.course.connecting).sum();
     let mut found = most(&rows, |row| row.course.opened, "connections for");
-    let limit = rows.iter().find_map(limit);
     found.text = format!(
         "A connection was opened for {opened} of {operations} operations ({}), which took {} each.",
         percent(share),
-        human(connecting as f64 / opened as f64)
+        human(each)
     );
-    if let Some((limit, same, of)) = limit {
-        found.text += &format!(" The server ends them after {limit} requests.");
-        let gaps = format!("{same} of {of} distances between new connections are {limit} requests");
-        found.evidence = vec![gaps];
+    match rows.iter().find_map(limit) {
+        Some((limit, same, of)) => {
+            found.text += &format!(" The server ends them after {limit} requests.");
+            found.evidence.push(format!(
+                "{same} of {of} distances between new connections are {limit} requests"
+            ));
+        }
+        None => found.text += " They were opened with requests of these rows.",
     }
-    found.saved = connecting as f64;
+    found.saved = connecting as f64 * (1.0 - at_least / share);
     Some(found)
 }
 
 /// After how many requests the server ends a connection: the distance that most connections of a
-/// single user have, how many have it, and of how many. Connections opened by requests that are not
-/// measured are not known, and make distances of several limits.
+/// single user have, how many have it, and of how many. A connection that served more belies it.
+/// Those opened by requests that are not measured are not known, and make distances of several
+/// limits, which a small one has by chance.
 fn limit(row: &Row<'_>) -> Option<(u64, usize, usize)> {
     let material = row.material;
     let opened = &material.opened;
@@ -61,11 +69,16 @@ fn limit(row: &Row<'_>) -> Option<(u64, usize, usize)> {
         .copied()
         .max_by_key(|gap| (same(*gap), std::cmp::Reverse(*gap)))?;
     let count = same(most);
-    (count >= SAME_GAPS && count * 3 >= gaps.len()).then_some((most, count, gaps.len()))
+    let is_beyond = |gap: &&u64| **gap > most && (most < LARGE || !gap.is_multiple_of(most));
+    let beyond = gaps.iter().filter(is_beyond).count();
+    let is_usual = count >= SAME_GAPS && count * 3 >= gaps.len();
+    (is_usual && beyond * 20 <= gaps.len()).then_some((most, count, gaps.len()))
 }
 
 pub(super) fn asked_twice(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    let rows: Vec<Row<'_>> = case.rows().collect();
+    // In a pipeline, all that waits behind a lost request is sent once more, and no 401 was there.
+    let is_alone = |row: &Row<'_>| row.plan().load.http.pipeline <= 1;
+    let rows: Vec<Row<'_>> = case.rows().filter(is_alone).collect();
     let sum = |of: fn(&Row<'_>) -> u64| rows.iter().map(of).sum::<u64>();
     let (twice, operations) = (
         sum(|row| row.course.challenged),
@@ -84,7 +97,7 @@ pub(super) fn asked_twice(case: &Case<'_>, at_least: f64) -> Option<Found> {
     // What a 401 takes is not recorded: it is no quicker than the quickest answer.
     let quickest = |row: &Row<'_>| row.summary.response.map_or(0.0, |times| times.min as f64);
     let lost = |row: &Row<'_>| row.course.challenged as f64 * quickest(row);
-    found.saved = rows.iter().map(lost).sum();
+    found.saved = rows.iter().map(lost).sum::<f64>() * (1.0 - at_least / share);
     Some(found)
 }
 

@@ -2,7 +2,7 @@
 //! there: a server that streams has sent its first byte long before.
 
 use super::{Found, percent, times};
-use crate::diagnose::case::{Case, Mean, NOTICEABLE, Row};
+use crate::diagnose::case::{Case, Counts, Mean, NOTICEABLE, PER_MEMBER, Row, families};
 use crate::diagnose::line::{Line, line};
 use crate::units::human;
 
@@ -19,13 +19,26 @@ const LONG: f64 = 20e6;
 const COLD_AGAIN: f64 = 1e6;
 
 /// What a kind of listing costs.
-struct Growth<'a> {
-    name: &'a str,
+struct Growth {
+    name: &'static str,
     rows: Vec<(u32, Mean)>,
     line: Line,
 }
 
-impl Growth<'_> {
+impl Growth {
+    /// Nanoseconds of all rows beyond so much for each member.
+    fn beyond(&self, each: f64) -> f64 {
+        let base = self.line.base.0.max(0.0);
+        let beyond = |(size, mean): &(u32, Mean)| mean.beyond(base + each * f64::from(*size));
+        self.rows.iter().map(beyond).sum()
+    }
+
+    /// It costs noticeably more than so much for each member, where there are most of them.
+    fn is_noticeably(&self, each: f64) -> bool {
+        let largest = self.rows.last().map_or(0.0, |(size, _)| f64::from(*size));
+        (self.line.slope.0 - each) * largest >= NOTICEABLE
+    }
+
     /// Time for each member, surely and at most.
     fn each(&self) -> (f64, f64) {
         let (slope, half) = self.line.slope;
@@ -55,7 +68,7 @@ impl Growth<'_> {
     }
 }
 
-fn growth<'a>(case: &Case<'_>, name: &'a str) -> Option<Growth<'a>> {
+fn growth(case: &Case<'_>, name: &'static str) -> Option<Growth> {
     let whole = |(size, row): &(u32, Row<'_>)| Some((*size, row.whole()?));
     let rows: Vec<(u32, Mean)> = case.family(name).iter().filter_map(whole).collect();
     let points: Vec<_> = rows.iter().map(|(size, mean)| mean.point(*size)).collect();
@@ -63,18 +76,12 @@ fn growth<'a>(case: &Case<'_>, name: &'a str) -> Option<Growth<'a>> {
     Some(Growth { name, rows, line })
 }
 
-/// All kinds of listings that list members.
-fn growths<'a>(case: &Case<'a>) -> Vec<Growth<'a>> {
-    let listing = |name: &&str| !name.starts_with("Depth0") && !name.ends_with("Held");
-    let names = case.families("PROPFIND").into_iter().filter(listing);
-    names.filter_map(|name| growth(case, name)).collect()
-}
-
 pub(super) fn per_member(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    let mut growths = growths(case);
+    let growths = families(Counts::Listed).filter_map(|name| growth(case, name));
+    let mut growths: Vec<Growth> = growths.collect();
     let smallest = case.family("Depth0").first()?.1.whole()?;
-    let normal = at_least * smallest.high;
-    growths.retain(|growth| growth.each().0 >= normal);
+    let normal = (at_least * smallest.high).max(PER_MEMBER);
+    growths.retain(|growth| growth.each().0 >= normal && growth.is_noticeably(normal));
     growths.sort_by(|one, other| other.each().0.total_cmp(&one.each().0));
     // The plain one is the one to talk about, where it is one of them.
     let plain = growths.iter().position(|growth| growth.name == "Depth1");
@@ -96,10 +103,7 @@ pub(super) fn per_member(case: &Case<'_>, at_least: f64) -> Option<Found> {
     for growth in &growths {
         found.evidence.push(growth.told());
         found.tests.extend(growth.tests());
-        let beyond = |(size, mean): &(u32, Mean)| {
-            mean.beyond(growth.line.base.0.max(0.0) + normal * f64::from(*size))
-        };
-        found.saved += growth.rows.iter().map(beyond).sum::<f64>();
+        found.saved += growth.beyond(normal);
     }
     found.evidence.push(smallest.told());
     Some(found)
@@ -107,17 +111,17 @@ pub(super) fn per_member(case: &Case<'_>, at_least: f64) -> Option<Found> {
 
 pub(super) fn outgrows(case: &Case<'_>, at_least: f64) -> Option<Found> {
     let mut all: Option<Found> = None;
-    for name in case.families("PROPFIND") {
+    for name in families(Counts::Listed) {
         let whole = |(size, row): &(u32, Row<'_>)| Some((*size, row.whole()?));
         let rows: Vec<(u32, Mean)> = case.family(name).iter().filter_map(whole).collect();
         let [.., (before, smaller), (size, larger)] = &rows[..] else {
             continue;
         };
         let (per, per_before) = (f64::from(*size), f64::from(*before));
-        let is_listing = *before >= MANY && size > before && name != "Depth0";
+        let are_many = *before >= MANY && size > before;
         let normal = smaller.mean * per / per_before;
         let is_grown = larger.low / per >= at_least * smaller.high / per_before;
-        if !is_listing || !is_grown || larger.mean - normal < NOTICEABLE {
+        if !are_many || !is_grown || larger.mean - at_least * normal < NOTICEABLE {
             continue;
         }
         let found = all.get_or_insert_with(|| Found {
@@ -131,7 +135,7 @@ pub(super) fn outgrows(case: &Case<'_>, at_least: f64) -> Option<Found> {
             ..Found::default()
         });
         found.add(&[larger, smaller]);
-        found.saved += larger.beyond(normal);
+        found.saved += larger.beyond(at_least * normal);
     }
     all
 }
@@ -140,7 +144,7 @@ pub(super) fn depth_zero(case: &Case<'_>, at_least: f64) -> Option<Found> {
     let family = case.family("Depth0");
     let ((few, smallest), (many, largest)) = (family.first()?, family.last()?);
     let (small, large) = (smallest.response()?, largest.response()?);
-    let is_noticeable = large.mean - small.mean >= COLD_AGAIN;
+    let is_noticeable = large.mean - at_least * small.mean >= COLD_AGAIN;
     if !large.is_times(at_least, &small) || !is_noticeable {
         return None;
     }
@@ -151,7 +155,7 @@ pub(super) fn depth_zero(case: &Case<'_>, at_least: f64) -> Option<Found> {
             human(large.mean),
             human(small.mean)
         ),
-        saved: large.beyond(small.mean),
+        saved: large.beyond(at_least * small.mean),
         ..Found::on(&[&large, &small])
     })
 }
@@ -177,20 +181,16 @@ pub(super) fn collections(case: &Case<'_>, at_least: f64) -> Option<Found> {
 /// Two kinds of listings beside each other, by what a member costs; each with what it is called.
 fn beside(
     case: &Case<'_>,
-    (dear, what): (&str, &str),
-    (cheap, than): (&str, &str),
+    (dear, what): (&'static str, &str),
+    (cheap, than): (&'static str, &str),
     at_least: f64,
 ) -> Option<Found> {
     let (dear, cheap) = (growth(case, dear)?, growth(case, cheap)?);
-    let normal = at_least * cheap.each().1;
-    let (_, largest) = dear.rows.last()?;
-    let is_noticeable = largest.mean >= NOTICEABLE;
-    if cheap.line.slope.0 <= 0.0 || dear.each().0 < normal || !is_noticeable {
+    let normal = (at_least * cheap.each().1).max(PER_MEMBER);
+    let is_dear = dear.each().0 >= normal && dear.is_noticeably(normal);
+    if cheap.line.slope.0 <= 0.0 || !is_dear {
         return None;
     }
-    let beyond = |(size, mean): &(u32, Mean)| {
-        mean.beyond(dear.line.base.0.max(0.0) + normal * f64::from(*size))
-    };
     Some(Found {
         text: format!(
             "{what} costs {} for each member, {than} {}: {} as long.",
@@ -201,7 +201,7 @@ fn beside(
         evidence: vec![dear.told(), cheap.told()],
         tests: [dear.tests(), cheap.tests()].concat(),
         run: dear.run(),
-        saved: dear.rows.iter().map(beyond).sum(),
+        saved: dear.beyond(normal),
     })
 }
 

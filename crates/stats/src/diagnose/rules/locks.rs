@@ -2,7 +2,7 @@
 
 use super::pairs::slower;
 use super::{Found, collections, times};
-use crate::diagnose::case::{Case, Mean, NOTICEABLE, Row};
+use crate::diagnose::case::{Case, Counts, Mean, NOTICEABLE, Row, families};
 use crate::units::human;
 
 pub(super) fn lock_against_unlock(case: &Case<'_>, at_least: f64) -> Option<Found> {
@@ -35,10 +35,11 @@ pub(super) fn lock_of_collection(case: &Case<'_>, at_least: f64) -> Option<Found
             continue;
         }
         let said = format!(
-            "{} of a collection with {members} members takes {}, of a single resource {}: {} more \
-             for each member.",
+            "{} of a collection with {members} members takes {}, {} that of a single resource ({}); \
+             at most {} a member, if members are why.",
             single.row.to_uppercase(),
             human(whole.mean),
+            times(whole.mean / single.mean),
             human(single.mean),
             human((whole.mean - single.mean) / members)
         );
@@ -48,54 +49,51 @@ pub(super) fn lock_of_collection(case: &Case<'_>, at_least: f64) -> Option<Found
         });
         found.text = format!("{} {said}", found.text).trim().to_owned();
         found.add(&[&whole, &single]);
-        found.saved += whole.beyond(single.mean);
+        found.saved += whole.beyond(at_least * single.mean);
     }
     all
 }
 
-/// The rows of the suite `locks` that are asked beside other locks.
-const HELD: [&str; 5] = [
-    "LockHeld",
-    "RefreshHeld",
-    "DiscoveryHeld",
-    "PutHeld",
-    "UnlockHeld",
-];
+/// A row beside as many locks as each user holds: all of them together, and what it takes.
+fn beside_locks((each, row): &(u32, Row<'_>)) -> Option<(u64, Mean)> {
+    let locks = u64::from(*each) * u64::from(row.plan().load.users);
+    Some((locks, row.response()?))
+}
 
 pub(super) fn held(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    let grown = |family: &&str| {
+    let grown = |family: &str| {
         let rows = case.family(family);
-        let mean = |found: Option<&(u32, Row<'_>)>| -> Option<(u32, Mean)> {
-            let (size, row) = found?;
-            Some((*size, row.response()?))
-        };
-        let (none, few) = mean(rows.first())?;
-        let (locks, most) = mean(rows.last())?;
-        let is_noticeable = most.mean - few.mean >= NOTICEABLE;
+        let (none, few) = beside_locks(rows.first()?)?;
+        let (locks, most) = beside_locks(rows.last()?)?;
+        let is_noticeable = most.mean - at_least * few.mean >= NOTICEABLE;
         let is_grown = none < locks && most.is_times(at_least, &few) && is_noticeable;
-        is_grown.then_some((locks - none, most, few))
+        is_grown.then_some(((none, few), (locks, most)))
     };
-    let mut grown: Vec<(u32, Mean, Mean)> = HELD.iter().filter_map(grown).collect();
-    grown.sort_by(|one, other| other.1.mean.total_cmp(&one.1.mean));
-    let (locks, most, few) = grown.first()?;
+    let mut grown: Vec<_> = families(Counts::Locks).filter_map(grown).collect();
+    grown.sort_by(|(_, (_, one)), (_, (_, other))| other.mean.total_cmp(&one.mean));
+    let ((none, few), (locks, most)) = grown.first()?;
+    let beside = match none {
+        0 => String::new(),
+        none => format!(" with {none}"),
+    };
     let mut found = Found {
         text: format!(
-            "With {locks} locks held on other resources, {} takes {} instead of {}: each of them \
-             costs every such request {}.",
+            "With {locks} locks held on other resources, {} takes {} instead of {}{beside}: each \
+             more costs every such request {}.",
             most.row
                 .trim_end_matches(|c: char| c.is_ascii_digit() || c == 'x')
                 .replace("Held", "")
                 .to_uppercase(),
             human(most.mean),
             human(few.mean),
-            human((most.mean - few.mean) / f64::from(*locks))
+            human((most.mean - few.mean) / (locks - none) as f64)
         ),
         run: most.run,
         ..Found::default()
     };
-    for (_, most, few) in &grown {
+    for ((_, few), (_, most)) in &grown {
         found.add(&[most, few]);
-        found.saved += most.beyond(few.mean);
+        found.saved += most.beyond(at_least * few.mean);
     }
     Some(found)
 }

@@ -74,7 +74,8 @@ pub(super) fn cost_per_property(case: &Case<'_>, at_least: f64) -> Option<Found>
             continue;
         };
         let each = (many.low - one.high) / further;
-        if each < at_least * one.high || many.mean - one.mean < NOTICEABLE {
+        let normal = one.mean * (1.0 + at_least * further);
+        if each < at_least * one.high || many.mean - normal < NOTICEABLE {
             continue;
         }
         let each = (many.mean - one.mean) / further;
@@ -91,7 +92,7 @@ pub(super) fn cost_per_property(case: &Case<'_>, at_least: f64) -> Option<Found>
         });
         found.text = format!("{} {said}", found.text).trim().to_owned();
         found.add(&[&many, &one]);
-        found.saved += many.beyond(one.mean * (1.0 + at_least * further));
+        found.saved += many.beyond(normal);
     }
     all
 }

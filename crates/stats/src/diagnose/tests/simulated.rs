@@ -27,6 +27,8 @@ pub(super) enum Odd {
     Opens(u64),
     /// Every so manieth is answered 401 first.
     Challenged(u64),
+    /// Every so manieth has another status, and takes so many microseconds more.
+    Declined(u64, f64),
     /// Every so manieth fails.
     Fails(u64),
 }
@@ -60,7 +62,7 @@ pub(super) struct Row {
     pub(super) odd: Odd,
 }
 
-fn row(name: &str, method: &'static str, us: f64, n: u64) -> Row {
+pub(super) fn row(name: &str, method: &'static str, us: f64, n: u64) -> Row {
     Row {
         name: name.to_owned(),
         method,
@@ -90,15 +92,18 @@ pub(super) fn plain() -> Vec<Row> {
         ("Get1024K", "GET", 122.0),
         ("Copy", "COPY", 222.0),
         ("Move", "MOVE", 225.0),
-        ("Delete", "DELETE", 189.0),
+        // Unlinking takes 30 us for each member, and little more on its own.
+        ("Delete", "DELETE", 45.0),
         ("MkCol", "MKCOL", 314.0),
         ("CopyCol", "COPY", 15_000.0),
-        ("MoveCol", "MOVE", 3_300.0),
-        ("DeleteCol", "DELETE", 3_000.0),
+        ("MoveCol", "MOVE", 3_550.0),
+        ("DeleteCol", "DELETE", 3_315.0),
         ("Lock", "LOCK", 390.0),
         ("UnLock", "UNLOCK", 400.0),
         ("LockCol", "LOCK", 500.0),
         ("UnLockCol", "UNLOCK", 480.0),
+        // Work that takes as long as a delayed acknowledgement.
+        ("Report", "REPORT", 42_000.0),
     ];
     let mut rows: Vec<Row> = Vec::new();
     rows.extend(prestan.map(|(name, method, us)| row(name, method, us, 100)));
@@ -228,7 +233,7 @@ impl Server {
         match row.odd {
             Odd::Grows(share) => us *= 1.0 + share * i as f64 / row.n as f64,
             Odd::Slow(share, more) if self.chance() < share => us += more,
-            Odd::Every(every, more) if nth(every) => us += more,
+            Odd::Every(every, more) | Odd::Declined(every, more) if nth(every) => us += more,
             Odd::Pauses(share, more) if self.chance() < share => transfer += more,
             _ => {}
         }
@@ -242,8 +247,11 @@ impl Server {
         let mut one = sample(MeasureId(0), 0, outcome);
         one.number = self.number;
         one.bytes_received = row.bytes;
+        if matches!(row.odd, Odd::Declined(every, _) if nth(every)) {
+            one.status = Some(423);
+        }
         if matches!(row.odd, Odd::Opens(every) if nth(every)) {
-            let (tcp, tls) = (80_000, None);
+            let (tcp, tls) = (200_000, None);
             one.connect = Some(Connect { tcp, tls });
         }
         one.resent = matches!(row.odd, Odd::Challenged(every) if nth(every));

@@ -3,10 +3,11 @@
 use record::{EventKind, Generator, TestId};
 
 use super::simulated::{Noise, Odd, Row, material, of, plain, run};
-use crate::diagnose::{Finding, LeftOut, RULES, diagnose};
+use crate::diagnose::case::{Case as Seen, Row as Believed};
+use crate::diagnose::{Finding, LeftOut, MANY, RULES, Rule, diagnose};
 use crate::testing::generator;
 
-const NOISE: Noise = Noise::LogNormal(0.15);
+pub(super) const NOISE: Noise = Noise::LogNormal(0.15);
 
 /// A server that is odd in one way.
 struct Case {
@@ -34,13 +35,13 @@ const fn case(
 }
 
 /// Makes all rows odd, or those whose names begin so.
-fn each(rows: &mut [Row], prefix: &str, change: impl Fn(&mut Row)) {
+pub(super) fn each(rows: &mut [Row], prefix: &str, change: impl Fn(&mut Row)) {
     let found = rows.iter_mut().filter(|row| row.name.starts_with(prefix));
     found.for_each(change);
 }
 
 /// The number of members in a name.
-fn size(row: &Row) -> f64 {
+pub(super) fn size(row: &Row) -> f64 {
     row.name.rsplit_once('x').unwrap().1.parse().unwrap()
 }
 
@@ -82,7 +83,7 @@ const CASES: &[Case] = &[
         "delete-of-collection",
         |rows| of(rows, "DeleteCol").us = 14_000.0,
         "DeleteCol",
-        "Delete 1",
+        "Delete 4",
     ),
     case(
         "lock-against-unlock",
@@ -135,19 +136,23 @@ const CASES: &[Case] = &[
     ),
     case(
         "allprop-against-named",
-        |rows| each(rows, "Allprop", |row| row.transfer_us = 30.0 * size(row)),
+        |rows| {
+            each(rows, "Depth0", |row| row.us = 500.0);
+            each(rows, "Allprop", |row| row.transfer_us = 90.0 * size(row));
+        },
         "Allpropx10000",
-        "Depth1: 1",
+        "Depth1: ",
     ),
     case(
         "collections-against-files",
         |rows| {
+            each(rows, "Depth0", |row| row.us = 500.0);
             each(rows, "Collections", |row| {
-                row.transfer_us = 30.0 * size(row)
-            })
+                row.transfer_us = 90.0 * size(row)
+            });
         },
         "Collectionsx10000",
-        "Depth1: 1",
+        "Depth1: ",
     ),
     case(
         "buffered-listing",
@@ -210,7 +215,7 @@ const CASES: &[Case] = &[
     ),
 ];
 
-fn findings(rows: &[Row], users: u32, seed: u64) -> Vec<Finding> {
+pub(super) fn findings(rows: &[Row], users: u32, seed: u64) -> Vec<Finding> {
     diagnose(&[material(&run(rows, NOISE, users, seed))]).findings
 }
 
@@ -255,12 +260,84 @@ fn every_rule_has_a_case_and_a_line_in_the_documents() {
     for rule in &rules {
         assert!(cases.contains(rule), "no case of {rule}");
         let document = include_str!("../../../../../docs/METHODOLOGY.md");
-        assert!(
-            document.contains(&format!("| {rule} |")),
-            "{rule} is not in METHODOLOGY.md"
-        );
+        let line = document
+            .lines()
+            .find(|line| line.starts_with(&format!("| {rule} |")));
+        let line = line.unwrap_or_else(|| panic!("{rule} is not in METHODOLOGY.md"));
+        let threshold = RULES.iter().find(|own| own.name == *rule).unwrap().at_least;
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        assert_eq!(cells[3].parse(), Ok(threshold), "{line}");
     }
     assert_eq!(cases.len(), rules.len());
+}
+
+/// What a rule saves, and at most where it is just what is sure and noticeable; in nanoseconds.
+fn saves(rule: &Rule, case: &Seen<'_>) -> Option<(f64, f64)> {
+    /// Rules of which a finding need not be noticeable beyond the threshold, nor surely beyond it.
+    const EXACT: [&str; 7] = [
+        "grows-over-the-run",
+        "delayed-ack",
+        "two-modes",
+        "slow-at-intervals",
+        "cold-start",
+        "keep-alive-limit",
+        "asked-twice",
+    ];
+    let found = rule.look(case)?;
+    let is_its = |row: &Believed<'_>| found.tests.iter().any(|name| name == row.name());
+    let whole = case.rows().filter(is_its).filter_map(|row| row.whole());
+    let most = whole.map(|mean| match (EXACT.contains(&rule.name), rule.name) {
+        (true, _) => 1e-6 * mean.mean * mean.n as f64,
+        (false, "depth-zero-counts-members") => (1e6 + 0.1 * mean.mean) * mean.n as f64,
+        (false, _) => (1e5 + 0.1 * mean.mean) * mean.n as f64,
+    });
+    Some((found.weight * case.spent, most.sum()))
+}
+
+#[test]
+fn what_is_at_its_threshold_weighs_nothing() {
+    for Case {
+        rule,
+        users,
+        change,
+        ..
+    } in CASES
+    {
+        let mut rows = plain();
+        change(&mut rows);
+        // A trend without any noise is one of neighbours that are alike.
+        let noise = match *rule {
+            "grows-over-the-run" => NOISE,
+            _ => Noise::None,
+        };
+        let material = [material(&run(&rows, noise, *users, 1))];
+        let case = Seen::of(&material);
+        let rule = RULES.iter().find(|own| own.name == *rule).unwrap();
+        assert!(saves(rule, &case).is_some(), "{}", rule.name);
+        // As high as the threshold may be.
+        let (mut found, mut missed) = (rule.at_least, rule.at_least * 1e4);
+        for _ in 0..60 {
+            let middle = (found * missed).sqrt();
+            match saves(&rule.from(middle), &case) {
+                Some(_) => found = middle,
+                None => missed = middle,
+            }
+        }
+        let (saved, most) = saves(&rule.from(found), &case).unwrap();
+        assert!(
+            saved <= most,
+            "{} at {found}: {saved}, and not {most}",
+            rule.name
+        );
+    }
+}
+
+#[test]
+fn rows_with_few_operations_are_told() {
+    let said = diagnose(&[material(&run(&plain(), NOISE, 1, 2))]);
+    let few = plain().iter().filter(|row| row.n < MANY).count();
+    assert_eq!(said.few, few);
+    assert_eq!(diagnose(&[]).few, 0);
 }
 
 #[test]
