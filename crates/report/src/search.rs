@@ -143,7 +143,7 @@ pub(crate) fn verdict(found: &Found) -> String {
         );
     }
     if let Some(why) = &found.inconclusive {
-        words += &format!(" Inconclusive beyond that: {}.", clean(why));
+        words += &format!(" It ended there: {}.", clean(why));
     }
     words
 }

@@ -78,7 +78,7 @@ fn a_search_for_people() {
     };
     let text = report::search_text(&stopped, false, 300);
     assert!(
-        text.contains("holds with 4 users.") && text.contains("Inconclusive beyond"),
+        text.contains("holds with 4 users.") && text.contains("It ended there: "),
         "{text}"
     );
 }

@@ -1,0 +1,112 @@
+//! Options of how a server is reached. The comments on fields are what `--help` prints.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// The options of [`ConnectOptions`]: nothing is to be said of them where the server is one that is
+/// started for it.
+pub(crate) const CONNECTING: [&str; 14] = [
+    "user",
+    "password_file",
+    "token_file",
+    "netrc",
+    "auth",
+    "ipv4",
+    "ipv6",
+    "resolve",
+    "unix_socket",
+    "header",
+    "cacert",
+    "insecure",
+    "cert",
+    "key",
+];
+
+#[derive(Debug, Clone, Default, PartialEq, Args)]
+#[command(next_help_heading = "How to connect")]
+pub(crate) struct ConnectOptions {
+    /// User, or USER:PASSWORD
+    ///
+    /// Without a password it is taken from --password-file or PRESTAN_PASSWORD. PRESTAN_USER may
+    /// hold the user instead.
+    #[arg(long, value_name = "USER")]
+    pub(crate) user: Option<String>,
+
+    /// Read the password from a file's first line; - is standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) password_file: Option<PathBuf>,
+
+    /// Read a Bearer token from a file's first line; PRESTAN_TOKEN may hold it instead
+    #[arg(long, value_name = "FILE", conflicts_with = "user")]
+    pub(crate) token_file: Option<PathBuf>,
+
+    /// Take user and password from ~/.netrc, or from the file that NETRC names
+    #[arg(long)]
+    pub(crate) netrc: bool,
+
+    /// How to authenticate
+    #[arg(long, value_enum, default_value_t = AuthArg::Auto, value_name = "SCHEME")]
+    pub(crate) auth: AuthArg,
+
+    /// Only IPv4
+    #[arg(short = '4', long, conflicts_with = "ipv6")]
+    pub(crate) ipv4: bool,
+
+    /// Only IPv6
+    #[arg(short = '6', long)]
+    pub(crate) ipv6: bool,
+
+    /// Use this address for that host and port; may be repeated
+    #[arg(long, value_name = "HOST:PORT:ADDRESS", value_parser = resolve)]
+    pub(crate) resolve: Vec<engine::Resolve>,
+
+    /// Connect to a local socket; the URL gives host and path
+    #[arg(long, value_name = "PATH")]
+    pub(crate) unix_socket: Option<PathBuf>,
+
+    /// Send this header with every request; may be repeated
+    #[arg(long, value_name = "NAME: VALUE")]
+    pub(crate) header: Vec<String>,
+
+    /// Trust the certificates in this PEM file instead of the system's
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cacert: Option<PathBuf>,
+
+    /// Trust any certificate: whoever is in between can read and change everything
+    #[arg(long, conflicts_with = "cacert")]
+    pub(crate) insecure: bool,
+
+    /// Show this certificate to the server (PEM)
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub(crate) cert: Option<PathBuf>,
+
+    /// Key of that certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
+}
+
+/// How to authenticate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum AuthArg {
+    /// Digest where the server offers it, else Basic; Basic is sent unasked over TLS, a local
+    /// socket or loopback
+    #[default]
+    Auto,
+    /// Basic, from the first request on
+    Basic,
+    /// Digest only: the password never travels
+    Digest,
+}
+
+fn resolve(text: &str) -> Result<engine::Resolve, String> {
+    let help = || "write HOST:PORT:ADDRESS, for example dav.example.org:443:127.0.0.1".to_owned();
+    let (host, rest) = text.split_once(':').ok_or_else(help)?;
+    let (port, address) = rest.split_once(':').ok_or_else(help)?;
+    let address = address.trim_start_matches('[').trim_end_matches(']');
+    Ok(engine::Resolve {
+        host: host.to_owned(),
+        port: port.parse().map_err(|_| help())?,
+        address: address.parse().map_err(|_| help())?,
+    })
+}
