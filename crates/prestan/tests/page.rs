@@ -286,9 +286,18 @@ fn every_kind_of_figure_is_drawn() {
         ));
         serde_json::from_value::<Vec<String>>(rows).unwrap()
     };
-    assert_eq!(by(&mut browser, 1), ["Lock", "Put1K", "Propfind", "Get1K"]);
-    assert_eq!(by(&mut browser, 2), ["Get1K", "Propfind", "Put1K", "Lock"]);
-    assert_eq!(by(&mut browser, 0), ["Put1K", "Get1K", "Propfind", "Lock"]);
+    assert_eq!(
+        by(&mut browser, 1),
+        ["Lock", "UnLock", "Put1K", "Propfind", "Get1K"]
+    );
+    assert_eq!(
+        by(&mut browser, 2),
+        ["Get1K", "Propfind", "Put1K", "Lock", "UnLock"]
+    );
+    assert_eq!(
+        by(&mut browser, 0),
+        ["Put1K", "Get1K", "Propfind", "Lock", "UnLock"]
+    );
     // Points that failed are there in words.
     let words = browser
         .evaluate("document.getElementById('points').textContent.match(/3 of 63 failed/g).length");
