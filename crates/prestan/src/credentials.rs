@@ -136,7 +136,7 @@ fn first_line(file: &Path) -> Result<String, Failed> {
 }
 
 fn unreadable(name: &str, what: &str) -> Failed {
-    Failed::Usage(format!("reading the secret from {name} failed: {what}"))
+    Failed::Usage(format!("reading {name} failed: {what}"))
 }
 
 fn secret_in(source: impl Read) -> Result<String, String> {

@@ -174,7 +174,20 @@ pub fn went_nowhere(outcome: &Outcome, says: &[&str]) {
 #[track_caller]
 pub fn no_secret_in(outcome: &Outcome, secrets: &[&str]) {
     let mut texts = vec![outcome.stdout.clone(), outcome.stderr.clone()];
-    gather_files(outcome.home(), &mut texts);
+    let state = outcome.home().join("state");
+    if state.exists() {
+        gather_files(&state, &mut texts);
+    }
+    // What it was told to write; a file that a secret is read from has no such ending.
+    for entry in fs::read_dir(outcome.home()).unwrap() {
+        let path = entry.unwrap().path();
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        if ending.is_some_and(|ending| ["json", "html", "md", "csv"].contains(&ending)) {
+            texts.push(fs::read_to_string(path).unwrap());
+        } else if path.ends_with("figures") {
+            gather_files(&path, &mut texts);
+        }
+    }
     for secret in secrets {
         for text in &texts {
             assert!(!text.contains(secret), "`{secret}` is in:\n{text}");
