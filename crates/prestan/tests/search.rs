@@ -139,7 +139,7 @@ fn the_largest_rate_is_found() {
         "--while",
         "p99 < 200ms",
         "--from",
-        "10",
+        "50",
         "--to",
         "1000",
         "--connections",
@@ -156,7 +156,22 @@ fn the_largest_rate_is_found() {
 fn what_makes_no_sense_is_refused_before_anything_is_sent() {
     let server = plain();
     let url = file(&server, "file");
-    let table: [(&[&str], &str); 7] = [
+    let table: [(&[&str], &str); 9] = [
+        (
+            &["--find", "rate", "--while", "p99 < 1ms", "--from", "10"],
+            "too few requests",
+        ),
+        (
+            &[
+                "--find",
+                "users",
+                "--while",
+                "p99 < 1ms",
+                "--connections",
+                "8",
+            ],
+            "--connections is for --find rate",
+        ),
         (&["--find", "users"], "--while"),
         (
             &["--find", "users", "--while", "p98 < 1ms"],
@@ -191,7 +206,10 @@ fn what_makes_no_sense_is_refused_before_anything_is_sent() {
             ],
             "no built-in suite",
         ),
-        (&["--find", "rate", "--while", "p99"], "compare something"),
+        (
+            &["--find", "rate", "--while", "p99", "--from", "50"],
+            "compare something",
+        ),
     ];
     for (arguments, says) in table {
         let outcome = search(&[&[&*url], arguments].concat());

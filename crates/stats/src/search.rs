@@ -96,9 +96,9 @@ impl Search {
         Search::new(f64::from(start.max(1)), f64::from(most), 1.0, true)
     }
 
-    /// For rates, from `start` requests a second on, up to `most`.
-    pub fn of_rate(start: f64, most: f64) -> Search {
-        Search::new(start, most, start / 1024.0, false)
+    /// For rates, from `start` requests a second on, up to `most`, and not below `least`.
+    pub fn of_rate(start: f64, most: f64, least: f64) -> Search {
+        Search::new(start, most, least.max(start / 1024.0), false)
     }
 
     fn new(start: Load, most: Load, least: Load, whole: bool) -> Search {

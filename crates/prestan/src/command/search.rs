@@ -22,6 +22,9 @@ const MOST_USERS: f64 = 4096.0;
 const MOST_RATE: f64 = 1e6;
 /// Rate that is begun with.
 const FIRST_RATE: f64 = 10.0;
+/// Requests that a trial has to have, on average: at random moments there may be none in a trial of
+/// few.
+const REQUESTS_AT_LEAST: f64 = 10.0;
 /// Trials of a load in which the generator was the bottleneck, before that is the answer: one may
 /// be a neighbour's fault.
 const PATIENCE: u32 = 3;
@@ -75,7 +78,18 @@ fn begin(options: &SearchOptions) -> Result<Search, Failed> {
         FindArg::Users if options.connections.is_some() => Err(Failed::Usage(
             "--connections is for --find rate: with --find users each user has one".to_owned(),
         )),
-        FindArg::Rate => Ok(Search::of_rate(from, to)),
+        FindArg::Rate => {
+            let least = REQUESTS_AT_LEAST / options.duration.as_secs_f64();
+            if from < least {
+                return Err(Failed::Usage(format!(
+                    "a trial of {:?} at {from} requests/s has too few requests to say something; give \
+                     a longer --duration, or --from {} at least",
+                    options.duration,
+                    least.ceil()
+                )));
+            }
+            Ok(Search::of_rate(from, to, least))
+        }
         FindArg::Users
             if from.fract() != 0.0 || to.fract() != 0.0 || to > 100_000.0 || from < 1.0 =>
         {

@@ -45,7 +45,7 @@ fn a_server_that_holds_everything_or_nothing() {
     assert_eq!((nothing.held, nothing.broken), (None, Some(1.0)));
     assert!(!nothing.confirmed);
     assert_eq!(tried, [4.0, 4.0, 2.0, 2.0, 1.0, 1.0]);
-    let (nothing, _) = search(Search::of_rate(100.0, 1e6), |_| false);
+    let (nothing, _) = search(Search::of_rate(100.0, 1e6, 0.0), |_| false);
     assert_eq!(nothing.held, None);
 }
 
@@ -72,7 +72,7 @@ proptest! {
 
     #[test]
     fn rates_too(truth in 1.0..1e6_f64) {
-        let (answer, tried) = search(Search::of_rate(10.0, 1e6), |load| load <= truth);
+        let (answer, tried) = search(Search::of_rate(10.0, 1e6, 0.0), |load| load <= truth);
         prop_assert!(answer.held.unwrap() <= truth);
         prop_assert!(answer.held.unwrap() * 1.06 >= truth, "{answer:?}");
         prop_assert!(tried.len() < 60);
@@ -81,7 +81,7 @@ proptest! {
     #[test]
     fn chance_cannot_keep_it_from_ending(answers in prop::collection::vec(any::<bool>(), 200)) {
         let mut answers = answers.into_iter();
-        let (_, tried) = search(Search::of_rate(10.0, 1e5), |_| answers.next().unwrap());
+        let (_, tried) = search(Search::of_rate(10.0, 1e5, 0.0), |_| answers.next().unwrap());
         prop_assert!(tried.len() <= MOST as usize);
     }
 
