@@ -88,6 +88,11 @@ fn bless() -> Result<()> {
     )
 }
 
+fn is_of_a_package(variable: &str) -> bool {
+    let prefixes = ["CARGO_PKG_", "CARGO_MANIFEST_"];
+    prefixes.iter().any(|prefix| variable.starts_with(prefix))
+}
+
 /// Runs cargo in the root of the project.
 fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -96,7 +101,16 @@ fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let command = format!("cargo {}", arguments.join(" "));
     eprintln!("xtask: {command}");
-    let status = Command::new(program)
+    // What cargo says of this package is nothing for that one: build scripts that look at it would
+    // run again, and libraries be built twice.
+    let of_this_package = env::vars_os()
+        .map(|(name, _)| name)
+        .filter(|name| is_of_a_package(&name.to_string_lossy()));
+    let mut cargo = Command::new(program);
+    for name in of_this_package {
+        cargo.env_remove(name);
+    }
+    let status = cargo
         .args(arguments)
         .envs(environment.iter().copied())
         .current_dir(root)
