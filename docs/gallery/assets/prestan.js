@@ -24,20 +24,24 @@ var echarts=(()=>{var ph=Object.defineProperty;var MM=Object.getOwnPropertyDescr
 //
 //   { id, title, note, height, option }
 //
-// and what it looks like is said by `look`: { paper, dark, width, servers }. Times are microseconds.
+// and what it looks like is said by `look`: { paper, dark, width, servers, tests, coarse }, where `coarse` is a finger
+// instead of a mouse. Times are microseconds.
 "use strict";
 
 const prestanFigures = (() => {
   // Okabe and Ito (2008), the colours that the colour-blind tell apart; yellow is darkened.
   const PALETTE = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c7b00", "#666666"];
-  const SYMBOLS = ["circle", "rect", "triangle", "diamond", "pin", "arrow", "roundRect", "circle"];
-  const DASHES = ["solid", [6, 3], [2, 2], [8, 3, 2, 3], [12, 4], [4, 4], [1, 3], [10, 2, 2, 2]];
+  // Eight colours, seven symbols, five dashes: no two of 280 have all three alike, and no two of 35 differ by colour only.
+  const SYMBOLS = ["circle", "rect", "triangle", "diamond", "pin", "arrow", "path://M0,0L10,0L0,10L10,10Z"];
+  const DASHES = ["solid", [6, 3], [2, 2], [8, 3, 2, 3], [12, 4]];
   const FONT = "Inter, 'Noto Sans', 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif";
   // From this factor between the least and the greatest on, an axis is logarithmic by itself.
   const WIDE = 20;
   const BAND = 0.72;
 
   const colorOf = (index) => PALETTE[index % PALETTE.length];
+  const symbolOf = (index) => SYMBOLS[index % SYMBOLS.length];
+  const dashOf = (index) => DASHES[index % DASHES.length];
 
   function inks(look) {
     return look.dark
@@ -98,11 +102,26 @@ const prestanFigures = (() => {
         if (tick >= low * 0.999 && tick <= high * 1.001) ticks.push(tick);
       }
     }
-    return ticks;
+    return ticks.length >= 3 ? ticks : evenTicks(low, high, 5);
   }
 
-  // An axis of numbers. `scale` is "linear", "log" or "auto"; `label` writes a tick.
-  function axis(look, { name, range, scale, label, vertical, zero }) {
+  // 1, 2 or 5 times a power of ten: that many of it, or a few more, are as long as this.
+  function niceStep(length, parts) {
+    const rough = length / parts;
+    const power = 10 ** Math.floor(Math.log10(rough));
+    return [1, 2, 5, 10].find((step) => step * power >= rough * 0.999) * power;
+  }
+
+  // The round numbers between two.
+  function evenTicks(low, high, parts) {
+    const step = niceStep(high - low, parts);
+    const [first, last] = [Math.ceil(low / step), Math.floor(high / step)];
+    return Array.from({ length: last - first + 1 }, (_, place) => Number(((first + place) * step).toPrecision(12)));
+  }
+
+  // An axis of numbers. `scale` is "linear", "log" or "auto"; `label` writes a tick; `zero` begins there; `shared` has
+  // the same ends in every panel, instead of those that its own data ask for; `tight` leaves little room at the ends.
+  function axis(look, { name, range, scale, label, vertical, zero, shared, tight }) {
     const { muted, line } = inks(look);
     const [low, high] = range ?? [1, 10];
     const log = scale === "log" || (scale === "auto" && low > 0 && high / low > WIDE);
@@ -117,10 +136,15 @@ const prestanFigures = (() => {
       splitLine: { show: true, lineStyle: { color: line } },
     };
     if (!log) {
-      const unit = !zero && high - low < 0.6 * high ? { scale: true } : { min: 0 };
-      return { type: "value", splitNumber: Math.max(3, Math.round((look.width ?? 800) / 160)), ...unit, ...common };
+      const parts = vertical ? 3 : Math.max(3, Math.round((look.width ?? 800) / 160));
+      const free = !zero && high - low < 0.6 * high;
+      if (!shared) return { type: "value", splitNumber: parts, ...(free ? { scale: true } : { min: 0 }), ...common };
+      const from = free ? low : 0;
+      const interval = niceStep(high > from ? high - from : 1, parts);
+      return { type: "value", min: Math.floor(from / interval) * interval, max: (Math.ceil(high / interval) || 1) * interval, interval, ...common };
     }
-    const [min, max] = [Math.max(low, 1e-3) / 1.15, Math.max(high, low * 1.5, 2e-3) * 1.15];
+    const room = tight ? 1.01 : 1.15;
+    const [min, max] = [Math.max(low, 1e-3) / room, Math.max(high, low * (tight ? 1.02 : 1.5), 2e-3) * room];
     const ticks = logTicks(min, max);
     common.axisLabel.customValues = ticks;
     common.axisTick.customValues = ticks;
@@ -194,7 +218,8 @@ const prestanFigures = (() => {
     ];
   }
 
-  const label = (test) => (test.status === "not_supported" ? "not supported" : test.status.replaceAll("_", " "));
+  // What became of a test without a time.
+  const wordOf = (run, name) => run.words[run.result.tests.findIndex((test) => test.name === name)] ?? "not measured";
 
   // ----- bars ----------------------------------------------------------------------------------
 
@@ -217,7 +242,7 @@ const prestanFigures = (() => {
         data: names.map((name) => timesOf(testOf(run, name))?.mean ?? null),
         tooltip: look.paper ? undefined : { formatter: (item) => look.lines(barLines(run, names[item.dataIndex])) },
       },
-      whiskers(run, place, runs.length, names, { ink, muted, bad, min: range?.[0] ?? 1 }),
+      whiskers(run, place, runs.length, names, { ink, muted, bad, log: scale === "log", min: range?.[0] ?? 1 }),
     ]);
     const widest = Math.max(0, ...names.map((name) => name.length));
     const left = Math.min(Math.max(60, 7.2 * widest + 20), (look.width ?? 800) * 0.42);
@@ -244,7 +269,7 @@ const prestanFigures = (() => {
   function barLines(run, name) {
     const test = testOf(run, name);
     const us = timesOf(test);
-    if (!us) return [name, run.name, test ? label(test) : "not measured"];
+    if (!us) return [name, run.name, wordOf(run, name)];
     const lines = [name, run.name, `mean ${time(us.mean)}`];
     if (us.ci95) lines.push(`95 % interval ${time(us.ci95[0])} .. ${time(us.ci95[1])}`);
     lines.push(`p50 ${time(us.p50)}, p99 ${time(us.p99)}, max ${time(us.max)}`, `${us.n} operations, ${failures(test)} failed`);
@@ -257,16 +282,18 @@ const prestanFigures = (() => {
     return test.operations - ok - cancelled + (test.left_out - outside.ok - outside.cancelled);
   }
 
-  // The intervals, and a word where there is no bar.
-  function whiskers(run, place, count, names, { ink, muted, bad, min }) {
+  // The intervals, and a word where there is no bar. On a logarithmic scale one that reaches down to nothing has no lower
+  // end, so it has no stroke there either.
+  function whiskers(run, place, count, names, { ink, muted, bad, log, min }) {
     const items = names.map((name, row) => {
       const test = testOf(run, name);
       const us = timesOf(test);
       const [low, high] = us?.ci95 ?? [us?.mean ?? min, us?.mean ?? min];
-      const from = us && low > 0 ? low : min;
+      const cut = log && low < min;
+      const from = cut ? min : low;
       const failed = test ? failures(test) : 0;
-      const word = us ? (count === 1 ? time(us.mean) : "") + (failed ? ` ${failed} failed` : "") : test ? label(test) : "not measured";
-      return { value: [from, row, high], word, has: Boolean(us?.ci95), bad: !us || failed > 0, anchored: !us };
+      const word = us ? (count === 1 ? time(us.mean) : "") + (failed ? ` ${failed} failed` : "") : wordOf(run, name);
+      return { value: [from, row, high], word, cut, has: Boolean(us?.ci95), bad: !us || failed > 0, anchored: !us };
     });
     return {
       type: "custom", name: `${run.name}: interval`, silent: true, z: 5, clip: false,
@@ -281,7 +308,8 @@ const prestanFigures = (() => {
         const half = Math.min(4, band / count / 3);
         const style = { stroke: ink, lineWidth: 1.1, fill: null };
         const rule = (x1, y1, x2, y2) => ({ type: "line", shape: { x1, y1, x2, y2 }, style });
-        const lines = item.has ? [rule(left, y, right, y), rule(left, y - half, left, y + half), rule(right, y - half, right, y + half)] : [];
+        const cap = (x) => rule(x, y - half, x, y + half);
+        const lines = item.has ? [rule(left, y, right, y), cap(right), ...(item.cut ? [] : [cap(left)])] : [];
         const x = (item.anchored ? params.coordSys.x : right) + 7;
         const text = {
           type: "text", x, y,
@@ -315,18 +343,21 @@ const prestanFigures = (() => {
     const runs = withDetails(data, look, test).filter((run) => run.of.histogram.n.length > 0);
     const title = `${test}: histogram of response times`;
     const range = extent(runs.flatMap((run) => [run.of.histogram.from_us[0], run.of.histogram.to_us.at(-1)]));
+    const most = Math.max(1, ...runs.flatMap((run) => run.of.histogram.n));
+    // Ranges that grow by a factor are equally wide on a logarithmic scale, and only there is height what counts.
+    const scale = range && range[0] > 0 ? "log" : "linear";
     const { grid, title: titles, bottom } = panels(look, runs, 120);
     return {
       id: `histogram-${test}`, title, height: bottom + 48, empty: runs.length === 0,
-      note: "Ranges grow by a constant factor; the height is the number of operations.",
+      note: `Ranges grow by a constant factor${scale === "log" ? ", and are equally wide on this logarithmic axis" : ""}; the height is the number of operations.`,
       option: frame(look, title, {
         grid, title: titles,
         xAxis: runs.map((_, place) => ({
-          ...timeAxis(look, { name: place === runs.length - 1 ? "response time" : undefined, range, scale: "auto" }), gridIndex: place,
+          ...timeAxis(look, { name: place === runs.length - 1 ? "response time" : undefined, range, scale, tight: true, shared: true }), gridIndex: place,
         })),
         yAxis: runs.map((_, place) => ({
-          ...axis(look, { name: "operations", range: [0, 1], scale: "linear", vertical: true, zero: true, label: plain }),
-          splitNumber: 3, gridIndex: place, minInterval: 1,
+          ...axis(look, { name: "operations", range: [0, Math.max(most, 3)], scale: "linear", vertical: true, zero: true, shared: true, label: plain }),
+          gridIndex: place,
         })),
         series: runs.map((run, place) => histogramOf(look, run, place)),
       }),
@@ -378,11 +409,11 @@ const prestanFigures = (() => {
     const { us, n } = run.of.ecdf;
     const all = n.at(-1);
     return {
-      type: "line", name: run.name, step: "end", color: colorOf(run.index), symbol: SYMBOLS[run.index % 8],
+      type: "line", name: run.name, step: "end", color: colorOf(run.index), symbol: symbolOf(run.index),
       symbolSize: 4, showSymbol: us.length === 1 || !look.paper, showAllSymbol: us.length < 80 && look.paper !== true,
-      lineStyle: { width: 1.8, type: DASHES[run.index % 8] },
+      lineStyle: { width: 1.8, type: dashOf(run.index) },
       // It begins at nothing, where the first value is.
-      data: [[us[0], 0], ...us.map((value, step) => [value, n[step] / all])],
+      data: [{ value: [us[0], 0], symbol: "none", tooltip: { show: false } }, ...us.map((value, step) => [value, n[step] / all])],
       tooltip: look.paper ? undefined : {
         formatter: (item) => look.lines([`${percent(item.value[1])} took no longer than ${time(item.value[0])}`, run.name]),
       },
@@ -393,25 +424,27 @@ const prestanFigures = (() => {
     const runs = withDetails(data, look, test).filter((run) => lineRange(run.of.time_line) || hasFailed(run.of.time_line));
     const title = `${test}: response times in the order of time`;
     const range = extent(runs.flatMap((run) => lineRange(run.of.time_line) ?? [])) ?? [1, 10];
+    const end = Math.max(...runs.map((run) => lineEnd(run.of.time_line))) || 1;
     const { grid, title: titles, bottom } = panels(look, runs, 150);
     const every = runs.every((run) => run.of.time_line.every);
     const series = runs.flatMap((run, place) => lineOf(look, run, place, range));
     const zoom = { xAxisIndex: runs.map((_, place) => place), filterMode: "none" };
     return {
       id: `timeline-${test}`, title, height: bottom + (look.paper ? 48 : 84), empty: runs.length === 0,
-      note: every ? "Every operation is a point." : "There were too many operations for a point each: a band reaches from the fastest to the slowest operation of each part of the time, and the line is their mean. No operation is left out.",
+      note: every ? "Every operation with a response time is a point, and every failure a cross." : "There were too many operations for a point each: a band reaches from the fastest to the slowest operation of each part of the time, and the line is their mean. No operation is left out.",
       option: frame(look, title, {
         grid, title: titles,
         dataZoom: look.paper || runs.length === 0 ? undefined : [
-          { type: "inside", ...zoom, zoomOnMouseWheel: "ctrl", moveOnMouseMove: true },
+          // A finger on the figure scrolls the page, and the slider zooms.
+          ...(look.coarse ? [] : [{ type: "inside", ...zoom, zoomOnMouseWheel: "ctrl", moveOnMouseMove: true }]),
           { type: "slider", ...zoom, height: 18, bottom: 6, showDetail: false, brushSelect: false },
         ],
         xAxis: runs.map((_, place) => ({
           ...axis(look, { name: place === runs.length - 1 ? "seconds since the first operation" : undefined, range: [0, 1], scale: "linear", label: plain }),
-          gridIndex: place, max: "dataMax",
+          gridIndex: place, max: end,
         })).map((axis) => ({ ...axis, axisLabel: { ...axis.axisLabel, showMaxLabel: false } })),
         yAxis: runs.map((_, place) => ({
-          ...timeAxis(look, { name: "response time", range, scale: "auto", vertical: true, zero: true }), gridIndex: place, splitNumber: 3,
+          ...timeAxis(look, { name: "response time", range, scale: "auto", vertical: true, zero: true, shared: true }), gridIndex: place,
         })),
         series,
       }),
@@ -419,6 +452,7 @@ const prestanFigures = (() => {
   }
 
   const lineRange = (line) => extent(line.every ? line.us : [...line.min_us, ...line.max_us]);
+  const lineEnd = (line) => (line.every ? extent([...line.at_s, ...line.failed_at_s])?.[1] ?? 0 : line.n.length * line.length_s);
   const hasFailed = (line) => (line.every ? line.failed_at_s.length > 0 : line.failed.some((count) => count > 0));
 
   function lineOf(look, run, place, range) {
@@ -435,7 +469,7 @@ const prestanFigures = (() => {
     };
     if (line.every) {
       const points = {
-        ...where, type: "scatter", symbolSize: 4.5, symbol: SYMBOLS[run.index % 4],
+        ...where, type: "scatter", symbolSize: 4.5, symbol: symbolOf(run.index),
         itemStyle: { color: colorOf(run.index), opacity: 0.75 },
         data: line.us.map((us, operation) => [line.at_s[operation], us]),
         tooltip: tip((item) => [time(item.value[1]), `after ${plain(item.value[0])} s`]),
@@ -444,7 +478,7 @@ const prestanFigures = (() => {
     }
     const filled = line.n.flatMap((count, bucket) => (count ? [bucket] : []));
     const band = {
-      ...where, type: "custom", encode: { x: 0, y: [1, 2] }, itemStyle: { color: colorOf(run.index) },
+      ...where, type: "custom", clip: true, encode: { x: 0, y: [1, 2] }, itemStyle: { color: colorOf(run.index) },
       data: filled.map((bucket) => [middle(bucket), line.min_us[bucket], line.max_us[bucket], line.mean_us[bucket], line.n[bucket]]),
       renderItem: (_, api) => {
         const [x, low] = api.coord([api.value(0), api.value(1)]);
@@ -465,8 +499,8 @@ const prestanFigures = (() => {
   }
 
   return {
-    PALETTE, SYMBOLS, DASHES, FONT, axis, bars, colorOf, digits, ecdf, extent, failures, frame, groups, histogram, inks, label, legendHeight,
-    percent, plain, testNames, testOf, tickTime, time, timeAxis, timeLine, timesOf,
+    FONT, PALETTE, axis, bars, colorOf, dashOf, digits, ecdf, extent, frame, groups, histogram, inks, legendHeight, plain, symbolOf, testNames,
+    time, timeAxis, timeLine,
   };
 })();
 // Figures of several runs: comparisons, sweeps, searches. And the list of all figures there are.
@@ -482,7 +516,8 @@ const prestanAnswers = (() => {
     lost: "only A can", gained: "only B can", not_compared: "not compared",
   };
 
-  const signed = (ratio) => `${ratio.toFixed(3)}`;
+  // Names that may be long, on an axis.
+  const short = (name) => (name.length > 40 ? `${name.slice(0, 39)}…` : name);
 
   // The ratios of one server, with their intervals.
   function ratios(data, look, { versus }) {
@@ -490,8 +525,8 @@ const prestanAnswers = (() => {
     const a = data.comparison.a.name;
     const rows = data.comparison.tests.filter((test) => test.b === versus.name && test.ratio !== null);
     const title = `Response times of ${versus.name} over those of ${a}, with 95 % intervals`;
-    const range = F.extent(rows.flatMap((row) => [...row.ci95, 0.9, 1.1]));
     const same = 1 + versus.same_within_percent / 100;
+    const range = F.extent([0.9, 1.1, 1 / same, same, ...rows.flatMap((row) => row.ci95)]);
     const widest = Math.max(0, ...rows.map((row) => row.name.length));
     const left = Math.min(Math.max(60, 7.2 * widest + 20), (look.width ?? 800) * 0.42);
     const [blue, orange] = look.dark ? ["#56b4e9", "#f0935a"] : F.PALETTE;
@@ -501,7 +536,7 @@ const prestanAnswers = (() => {
       note: "Right of 1 it is slower. The grey band is what counts as the same.",
       option: F.frame(look, title, {
         grid: { left, right: 92, top: 12, bottom: 46 },
-        xAxis: F.axis(look, { name: "ratio of mean response times", range, scale: "log", label: (ratio) => F.plain(ratio) }),
+        xAxis: F.axis(look, { name: `ratio of mean response times: ${short(versus.name)} / ${short(a)}`, range, scale: "log", label: (ratio) => F.plain(ratio) }),
         yAxis: {
           type: "category", inverse: true, data: rows.map((row) => row.name),
           axisLine: { show: false }, axisTick: { show: false },
@@ -513,7 +548,7 @@ const prestanAnswers = (() => {
           tooltip: look.paper ? undefined : {
             formatter: (item) => {
               const row = rows[item.dataIndex];
-              return look.lines([row.name, `${signed(row.ratio)} (${signed(row.ci95[0])} .. ${signed(row.ci95[1])})`, VERDICTS[row.verdict]]);
+              return look.lines([row.name, `${row.ratio.toFixed(3)} (${row.ci95[0].toFixed(3)} .. ${row.ci95[1].toFixed(3)})`, VERDICTS[row.verdict]]);
             },
           },
           renderItem: (params, api) => interval(params, api, rows[params.dataIndex], { same, muted, color }),
@@ -554,12 +589,13 @@ const prestanAnswers = (() => {
       value: [b.findIndex((other) => other.name === test.b), names.indexOf(test.name)], test,
     }));
     return {
-      id: "matrix", title, height: 44 + names.length * 26,
+      id: "matrix", title, height: 66 + names.length * 26,
       note: "Blue is faster than A, orange is slower; a cell without a sure difference is grey.",
       option: F.frame(look, title, {
-        grid: { left, right: 12, top: 34, bottom: 8 },
+        grid: { left, right: 12, top: 56, bottom: 8 },
         xAxis: {
-          type: "category", position: "top", data: b.map((other) => other.name), axisTick: { show: false }, axisLine: { show: false },
+          type: "category", position: "top", data: b.map((other) => other.name), nameLocation: "middle", nameGap: 28,
+          name: `mean response times over those of ${short(a.name)}`, nameTextStyle: { color: muted, fontFamily: F.FONT, fontSize: 12 }, axisTick: { show: false }, axisLine: { show: false },
           axisLabel: { color: ink, fontFamily: F.FONT, fontSize: 12, interval: 0, overflow: "truncate", width: Math.max(60, ((look.width ?? 800) - left) / b.length - 8) },
         },
         yAxis: {
@@ -603,8 +639,14 @@ const prestanAnswers = (() => {
 
   // ----- sweep ---------------------------------------------------------------------------------
 
-  const others = (point, param) =>
-    Object.entries(point.params).filter(([name]) => name !== param).map(([name, value]) => `${name} ${value}`).join(", ");
+  // A value as it was written: 64KiB.
+  function written(sweep, param, value) {
+    const vary = sweep.vary.find((vary) => vary.name === param);
+    return vary?.written[vary.values.indexOf(value)] ?? F.plain(value);
+  }
+
+  const settings = (sweep, params) => params.map(([name, value]) => `${name} ${written(sweep, name, value)}`).join(", ");
+  const others = (sweep, point, param) => settings(sweep, Object.entries(point.params).filter(([name]) => name !== param));
 
   // The lines of a panel: for each server and each setting of the other parameters. Of a sweep of
   // one parameter at a time, those in which the others are as in most of its points.
@@ -613,7 +655,7 @@ const prestanAnswers = (() => {
       const byOthers = new Map();
       for (const point of of.points) {
         if (point.params[param] === undefined) continue;
-        const key = others(point, param);
+        const key = others(sweep, point, param);
         byOthers.set(key, [...(byOthers.get(key) ?? []), point]);
       }
       const lines = [...byOthers].filter(([, points]) => points.length > 1 || byOthers.size === 1);
@@ -632,34 +674,50 @@ const prestanAnswers = (() => {
     const xs = F.extent(points.map((point) => point.params[param]));
     const ys = F.extent(points.flatMap((point) => [point.mean_us, ...(point.ci95_us ?? [])]).filter((us) => us > 0));
     const chosen = scale === "auto" ? (xs && xs[0] > 0 && xs[1] / xs[0] > 20 ? "log" : "linear") : scale;
-    const title = `${test.name}: mean response time by ${param}`;
+    // Nothing and less have no place on a logarithmic scale.
+    const xScale = chosen === "log" && xs && xs[0] <= 0 ? "linear" : chosen;
+    const times = timesBy(data.sweep);
+    const title = `${test.name}: mean ${times} by ${param}`;
+    const values = [...new Set(points.map((point) => point.params[param]))];
+    const xAxis = F.axis(look, { name: param, range: xs, scale: xScale, label: (value) => written(data.sweep, param, value), zero: true });
+    const atValues = { ...xAxis, axisLabel: { ...xAxis.axisLabel, customValues: values }, axisTick: { ...xAxis.axisTick, customValues: values } };
     const legend = lines.map((line) => line.name);
     const top = F.legendHeight(look, legend);
     return {
       id: `sweep-${param}-${test.name}`, title, height: top + 250, scale: chosen, empty: points.length === 0,
-      note: "Bars are 95 % intervals; the dashed line is what was fitted.",
-      words: test.servers.map((of) => (test.servers.length > 1 ? `${data.sweep.servers[of.server]?.name}: ` : "") + of.words),
+      note: `Bars are 95 % intervals; a thin line without marks is what was fitted.${failedAt(data.sweep, test)}${xScale === chosen ? "" : ` Zero has no place on a logarithmic scale, so that of ${param} is linear.`}`,
+      words: test.servers.map((of) => (test.servers.length > 1 ? `${data.sweep.servers[of.server]?.name}: ` : "") + of.words.replace(/(\d) us\b/g, "$1 µs")),
       option: F.frame(look, title, {
         legend: lines.length > 1 ? { data: legend } : undefined,
         grid: { left: 78, right: 22, top: top + 8, bottom: 48 },
-        xAxis: F.axis(look, { name: param, range: xs, scale: chosen, label: F.plain, zero: true }),
-        yAxis: F.timeAxis(look, { name: "mean response time", range: ys, scale: chosen, vertical: true, zero: true }),
-        series: lines.flatMap((line) => sweepSeries(look, line, param, chosen)),
+        xAxis: atValues,
+        yAxis: F.timeAxis(look, { name: `mean ${times}`, range: ys, scale: chosen, vertical: true, zero: true }),
+        series: lines.flatMap((line) => sweepSeries(look, data.sweep, line, param, xScale)),
       }),
     };
   }
 
-  function sweepSeries(look, line, param, scale) {
+  // What times are: where a schedule decides when operations begin, they count from the planned moment.
+  const timesBy = (sweep) => (sweep.vary.some((vary) => vary.name === "rate") ? "time from planned to first byte" : "response time");
+
+  // Points without a time, which no mark can stand for.
+  function failedAt(sweep, test) {
+    const count = test.servers.flatMap((of) => of.points).filter((point) => typeof point.mean_us !== "number").length;
+    return count === 0 ? "" : ` ${count === 1 ? "One point has" : `${count} points have`} no time and no mark: the table says why.`;
+  }
+
+  function sweepSeries(look, sweep, line, param, scale) {
     const color = F.colorOf(line.server);
+    const hollow = line.place % 2 === 1 ? { color: look.dark ? "#14171a" : "#ffffff", borderColor: color, borderWidth: 1.6 } : undefined;
     const at = line.points.map((point) => [point.params[param], point.mean_us, ...(point.ci95_us ?? [point.mean_us, point.mean_us])]);
     const means = {
-      type: "line", name: line.name, color, data: at.map(([x, y]) => [x, y]), symbol: F.SYMBOLS[(line.server + line.place) % 8], symbolSize: 7,
-      lineStyle: { width: 1.8, opacity: line.place === 0 ? 1 : 0.6 },
+      type: "line", name: line.name, color, data: at.map(([x, y]) => [x, y]), symbol: F.symbolOf(line.server + line.place), symbolSize: 7,
+      itemStyle: hollow, lineStyle: { width: 1.8, type: F.dashOf(line.server), color },
       tooltip: look.paper ? undefined : {
         formatter: (item) => {
           const point = line.points[item.dataIndex];
           const interval = point.ci95_us ? [`95 % interval ${F.time(point.ci95_us[0])} .. ${F.time(point.ci95_us[1])}`] : [];
-          const where = Object.entries(point.params).map(([name, value]) => `${name} ${value}`).join(", ");
+          const where = settings(sweep, Object.entries(point.params));
           return look.lines([line.name, where, `mean ${F.time(point.mean_us)}`, ...interval, `${point.operations} operations, ${point.failed} failed`]);
         },
       },
@@ -687,7 +745,7 @@ const prestanAnswers = (() => {
     const curve = Array.from({ length: 61 }, (_, i) => [place(i), fit(place(i))]);
     return [{
       type: "line", name: `${line.name}: fitted`, symbol: "none", silent: true, z: 1, color,
-      lineStyle: { type: [6, 5], width: 1.4 }, data: curve.filter(([, y]) => y > 0),
+      lineStyle: { type: "solid", width: 0.8, opacity: 0.8 }, data: curve.filter(([, y]) => y > 0),
     }];
   }
 
@@ -698,7 +756,8 @@ const prestanAnswers = (() => {
     const { find, points: all, answer, knee } = data.search;
     const points = [...all].sort((one, other) => one.load - other.load);
     const load = find === "rate" ? "requests a second" : "users";
-    const title = `Response time and throughput by ${load}`;
+    const times = find === "rate" ? "time from planned to first byte" : "response time";
+    const title = `${times[0].toUpperCase()}${times.slice(1)} and throughput by ${load}`;
     const range = F.extent(points.flatMap((point) => [point.p50_us, point.p99_us]).filter((us) => us > 0));
     const x = { range: F.extent(points.map((point) => point.load)), scale: "auto", label: F.plain };
     const mark = (at, text, color, type) => ({
@@ -713,16 +772,17 @@ const prestanAnswers = (() => {
       .map((line, place) => ({ ...line, label: { ...line.label, distance: 4 + 14 * place } }));
     const markLine = { symbol: "none", silent: true, animation: false, data: marks };
     const line = (name, key, place, panel) => ({
-      type: "line", name, xAxisIndex: panel, yAxisIndex: panel, color: F.PALETTE[place], symbol: F.SYMBOLS[place], symbolSize: 7,
-      lineStyle: { width: 1.8, type: F.DASHES[place] },
+      type: "line", name, xAxisIndex: panel, yAxisIndex: panel, color: F.PALETTE[place], symbol: F.symbolOf(place), symbolSize: 7,
+      lineStyle: { width: 1.8, type: F.dashOf(place) },
       data: points.filter((point) => typeof point[key] === "number").map((point) => ({
-        value: [point.load, point[key]], itemStyle: point.held ? undefined : { color: "transparent", borderColor: F.PALETTE[place], borderWidth: 1.5 },
+        value: [point.load, point[key]], point, itemStyle: point.held ? undefined : { color: "transparent", borderColor: F.PALETTE[place], borderWidth: 1.5 },
       })),
       markLine: key === "p50_us" ? markLine : key === "throughput_per_s" ? { ...markLine, label: { show: false } } : undefined,
       tooltip: look.paper ? undefined : {
         formatter: (item) => {
-          const point = points.find((point) => point.load === item.value[0]);
-          return look.lines([`${point.load} ${load}: ${point.held ? "held" : "did not hold"}`, `p50 ${F.time(point.p50_us)}, p99 ${F.time(point.p99_us)}`,
+          const { point } = item.data;
+          const tails = typeof point.p99_us === "number" ? [`p50 ${F.time(point.p50_us)}, p99 ${F.time(point.p99_us)}`] : [];
+          return look.lines([`${point.load} ${load}: ${point.held ? "held" : "did not hold"}`, ...tails,
             `${F.plain(point.throughput_per_s)} a second, ${point.failures} failures`]);
         },
       },
@@ -737,7 +797,7 @@ const prestanAnswers = (() => {
         grid: [{ left: 78, right: 40, top, height: 220 }, { left: 78, right: 40, top: top + 280, height: 130 }],
         xAxis: [{ ...F.axis(look, x), gridIndex: 0 }, { ...F.axis(look, { ...x, name: load }), gridIndex: 1 }],
         yAxis: [
-          { ...F.timeAxis(look, { name: "response time", range, scale: "auto", vertical: true, zero: true }), gridIndex: 0 },
+          { ...F.timeAxis(look, { name: times, range, scale: "auto", vertical: true, zero: true }), gridIndex: 0 },
           { ...F.axis(look, { name: "a second", range: [0, 1], scale: "linear", vertical: true, zero: true, label: F.plain }), gridIndex: 1, splitNumber: 3 },
         ],
         textStyle: { fontFamily: F.FONT, color: ink },
@@ -770,7 +830,7 @@ const prestanAnswers = (() => {
     if (data.search) yield search(data, look);
   }
 
-  return { VERDICTS, all, heat, matrix, ratios, search, sweep, versusOf };
+  return { all, ratios, search, sweep, versusOf };
 })();
 // Elements, made so that no text can become markup: only `textContent` is ever written.
 "use strict";
@@ -812,14 +872,7 @@ const dom = (() => {
   // What stands in a tooltip: a line each.
   const lines = (texts) => element("div", { class: "tip" }, ...texts.map((text) => element("div", {}, text)));
 
-  function table(head, rows) {
-    const cell = (name, text, number) => element(name, { class: number ? "number" : "text", ...(name === "th" ? { scope: "col" } : {}) }, text);
-    return element("div", { class: "wide" }, element("table", {},
-      element("thead", {}, element("tr", {}, ...head.map((text, place) => cell("th", text, place > 0)))),
-      element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map((text, place) => cell("td", text, place > 0)))))));
-  }
-
-  return { checkbox, choice, element, lines, table };
+  return { checkbox, choice, element, lines };
 })();
 // What the page does: draws the figures, and lets people choose what they see.
 "use strict";
@@ -849,7 +902,7 @@ const dom = (() => {
   // Wide enough for A4, where paper cannot be asked.
   const PRINTED = 680;
 
-  const look = (width) => ({ dark: isDark(), paper: theme.printing, width, servers: chosen.servers, tests: chosen.tests, lines: dom.lines,
+  const look = (width) => ({ dark: isDark(), paper: theme.printing, coarse: window.matchMedia("(pointer: coarse)").matches, width, servers: chosen.servers, tests: chosen.tests, lines: dom.lines,
     tooltip: { backgroundColor: "#ffffff", borderColor: "#c8ced3", padding: [6, 10] } });
 
   function figure(place, id, make) {
@@ -937,40 +990,22 @@ const dom = (() => {
   function showDetails() {
     const names = F.testNames(data);
     if (names.length === 0) return;
-    at("details").hidden = false;
     const select = dom.element("select", { id: "test", onchange: () => showTest(select.value) },
       ...names.map((name) => dom.element("option", { value: name }, name)));
     at("details-controls").append(dom.element("label", { for: "test" }, "Test"), select);
+    // The choice says which test it is.
+    for (const heading of at("details-tables").querySelectorAll("h3")) heading.hidden = true;
     showTest(names[0]);
   }
 
   function showTest(test) {
     const figures = at("details-figures");
     remove("detail-");
-    at("details-tables").replaceChildren(...testTables(test));
+    const place = F.testNames(data).indexOf(test);
+    [...at("details-tables").children].forEach((of, other) => { of.hidden = other !== place; });
     figure(figures, "detail-histogram", (look) => F.histogram(data, look, { test }));
     figure(figures, "detail-ecdf", (look) => F.ecdf(data, look, { test }));
     figure(figures, "detail-timeline", (look) => F.timeLine(data, look, { test }));
-  }
-
-  const PERCENTILES = [["n", "n"], ["min", "min"], ["p50", "p50"], ["p90", "p90"], ["p95", "p95"], ["p99", "p99"], ["p999", "p99.9"], ["max", "max"], ["mean", "mean"], ["sd", "sd"]];
-
-  function testTables(test) {
-    const measured = data.runs.flatMap((run) => [["response time", "response_us"], ["from planned", "planned_us"], ["whole operation", "total_us"]].flatMap(([what, key]) => {
-      const us = F.testOf(run, test)?.[key];
-      if (!us) return [];
-      const name = data.runs.length > 1 ? `${run.name}: ${what}` : what;
-      return [[name, ...PERCENTILES.map(([key]) => (key === "n" ? String(us.n) : us[key] === null ? "-" : F.time(us[key])))]];
-    }));
-    const counted = data.runs.flatMap((run) => {
-      const of = F.testOf(run, test);
-      if (!of) return [];
-      const outcomes = Object.entries(of.outcomes).filter(([, count]) => count > 0).map(([name, count]) => `${count} ${name.replaceAll("_", " ")}`);
-      const rest = [[of.left_out, "left out"], [of.early, "answered early"], [of.missed, "without time stamps"]].filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
-      return [`${data.runs.length > 1 ? `${run.name}: ` : ""}${of.method}, ${F.label(of)}; outcomes: ${[...outcomes, ...rest].join(", ") || "none"}${of.per_second === null || of.window_s === null ? "" : `; ${F.digits(of.per_second)} a second for ${F.digits(of.window_s)} s`}${of.evidence ? `; ${of.evidence}` : ""}`];
-    });
-    const tables = measured.length ? [dom.table(["", ...PERCENTILES.map(([, name]) => name)], measured)] : [];
-    return [...counted.map((text) => dom.element("p", { class: "outcomes" }, text)), ...tables];
   }
 
   // ----- comparison, sweep, search -------------------------------------------------------------
@@ -1016,7 +1051,8 @@ const dom = (() => {
       const cell = row.cells[column];
       if (!cell || cell.colSpan > 1) return null;
       const value = cell.dataset.sort;
-      return value === undefined ? cell.textContent : Number(value);
+      if (value === undefined) return cell.textContent;
+      return value === "" ? null : Number(value);
     };
     [...table.tHead.rows[0].cells].forEach((head, column) => {
       const button = dom.element("button", { type: "button" }, head.textContent);
@@ -1050,7 +1086,7 @@ const dom = (() => {
   showComparison();
   showSweep();
   showSearch();
-  document.querySelectorAll("#rows, #comparison table").forEach(makeSortable);
+  document.querySelectorAll("table.sorts").forEach(makeSortable);
 
   let width = document.documentElement.clientWidth;
   let waiting = 0;
