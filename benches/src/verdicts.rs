@@ -94,7 +94,7 @@ pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
             .arg("compare")
             .args(sides)
             .args(["--quiet", "--json", "-"]);
-        command.args(options).arg("--save").arg(save.path());
+        command.args(options);
         let finished = load::run(&mut command)?;
         let document = serde_json::from_str(&finished.stdout).context("read the comparison")?;
         Ok((document, finished.wall.as_secs_f64()))
@@ -102,7 +102,10 @@ pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
 
     let demo = server(None)?;
     let url = demo.url();
-    let short = ["-r", "10", "-w", "5", "-d", "3", "--repeat", "6"];
+    let kept_in = save.path().to_str().context("a directory with a name")?;
+    let short = [
+        "-r", "10", "-w", "5", "-d", "3", "--repeat", "6", "--save", kept_in,
+    ];
     let mut itself = Series::default();
     let (mut not_turned, mut not_same) = (0, 0);
     for number in 1..=size.comparisons {
@@ -120,7 +123,8 @@ pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
     }
 
     let many = [
-        "--only", TESTS, "-r", REQUESTS, "--repeat", REPEAT, "--run-id", "verdict",
+        "--only", TESTS, "-r", REQUESTS, "--repeat", REPEAT, "--run-id", "verdict", "--save",
+        kept_in,
     ];
     let (document, _) = compare(&[&url, &url], &many)?;
     clear(save.path())?;
