@@ -26,7 +26,7 @@ const TESTS: &str = "PropfindDeadMult,Get1K,Put1K";
 const BY: f64 = 0.05;
 /// Runs of each side, and times each test is done in one. The speed of requests drifts within some
 /// tens of them (which processor does what), so that short runs differ more than they take less.
-const REPEAT: &str = "150";
+const REPEAT: &str = "120";
 const REQUESTS: &str = "200";
 /// A comparison may take so long, in seconds.
 const LONGEST: f64 = 60.0;
