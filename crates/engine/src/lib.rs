@@ -57,4 +57,4 @@ pub use run::{Finished, Watch, environment, find_leftovers, plan_record, remove_
 pub use settings::{ClockChoice, Family, Resolve, Route, Settings, choose_clock, look_up};
 pub use tls::{TlsOptions, tls_config};
 pub use turns::{Turn, Turns};
-pub use workspace::{Leftover, LeftoverState, collection_name, is_run_id};
+pub use workspace::{LONGEST_RUN_ID, Leftover, LeftoverState, collection_name, is_run_id};

@@ -159,6 +159,18 @@ pub struct Recorded {
     pub samples: Samples,
 }
 
+impl Recorded {
+    /// The run without its samples.
+    pub fn into_run(self) -> Run {
+        Run {
+            plan: self.plan,
+            env: self.env,
+            events: self.events,
+            samples: Vec::new(),
+        }
+    }
+}
+
 /// Reads a run directory as a whole.
 ///
 /// # Errors

@@ -28,10 +28,13 @@ const PREFIX: &str = "PrestanTest-";
 /// X-Prestan of requests that belong to no test.
 const LABEL: &str = "prestan: 0 (workspace)";
 
+/// Longest name of a run, in letters.
+pub const LONGEST_RUN_ID: usize = 64;
+
 /// Whether a text can name a run: up to 64 letters, digits, `-` and `_`.
 pub fn is_run_id(text: &str) -> bool {
     let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    !text.is_empty() && text.len() <= 64 && text.chars().all(fine)
+    !text.is_empty() && text.len() <= LONGEST_RUN_ID && text.chars().all(fine)
 }
 
 /// Name of the collection of a run.

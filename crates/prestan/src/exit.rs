@@ -1,5 +1,6 @@
 //! How the program ends.
 
+use std::fmt;
 use std::process::ExitCode;
 
 /// Exit status, as `--help` documents it.
@@ -59,6 +60,24 @@ pub(crate) enum Failed {
 }
 
 impl Failed {
+    /// The generator was the bottleneck, for this reason.
+    pub(crate) fn bottleneck(why: impl fmt::Display) -> Failed {
+        Failed::Inconclusive(format!(
+            "inconclusive, because the generator was the bottleneck: {why}"
+        ))
+    }
+
+    /// It was the bottleneck in that many of so many runs; `None` where that is less than half of
+    /// them, which says something of the server all the same.
+    pub(crate) fn mostly_bottleneck(inconclusive: usize, runs: usize) -> Option<Failed> {
+        (2 * inconclusive >= runs).then(|| {
+            Failed::Inconclusive(format!(
+                "inconclusive, because the generator was the bottleneck in {inconclusive} of {runs} \
+                 runs"
+            ))
+        })
+    }
+
     pub(crate) fn code(&self) -> Code {
         match self {
             Failed::Usage(_) => Code::Usage,

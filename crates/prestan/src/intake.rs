@@ -193,25 +193,44 @@ pub(crate) fn summary_from(finished: &Finished, samples: &Samples) -> Result<Sum
     stats::summarise_from(plan, events, env, || samples.pieces()).map_err(|error| error.to_string())
 }
 
-/// What the operations of a run look like, on a page that shows so many rows.
+/// What a run says, and what its operations look like on a page that shows so many rows.
 pub(crate) fn drawn(
     plan: &PlanRecord,
     env: &Environment,
     events: &[record::Event],
     samples: &Samples,
     rows: usize,
-) -> Result<Drawn, String> {
-    let resolution = Resolution::for_rows(rows);
-    let details = stats::details_from(plan, events, resolution, || samples.pieces());
+) -> Result<(Summary, Drawn), String> {
+    let details = details(plan, events, samples, rows)?;
     let material = stats::material_from(plan, events, env, || samples.pieces());
     let material = material.map_err(|error| error.to_string())?;
-    Ok(Drawn {
-        details: details.map_err(|error| error.to_string())?,
-        diagnosed: Diagnosed {
-            runs: vec![DiagnosedRun::of(&material, plan.run_id.clone())],
-            diagnosis: stats::diagnose(&[material]),
-        },
-    })
+    let summary = material.summary.clone();
+    let diagnosed = Diagnosed {
+        runs: vec![DiagnosedRun::of(&material, plan.run_id.clone())],
+        diagnosis: stats::diagnose(&[material]),
+    };
+    Ok((summary, Drawn { details, diagnosed }))
+}
+
+fn details(
+    plan: &PlanRecord,
+    events: &[record::Event],
+    samples: &Samples,
+    rows: usize,
+) -> Result<Vec<Details>, String> {
+    let resolution = Resolution::for_rows(rows);
+    let details = stats::details_from(plan, events, resolution, || samples.pieces());
+    details.map_err(|error| error.to_string())
+}
+
+/// What a recorded run says, and what its operations look like.
+pub(crate) fn drawn_of_kept(kept: &Recorded, rows: usize) -> Result<(Summary, Drawn), String> {
+    drawn(&kept.plan, &kept.env, &kept.events, &kept.samples, rows)
+}
+
+/// What the operations of a recorded run look like.
+pub(crate) fn details_of_kept(kept: &Recorded, rows: usize) -> Result<Vec<Details>, String> {
+    details(&kept.plan, &kept.events, &kept.samples, rows)
 }
 
 /// What a page shows of a run beside its summary.

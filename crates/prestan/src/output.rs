@@ -28,6 +28,14 @@ pub(crate) fn tell(line: &str) {
     let _ = writeln!(io::stderr(), "{}", lines.join("\n"));
 }
 
+/// The same as [`check`] for a report, in all formats that are wanted.
+pub(crate) fn check_report(
+    formats: &FormatOptions,
+    output: &Option<PathBuf>,
+) -> Result<(), Failed> {
+    check(&[&formats.json, &formats.csv, output], &formats.figures)
+}
+
 /// The same as [`check`] for an answer, and more documents that go with it.
 pub(crate) fn check_answer(
     answer: &AnswerOptions,
@@ -39,7 +47,7 @@ pub(crate) fn check_answer(
 
 /// Refuses two documents in one file, and places where nothing can be written, before anything is
 /// measured for them. Directories for figures are made.
-pub(crate) fn check(documents: &[&Option<PathBuf>], figures: &FigureOptions) -> Result<(), Failed> {
+fn check(documents: &[&Option<PathBuf>], figures: &FigureOptions) -> Result<(), Failed> {
     let places = documents.iter().copied().chain([&figures.html]);
     let places: Vec<&Path> = places.filter_map(Option::as_deref).collect();
     refuse_twice(&places)?;

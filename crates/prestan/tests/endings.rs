@@ -100,12 +100,20 @@ fn a_sweep_tells_what_was_done_before_the_server_died() {
     assert!(outcome.stdout.contains("MkCol"), "{outcome}");
 }
 
-/// A search for something that is always there.
-fn searching(url: &str) -> Running {
-    Prestan::new()
-        .args(["search", url, "--find", "users", "--while", "failures == 0"])
+/// A search for something that is always there, in its second trial.
+fn searching(server: &Faulty) -> Running {
+    let url = file(server, "file");
+    let running = Prestan::new()
+        .args(["search", &*url, "--find", "users"])
+        .args(["--while", "failures == 0"])
         .args(["--duration", "200ms", "--to", "2"])
-        .spawn()
+        .spawn();
+    // A user of the first trial and two of the second.
+    until("the second trial", || {
+        let firsts = server.firsts_on_connections();
+        firsts.iter().filter(|first| first.method == "GET").count() > 2
+    });
+    running
 }
 
 fn has_tried_one(outcome: &Outcome) {
@@ -115,13 +123,7 @@ fn has_tried_one(outcome: &Outcome) {
 #[test]
 fn a_search_tells_what_it_tried_before_ctrl_c() {
     let server = plain();
-    let url = file(&server, "file");
-    let running = searching(&url);
-    // A user of the first trial and two of the second.
-    until("the second trial", || {
-        let firsts = server.firsts_on_connections();
-        firsts.iter().filter(|first| first.method == "GET").count() > 2
-    });
+    let running = searching(&server);
     send(&running, Signal::INT);
     let outcome = running.wait();
     assert_eq!(outcome.code, 130, "{outcome}");
@@ -131,12 +133,7 @@ fn a_search_tells_what_it_tried_before_ctrl_c() {
 #[test]
 fn a_search_tells_what_it_tried_before_the_server_died() {
     let server = plain();
-    let url = file(&server, "file");
-    let running = searching(&url);
-    until("the second trial", || {
-        let firsts = server.firsts_on_connections();
-        firsts.iter().filter(|first| first.method == "GET").count() > 2
-    });
+    let running = searching(&server);
     drop(server);
     let outcome = running.wait();
     has_tried_one(&outcome);

@@ -104,17 +104,15 @@ pub(crate) fn cells(row: &Compared) -> [String; 7] {
         (status, _) => status.name().replace('_', " "),
     };
     let of = |ratio: fn(&stats::Ratio) -> String| row.ratio.as_ref().map_or(String::new(), ratio);
-    let of_times = row.ratio.map(|ratio| ratio.p_holm);
-    let p_holm = of_times.or(row.failing.map(|failing| failing.p_holm));
     [
         clean(&row.name),
         mean(&row.a),
         mean(&row.b),
         of(|ratio| format!("{:.3}", ratio.value)),
         of(|ratio| format!("{:.3} .. {:.3}", ratio.ci95.0, ratio.ci95.1)),
-        match p_holm {
-            Some(p) if p < 0.0001 => "< 0.0001".to_owned(),
-            Some(p) => format!("{p:.4}"),
+        match row.tested() {
+            Some((_, p_holm)) if p_holm < 0.0001 => "< 0.0001".to_owned(),
+            Some((_, p_holm)) => format!("{p_holm:.4}"),
             None => String::new(),
         },
         words(row),
@@ -135,12 +133,7 @@ fn words(row: &Compared) -> String {
         Verdict::Gained => "only B can do it".to_owned(),
         Verdict::NotCompared => match (row.a.failed, row.b.failed) {
             (0, _) | (_, 0) => "not compared".to_owned(),
-            _ => format!(
-                "not compared: {} with A, {} of {} with B",
-                failed(&row.a),
-                row.b.failed,
-                row.b.operations
-            ),
+            _ => format!("not compared: {}", failures(row)),
         },
     }
 }
@@ -148,12 +141,7 @@ fn words(row: &Compared) -> String {
 /// Why it is unclear.
 fn doubt(row: &Compared) -> String {
     match row.ratio {
-        None => format!(
-            "{} with A, {} of {} with B",
-            failed(&row.a),
-            row.b.failed,
-            row.b.operations
-        ),
+        None => failures(row),
         Some(ratio) if ratio.by_few => "the means differ, by few slow operations only".to_owned(),
         Some(ratio) => match ratio.detectable {
             Some(share) => {
@@ -169,21 +157,23 @@ fn doubt(row: &Compared) -> String {
 fn fails_with(side: &str, (bad, good): (&Estimate, &Estimate)) -> String {
     let bad = match bad.failed {
         0 => "not measured".to_owned(),
-        _ => failed(bad),
+        _ => format!("{} failed", share(bad)),
     };
     let good = match good.failed {
         0 => String::new(),
-        _ => format!(
-            ", and {} of {} with the other",
-            good.failed, good.operations
-        ),
+        _ => format!(", and {} with the other", share(good)),
     };
     format!("fails with {side}: {bad}{good}")
 }
 
-/// `2 of 60 failed`.
-fn failed(of: &Estimate) -> String {
-    format!("{} of {} failed", of.failed, of.operations)
+/// `1 of 60 failed with A, 2 of 60 with B`.
+fn failures(row: &Compared) -> String {
+    format!("{} failed with A, {} with B", share(&row.a), share(&row.b))
+}
+
+/// What failed of all: `2 of 60`.
+fn share(of: &Estimate) -> String {
+    format!("{} of {}", of.failed, of.operations)
 }
 
 /// The comparison for a pull request. Ends with a newline.

@@ -110,7 +110,7 @@ pub fn html(page: &Page<'_>) -> String {
         "style" => style(page.site),
         "links" => page.site.map_or(String::new(), site::links),
         "head" => sections::head(page, &names),
-        "skip" => skip(page).to_owned(),
+        "skip" => skip(page),
         "overview" => sections::overview(page, &names),
         "findings" => sections::findings(page, &names),
         "table" => tables::rows(page, &names),
@@ -126,19 +126,16 @@ pub fn html(page: &Page<'_>) -> String {
 }
 
 /// For those who cannot see where the tables begin.
-fn skip(page: &Page<'_>) -> &'static str {
-    match page {
-        page if !page.runs.is_empty() => {
-            "<a class=\"skip\" href=\"#tests\">Skip to the table</a>\n"
-        }
-        page if page.sweep.is_some() => {
-            "<a class=\"skip\" href=\"#points\">Skip to the table</a>\n"
-        }
-        page if page.search.is_some() => {
-            "<a class=\"skip\" href=\"#trials\">Skip to the table</a>\n"
-        }
-        _ => "",
-    }
+fn skip(page: &Page<'_>) -> String {
+    let tables = [
+        ("tests", !page.runs.is_empty()),
+        ("points", page.sweep.is_some()),
+        ("trials", page.search.is_some()),
+    ];
+    let first = tables.into_iter().find(|(_, is_there)| *is_there);
+    first.map_or(String::new(), |(id, _)| {
+        format!("<a class=\"skip\" href=\"#{id}\">Skip to the table</a>\n")
+    })
 }
 
 /// A page that stands alone may load nothing; one of a site loads what lies beside it.

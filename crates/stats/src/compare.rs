@@ -87,6 +87,15 @@ pub struct Compared {
     pub verdict: Verdict,
 }
 
+impl Compared {
+    /// The p-value of what was tested, times or failures, and the same corrected for the number of
+    /// rows; `None` where nothing was.
+    pub fn tested(&self) -> Option<(f64, f64)> {
+        let of_times = self.ratio.map(|ratio| (ratio.p, ratio.p_holm));
+        of_times.or(self.failing.map(|failing| (failing.p, failing.p_holm)))
+    }
+}
+
 /// What the runs of one server say of a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
@@ -239,8 +248,8 @@ struct Row<'a> {
 impl Row<'_> {
     /// The run ended before it came to this row.
     fn is_unreached(&self) -> bool {
-        let done = self.summary.outcomes.ok() + self.summary.left_out_outcomes.ok();
-        *self.complete != Completeness::Complete && done + self.summary.failed() == 0
+        let done = self.summary.expected() + self.summary.failed();
+        *self.complete != Completeness::Complete && done == 0
     }
 }
 
@@ -295,9 +304,7 @@ fn batches<'a>(rows: &[Row<'a>]) -> Vec<ratio::Run<'a>> {
 fn estimate(rows: &[Row<'_>]) -> Estimate {
     let rows = || rows.iter().map(|row| row.summary);
     let all = total(rows().flat_map(TestSummary::waited_batches));
-    let expected: u64 = rows()
-        .map(|row| row.outcomes.ok() + row.left_out_outcomes.ok())
-        .sum();
+    let expected: u64 = rows().map(TestSummary::expected).sum();
     let failed = rows().map(TestSummary::failed).sum();
     Estimate {
         status: rows()

@@ -108,13 +108,15 @@ fn left_out(runs: &[Material]) -> Vec<LeftOut> {
             continue;
         }
         let bad = summary.tests.iter().filter(|row| !case::is_good(row));
-        all.extend(bad.map(|row| LeftOut::Row {
-            run,
-            row: row.name.clone(),
-            why: match &row.evidence {
-                Some(evidence) => evidence.clone(),
-                None => "it has no response times".to_owned(),
-            },
+        all.extend(bad.map(|row| {
+            LeftOut::Row {
+                run,
+                row: row.name.clone(),
+                why: row
+                    .evidence
+                    .clone()
+                    .unwrap_or_else(|| "it has no response times".to_owned()),
+            }
         }));
     }
     all

@@ -130,6 +130,11 @@ impl TestSummary {
         self.left_out_outcomes.total()
     }
 
+    /// Operations that ended as expected, inside the window and outside.
+    pub fn expected(&self) -> u64 {
+        self.outcomes.ok() + self.left_out_outcomes.ok()
+    }
+
     /// Failed operations, inside the window and outside.
     pub fn failed(&self) -> u64 {
         self.outcomes.failed() + self.left_out_outcomes.failed()

@@ -195,6 +195,37 @@ pub enum Warning {
     },
 }
 
+/// The rows or tests that a warning is about, to be read or, of `&mut`, to be changed; `None` for one
+/// about the run as a whole.
+macro_rules! shares_of {
+    ($warning:expr) => {
+        match $warning {
+            Warning::Saturated { tests: shares }
+            | Warning::Busy { tests: shares }
+            | Warning::Queued { tests: shares }
+            | Warning::Stalled { tests: shares }
+            | Warning::Hiccup { tests: shares }
+            | Warning::Late { tests: shares }
+            | Warning::HalfIdle { tests: shares }
+            | Warning::PartlyIdle { tests: shares }
+            | Warning::MissedStamps { rows: shares }
+            | Warning::Bias { rows: shares }
+            | Warning::UsersIdle { tests: shares }
+            | Warning::NoOverlap { tests: shares, .. }
+            | Warning::WindowSmall { tests: shares, .. }
+            | Warning::EarlyResponses { rows: shares }
+            | Warning::Resent { rows: shares }
+            | Warning::Reconnects { rows: shares }
+            | Warning::Dropped { rows: shares, .. }
+            | Warning::FewForPercentiles { rows: shares, .. } => Some(shares),
+            Warning::Exhausted { .. }
+            | Warning::ClockStepped { .. }
+            | Warning::Orphans { .. }
+            | Warning::Recorded { .. } => None,
+        }
+    };
+}
+
 impl Warning {
     /// The generator was the bottleneck: the numbers are its own, and not those of the server.
     pub fn is_bottleneck(&self) -> bool {
@@ -238,68 +269,18 @@ impl Warning {
 
     /// The rows or tests it is about; empty for one about the run as a whole.
     pub fn shares(&self) -> &[Share] {
-        match self {
-            Warning::Saturated { tests: shares }
-            | Warning::Busy { tests: shares }
-            | Warning::Queued { tests: shares }
-            | Warning::Stalled { tests: shares }
-            | Warning::Hiccup { tests: shares }
-            | Warning::Late { tests: shares }
-            | Warning::HalfIdle { tests: shares }
-            | Warning::PartlyIdle { tests: shares }
-            | Warning::MissedStamps { rows: shares }
-            | Warning::Bias { rows: shares }
-            | Warning::UsersIdle { tests: shares }
-            | Warning::NoOverlap { tests: shares, .. }
-            | Warning::WindowSmall { tests: shares, .. }
-            | Warning::EarlyResponses { rows: shares }
-            | Warning::Resent { rows: shares }
-            | Warning::Reconnects { rows: shares }
-            | Warning::Dropped { rows: shares, .. }
-            | Warning::FewForPercentiles { rows: shares, .. } => shares,
-            Warning::Exhausted { .. }
-            | Warning::ClockStepped { .. }
-            | Warning::Orphans { .. }
-            | Warning::Recorded { .. } => &[],
-        }
+        shares_of!(self).map_or(&[], Vec::as_slice)
     }
 
     /// The same doubt about these rows and tests alone; `None` where it is about others. One about
     /// the run as a whole stays.
     pub fn about(&self, names: &[&str]) -> Option<Warning> {
         let mut own = self.clone();
-        let Some(shares) = own.shares_mut() else {
+        let Some(shares) = shares_of!(&mut own) else {
             return Some(own);
         };
         shares.retain(|share| names.contains(&share.name.as_str()));
         let is_left = !shares.is_empty();
         is_left.then_some(own)
-    }
-
-    fn shares_mut(&mut self) -> Option<&mut Vec<Share>> {
-        match self {
-            Warning::Saturated { tests: shares }
-            | Warning::Busy { tests: shares }
-            | Warning::Queued { tests: shares }
-            | Warning::Stalled { tests: shares }
-            | Warning::Hiccup { tests: shares }
-            | Warning::Late { tests: shares }
-            | Warning::HalfIdle { tests: shares }
-            | Warning::PartlyIdle { tests: shares }
-            | Warning::MissedStamps { rows: shares }
-            | Warning::Bias { rows: shares }
-            | Warning::UsersIdle { tests: shares }
-            | Warning::NoOverlap { tests: shares, .. }
-            | Warning::WindowSmall { tests: shares, .. }
-            | Warning::EarlyResponses { rows: shares }
-            | Warning::Resent { rows: shares }
-            | Warning::Reconnects { rows: shares }
-            | Warning::Dropped { rows: shares, .. }
-            | Warning::FewForPercentiles { rows: shares, .. } => Some(shares),
-            Warning::Exhausted { .. }
-            | Warning::ClockStepped { .. }
-            | Warning::Orphans { .. }
-            | Warning::Recorded { .. } => None,
-        }
     }
 }

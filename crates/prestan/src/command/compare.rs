@@ -32,15 +32,14 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Code, Failed> {
         Asked::Now => measure(args)?,
     };
     let comparisons = compared(&servers, args.question.same_within)?;
-    if let Some(why) = ended {
-        // What all of them have done before is told all the same.
-        if rows(&comparisons).any(|row| row.ratio.is_some()) {
-            print(&comparisons, &servers, args)?;
-        }
-        return Err(why);
+    // Where not all could be done, what was is told all the same.
+    if ended.is_none() || rows(&comparisons).any(|row| row.ratio.is_some()) {
+        print(&comparisons, &servers, args)?;
     }
-    print(&comparisons, &servers, args)?;
-    judge(&comparisons, args.question.fail_if)
+    match ended {
+        Some(why) => Err(why),
+        None => judge(&comparisons, args.question.fail_if),
+    }
 }
 
 fn measure(args: &CompareArgs) -> Result<Measured, Failed> {
@@ -206,12 +205,14 @@ fn check(args: &CompareArgs) -> Result<(), Failed> {
 fn print(comparisons: &Comparisons, servers: &[Server], args: &CompareArgs) -> Result<(), Failed> {
     let is_drawn = args.answer.figures.any();
     // A disk that was full may have kept no run; the comparison is there all the same.
-    let drawn = is_drawn.then(|| shown(servers));
     let undrawn = |why: Failed| {
         output::tell(&format!("prestan: warning: runs are not drawn: {why}"));
         Vec::new()
     };
-    let kept = drawn.map_or(Vec::new(), |kept| kept.unwrap_or_else(undrawn));
+    let kept = match is_drawn {
+        true => shown(servers).unwrap_or_else(undrawn),
+        false => Vec::new(),
+    };
     let named = kept.iter().zip(told_apart(servers));
     let diagnosed = diagnosed(&kept);
     let page = &Page {
@@ -236,7 +237,7 @@ fn rows(comparisons: &Comparisons) -> impl Iterator<Item = &Compared> {
 fn judge(comparisons: &Comparisons, fail_if: Option<Slower>) -> Result<Code, Failed> {
     // What was slow or failed then may have been for the generator's sake.
     if let Some(why) = most_inconclusive(comparisons) {
-        return Err(Failed::Inconclusive(why));
+        return Err(why);
     }
     let Some(Slower(by)) = fail_if else {
         return Ok(Code::Done);
@@ -260,20 +261,14 @@ fn judge(comparisons: &Comparisons, fail_if: Option<Slower>) -> Result<Code, Fai
     Ok(Code::TestFailed)
 }
 
-/// What to say where the generator was the bottleneck in half of the runs or more.
-fn most_inconclusive(comparisons: &Comparisons) -> Option<String> {
+/// Where the generator was the bottleneck in half of the runs or more.
+fn most_inconclusive(comparisons: &Comparisons) -> Option<Failed> {
     comparisons.versus.iter().find_map(|versus| {
-        let runs = 2 * versus.comparison.pairs;
         let caveats = &versus.comparison.caveats;
         let inconclusive = caveats.iter().find_map(|caveat| match caveat {
             Caveat::Inconclusive(inconclusive) => Some(*inconclusive),
             _ => None,
         })?;
-        (2 * inconclusive >= runs).then(|| {
-            format!(
-                "inconclusive, because the generator was the bottleneck in {inconclusive} of \
-                 {runs} runs"
-            )
-        })
+        Failed::mostly_bottleneck(inconclusive, 2 * versus.comparison.pairs)
     })
 }

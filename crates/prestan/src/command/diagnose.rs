@@ -5,22 +5,25 @@ mod now;
 use std::path::{Path, PathBuf};
 
 use engine::rundir;
-use report::page::Page;
+use record::Run;
+use report::page::{Page, PageRun};
 use report::{Diagnosed, DiagnosedRun};
-use stats::Material;
+use stats::{Details, Material};
 
-use crate::args::{AnswerOptions, DiagnoseArgs, FigureOptions, is_given};
+use crate::args::{AnswerOptions, DiagnoseArgs, is_given};
 use crate::exit::{Code, Failed};
-use crate::intake::material_of_kept;
+use crate::intake::{details_of_kept, material_of_kept};
 use crate::{output, state};
 
 /// Measures, or reads, and says what is conspicuous.
 pub(crate) fn diagnose(args: &DiagnoseArgs) -> Result<Code, Failed> {
     output::check_answer(&args.answer, &[])?;
     let (runs, ended) = runs(args)?;
-    let patients = patients(runs.into_iter().map(Kept::read).collect::<Result<_, _>>()?);
-    let diagnosed: Vec<Diagnosed> = patients.into_iter().map(diagnosed).collect();
-    print(&diagnosed, &args.answer)?;
+    let drawn = args.answer.figures.any().then_some(runs.len());
+    let runs = runs.into_iter().map(|path| read(path, drawn));
+    let patients = patients(runs.collect::<Result<_, _>>()?);
+    let diagnosed: Vec<Diagnosed> = patients.iter().map(diagnosed).collect();
+    print(&patients, &diagnosed, &args.answer)?;
     ended.map_or(Ok(Code::Done), Err)
 }
 
@@ -75,59 +78,74 @@ fn latest() -> Result<Vec<PathBuf>, Failed> {
     Ok(runs)
 }
 
-/// A run and where it is kept.
+/// A run beside what the rules look at.
 struct Kept {
-    material: Material,
+    run: Run,
+    /// What figures need, where they are wanted.
+    details: Option<Vec<Details>>,
     path: String,
 }
 
-impl Kept {
-    fn read(path: PathBuf) -> Result<Kept, Failed> {
-        let recorded = rundir::open(&path).map_err(|error| Failed::Usage(error.to_string()))?;
-        let material = material_of_kept(&recorded).map_err(Failed::Usage)?;
-        let path = path.display().to_string();
-        Ok(Kept { material, path })
-    }
+/// Reads a run, and what figures need where they show so many runs.
+fn read(path: PathBuf, drawn: Option<usize>) -> Result<(Material, Kept), Failed> {
+    let recorded = rundir::open(&path).map_err(|error| Failed::Usage(error.to_string()))?;
+    let material = material_of_kept(&recorded).map_err(Failed::Usage)?;
+    let details = drawn.map(|runs| {
+        let rows = runs * recorded.plan.measures.len();
+        details_of_kept(&recorded, rows).map_err(Failed::Usage)
+    });
+    let kept = Kept {
+        details: details.transpose()?,
+        path: path.display().to_string(),
+        run: recorded.into_run(),
+    };
+    Ok((material, kept))
+}
+
+/// A server, and all that is known of it.
+#[derive(Default)]
+struct Patient {
+    materials: Vec<Material>,
+    kept: Vec<Kept>,
 }
 
 /// Puts together what is known of each server: runs of different suites at the same URL. A second
 /// run of a suite stands for itself.
-fn patients(runs: Vec<Kept>) -> Vec<Vec<Kept>> {
-    let mut patients: Vec<Vec<Kept>> = Vec::new();
-    for run in runs {
-        let (plan, own) = (&run.material.plan, |kept: &Kept| kept.material.plan.clone());
-        let joins = |patient: &&mut Vec<Kept>| {
-            patient
-                .iter()
-                .map(own)
-                .all(|other| other.target == plan.target && other.suite.name != plan.suite.name)
+fn patients(runs: Vec<(Material, Kept)>) -> Vec<Patient> {
+    let mut patients: Vec<Patient> = Vec::new();
+    for (material, kept) in runs {
+        let plan = &material.plan;
+        let joins = |patient: &Patient| {
+            let mut others = patient.materials.iter().map(|other| &other.plan);
+            others.all(|other| other.target == plan.target && other.suite.name != plan.suite.name)
         };
-        match patients.iter_mut().find(joins) {
-            Some(patient) => patient.push(run),
-            None => patients.push(vec![run]),
+        let place = patients.iter().position(joins).unwrap_or(patients.len());
+        if place == patients.len() {
+            patients.push(Patient::default());
         }
+        patients[place].materials.push(material);
+        patients[place].kept.push(kept);
     }
     patients
 }
 
-fn diagnosed(patient: Vec<Kept>) -> Diagnosed {
-    let (materials, paths): (Vec<Material>, Vec<String>) = patient
-        .into_iter()
-        .map(|kept| (kept.material, kept.path))
-        .unzip();
-    let runs = materials.iter().zip(paths);
+fn diagnosed(Patient { materials, kept }: &Patient) -> Diagnosed {
+    let runs = materials.iter().zip(kept);
     Diagnosed {
         runs: runs
-            .map(|(material, path)| DiagnosedRun::of(material, path))
+            .map(|(material, kept)| DiagnosedRun::of(material, kept.path.clone()))
             .collect(),
-        diagnosis: stats::diagnose(&materials),
+        diagnosis: stats::diagnose(materials),
     }
 }
 
-fn print(diagnosed: &[Diagnosed], options: &AnswerOptions) -> Result<(), Failed> {
-    let kept = shown(diagnosed, &options.figures)?;
+fn print(
+    patients: &[Patient],
+    diagnosed: &[Diagnosed],
+    options: &AnswerOptions,
+) -> Result<(), Failed> {
     let page = Page {
-        runs: kept.iter().map(|kept| kept.shown(None)).collect(),
+        runs: patients.iter().flat_map(shown).collect(),
         diagnosed: Some(diagnosed),
         ..Page::default()
     };
@@ -136,17 +154,13 @@ fn print(diagnosed: &[Diagnosed], options: &AnswerOptions) -> Result<(), Failed>
     output::print_answer(&page, options, json, None, text)
 }
 
-/// The runs as a page shows them, where one is wanted.
-fn shown(
-    diagnosed: &[Diagnosed],
-    figures: &FigureOptions,
-) -> Result<Vec<super::report::Kept>, Failed> {
-    let runs = diagnosed.iter().flat_map(|diagnosed| &diagnosed.runs);
-    let paths: Vec<PathBuf> = match figures.any() {
-        true => runs.map(|run| PathBuf::from(&run.name)).collect(),
-        false => Vec::new(),
-    };
-    let count = paths.len();
-    let read = |path| super::report::Kept::read(path, Some(count));
-    paths.into_iter().map(read).collect()
+/// The runs as a page shows them.
+fn shown(patient: &Patient) -> impl Iterator<Item = PageRun<'_>> {
+    let runs = patient.materials.iter().zip(&patient.kept);
+    runs.map(|(material, kept)| PageRun {
+        name: None,
+        run: &kept.run,
+        summary: &material.summary,
+        details: kept.details.clone(),
+    })
 }

@@ -262,6 +262,7 @@ fn drawn_of(finished: &Finished, samples: &Samples) -> Option<Drawn> {
         plan, env, events, ..
     } = finished;
     intake::drawn(plan, env, events, samples, plan.measures.len())
+        .map(|(_, drawn)| drawn)
         .inspect_err(|why| {
             output::tell(&format!(
                 "prestan: warning: distributions are not drawn: {why}"
@@ -274,9 +275,7 @@ fn code_of(summary: &Summary) -> Result<Code, Failed> {
     went_through_all(summary)?;
     // What failed then may have failed for the generator's sake.
     match summary.bottlenecks().next() {
-        Some(why) => Err(Failed::Inconclusive(format!(
-            "inconclusive, because the generator was the bottleneck: {why}"
-        ))),
+        Some(why) => Err(Failed::bottleneck(why)),
         None if summary.any_failed() => Ok(Code::TestFailed),
         None => Ok(Code::Done),
     }

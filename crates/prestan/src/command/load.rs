@@ -9,7 +9,7 @@ use engine::Settings;
 
 pub(crate) use sending::Sending;
 
-use crate::args::{FormatOptions, LoadArgs, Login};
+use crate::args::{LoadArgs, Login};
 use crate::command::job::Job;
 use crate::connect::{self, connection_to};
 use crate::exit::{Code, Failed};
@@ -26,10 +26,7 @@ pub(crate) fn load(args: &LoadArgs) -> Result<Code, Failed> {
         ..
     } = Sending::of(&args.first, args.second.as_deref(), &args.request)?;
     pace::check(&args.pace, &plan)?;
-    let FormatOptions {
-        json, csv, figures, ..
-    } = &args.output.formats;
-    output::check(&[json, csv, &args.output.output], figures)?;
+    output::check_report(&args.output.formats, &args.output.output)?;
     let connection = connection_to(target, &Login::default(), &args.connect)?;
     let pace = &args.pace;
     let settings = Settings {

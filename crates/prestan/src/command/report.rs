@@ -11,14 +11,11 @@ use stats::{Side, Summary};
 use super::compare::SAME_WITHIN;
 use crate::args::{FormatOptions, ReportArgs};
 use crate::exit::{Code, Failed};
-use crate::intake::{self, Drawn, summary_of_kept};
+use crate::intake::{Drawn, drawn_of_kept, summary_of_kept};
 use crate::{output, state};
 
 pub(crate) fn report(args: &ReportArgs) -> Result<Code, Failed> {
-    let FormatOptions {
-        json, csv, figures, ..
-    } = &args.formats;
-    output::check(&[json, csv, &args.output], figures)?;
+    output::check_report(&args.formats, &args.output)?;
     match &args.runs[..] {
         [] | [_] => one(args),
         several => side_by_side(several, args),
@@ -58,22 +55,19 @@ impl Kept {
     pub(crate) fn read(path: PathBuf, drawn: Option<usize>) -> Result<Kept, Failed> {
         let unreadable = |error: RunDirError| Failed::Usage(error.to_string());
         let recorded = rundir::open(&path).map_err(unreadable)?;
-        let summary = summary_of_kept(&recorded).map_err(Failed::Usage)?;
-        let (plan, env, events) = (&recorded.plan, &recorded.env, &recorded.events);
-        let drawn = drawn.map(|runs| {
-            let rows = runs * plan.measures.len();
-            intake::drawn(plan, env, events, &recorded.samples, rows).map_err(Failed::Usage)
-        });
+        let (summary, drawn) = match drawn {
+            None => (summary_of_kept(&recorded).map_err(Failed::Usage)?, None),
+            Some(runs) => {
+                let rows = runs * recorded.plan.measures.len();
+                let (summary, drawn) = drawn_of_kept(&recorded, rows).map_err(Failed::Usage)?;
+                (summary, Some(drawn))
+            }
+        };
         Ok(Kept {
             summary,
-            drawn: drawn.transpose()?,
+            drawn,
             path: path.display().to_string(),
-            run: Run {
-                plan: recorded.plan,
-                env: recorded.env,
-                events: recorded.events,
-                samples: Vec::new(),
-            },
+            run: recorded.into_run(),
         })
     }
 

@@ -8,7 +8,7 @@ use suite::{Builtin, Overrides, Plan, Selection};
 use testbed::RealServer;
 use wire::auth::{Credentials, Secret};
 
-use crate::args::{ClassicArgs, ClockOptions, FormatOptions, LoadOptions, OutputOptions, RunArgs};
+use crate::args::{ClassicArgs, ClockOptions, LoadOptions, OutputOptions, RunArgs};
 use crate::command::job::Job;
 use crate::connect::{self, Connection, connection, to_own_server};
 use crate::credentials::without_user_info;
@@ -150,10 +150,7 @@ impl<'a> Task<'a> {
     ) -> Result<Self, Failed> {
         let suite = SuiteText::find(suite)?;
         let plan = suite.plan(load)?;
-        let FormatOptions {
-            json, csv, figures, ..
-        } = &output.formats;
-        output::check(&[json, csv, &output.output], figures)?;
+        output::check_report(&output.formats, &output.output)?;
         Ok(Task {
             suite,
             plan,

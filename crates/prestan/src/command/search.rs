@@ -49,10 +49,10 @@ pub(crate) fn search(args: &SearchArgs) -> Result<Code, Failed> {
     let mut search = begin(&args.search)?;
     let mut trials = Trials::new(args, &sending)?;
     let ended = trials.go_on(&mut search).err();
-    let is_something_known = !trials.made.is_empty();
+    let is_known = ended.is_none() || !trials.made.is_empty();
     let common = Common::of(&sending.target.url(), trials.ran.iter().map(Ran::told));
     let found = trials.found(&search, ended.as_ref());
-    if ended.is_none() || is_something_known {
+    if is_known {
         print(&found, common, &args.answer)?;
     }
     ended.map_or(Ok(Code::Done), Err)
@@ -109,8 +109,6 @@ struct Trials<'a> {
     settings: Settings,
     number: u32,
     made: Vec<Tried>,
-    /// What the server says of itself.
-    software: Option<String>,
     /// The runs of all of them.
     ran: Vec<Ran>,
 }
@@ -134,7 +132,6 @@ impl<'a> Trials<'a> {
             settings: settings(args, sending)?,
             number: 0,
             made: Vec::new(),
-            software: None,
             ran: Vec::new(),
         })
     }
@@ -173,14 +170,10 @@ impl<'a> Trials<'a> {
                 tried.failures
             ));
             self.made.push(tried);
-            let server = ran.env.server.as_ref();
-            self.software = server.and_then(|server| server.software.clone());
             self.ran.push(ran);
             return Ok(held);
         }
-        Err(Failed::Inconclusive(format!(
-            "inconclusive, because the generator was the bottleneck: {why}"
-        )))
+        Err(Failed::bottleneck(why))
     }
 
     fn run(&mut self, load: Load, cancel: &Cancel) -> Result<Ran, Failed> {
@@ -223,6 +216,7 @@ impl<'a> Trials<'a> {
     }
 
     fn found(mut self, search: &Search, ended: Option<&Failed>) -> Found {
+        let server = self.ran.last().and_then(|ran| ran.env.server.as_ref());
         self.made
             .sort_by(|one, other| one.load.total_cmp(&other.load));
         let curve: Vec<Trial> = self
@@ -240,7 +234,7 @@ impl<'a> Trials<'a> {
             find: self.find(),
             condition: self.args.search.condition.to_string(),
             target: self.sending.target.url(),
-            software: self.software,
+            software: server.and_then(|server| server.software.clone()),
             what: self.sending.what.clone(),
             answer: search.answer(),
             knee: stats::knee(&curve),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::rundir::RunDir;
-use engine::{Cancel, Observer, Progress, Settings, Turn, Watch};
+use engine::{Cancel, LONGEST_RUN_ID, Observer, Progress, Settings, Turn, Watch};
 use indicatif::ProgressBar;
 use record::{Environment, Event, EventKind, LeftBehind, PlanRecord};
 use report::page::Told;
@@ -75,16 +75,14 @@ impl Series {
 
 /// Longest end that the name of a run gets behind that of its series: `-z1000`, `-999999`.
 const LONGEST_END: usize = 7;
-/// Longest name of a run.
-const LONGEST_NAME: usize = 64;
 
 /// The name of a series: the one that was asked for, or a new one.
 pub(crate) fn name_of(run_id: Option<&str>) -> Result<String, Failed> {
     match run_id {
-        Some(name) if name.len() + LONGEST_END > LONGEST_NAME => Err(Failed::Usage(format!(
+        Some(name) if name.len() + LONGEST_END > LONGEST_RUN_ID => Err(Failed::Usage(format!(
             "--run-id {name}: each run of a series has a number behind this name; give it {} \
              characters at most",
-            LONGEST_NAME - LONGEST_END
+            LONGEST_RUN_ID - LONGEST_END
         ))),
         Some(name) => Ok(name.to_owned()),
         None => Ok(state::new_run_id()),

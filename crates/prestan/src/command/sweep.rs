@@ -60,13 +60,8 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<Code, Failed> {
 
 /// Whether it says something of the servers.
 fn judge(done: &Done, result: &Sweep) -> Result<Code, Failed> {
-    let is_inconclusive = |(_, ran): &&(Place, Ran)| ran.summary.is_inconclusive();
-    let inconclusive = done.iter().filter(is_inconclusive).count();
-    if 2 * inconclusive >= done.len() {
-        return Err(Failed::Inconclusive(format!(
-            "inconclusive, because the generator was the bottleneck in {inconclusive} of {} runs",
-            done.len()
-        )));
+    if let Some(why) = Failed::mostly_bottleneck(inconclusive(done), done.len()) {
+        return Err(why);
     }
     let swept = result.rows.iter().flat_map(|row| &row.servers);
     let mut points = swept.flat_map(|server| &server.points);
@@ -74,6 +69,11 @@ fn judge(done: &Done, result: &Sweep) -> Result<Code, Failed> {
         true => Ok(Code::Done),
         false => Ok(Code::TestFailed),
     }
+}
+
+fn inconclusive(done: &Done) -> usize {
+    let is_inconclusive = |(_, ran): &&(Place, Ran)| ran.summary.is_inconclusive();
+    done.iter().filter(is_inconclusive).count()
 }
 
 /// Refuses what makes no sense, before a server is started for it.
@@ -412,12 +412,9 @@ fn caveats(args: &SweepArgs, Made { done, ended }: &Made) -> Vec<String> {
     }
     let bottleneck = reasons.into_iter().max_by_key(|(_, runs)| *runs);
     if let Some((why, _)) = bottleneck {
-        let runs = done
-            .iter()
-            .filter(|(_, ran)| ran.summary.is_inconclusive())
-            .count();
         caveats.push(format!(
-            "the generator was the bottleneck in {runs} of {} runs: {why}",
+            "the generator was the bottleneck in {} of {} runs: {why}",
+            inconclusive(done),
             done.len()
         ));
     }

@@ -141,8 +141,7 @@ impl From<&Versus> for Other {
 
 fn test(row: &Compared, b: &str) -> Test {
     let ratio = row.ratio.as_ref();
-    let of_times = ratio.map(|ratio| (ratio.p, ratio.p_holm));
-    let tested = of_times.or(row.failing.map(|failing| (failing.p, failing.p_holm)));
+    let tested = row.tested();
     Test {
         name: row.name.clone(),
         method: row.method.clone(),

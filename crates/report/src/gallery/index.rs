@@ -6,7 +6,7 @@ use super::words::{self, point};
 use super::{Exhibit, Gallery, Places};
 use crate::load;
 use crate::page::Site;
-use crate::page::markup::{fill, list, range, text, time, words as sentence};
+use crate::page::markup::{fill, list, mean, text, words as sentence};
 use crate::page::measured::{EXPLAINED, alike};
 use crate::page::sections::section;
 use crate::page::site::links;
@@ -98,13 +98,11 @@ fn table(gallery: &Gallery<'_>, rows: &[SweptRow], places: &Places) -> String {
 }
 
 fn cell(point: &Point) -> String {
-    let interval = point.ci95.map_or(String::new(), |ends| {
-        format!(" <small>{}</small>", range(ends))
-    });
-    match point.mean {
-        Some(mean) => format!("<td class=\"number\">{}{interval}</td>", time(mean)),
-        None => format!("<td class=\"number\">{}</td>", without_time(point.status)),
-    }
+    let shown = match point.mean {
+        Some(of) => mean(of, point.ci95),
+        None => without_time(point.status).to_owned(),
+    };
+    format!("<td class=\"number\">{shown}</td>")
 }
 
 fn without_time(status: Status) -> &'static str {

@@ -15,22 +15,21 @@ const COLUMNS: [&str; 10] = [
 
 /// A part for each test.
 pub(super) fn tables(page: &Page<'_>, names: &[String]) -> String {
+    let whose = |name: &str| match names {
+        [_, _, ..] => format!("{name}: "),
+        _ => String::new(),
+    };
     let of_test = |name: &str| {
-        let rows: Vec<(&str, &TestSummary)> = page
+        let rows: Vec<(String, &TestSummary)> = page
             .runs
             .iter()
             .zip(names)
             .filter_map(|(run, of)| {
                 let mut rows = run.summary.tests.iter();
-                Some((of.as_str(), rows.find(|row| row.name == name)?))
+                Some((whose(of), rows.find(|row| row.name == name)?))
             })
             .collect();
-        let ended = rows.iter().map(|(of, row)| {
-            let whose = if names.len() > 1 {
-                format!("{of}: ")
-            } else {
-                String::new()
-            };
+        let ended = rows.iter().map(|(whose, row)| {
             format!(
                 "<p class=\"outcomes\">{}</p>\n",
                 words(&format!("{whose}{}", ended(row)))
@@ -40,28 +39,23 @@ pub(super) fn tables(page: &Page<'_>, names: &[String]) -> String {
         format!(
             "<div class=\"of-test\"><h3>{}</h3>\n{ended}{}</div>\n",
             text(name),
-            percentiles(&rows, names.len() > 1)
+            percentiles(&rows)
         )
     };
     test_names(page).into_iter().map(of_test).collect()
 }
 
-fn percentiles(rows: &[(&str, &TestSummary)], several: bool) -> String {
-    let lines = rows.iter().flat_map(|(of, row)| {
+fn percentiles(rows: &[(String, &TestSummary)]) -> String {
+    let lines = rows.iter().flat_map(|(whose, row)| {
         let kinds = [
             ("response time", &row.response),
             ("from planned", &row.planned),
             ("until acknowledged", &row.upload),
             ("whole operation", &row.total),
         ];
-        kinds.into_iter().filter_map(move |(kind, times)| {
-            let whose = if several {
-                format!("{of}: ")
-            } else {
-                String::new()
-            };
-            Some(line(&format!("{whose}{kind}"), times.as_ref()?))
-        })
+        kinds
+            .into_iter()
+            .filter_map(move |(kind, times)| Some(line(&format!("{whose}{kind}"), times.as_ref()?)))
     });
     let lines: String = lines.collect();
     if lines.is_empty() {

@@ -57,6 +57,14 @@ pub(crate) fn range(ends: (f64, f64)) -> String {
     words(&crate::human_range(ends))
 }
 
+/// A mean in nanoseconds and its interval, where it has one.
+pub(crate) fn mean(mean: f64, ci95: Option<(f64, f64)>) -> String {
+    let interval = ci95.map_or(String::new(), |ends| {
+        format!(" <small>{}</small>", range(ends))
+    });
+    time(mean) + &interval
+}
+
 /// A template with its parts, `{{name}}`, filled in. What is filled in is not looked at again, so
 /// no text can call for another part.
 pub(crate) fn fill(template: &str, part: impl Fn(&str) -> String) -> String {

@@ -1,9 +1,9 @@
 //! Every point of a sweep and every trial of a search, as tables.
 
-use stats::{Point, SweptRow};
+use stats::{Point, Status, SweptRow};
 
 use super::Page;
-use super::markup::{range, text, time, words};
+use super::markup::{mean, text, words};
 use super::tables::{heading, number, section};
 use crate::json::us;
 use crate::search::HEADERS;
@@ -57,14 +57,11 @@ fn points(sweep: &Sweep, place: usize, row: &SweptRow) -> String {
 }
 
 fn cell(point: &Point) -> String {
-    let (Some(mean), stats::Status::Ok) = (point.mean, point.status) else {
+    let (Some(of), Status::Ok) = (point.mean, point.status) else {
         let why = text(&sweep::without_time(point));
         return format!("<td class=\"number bad\" data-sort=\"\">{why}</td>");
     };
-    let interval = point.ci95.map_or(String::new(), |ends| {
-        format!(" <small>{}</small>", range(ends))
-    });
-    number(us(mean), &format!("{}{interval}", time(mean)), "")
+    number(us(of), &mean(of, point.ci95), "")
 }
 
 /// What the columns of a search mean.

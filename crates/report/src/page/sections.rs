@@ -11,12 +11,12 @@ pub(super) fn title(page: &Page<'_>, names: &[String]) -> String {
     let suite = page.runs.first().map(|run| &run.run.plan.suite.name);
     let search = page.search.map(|_| "A search for the load it holds");
     let sweep = page.sweep.map(|sweep| &sweep.suite);
-    let what = match (suite, search, sweep) {
-        _ if page.title.is_some() => page.title.unwrap_or_default().to_owned(),
-        (Some(suite), _, None) => suite.clone(),
-        (_, Some(search), None) => search.to_owned(),
-        (_, _, Some(suite)) => format!("A sweep of {suite}"),
-        (None, None, None) => "Prestan".to_owned(),
+    let what = match (page.title, suite, search, sweep) {
+        (Some(title), ..) => title.to_owned(),
+        (_, Some(suite), _, None) => suite.clone(),
+        (_, _, Some(search), None) => search.to_owned(),
+        (_, _, _, Some(suite)) => format!("A sweep of {suite}"),
+        (None, None, None, None) => "Prestan".to_owned(),
     };
     let mut on: Vec<String> = names.to_vec();
     if let (true, Some(all)) = (on.is_empty(), page.comparison) {

@@ -174,12 +174,13 @@ fn is_same_run(one: &Side<'_>, other: &Side<'_>) -> bool {
 /// Some of the one was done while the other was under way. Times of day of this format are in the
 /// order of their letters.
 fn is_beside(one: &Side<'_>, other: &Side<'_>) -> bool {
-    let times = |env: &'_ Environment| {
-        let end = env.ended_at.as_ref().unwrap_or(&env.started_at);
-        (env.started_at.clone(), end.clone())
-    };
     let ((begin, end), (begins, ends)) = (times(one.env), times(other.env));
     begin == begins || (begin < ends && begins < end)
+}
+
+fn times(env: &Environment) -> (&str, &str) {
+    let end = env.ended_at.as_ref().unwrap_or(&env.started_at);
+    (&env.started_at, end)
 }
 
 /// A run that is there more than once.

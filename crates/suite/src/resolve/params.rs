@@ -42,10 +42,7 @@ pub(super) fn merged(
     }
     for (name, value) in changes {
         let Some(param) = params.get_mut(name) else {
-            return Err(file.error_anywhere(format!(
-                "the suite has no parameter `{name}`; it has {}",
-                listed(&params)
-            )));
+            return Err(file.error_anywhere(unknown(name, &params)));
         };
         let value = changed(param, value);
         check_value(name, &value).map_err(|message| file.error_anywhere(message))?;
@@ -119,13 +116,7 @@ pub(super) fn variants<'a>(
             }
             Some(_) => variants.push(as_written),
             None => {
-                return Err(file.error(
-                    each.place,
-                    format!(
-                        "the suite has no parameter `{name}`; it has {}",
-                        listed(params)
-                    ),
-                ));
+                return Err(file.error(each.place, unknown(name, params)));
             }
         }
     }
@@ -161,9 +152,10 @@ fn rename(step: &mut StepSpec, suffix: &str) {
     steps.for_each(|step| rename(step, suffix));
 }
 
-fn listed(params: &Params) -> String {
-    let names: Vec<&str> = params.keys().map(String::as_str).collect();
-    names.join(", ")
+fn unknown(name: &str, params: &Params) -> String {
+    let known: Vec<&str> = params.keys().map(String::as_str).collect();
+    let known = known.join(", ");
+    format!("the suite has no parameter `{name}`; it has {known}")
 }
 
 /// A text without its quotes.

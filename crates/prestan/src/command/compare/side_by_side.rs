@@ -120,7 +120,7 @@ fn perform(
             scope.spawn(move || {
                 let ran = run.perform(cancel, shown, Some(turn));
                 if ran.is_err() {
-                    // A comparison without one of its runs is none.
+                    // Nothing more of this pair can be compared.
                     cancel.cancel();
                 }
                 ran
