@@ -157,7 +157,7 @@ fn contenders() -> Vec<Contender> {
 }
 
 /// A rotation that begins elsewhere in every round and runs backwards in every second.
-fn order(round: usize, count: usize) -> Vec<usize> {
+pub(crate) fn order(round: usize, count: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).map(|place| (place + round) % count).collect();
     if round % 2 == 1 {
         order.reverse();
@@ -259,7 +259,7 @@ fn clients(contenders: &[Contender], turns: &[Vec<Turn>]) -> Option<Vec<Client>>
         .collect()
 }
 
-fn ratios(values: &[f64], base: &[f64]) -> Vec<f64> {
+pub(crate) fn ratios(values: &[f64], base: &[f64]) -> Vec<f64> {
     values
         .iter()
         .zip(base)
@@ -330,7 +330,7 @@ impl Report {
     }
 }
 
-fn interval(median: Median) -> String {
+pub(crate) fn interval(median: Median) -> String {
     let Median { value, low, high } = median;
     format!("{value:.2} [{low:.2}, {high:.2}]")
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`accuracy`] | how far are reported times from those on the wire? |
 //! | [`cost`] | what does a request cost the client's processor? |
+//! | [`pages`] | and a file of a page? |
 //! | [`scale`] | what do ten thousand users cost, and how punctual is a schedule? |
 //! | [`suite`] | how much of a suite's time is the server's? |
 //! | [`verdicts`] | is what comparisons say right? |
@@ -25,6 +26,7 @@ pub mod load;
 pub mod machine;
 pub mod numbers;
 pub mod observe;
+pub mod pages;
 pub mod peers;
 pub mod samples;
 pub mod scale;

@@ -51,9 +51,10 @@ impl Machine {
         let Machine {
             kernel, cpu, cores, ..
         } = self;
-        format!(
-            "{cpu}, {cores} cores, Linux {kernel}; {}",
-            programs.join(", ")
-        )
+        let programs = match programs.is_empty() {
+            true => String::new(),
+            false => format!("; {}", programs.join(", ")),
+        };
+        format!("{cpu}, {cores} cores, Linux {kernel}{programs}")
     }
 }

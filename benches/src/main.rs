@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use benches::load::Prestan;
 use benches::machine::Machine;
 use benches::table::Table;
-use benches::{accuracy, cost, docs, floor, scale, suite, verdicts};
+use benches::{accuracy, cost, docs, floor, pages, scale, suite, verdicts};
 
 /// Measures Prestan as a measuring instrument.
 #[derive(Debug, Parser)]
@@ -30,6 +30,8 @@ enum What {
     Accuracy(How),
     /// Processor time a request, beside other tools
     Cost(How),
+    /// Processor time a file of a page, beside other tools
+    Pages(How),
     /// Many users, and a schedule
     Scale {
         #[command(flatten)]
@@ -87,7 +89,7 @@ macro_rules! report {
     )*};
 }
 
-report!(accuracy, cost, scale, suite, verdicts);
+report!(accuracy, cost, pages, scale, suite, verdicts);
 
 fn main() -> ExitCode {
     match dispatch(Cli::parse().what) {
@@ -113,6 +115,9 @@ fn dispatch(what: What) -> Result<()> {
         }),
         What::Cost(how) => perform("cost", &how, |prestan| {
             cost::run(prestan, how.size((cost::Size::FULL, cost::Size::QUICK)))
+        }),
+        What::Pages(how) => perform("pages", &how, |prestan| {
+            pages::run(prestan, how.size((pages::Size::FULL, pages::Size::QUICK)))
         }),
         What::Scale { how, full } => perform("scale", &how, |prestan| {
             let size = how.size((scale::Size::FULL, scale::Size::QUICK));

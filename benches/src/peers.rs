@@ -78,7 +78,8 @@ impl Peer {
         all.filter(|peer| peer.program().is_some())
     }
 
-    fn program(self) -> Option<PathBuf> {
+    /// Where its program is, if it is installed.
+    pub(crate) fn program(self) -> Option<PathBuf> {
         let cached = tool_cache().map(|cache| cache.join("bin").join(self.name()));
         cached
             .filter(|program| program.is_file())

@@ -3,6 +3,7 @@
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use testbed::RealServer;
@@ -42,6 +43,16 @@ impl Nginx {
             file_url: format!("{root}1k.bin"),
             upload_url: format!("{root}put/1m.bin"),
         })
+    }
+
+    /// Its root, with a slash at the end.
+    pub fn root(&self) -> String {
+        self.server.url()
+    }
+
+    /// The directory of its files.
+    pub fn storage(&self) -> PathBuf {
+        self.server.storage()
     }
 
     /// URL of the file of 1 KiB.

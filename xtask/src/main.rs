@@ -20,7 +20,7 @@ usage: cargo xtask TASK
   bless   write the snapshots and schemas anew, to be read with `git diff`
   gallery measure all servers anew, for docs/gallery and the table of the README
   charts  make the chart library of the pages anew (needs npm)
-  bench   accuracy, cost, scale, suite or verdicts: measure Prestan itself; --quick, --docs, scale --full";
+  bench   accuracy, cost, pages, scale, suite or verdicts: measure Prestan itself; --quick, --docs, scale --full";
 
 fn main() -> ExitCode {
     let task = env::args().nth(1);

@@ -16,6 +16,7 @@ const PURE: &[(&str, &[&str])] = &[
     ("stats", &["record"]),
     ("report", &["record", "stats"]),
     ("figures", &["report"]),
+    ("webstone", &["suite"]),
 ];
 
 /// What a pure crate does not say outside its tests.

@@ -281,25 +281,24 @@ fn names(props: &[PropName]) -> String {
 }
 
 fn check_body(request: &RequestPlan, answered: &Answered<'_>) -> Result<(), Wrong> {
-    if let Some(expected) = &request.expect.body {
-        if answered.length != expected.len() as u64 {
-            return Err(wrong_body(format!(
-                "{} bytes came back; expected {}",
-                answered.length,
-                expected.len()
-            )));
-        }
-        if answered.first && answered.body != &expected[..] {
-            let at = answered
-                .body
-                .iter()
-                .zip(expected.iter())
-                .position(|(a, b)| a != b);
-            return Err(wrong_body(format!(
-                "the content that came back differs from what was sent, from byte {} on",
-                at.unwrap_or(answered.body.len().min(expected.len()))
-            )));
-        }
+    if let Some(expected) = request.expect.length()
+        && answered.length != expected
+    {
+        return Err(wrong_body(format!(
+            "{} bytes came back; expected {expected}",
+            answered.length
+        )));
+    }
+    if let Some(expected) = &request.expect.body
+        && answered.first
+        && answered.body != &expected[..]
+    {
+        let mut pairs = answered.body.iter().zip(expected.iter());
+        let at = pairs.position(|(a, b)| a != b);
+        return Err(wrong_body(format!(
+            "the content that came back differs from what was sent, from byte {} on",
+            at.unwrap_or(answered.body.len().min(expected.len()))
+        )));
     }
     if answered.first {
         for text in answered.contains {
@@ -346,6 +345,7 @@ mod tests {
             expect: Expect {
                 status: StatusSet(vec![status]),
                 body: None,
+                length: None,
                 properties: None,
                 responses: None,
                 missing: Missing::Fails,
@@ -545,6 +545,16 @@ mod tests {
         let wrong = check("abx", true).unwrap_err();
         assert!(wrong.what.contains("from byte 2 on"), "{}", wrong.what);
         assert_eq!(check("ab", false).unwrap_err().outcome, Outcome::WrongBody);
+    }
+
+    #[test]
+    fn a_length_alone_may_be_expected() {
+        let mut get = request("GET", "");
+        get.expect.length = Some(3);
+        assert_eq!(outcome(&get, "200 OK", "xyz"), Outcome::Ok);
+        let wrong = verdict(&get, "200 OK", "xy").unwrap_err();
+        assert_eq!(wrong.outcome, Outcome::WrongBody);
+        assert_eq!(wrong.what, "2 bytes came back; expected 3");
     }
 
     #[test]

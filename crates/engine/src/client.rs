@@ -146,6 +146,8 @@ pub(crate) struct Failure {
 pub(crate) struct ClientConfig {
     pub(crate) dialer: Dialer,
     pub(crate) target: Target,
+    /// Path below which users work; ends with a slash.
+    pub(crate) root: String,
     /// Value of Host.
     pub(crate) authority: String,
     pub(crate) headers: Vec<(String, String)>,
@@ -200,6 +202,11 @@ impl Client {
     /// The absolute URI of a path on the target, as Destination wants it: servers refuse paths.
     pub(crate) fn absolute(&self, path: &str) -> String {
         self.config.target.absolute(path)
+    }
+
+    /// Path below which users work; ends with a slash.
+    pub(crate) fn root(&self) -> &str {
+        &self.config.root
     }
 
     /// Opens the connection that the next request will need.

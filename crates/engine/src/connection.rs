@@ -317,6 +317,8 @@ impl Connection {
         // When the last byte was there, and not when it has been parsed.
         stamps.done = Some(self.transport.arrived_at);
         let surplus = !self.pending.is_empty();
+        // What follows an answer is none of it.
+        stamps.bytes_received -= (self.pending.len() as u64).min(stamps.bytes_received);
         let whole = stamps.sent.is_some() && broken.is_none();
         match self.reader.head() {
             Some(head) => Ok(Response {
@@ -455,9 +457,7 @@ impl Connection {
             stamps.bytes_received += self.pending.len() as u64;
             self.take_in(&[], self.seen, &mut reading, stamps)?;
         }
-        let response = self.receive(clock, stamps, &mut reading, None).await;
-        stamps.bytes_received -= (self.pending.len() as u64).min(stamps.bytes_received);
-        response
+        self.receive(clock, stamps, &mut reading, None).await
     }
 
     /// Offers bytes of requests ahead of answers that are still to come.

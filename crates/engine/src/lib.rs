@@ -28,6 +28,7 @@ mod patience;
 mod prepared;
 mod probe;
 mod progress;
+mod publish;
 mod recorder;
 mod run;
 pub mod rundir;
@@ -52,9 +53,12 @@ pub use error::RunError;
 pub use limits::raise_open_files;
 pub use machine::machine;
 pub use progress::{Observer, Progress, Silent};
+pub use publish::Publish;
 pub use recorder::{Sink, Window};
 pub use run::{Finished, Watch, environment, find_leftovers, plan_record, remove_leftover, run};
-pub use settings::{ClockChoice, Family, Resolve, Route, Settings, choose_clock, look_up};
+pub use settings::{
+    ClockChoice, Endpoint, Family, Resolve, Route, Settings, choose_clock, look_up,
+};
 pub use tls::{TlsOptions, tls_config};
 pub use turns::{Turn, Turns};
 pub use workspace::{LONGEST_RUN_ID, Leftover, LeftoverState, collection_name, is_run_id};

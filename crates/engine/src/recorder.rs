@@ -137,6 +137,7 @@ mod tests {
             measure: MeasureId(0),
             user: 0,
             number,
+            visit: None,
             outcome: Outcome::Ok,
             status: Some(200),
             moments: Moments {
@@ -152,6 +153,7 @@ mod tests {
             resent: false,
             bytes_sent: 0,
             bytes_received: 0,
+            body_received: 0,
         }
     }
 

@@ -29,8 +29,9 @@ use crate::machine::machine;
 use crate::patience::Watchdog;
 use crate::probe::probe;
 use crate::progress::{Observer, Progress};
+use crate::publish::publish;
 use crate::recorder::{Recorder, Sink, Window, recorders};
-use crate::settings::{Route, Settings};
+use crate::settings::{Endpoint, Route, Settings};
 use crate::stage::{Stage, Standing, Stop};
 use crate::timekeeper::Timekeeper;
 use crate::transport::Stamping;
@@ -130,6 +131,11 @@ pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
         prestan: env!("CARGO_PKG_VERSION").to_owned(),
         suite: plan.suite.clone(),
         target: settings.target.url(),
+        others: settings
+            .others
+            .iter()
+            .map(|other| other.target.url())
+            .collect(),
         clock: settings.clock,
         acks: settings.acks && settings.clock == Clock::Kernel,
         params: plan.params.clone(),
@@ -148,9 +154,11 @@ pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
             },
             until: settings.until.clone(),
             warmup: settings.warmup,
+            warmup_s: settings.warmup_time.as_secs_f64(),
             timeout_s: settings.timeout.as_secs_f64(),
             seed: settings.seed,
             http: settings.http,
+            in_turn: settings.in_turn,
         },
         tests: plan
             .tests
@@ -160,6 +168,7 @@ pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
             })
             .collect(),
         measures: plan.measures.clone(),
+        pages: plan.pages.clone(),
     }
 }
 
@@ -168,6 +177,14 @@ pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
 struct Means {
     time: Arc<Timekeeper>,
     exhaustion: Arc<Exhaustion>,
+}
+
+/// A collection below which a run works, and who asks its server what is not measured.
+struct Place {
+    endpoint: Endpoint,
+    client: Client,
+    /// The collection of the run has been made there.
+    is_open: bool,
 }
 
 /// A run under way.
@@ -181,41 +198,87 @@ struct Session<'a> {
 
 impl Session<'_> {
     fn run(&self, env: &mut Environment, sink: &mut dyn Sink) -> Result<(), RunError> {
-        room_for(self.settings.users).map_err(RunError::Local)?;
+        let connections = self
+            .settings
+            .users
+            .saturating_mul(self.settings.http.parallel);
+        room_for(connections).map_err(RunError::Local)?;
         let event_loop = event_loop()?;
         let watchdog = Rc::new(Watchdog::new(self.means.time.clock));
-        let mut client = self.client(&watchdog);
-        let target = &self.settings.target;
-        let url = target.url();
         let cancel = &self.watch.cancel;
-        let asked = probe(&mut client, target.path(), &url, self.plan.workspace);
-        let server = event_loop.run(watchdog.guard(cancel, || (), asked))?;
-        env.server = Some(server.clone());
+        let mut places: Vec<Place> = self
+            .settings
+            .endpoints()
+            .into_iter()
+            .map(|endpoint| self.place(endpoint, &watchdog))
+            .collect();
+        for place in &mut places {
+            let server = event_loop.run(watchdog.guard(cancel, || (), self.probe(place)))?;
+            env.server.get_or_insert(server);
+        }
+        let server = env
+            .server
+            .clone()
+            .unwrap_or_else(|| unreachable!("there is a first"));
         if self.plan.workspace == Workspace::ReadOnly {
             return self.measure(&server, sink);
         }
-        let opened = self.open_workspace(&mut client);
-        event_loop.run(watchdog.guard(cancel, || (), opened))?;
-        let measured = self.measure(&server, sink);
+        let opened = places.iter_mut().try_for_each(|place| {
+            let opened = self.open_workspace(place);
+            event_loop.run(watchdog.guard(cancel, || (), opened))
+        });
+        let furnished = opened.and_then(|()| {
+            places.iter_mut().try_for_each(|place| {
+                let furnished = self.furnish(place);
+                event_loop.run(watchdog.guard(cancel, || (), furnished))
+            })
+        });
+        let measured = furnished.and_then(|()| self.measure(&server, sink));
+        if places.iter().all(|place| !place.is_open) {
+            return measured;
+        }
         if let Some(turn) = &self.watch.turn {
             event_loop.run(turn.all_over(cancel));
         }
-        client.ignore_cancel = true;
-        let run_id = &self.settings.run_id;
-        let removed = workspace::remove(&mut client, target, run_id, self.journal);
-        event_loop.run(watchdog.guard(cancel, || (), removed));
+        for place in places.iter_mut().filter(|place| place.is_open) {
+            place.client.ignore_cancel = true;
+            let run_id = &self.settings.run_id;
+            let target = &place.endpoint.target;
+            let removed = workspace::remove(&mut place.client, target, run_id, self.journal);
+            event_loop.run(watchdog.guard(cancel, || (), removed));
+        }
         measured
     }
 
-    fn client(&self, watchdog: &Rc<Watchdog>) -> Client {
+    fn place(&self, endpoint: Endpoint, watchdog: &Rc<Watchdog>) -> Place {
         let nonces = ChaCha8Rng::seed_from_u64(self.settings.seed ^ u64::MAX);
-        let config = client_config(self.settings, &self.means, watchdog);
-        Client::new(Rc::new(config), authenticator(self.settings), nonces)
+        let config = self.client_config(&endpoint, watchdog);
+        Place {
+            client: Client::new(Rc::new(config), authenticator(self.settings), nonces),
+            endpoint,
+            is_open: false,
+        }
     }
 
-    async fn open_workspace(&self, client: &mut Client) -> Result<(), RunError> {
+    fn client_config(&self, endpoint: &Endpoint, watchdog: &Rc<Watchdog>) -> ClientConfig {
+        let root = match self.plan.workspace {
+            Workspace::Collection => collection_path(&endpoint.target, &self.settings.run_id),
+            Workspace::ReadOnly => endpoint.target.path().to_owned(),
+        };
+        client_config(self.settings, endpoint, root, &self.means, watchdog)
+    }
+
+    async fn probe(&self, place: &mut Place) -> Result<Server, RunError> {
+        let target = &place.endpoint.target;
+        let client = &mut place.client;
+        probe(client, target.path(), &target.url(), self.plan.workspace).await
+    }
+
+    /// Makes the collection of the run.
+    async fn open_workspace(&self, place: &mut Place) -> Result<(), RunError> {
         let run_id = &self.settings.run_id;
-        for leftover in workspace::leftovers(client, &self.settings.target, Some(run_id)).await {
+        let (client, target) = (&mut place.client, &place.endpoint.target);
+        for leftover in workspace::leftovers(client, target, Some(run_id)).await {
             self.tell_of(leftover);
         }
         if self.watch.cancel.is_cancelled() {
@@ -223,7 +286,16 @@ impl Session<'_> {
         }
         // Three short requests: finishing them leaves no doubt about what is on the server.
         client.ignore_cancel = true;
-        workspace::create(client, &self.settings.target, run_id).await
+        workspace::create(client, target, run_id).await?;
+        client.ignore_cancel = false;
+        place.is_open = true;
+        Ok(())
+    }
+
+    /// Puts what is to be fetched into the collection of the run.
+    async fn furnish(&self, place: &mut Place) -> Result<(), RunError> {
+        let root = place.client.root().to_owned();
+        publish(&mut place.client, &root, &self.settings.files).await
     }
 
     /// What is on the server and concerns this run; what only has a name like ours does not.
@@ -248,10 +320,6 @@ impl Session<'_> {
 
     fn measure(&self, server: &Server, sink: &mut dyn Sink) -> Result<(), RunError> {
         let settings = self.settings;
-        let root = match self.plan.workspace {
-            Workspace::Collection => collection_path(&settings.target, &settings.run_id),
-            Workspace::ReadOnly => settings.target.path().to_owned(),
-        };
         let stage = Arc::new(Stage {
             plan: Arc::clone(self.plan),
             clock: self.means.time.clock,
@@ -260,7 +328,7 @@ impl Session<'_> {
             journal: Arc::clone(self.journal),
             users: settings.users,
             warmup: settings.warmup,
-            root,
+            warmup_time: settings.warmup_time,
             allow: server.allow.clone(),
             standing: Standing::new(self.plan.tests.len(), settings.users),
             vitals: Totals::default(),
@@ -335,11 +403,13 @@ impl Session<'_> {
         let body = |thread: u32, recorder: Recorder| {
             let event_loop = event_loop()?;
             let watchdog = Rc::new(Watchdog::new(self.means.time.clock));
-            let config = client_config(self.settings, &self.means, &watchdog);
+            let endpoints = self.settings.endpoints();
+            let config = |endpoint| self.client_config(endpoint, &watchdog);
+            let configs = endpoints.iter().map(config).collect();
             let ids: Vec<u32> = (thread..self.settings.users)
                 .step_by(threads as usize)
                 .collect();
-            work(&event_loop, stage, config, recorder, |worker| {
+            work(&event_loop, stage, configs, recorder, |worker| {
                 tasks(worker, &ids, (thread, threads))
             });
             Ok(())
@@ -389,10 +459,17 @@ fn unmet_need(test: &TestPlan, server: &Server) -> Option<String> {
     Some(format!("the test needs a class {class} server, and {says}"))
 }
 
-fn client_config(settings: &Settings, means: &Means, watchdog: &Rc<Watchdog>) -> ClientConfig {
+fn client_config(
+    settings: &Settings,
+    endpoint: &Endpoint,
+    root: String,
+    means: &Means,
+    watchdog: &Rc<Watchdog>,
+) -> ClientConfig {
+    let Endpoint { target, route } = endpoint;
     let dialer = Dialer::new(
-        settings.target.clone(),
-        settings.route.clone(),
+        target.clone(),
+        route.clone(),
         Arc::clone(&settings.tls),
         Arc::clone(&means.time),
         Arc::clone(&means.exhaustion),
@@ -400,8 +477,9 @@ fn client_config(settings: &Settings, means: &Means, watchdog: &Rc<Watchdog>) ->
     );
     ClientConfig {
         dialer,
-        target: settings.target.clone(),
-        authority: settings.target.authority(),
+        target: target.clone(),
+        root,
+        authority: target.authority(),
         headers: settings.headers.clone(),
         http: settings.http,
         time: Arc::clone(&means.time),
@@ -415,11 +493,14 @@ fn client_config(settings: &Settings, means: &Means, watchdog: &Rc<Watchdog>) ->
 /// where the user has chosen it.
 fn authenticator(settings: &Settings) -> Authenticator {
     use wire::target::Scheme;
-    let private = settings.target.scheme() == Scheme::Https
-        || match &settings.route {
-            Route::Unix(_) => true,
-            Route::Tcp(addresses) => addresses.iter().all(|address| address.ip().is_loopback()),
-        };
+    let is_private = |Endpoint { target, route }: &Endpoint| {
+        target.scheme() == Scheme::Https
+            || match route {
+                Route::Unix(_) => true,
+                Route::Tcp(addresses) => addresses.iter().all(|address| address.ip().is_loopback()),
+            }
+    };
+    let private = settings.endpoints().iter().all(is_private);
     let unasked = private || settings.auth == AuthScheme::Basic;
     Authenticator::new(settings.credentials.clone(), settings.auth, unasked)
 }
@@ -462,7 +543,10 @@ pub(crate) fn with_client<T>(
         exhaustion: Arc::default(),
     };
     let watchdog = Rc::new(Watchdog::new(means.time.clock));
-    let config = client_config(settings, &means, &watchdog);
+    let (target, route) = (settings.target.clone(), settings.route.clone());
+    let endpoint = Endpoint { target, route };
+    let root = settings.target.path().to_owned();
+    let config = client_config(settings, &endpoint, root, &means, &watchdog);
     let nonces = ChaCha8Rng::seed_from_u64(settings.seed);
     let mut client = Client::new(Rc::new(config), authenticator(settings), nonces);
     let limit = Duration::from_secs(3600);

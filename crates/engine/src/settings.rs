@@ -9,6 +9,7 @@ use record::{Clock, Http, Pace};
 use wire::auth::{AuthScheme, Credentials};
 use wire::target::Target;
 
+use crate::publish::Publish;
 use crate::stamps;
 
 /// Everything about a run that is not in the plan.
@@ -18,6 +19,10 @@ pub struct Settings {
     pub target: Target,
     /// How the server is reached.
     pub route: Route,
+    /// Further servers, or further ways to the same one: users are spread over all of them.
+    pub others: Vec<Endpoint>,
+    /// Put into the collection of the run before it measures.
+    pub files: Vec<Publish>,
     /// TLS, used when the target is https.
     pub tls: Arc<rustls::ClientConfig>,
     /// Who we are.
@@ -46,6 +51,8 @@ pub struct Settings {
     pub spin: Duration,
     /// Times each user goes through a loop before measuring.
     pub warmup: u32,
+    /// How long users of a load run do so at least.
+    pub warmup_time: Duration,
     /// After which an operation without a complete answer is given up.
     pub timeout: Duration,
     /// Seed of everything random.
@@ -58,6 +65,29 @@ pub struct Settings {
     pub acks: bool,
     /// How connections are used.
     pub http: Http,
+    /// Operations of a load run come in the order of the suite, not drawn by their weights.
+    pub in_turn: bool,
+}
+
+/// A collection and the way to it.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    /// The collection.
+    pub target: Target,
+    /// How its server is reached.
+    pub route: Route,
+}
+
+impl Settings {
+    /// All collections below which the run works.
+    pub(crate) fn endpoints(&self) -> Vec<Endpoint> {
+        let first = Endpoint {
+            target: self.target.clone(),
+            route: self.route.clone(),
+        };
+        let others = self.others.iter().cloned();
+        std::iter::once(first).chain(others).collect()
+    }
 }
 
 /// Which clock a run is to be timed with.

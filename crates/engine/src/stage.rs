@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
 
 use record::{EventKind, TestId};
 use suite::Plan;
@@ -23,8 +24,8 @@ pub(crate) struct Stage {
     pub(crate) journal: Arc<Journal>,
     pub(crate) users: u32,
     pub(crate) warmup: u32,
-    /// Path below which users make their collections; ends with a slash.
-    pub(crate) root: String,
+    /// How long users of a load run warm up at least.
+    pub(crate) warmup_time: Duration,
     /// Methods that OPTIONS lists, for evidence.
     pub(crate) allow: Vec<String>,
     pub(crate) standing: Standing,

@@ -56,7 +56,7 @@ impl User {
         seed: u64,
     ) -> Self {
         let (rng, nonces) = chance::of_user(seed, id);
-        let client = Client::new(Rc::clone(&worker.config), auth, nonces);
+        let client = Client::new(Rc::clone(worker.config_of(id)), auth, nonces);
         User {
             id,
             client,
@@ -144,9 +144,9 @@ impl User {
 
     /// The collection this user works in, during this test.
     fn workplace(&self, test: &TestPlan) -> String {
-        let root = &self.stage.root;
+        let root = self.client.root();
         match (self.stage.plan.workspace, test.shared) {
-            (Workspace::ReadOnly, _) => root.clone(),
+            (Workspace::ReadOnly, _) => root.to_owned(),
             (Workspace::Collection, true) => format!("{root}{}-shared/", test.name),
             (Workspace::Collection, false) => format!("{root}{}-u{}/", test.name, self.id),
         }
@@ -215,7 +215,7 @@ impl User {
     }
 
     async fn is_server_there(&mut self) -> bool {
-        let root = self.stage.root.clone();
+        let root = self.client.root().to_owned();
         let options = Request::bare("OPTIONS", &root, "prestan: 0 (probe)");
         self.client.perform(options).await.result.is_ok()
     }

@@ -14,26 +14,41 @@ use crate::vitals::Vitals;
 
 /// What the users of one thread share.
 pub(crate) struct Worker {
+    /// How they ask the first server.
     pub(crate) config: Rc<ClientConfig>,
+    /// How they ask each of the servers.
+    pub(crate) configs: Vec<Rc<ClientConfig>>,
     pub(crate) recorder: Recorder,
     pub(crate) vitals: Vitals,
 }
 
 impl Worker {
+    /// Which of the servers a user asks: they are spread over all of them.
+    pub(crate) fn server_of(&self, user: u32) -> usize {
+        user as usize % self.configs.len()
+    }
+
+    /// How a user asks its server.
+    pub(crate) fn config_of(&self, user: u32) -> &Rc<ClientConfig> {
+        &self.configs[self.server_of(user)]
+    }
+
     /// Records an operation that was to begin at `planned` and was given up at `at` without being
     /// sent.
-    pub(crate) fn drop_operation(
-        &self,
-        measure: MeasureId,
-        user: u32,
-        number: u64,
-        planned: Nanos,
-        at: Nanos,
-    ) {
+    pub(crate) fn drop_operation(&self, dropped: Dropped) {
+        let Dropped {
+            measure,
+            user,
+            number,
+            visit,
+            planned,
+            at,
+        } = dropped;
         self.recorder.record(Sample {
             measure,
             user,
             number,
+            visit,
             outcome: Outcome::Dropped,
             status: None,
             moments: Moments {
@@ -49,23 +64,36 @@ impl Worker {
             resent: false,
             bytes_sent: 0,
             bytes_received: 0,
+            body_received: 0,
         });
     }
+}
+
+/// An operation that is never sent.
+pub(crate) struct Dropped {
+    pub(crate) measure: MeasureId,
+    pub(crate) user: u32,
+    pub(crate) number: u64,
+    pub(crate) visit: Option<u64>,
+    pub(crate) planned: Nanos,
+    pub(crate) at: Nanos,
 }
 
 /// Runs the users of one thread, from the first to the last of them.
 pub(crate) fn work<F>(
     event_loop: &EventLoop,
     stage: &Stage,
-    config: ClientConfig,
+    configs: Vec<ClientConfig>,
     recorder: Recorder,
     users: impl FnOnce(&Rc<Worker>) -> Vec<F>,
 ) where
     F: Future<Output = ()> + 'static,
 {
-    let watchdog = Rc::clone(&config.watchdog);
+    let configs: Vec<Rc<ClientConfig>> = configs.into_iter().map(Rc::new).collect();
+    let watchdog = Rc::clone(&configs[0].watchdog);
     let worker = Rc::new(Worker {
-        config: Rc::new(config),
+        config: Rc::clone(&configs[0]),
+        configs,
         recorder,
         vitals: Vitals::new(stage.clock, Arc::clone(&stage.progress)),
     });

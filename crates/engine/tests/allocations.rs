@@ -90,6 +90,8 @@ fn settings(address: SocketAddr, clock: Clock, pace: Pace, pipeline: u32) -> Set
     Settings {
         tls: engine::tls_config(&tls, target.scheme()).unwrap(),
         route: engine::Route::Tcp(vec![address]),
+        others: Vec::new(),
+        files: Vec::new(),
         target,
         credentials: None,
         auth: wire::auth::AuthScheme::Auto,
@@ -103,6 +105,7 @@ fn settings(address: SocketAddr, clock: Clock, pace: Pace, pipeline: u32) -> Set
         connect_rate: 1e6,
         spin: Duration::ZERO,
         warmup: 100,
+        warmup_time: Duration::ZERO,
         timeout: Duration::from_secs(30),
         seed: 1,
         threads: 1,
@@ -112,6 +115,7 @@ fn settings(address: SocketAddr, clock: Clock, pace: Pace, pipeline: u32) -> Set
             pipeline,
             ..Http::default()
         },
+        in_turn: false,
     }
 }
 

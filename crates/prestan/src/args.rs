@@ -15,6 +15,7 @@ mod gallery;
 mod load;
 mod search;
 mod sweep;
+mod webstone;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -31,6 +32,7 @@ pub(crate) use gallery::GalleryArgs;
 pub(crate) use load::{ArrivalsArg, LoadArgs, PaceOptions, RequestOptions};
 pub(crate) use search::{FindArg, SearchArgs, SearchOptions};
 pub(crate) use sweep::{DesignArg, SweepArgs, Vary};
+pub(crate) use webstone::{ChildrenOptions, PagesOptions, WebstoneArgs};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -159,6 +161,12 @@ pub(crate) enum Command {
     /// failures == 0' doubles the load until that breaks, goes to and fro until it knows where, and
     /// confirms it. Methods that only read need no permission, everything else needs --writes.
     Search(Box<SearchArgs>),
+    /// Load pages from many clients, as WebSTONE did in 1995
+    ///
+    /// prestan webstone general http://127.0.0.1:8080/ --prepare --children 24 --duration 1m has 24
+    /// children fetch pages of several files, drawn by weight, as fast as the server sends them, and
+    /// says how many pages a minute that are: the WEBSTONE number.
+    Webstone(Box<WebstoneArgs>),
     /// Measure all servers that are installed, and write a site about them
     ///
     /// Every recipe of `prestan servers` is started, and all are measured side by side, test by test

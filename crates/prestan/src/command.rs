@@ -15,3 +15,4 @@ pub(crate) mod series;
 pub(crate) mod servers;
 pub(crate) mod suites;
 pub(crate) mod sweep;
+pub(crate) mod webstone;

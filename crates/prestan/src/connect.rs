@@ -163,6 +163,8 @@ impl Connection {
         Settings {
             target: self.target,
             route: self.route,
+            others: Vec::new(),
+            files: Vec::new(),
             tls: self.tls,
             credentials: self.credentials,
             auth: self.auth,
@@ -176,12 +178,14 @@ impl Connection {
             connect_rate: 2000.0,
             spin: Duration::ZERO,
             warmup: 0,
+            warmup_time: Duration::ZERO,
             timeout: Duration::from_secs(60),
             seed: state::new_seed(),
             threads: 1,
             clock: Clock::User,
             acks: false,
             http: Http::default(),
+            in_turn: false,
         }
     }
 }

@@ -40,6 +40,7 @@ fn dispatch(cli: Cli) -> Result<exit::Code, Failed> {
         Some(Command::Compare(args)) => command::compare::compare(&args),
         Some(Command::Sweep(args)) => command::sweep::sweep(&args),
         Some(Command::Search(args)) => command::search::search(&args),
+        Some(Command::Webstone(args)) => command::webstone::webstone(&args),
         Some(Command::Gallery(args)) => command::gallery::gallery(&args),
         Some(Command::Diagnose(args)) => command::diagnose::diagnose(&args),
         Some(Command::Suites(args)) => command::suites::suites(&args),

@@ -185,7 +185,7 @@ fn defects_of_numbers(samples: &[Sample]) -> Vec<String> {
     defects
 }
 
-/// A line of an access log: `"METHOD PATH HTTP/1.1" STATUS TIME "SUITE: NUMBER (WHAT)"`.
+/// A line of an access log: `"METHOD PATH HTTP/1.1" STATUS TIME [BYTES] "SUITE: NUMBER (WHAT)"`.
 #[derive(Debug, PartialEq, Eq)]
 struct Line<'a> {
     method: &'a str,

@@ -21,7 +21,7 @@ pub use outcome::Outcome;
 pub use sample::{Connect, MeasureId, Moments, Nanos, Sample, Timing};
 
 /// Version of the run directory's layout; raised when an older reader would misread it.
-pub const RUN_FORMAT: u32 = 2;
+pub const RUN_FORMAT: u32 = 3;
 
 /// One recorded run: what was planned, where, what happened, and every measured operation.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,6 +50,10 @@ pub struct PlanRecord {
     pub suite: SuiteRecord,
     /// URL of the collection below which the run worked, without user information.
     pub target: String,
+    /// URLs of further collections, over which and the first the users were spread: user `n` works
+    /// below the `n`th of them, counted round and round.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<String>,
     /// How operations were timed.
     pub clock: Clock,
     /// Whether the kernel's stamp of the server's acknowledgement was asked for as well.
@@ -62,6 +66,9 @@ pub struct PlanRecord {
     pub tests: Vec<TestRecord>,
     /// What the tests measure, in the order of the report. [`MeasureId`] is an index into it.
     pub measures: Vec<MeasureRecord>,
+    /// The pages of the suite, in its order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pages: Vec<PageRecord>,
 }
 
 /// Identity of a suite: enough to know whether two runs did the same.
@@ -96,6 +103,21 @@ pub struct MeasureRecord {
     pub test: TestId,
     /// HTTP method whose time it is.
     pub method: String,
+}
+
+/// A page: files that are fetched together, because a browser shows them together (Trent and Sake
+/// 1995, section 4.4).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PageRecord {
+    /// Name of the page in the suite.
+    pub name: String,
+    /// How often it is drawn, in relation to the other pages.
+    pub weight: f64,
+    /// Its files, in their order. No other page has any of them.
+    pub files: Vec<MeasureId>,
+    /// Bytes of all its files together; `None` where the suite does not say.
+    pub bytes: Option<u64>,
 }
 
 /// Which clock gave *sent* and *first*.

@@ -22,12 +22,18 @@ pub struct Load {
     pub until: Option<String>,
     /// Times each user goes through the loop before measuring, unrecorded.
     pub warmup: u32,
+    /// Seconds each user does so at the least; only in load runs.
+    #[serde(default)]
+    pub warmup_s: f64,
     /// Seconds after which an operation without a complete response is given up.
     pub timeout_s: f64,
     /// Seed of everything random in the run.
     pub seed: u64,
     /// How connections are used.
     pub http: Http,
+    /// The operations of a load run come in the order of the suite, not drawn by their weights.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_turn: bool,
 }
 
 /// Who decides when an operation begins.
@@ -79,6 +85,13 @@ pub struct Http {
     pub keep_alive: bool,
     /// Requests that may be under way on one connection at a time.
     pub pipeline: u32,
+    /// Connections of one user, for the files of a page.
+    #[serde(default = "one")]
+    pub parallel: u32,
+}
+
+fn one() -> u32 {
+    1
 }
 
 impl Default for Http {
@@ -88,6 +101,7 @@ impl Default for Http {
             minor: 1,
             keep_alive: true,
             pipeline: 1,
+            parallel: 1,
         }
     }
 }
@@ -101,6 +115,9 @@ impl fmt::Display for Http {
         }
         if self.pipeline > 1 {
             write!(f, ", {} requests pipelined", self.pipeline)?;
+        }
+        if self.parallel > 1 {
+            write!(f, ", {} connections a user", self.parallel)?;
         }
         Ok(())
     }

@@ -21,6 +21,8 @@ pub struct Sample {
     pub user: u32,
     /// Number of the request in the run, as sent in `X-Prestan`.
     pub number: u64,
+    /// Number of the visit whose page it is a part of; `None` where it stands for itself.
+    pub visit: Option<u64>,
     /// How it ended.
     pub outcome: Outcome,
     /// Status code of the final response, when there was one.
@@ -38,6 +40,8 @@ pub struct Sample {
     pub bytes_sent: u64,
     /// Bytes of response head and body as they came over the connection.
     pub bytes_received: u64,
+    /// Bytes of the body of a complete response, without its framing; else 0.
+    pub body_received: u64,
 }
 
 /// Which clock gave *sent* and *first* of one operation.

@@ -248,10 +248,12 @@ const prestanAnswers = (() => {
 
   function search(data, look) {
     const { muted, ink, bad } = F.inks(look);
-    const { find, points: all, answer, knee } = data.search;
+    const { find, points: all, answer, knee, counted } = data.search;
+    const judged = typeof data.search.while === "string";
     const points = [...all].sort((one, other) => one.load - other.load);
     const load = find === "rate" ? "requests a second" : "users";
-    const times = find === "rate" ? "time from planned to first byte" : "response time";
+    const ofPages = counted === "pages";
+    const times = ofPages ? "time of a page" : find === "rate" ? "time from planned to first byte" : "response time";
     const title = `${times[0].toUpperCase()}${times.slice(1)} and throughput by ${load}`;
     const range = F.extent(points.flatMap((point) => [point.p50_us, point.p99_us]).filter((us) => us > 0));
     const x = { range: F.extent(points.map((point) => point.load)), scale: "auto", label: F.plain };
@@ -277,8 +279,9 @@ const prestanAnswers = (() => {
         formatter: (item) => {
           const { point } = item.data;
           const tails = typeof point.p99_us === "number" ? [`p50 ${F.time(point.p50_us)}, p99 ${F.time(point.p99_us)}`] : [];
-          return look.lines([`${point.load} ${load}: ${point.held ? "held" : "did not hold"}`, ...tails,
-            `${F.plain(point.throughput_per_s)} a second, ${point.failures} failures`]);
+          const held = judged ? `: ${point.held ? "held" : "did not hold"}` : "";
+          return look.lines([`${point.load} ${load}${held}`, ...tails,
+            `${F.plain(point.throughput_per_s)} ${ofPages ? "pages " : ""}a second, ${point.failures} failures`]);
         },
       },
     });
@@ -286,14 +289,14 @@ const prestanAnswers = (() => {
     const top = F.legendHeight(look, legend) + 44;
     return {
       id: "search", title, height: top + 470, empty: points.length === 0,
-      note: "Hollow marks are loads at which the condition did not hold.",
+      note: judged ? "Hollow marks are loads at which the condition did not hold." : undefined,
       option: F.frame(look, title, {
         legend: { data: legend },
         grid: [{ left: 78, right: 40, top, height: 220 }, { left: 78, right: 40, top: top + 280, height: 130 }],
         xAxis: [{ ...F.axis(look, x), gridIndex: 0 }, { ...F.axis(look, { ...x, name: load }), gridIndex: 1 }],
         yAxis: [
           { ...F.timeAxis(look, { name: times, range, scale: "auto", vertical: true, zero: true }), gridIndex: 0 },
-          { ...F.axis(look, { name: "a second", range: [0, 1], scale: "linear", vertical: true, zero: true, label: F.plain }), gridIndex: 1, splitNumber: 3 },
+          { ...F.axis(look, { name: ofPages ? "pages a second" : "a second", range: [0, 1], scale: "linear", vertical: true, zero: true, label: F.plain }), gridIndex: 1, splitNumber: 3 },
         ],
         textStyle: { fontFamily: F.FONT, color: ink },
         series: [line("p50", "p50_us", 0, 0), line("p99", "p99_us", 1, 0), line("throughput", "throughput_per_s", 2, 1)],

@@ -4,7 +4,7 @@ use record::{Outcome, Run};
 use schemars::generate::SchemaSettings;
 use stats::{Completeness, Status, Summary, TestSummary};
 
-use crate::wire;
+use crate::{webstone, wire};
 
 /// The result as one JSON document, for which [`schema`] is published. Ends with a newline.
 pub fn json(run: &Run, summary: &Summary) -> String {
@@ -75,6 +75,10 @@ pub(crate) fn document(run: &Run, summary: &Summary) -> wire::Document {
             .map(wire::LeftBehind::from)
             .collect(),
         tests: summary.tests.iter().map(wire::Test::from).collect(),
+        webstone: summary
+            .pages
+            .as_ref()
+            .map(|pages| webstone::document(run, pages)),
     }
 }
 
@@ -253,7 +257,9 @@ impl From<&record::Load> for wire::Load {
             duration_s: load.duration_s,
             until: load.until.clone(),
             http: load.http.into(),
+            in_turn: load.in_turn,
             warmup: load.warmup,
+            warmup_s: load.warmup_s,
             timeout_s: load.timeout_s,
             seed: load.seed,
         }
@@ -293,6 +299,7 @@ impl From<record::Http> for wire::Http {
             version: format!("1.{}", http.minor),
             keep_alive: http.keep_alive,
             pipeline: http.pipeline,
+            parallel: http.parallel,
         }
     }
 }

@@ -29,6 +29,7 @@ mod search;
 mod sweep;
 mod table;
 mod text;
+mod webstone;
 mod wire;
 
 use stats::units;
@@ -43,7 +44,7 @@ pub use diagnose::{
 };
 pub use file_names::FileNames;
 pub use json::{json, schema};
-pub use search::{Find, Found, Tried, search_json, search_schema, search_text};
+pub use search::{Counted, Find, Found, Tried, search_json, search_schema, search_text};
 pub use sweep::{Design, Sweep, SweepServer, Varied, sweep_json, sweep_schema, sweep_text};
 pub use text::{TextOptions, text};
 pub use units::{human, human_range};

@@ -1,4 +1,4 @@
-//! The largest load a server holds, for people and for programs.
+//! The largest load a server holds, and the curve of loads alone, for people and for programs.
 
 pub(crate) mod wire;
 
@@ -15,8 +15,10 @@ use crate::units::human;
 pub struct Found {
     /// What was searched for.
     pub find: Find,
-    /// The condition, as it was written.
-    pub condition: String,
+    /// The condition, as it was written; `None` for the curve alone.
+    pub condition: Option<String>,
+    /// What was counted.
+    pub counted: Counted,
     /// Where.
     pub target: String,
     /// What the server says of itself.
@@ -61,6 +63,33 @@ impl Find {
     }
 }
 
+/// What a load brings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    /// Expected answers.
+    Answers,
+    /// Complete pages.
+    Pages,
+}
+
+impl Counted {
+    /// The name used in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Counted::Answers => "answers",
+            Counted::Pages => "pages",
+        }
+    }
+
+    /// What stands above the rate of a table, and how many seconds it is for.
+    fn rate(self) -> (&'static str, f64) {
+        match self {
+            Counted::Answers => ("answers/s", 1.0),
+            Counted::Pages => ("pages/min", 60.0),
+        }
+    }
+}
+
 /// One trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tried {
@@ -68,17 +97,27 @@ pub struct Tried {
     pub load: Load,
     /// The condition held.
     pub held: bool,
-    /// Expected answers a second.
+    /// Expected answers, or complete pages, a second.
     pub per_second: f64,
-    /// Times that were waited, in nanoseconds: mean, median, 99th percentile. `None` where nothing
-    /// was answered as expected.
+    /// Times that were waited, or page loads took, in nanoseconds: mean, median, 99th percentile.
+    /// `None` where nothing was answered as expected.
     pub times: Option<(f64, f64, f64)>,
     /// Operations that failed or were dropped.
     pub failures: u64,
 }
 
 /// The columns of the table.
-pub(crate) const HEADERS: [&str; 7] = ["", "answers/s", "mean", "p50", "p99", "failures", ""];
+pub(crate) fn headers(found: &Found) -> [&'static str; 7] {
+    [
+        "",
+        found.counted.rate().0,
+        "mean",
+        "p50",
+        "p99",
+        "failures",
+        "",
+    ]
+}
 
 /// The search for people. Ends with a newline.
 pub fn search_text(found: &Found, color: bool, width: usize) -> String {
@@ -91,7 +130,7 @@ pub fn search_text(found: &Found, color: bool, width: usize) -> String {
         clean(software)
     );
     text += &format!("{}\n\n", textwrap::fill(&verdict(found), wrapping(width)));
-    let headers = HEADERS.map(str::to_owned);
+    let headers = headers(found).map(str::to_owned);
     let rows: Vec<Vec<String>> = found
         .trials
         .iter()
@@ -111,7 +150,44 @@ pub fn search_text(found: &Found, color: bool, width: usize) -> String {
 /// The answer in words.
 pub(crate) fn verdict(found: &Found) -> String {
     let amount = |load| found.find.amount(load);
-    let condition = clean(&found.condition);
+    let mut words = match &found.condition {
+        Some(condition) => held_in_words(found, &clean(condition)),
+        None => curve_in_words(found),
+    };
+    if let Some(load) = found.knee {
+        words += &format!(
+            " The knee is at {}: beyond it more load costs more time than it brings {}.",
+            amount(load),
+            found.counted.name()
+        );
+    }
+    if let Some(why) = &found.inconclusive {
+        words += &format!(" It ended there: {}.", clean(why));
+    }
+    words
+}
+
+/// Under which load most was done.
+fn curve_in_words(found: &Found) -> String {
+    let trials = found.trials.iter();
+    let best = trials.max_by(|one, other| one.per_second.total_cmp(&other.per_second));
+    let Some(best) = best else {
+        return "No load could be tried.".to_owned();
+    };
+    let (unit, seconds) = found.counted.rate();
+    let time = best.times.map_or(String::new(), |(_, p50, p99)| {
+        format!(" (p50 {}, p99 {})", human(p50), human(p99))
+    });
+    format!(
+        "The most was done with {}: {:.0} {unit}{time}.",
+        found.find.amount(best.load),
+        best.per_second * seconds
+    )
+}
+
+/// Under which load the condition holds.
+fn held_in_words(found: &Found, condition: &str) -> String {
+    let amount = |load| found.find.amount(load);
     let Answer {
         held,
         broken,
@@ -136,15 +212,6 @@ pub(crate) fn verdict(found: &Found) -> String {
     if held.is_some() && !confirmed {
         words += " That was not confirmed by three trials.";
     }
-    if let Some(load) = found.knee {
-        words += &format!(
-            " The knee is at {}: beyond it more load costs more time than it brings answers.",
-            amount(load)
-        );
-    }
-    if let Some(why) = &found.inconclusive {
-        words += &format!(" It ended there: {}.", clean(why));
-    }
     words
 }
 
@@ -157,11 +224,22 @@ pub(crate) fn how(found: &Found) -> String {
             "from the planned moment to the first byte of the answer",
         ),
     };
+    let until = match &found.condition {
+        Some(condition) => format!(
+            " until the largest was found under which {} holds",
+            clean(condition)
+        ),
+        None => String::new(),
+    };
+    let times = match found.counted {
+        Counted::Answers => format!("{times}; of several requests, those of the slowest"),
+        Counted::Pages => "those of whole pages, from the beginning of the first file to the end \
+                           of the last"
+            .to_owned(),
+    };
     format!(
-        "{}: loads of so many {what} were tried until the largest was found under which {} holds. \
-         Times are {times}; of several requests, those of the slowest.",
-        clean(&found.what),
-        clean(&found.condition)
+        "{}: loads of so many {what} were tried{until}. Times are {times}.",
+        clean(&found.what)
     )
 }
 
@@ -170,20 +248,19 @@ pub(crate) fn cells(found: &Found, tried: &Tried) -> [String; 7] {
         tried.times.map_or("-".to_owned(), |times| human(of(times)))
     };
     let is_knee = found.knee == Some(tried.load);
-    let remark = match (tried.held, is_knee) {
-        (true, true) => "holds, knee",
-        (true, false) => "holds",
-        (false, true) => "broken, knee",
-        (false, false) => "broken",
-    };
+    let held = found.condition.as_ref().map(|_| match tried.held {
+        true => "holds",
+        false => "broken",
+    });
+    let remarks: Vec<&str> = held.into_iter().chain(is_knee.then_some("knee")).collect();
     [
         found.find.amount(tried.load),
-        format!("{:.0}", tried.per_second),
+        format!("{:.0}", tried.per_second * found.counted.rate().1),
         time(|(mean, _, _)| mean),
         time(|(_, p50, _)| p50),
         time(|(_, _, p99)| p99),
         tried.failures.to_string(),
-        remark.to_owned(),
+        remarks.join(", "),
     ]
 }
 

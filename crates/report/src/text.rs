@@ -10,6 +10,7 @@ use stats::{Completeness, Status, Summary, TestSummary, Warning, describe_failed
 use crate::clean;
 use crate::load;
 use crate::table::{Table, table};
+use crate::webstone;
 
 /// How the report is to look.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +44,7 @@ pub fn text(run: &Run, summary: &Summary, options: &TextOptions) -> String {
     page.verdict(summary);
     page.title(run, summary);
     page.configuration(run, summary);
+    page.pages(run, summary);
     page.rows(summary);
     page.generator(summary);
     if run.plan.load.pace != Pace::Rounds {
@@ -179,6 +181,18 @@ impl Page {
             let options = wrapping(self.width);
             self.line(&textwrap::fill(&line, options.subsequent_indent("  ")));
         }
+    }
+
+    /// The report of WebSTONE, where there are pages.
+    fn pages(&mut self, run: &Run, summary: &Summary) {
+        let Some(pages) = &summary.pages else { return };
+        self.line("");
+        for line in webstone::classic(run, pages) {
+            self.line(&line);
+        }
+        let beyond = webstone::beyond(run, pages);
+        let beyond = beyond.iter().map(|line| Item::new(line));
+        self.section("Beyond WebSTONE:", &beyond.collect::<Vec<_>>());
     }
 
     fn rows(&mut self, summary: &Summary) {

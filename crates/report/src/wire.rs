@@ -64,6 +64,8 @@ pub(crate) struct Document {
     pub(crate) left_behind: Vec<LeftBehind>,
     /// One entry for each row of the report, in the order of the suite.
     pub(crate) tests: Vec<Test>,
+    /// What the pages of the suite came to; null where it has none.
+    pub(crate) webstone: Option<crate::webstone::WebStone>,
 }
 
 /// The program that measured.
@@ -155,8 +157,12 @@ pub(crate) struct Load {
     pub(crate) until: Option<String>,
     /// How connections are used.
     pub(crate) http: Http,
+    /// The operations of a load run come in the order of the suite, not drawn by their weights.
+    pub(crate) in_turn: bool,
     /// Times each user goes through the loop before measuring, unrecorded.
     pub(crate) warmup: u32,
+    /// Seconds each user does so at the least; only in load runs.
+    pub(crate) warmup_s: f64,
     /// Seconds after which an operation without a complete response is given up.
     pub(crate) timeout_s: f64,
     /// Seed of everything random in the run.
@@ -213,6 +219,8 @@ pub(crate) struct Http {
     pub(crate) keep_alive: bool,
     /// Requests that may be under way on one connection at a time.
     pub(crate) pipeline: u32,
+    /// Connections of one user, for the files of a page.
+    pub(crate) parallel: u32,
 }
 
 /// Whether it was the server that was measured.

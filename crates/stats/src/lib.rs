@@ -39,6 +39,7 @@ mod distribution;
 mod generator;
 mod growth;
 mod outcomes;
+mod pages;
 mod row;
 mod search;
 mod spread;
@@ -79,6 +80,7 @@ pub use growth::{
     EXPONENTS, Effect, Fitted, Growing, Growth, Law, Observation, Shape, Term, growth,
 };
 pub use outcomes::Outcomes;
+pub use pages::{PageSummary, Pages, Visits};
 pub use row::{Connects, Since, TestSummary};
 pub use search::{Answer, Condition, ConditionError, Load, Search, Trial, knee};
 pub use spread::Bar;
@@ -103,6 +105,8 @@ use window::Users;
 pub struct Summary {
     /// One row for each measure of the plan, in the order of the plan.
     pub tests: Vec<TestSummary>,
+    /// What its pages came to, where the plan has some.
+    pub pages: Option<Pages>,
     /// Doubts about the result.
     pub warnings: Vec<Warning>,
     /// Whether the run went through to its end.

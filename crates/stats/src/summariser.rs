@@ -1,11 +1,12 @@
 //! Adds up operations as they come, in bounded memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use record::{Clock, Environment, Event, EventKind, Nanos, Pace, PlanRecord, Sample, TestId};
 
 use crate::bias::Differences;
 use crate::generator::Strain;
+use crate::pages::{PageTally, Pages};
 use crate::row::{Around, Tally, row};
 use crate::told::Told;
 use crate::warning::{self, TestFacts};
@@ -23,6 +24,7 @@ pub struct Summariser {
     rows: Vec<Tally>,
     /// One for each test that has measures.
     tests: BTreeMap<TestId, TestTally>,
+    pages: Option<PageTally>,
     orphans: u64,
 }
 
@@ -47,6 +49,7 @@ impl Summariser {
             tests: measures
                 .map(|measure| (measure.test, TestTally::default()))
                 .collect(),
+            pages: PageTally::new(plan),
             orphans: 0,
         }
     }
@@ -79,6 +82,9 @@ impl Summariser {
             test.hull = Some(test.hull.map_or(own, |hull| hull.hull(own)));
             test.under_way += u128::from(window.share_of(sample));
         }
+        if let Some(pages) = &mut self.pages {
+            pages.add(sample, window);
+        }
         if window.contains(sample) {
             row.add(sample, self.open);
         } else {
@@ -89,6 +95,9 @@ impl Summariser {
     /// Takes in what another one of the same plan has added up.
     pub fn merge(&mut self, other: &Summariser) {
         self.orphans += other.orphans;
+        if let (Some(own), Some(others)) = (&mut self.pages, &other.pages) {
+            own.merge(others);
+        }
         for (own, others) in self.rows.iter_mut().zip(&other.rows) {
             own.merge(others);
         }
@@ -162,6 +171,7 @@ impl Summariser {
         });
         Summary {
             tests,
+            pages: self.describe_pages(windows),
             warnings,
             complete,
             left_behind: told.left_behind,
@@ -169,6 +179,17 @@ impl Summariser {
             generator: told.generator,
             goal: told.goal,
         }
+    }
+
+    fn describe_pages(&self, windows: &BTreeMap<TestId, Result<Span, NoWindow>>) -> Option<Pages> {
+        let pages = self.pages.as_ref()?;
+        let files = self.plan.pages.iter().flat_map(|page| &page.files);
+        let measures = files.filter_map(|file| self.plan.measures.get(usize::from(file.0)));
+        let tests: BTreeSet<TestId> = measures.map(|measure| measure.test).collect();
+        let own = tests.iter().filter_map(|test| windows.get(test)?.ok());
+        let under_way = tests.iter().filter_map(|test| self.tests.get(test));
+        let under_way = under_way.map(|tally| tally.under_way).sum();
+        Some(pages.describe(&own.collect::<Vec<_>>(), under_way))
     }
 
     /// Outcomes of all operations of a test.

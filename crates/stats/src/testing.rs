@@ -72,6 +72,7 @@ pub fn sample(measure: MeasureId, user: u32, outcome: Outcome) -> Sample {
         measure,
         user,
         number: 1,
+        visit: None,
         outcome,
         status: ok.then_some(207),
         moments,
@@ -80,6 +81,7 @@ pub fn sample(measure: MeasureId, user: u32, outcome: Outcome) -> Sample {
         resent: false,
         bytes_sent: 300,
         bytes_received: if ok { 500 } else { 0 },
+        body_received: if ok { 400 } else { 0 },
     }
 }
 
@@ -104,6 +106,7 @@ impl RunBuilder {
                 sha256: "3f1d5c0a9b7e24680f1e2d3c4b5a69788796a5b4c3d2e1f00864e7b9a0c5d1f3".into(),
             },
             target: "http://127.0.0.1:8080/dav/".into(),
+            others: Vec::new(),
             clock: Clock::User,
             acks: false,
             params: params(),
@@ -114,12 +117,15 @@ impl RunBuilder {
                 duration_s: None,
                 until: None,
                 warmup: 3,
+                warmup_s: 0.0,
                 timeout_s: 30.0,
                 seed: 1,
                 http: Http::default(),
+                in_turn: false,
             },
             tests: Vec::new(),
             measures: Vec::new(),
+            pages: Vec::new(),
         };
         let env = Environment {
             machine: Machine {

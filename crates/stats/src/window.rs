@@ -54,6 +54,15 @@ impl Window {
         }
     }
 
+    /// Something that ended at that moment counts.
+    pub(crate) fn contains_moment(self, moment: Nanos) -> bool {
+        match self {
+            Window::Everything => true,
+            Window::Between { start, end } => (start..=end).contains(&moment),
+            Window::Nothing => false,
+        }
+    }
+
     /// The part of an operation that lies inside, in nanoseconds.
     pub(crate) fn share_of(self, sample: &Sample) -> Nanos {
         let own = Span::of_one(sample);

@@ -24,8 +24,8 @@ pub use builtin::{BUILTIN, Builtin};
 pub use error::SuiteError;
 pub use fill::{Fill, filled};
 pub use plan::{
-    Alternative, Body, BodyText, Expect, HeaderPlan, Limit, Missing, NeedsClass, Plan, RequestPlan,
-    Save, SaveFrom, StatusSet, StatusTest, Step, TestPlan, Think, Workspace,
+    Alternative, Body, BodyText, Expect, HeaderPlan, Limit, Missing, NeedsClass, PagePlan, Plan,
+    RequestPlan, Save, SaveFrom, StatusSet, StatusTest, Step, TestPlan, Think, Workspace,
 };
 pub use quantity::{parse_duration, parse_size};
 pub use resolve::{

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use record::{MeasureId, MeasureRecord, SuiteRecord, TestId};
+use record::{MeasureId, MeasureRecord, PageRecord, SuiteRecord, TestId};
 
 use crate::template::{Live, Text};
 
@@ -21,6 +21,8 @@ pub struct Plan {
     pub tests: Vec<TestPlan>,
     /// What they measure, in the order of the report; [`MeasureId`] is an index into it.
     pub measures: Vec<MeasureRecord>,
+    /// The pages in the loops of the tests, in their order.
+    pub pages: Vec<PageRecord>,
 }
 
 /// Where the requests of a plan go.
@@ -85,8 +87,19 @@ pub enum Step {
     },
     /// One of several, by weight.
     Choose(Vec<Alternative>),
+    /// Files that are fetched together.
+    Page(Arc<PagePlan>),
     /// A pause.
     Think(Think),
+}
+
+/// A page, as far as it is known before the test runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PagePlan {
+    /// Its name.
+    pub name: String,
+    /// Its files, in their order. Those that are not selected are not measured.
+    pub files: Vec<Arc<RequestPlan>>,
 }
 
 /// One way to go on.
@@ -182,6 +195,8 @@ pub struct Expect {
     pub status: StatusSet,
     /// The body that must come back.
     pub body: Option<Arc<[u8]>>,
+    /// How long the body must be, where nothing else is known of it.
+    pub length: Option<u64>,
     /// How many properties with status 200 each response of a 207 must have.
     pub properties: Option<u32>,
     /// How many responses a 207 must have.
@@ -190,6 +205,14 @@ pub struct Expect {
     pub missing: Missing,
     /// What the first answer must contain.
     pub contains: Vec<Text>,
+}
+
+impl Expect {
+    /// How long the body must be.
+    pub fn length(&self) -> Option<u64> {
+        let body = self.body.as_ref().map(|body| body.len() as u64);
+        body.or(self.length)
+    }
 }
 
 /// What a 404 for a property inside a 207 means.

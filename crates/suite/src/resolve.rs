@@ -1,5 +1,6 @@
 //! From what is written to what is done: names checked, templates evaluated, trees laid out.
 
+mod pages;
 mod params;
 mod request;
 mod select;
@@ -53,6 +54,7 @@ pub fn resolve(
     };
     let variants = variants(&file, spec, &params)?;
     check_tests(&file, spec, &variants)?;
+    pages::check(&file, &variants)?;
     let selected = overrides.selection.apply(&file, &variants)?;
 
     let mut plan = Plan {
@@ -61,6 +63,7 @@ pub fn resolve(
         params: params.clone(),
         tests: Vec::new(),
         measures: Vec::new(),
+        pages: Vec::new(),
     };
     for variant in &variants {
         let wanted: Vec<_> = measures_of(&variant.test.body)
@@ -81,6 +84,7 @@ pub fn resolve(
         let resolved = resolve_test(&file, variant, id, &plan, overrides.duration)?;
         plan.tests.push(resolved);
     }
+    plan.pages = pages::records(&plan.tests);
     Ok(plan)
 }
 

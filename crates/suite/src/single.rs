@@ -42,6 +42,7 @@ pub fn single(single: &Single) -> (Plan, String) {
         expect: Expect {
             status: status(single),
             body: None,
+            length: None,
             properties: None,
             responses: None,
             missing: Missing::Noted,
@@ -77,6 +78,7 @@ pub fn single(single: &Single) -> (Plan, String) {
             method: method.clone(),
         }],
         tests: vec![test],
+        pages: Vec::new(),
     };
     (plan, text)
 }

@@ -83,7 +83,7 @@ pub struct TestSpec {
     pub cleanup: Vec<StepSpec>,
 }
 
-/// One step: a request, a tree, a repetition, a choice or a pause, with what belongs to it.
+/// One step: a request, a tree, a repetition, a page, a choice or a pause, with what belongs to it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepSpec {
     /// Where the step is written.
@@ -108,6 +108,8 @@ pub enum ActionSpec {
     Tree(Placed<Scalar>),
     /// `repeat: 10`: the `steps`, so many times.
     Repeat(Placed<Scalar>),
+    /// `page: name`: the `steps` are its files, which are fetched together.
+    Page(Placed<String>),
     /// `choose:` one of several lists of steps, by weight.
     Choose(Vec<ChoiceSpec>),
     /// `think: 100ms`: a pause.
@@ -143,7 +145,7 @@ pub struct StepOptions {
     pub measure: Option<Placed<String>>,
     /// Name of the number of a repetition, to be used in its steps as `{{ name }}`.
     pub counter: Option<Placed<String>>,
-    /// The steps of a repetition.
+    /// The steps of a repetition, the files of a page.
     pub steps: Vec<StepSpec>,
 }
 
@@ -226,6 +228,9 @@ pub struct ExpectSpec {
     /// The body that must come back: length every time, content on the first answer.
     #[serde(default)]
     pub body: Option<Placed<BodySpec>>,
+    /// How long the body must be, every time; `3KiB` for example.
+    #[serde(default)]
+    pub length: Option<Placed<Scalar>>,
     /// How many properties a 207 must give with status 200, in each response.
     #[serde(default)]
     pub properties: Option<Placed<Scalar>>,
@@ -276,6 +281,7 @@ const STEP_KEYS: &[&str] = &[
     "a method in capitals (PUT, PROPFIND...)",
     "tree",
     "repeat",
+    "page",
     "choose",
     "think",
     "to",
@@ -330,6 +336,7 @@ impl<'de> Visitor<'de> for StepVisitor {
             match key.as_str() {
                 "tree" => actions.push((key, ActionSpec::Tree(map.next_value()?))),
                 "repeat" => actions.push((key, ActionSpec::Repeat(map.next_value()?))),
+                "page" => actions.push((key, ActionSpec::Page(map.next_value()?))),
                 "choose" => actions.push((key, ActionSpec::Choose(map.next_value()?))),
                 "think" => actions.push((key, ActionSpec::Think(map.next_value()?))),
                 "to" => with.to = Some(map.next_value()?),
@@ -356,7 +363,7 @@ impl<'de> Visitor<'de> for StepVisitor {
         match actions.len() {
             1 => Ok(BareStep(actions.remove(0).1, with)),
             0 => Err(de::Error::custom(
-                "a step needs a method in capitals, `tree`, `repeat`, `choose` or `think`",
+                "a step needs a method in capitals, `tree`, `repeat`, `page`, `choose` or `think`",
             )),
             _ => Err(de::Error::custom(format!(
                 "one step does one thing, and here are `{}` and `{}`; begin the second with a dash",
@@ -382,12 +389,13 @@ impl JsonSchema for StepSpec {
         let scalar = generator.subschema_for::<Scalar>();
         let steps = generator.subschema_for::<Vec<StepSpec>>();
         json_schema!({
-            "description": "One step: a request (a method in capitals, with its path), or tree, repeat, choose, think.",
+            "description": "One step: a request (a method in capitals, with its path), or tree, repeat, page, choose, think.",
             "type": "object",
             "patternProperties": { "^[A-Z][A-Z-]*$": scalar },
             "properties": {
                 "tree": scalar,
                 "repeat": scalar,
+                "page": { "type": "string" },
                 "choose": generator.subschema_for::<Vec<ChoiceSpec>>(),
                 "think": generator.subschema_for::<ThinkSpec>(),
                 "to": scalar,

@@ -114,6 +114,47 @@ const STEPS: &[(&str, &str)] = &[
         "live tree",
         "- tree: \"t{{ n }}/\"\n  of: collections\n  measure: M",
     ),
+    (
+        "length beside a body",
+        "- GET: a\n  expect: {length: 3, body: {size: 3}}\n  measure: M",
+    ),
+    (
+        "no length",
+        "- GET: a\n  expect: {length: long}\n  measure: M",
+    ),
+    ("page without files", "- page: P"),
+    (
+        "page with a bad name",
+        "- page: a page\n  steps: [{GET: a, measure: M}]",
+    ),
+    (
+        "page that writes",
+        "- page: P\n  steps: [{PUT: a, measure: M}]",
+    ),
+    (
+        "page with something else in it",
+        "- page: P\n  steps: [{think: {constant: 1s}}, {GET: a, measure: M}]",
+    ),
+    (
+        "file of a page that is not measured",
+        "- page: P\n  steps: [{GET: a, measure: M}, {GET: b}]",
+    ),
+    (
+        "file of a page that saves",
+        "- page: P\n  steps: [{GET: a, measure: M, save: {t: header ETag}}]",
+    ),
+    (
+        "two files of one name",
+        "- page: P\n  steps: [{GET: a, measure: M}, {GET: b, measure: M}]",
+    ),
+    (
+        "file of a page and a step of one name",
+        "- page: P\n  steps: [{GET: a, measure: M}]\n- GET: a\n  measure: M",
+    ),
+    (
+        "two pages of one name",
+        "- page: P\n  steps: [{GET: a, measure: M}]\n- page: p\n  steps: [{GET: a, measure: N}]",
+    ),
     ("repeat without steps", "- repeat: 3"),
     (
         "repeat never",

@@ -33,7 +33,10 @@ pub(crate) struct Field {
     duration: Option<Nanos>,
     open: Option<(Arrivals, Vec<record::Stage>)>,
     seed: u64,
+    timeout: Nanos,
     claimed: AtomicU64,
+    /// Requests of operations that are more than one.
+    requests: AtomicU64,
     at_work: AtomicU32,
     silent: AtomicU32,
     begun: AtomicU64,
@@ -62,7 +65,9 @@ impl Field {
             duration: settings.duration.map(nanos),
             open,
             seed: settings.seed,
+            timeout: nanos(settings.timeout),
             claimed: AtomicU64::new(0),
+            requests: AtomicU64::new(0),
             at_work: AtomicU32::new(0),
             silent: AtomicU32::new(0),
             begun: AtomicU64::new(NEVER),
@@ -116,12 +121,28 @@ impl Field {
         self.stopped.load(Ordering::Relaxed) || self.stage.is_over()
     }
 
+    /// When a closed loop ends by the clock.
+    fn due(&self) -> Nanos {
+        let begun = self.begun.load(Ordering::Relaxed);
+        self.duration
+            .map_or(NEVER, |duration| begun.saturating_add(duration))
+    }
+
+    /// Whether, at `now`, the run has been over for as long as one request may take: who has more
+    /// than one to go does not begin the next.
+    pub(super) fn is_cut_off(&self, now: Nanos) -> bool {
+        let ended = self.due().min(self.ended.load(Ordering::Relaxed));
+        self.stage.is_over() || now >= ended.saturating_add(self.timeout)
+    }
+
+    /// Takes the number of the next request, from 1, where operations are more than one.
+    pub(super) fn next_request(&self) -> u64 {
+        self.requests.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     /// Takes the number of the next operation, from 1; `None` when there is no next one.
     pub(super) fn claim(&self, now: Nanos) -> Option<u64> {
-        let due = self
-            .duration
-            .map(|duration| self.begun.load(Ordering::Relaxed).saturating_add(duration));
-        if self.is_over() || due.is_some_and(|end| now >= end) {
+        if self.is_over() || now >= self.due() {
             self.stop();
             return None;
         }

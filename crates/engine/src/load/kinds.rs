@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
 use record::MeasureId;
-use suite::{Alternative, Body, RequestPlan, Step};
+use suite::{Alternative, Body, PagePlan, RequestPlan, Step};
 
 use crate::chance::draw;
 use crate::check::{Answered, Wrong, check};
@@ -23,7 +23,6 @@ pub(super) struct Kind {
     pub(super) measure: MeasureId,
     pub(super) head: Prepared,
     pub(super) body: KindBody,
-    weight: f64,
     /// The last 207 that was read and found good: the same again need not be read again.
     good: RefCell<Vec<u8>>,
 }
@@ -34,10 +33,30 @@ pub(super) enum KindBody {
     Live(Prepared),
 }
 
+/// What a user does at a time: a request, or the files of a page.
+pub(super) enum Unit {
+    Request(usize),
+    Page(Vec<usize>),
+}
+
+impl Unit {
+    /// The kinds of its requests.
+    pub(super) fn kinds(&self) -> &[usize] {
+        match self {
+            Unit::Request(kind) => std::slice::from_ref(kind),
+            Unit::Page(files) => files,
+        }
+    }
+}
+
 /// All kinds of a run, as one thread has them.
 pub(super) struct Kinds {
     kinds: Vec<Kind>,
+    /// What they are drawn from, with the weights.
+    units: Vec<(f64, Unit)>,
     total: f64,
+    in_turn: bool,
+    have_pages: bool,
 }
 
 impl Kinds {
@@ -45,66 +64,94 @@ impl Kinds {
     ///
     /// # Errors
     /// Why one cannot be prepared.
-    pub(super) fn prepare(stage: &Stage, config: &ClientConfig) -> Result<Kinds, String> {
-        let mut requests = Vec::new();
+    pub(super) fn prepare(
+        stage: &Stage,
+        config: &ClientConfig,
+        in_turn: bool,
+    ) -> Result<Kinds, String> {
+        let mut found = Vec::new();
         for test in &stage.plan.tests {
-            collect(&test.body, 1.0, &mut requests)?;
+            collect(&test.body, 1.0, &mut found)?;
         }
-        let mut kinds = Vec::new();
-        for (weight, plan) in requests {
-            let Some(measure) = plan.measure else {
-                continue;
+        let (mut kinds, mut units) = (Vec::new(), Vec::new());
+        for (weight, found) in found {
+            let first = kinds.len();
+            for plan in found.requests() {
+                if let Some(measure) = plan.measure {
+                    kinds.push(Kind::prepare(plan, measure, stage, config)?);
+                }
+            }
+            let unit = match (found, first..kinds.len()) {
+                (_, none) if none.is_empty() => continue,
+                (Found::Request(_), one) => Unit::Request(one.start),
+                (Found::Page(_), files) => Unit::Page(files.collect()),
             };
-            let name = stage.plan.measures.get(usize::from(measure.0));
-            let name = name.map_or("?", |measure| measure.name.as_str());
-            let label = (stage.plan.suite.name.as_str(), name);
-            let fail = |reason| format!("{name} cannot be part of a load: {reason}");
-            let body = match &plan.body {
-                Body::None => KindBody::None,
-                Body::Fixed(bytes) => KindBody::Fixed(Arc::clone(bytes)),
-                Body::Live(text) => KindBody::Live(Prepared::body(text.0.pieces()).map_err(fail)?),
-            };
-            kinds.push(Kind {
-                head: Prepared::head(&plan, &stage.root, config, label).map_err(fail)?,
-                body,
-                measure,
-                weight,
-                plan,
-                good: RefCell::default(),
-            });
+            units.push((weight, unit));
         }
-        match kinds.is_empty() {
+        match units.is_empty() {
             true => Err("the suite has no measured request to make a load of".to_owned()),
             false => Ok(Kinds {
-                total: kinds.iter().map(|kind| kind.weight).sum(),
+                total: units.iter().map(|(weight, _)| weight).sum(),
+                have_pages: units.iter().any(|(_, unit)| matches!(unit, Unit::Page(_))),
                 kinds,
+                units,
+                in_turn,
             }),
         }
     }
 
-    /// Draws a kind by its weight.
-    pub(super) fn draw(&self, rng: &mut ChaCha8Rng) -> usize {
-        if self.kinds.len() == 1 {
+    /// What the operation of that number, from 1, is: drawn by weight, or the next in the order of
+    /// the suite.
+    pub(super) fn draw(&self, rng: &mut ChaCha8Rng, number: u64) -> usize {
+        let count = self.units.len();
+        if count == 1 {
             return 0;
         }
-        draw(rng, self.total, self.kinds.iter().map(|kind| kind.weight))
+        if self.in_turn {
+            return (number.saturating_sub(1) % count as u64) as usize;
+        }
+        draw(
+            rng,
+            self.total,
+            self.units.iter().map(|(weight, _)| *weight),
+        )
+    }
+
+    pub(super) fn unit(&self, index: usize) -> &Unit {
+        &self.units[index].1
     }
 
     pub(super) fn kind(&self, index: usize) -> &Kind {
         &self.kinds[index]
     }
+
+    /// Some operations are more than one request.
+    pub(super) fn have_pages(&self) -> bool {
+        self.have_pages
+    }
 }
 
-/// Requests in steps, each with its weight among all.
-fn collect(
-    steps: &[Step],
-    weight: f64,
-    out: &mut Vec<(f64, Arc<RequestPlan>)>,
-) -> Result<(), String> {
+/// A step of a suite that a load can do.
+enum Found {
+    Request(Arc<RequestPlan>),
+    Page(Arc<PagePlan>),
+}
+
+impl Found {
+    fn requests(&self) -> &[Arc<RequestPlan>] {
+        match self {
+            Found::Request(request) => std::slice::from_ref(request),
+            Found::Page(page) => &page.files,
+        }
+    }
+}
+
+/// What there is to do in steps, each with its weight among all.
+fn collect(steps: &[Step], weight: f64, out: &mut Vec<(f64, Found)>) -> Result<(), String> {
     for step in steps {
         match step {
             Step::Request(request) if request.save.is_empty() => {
-                out.push((weight, Arc::clone(request)));
+                out.push((weight, Found::Request(Arc::clone(request))));
             }
             Step::Request(request) => {
                 return Err(format!(
@@ -113,6 +160,7 @@ fn collect(
                     request.method
                 ));
             }
+            Step::Page(page) => out.push((weight, Found::Page(Arc::clone(page)))),
             Step::Repeat { times, steps, .. } => collect(steps, weight * f64::from(*times), out)?,
             Step::Choose(alternatives) => {
                 let total: f64 = alternatives.iter().map(|one| one.weight).sum();
@@ -129,6 +177,30 @@ fn collect(
 }
 
 impl Kind {
+    fn prepare(
+        plan: &Arc<RequestPlan>,
+        measure: MeasureId,
+        stage: &Stage,
+        config: &ClientConfig,
+    ) -> Result<Kind, String> {
+        let name = stage.plan.measures.get(usize::from(measure.0));
+        let name = name.map_or("?", |measure| measure.name.as_str());
+        let label = (stage.plan.suite.name.as_str(), name);
+        let fail = |reason| format!("{name} cannot be part of a load: {reason}");
+        let body = match &plan.body {
+            Body::None => KindBody::None,
+            Body::Fixed(bytes) => KindBody::Fixed(Arc::clone(bytes)),
+            Body::Live(text) => KindBody::Live(Prepared::body(text.0.pieces()).map_err(fail)?),
+        };
+        Ok(Kind {
+            head: Prepared::head(plan, &config.root, config, label).map_err(fail)?,
+            body,
+            measure,
+            plan: Arc::clone(plan),
+            good: RefCell::default(),
+        })
+    }
+
     /// Whether an answer is the expected one.
     pub(super) fn judge(&self, client: &Client, response: &Response) -> Result<(), Wrong> {
         let Some(head) = client.head() else {

@@ -1,4 +1,11 @@
-//! One user of a load run: an operation, from its number to its sample.
+//! One user of a load run: an operation, from its number to its samples.
+//!
+//! ```text
+//! operation --> a request --------------------------> exchange --> judged, recorded
+//!           '-> a page: its files, one after the other or several at a time --^
+//! ```
+
+mod page;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,7 +16,7 @@ use record::{EventKind, Nanos, Outcome, Sample};
 use wire::auth::Authenticator;
 
 use super::field::{Field, Hearing};
-use super::kinds::{Kind, KindBody, Kinds};
+use super::kinds::{Kind, KindBody, Kinds, Unit};
 use crate::chance;
 use crate::check::{Wrong, outcome};
 use crate::client::{Client, Exchange, Request};
@@ -22,6 +29,7 @@ use crate::worker::Worker;
 /// An operation that is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Turn {
+    /// From 1.
     pub(super) number: u64,
     /// When it is to begin; `None` for at once.
     pub(super) planned: Option<Nanos>,
@@ -29,18 +37,39 @@ pub(super) struct Turn {
     pub(super) now: Option<Nanos>,
 }
 
+/// One of warming up, which is not counted.
+const UNCOUNTED: Turn = Turn {
+    number: 0,
+    planned: None,
+    now: None,
+};
+
 /// One user of a load run.
 pub(super) struct Lane {
-    pub(super) user: u32,
     pub(super) field: Arc<Field>,
     pub(super) worker: Rc<Worker>,
     pub(super) kinds: Rc<Kinds>,
-    pub(super) client: Client,
-    hearing: Hearing,
+    pub(super) way: Way,
+    /// Further connections, for the files of a page.
+    others: Vec<Way>,
+    pub(super) log: Log,
     rng: ChaCha8Rng,
     iteration: u64,
+}
+
+/// A way to the server.
+pub(super) struct Way {
+    pub(super) client: Client,
     /// Where a body with variables is put together.
     pub(super) body: Vec<u8>,
+}
+
+/// What a user tells of its operations.
+pub(super) struct Log {
+    pub(super) user: u32,
+    field: Arc<Field>,
+    worker: Rc<Worker>,
+    hearing: Hearing,
 }
 
 /// What an operation came to, for whoever decides what to do next.
@@ -51,26 +80,46 @@ pub(super) struct Done {
     pub(super) answered: bool,
 }
 
+/// A request and what came of it.
+struct Asked<'k> {
+    kind: &'k Kind,
+    number: u64,
+    exchange: Exchange<Response>,
+    verdict: Result<(), Wrong>,
+}
+
 impl Lane {
     pub(super) fn new(
         user: u32,
         field: &Arc<Field>,
         worker: &Rc<Worker>,
         kinds: &Rc<Kinds>,
-        auth: Authenticator,
+        authenticator: impl Fn() -> Authenticator,
         seed: u64,
     ) -> Self {
         let (rng, nonces) = chance::of_user(seed, user);
+        let way = |nonces| Way {
+            client: Client::new(Rc::clone(worker.config_of(user)), authenticator(), nonces),
+            body: Vec::new(),
+        };
+        let others = match kinds.have_pages() {
+            true => worker.config.http.parallel.saturating_sub(1),
+            false => 0,
+        };
         Lane {
-            user,
             field: Arc::clone(field),
             worker: Rc::clone(worker),
             kinds: Rc::clone(kinds),
-            client: Client::new(Rc::clone(&worker.config), auth, nonces),
-            hearing: Hearing::new(field.stage().clock.now()),
+            others: (0..others).map(|_| way(nonces.clone())).collect(),
+            way: way(nonces),
+            log: Log {
+                user,
+                field: Arc::clone(field),
+                worker: Rc::clone(worker),
+                hearing: Hearing::new(field.stage().clock.now()),
+            },
             rng,
             iteration: 0,
-            body: Vec::new(),
         }
     }
 
@@ -78,76 +127,83 @@ impl Lane {
     /// so; true for one of them.
     pub(super) async fn get_ready(&mut self) -> bool {
         let field = Arc::clone(&self.field);
+        let stage = field.stage();
         field.turn_to_connect().await;
         if self.worker.config.http.keep_alive && !field.is_over() {
             // One that fails here fails again where it is counted.
-            let _ = self.client.connect().await;
+            let _ = self.way.client.connect().await;
         }
-        for _ in 0..field.stage().warmup {
-            if field.is_over() {
-                break;
-            }
-            let turn = Turn {
-                number: 0,
-                planned: None,
-                now: None,
-            };
-            let kinds = Rc::clone(&self.kinds);
-            let kind = kinds.kind(kinds.draw(&mut self.rng));
-            self.exchange(kind, turn).await;
+        let enough = stage.clock.now().saturating_add(nanos(stage.warmup_time));
+        let mut times = 0;
+        while !field.is_over() && (times < stage.warmup || stage.clock.now() < enough) {
+            self.warm_up().await;
+            times += 1;
         }
-        let is_leader = field.stage().meet().await;
-        self.hearing = Hearing::new(field.stage().clock.now());
+        let is_leader = stage.meet().await;
+        self.log.hearing = Hearing::new(stage.clock.now());
         is_leader
+    }
+
+    async fn warm_up(&mut self) {
+        let kinds = Rc::clone(&self.kinds);
+        let unit = kinds.unit(self.draw(0));
+        for kind in unit.kinds() {
+            let values = self.values(0);
+            self.way.ask(kinds.kind(*kind), values, UNCOUNTED).await;
+        }
     }
 
     /// Does one operation and records it.
     pub(super) async fn operate(&mut self, turn: Turn) -> Done {
         let kinds = Rc::clone(&self.kinds);
-        let kind = kinds.kind(kinds.draw(&mut self.rng));
-        let exchange = self.exchange(kind, turn).await;
-        let verdict = match &exchange.result {
-            Ok(response) => kind.judge(&self.client, response),
-            Err(failure) => Err(Wrong {
-                outcome: failure.outcome,
-                what: failure.what.clone(),
-            }),
-        };
-        let moments = exchange.moments;
-        let ended = moments.done.unwrap_or(moments.started);
-        let answered = exchange.result.is_ok();
-        self.hear(kind, turn.number, ended, answered, &verdict);
-        self.worker.recorder.record(Sample {
-            measure: kind.measure,
-            user: self.user,
-            number: turn.number,
-            outcome: outcome(&verdict),
-            status: exchange.result.as_ref().ok().map(|answer| answer.status),
-            moments,
-            timing: exchange.timing,
-            connect: exchange.connect,
-            resent: exchange.resent,
-            bytes_sent: exchange.bytes_sent,
-            bytes_received: exchange.bytes_received,
-        });
-        Done {
-            started: moments.started,
-            ended,
-            answered,
+        match kinds.unit(self.draw(turn.number)) {
+            Unit::Request(kind) => {
+                let number = self.number(turn.number);
+                let turn = Turn { number, ..turn };
+                self.request(kinds.kind(*kind), turn, None).await
+            }
+            Unit::Page(files) if self.others.is_empty() => {
+                self.fetch_in_order(&kinds, files, turn).await
+            }
+            Unit::Page(files) => self.fetch_in_parallel(&kinds, files, turn).await,
         }
+    }
+
+    async fn request(&mut self, kind: &Kind, turn: Turn, visit: Option<u64>) -> Done {
+        let values = self.values(turn.number);
+        let asked = self.way.ask(kind, values, turn).await;
+        self.log.conclude(asked, visit)
     }
 
     /// Lets time pass after operations in a row that got no answer: a server that refuses
     /// connections is not asked a hundred thousand times a second.
     pub(super) async fn rest(&mut self, unanswered: u32) {
-        let time = Duration::from_millis(1 << unanswered.min(10));
-        self.worker.vitals.add_rest(nanos(time));
-        sleep(time).await;
+        self.log.rest(unanswered).await;
     }
 
-    async fn exchange(&mut self, kind: &Kind, turn: Turn) -> Exchange<Response> {
+    /// What fills the holes of the next request, but for its length.
+    pub(super) fn values(&mut self, number: u64) -> Values {
+        values(&mut self.iteration, self.log.user, number)
+    }
+
+    /// The number of a request, as it is sent: that of the operation, where no operation is more
+    /// than a request.
+    pub(super) fn number(&self, operation: u64) -> u64 {
+        match self.kinds.have_pages() {
+            true => self.field.next_request(),
+            false => operation,
+        }
+    }
+
+    /// What the operation of that number is.
+    pub(super) fn draw(&mut self, number: u64) -> usize {
+        self.kinds.draw(&mut self.rng, number)
+    }
+}
+
+impl Way {
+    async fn ask<'k>(&mut self, kind: &'k Kind, values: Values, turn: Turn) -> Asked<'k> {
         let mut buffer = std::mem::take(&mut self.body);
-        let values = self.values(turn.number);
         let (body, length) = body_of(kind, values, &mut buffer);
         let head = PreparedHead {
             prepared: &kind.head,
@@ -162,22 +218,62 @@ impl Lane {
         };
         let exchange = self.client.ask(&request).await;
         self.body = buffer;
-        exchange
+        let verdict = match &exchange.result {
+            Ok(response) => kind.judge(&self.client, response),
+            Err(failure) => Err(Wrong {
+                outcome: failure.outcome,
+                what: failure.what.clone(),
+            }),
+        };
+        Asked {
+            kind,
+            number: values.number,
+            exchange,
+            verdict,
+        }
     }
+}
 
-    /// What fills the holes of the next request, but for its length.
-    pub(super) fn values(&mut self, number: u64) -> Values {
-        self.iteration += 1;
-        Values {
+impl Log {
+    /// Records what came of a request.
+    fn conclude(&mut self, asked: Asked<'_>, visit: Option<u64>) -> Done {
+        let Asked {
+            kind,
             number,
-            iteration: self.iteration,
+            exchange,
+            verdict,
+        } = asked;
+        let moments = exchange.moments;
+        let ended = moments.done.unwrap_or(moments.started);
+        let answer = exchange.result.as_ref().ok();
+        let answered = answer.is_some();
+        self.hear(kind, number, ended, answered, &verdict);
+        self.worker.recorder.record(Sample {
+            measure: kind.measure,
             user: self.user,
-            length: 0,
+            number,
+            visit,
+            outcome: outcome(&verdict),
+            status: answer.map(|answer| answer.status),
+            moments,
+            timing: exchange.timing,
+            connect: exchange.connect,
+            resent: exchange.resent,
+            bytes_sent: exchange.bytes_sent,
+            bytes_received: exchange.bytes_received,
+            body_received: answer.map_or(0, |answer| answer.body_length),
+        });
+        Done {
+            started: moments.started,
+            ended,
+            answered,
         }
     }
 
-    pub(super) fn draw(&mut self) -> usize {
-        self.kinds.draw(&mut self.rng)
+    async fn rest(&self, unanswered: u32) {
+        let time = Duration::from_millis(1 << unanswered.min(10));
+        self.worker.vitals.add_rest(nanos(time));
+        sleep(time).await;
     }
 
     /// Tells of a failed operation, and takes note of whether the server still answers.
@@ -209,6 +305,16 @@ impl Lane {
             outcome: wrong.outcome,
             evidence: format!("{}: {}", kind.plan.method, wrong.what),
         });
+    }
+}
+
+fn values(iteration: &mut u64, user: u32, number: u64) -> Values {
+    *iteration += 1;
+    Values {
+        number,
+        iteration: *iteration,
+        user,
+        length: 0,
     }
 }
 

@@ -1,4 +1,5 @@
-//! Load without choreography: one kind of request, or a weighted mix, over and over.
+//! Load without choreography: one kind of request, or a weighted mix of requests and pages, over
+//! and over.
 //!
 //! ```text
 //! users: connect --> warm up --barrier--> operations until the field stops --> end
@@ -44,21 +45,26 @@ pub(crate) fn tasks(
     (index, workers): (u32, u32),
     authenticator: impl Fn() -> Authenticator,
 ) -> Vec<Task> {
-    let kinds = match Kinds::prepare(field.stage(), &worker.config) {
-        Ok(kinds) => Rc::new(kinds),
+    let of_server =
+        |config: &Rc<_>| Kinds::prepare(field.stage(), config, settings.in_turn).map(Rc::new);
+    let kinds: Vec<Rc<Kinds>> = match worker.configs.iter().map(of_server).collect() {
+        Ok(kinds) => kinds,
         Err(reason) => {
             field.stage().break_up(reason);
             return Vec::new();
         }
     };
-    let lane = |user: u32| Lane::new(user, field, worker, &kinds, authenticator(), settings.seed);
+    let lane = |user: u32| {
+        let kinds = &kinds[worker.server_of(user)];
+        Lane::new(user, field, worker, kinds, &authenticator, settings.seed)
+    };
     match &settings.pace {
         Pace::Open { max_waiting, .. } => {
             let queue = Rc::new(open::Queue::new(max_waiting.div_ceil(workers) as usize));
             let dispatcher = open::Dispatcher {
                 field: Arc::clone(field),
                 worker: Rc::clone(worker),
-                kinds: Rc::clone(&kinds),
+                kinds: Rc::clone(&kinds[0]),
                 queue: Rc::clone(&queue),
                 share: (index, workers),
                 spin: settings.spin,

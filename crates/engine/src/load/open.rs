@@ -17,11 +17,11 @@ use rand_chacha::ChaCha8Rng;
 use record::{EventKind, Nanos, Outcome};
 
 use super::field::{Field, STEP};
-use super::kinds::Kinds;
+use super::kinds::{Kinds, Unit};
 use super::lane::{Lane, Turn};
 use super::timer::wait_until;
 use crate::event_loop::{sleep, yield_now};
-use crate::worker::Worker;
+use crate::worker::{Dropped, Worker};
 
 /// Operations handed out before others have their turn.
 const BATCH: u32 = 64;
@@ -232,19 +232,32 @@ impl Dispatcher {
     /// An operation that was planned and is never sent is counted all the same.
     fn drop_turn(&mut self, turn: Turn, why: &str) {
         let stage = Arc::clone(self.field.stage());
-        let kind = self.kinds.kind(self.kinds.draw(&mut self.rng));
         let now = stage.clock.now();
         let planned: Nanos = turn.planned.unwrap_or(now);
-        stage.progress.add_failed();
-        stage.journal.write(EventKind::OperationFailed {
-            measure: kind.measure,
-            user: 0,
-            number: turn.number,
-            outcome: Outcome::Dropped,
-            evidence: format!("{}: not sent, because {why}", kind.plan.method),
-        });
-        let at = planned.max(now);
-        self.worker
-            .drop_operation(kind.measure, 0, turn.number, planned, at);
+        let unit = self.kinds.unit(self.kinds.draw(&mut self.rng, turn.number));
+        let visit = matches!(unit, Unit::Page(_)).then_some(turn.number);
+        for kind in unit.kinds() {
+            let kind = self.kinds.kind(*kind);
+            let number = match self.kinds.have_pages() {
+                true => self.field.next_request(),
+                false => turn.number,
+            };
+            stage.progress.add_failed();
+            stage.journal.write(EventKind::OperationFailed {
+                measure: kind.measure,
+                user: 0,
+                number,
+                outcome: Outcome::Dropped,
+                evidence: format!("{}: not sent, because {why}", kind.plan.method),
+            });
+            self.worker.drop_operation(Dropped {
+                measure: kind.measure,
+                user: 0,
+                number,
+                visit,
+                planned,
+                at: planned.max(now),
+            });
+        }
     }
 }

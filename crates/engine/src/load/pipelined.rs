@@ -15,7 +15,7 @@ use std::sync::Arc;
 use record::{Connect, Nanos, Outcome, Sample};
 use wire::response::ResponseHead;
 
-use super::kinds::Kind;
+use super::kinds::{Kind, Unit};
 use super::lane::{Lane, body_of};
 use crate::check::{Wrong, outcome};
 use crate::client::{Failure, gave_up_failure};
@@ -32,6 +32,8 @@ const TRIES: u32 = 3;
 struct UnderWay {
     kind: usize,
     values: Values,
+    /// The visit whose page it is a part of.
+    visit: Option<u64>,
     /// Where it ends in all that this connection is to carry.
     end: u64,
     mark: Option<u64>,
@@ -50,6 +52,7 @@ pub(super) async fn lane(mut lane: Lane, depth: usize) {
     let mut pipe = Pipe {
         connection: None,
         under_way: VecDeque::with_capacity(depth),
+        page: Page::default(),
         outgoing: Outgoing::default(),
         body: Vec::new(),
         now: field.stage().clock.now(),
@@ -61,10 +64,28 @@ pub(super) async fn lane(mut lane: Lane, depth: usize) {
     lane.worker.vitals.leave(&field.stage().vitals);
 }
 
+/// An operation that is more than one request, as far as it is not sent.
+#[derive(Default)]
+struct Page {
+    operation: u64,
+    /// Its number, where it is a page.
+    visit: Option<u64>,
+    /// Kinds of the requests that are still to be sent.
+    left: VecDeque<usize>,
+}
+
+/// A request that is to be sent.
+struct Next {
+    kind: usize,
+    number: u64,
+    visit: Option<u64>,
+}
+
 /// A connection with several requests under way.
 struct Pipe {
     connection: Option<Box<Connection>>,
     under_way: VecDeque<UnderWay>,
+    page: Page,
     outgoing: Outgoing,
     body: Vec<u8>,
     now: Nanos,
@@ -75,12 +96,13 @@ impl Pipe {
     /// Claims operations until there are enough under way; false when there are none.
     fn fill_up(&mut self, lane: &mut Lane, depth: usize) -> bool {
         while self.under_way.len() < depth {
-            let Some(number) = lane.field.claim(self.now) else {
+            let Some(next) = self.next(lane) else {
                 break;
             };
             let request = UnderWay {
-                kind: lane.draw(),
-                values: lane.values(number),
+                kind: next.kind,
+                values: lane.values(next.number),
+                visit: next.visit,
                 end: 0,
                 mark: None,
                 stamps: Stamps::default(),
@@ -92,11 +114,36 @@ impl Pipe {
         !self.under_way.is_empty()
     }
 
+    /// The next request: of the page that is under way, or of an operation that is claimed for it.
+    fn next(&mut self, lane: &mut Lane) -> Option<Next> {
+        if self.page.left.is_empty() {
+            // A page begins when the one before it is complete.
+            if self.page.visit.is_some() && !self.under_way.is_empty() {
+                return None;
+            }
+            let operation = lane.field.claim(self.now)?;
+            let kinds = Rc::clone(&lane.kinds);
+            let unit = kinds.unit(lane.draw(operation));
+            self.page.visit = matches!(unit, Unit::Page(_)).then_some(operation);
+            self.page.operation = operation;
+            self.page.left.extend(unit.kinds());
+        } else if lane.field.is_cut_off(self.now) {
+            self.page.left.clear();
+            return None;
+        }
+        let kind = self.page.left.pop_front()?;
+        Some(Next {
+            kind,
+            number: lane.number(self.page.operation),
+            visit: self.page.visit,
+        })
+    }
+
     /// Writes a request behind the others that are to be written.
     fn enqueue(&mut self, lane: &mut Lane, mut request: UnderWay) {
         let kinds = Rc::clone(&lane.kinds);
         let kind = kinds.kind(request.kind);
-        let mut live = std::mem::take(&mut lane.body);
+        let mut live = std::mem::take(&mut lane.way.body);
         let (body, length) = body_of(kind, request.values, &mut live);
         let head = PreparedHead {
             prepared: &kind.head,
@@ -106,10 +153,10 @@ impl Pipe {
             },
         };
         let before = self.outgoing.end();
-        let head = lane.client.written(&kind.plan.method, &head);
+        let head = lane.way.client.written(&kind.plan.method, &head);
         self.outgoing.push(head);
         self.outgoing.push(body.unwrap_or_default());
-        lane.body = live;
+        lane.way.body = live;
         request.end = self.outgoing.end();
         request.stamps = Stamps {
             bytes_sent: request.end - before,
@@ -122,7 +169,7 @@ impl Pipe {
     /// Writes what can be written and reads one answer.
     async fn step(&mut self, lane: &mut Lane) {
         if self.connection.is_none() {
-            let (connection, connect) = lane.client.dial_apart().await;
+            let (connection, connect) = lane.way.client.dial_apart().await;
             match connection {
                 Ok(connection) => self.connection = Some(connection),
                 Err(failure) => return self.fail_all(lane, failure).await,
@@ -138,7 +185,7 @@ impl Pipe {
         let end = clock
             .now()
             .saturating_add(nanos(lane.worker.config.timeout));
-        let patience = lane.client.patience();
+        let patience = lane.way.client.patience();
         let exchanged = {
             let exchange = pin!(self.exchange(lane, &mut connection));
             patience.wait_for(end, true, exchange).await
@@ -276,7 +323,7 @@ impl Pipe {
             Some(head) => kind.judge_answer(head, &self.body, answer.body_length),
             None => Ok(()),
         };
-        self.record(lane, kind, &first, Some(answer.status), verdict);
+        self.record(lane, kind, &first, Some(answer), verdict);
     }
 
     fn record(
@@ -284,7 +331,7 @@ impl Pipe {
         lane: &mut Lane,
         kind: &Kind,
         request: &UnderWay,
-        status: Option<u16>,
+        answer: Option<&Response>,
         verdict: Result<(), Wrong>,
     ) {
         let field = Arc::clone(&lane.field);
@@ -298,19 +345,22 @@ impl Pipe {
         let (moments, timing) = time.moments(&request.stamps, None, started, Some(done));
         self.now = done;
         let number = request.values.number;
-        lane.hear(kind, number, done, status.is_some(), &verdict);
+        let answered = answer.is_some();
+        lane.log.hear(kind, number, done, answered, &verdict);
         lane.worker.recorder.record(Sample {
             measure: kind.measure,
-            user: lane.user,
+            user: lane.log.user,
             number,
+            visit: request.visit,
             outcome: outcome(&verdict),
-            status,
+            status: answer.map(|answer| answer.status),
             moments,
             timing,
             connect: request.connect,
             resent: request.tries > 0,
             bytes_sent: request.stamps.bytes_sent,
             bytes_received: request.stamps.bytes_received,
+            body_received: answer.map_or(0, |answer| answer.body_length),
         });
     }
 

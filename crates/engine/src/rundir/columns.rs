@@ -20,6 +20,7 @@ message samples {
     REQUIRED BYTE_ARRAY measure (UTF8);
     REQUIRED INT32 user;
     REQUIRED INT64 number;
+    OPTIONAL INT64 visit;
     REQUIRED BYTE_ARRAY outcome (UTF8);
     OPTIONAL INT32 status;
     REQUIRED INT64 planned_ns;
@@ -35,6 +36,7 @@ message samples {
     REQUIRED BOOLEAN resent;
     REQUIRED INT64 bytes_sent;
     REQUIRED INT64 bytes_received;
+    REQUIRED INT64 body_received;
 }";
 
 /// Columns of texts, of which there are few different ones.
@@ -71,6 +73,7 @@ pub(super) struct Rows {
     measure: Texts,
     user: Vec<i32>,
     number: Vec<i64>,
+    visit: Sparse<i64>,
     outcome: Texts,
     status: Sparse<i32>,
     planned: Vec<i64>,
@@ -86,6 +89,7 @@ pub(super) struct Rows {
     resent: Vec<bool>,
     bytes_sent: Vec<i64>,
     bytes_received: Vec<i64>,
+    body_received: Vec<i64>,
 }
 
 impl Rows {
@@ -117,6 +121,7 @@ impl Rows {
         self.measure.push(usize::from(sample.measure.0))?;
         self.user.push(sample.user.cast_signed());
         self.number.push(sample.number.cast_signed());
+        self.visit.push(sample.visit.map(u64::cast_signed));
         self.outcome.push(sample.outcome as usize)?;
         self.status.push(sample.status.map(i32::from));
         self.planned.push(moments.planned.cast_signed());
@@ -135,6 +140,7 @@ impl Rows {
         self.bytes_sent.push(sample.bytes_sent.cast_signed());
         self.bytes_received
             .push(sample.bytes_received.cast_signed());
+        self.body_received.push(sample.body_received.cast_signed());
         Ok(())
     }
 
@@ -147,6 +153,7 @@ impl Rows {
         group.texts(&mut self.measure)?;
         group.required::<Int32Type>(&mut self.user)?;
         group.required::<Int64Type>(&mut self.number)?;
+        group.optional::<Int64Type>(&mut self.visit)?;
         group.texts(&mut self.outcome)?;
         group.optional::<Int32Type>(&mut self.status)?;
         group.required::<Int64Type>(&mut self.planned)?;
@@ -162,6 +169,7 @@ impl Rows {
         group.required::<BoolType>(&mut self.resent)?;
         group.required::<Int64Type>(&mut self.bytes_sent)?;
         group.required::<Int64Type>(&mut self.bytes_received)?;
+        group.required::<Int64Type>(&mut self.body_received)?;
         group.0.close()?;
         Ok(())
     }

@@ -101,7 +101,7 @@ impl Group<'_> {
         })?;
         let user = self.cells::<Int32Type>("user")?;
         let status = self.cells::<Int32Type>("status")?;
-        let number = self.numbers("number")?;
+        let (number, visit) = (self.numbers("number")?, self.numbers("visit")?);
         let (planned, started) = (self.numbers("planned_ns")?, self.numbers("started_ns")?);
         let (sent, acked) = (self.numbers("sent_ns")?, self.numbers("acked_ns")?);
         let (first, done) = (self.numbers("first_ns")?, self.numbers("done_ns")?);
@@ -110,12 +110,14 @@ impl Group<'_> {
         let resent = self.cells::<BoolType>("resent")?;
         let (bytes_sent, bytes_received) =
             (self.numbers("bytes_sent")?, self.numbers("bytes_received")?);
+        let body_received = self.numbers("body_received")?;
         (0..self.rows())
             .map(|row| {
                 Ok(Sample {
                     measure: measure[row],
                     user: there(&user, row, "user")?.cast_unsigned(),
                     number: there(&number, row, "number")?,
+                    visit: visit[row],
                     outcome: outcome[row],
                     status: status[row].and_then(|status| u16::try_from(status).ok()),
                     moments: Moments {
@@ -135,6 +137,7 @@ impl Group<'_> {
                     resent: there(&resent, row, "resent")?,
                     bytes_sent: there(&bytes_sent, row, "bytes_sent")?,
                     bytes_received: there(&bytes_received, row, "bytes_received")?,
+                    body_received: there(&body_received, row, "body_received")?,
                 })
             })
             .collect()

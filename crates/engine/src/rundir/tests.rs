@@ -25,6 +25,7 @@ fn plan() -> PlanRecord {
             sha256: String::new(),
         },
         target: "http://h/".to_owned(),
+        others: Vec::new(),
         clock: Clock::User,
         acks: false,
         params: Default::default(),
@@ -35,14 +36,17 @@ fn plan() -> PlanRecord {
             duration_s: None,
             until: Some("p99 ±5%".to_owned()),
             warmup: 0,
+            warmup_s: 0.0,
             timeout_s: 30.0,
             seed: 0,
             http: Http::default(),
+            in_turn: false,
         },
         tests: vec![TestRecord {
             name: "T".to_owned(),
         }],
         measures: vec![measure("A"), measure("B")],
+        pages: Vec::new(),
     }
 }
 
@@ -86,7 +90,7 @@ prop_compose! {
     fn any_sample()(
         measure in 0..2u16,
         user in 0..=i32::MAX.cast_unsigned(),
-        number in 0..1_000_000u64,
+        (number, visit) in (0..1_000_000u64, proptest::option::of(0..1_000_000u64)),
         (outcome, timing) in (0..Outcome::ALL.len(), timing()),
         status in proptest::option::of(100..=599u16),
         planned in 0..1_000_000u64,
@@ -95,11 +99,13 @@ prop_compose! {
         connect in proptest::option::of((0..1_000_000u64, proptest::option::of(0..9u64))),
         resent in any::<bool>(),
         (bytes_sent, bytes_received) in (0..1u64 << 40, 0..1u64 << 40),
+        body_received in 0..1u64 << 40,
     ) -> Sample {
         Sample {
             measure: MeasureId(measure),
             user,
             number,
+            visit,
             outcome: Outcome::ALL[outcome],
             status,
             moments: Moments { planned, started, sent, acked, first, done },
@@ -108,6 +114,7 @@ prop_compose! {
             resent,
             bytes_sent,
             bytes_received,
+            body_received,
         }
     }
 }
@@ -118,6 +125,7 @@ fn bare(number: u64) -> Sample {
         measure: MeasureId(1),
         user: 0,
         number,
+        visit: None,
         outcome: Outcome::Ok,
         status: None,
         moments: Moments {
@@ -133,6 +141,7 @@ fn bare(number: u64) -> Sample {
         resent: false,
         bytes_sent: 0,
         bytes_received: 0,
+        body_received: 0,
     }
 }
 

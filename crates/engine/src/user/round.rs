@@ -8,7 +8,7 @@ use std::time::Duration;
 use rand::RngExt;
 use rand_distr::{Distribution, Exp};
 use record::{EventKind, MeasureId, Outcome, Sample};
-use suite::{Alternative, Body, RequestPlan, SaveFrom, Step, TestPlan, Think};
+use suite::{Alternative, Body, PagePlan, RequestPlan, SaveFrom, Step, TestPlan, Think};
 use wire::dav::{lock_token_from_body, lock_token_from_header};
 
 use super::User;
@@ -18,6 +18,7 @@ use crate::check::{Answered, Wrong, check, outcome, outcome_of};
 use crate::client::{Answer, Exchange, Request};
 use crate::event_loop::sleep;
 use crate::stage::Stop;
+use crate::worker::Dropped;
 
 /// Operations in a row that may get no answer at all before a user gives a test up.
 const SILENCE: u32 = 5;
@@ -84,6 +85,7 @@ impl User {
             }
             match step {
                 Step::Request(request) => self.request(script, request, phase).await?,
+                Step::Page(page) => self.page(script, page, phase).await?,
                 Step::Think(think) => self.think(*think).await,
                 Step::Repeat {
                     times,
@@ -104,6 +106,24 @@ impl User {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Fetches the files of a page, one after the other.
+    async fn page(
+        &mut self,
+        script: &mut Script<'_>,
+        page: &PagePlan,
+        phase: Phase,
+    ) -> Result<(), Stop> {
+        script.visit = Some(self.stage.progress.next_request());
+        for file in &page.files {
+            if self.is_over(script, phase) {
+                break;
+            }
+            self.request(script, file, phase).await?;
+        }
+        script.visit = None;
         Ok(())
     }
 
@@ -167,7 +187,7 @@ impl User {
         let measured = request.measure.filter(|_| phase == Phase::Measured);
         let Some(filled) = self.filled(script, request) else {
             if let Some(measure) = measured {
-                self.drop_operation(measure, request);
+                self.drop_operation(measure, request, script.visit);
             }
             return Ok(());
         };
@@ -209,7 +229,7 @@ impl User {
             script.worked.insert(Worked::of(request));
         }
         if let Some(measure) = measured {
-            self.record(measure, number, &exchange, &verdict);
+            self.record(measure, (number, script.visit), &exchange, &verdict);
         }
         self.tell_of_first(script, request, phase, &exchange, verdict.is_ok());
         if let (Ok(Some(text)), Some(measure)) = (&verdict, request.measure) {
@@ -242,7 +262,7 @@ impl User {
 
     /// An operation that cannot be sent, because an earlier step did not save what it needs. It
     /// was planned, so it is counted.
-    fn drop_operation(&mut self, measure: MeasureId, request: &RequestPlan) {
+    fn drop_operation(&mut self, measure: MeasureId, request: &RequestPlan, visit: Option<u64>) {
         let now = self.stage.clock.now();
         let number = self.stage.progress.next_request();
         self.stage.progress.add_failed();
@@ -256,8 +276,14 @@ impl User {
                 request.method
             ),
         });
-        self.worker
-            .drop_operation(measure, self.id, number, now, now);
+        self.worker.drop_operation(Dropped {
+            measure,
+            user: self.id,
+            number,
+            visit,
+            planned: now,
+            at: now,
+        });
     }
 
     /// What a verdict means for the test.
@@ -445,7 +471,7 @@ impl User {
     fn record(
         &mut self,
         measure: MeasureId,
-        number: u64,
+        (number, visit): (u64, Option<u64>),
         exchange: &Exchange,
         verdict: &Result<Option<String>, Wrong>,
     ) {
@@ -453,6 +479,7 @@ impl User {
             measure,
             user: self.id,
             number,
+            visit,
             outcome: outcome(verdict),
             status: exchange
                 .result
@@ -465,6 +492,10 @@ impl User {
             resent: exchange.resent,
             bytes_sent: exchange.bytes_sent,
             bytes_received: exchange.bytes_received,
+            body_received: exchange
+                .result
+                .as_ref()
+                .map_or(0, |answer| answer.body_length),
         });
     }
 }

@@ -39,6 +39,8 @@ pub(super) struct Script<'a> {
     pub(super) counted: u64,
     /// Rounds through the loop, warm-up included: the `n` of templates.
     pub(super) iteration: u64,
+    /// The visit under way, of which the requests are a part.
+    pub(super) visit: Option<u64>,
     /// What steps have saved in this round.
     pub(super) saved: Vec<Option<String>>,
     /// Numbers of the named repetitions that are under way, from the outermost on.
@@ -62,6 +64,7 @@ impl<'a> Script<'a> {
             through: false,
             counted: 0,
             iteration: 0,
+            visit: None,
             saved: vec![None; test.saved.len()],
             repetitions: Vec::new(),
             read_closely: BTreeSet::new(),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use engine::{Cancel, Settings};
 use record::Pace;
 use report::page::{Common, Page};
-use report::{Find, Found, Tried};
-use stats::{Load, Search, Summary, TestSummary, Trial};
+use report::{Counted, Find, Found, Tried};
+use stats::{Load, Pages, Search, Summary, TestSummary, Trial};
 
 use super::load::{Sending, guard::Permission, pace};
 use super::series::{Planned, Ran, Shown, name_of};
@@ -219,25 +219,15 @@ impl<'a> Trials<'a> {
         let server = self.ran.last().and_then(|ran| ran.env.server.as_ref());
         self.made
             .sort_by(|one, other| one.load.total_cmp(&other.load));
-        let curve: Vec<Trial> = self
-            .made
-            .iter()
-            .filter_map(|tried| {
-                Some(Trial {
-                    load: tried.load,
-                    per_second: tried.per_second,
-                    mean: tried.times?.0,
-                })
-            })
-            .collect();
         Found {
             find: self.find(),
-            condition: self.args.search.condition.to_string(),
+            condition: Some(self.args.search.condition.to_string()),
+            counted: counted(&self.ran),
             target: self.sending.target.url(),
             software: server.and_then(|server| server.software.clone()),
             what: self.sending.what.clone(),
             answer: search.answer(),
-            knee: stats::knee(&curve),
+            knee: knee(&self.made),
             inconclusive: ended.map(ToString::to_string),
             trials: self.made,
         }
@@ -279,8 +269,32 @@ fn under(load: Load, options: &SearchOptions) -> (u32, Pace) {
     }
 }
 
-/// What a trial came to. With a mix, the times are those of the slowest of its requests.
-fn tried(load: Load, held: bool, summary: &Summary) -> Tried {
+/// Where more load begins to cost more than it brings.
+pub(super) fn knee(made: &[Tried]) -> Option<Load> {
+    let trial = |tried: &Tried| {
+        Some(Trial {
+            load: tried.load,
+            per_second: tried.per_second,
+            mean: tried.times?.0,
+        })
+    };
+    stats::knee(&made.iter().filter_map(trial).collect::<Vec<_>>())
+}
+
+/// What trials are of.
+fn counted(ran: &[Ran]) -> Counted {
+    match ran.iter().any(|ran| ran.summary.pages.is_some()) {
+        true => Counted::Pages,
+        false => Counted::Answers,
+    }
+}
+
+/// What a trial came to. With a mix of requests, the times are those of the slowest of them, and
+/// with pages, those of the pages.
+pub(super) fn tried(load: Load, held: bool, summary: &Summary) -> Tried {
+    if let Some(pages) = &summary.pages {
+        return of_pages(load, held, pages);
+    }
     let rows = || summary.tests.iter();
     let slowest = rows()
         .filter_map(|row| row.waited())
@@ -294,7 +308,18 @@ fn tried(load: Load, held: bool, summary: &Summary) -> Tried {
     }
 }
 
-fn print(found: &Found, common: Common, options: &AnswerOptions) -> Result<(), Failed> {
+fn of_pages(load: Load, held: bool, pages: &Pages) -> Tried {
+    let times = pages.all.load;
+    Tried {
+        load,
+        held,
+        per_second: pages.per_minute / 60.0,
+        times: times.map(|times| (times.mean, times.p50 as f64, times.p99 as f64)),
+        failures: pages.all.incomplete + pages.left_out.incomplete,
+    }
+}
+
+pub(super) fn print(found: &Found, common: Common, options: &AnswerOptions) -> Result<(), Failed> {
     let page = Page {
         search: Some(found),
         common: vec![common],

@@ -16,6 +16,7 @@
 pub mod browser;
 pub mod faulty;
 pub mod load;
+pub mod pages;
 pub mod rows;
 pub mod shape;
 

@@ -6,7 +6,6 @@ use super::Page;
 use super::markup::{mean, text, words};
 use super::tables::{heading, number, section};
 use crate::json::us;
-use crate::search::HEADERS;
 use crate::{Found, Sweep, Tried, search, sweep};
 
 /// All of them; nothing for a page without.
@@ -67,7 +66,7 @@ fn cell(point: &Point) -> String {
 /// What the columns of a search mean.
 const MEANINGS: [&str; 7] = [
     "",
-    "Answers as expected, a second",
+    "What came as expected",
     "Mean time",
     "Half of the operations took no longer",
     "99 in a hundred took no longer",
@@ -76,7 +75,8 @@ const MEANINGS: [&str; 7] = [
 ];
 
 fn of_search(found: &Found) -> String {
-    let heads = HEADERS.iter().zip(MEANINGS).enumerate();
+    let headers = search::headers(found);
+    let heads = headers.iter().zip(MEANINGS).enumerate();
     let head: String = heads
         .map(|(place, (name, what))| match place {
             0 => heading("load", what, "text"),

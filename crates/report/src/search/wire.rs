@@ -18,9 +18,12 @@ pub(crate) struct Document {
     /// What was searched for: users, or rate (requests a second).
     #[schemars(extend("enum" = ["users", "rate"]))]
     find: &'static str,
-    /// The condition.
+    /// The condition; null for the curve alone.
     #[serde(rename = "while")]
-    condition: String,
+    condition: Option<String>,
+    /// What was counted: answers, or pages of a suite that has some.
+    #[schemars(extend("enum" = ["answers", "pages"]))]
+    counted: &'static str,
     /// Where.
     target: String,
     /// What the server says of itself; null where it says nothing.
@@ -58,10 +61,10 @@ struct Point {
     load: f64,
     /// The condition held.
     held: bool,
-    /// Expected answers a second.
+    /// Expected answers, or complete pages, a second.
     throughput_per_s: f64,
-    /// Mean time in microseconds, in an open loop from the planned moment on; null where nothing
-    /// was answered as expected.
+    /// Mean time in microseconds: of answers, in an open loop from the planned moment on, or of
+    /// page loads; null where nothing was answered as expected.
     mean_us: Option<f64>,
     /// Median.
     p50_us: Option<f64>,
@@ -77,6 +80,7 @@ impl From<&Found> for Document {
             schema_version: SCHEMA_VERSION,
             find: found.find.name(),
             condition: found.condition.clone(),
+            counted: found.counted.name(),
             target: found.target.clone(),
             software: found.software.clone(),
             what: found.what.clone(),

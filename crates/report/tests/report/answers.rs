@@ -1,7 +1,9 @@
 //! A sweep, a search and a comparison, for the tests of whoever shows them.
 
 use record::Outcome;
-use report::{Comparisons, Design, Find, Found, Sweep, SweepServer, Tried, Varied, Versus};
+use report::{
+    Comparisons, Counted, Design, Find, Found, Sweep, SweepServer, Tried, Varied, Versus,
+};
 use stats::testing::RunBuilder;
 use stats::{Answer, Side, Summary, Swept, summarise};
 
@@ -93,7 +95,8 @@ pub(crate) fn found() -> Found {
     };
     Found {
         find: Find::Users,
-        condition: "p99 < 50ms and failures == 0".to_owned(),
+        condition: Some("p99 < 50ms and failures == 0".to_owned()),
+        counted: Counted::Answers,
         target: "http://127.0.0.1:1/x".to_owned(),
         software: Some("nginx".to_owned()),
         what: "GET".to_owned(),

@@ -334,6 +334,7 @@ fn an_empty_plan_and_ids_beyond_it_are_no_reason_to_panic() {
         empty,
         Summary {
             tests: vec![],
+            pages: None,
             warnings: vec![],
             complete: Completeness::Complete,
             left_behind: vec![],

@@ -144,6 +144,9 @@ fn rename(step: &mut StepSpec, suffix: &str) {
     if let Some(measure) = &mut step.with.measure {
         measure.value += suffix;
     }
+    if let ActionSpec::Page(name) = &mut step.action {
+        name.value += suffix;
+    }
     if let ActionSpec::Choose(choices) = &mut step.action {
         let steps = choices.iter_mut().flat_map(|choice| &mut choice.steps);
         steps.for_each(|step| rename(step, suffix));

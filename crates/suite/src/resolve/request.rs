@@ -367,10 +367,21 @@ impl StepResolver<'_> {
                 .map(|scalar| self.count(scalar, what, 0, 10_000_000))
                 .transpose()
         };
+        if let (Some(length), Some(_)) = (&spec.length, &spec.body) {
+            return Err(self.file.error(
+                length.place,
+                "`length` says nothing beside `body`, whose length is checked",
+            ));
+        }
+        let length = spec.length.as_ref().map(|length| {
+            let text = self.fixed(length)?;
+            parse_size(&text).map_err(|message| self.file.error(length.place, message))
+        });
         let contains = spec.contains.iter().map(|placed| self.text(placed));
         Ok(Expect {
             status: StatusSet(status),
             body,
+            length: length.transpose()?,
             properties: count(&spec.properties, "number of properties")?,
             responses: count(&spec.responses, "number of responses")?,
             missing: match spec.missing {
@@ -476,6 +487,7 @@ fn plain_request(
         expect: Expect {
             status: StatusSet(vec![StatusTest::Class(2)]),
             body: None,
+            length: None,
             properties: None,
             responses: None,
             missing: Missing::Fails,

@@ -34,7 +34,7 @@ impl StepResolver<'_> {
         Ok(resolved)
     }
 
-    fn step(&self, step: &StepSpec, out: &mut Vec<Step>) -> Result<(), SuiteError> {
+    pub(super) fn step(&self, step: &StepSpec, out: &mut Vec<Step>) -> Result<(), SuiteError> {
         match &step.action {
             ActionSpec::Request { method, path } => {
                 self.only_keys(
@@ -65,6 +65,10 @@ impl StepResolver<'_> {
                     return Err(self.file.error(step.place, "`repeat` needs `steps`"));
                 }
                 out.push(self.repeat(times, step)?);
+            }
+            ActionSpec::Page(name) => {
+                self.only_keys(step, &["steps"])?;
+                out.push(self.page(name, step)?);
             }
             ActionSpec::Choose(choices) => {
                 self.only_keys(step, &[])?;
@@ -201,6 +205,7 @@ impl StepResolver<'_> {
             ActionSpec::Request { .. } => "a request",
             ActionSpec::Tree(_) => "`tree`",
             ActionSpec::Repeat(_) => "`repeat`",
+            ActionSpec::Page(_) => "`page`",
             ActionSpec::Choose(_) => "`choose`",
             ActionSpec::Think(_) => "`think`",
         };

@@ -125,6 +125,10 @@ fn gather(steps: &[Step], found: &mut Vec<Arc<RequestPlan>>) {
         match step {
             Step::Request(request) if request.measure.is_none() => {}
             Step::Request(request) => found.push(Arc::clone(request)),
+            Step::Page(page) => {
+                let measured = page.files.iter().filter(|file| file.measure.is_some());
+                found.extend(measured.map(Arc::clone));
+            }
             Step::Repeat { steps, .. } => gather(steps, found),
             Step::Choose(alternatives) => {
                 alternatives

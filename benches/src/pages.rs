@@ -1,0 +1,360 @@
+//! What a file of a page costs the client's processor, beside load generators that fetch the same
+//! files over as many connections.
+//!
+//! wrk and h2load know no pages: they go through a list in which every file stands as often as the
+//! weights say, one request after the other on each connection, which is what a child of WebSTONE
+//! does between two draws. Round by round, as in `cost`.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::child::{self, Finished};
+use crate::comparison::Verdict;
+use crate::cost::{interval, order, ratios};
+use crate::load::{self, Clock, Prestan};
+use crate::machine::Machine;
+use crate::numbers::Median;
+use crate::peers::Peer;
+use crate::server::Nginx;
+use crate::table::{Table, micros};
+
+/// The mix.
+const MIX: &str = "general";
+/// Kept connections of every client: the children.
+const CHILDREN: u32 = 24;
+/// What a file may cost, as a multiple of the cheapest other one.
+const AT_MOST: f64 = 1.1;
+
+/// How much is done.
+#[derive(Debug, Clone, Copy)]
+pub struct Size {
+    rounds: usize,
+    seconds: u64,
+}
+
+impl Size {
+    /// What the documents show.
+    pub const FULL: Size = Size {
+        rounds: 11,
+        seconds: 5,
+    };
+
+    /// A first look.
+    pub const QUICK: Size = Size {
+        rounds: 3,
+        seconds: 1,
+    };
+}
+
+/// Everything that was measured.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// Where.
+    pub machine: Machine,
+    /// Rounds.
+    pub rounds: usize,
+    /// Seconds of each client in each round.
+    pub seconds: u64,
+    /// The clients.
+    pub clients: Vec<Client>,
+}
+
+/// One client.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Client {
+    /// Its name.
+    pub name: String,
+    /// Processor time a file, in microseconds.
+    pub cpu: Median,
+    /// The same as a multiple of that of the cheapest of the others, round by round.
+    pub of_cheapest: Option<Median>,
+    /// Pages a second.
+    pub per_second: Median,
+    /// Whether the cost is what is wanted.
+    pub verdict: Option<Verdict>,
+}
+
+/// A client of the comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Contender {
+    Prestan(Clock),
+    Peer(Peer),
+}
+
+impl Contender {
+    fn name(self) -> String {
+        match self {
+            Contender::Prestan(clock) => format!("prestan webstone, {} clock", clock.name()),
+            Contender::Peer(peer) => peer.name().to_owned(),
+        }
+    }
+}
+
+/// What one run of a client told.
+#[derive(Debug, Clone, Copy)]
+struct Turn {
+    cpu_us: f64,
+    pages_per_second: f64,
+}
+
+struct Bench<'a> {
+    prestan: &'a Prestan,
+    url: String,
+    list: List<'a>,
+    seconds: u64,
+}
+
+/// The files of the mix as often as the weights say.
+struct List<'a> {
+    directory: &'a Path,
+    files_per_page: f64,
+}
+
+/// Measures everything.
+///
+/// # Errors
+/// Where a program is missing or fails.
+pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
+    let nginx = Nginx::start()?;
+    let mut generate = prestan.command();
+    generate
+        .args(["webstone", MIX, "--generate"])
+        .arg(nginx.storage());
+    child::run(&mut generate)?;
+    let lists = tempfile::tempdir()?;
+    let bench = Bench {
+        prestan,
+        url: nginx.root(),
+        list: List::write(lists.path(), &nginx.root())?,
+        seconds: size.seconds,
+    };
+    let is_comparable = |peer: &Peer| [Peer::Wrk, Peer::H2load].contains(peer);
+    let peers: Vec<Peer> = Peer::installed().filter(is_comparable).collect();
+    let contenders: Vec<Contender> = [Clock::User, Clock::Kernel]
+        .map(Contender::Prestan)
+        .into_iter()
+        .chain(peers.iter().copied().map(Contender::Peer))
+        .collect();
+    // Not measured: it warms the server up.
+    bench.turn(contenders[0])?;
+    let mut turns: Vec<Vec<Turn>> = vec![Vec::new(); contenders.len()];
+    for round in 0..size.rounds {
+        eprintln!("pages: round {} of {}", round + 1, size.rounds);
+        for index in order(round, contenders.len()) {
+            turns[index].push(bench.turn(contenders[index])?);
+        }
+    }
+    let mut machine = Machine::this();
+    machine.add(&nginx.version());
+    peers.iter().for_each(|peer| machine.add(&peer.version()));
+    Ok(Report {
+        machine,
+        rounds: size.rounds,
+        seconds: size.seconds,
+        clients: clients(&contenders, &turns).context("no rounds")?,
+    })
+}
+
+impl<'a> List<'a> {
+    /// Writes it for both programs.
+    fn write(directory: &'a Path, url: &str) -> Result<List<'a>> {
+        let mix = webstone::Mix::find(MIX).context("the mix")?.list();
+        let (mut paths, mut pages) = (Vec::new(), 0);
+        // Weights are whole hundredths. Pages are spread evenly, as a shuffled deck is.
+        let mut dealt = vec![0.0; mix.pages.len()];
+        for turn in 1..=100 {
+            let behind =
+                |place: &usize| mix.pages[*place].weight * f64::from(turn) / 100.0 - dealt[*place];
+            let next =
+                (0..mix.pages.len()).max_by(|one, other| behind(one).total_cmp(&behind(other)));
+            let next = next.context("a page")?;
+            dealt[next] += 1.0;
+            pages += 1;
+            paths.extend(mix.pages[next].files.iter().map(|file| file.path.clone()));
+        }
+        let urls: Vec<String> = paths.iter().map(|path| format!("{url}{path}\n")).collect();
+        fs::write(directory.join("urls"), urls.concat())?;
+        let listed: Vec<String> = paths
+            .iter()
+            .map(|path| format!("  \"/{path}\",\n"))
+            .collect();
+        let script = format!(
+            "local paths = {{\n{}}}\nlocal requests, at = {{}}, 0\n\
+             function init()\n  for i, path in ipairs(paths) do requests[i] = wrk.format(\"GET\", path) end\nend\n\
+             function request()\n  at = at % #requests + 1\n  return requests[at]\nend\n",
+            listed.concat()
+        );
+        fs::write(directory.join("wrk.lua"), script)?;
+        Ok(List {
+            directory,
+            files_per_page: paths.len() as f64 / f64::from(pages),
+        })
+    }
+}
+
+impl Bench<'_> {
+    fn turn(&self, contender: Contender) -> Result<Turn> {
+        let (finished, files, pages_per_second) = match contender {
+            Contender::Prestan(clock) => self.prestan(clock)?,
+            Contender::Peer(peer) => self.peer(peer)?,
+        };
+        Ok(Turn {
+            cpu_us: finished.cpu.as_secs_f64() * 1e6 / files,
+            pages_per_second,
+        })
+    }
+
+    fn prestan(&self, clock: Clock) -> Result<(Finished, f64, f64)> {
+        let save = tempfile::tempdir()?;
+        let mut command = self.prestan.command();
+        command
+            .args(["webstone", MIX, &self.url, "--quiet", "--json", "-"])
+            .args(["--children", &CHILDREN.to_string()])
+            .args(["--duration", &format!("{}s", self.seconds)])
+            .args(["--clock", clock.name(), "--save"])
+            .arg(save.path().join("run"));
+        let finished = load::run(&mut command)?;
+        let result: Value = serde_json::from_str(&finished.stdout).context("read the result")?;
+        let webstone = &result["webstone"];
+        let files = |part: &str| webstone[part]["files"].as_f64();
+        let all = files("retrieved").zip(files("left_out"));
+        let (inside, outside) = all.context("the number of files")?;
+        let number = webstone["number"].as_f64().context("the number")?;
+        Ok((finished, inside + outside, number / 60.0))
+    }
+
+    fn peer(&self, peer: Peer) -> Result<(Finished, f64, f64)> {
+        let mut command = Command::new(peer.program().context("it is installed")?);
+        command.args(["-t1", "-c", &CHILDREN.to_string()]);
+        match peer {
+            Peer::Wrk => command
+                .arg(format!("-d{}s", self.seconds))
+                .arg("-s")
+                .arg(self.list.directory.join("wrk.lua"))
+                .arg(&self.url),
+            _ => command
+                .args(["--h1", "-D", &self.seconds.to_string(), "-i"])
+                .arg(self.list.directory.join("urls")),
+        };
+        let finished = child::run(&mut command)?;
+        let said = match peer {
+            Peer::Wrk => finished
+                .stdout
+                .split_once(" requests in ")
+                .map(|(before, _)| before),
+            _ => finished
+                .stdout
+                .split_once("requests: ")
+                .map(|(_, after)| after),
+        };
+        let words = said.map(|said| match peer {
+            Peer::Wrk => said.split_whitespace().next_back(),
+            _ => said.split_whitespace().next(),
+        });
+        let files: Option<f64> = words.flatten().and_then(|word| word.parse().ok());
+        let files = files.with_context(|| format!("requests in:\n{}", finished.stdout))?;
+        let pages = files / self.list.files_per_page / self.seconds as f64;
+        Ok((finished, files, pages))
+    }
+}
+
+/// `None` where there was no round.
+fn clients(contenders: &[Contender], turns: &[Vec<Turn>]) -> Option<Vec<Client>> {
+    let cost = |turns: &[Turn]| turns.iter().map(|turn| turn.cpu_us).collect::<Vec<_>>();
+    let rounds = turns.first()?.len();
+    let pairs = || contenders.iter().zip(turns);
+    let others = || pairs().filter(|(contender, _)| matches!(contender, Contender::Peer(_)));
+    let cheapest = |round: usize| {
+        others()
+            .map(|(_, turns)| turns[round].cpu_us)
+            .reduce(f64::min)
+    };
+    let cheapest: Option<Vec<f64>> = (0..rounds).map(cheapest).collect();
+    pairs()
+        .map(|(contender, turns)| {
+            let cpu = cost(turns);
+            let of_cheapest = cheapest
+                .as_ref()
+                .and_then(|cheapest| Median::of(&ratios(&cpu, cheapest)));
+            let judged = of_cheapest.filter(|_| *contender == Contender::Prestan(Clock::User));
+            let pace: Vec<f64> = turns.iter().map(|turn| turn.pages_per_second).collect();
+            Some(Client {
+                name: contender.name(),
+                cpu: Median::of(&cpu)?,
+                of_cheapest,
+                per_second: Median::of(&pace)?,
+                verdict: judged.map(|ratio| Verdict::of(ratio.value <= AT_MOST)),
+            })
+        })
+        .collect()
+}
+
+impl Report {
+    /// For the terminal and for pages.
+    pub fn tables(&self) -> Vec<Table> {
+        let mut table = Table::new(
+            &format!(
+                "Processor time of the client a file, in us (the mix `{MIX}` of nginx, {CHILDREN} \
+                 kept connections, {} rounds of {} s; median, with the 95 % interval of the sign \
+                 test in brackets)",
+                self.rounds, self.seconds
+            ),
+            &["client", "us", "of the cheapest other", "pages/s", "wanted"],
+        );
+        for client in &self.clients {
+            let wanted = client
+                .verdict
+                .map(|verdict| format!("at most {AT_MOST:.2} times: {}", verdict.name()));
+            table.row(vec![
+                client.name.clone(),
+                micros(client.cpu.value),
+                client.of_cheapest.map_or_else(String::new, interval),
+                format!("{:.0}", client.per_second.value),
+                wanted.unwrap_or_default(),
+            ]);
+        }
+        vec![table]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_has_every_page_as_often_as_it_weighs() {
+        let directory = tempfile::tempdir().unwrap();
+        let list = List::write(directory.path(), "http://h/").unwrap();
+        let urls = fs::read_to_string(directory.path().join("urls")).unwrap();
+        let times = |name: &str| urls.matches(name).count();
+        assert_eq!(times("http://h/file3k.html\n"), 40);
+        assert_eq!(times("http://h/file100k.gif\n"), 10);
+        assert_eq!(list.files_per_page, 2.7);
+        assert_eq!(urls.lines().count(), 270);
+    }
+
+    #[test]
+    fn ours_is_held_to_the_cheapest_of_the_others_in_its_round() {
+        let turn = |cpu_us| Turn {
+            cpu_us,
+            pages_per_second: 1.0,
+        };
+        let ours = Contender::Prestan(Clock::User);
+        let contenders = [
+            ours,
+            Contender::Peer(Peer::Wrk),
+            Contender::Peer(Peer::H2load),
+        ];
+        let turns = [[11.0, 22.0, 44.0], [10.0, 20.0, 50.0], [20.0, 19.0, 40.0]];
+        let turns = turns.map(|rounds| rounds.map(turn).to_vec());
+        let clients = clients(&contenders, &turns).unwrap();
+        assert_eq!(clients[0].of_cheapest.unwrap().value, 1.1);
+        assert_eq!(clients[0].verdict, Some(Verdict::Ok));
+        assert_eq!(clients[1].verdict, None);
+    }
+}

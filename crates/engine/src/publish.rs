@@ -1,0 +1,98 @@
+//! Files that a run puts into its collection before it measures, so that there is something to
+//! fetch. They are read again before anybody relies on them, and go with the collection.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use record::Outcome;
+
+use crate::client::{Answer, Client, Request};
+use crate::error::RunError;
+
+/// X-Prestan of these requests.
+const LABEL: &str = "prestan: 0 (preparation)";
+
+/// A file that is to be there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Publish {
+    /// Below the collection of the run, percent-encoded.
+    pub path: String,
+    /// What is in it.
+    pub bytes: Arc<[u8]>,
+}
+
+/// Puts files below `root`, a path on the server, and reads them again.
+pub(crate) async fn publish(
+    client: &mut Client,
+    root: &str,
+    files: &[Publish],
+) -> Result<(), RunError> {
+    let mut made = BTreeSet::new();
+    for Publish { path, bytes } in files {
+        for collection in collections_above(path) {
+            if made.insert(collection) {
+                let path = format!("{root}{collection}");
+                done(client, Request::bare("MKCOL", &path, LABEL)).await?;
+            }
+        }
+        let path = format!("{root}{path}");
+        let put = Request {
+            body: Some(bytes),
+            ..Request::bare("PUT", &path, LABEL)
+        };
+        done(client, put).await?;
+        let get = Request {
+            keep_body: true,
+            ..Request::bare("GET", &path, LABEL)
+        };
+        done(client, get).await?;
+        if client.body() != &bytes[..] {
+            let what = format!(
+                "what came back differs from what was put there ({} bytes, and {} were put)",
+                client.body().len(),
+                bytes.len()
+            );
+            return Err(failed("GET", &client.absolute(&path), &what));
+        }
+    }
+    Ok(())
+}
+
+/// The collections in which a file lies, the outermost first: `a/`, `a/b/` of `a/b/c`.
+fn collections_above(path: &str) -> impl Iterator<Item = &str> {
+    path.match_indices('/').map(|(at, _)| &path[..=at])
+}
+
+async fn done(client: &mut Client, request: Request<'_>) -> Result<(), RunError> {
+    let (method, url) = (request.method, client.absolute(request.path));
+    let exchange = client.perform(request).await;
+    let by_first_attempt = exchange.repeats(method);
+    match exchange.result {
+        Ok(_) if by_first_attempt => Ok(()),
+        Ok(Answer { head, .. }) if (200..300).contains(&head.status) => Ok(()),
+        Ok(Answer { head, .. }) => {
+            let what = format!("it was answered {} {}", head.status, head.reason);
+            Err(failed(method, &url, what.trim_end()))
+        }
+        Err(failure) if failure.outcome == Outcome::Cancelled => Err(RunError::Interrupted),
+        Err(failure) => Err(failed(method, &url, &failure.what)),
+    }
+}
+
+fn failed(method: &str, url: &str, what: &str) -> RunError {
+    RunError::NoWorkspace(format!(
+        "putting the files of the pages there failed: {method} {url}: {what}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn collections_above_a_file() {
+        let above = |path| collections_above(path).collect::<Vec<_>>();
+        assert_eq!(above("a/b/c"), ["a/", "a/b/"]);
+        assert_eq!(above("c"), [""; 0]);
+    }
+}

@@ -1,0 +1,167 @@
+//! The command line of `prestan webstone`. The comments on its fields are what `--help` prints.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::{ClockOptions, ConnectOptions, OutputOptions, duration, positive_duration, run_id};
+
+/// Most children of a run.
+const MOST: u32 = 100_000;
+
+/// Numbers of children, one after the other; one at least, and no number twice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Children(pub(crate) Vec<u32>);
+
+/// Reads `24`, `1..64` (1, 2, 4 ... 64) or `1,6,24`.
+fn children(text: &str) -> Result<Children, String> {
+    let number = |text: &str| match text.trim().parse() {
+        Ok(number @ 1..=MOST) => Ok(number),
+        _ => Err(format!(
+            "`{text}` is no number of children from 1 to {MOST}"
+        )),
+    };
+    if let Some((from, to)) = text.split_once("..") {
+        let (from, to) = (number(from)?, number(to)?);
+        if from >= to {
+            return Err(format!("{from} is not less than {to}"));
+        }
+        let doubled = std::iter::successors(Some(from), |number| number.checked_mul(2));
+        return Ok(Children(
+            doubled
+                .take_while(|number| *number < to)
+                .chain([to])
+                .collect(),
+        ));
+    }
+    let mut numbers = text
+        .split(',')
+        .map(number)
+        .collect::<Result<Vec<u32>, _>>()?;
+    numbers.sort_unstable();
+    match numbers.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(twice) => Err(format!("{} stands there twice", twice[0])),
+        None => Ok(Children(numbers)),
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "prestan webstone [OPTIONS] [MIX|FILELIST] <URL>...\n       \
+                            prestan webstone [OPTIONS] --page <FILES> <URL>..."
+)]
+pub(crate) struct WebstoneArgs {
+    /// A mix (general-modem, general, media-rich, general-and-media-rich, webstone-1995) or a file
+    /// list [default: general]; and the servers, over which the children are spread
+    #[arg(value_name = "MIX|FILELIST|URL")]
+    pub(crate) things: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) pages: PagesOptions,
+
+    #[command(flatten)]
+    pub(crate) load: ChildrenOptions,
+
+    #[command(flatten)]
+    pub(crate) clock: ClockOptions,
+
+    #[command(flatten)]
+    pub(crate) connect: ConnectOptions,
+
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Which pages")]
+pub(crate) struct PagesOptions {
+    /// A page instead of those of a list; may be repeated: [WEIGHT:]FILE[=SIZE][,FILE[=SIZE]...]
+    #[arg(long = "page", value_name = "FILES")]
+    pub(crate) pages: Vec<String>,
+
+    /// Put the files on the server by WebDAV first, into a collection of their own, which is removed
+    /// at the end
+    #[arg(long)]
+    pub(crate) prepare: bool,
+
+    /// Write the files into this directory, for a server without PUT, and end
+    #[arg(long, value_name = "DIR", conflicts_with = "prepare")]
+    pub(crate) generate: Option<PathBuf>,
+
+    /// Print the pages as a suite, for any other command, and end
+    #[arg(long, conflicts_with_all = ["prepare", "generate"])]
+    pub(crate) print: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "How much, and how long")]
+pub(crate) struct ChildrenOptions {
+    /// Children at work at the same time, over all servers; of several numbers (1..64, doubling, or
+    /// 1,6,24) the curve of what a server does with each
+    #[arg(short = 'c', long, visible_aliases = ["users", "concurrency"], value_name = "N|N..M|N,M",
+          default_value = "1", value_parser = children)]
+    pub(crate) children: Children,
+
+    /// How long is measured [default: 1m]
+    #[arg(long, value_name = "TIME", conflicts_with = "repeat", value_parser = positive_duration)]
+    pub(crate) duration: Option<Duration>,
+
+    /// Fetch every page so often for each child, in the order of the list, instead of drawing them
+    /// by weight for some time
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) repeat: Option<u64>,
+
+    /// How long children fetch pages before it counts [default: one page each]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) warmup: Option<Duration>,
+
+    /// As in 1995: HTTP/1.0, and a connection for every file
+    #[arg(long, conflicts_with = "pipeline")]
+    pub(crate) classic: bool,
+
+    /// Connections of each child: the first file of a page alone, then so many at a time, as
+    /// browsers do
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "pipeline",
+          value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) parallel: u32,
+
+    /// Requests under way on the connection of a child at a time
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) pipeline: u32,
+
+    /// Give a file up that is not complete after this long
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = positive_duration)]
+    pub(crate) timeout: Duration,
+
+    /// Seed of everything random [default: drawn, and kept with the run]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+
+    /// Threads the children are spread over
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) threads: u32,
+
+    /// Name of the run, and of its collections on the servers [default: time and a random part]
+    #[arg(long, value_name = "NAME", value_parser = run_id)]
+    pub(crate) run_id: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_children() {
+        let read = |text| children(text).map(|children| children.0);
+        assert_eq!(read("24"), Ok(vec![24]));
+        assert_eq!(read("1..64"), Ok(vec![1, 2, 4, 8, 16, 32, 64]));
+        assert_eq!(read("3..20"), Ok(vec![3, 6, 12, 20]));
+        assert_eq!(read("24, 1,6"), Ok(vec![1, 6, 24]));
+        for wrong in ["0", "x", "4..4", "8..2", "1,1", "1..", "..3", "100001", ""] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! `prestan webstone`: pages, fetched by many children.
+
+mod curve;
+mod files;
+
+use std::fs;
+use std::time::Duration;
+
+use engine::{Endpoint, Settings};
+use record::{Http, Pace};
+use suite::{Overrides, Workspace};
+use webstone::{FileList, Mix};
+
+use crate::args::{ChildrenOptions, Login, PagesOptions, WebstoneArgs};
+use crate::command::job::Job;
+use crate::command::run::SuiteText;
+use crate::connect::{self, Connection, connection};
+use crate::credentials::without_user_info;
+use crate::exit::{Code, Failed};
+use crate::{output, state};
+
+/// The mix that is meant where none is named.
+const USUAL_MIX: &str = "general";
+/// How long is measured, unless something else is said.
+const USUAL_DURATION: Duration = Duration::from_secs(60);
+
+/// Makes a suite of the pages, and runs it.
+pub(crate) fn webstone(args: &WebstoneArgs) -> Result<Code, Failed> {
+    let Asked { list, title, urls } = Asked::of(args)?;
+    let text = list.suite_text(&title);
+    let suite = SuiteText {
+        name: format!("suite {}", list.suite_name()),
+        text,
+    };
+    if args.pages.print {
+        output::print_text(&suite.text)?;
+        return Ok(Code::Done);
+    }
+    if let Some(directory) = &args.pages.generate {
+        return files::generate(&list, directory, args.load.seed);
+    }
+    if urls.is_empty() {
+        return Err(Failed::Usage(
+            "no server is given; write its URL last: `prestan webstone general \
+             http://127.0.0.1:8080/` for example"
+                .to_owned(),
+        ));
+    }
+    let mut plan = suite.resolved(&Overrides::default())?;
+    output::check_report(&args.output.formats, &args.output.output)?;
+    let mut settings = settings(args, &urls)?;
+    if args.pages.prepare {
+        settings.files = files::to_be_put(&plan, &list, args.load.seed)?;
+        plan.workspace = Workspace::Collection;
+    }
+    let loads = Loads {
+        children: &args.load.children.0,
+        pages_of_each: args
+            .load
+            .repeat
+            .map(|times| times * list.pages.len() as u64),
+    };
+    if let [children] = loads.children[..] {
+        return Job {
+            settings: loads.settings(&settings, children),
+            suite_text: suite.text,
+            plan,
+            until: None,
+            makes_target: false,
+            cancel: None,
+            output: &args.output,
+        }
+        .perform();
+    }
+    curve::curve(&suite, &plan, &settings, &loads, &args.output)
+}
+
+/// How many children, and how much each of them does where that is not left to the clock.
+struct Loads<'a> {
+    children: &'a [u32],
+    pages_of_each: Option<u64>,
+}
+
+impl Loads<'_> {
+    /// Of a run with so many.
+    fn settings(&self, common: &Settings, children: u32) -> Settings {
+        let pages = self.pages_of_each;
+        Settings {
+            users: children,
+            requests: pages.map(|pages| pages * u64::from(children)),
+            ..common.clone()
+        }
+    }
+}
+
+/// What is to be fetched, and from where.
+struct Asked {
+    list: FileList,
+    /// One line about it.
+    title: String,
+    urls: Vec<String>,
+}
+
+impl Asked {
+    fn of(WebstoneArgs { things, pages, .. }: &WebstoneArgs) -> Result<Asked, Failed> {
+        let PagesOptions { pages, .. } = pages;
+        if !pages.is_empty() {
+            return Ok(Asked {
+                list: FileList::of_pages(pages)
+                    .map_err(|error| Failed::Usage(error.to_string()))?,
+                title: "pages of the command line".to_owned(),
+                urls: things.clone(),
+            });
+        }
+        let (named, urls) = match things.split_first() {
+            Some((first, rest)) if !first.contains("://") => (first.as_str(), rest),
+            _ => (USUAL_MIX, things.as_slice()),
+        };
+        let (list, title) = find(named)?;
+        Ok(Asked {
+            list,
+            title,
+            urls: urls.to_vec(),
+        })
+    }
+}
+
+/// A mix of that name, or else a file.
+fn find(name: &str) -> Result<(FileList, String), Failed> {
+    if let Some(mix) = Mix::find(name) {
+        return Ok((mix.list(), mix.title.to_owned()));
+    }
+    let text = fs::read_to_string(name).map_err(|error| {
+        let names = webstone::MIXES.map(|mix| mix.name);
+        Failed::Usage(format!(
+            "`{}` is no mix ({}), and reading it as a file list failed: {error}; a URL begins with \
+             http:// or https:// here",
+            without_user_info(name),
+            names.join(", ")
+        ))
+    })?;
+    let list = FileList::parse(name, &text);
+    let list = list.map_err(|error| Failed::Usage(error.to_string()))?;
+    Ok((list, "pages of a file list".to_owned()))
+}
+
+/// How runs are done, but for how many children there are.
+fn settings(args: &WebstoneArgs, urls: &[String]) -> Result<Settings, Failed> {
+    let way = |url: &String| connection(url, &Login::default(), &args.connect);
+    let mut ways = urls
+        .iter()
+        .map(way)
+        .collect::<Result<Vec<_>, _>>()?
+        .into_iter();
+    let first = ways
+        .next()
+        .unwrap_or_else(|| unreachable!("a server is given"));
+    let others = ways.map(|Connection { target, route, .. }| Endpoint { target, route });
+    let load = &args.load;
+    let least = load.children.0.first().copied().unwrap_or(1);
+    if (least as usize) < urls.len() {
+        return Err(Failed::Usage(format!(
+            "{} servers for {least} children: each child asks one of them; give more --children",
+            urls.len()
+        )));
+    }
+    Ok(Settings {
+        others: others.collect(),
+        run_id: load.run_id.clone().unwrap_or_else(state::new_run_id),
+        pace: Pace::Closed,
+        duration: match load.repeat {
+            Some(_) => None,
+            None => Some(load.duration.unwrap_or(USUAL_DURATION)),
+        },
+        in_turn: load.repeat.is_some(),
+        warmup: 1,
+        warmup_time: load.warmup.unwrap_or_default(),
+        timeout: load.timeout,
+        seed: load.seed.unwrap_or_else(state::new_seed),
+        threads: load.threads,
+        clock: connect::clock(args.clock, &first.route)?,
+        acks: args.clock.acks,
+        http: http(load),
+        ..first.settings()
+    })
+}
+
+fn http(load: &ChildrenOptions) -> Http {
+    Http {
+        minor: if load.classic { 0 } else { 1 },
+        keep_alive: !load.classic,
+        pipeline: load.pipeline,
+        parallel: load.parallel,
+    }
+}

@@ -1,0 +1,154 @@
+//! What a server does with one, two, four ... children: the load curve, and its knee.
+
+use std::sync::Arc;
+
+use engine::{Cancel, Settings};
+use report::page::Common;
+use report::{Counted, Find, Found, Tried};
+use stats::Answer;
+use suite::Plan;
+
+use super::Loads;
+use crate::args::{AnswerOptions, OutputOptions};
+use crate::command::run::SuiteText;
+use crate::command::search::{knee, print, tried};
+use crate::command::series::{Planned, Ran, Shown, name_of};
+use crate::exit::{Code, Failed};
+use crate::output::{self, tell};
+use crate::watch::on_interrupt;
+
+/// A run for each number of children, and what all of them say.
+pub(super) fn curve(
+    suite: &SuiteText,
+    plan: &Plan,
+    settings: &Settings,
+    loads: &Loads<'_>,
+    options: &OutputOptions,
+) -> Result<Code, Failed> {
+    let answer = answer_options(options)?;
+    output::check_answer(&answer, &[])?;
+    let settings = Settings {
+        run_id: name_of(Some(&settings.run_id))?,
+        ..settings.clone()
+    };
+    let (mut made, mut ran) = (Vec::new(), Vec::new());
+    let ended = measure(
+        suite,
+        plan,
+        &settings,
+        loads,
+        options,
+        |one: Ran, children| {
+            made.push(tried(f64::from(children), true, &one.summary));
+            ran.push(one);
+        },
+    )
+    .err();
+    if !made.is_empty() {
+        let found = found(plan, &settings, &ran, made, ended.as_ref());
+        let common = Common::of(&found.target, ran.iter().map(Ran::told));
+        print(&found, common, &answer)?;
+    }
+    let inconclusive = ran.iter().filter(|one| one.summary.is_inconclusive());
+    match ended.or_else(|| Failed::mostly_bottleneck(inconclusive.count(), ran.len().max(1))) {
+        Some(why) => Err(why),
+        None if ran.iter().any(|one| one.summary.any_failed()) => Ok(Code::TestFailed),
+        None => Ok(Code::Done),
+    }
+}
+
+fn measure(
+    suite: &SuiteText,
+    plan: &Plan,
+    settings: &Settings,
+    loads: &Loads<'_>,
+    options: &OutputOptions,
+    mut take: impl FnMut(Ran, u32),
+) -> Result<(), Failed> {
+    let cancel = Cancel::default();
+    let _interruptible = on_interrupt(cancel.clone(), None)?;
+    for (number, children) in loads.children.iter().enumerate() {
+        let settings = Settings {
+            run_id: format!("{}-{}", settings.run_id, number + 1),
+            ..loads.settings(settings, *children)
+        };
+        let run = Planned::new(plan, &suite.text, settings, options.save.as_deref())?;
+        let ran = run
+            .perform(&cancel, &Arc::new(Shown::new(1, true)), None)
+            .map_err(|ended| ended.why)?;
+        if !options.quiet {
+            say(&ran, *children);
+        }
+        take(ran, *children);
+    }
+    Ok(())
+}
+
+fn say(ran: &Ran, children: u32) {
+    let number = ran.summary.pages.as_ref();
+    let number = number.map_or(0.0, |pages| pages.per_minute);
+    let doubt = ran.summary.bottlenecks().next();
+    let doubt = doubt.map_or(String::new(), |doubt| format!("; inconclusive: {doubt}"));
+    let amount = Find::Users.amount(f64::from(children));
+    tell(&format!(
+        "prestan: {amount}: WEBSTONE number {number:.0}, kept in {}{doubt}",
+        ran.path
+    ));
+}
+
+fn found(
+    plan: &Plan,
+    settings: &Settings,
+    ran: &[Ran],
+    made: Vec<Tried>,
+    ended: Option<&Failed>,
+) -> Found {
+    let server = ran.last().and_then(|ran| ran.env.server.as_ref());
+    let doubts = ran
+        .iter()
+        .filter(|one| one.summary.is_inconclusive())
+        .count();
+    let doubtful = (doubts > 0).then(|| {
+        format!(
+            "the generator was the bottleneck in {doubts} of {} runs",
+            ran.len()
+        )
+    });
+    Found {
+        find: Find::Users,
+        condition: None,
+        counted: Counted::Pages,
+        target: settings.target.url(),
+        software: server.and_then(|server| server.software.clone()),
+        what: format!("{}: {}", plan.suite.name, plan.suite.title),
+        answer: Answer {
+            held: None,
+            broken: None,
+            confirmed: false,
+        },
+        knee: knee(&made),
+        inconclusive: ended.map(ToString::to_string).or(doubtful),
+        trials: made,
+    }
+}
+
+/// Where the curve goes. What is about a single run is refused.
+fn answer_options(options: &OutputOptions) -> Result<AnswerOptions, Failed> {
+    let formats = &options.formats;
+    let of_one_run = [
+        ("--csv", formats.csv.is_some()),
+        ("--no-save", options.no_save),
+        ("--verbose", options.verbose),
+    ];
+    match of_one_run.iter().find(|(_, given)| *given) {
+        Some((option, _)) => Err(Failed::Usage(format!(
+            "{option} is for one run, and several --children are a run each"
+        ))),
+        None => Ok(AnswerOptions {
+            output: options.output.clone(),
+            json: formats.json.clone(),
+            figures: formats.figures.clone(),
+            color: formats.color,
+        }),
+    }
+}

@@ -1,0 +1,103 @@
+//! Runs with pages: a list of its own, and what is true of all of them.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use record::{Outcome as Ended, Run};
+use serde_json::Value;
+
+use super::faulty::{Faulty, checked};
+use super::load::{kept, plain};
+use super::{Outcome, Prestan};
+
+/// Two pages: one of three files, one of two.
+pub const LIST: &str = "# pages\n2\n3 3\n/file1k.html\n/d/file2k.gif\n/file500.html\n1 2\n/file4k.html\n/file1k.html\n";
+
+/// `prestan webstone LIST URL`, with its own list and JSON on standard output.
+pub fn webstone(url: &str) -> Prestan {
+    let prestan = Prestan::new();
+    let list = prestan.file("pages.list", LIST);
+    prestan
+        .arg("webstone")
+        .arg(list)
+        .args([url, "--json", "-", "--duration", "400ms"])
+}
+
+/// Writes the files of the list into a directory.
+pub fn generate(directory: &Path) {
+    let prestan = Prestan::new();
+    let list = prestan.file("pages.list", LIST);
+    let outcome = prestan
+        .arg("webstone")
+        .arg(list)
+        .arg("--generate")
+        .arg(directory)
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert!(
+        outcome.stdout.starts_with("4 files, 7668 bytes, are in "),
+        "{outcome}"
+    );
+}
+
+/// The demo server with all files behind a fault server.
+pub fn furnished() -> Faulty {
+    let server = plain();
+    generate(server.demo.root());
+    server
+}
+
+/// What is true of every run with pages: the sums are those of the samples.
+#[track_caller]
+pub fn counted(outcome: &Outcome) -> (Value, Run) {
+    let result = checked(outcome);
+    let run = kept(outcome);
+    let webstone = &result["webstone"];
+    let both =
+        |what: &str| number(&webstone["retrieved"][what]) + number(&webstone["left_out"][what]);
+    let good = run
+        .samples
+        .iter()
+        .filter(|sample| sample.outcome == Ended::Ok);
+    assert_eq!(both("files"), good.count() as u64, "{outcome}");
+    let failed = run
+        .samples
+        .iter()
+        .filter(|sample| sample.outcome != Ended::Ok);
+    assert_eq!(both("failed_files"), failed.count() as u64, "{outcome}");
+    let bytes: u64 = run.samples.iter().map(|sample| sample.bytes_received).sum();
+    assert_eq!(both("bytes") + both("bytes_apart"), bytes, "{outcome}");
+    let sent: u64 = run.samples.iter().map(|sample| sample.bytes_sent).sum();
+    assert_eq!(both("bytes_sent"), sent, "{outcome}");
+    let visits: BTreeSet<u64> = run
+        .samples
+        .iter()
+        .map(|sample| sample.visit.unwrap())
+        .collect();
+    assert_eq!(
+        both("pages") + both("errors"),
+        visits.len() as u64,
+        "{outcome}"
+    );
+    let pages = webstone["pages"].as_array().unwrap().iter();
+    let of_pages: u64 = pages.map(|page| number(&page["retrieved"]["pages"])).sum();
+    assert_eq!(
+        of_pages,
+        number(&webstone["retrieved"]["pages"]),
+        "{outcome}"
+    );
+    let seconds = webstone["seconds"].as_f64().unwrap();
+    let rate = of_pages as f64 / seconds * 60.0;
+    assert!(
+        (webstone["number"].as_f64().unwrap() - rate).abs() <= 0.001 + rate * 1e-9,
+        "{outcome}"
+    );
+    (result, run)
+}
+
+#[track_caller]
+pub fn number(value: &Value) -> u64 {
+    value
+        .as_u64()
+        .unwrap_or_else(|| panic!("no number: {value}"))
+}

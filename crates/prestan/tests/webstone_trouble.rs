@@ -1,0 +1,99 @@
+//! `prestan webstone` and servers that do not deliver: nothing they do inflates the number.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use record::Outcome as Ended;
+use serde_json::Value;
+use support::faulty::{Faulty, status};
+use support::pages::{counted, furnished, generate, number, webstone};
+use testbed::fault::{Fault, Rule};
+
+#[test]
+fn a_file_that_is_not_there_makes_its_page_incomplete() {
+    let server = furnished();
+    fs::remove_file(server.demo.root().join("d/file2k.gif")).unwrap();
+    let outcome = webstone(&server.server.url()).run();
+    assert_eq!(outcome.code, 1, "{outcome}");
+    let (result, _) = counted(&outcome);
+    let pages = &result["webstone"]["pages"];
+    assert_eq!(pages[0]["retrieved"]["pages"], 0);
+    assert!(number(&pages[0]["retrieved"]["errors"]) > 0);
+    assert_eq!(pages[0]["retrieved"]["bytes"], 0);
+    assert!(number(&pages[0]["retrieved"]["bytes_apart"]) > 0);
+    assert_eq!(pages[1]["retrieved"]["errors"], 0);
+    let retrieved = &result["webstone"]["retrieved"];
+    assert_eq!(retrieved["pages"], pages[1]["retrieved"]["pages"]);
+}
+
+/// Faults of one file of the first page, and how its operations end.
+#[test]
+fn nothing_that_a_server_does_inflates_the_number() {
+    let faults = [
+        (Fault::CloseAfterBytes(300), Ended::Reset),
+        (Fault::ShorterThanSaid, Ended::Reset),
+        (status(200, &[], "another length"), Ended::WrongBody),
+        (
+            Fault::Garbage(b"garbage\r\n\r\n".to_vec()),
+            Ended::ProtocolError,
+        ),
+        (Fault::Hang, Ended::Timeout),
+    ];
+    for (fault, ended) in faults {
+        let rule = Rule::new(fault.clone()).path("file2k");
+        let server = Faulty::new(|builder| builder.rule(rule));
+        generate(server.demo.root());
+        let outcome = webstone(&server.server.url())
+            .args(["--timeout", "200ms"])
+            .run();
+        assert_eq!(outcome.code, 1, "{fault:?}: {outcome}");
+        let (result, run) = counted(&outcome);
+        let pages = &result["webstone"]["pages"];
+        assert_eq!(pages[0]["retrieved"]["pages"], 0, "{fault:?}: {outcome}");
+        let of_file = run.samples.iter().filter(|sample| sample.measure.0 == 1);
+        assert!(of_file.clone().count() > 0, "{fault:?}");
+        for sample in of_file {
+            assert_eq!(sample.outcome, ended, "{fault:?}: {outcome}");
+        }
+    }
+}
+
+#[test]
+fn what_follows_an_answer_is_in_no_sum() {
+    let server = furnished();
+    let usual = counted(&webstone(&server.server.url()).run()).0;
+    server
+        .server
+        .add_rule(Rule::new(Fault::LongerThanSaid).path("file4k"));
+    let (result, _) = counted(&webstone(&server.server.url()).run());
+    for page in 0..2 {
+        let per_page = |result: &Value| {
+            let retrieved = &result["webstone"]["pages"][page]["retrieved"];
+            number(&retrieved["bytes"]) / number(&retrieved["pages"]).max(1)
+        };
+        assert_eq!(per_page(&result), per_page(&usual));
+    }
+}
+
+#[test]
+fn a_server_that_hangs_does_not_hold_the_run() {
+    let rule = Rule::new(Fault::Hang).method("GET").from(20);
+    let server = Faulty::new(|builder| builder.rule(rule));
+    generate(server.demo.root());
+    let begun = Instant::now();
+    let outcome = webstone(&server.server.url())
+        .args(["--timeout", "1s", "-c", "4"])
+        .run();
+    assert!(begun.elapsed() < Duration::from_secs(20), "{outcome}");
+    assert!(outcome.code == 1 || outcome.code == 4, "{outcome}");
+    let (result, _) = counted(&outcome);
+    let both = |what: &str| {
+        let webstone = &result["webstone"];
+        number(&webstone["retrieved"][what]) + number(&webstone["left_out"][what])
+    };
+    assert!(both("errors") > 0, "{outcome}");
+}

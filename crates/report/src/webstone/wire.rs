@@ -1,0 +1,83 @@
+//! What programs read of pages.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::wire::Distribution;
+
+/// What a run says of its pages.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct WebStone {
+    /// The WEBSTONE number: complete pages a minute.
+    pub(crate) number: f64,
+    /// Its 95 % interval, from batches of time; null where the run is too short for one.
+    pub(crate) number_ci95: Option<[f64; 2]>,
+    /// Users at work at the same time, the *webchildren*.
+    pub(crate) children: u32,
+    /// Seconds that count.
+    pub(crate) seconds: f64,
+    /// Load factor: mean number of requests in progress, connecting included.
+    pub(crate) in_progress: f64,
+    /// What was retrieved in the time that counts.
+    pub(crate) retrieved: Retrieved,
+    /// What was retrieved outside of it: pages that were under way at the end are completed.
+    pub(crate) left_out: Retrieved,
+    /// One entry for each page of the suite, in its order.
+    pub(crate) pages: Vec<PageResult>,
+}
+
+/// One page.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct PageResult {
+    /// Name of the page.
+    pub(crate) name: String,
+    /// How often it is drawn, in relation to the other pages.
+    pub(crate) weight: f64,
+    /// Bytes of all its files together; null where the suite does not say.
+    pub(crate) bytes: Option<u64>,
+    /// Names of its rows in `tests`, a file each.
+    pub(crate) files: Vec<String>,
+    /// What was retrieved of it in the time that counts.
+    pub(crate) retrieved: Retrieved,
+}
+
+/// What visits to pages came to.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Retrieved {
+    /// Complete pages: every file came as expected.
+    pub(crate) pages: u64,
+    /// Incomplete ones: a file failed, was short or too long, or was never asked for.
+    pub(crate) errors: u64,
+    /// Files that came as expected.
+    pub(crate) files: u64,
+    /// Requests for files that failed.
+    pub(crate) failed_files: u64,
+    /// Connections that were opened.
+    pub(crate) connects: u64,
+    /// Bytes of complete pages, heads of responses included.
+    pub(crate) bytes: u64,
+    /// Bytes of their bodies.
+    pub(crate) body_bytes: u64,
+    /// Bytes of their heads, and of what frames the bodies.
+    pub(crate) header_bytes: u64,
+    /// Bytes of incomplete pages, which are in none of the above.
+    pub(crate) bytes_apart: u64,
+    /// Bytes of all requests.
+    pub(crate) bytes_sent: u64,
+    /// How long opening a connection took, TLS included; null where none was opened.
+    pub(crate) connect_us: Option<Distribution>,
+    /// Response time of WebSTONE, of a file: from the beginning, connecting included, to the last
+    /// byte. `tests` have that from the last byte sent to the first received.
+    pub(crate) response_us: Option<Distribution>,
+    /// The same of a complete page.
+    pub(crate) page_us: Option<Distribution>,
+    /// From the beginning of a complete page to the first byte of its first answer.
+    pub(crate) first_byte_us: Option<Distribution>,
+    /// All times of `connect_us` together.
+    pub(crate) connect_total_us: f64,
+    /// All times of `page_us` together.
+    pub(crate) page_total_us: f64,
+}

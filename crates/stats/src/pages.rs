@@ -1,0 +1,380 @@
+//! Pages: what the files of a visit came to together (Trent and Sake 1995, sections 4.4 and 7).
+//!
+//! A visit is complete when every file of its page came as expected; anything else, one that was
+//! broken off included, is an error, and its bytes are counted apart. A visit counts by its end: what
+//! ended inside the window was done there, though some began shortly before it, as many as began
+//! inside and ended after. So the rate leans neither way, however long pages take.
+//!
+//! ```text
+//! files --> visit (open until the last of them) --> page, inside the window or outside --> Pages
+//! ```
+
+use std::collections::{BTreeMap, HashMap};
+
+use record::{MeasureId, Nanos, Outcome, PageRecord, PlanRecord, Sample};
+
+use crate::Distribution;
+use crate::bins::{Bins, Sum};
+use crate::interval::student_interval;
+use crate::times::Times;
+use crate::window::{Span, Window, end};
+
+/// Bins of time that visits are counted in, and the shortest of them: 2^20 ns, a millisecond.
+const BINS: usize = 256;
+const SHORTEST: u32 = 20;
+/// Batches for the interval of the rate: of neighbouring bins, so long that one says little of the
+/// next.
+const BATCHES: usize = 20;
+/// Seconds of a minute.
+const MINUTE: f64 = 60.0;
+
+/// What a run says of its pages.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pages {
+    /// One for each page of the plan, in its order.
+    pub pages: Vec<PageSummary>,
+    /// All visits that count.
+    pub all: Visits,
+    /// All visits that do not: they ended after the window, or before it.
+    pub left_out: Visits,
+    /// Seconds that count.
+    pub window_s: f64,
+    /// Complete visits a minute.
+    pub per_minute: f64,
+    /// The 95 % interval of that; `None` where the window is too short for one.
+    pub per_minute_ci95: Option<(f64, f64)>,
+    /// Mean number of requests in progress, connecting included.
+    pub in_progress: f64,
+}
+
+/// One page.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PageSummary {
+    /// Name, size and files.
+    pub page: PageRecord,
+    /// Its visits that count.
+    pub visits: Visits,
+}
+
+/// What visits came to. Times are nanoseconds.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Visits {
+    /// Those whose files all came as expected.
+    pub complete: u64,
+    /// Those that miss a file.
+    pub incomplete: u64,
+    /// Files that came as expected.
+    pub files: u64,
+    /// Requests for files that failed.
+    pub failed: u64,
+    /// Connections that were opened.
+    pub connects: u64,
+    /// How long opening one took, TLS included.
+    pub connect: Option<Distribution>,
+    /// From the beginning of a complete visit to the last byte of its last file.
+    pub load: Option<Distribution>,
+    /// From its beginning to the first byte of its first answer.
+    pub first_byte: Option<Distribution>,
+    /// From the beginning of a request for a file to the last byte, where it came as expected.
+    pub file: Option<Distribution>,
+    /// Bytes of all requests.
+    pub bytes_sent: u64,
+    /// Bytes of the answers of complete visits, heads included.
+    pub bytes_received: u64,
+    /// Bytes of their bodies.
+    pub body_received: u64,
+    /// Bytes of the answers of incomplete visits.
+    pub bytes_apart: u64,
+}
+
+impl Visits {
+    /// Bytes of the heads and framing of the answers of complete visits.
+    pub fn head_received(&self) -> u64 {
+        self.bytes_received.saturating_sub(self.body_received)
+    }
+}
+
+/// Adds up visits from the operations that they consist of.
+#[derive(Debug, Clone)]
+pub(crate) struct PageTally {
+    pages: Vec<PageRecord>,
+    /// The page of each measure that belongs to one.
+    of: BTreeMap<MeasureId, usize>,
+    /// Visits of which files are still to come.
+    open: HashMap<u64, Visit>,
+    /// Of each page, what counts.
+    counted: Vec<VisitTally>,
+    left_out: VisitTally,
+    /// Complete visits by the time of their end.
+    ended: Bins<Sum>,
+}
+
+/// A visit as far as it is known.
+#[derive(Debug, Clone)]
+struct Visit {
+    page: usize,
+    files: u64,
+    failed: u64,
+    started: Nanos,
+    first: Option<Nanos>,
+    ended: Nanos,
+    connects: Vec<Nanos>,
+    /// Beginning and length of each file that came.
+    took: Vec<(Nanos, Nanos)>,
+    bytes_sent: u64,
+    bytes_received: u64,
+    body_received: u64,
+}
+
+/// Visits, added up.
+#[derive(Debug, Clone, Default)]
+struct VisitTally {
+    amounts: Visits,
+    connect: Times,
+    load: Times,
+    first_byte: Times,
+    file: Times,
+}
+
+impl PageTally {
+    /// `None` for a plan without pages.
+    pub(crate) fn new(plan: &PlanRecord) -> Option<PageTally> {
+        let pages = plan.pages.iter().enumerate();
+        (!plan.pages.is_empty()).then(|| PageTally {
+            of: pages
+                .flat_map(|(place, page)| page.files.iter().map(move |file| (*file, place)))
+                .collect(),
+            open: HashMap::new(),
+            counted: vec![VisitTally::default(); plan.pages.len()],
+            left_out: VisitTally::default(),
+            ended: Bins::new(BINS, SHORTEST),
+            pages: plan.pages.clone(),
+        })
+    }
+
+    /// Adds an operation, of whichever kind.
+    pub(crate) fn add(&mut self, sample: &Sample, window: Window) {
+        let (Some(number), Some(page)) = (sample.visit, self.of.get(&sample.measure)) else {
+            return;
+        };
+        let fresh = Visit::new(*page, sample);
+        let visit = self.open.entry(number).or_insert(fresh);
+        visit.add(sample);
+        if visit.requests() < self.pages[*page].files.len() as u64 {
+            return;
+        }
+        if let Some(visit) = self.open.remove(&number) {
+            self.close(&visit, window);
+        }
+    }
+
+    fn close(&mut self, visit: &Visit, window: Window) {
+        let is_complete = visit.failed == 0 && visit.requests() == self.files_of(visit.page);
+        if !window.contains_moment(visit.ended) {
+            return self.left_out.add(visit, is_complete);
+        }
+        self.counted[visit.page].add(visit, is_complete);
+        if is_complete {
+            self.ended.at(visit.ended).add(visit.ended - visit.started);
+        }
+    }
+
+    fn files_of(&self, page: usize) -> u64 {
+        self.pages[page].files.len() as u64
+    }
+
+    /// Takes in what another one of the same plan has added up. Of a visit that is open in both,
+    /// each knows a part.
+    pub(crate) fn merge(&mut self, other: &PageTally) {
+        for (own, others) in self.counted.iter_mut().zip(&other.counted) {
+            own.merge(others);
+        }
+        self.left_out.merge(&other.left_out);
+        self.ended.merge(&other.ended);
+        for (number, visit) in &other.open {
+            let own = self.open.remove(number);
+            let whole = own.map_or_else(|| visit.clone(), |own| own.with(visit));
+            self.open.insert(*number, whole);
+        }
+    }
+
+    /// What the visits came to in these windows, in which that many nanoseconds of requests were in
+    /// progress. Those that still miss a file were broken off.
+    pub(crate) fn describe(&self, windows: &[Span], under_way: u128) -> Pages {
+        let mut whole = self.clone();
+        for (_, visit) in std::mem::take(&mut whole.open) {
+            let mut own = windows.iter().map(|window| Window::from(Ok(*window)));
+            let window = own.find(|window| window.contains_moment(visit.ended));
+            whole.close(&visit, window.unwrap_or(Window::Nothing));
+        }
+        let mut all = VisitTally::default();
+        whole.counted.iter().for_each(|tally| all.merge(tally));
+        let all = all.describe();
+        let pages = whole.pages.iter().zip(&whole.counted);
+        let window_s: f64 = windows.iter().map(|window| window.seconds()).sum();
+        let rate = |per_second: f64| if window_s > 0.0 { per_second } else { 0.0 };
+        Pages {
+            pages: pages
+                .map(|(page, tally)| PageSummary {
+                    page: page.clone(),
+                    visits: tally.describe(),
+                })
+                .collect(),
+            per_minute: rate(all.complete as f64 / window_s * MINUTE),
+            per_minute_ci95: match windows {
+                [window] => whole.rate_interval(*window),
+                _ => None,
+            },
+            in_progress: rate(under_way as f64 / 1e9 / window_s),
+            left_out: whole.left_out.describe(),
+            all,
+            window_s,
+        }
+    }
+
+    /// The interval of the complete visits a minute, from batches of whole bins inside the window.
+    fn rate_interval(&self, window: Span) -> Option<(f64, f64)> {
+        let length = self.ended.length();
+        let first = window.start.div_ceil(length);
+        let bins = (window.end / length).checked_sub(first)?;
+        // Without one in which to count, neighbours would be put together from nothing.
+        let per_batch = bins / BATCHES as u64;
+        if per_batch == 0 {
+            return None;
+        }
+        let mut counts = [0_u64; BATCHES];
+        for (begin, bin) in self.ended.recorded() {
+            let Some(place) = (begin / length).checked_sub(first) else {
+                continue;
+            };
+            if let Some(count) = counts.get_mut((place / per_batch) as usize) {
+                *count += bin.n;
+            }
+        }
+        let minutes = (per_batch * length) as f64 / 1e9 / MINUTE;
+        let rates: Vec<f64> = counts.iter().map(|count| *count as f64 / minutes).collect();
+        student_interval(&rates).map(|(low, high)| (low.max(0.0), high))
+    }
+}
+
+impl Visit {
+    fn new(page: usize, sample: &Sample) -> Visit {
+        Visit {
+            page,
+            files: 0,
+            failed: 0,
+            started: sample.moments.started,
+            first: None,
+            ended: 0,
+            connects: Vec::new(),
+            took: Vec::new(),
+            bytes_sent: 0,
+            bytes_received: 0,
+            body_received: 0,
+        }
+    }
+
+    /// Requests for its files that have ended.
+    fn requests(&self) -> u64 {
+        self.files + self.failed
+    }
+
+    fn add(&mut self, sample: &Sample) {
+        let moments = &sample.moments;
+        match sample.outcome {
+            Outcome::Ok => {
+                self.files += 1;
+                let took = moments.total().map(|took| (moments.started, took));
+                self.took.extend(took);
+            }
+            _ => self.failed += 1,
+        }
+        self.started = self.started.min(moments.started);
+        self.ended = self.ended.max(end(sample));
+        self.first = earlier(self.first, moments.first);
+        let connect = sample
+            .connect
+            .map(|connect| connect.tcp + connect.tls.unwrap_or(0));
+        self.connects.extend(connect);
+        self.bytes_sent += sample.bytes_sent;
+        self.bytes_received += sample.bytes_received;
+        self.body_received += sample.body_received;
+    }
+
+    /// The visit of which another one knows the other part.
+    fn with(mut self, other: &Visit) -> Visit {
+        self.files += other.files;
+        self.failed += other.failed;
+        self.started = self.started.min(other.started);
+        self.ended = self.ended.max(other.ended);
+        self.first = earlier(self.first, other.first);
+        self.connects.extend(&other.connects);
+        self.took.extend(&other.took);
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.body_received += other.body_received;
+        self
+    }
+}
+
+fn earlier(one: Option<Nanos>, other: Option<Nanos>) -> Option<Nanos> {
+    one.into_iter().chain(other).min()
+}
+
+impl VisitTally {
+    fn add(&mut self, visit: &Visit, is_complete: bool) {
+        let started = visit.started;
+        let amounts = &mut self.amounts;
+        amounts.files += visit.files;
+        amounts.failed += visit.failed;
+        amounts.connects += visit.connects.len() as u64;
+        amounts.bytes_sent += visit.bytes_sent;
+        for took in &visit.connects {
+            self.connect.add(started, *took);
+        }
+        for (began, took) in &visit.took {
+            self.file.add(*began, *took);
+        }
+        if !is_complete {
+            amounts.incomplete += 1;
+            amounts.bytes_apart += visit.bytes_received;
+            return;
+        }
+        amounts.complete += 1;
+        amounts.bytes_received += visit.bytes_received;
+        amounts.body_received += visit.body_received;
+        self.load.add(started, visit.ended - started);
+        let first = visit.first.map(|first| first.saturating_sub(started));
+        self.first_byte.add_some(started, first);
+    }
+
+    fn merge(&mut self, other: &VisitTally) {
+        let (own, others) = (&mut self.amounts, &other.amounts);
+        own.complete += others.complete;
+        own.incomplete += others.incomplete;
+        own.files += others.files;
+        own.failed += others.failed;
+        own.connects += others.connects;
+        own.bytes_sent += others.bytes_sent;
+        own.bytes_received += others.bytes_received;
+        own.body_received += others.body_received;
+        own.bytes_apart += others.bytes_apart;
+        self.connect.merge(&other.connect);
+        self.load.merge(&other.load);
+        self.first_byte.merge(&other.first_byte);
+        self.file.merge(&other.file);
+    }
+
+    fn describe(&self) -> Visits {
+        Visits {
+            connect: self.connect.describe(),
+            load: self.load.describe(),
+            first_byte: self.first_byte.describe(),
+            file: self.file.describe(),
+            ..self.amounts.clone()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

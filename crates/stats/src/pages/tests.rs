@@ -1,0 +1,198 @@
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use record::{Connect, EventKind, Pace, Run};
+
+use super::*;
+use crate::testing::{self, RunBuilder};
+use crate::{Summariser, Summary, summarise};
+
+const MS: Nanos = 1_000_000;
+const S: Nanos = 1_000 * MS;
+
+/// A load run of two pages, one of two files and one of a single one, without visits. It counts
+/// from the first second to the eleventh.
+fn run() -> Run {
+    let files = [("A1", "GET"), ("A2", "GET"), ("B1", "GET")];
+    let page = |name: &str, files: &[u16]| PageRecord {
+        name: name.to_owned(),
+        weight: 1.0,
+        files: files.iter().copied().map(MeasureId).collect(),
+        bytes: None,
+    };
+    RunBuilder::new(2)
+        .test("Pages", &files)
+        .with(|run| {
+            run.plan.load.pace = Pace::Closed;
+            run.plan.pages = vec![page("A", &[0, 1]), page("B", &[2])];
+        })
+        .event_at(S, |test| EventKind::MeasuringStarted { test })
+        .event_at(11 * S, |test| EventKind::MeasuringEnded { test })
+        .build()
+}
+
+/// A file of a visit, from one moment to another.
+fn file(visit: u64, measure: u16, started: Nanos, done: Nanos) -> Sample {
+    let (sent, first) = (started + MS / 10, done - MS / 10);
+    Sample {
+        visit: Some(visit),
+        moments: testing::moments(started, sent, first, done),
+        ..testing::sample(MeasureId(measure), 0, Outcome::Ok)
+    }
+}
+
+fn failed(mut sample: Sample) -> Sample {
+    sample.outcome = Outcome::WrongStatus;
+    sample
+}
+
+fn pages_of(samples: &[Sample]) -> Pages {
+    let samples = samples.to_vec();
+    let run = Run { samples, ..run() };
+    summarise(&run).pages.unwrap()
+}
+
+#[test]
+fn a_visit_is_complete_when_all_its_files_came() {
+    let pages = pages_of(&[
+        file(1, 0, 2 * S, 2 * S + 3 * MS),
+        file(2, 2, 2 * S, 2 * S + 9 * MS),
+        file(1, 1, 2 * S + 4 * MS, 2 * S + 6 * MS),
+    ]);
+    let [a, b] = &pages.pages[..] else {
+        panic!("two pages")
+    };
+    assert_eq!((a.visits.complete, a.visits.files), (1, 2));
+    assert_eq!((b.visits.complete, b.visits.files), (1, 1));
+    let load = a.visits.load.unwrap();
+    assert_eq!((load.n, load.max), (1, 6 * MS));
+    assert_eq!(a.visits.first_byte.unwrap().max, 3 * MS - MS / 10);
+    assert_eq!(a.visits.file.unwrap().max, 3 * MS);
+    assert_eq!(a.visits.bytes_received, 1000);
+    assert_eq!(
+        (a.visits.body_received, a.visits.head_received()),
+        (800, 200)
+    );
+    assert_eq!((pages.all.complete, pages.all.incomplete), (2, 0));
+    assert_eq!(pages.window_s, 10.0);
+    assert_eq!(pages.per_minute, 12.0);
+    // 3 + 9 + 2 ms of requests in ten seconds.
+    assert!((pages.in_progress - 0.0014).abs() < 1e-12);
+}
+
+#[test]
+fn a_visit_that_misses_a_file_is_an_error_and_its_bytes_are_apart() {
+    let mut short = failed(file(1, 1, 3 * S, 3 * S + MS));
+    short.bytes_received = 70;
+    let pages = pages_of(&[
+        file(1, 0, 2 * S, 3 * S),
+        short,
+        // The run was interrupted before its second file.
+        file(2, 0, 4 * S, 5 * S),
+    ]);
+    let a = &pages.pages[0].visits;
+    assert_eq!((a.complete, a.incomplete), (0, 2));
+    assert_eq!((a.files, a.failed), (2, 1));
+    assert_eq!((a.bytes_received, a.bytes_apart), (0, 500 + 70 + 500));
+    assert_eq!((a.load, pages.per_minute), (None, 0.0));
+}
+
+#[test]
+fn a_visit_counts_by_its_end() {
+    let pages = pages_of(&[
+        file(1, 2, S - MS, S + MS),
+        file(2, 2, 5 * S, 6 * S),
+        file(3, 2, 10 * S, 12 * S),
+        file(4, 2, S / 2, S - 2 * MS),
+    ]);
+    assert_eq!(pages.all.complete, 2);
+    assert_eq!(pages.left_out.complete, 2);
+    assert_eq!(pages.left_out.bytes_received, 1000);
+}
+
+#[test]
+fn connections_are_counted_with_how_long_they_took() {
+    let mut first = file(1, 0, 2 * S, 3 * S);
+    let (tcp, tls) = (2 * MS, Some(3 * MS));
+    first.connect = Some(Connect { tcp, tls });
+    let pages = pages_of(&[first, file(1, 1, 3 * S, 4 * S)]);
+    let a = &pages.pages[0].visits;
+    assert_eq!((a.connects, a.connect.unwrap().max), (1, 5 * MS));
+}
+
+#[test]
+fn what_belongs_to_no_page_is_no_visit() {
+    let alone = Sample {
+        visit: None,
+        ..file(1, 2, 2 * S, 3 * S)
+    };
+    assert_eq!(pages_of(&[alone]).all, Visits::default());
+}
+
+#[test]
+fn parts_of_a_run_merge_into_the_whole() {
+    let run = run();
+    let mut samples = Vec::new();
+    for visit in 0..40 {
+        let begin = S + visit * 200 * MS;
+        samples.push(file(visit, 0, begin, begin + (50 + visit) * MS));
+        let second = file(visit, 1, begin + 100 * MS, begin + 150 * MS);
+        samples.push(if visit % 7 == 0 {
+            failed(second)
+        } else {
+            second
+        });
+    }
+    let window = Window::Between {
+        start: S,
+        end: 11 * S,
+    };
+    let of = |parts: &[&[Sample]]| -> Summary {
+        let mut whole = Summariser::new(&run.plan);
+        for part in parts {
+            let mut one = Summariser::new(&run.plan);
+            one.add(part, window);
+            whole.merge(&one);
+        }
+        whole.finish(&run.events, &run.env)
+    };
+    let whole = of(&[&samples]).pages.unwrap();
+    assert_eq!((whole.all.complete, whole.all.incomplete), (34, 6));
+    for cut in [1, 17, 40, 79] {
+        let (left, right) = samples.split_at(cut);
+        assert_eq!(of(&[left, right]).pages.unwrap(), whole, "cut at {cut}");
+        assert_eq!(of(&[right, left]).pages.unwrap(), whole, "cut at {cut}");
+    }
+}
+
+/// Pages that end at random, so many a second on average, in a window of ten seconds; and users who
+/// go through them with hardly any difference.
+#[test]
+fn the_interval_of_the_rate_covers_the_truth() {
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let runs = 2_000;
+    let mut covered = 0;
+    for _ in 0..runs {
+        let per_second = 30.0;
+        let (mut at, mut samples) = (S as f64, Vec::new());
+        loop {
+            at += -rng.random::<f64>().max(1e-12).ln() / per_second * S as f64;
+            if at > 11.0 * S as f64 {
+                break;
+            }
+            let visit = samples.len() as u64;
+            samples.push(file(visit, 2, at as Nanos - 3 * MS, at as Nanos));
+        }
+        let (low, high) = pages_of(&samples).per_minute_ci95.unwrap();
+        covered += u32::from((low..=high).contains(&(per_second * 60.0)));
+    }
+    let share = f64::from(covered) / f64::from(runs);
+    assert!((0.93..=0.97).contains(&share), "{share}");
+}
+
+#[test]
+fn there_is_no_interval_without_time_for_one() {
+    let mut run = run();
+    run.events[1].at = S + 10 * MS;
+    run.samples = vec![file(1, 2, S, S + MS)];
+    assert_eq!(summarise(&run).pages.unwrap().per_minute_ci95, None);
+}

@@ -1,0 +1,149 @@
+//! Pages: files that are fetched together.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use record::PageRecord;
+
+use super::steps::StepResolver;
+use super::{File, Variant, nested};
+use crate::error::SuiteError;
+use crate::place::Placed;
+use crate::plan::{Alternative, PagePlan, RequestPlan, Step, TestPlan};
+use crate::spec::{ActionSpec, StepSpec};
+
+/// Methods that fetch a file.
+const FETCHING: [&str; 2] = ["GET", "HEAD"];
+
+impl StepResolver<'_> {
+    pub(super) fn page(&self, name: &Placed<String>, step: &StepSpec) -> Result<Step, SuiteError> {
+        super::check_name(self.file, name)?;
+        if step.with.steps.is_empty() {
+            return Err(self.file.error(step.place, "`page` needs `steps`"));
+        }
+        let mut files = Vec::with_capacity(step.with.steps.len());
+        for file in &step.with.steps {
+            files.push(self.page_file(file)?);
+        }
+        Ok(Step::Page(Arc::new(PagePlan {
+            name: name.value.clone(),
+            files,
+        })))
+    }
+
+    fn page_file(&self, step: &StepSpec) -> Result<Arc<RequestPlan>, SuiteError> {
+        let help = |message: &str| Err(self.file.error(step.place, message));
+        match &step.action {
+            ActionSpec::Request { method, .. } if !FETCHING.contains(&method.as_str()) => {
+                return help("a page is fetched: its steps are GET and HEAD");
+            }
+            ActionSpec::Request { .. } => {}
+            _ => return help("the steps of a page are its files: GET and HEAD, one for each"),
+        }
+        if step.with.measure.is_none() {
+            return help("every file of a page has `measure`");
+        }
+        if !step.with.save.is_empty() {
+            return help("a file of a page saves nothing: who knows which of them comes first");
+        }
+        let mut resolved = Vec::new();
+        self.step(step, &mut resolved)?;
+        match resolved.pop() {
+            Some(Step::Request(request)) => Ok(request),
+            _ => unreachable!("a request is resolved to a request"),
+        }
+    }
+}
+
+/// Pages have names of their own, and what is measured in one is measured nowhere else: a sample
+/// tells by its measure of which page it is.
+pub(super) fn check(file: &File<'_>, variants: &[Variant<'_>]) -> Result<(), SuiteError> {
+    let mut named = Named::default();
+    for Variant { test, .. } in variants {
+        for step in &test.body {
+            named.add(step, false);
+        }
+    }
+    let mut pages = BTreeSet::new();
+    let is_twice = |page: &&&Placed<String>| !pages.insert(page.value.to_lowercase());
+    if let Some(page) = named.pages.iter().find(is_twice) {
+        let message = format!("a second page `{}`", page.value);
+        return Err(file.error(page.place, message));
+    }
+    let mut taken: BTreeSet<&str> = named.others.iter().copied().collect();
+    match named.files.iter().find(|name| !taken.insert(&name.value)) {
+        None => Ok(()),
+        Some(name) => {
+            let message = format!(
+                "`{}` is measured elsewhere; every file of a page has a name of its own",
+                name.value
+            );
+            Err(file.error(name.place, message))
+        }
+    }
+}
+
+/// The names in the loops of a suite.
+#[derive(Default)]
+struct Named<'a> {
+    pages: Vec<&'a Placed<String>>,
+    /// What is measured as a file of a page.
+    files: Vec<&'a Placed<String>>,
+    /// What else is measured.
+    others: Vec<&'a str>,
+}
+
+impl<'a> Named<'a> {
+    fn add(&mut self, step: &'a StepSpec, in_page: bool) {
+        match &step.with.measure {
+            Some(name) if in_page => self.files.push(name),
+            Some(name) => self.others.push(&name.value),
+            None => {}
+        }
+        let is_page = match &step.action {
+            ActionSpec::Page(name) => {
+                self.pages.push(name);
+                true
+            }
+            _ => false,
+        };
+        nested(step).for_each(|inner| self.add(inner, is_page));
+    }
+}
+
+/// The pages in the loops of all tests, with how often each is drawn.
+pub(super) fn records(tests: &[TestPlan]) -> Vec<PageRecord> {
+    let mut pages = Vec::new();
+    for test in tests {
+        collect(&test.body, 1.0, &mut pages);
+    }
+    pages
+}
+
+fn collect(steps: &[Step], weight: f64, pages: &mut Vec<PageRecord>) {
+    for step in steps {
+        match step {
+            Step::Page(page) => pages.extend(record(page, weight)),
+            Step::Repeat { times, steps, .. } => collect(steps, weight * f64::from(*times), pages),
+            Step::Choose(alternatives) => {
+                for Alternative { weight: own, steps } in alternatives {
+                    collect(steps, weight * own, pages);
+                }
+            }
+            Step::Request(_) | Step::Think(_) => {}
+        }
+    }
+}
+
+/// `None` where none of its files is selected.
+fn record(page: &PagePlan, weight: f64) -> Option<PageRecord> {
+    let measured = || page.files.iter().filter(|file| file.measure.is_some());
+    let lengths = measured().map(|file| file.expect.length());
+    let record = PageRecord {
+        name: page.name.clone(),
+        weight,
+        files: measured().filter_map(|file| file.measure).collect(),
+        bytes: lengths.sum(),
+    };
+    (!record.files.is_empty()).then_some(record)
+}

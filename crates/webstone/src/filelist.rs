@@ -1,0 +1,327 @@
+//! The file list of WebSTONE.
+//!
+//! ```text
+//! # comments, anywhere
+//! 2                     the number of pages, which may be left out
+//! 40 3                  a page: its weight, and how many files follow
+//! /file3k.html
+//! /file4k.html
+//! /file5k.html
+//! 60 1
+//! /logo.gif 14KiB       a size, where the name does not tell it
+//! ```
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use percent_encoding::percent_decode_str;
+use thiserror::Error;
+
+/// Pages with their weights.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileList {
+    /// What it is called: the name of a mix, or that of a file without its ending.
+    pub name: String,
+    /// In their order.
+    pub pages: Vec<Page>,
+}
+
+/// Files that are fetched together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Page {
+    /// How often, in relation to the other pages.
+    pub weight: f64,
+    /// In their order.
+    pub files: Vec<File>,
+}
+
+/// A file on the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    /// Below the URL of the server, without a slash at its beginning and without escapes.
+    pub path: String,
+    /// Its length in bytes, where it is known.
+    pub size: Option<u64>,
+}
+
+/// What is wrong with a file list, and where.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub struct FileListError {
+    file: String,
+    line: Option<usize>,
+    message: String,
+}
+
+impl fmt::Display for FileListError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}: {}", self.file, self.message),
+            None => write!(f, "{}: {}", self.file, self.message),
+        }
+    }
+}
+
+/// Files of all pages together that a suite can name.
+const MOST_FILES: usize = u16::MAX as usize;
+
+impl FileList {
+    /// Reads a file list. `file` is what errors call it.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its line.
+    pub fn parse(file: &str, text: &str) -> Result<FileList, FileListError> {
+        let mut lines = Lines::new(file, text);
+        let announced = lines.number_of_pages()?;
+        let mut pages = Vec::new();
+        while let Some((line, text)) = lines.next() {
+            pages.push(lines.page(line, text)?);
+        }
+        if let Some((line, announced)) = announced
+            && announced != pages.len()
+        {
+            let there_are = pages.len();
+            let message = format!("{announced} pages are announced, and there are {there_are}");
+            return Err(lines.error(line, message));
+        }
+        FileList::of(file, pages)
+    }
+
+    /// Pages of the command line, each `[WEIGHT:]FILE[,FILE...]`; a FILE may have its size behind
+    /// an `=`.
+    ///
+    /// # Errors
+    /// What is wrong with which of them.
+    pub fn of_pages(texts: &[String]) -> Result<FileList, FileListError> {
+        let page = |text: &String| {
+            let help = |message: String| FileListError {
+                file: format!("page `{text}`"),
+                line: None,
+                message,
+            };
+            let (weight, files) = match text.split_once(':') {
+                Some((weight, files)) if weight.parse::<f64>().is_ok() => (weight, files),
+                _ => ("1", text.as_str()),
+            };
+            let weight = read_weight(weight).map_err(help)?;
+            let files = files.split(',').map(|file| {
+                let (path, size) = match file.split_once('=') {
+                    Some((path, size)) => (path, Some(size)),
+                    None => (file, None),
+                };
+                read_file(path, size).map_err(help)
+            });
+            Ok(Page {
+                weight,
+                files: files.collect::<Result<_, _>>()?,
+            })
+        };
+        let pages = texts.iter().map(page).collect::<Result<_, _>>()?;
+        FileList::of("pages", pages)
+    }
+
+    fn of(file: &str, pages: Vec<Page>) -> Result<FileList, FileListError> {
+        let fail = |message: String| FileListError {
+            file: file.to_owned(),
+            line: None,
+            message,
+        };
+        if pages.iter().all(|page| page.weight == 0.0) {
+            return Err(fail(match pages.is_empty() {
+                true => "there is no page in it".to_owned(),
+                false => "no page has a weight, so none would ever be drawn".to_owned(),
+            }));
+        }
+        let files = pages.iter().map(|page| page.files.len()).sum::<usize>();
+        if files > MOST_FILES {
+            return Err(fail(format!("{files} files; {MOST_FILES} can be measured")));
+        }
+        let list = FileList {
+            name: name_of(file),
+            pages,
+        };
+        list.sizes().map_err(fail)?;
+        Ok(list)
+    }
+
+    /// Every file once, with its size where that is known.
+    ///
+    /// # Errors
+    /// A file that has two sizes.
+    fn sizes(&self) -> Result<BTreeMap<&str, Option<u64>>, String> {
+        let mut sizes: BTreeMap<&str, Option<u64>> = BTreeMap::new();
+        for file in self.pages.iter().flat_map(|page| &page.files) {
+            let known = sizes.entry(&file.path).or_default();
+            match (*known, file.size) {
+                (Some(one), Some(other)) if one != other => {
+                    let path = &file.path;
+                    return Err(format!("/{path} has {one} bytes, and {other} elsewhere"));
+                }
+                (known_size, size) => *known = known_size.or(size),
+            }
+        }
+        Ok(sizes)
+    }
+
+    /// Every file once, in the order of the names, with its size where that is known.
+    pub fn files(&self) -> impl Iterator<Item = (&str, Option<u64>)> {
+        self.sizes().unwrap_or_default().into_iter()
+    }
+}
+
+/// The lines of a file list that say something, each with its number from 1.
+struct Lines<'a> {
+    file: &'a str,
+    lines: Box<dyn Iterator<Item = (usize, &'a str)> + 'a>,
+    /// A line that was looked at and is still to be read.
+    ahead: Option<(usize, &'a str)>,
+}
+
+impl<'a> Lines<'a> {
+    fn new(file: &'a str, text: &'a str) -> Lines<'a> {
+        let without_comment = |line: &'a str| line.split('#').next().unwrap_or_default().trim();
+        let lines = text.lines().enumerate();
+        let lines = lines.map(move |(index, line)| (index + 1, without_comment(line)));
+        Lines {
+            file,
+            lines: Box::new(lines.filter(|(_, line)| !line.is_empty())),
+            ahead: None,
+        }
+    }
+
+    fn next(&mut self) -> Option<(usize, &'a str)> {
+        self.ahead.take().or_else(|| self.lines.next())
+    }
+
+    fn error(&self, line: usize, message: impl Into<String>) -> FileListError {
+        FileListError {
+            file: self.file.to_owned(),
+            line: Some(line),
+            message: message.into(),
+        }
+    }
+
+    /// A first line with a single number.
+    fn number_of_pages(&mut self) -> Result<Option<(usize, usize)>, FileListError> {
+        let Some((line, text)) = self.next() else {
+            return Ok(None);
+        };
+        match text.parse() {
+            Ok(pages) => Ok(Some((line, pages))),
+            Err(_) => {
+                self.ahead = Some((line, text));
+                Ok(None)
+            }
+        }
+    }
+
+    /// A page of which the first line has been read.
+    fn page(&mut self, line: usize, text: &str) -> Result<Page, FileListError> {
+        let Some((weight, count)) = page_line(text) else {
+            return Err(self.error(
+                line,
+                format!(
+                    "`{text}` stands where a page should begin, with its weight and how many files \
+                     it has (`40 3`)"
+                ),
+            ));
+        };
+        let weight = read_weight(weight).map_err(|message| self.error(line, message))?;
+        let count: usize = match count.parse() {
+            Ok(count @ 1..) => count,
+            _ => return Err(self.error(line, format!("`{count}` is no number of files"))),
+        };
+        let mut files = Vec::new();
+        for found in 0..count {
+            let short = format!("the page has {count} files, and only {found} follow");
+            let Some((at, text)) = self.next() else {
+                return Err(self.error(line, short));
+            };
+            if page_line(text).is_some() {
+                return Err(self.error(line, format!("{short}: line {at} begins another page")));
+            }
+            let mut words = text.split_whitespace();
+            let (path, size) = (words.next().unwrap_or_default(), words.next());
+            if let Some(more) = words.next() {
+                let message = format!("`{more}` follows a file and its size; escape blanks as %20");
+                return Err(self.error(at, message));
+            }
+            files.push(read_file(path, size).map_err(|message| self.error(at, message))?);
+        }
+        Ok(Page { weight, files })
+    }
+}
+
+/// Two numbers, which begin a page.
+fn page_line(text: &str) -> Option<(&str, &str)> {
+    let mut words = text.split_whitespace();
+    let (one, other) = (words.next()?, words.next()?);
+    let are_numbers = [one, other].iter().all(|word| word.parse::<f64>().is_ok());
+    (are_numbers && words.next().is_none()).then_some((one, other))
+}
+
+fn read_weight(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(weight) if weight.is_finite() && weight >= 0.0 => Ok(weight),
+        _ => Err(format!("`{text}` is no weight; write a number from 0 on")),
+    }
+}
+
+fn read_file(text: &str, size: Option<&str>) -> Result<File, String> {
+    if text.contains("://") {
+        return Err(format!(
+            "`{text}` is a URL; write its path only, and give the server on the command line"
+        ));
+    }
+    if text.contains('?') {
+        return Err(format!("`{text}` has a query, which a page cannot have"));
+    }
+    let path = percent_decode_str(text.strip_prefix('/').unwrap_or(text)).decode_utf8();
+    let path = path.map_err(|_| format!("`{text}` is not UTF-8 once it is decoded"))?;
+    if path.starts_with('/') || path.split('/').any(|part| part == ".." || part == ".") {
+        return Err(format!("`{text}` leads out of what is below the URL"));
+    }
+    if ["{{", "{%", "{#"]
+        .iter()
+        .any(|braces| path.contains(braces))
+    {
+        return Err(format!("`{text}` has braces that a suite would fill in"));
+    }
+    if path.contains(char::is_control) {
+        return Err(format!("{text:?} has a character that is in no path"));
+    }
+    let size = match size {
+        Some(size) => Some(suite::parse_size(size)?),
+        None => size_in_name(&path),
+    };
+    let path = path.into_owned();
+    Ok(File { path, size })
+}
+
+/// The size that a name tells as those of 1995 do: `file3k.html` has 3 KiB, `file500.html` 500
+/// bytes.
+fn size_in_name(path: &str) -> Option<u64> {
+    let name = path.rsplit('/').next()?.strip_prefix("file")?;
+    let stem = name.split('.').next()?;
+    let digits = stem.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let number: u64 = digits.parse().ok()?;
+    let unit = match &stem[digits.len()..] {
+        "" => 1,
+        "k" | "K" => 1 << 10,
+        "m" | "M" => 1 << 20,
+        _ => return None,
+    };
+    number.checked_mul(unit)
+}
+
+/// The name of a file without directories and ending, of letters that a suite may have in its own.
+fn name_of(file: &str) -> String {
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    let stem = match name.split_once('.') {
+        Some((stem, _)) if !stem.is_empty() => stem,
+        _ => name,
+    };
+    crate::suite_text::plain(stem, 40)
+}
+
+#[cfg(test)]
+mod tests;

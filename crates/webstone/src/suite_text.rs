@@ -1,0 +1,152 @@
+//! A file list as a suite.
+
+use std::fmt::Write;
+
+use crate::filelist::{File, FileList, Page};
+
+/// Longest part of a name of a file that stands in a name of a suite.
+const LONGEST: usize = 40;
+
+impl FileList {
+    /// The list as the text of a suite, for any command that takes one.
+    pub fn suite_text(&self, title: &str) -> String {
+        let mut text = String::new();
+        self.write(title, &mut text)
+            .unwrap_or_else(|_| unreachable!("writing to a text cannot fail"));
+        text
+    }
+
+    fn write(&self, title: &str, out: &mut String) -> std::fmt::Result {
+        writeln!(out, "# Made by `prestan webstone --print`.")?;
+        writeln!(out, "suite: {}", self.suite_name())?;
+        writeln!(out, "version: 1")?;
+        writeln!(out, "title: {}", quoted(title))?;
+        writeln!(out, "needs: http")?;
+        writeln!(out, "params: {{requests: 10}}")?;
+        writeln!(out, "tests:")?;
+        writeln!(out, "  - name: Pages")?;
+        writeln!(out, "    loop:")?;
+        writeln!(out, "      - choose:")?;
+        for (number, page) in self.pages.iter().enumerate() {
+            write_page(number, page, out)?;
+        }
+        Ok(())
+    }
+
+    /// The name of its suite.
+    pub fn suite_name(&self) -> String {
+        match self.name.starts_with("webstone") {
+            true => self.name.clone(),
+            false => format!("webstone-{}", self.name),
+        }
+    }
+}
+
+/// Pages are counted from 0, as they are in the reports of 1995.
+fn write_page(number: usize, page: &Page, out: &mut String) -> std::fmt::Result {
+    writeln!(out, "          - weight: {}", page.weight)?;
+    writeln!(out, "            steps:")?;
+    writeln!(out, "              - page: Page{number}")?;
+    writeln!(out, "                steps:")?;
+    for (place, file) in page.files.iter().enumerate() {
+        let File { path, size } = file;
+        writeln!(out, "                  - GET: {}", quoted(path))?;
+        let length = size.map(|size| format!(", length: {size}"));
+        let length = length.unwrap_or_default();
+        writeln!(out, "                    expect: {{status: [200]{length}}}")?;
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let name = plain(name, LONGEST);
+        writeln!(
+            out,
+            "                    measure: Page{number}-{}-{name}",
+            place + 1
+        )?;
+    }
+    Ok(())
+}
+
+/// A text between quotes, as JSON and YAML have them.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// The beginning of a text in letters that a name may have.
+pub(crate) fn plain(text: &str, most: usize) -> String {
+    let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let letters = text.chars().map(|c| if fine(c) { c } else { '_' });
+    let text: String = letters.take(most).collect();
+    match text.is_empty() {
+        true => "index".to_owned(),
+        false => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use suite::{Overrides, Step};
+
+    use super::*;
+    use crate::{MIXES, Mix};
+
+    /// The plan of the suite that a list becomes.
+    fn plan(list: &FileList) -> suite::Plan {
+        let text = list.suite_text("a \"title\"");
+        let spec = suite::parse("list", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        suite::resolve("list", &text, &spec, &Overrides::default())
+            .unwrap_or_else(|error| panic!("{error}\n{text}"))
+    }
+
+    #[test]
+    fn every_mix_is_a_suite() {
+        for mix in MIXES {
+            let list = mix.list();
+            let plan = plan(&list);
+            assert_eq!(plan.pages.len(), list.pages.len());
+            for (record, page) in plan.pages.iter().zip(&list.pages) {
+                let bytes = page.files.iter().map(|file| file.size.unwrap()).sum();
+                assert_eq!((record.weight, record.bytes), (page.weight, Some(bytes)));
+                assert_eq!(record.files.len(), page.files.len());
+            }
+        }
+    }
+
+    #[test]
+    fn the_suite_of_a_mix() {
+        let list = Mix::find("general-modem").unwrap().list();
+        insta::assert_snapshot!(list.suite_text("small pages"));
+    }
+
+    #[test]
+    fn a_file_may_be_in_several_pages_and_a_path_may_look_strange() {
+        let text = "1 3\n/a%20%22b%22/%C3%A9.html\n/x\n/\n1 1\n/x\n";
+        let plan = plan(&FileList::parse("l", text).unwrap());
+        let names: Vec<&str> = plan.measures.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(
+            names,
+            ["Page0-1-__html", "Page0-2-x", "Page0-3-index", "Page1-1-x"]
+        );
+        let [Step::Choose(pages)] = &plan.tests[0].body[..] else {
+            panic!("a choice of pages")
+        };
+        let [Step::Page(page)] = &pages[0].steps[..] else {
+            panic!("a page")
+        };
+        let path = &page.files[0].path;
+        assert_eq!(
+            *path,
+            suite::Text::Fixed("a%20%22b%22/%C3%A9.html".to_owned())
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_a_list_is_a_suite(paths in proptest::collection::vec("[^\\s#?]{1,12}", 1..5)) {
+            let text = format!("1 {}\n{}", paths.len(), paths.join("\n"));
+            if let Ok(list) = FileList::parse("l", &text) {
+                let files = plan(&list).pages[0].files.len();
+                prop_assert_eq!(files, paths.len());
+            }
+        }
+    }
+}
