@@ -355,13 +355,15 @@ fn failure(test: &TestSummary) -> Option<Item> {
 
 /// How the warm-up went: `Done (3 rounds of each test, not measured)`.
 fn warm_up(run: &Run, summary: &Summary) -> String {
-    let rounds = run.plan.load.warmup;
+    let load = &run.plan.load;
+    let rounds = load.warmup;
     let measuring = |kind: &EventKind| matches!(kind, EventKind::MeasuringStarted { .. });
     let recorded = |test: &TestSummary| test.operations() + test.left_out() > 0;
     let reached =
         summary.tests.iter().any(recorded) || run.events.iter().any(|event| measuring(&event.kind));
     match rounds {
         _ if !reached => "Not finished".into(),
+        _ if load.warmup_s > 0.0 => format!("Done ({} s, not measured)", load.warmup_s),
         0 => "Skipped (--warmup 0)".into(),
         1 => "Done (1 round of each test, not measured)".into(),
         _ => format!("Done ({rounds} rounds of each test, not measured)"),

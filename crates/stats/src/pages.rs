@@ -22,8 +22,8 @@ use crate::window::{Span, Window, end};
 /// Bins of time that visits are counted in, and the shortest of them: 2^20 ns, a millisecond.
 const BINS: usize = 256;
 const SHORTEST: u32 = 20;
-/// Batches for the interval of the rate: of neighbouring bins, so long that one says little of the
-/// next.
+/// Batches of neighbouring bins for the interval of the rate, of about the same length: so long that
+/// one says little of the next.
 const BATCHES: usize = 20;
 /// Seconds of a minute.
 const MINUTE: f64 = 60.0;
@@ -237,22 +237,24 @@ impl PageTally {
         let length = self.ended.length();
         let first = window.start.div_ceil(length);
         let bins = (window.end / length).checked_sub(first)?;
-        // Without one in which to count, neighbours would be put together from nothing.
-        let per_batch = bins / BATCHES as u64;
-        if per_batch == 0 {
+        if bins < BATCHES as u64 {
             return None;
         }
-        let mut counts = [0_u64; BATCHES];
+        let batch_of = |place: u64| (place * BATCHES as u64 / bins) as usize;
+        let (mut lengths, mut counts) = ([0_u64; BATCHES], [0_u64; BATCHES]);
+        for place in 0..bins {
+            lengths[batch_of(place)] += length;
+        }
         for (begin, bin) in self.ended.recorded() {
-            let Some(place) = (begin / length).checked_sub(first) else {
-                continue;
-            };
-            if let Some(count) = counts.get_mut((place / per_batch) as usize) {
-                *count += bin.n;
+            let place = (begin / length).checked_sub(first);
+            if let Some(place) = place.filter(|place| *place < bins) {
+                counts[batch_of(place)] += bin.n;
             }
         }
-        let minutes = (per_batch * length) as f64 / 1e9 / MINUTE;
-        let rates: Vec<f64> = counts.iter().map(|count| *count as f64 / minutes).collect();
+        let batches = counts.into_iter().zip(lengths);
+        let rates: Vec<f64> = batches
+            .map(|(count, length)| count as f64 / (length as f64 / 1e9) * MINUTE)
+            .collect();
         student_interval(&rates).map(|(low, high)| (low.max(0.0), high))
     }
 }

@@ -120,7 +120,13 @@ fn essentials(plan: &PlanRecord) -> [(&'static str, String); 7] {
         ),
         ("the clock", format!("{:?}", plan.clock).to_lowercase()),
         ("the number of users", load.users.to_string()),
-        ("the load", format!("{:?}", load.pace)),
+        (
+            "the load",
+            match load.in_turn {
+                true => format!("{:?}, in the order of the suite", load.pace),
+                false => format!("{:?}", load.pace),
+            },
+        ),
         ("the way of HTTP", format!("{:?}", load.http)),
     ]
 }

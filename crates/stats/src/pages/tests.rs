@@ -182,7 +182,11 @@ fn the_interval_of_the_rate_covers_the_truth() {
             let visit = samples.len() as u64;
             samples.push(file(visit, 2, at as Nanos - 3 * MS, at as Nanos));
         }
-        let (low, high) = pages_of(&samples).per_minute_ci95.unwrap();
+        let pages = pages_of(&samples);
+        let (low, high) = pages.per_minute_ci95.unwrap();
+        // Both are of the same time, but for the bins at its ends.
+        let middle = f64::midpoint(low, high);
+        assert!((middle / pages.per_minute - 1.0).abs() < 0.03, "{middle}");
         covered += u32::from((low..=high).contains(&(per_second * 60.0)));
     }
     let share = f64::from(covered) / f64::from(runs);
