@@ -254,7 +254,11 @@ impl Session<'_> {
         let nonces = ChaCha8Rng::seed_from_u64(self.settings.seed ^ u64::MAX);
         let config = self.client_config(&endpoint, watchdog);
         Place {
-            client: Client::new(Rc::new(config), authenticator(self.settings), nonces),
+            client: Client::new(
+                Rc::new(config),
+                authenticator(self.settings.auth, &endpoint),
+                nonces,
+            ),
             endpoint,
             is_open: false,
         }
@@ -359,9 +363,10 @@ impl Session<'_> {
                 stage.stop(test.id, Stop::NotSupported(evidence));
             }
         }
+        let endpoints = self.settings.endpoints();
         let users = |worker: &Rc<Worker>, ids: &[u32], _| {
             let user = |id: &u32| {
-                let auth = authenticator(self.settings);
+                let auth = authenticator(self.settings.auth, &endpoints[worker.server_of(*id)]);
                 let worker = Rc::clone(worker);
                 User::new(*id, Arc::clone(stage), worker, auth, self.settings.seed).run()
             };
@@ -373,8 +378,9 @@ impl Session<'_> {
     /// Users do one kind of request, or a mix, over and over.
     fn load(&self, stage: &Arc<Stage>, sink: &mut dyn Sink) -> Result<(), RunError> {
         let field = Arc::new(load::Field::new(stage, self.settings));
+        let endpoints = self.settings.endpoints();
         let tasks = |worker: &Rc<Worker>, ids: &[u32], share| {
-            let auth = || authenticator(self.settings);
+            let auth = |server: usize| authenticator(self.settings.auth, &endpoints[server]);
             load::tasks(&field, self.settings, worker, ids, share, auth)
         };
         let (window, enough) = (|| field.window(), || field.stop());
@@ -466,11 +472,13 @@ fn client_config(
     means: &Means,
     watchdog: &Rc<Watchdog>,
 ) -> ClientConfig {
-    let Endpoint { target, route } = endpoint;
+    let Endpoint {
+        target, route, tls, ..
+    } = endpoint;
     let dialer = Dialer::new(
         target.clone(),
         route.clone(),
-        Arc::clone(&settings.tls),
+        Arc::clone(tls),
         Arc::clone(&means.time),
         Arc::clone(&means.exhaustion),
         settings.timeout,
@@ -491,18 +499,15 @@ fn client_config(
 
 /// Basic sends the password in the clear, so it is sent unasked only where nobody can listen, or
 /// where the user has chosen it.
-fn authenticator(settings: &Settings) -> Authenticator {
+fn authenticator(auth: AuthScheme, endpoint: &Endpoint) -> Authenticator {
     use wire::target::Scheme;
-    let is_private = |Endpoint { target, route }: &Endpoint| {
-        target.scheme() == Scheme::Https
-            || match route {
-                Route::Unix(_) => true,
-                Route::Tcp(addresses) => addresses.iter().all(|address| address.ip().is_loopback()),
-            }
-    };
-    let private = settings.endpoints().iter().all(is_private);
-    let unasked = private || settings.auth == AuthScheme::Basic;
-    Authenticator::new(settings.credentials.clone(), settings.auth, unasked)
+    let private = endpoint.target.scheme() == Scheme::Https
+        || match &endpoint.route {
+            Route::Unix(_) => true,
+            Route::Tcp(addresses) => addresses.iter().all(|address| address.ip().is_loopback()),
+        };
+    let unasked = private || auth == AuthScheme::Basic;
+    Authenticator::new(endpoint.credentials.clone(), auth, unasked)
 }
 
 /// Looks for collections of earlier runs on the target, without touching them.
@@ -543,12 +548,12 @@ pub(crate) fn with_client<T>(
         exhaustion: Arc::default(),
     };
     let watchdog = Rc::new(Watchdog::new(means.time.clock));
-    let (target, route) = (settings.target.clone(), settings.route.clone());
-    let endpoint = Endpoint { target, route };
+    let endpoint = &settings.endpoints()[0];
     let root = settings.target.path().to_owned();
-    let config = client_config(settings, &endpoint, root, &means, &watchdog);
+    let config = client_config(settings, endpoint, root, &means, &watchdog);
     let nonces = ChaCha8Rng::seed_from_u64(settings.seed);
-    let mut client = Client::new(Rc::new(config), authenticator(settings), nonces);
+    let auth = authenticator(settings.auth, endpoint);
+    let mut client = Client::new(Rc::new(config), auth, nonces);
     let limit = Duration::from_secs(3600);
     let bounded = async {
         match within(limit, work(&mut client)).await {

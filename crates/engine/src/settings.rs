@@ -76,6 +76,10 @@ pub struct Endpoint {
     pub target: Target,
     /// How its server is reached.
     pub route: Route,
+    /// TLS, used when the target is https.
+    pub tls: Arc<rustls::ClientConfig>,
+    /// Who we are there, and nowhere else.
+    pub credentials: Option<Credentials>,
 }
 
 impl Settings {
@@ -84,6 +88,8 @@ impl Settings {
         let first = Endpoint {
             target: self.target.clone(),
             route: self.route.clone(),
+            tls: Arc::clone(&self.tls),
+            credentials: self.credentials.clone(),
         };
         let others = self.others.iter().cloned();
         std::iter::once(first).chain(others).collect()

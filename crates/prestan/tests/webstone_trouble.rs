@@ -97,3 +97,17 @@ fn a_server_that_hangs_does_not_hold_the_run() {
     };
     assert!(both("errors") > 0, "{outcome}");
 }
+
+#[test]
+fn a_server_that_hangs_from_the_beginning_does_not_hold_the_run() {
+    let rule = Rule::new(Fault::Hang).method("GET");
+    let server = Faulty::new(|builder| builder.rule(rule));
+    generate(server.demo.root());
+    let begun = Instant::now();
+    let options = ["--timeout", "500ms", "--warmup", "1s"];
+    let outcome = webstone(&server.server.url()).args(options).run();
+    assert!(begun.elapsed() < Duration::from_secs(15), "{outcome}");
+    assert_eq!(outcome.code, 1, "{outcome}");
+    let (result, _) = counted(&outcome);
+    assert_eq!(number(&result["webstone"]["retrieved"]["pages"]), 0);
+}

@@ -88,6 +88,15 @@ impl Counted {
             Counted::Pages => ("pages/min", 60.0),
         }
     }
+
+    /// A rate in its unit. A page that is not complete is none.
+    fn shown(self, per_second: f64) -> String {
+        let rate = per_second * self.rate().1;
+        match self {
+            Counted::Answers => format!("{rate:.0}"),
+            Counted::Pages => format!("{:.0}", rate.floor()),
+        }
+    }
 }
 
 /// One trial.
@@ -174,14 +183,14 @@ fn curve_in_words(found: &Found) -> String {
     let Some(best) = best else {
         return "No load could be tried.".to_owned();
     };
-    let (unit, seconds) = found.counted.rate();
+    let (unit, _) = found.counted.rate();
     let time = best.times.map_or(String::new(), |(_, p50, p99)| {
         format!(" (p50 {}, p99 {})", human(p50), human(p99))
     });
     format!(
-        "The most was done with {}: {:.0} {unit}{time}.",
+        "The most was done with {}: {} {unit}{time}.",
         found.find.amount(best.load),
-        best.per_second * seconds
+        found.counted.shown(best.per_second)
     )
 }
 
@@ -255,7 +264,7 @@ pub(crate) fn cells(found: &Found, tried: &Tried) -> [String; 7] {
     let remarks: Vec<&str> = held.into_iter().chain(is_knee.then_some("knee")).collect();
     [
         found.find.amount(tried.load),
-        format!("{:.0}", tried.per_second * found.counted.rate().1),
+        found.counted.shown(tried.per_second),
         time(|(mean, _, _)| mean),
         time(|(_, p50, _)| p50),
         time(|(_, _, p99)| p99),

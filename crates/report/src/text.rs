@@ -397,6 +397,9 @@ pub(crate) fn configuration(
     let of = &plan.load;
     let mut lines: Vec<(String, String)> = Vec::new();
     let mut add = |what: &str, value: String| lines.push((what.to_owned(), value));
+    if !plan.others.is_empty() {
+        add("Further Servers", plan.others.join(", "));
+    }
     if let Some(pace) = load::pace(&of.pace) {
         add("Load", pace);
     }

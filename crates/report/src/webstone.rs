@@ -47,7 +47,7 @@ fn totals(run: &Run, pages: &Pages) -> Vec<String> {
     let all = &pages.all;
     let children = run.plan.load.users;
     let cumulative = f64::from(children) * pages.window_s;
-    let per_file = |bytes: u64| bytes / all.files.max(1);
+    let per_file = |bytes: u64| bytes / all.files_of_complete.max(1);
     let thruput = match cumulative > 0.0 {
         true => all.bytes_received as f64 / cumulative,
         false => 0.0,

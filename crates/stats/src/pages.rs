@@ -2,8 +2,7 @@
 //!
 //! A visit is complete when every file of its page came as expected; anything else, one that was
 //! broken off included, is an error, and its bytes are counted apart. A visit counts by its end: what
-//! ended inside the window was done there, though some began shortly before it, as many as began
-//! inside and ended after. So the rate leans neither way, however long pages take.
+//! ended inside the window was done there.
 //!
 //! ```text
 //! files --> visit (open until the last of them) --> page, inside the window or outside --> Pages
@@ -65,6 +64,8 @@ pub struct Visits {
     pub incomplete: u64,
     /// Files that came as expected.
     pub files: u64,
+    /// Those of them that belong to complete visits.
+    pub files_of_complete: u64,
     /// Requests for files that failed.
     pub failed: u64,
     /// Connections that were opened.
@@ -343,6 +344,7 @@ impl VisitTally {
             return;
         }
         amounts.complete += 1;
+        amounts.files_of_complete += visit.files;
         amounts.bytes_received += visit.bytes_received;
         amounts.body_received += visit.body_received;
         self.load.add(started, visit.ended - started);
@@ -355,6 +357,7 @@ impl VisitTally {
         own.complete += others.complete;
         own.incomplete += others.incomplete;
         own.files += others.files;
+        own.files_of_complete += others.files_of_complete;
         own.failed += others.failed;
         own.connects += others.connects;
         own.bytes_sent += others.bytes_sent;

@@ -133,24 +133,50 @@ impl Lane {
             // One that fails here fails again where it is counted.
             let _ = self.way.client.connect().await;
         }
+        // However long warming up takes, what is measured is the same sequence.
+        let sequence = self.rng.clone();
         let enough = stage.clock.now().saturating_add(nanos(stage.warmup_time));
-        let mut times = 0;
+        let (mut times, mut unanswered) = (0, 0);
         while !field.is_over() && (times < stage.warmup || stage.clock.now() < enough) {
-            self.warm_up().await;
+            match self.warm_up(times == 0).await {
+                true => unanswered = 0,
+                false => {
+                    self.rest(unanswered).await;
+                    unanswered += 1;
+                }
+            }
             times += 1;
         }
+        self.rng = sequence;
         let is_leader = stage.meet().await;
         self.log.hearing = Hearing::new(stage.clock.now());
         is_leader
     }
 
-    async fn warm_up(&mut self) {
+    /// Does one operation; false where the server did not answer. The first time, all connections
+    /// have their share.
+    async fn warm_up(&mut self, is_first: bool) -> bool {
         let kinds = Rc::clone(&self.kinds);
         let unit = kinds.unit(self.draw(0));
-        for kind in unit.kinds() {
+        let mut files = unit.kinds().iter().map(|kind| kinds.kind(*kind));
+        let first = files.clone().next().filter(|_| is_first);
+        for file in files.by_ref() {
             let values = self.values(0);
-            self.way.ask(kinds.kind(*kind), values, UNCOUNTED).await;
+            let asked = self.way.ask(file, values, UNCOUNTED).await;
+            if asked.exchange.result.is_err() || self.field.is_over() {
+                return false;
+            }
         }
+        let user = self.log.user;
+        for way in &mut self.others {
+            let Some(file) = first else { break };
+            let values = values(&mut self.iteration, user, 0);
+            let asked = way.ask(file, values, UNCOUNTED).await;
+            if asked.exchange.result.is_err() || self.field.is_over() {
+                return false;
+            }
+        }
+        true
     }
 
     /// Does one operation and records it.

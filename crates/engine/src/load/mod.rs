@@ -43,7 +43,7 @@ pub(crate) fn tasks(
     worker: &Rc<Worker>,
     users: &[u32],
     (index, workers): (u32, u32),
-    authenticator: impl Fn() -> Authenticator,
+    authenticator: impl Fn(usize) -> Authenticator,
 ) -> Vec<Task> {
     let of_server =
         |config: &Rc<_>| Kinds::prepare(field.stage(), config, settings.in_turn).map(Rc::new);
@@ -55,8 +55,9 @@ pub(crate) fn tasks(
         }
     };
     let lane = |user: u32| {
-        let kinds = &kinds[worker.server_of(user)];
-        Lane::new(user, field, worker, kinds, &authenticator, settings.seed)
+        let server = worker.server_of(user);
+        let auth = || authenticator(server);
+        Lane::new(user, field, worker, &kinds[server], auth, settings.seed)
     };
     match &settings.pace {
         Pace::Open { max_waiting, .. } => {

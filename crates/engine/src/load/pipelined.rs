@@ -25,7 +25,8 @@ use crate::prepared::{PreparedHead, Values};
 
 /// Answers that are kept: a 207, which is read.
 const KEPT: usize = 64 << 20;
-/// Times a request is sent on a new connection before it counts as failed.
+/// Times a request is sent on a new connection before it counts as failed, where none brought an
+/// answer to any.
 const TRIES: u32 = 3;
 
 /// A request under way.
@@ -39,7 +40,17 @@ struct UnderWay {
     mark: Option<u64>,
     stamps: Stamps,
     connect: Option<Connect>,
+    /// Connections that ended without an answer while it was under way.
     tries: u32,
+    is_resent: bool,
+}
+
+/// What a connection that has ended brought: with an answer each, all requests are answered in the
+/// end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Brought {
+    Answer,
+    Nothing,
 }
 
 /// One user of a closed loop with a pipeline.
@@ -108,6 +119,7 @@ impl Pipe {
                 stamps: Stamps::default(),
                 connect: None,
                 tries: 0,
+                is_resent: false,
             };
             self.enqueue(lane, request);
         }
@@ -197,7 +209,7 @@ impl Pipe {
                 match response.reusable {
                     true => self.connection = Some(connection),
                     false => {
-                        self.send_again(lane, "the server closed the connection")
+                        self.send_again(lane, "the server closed the connection", Brought::Answer)
                             .await
                     }
                 }
@@ -205,7 +217,7 @@ impl Pipe {
             // Everything is written, and the answer is still to come.
             Ok(Ok(None)) => self.connection = Some(connection),
             Ok(Err(ExchangeError::Ended { what, silent })) if silent => {
-                self.send_again(lane, &what).await;
+                self.send_again(lane, &what, Brought::Nothing).await;
                 self.rest(lane).await;
             }
             Ok(Err(error)) => {
@@ -215,7 +227,8 @@ impl Pipe {
                 };
                 let what = error.to_string();
                 self.fail_first(lane, Failure { outcome, what });
-                self.send_again(lane, "an answer was broken off").await;
+                self.send_again(lane, "an answer was broken off", Brought::Nothing)
+                    .await;
                 self.rest(lane).await;
             }
             Err(gave_up) => {
@@ -357,7 +370,7 @@ impl Pipe {
             moments,
             timing,
             connect: request.connect,
-            resent: request.tries > 0,
+            resent: request.is_resent,
             bytes_sent: request.stamps.bytes_sent,
             bytes_received: request.stamps.bytes_received,
             body_received: answer.map_or(0, |answer| answer.body_length),
@@ -393,11 +406,12 @@ impl Pipe {
     }
 
     /// The connection is gone: what was not answered is sent on a new one.
-    async fn send_again(&mut self, lane: &mut Lane, why: &str) {
+    async fn send_again(&mut self, lane: &mut Lane, why: &str, brought: Brought) {
         self.connection = None;
         self.outgoing = Outgoing::default();
         for mut request in std::mem::take(&mut self.under_way) {
-            request.tries += 1;
+            request.tries += u32::from(brought == Brought::Nothing);
+            request.is_resent = true;
             let kinds = Rc::clone(&lane.kinds);
             let kind = kinds.kind(request.kind);
             let may_repeat = wire::request::is_idempotent(&kind.plan.method);

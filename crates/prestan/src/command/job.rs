@@ -137,7 +137,12 @@ fn what_is_made(plan: &Plan, settings: &Settings, makes_target: bool) -> Option<
     match plan.workspace {
         suite::Workspace::Collection => {
             let name = engine::collection_name(&settings.run_id);
-            Some(format!("{url}{name}/"))
+            let others = settings.others.iter().map(|other| other.target.url());
+            let made: Vec<String> = std::iter::once(url)
+                .chain(others)
+                .map(|url| format!("{url}{name}/"))
+                .collect();
+            Some(made.join(" and "))
         }
         suite::Workspace::ReadOnly => makes_target.then_some(url),
     }

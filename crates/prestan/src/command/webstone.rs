@@ -155,7 +155,21 @@ fn settings(args: &WebstoneArgs, urls: &[String]) -> Result<Settings, Failed> {
     let first = ways
         .next()
         .unwrap_or_else(|| unreachable!("a server is given"));
-    let others = ways.map(|Connection { target, route, .. }| Endpoint { target, route });
+    let others = ways.map(|way| {
+        let Connection {
+            target,
+            route,
+            tls,
+            credentials,
+            ..
+        } = way;
+        Endpoint {
+            target,
+            route,
+            tls,
+            credentials,
+        }
+    });
     let load = &args.load;
     let least = load.children.0.first().copied().unwrap_or(1);
     if (least as usize) < urls.len() {

@@ -102,7 +102,7 @@ impl fmt::Display for Caveat {
 }
 
 /// What times depend on, in words.
-fn essentials(plan: &PlanRecord) -> [(&'static str, String); 7] {
+fn essentials(plan: &PlanRecord) -> [(&'static str, String); 8] {
     let load = &plan.load;
     let mut params = plan.params.clone();
     // How often says nothing of how long.
@@ -120,6 +120,7 @@ fn essentials(plan: &PlanRecord) -> [(&'static str, String); 7] {
         ),
         ("the clock", format!("{:?}", plan.clock).to_lowercase()),
         ("the number of users", load.users.to_string()),
+        ("the number of servers", (1 + plan.others.len()).to_string()),
         (
             "the load",
             match load.in_turn {

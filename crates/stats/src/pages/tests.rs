@@ -91,7 +91,7 @@ fn a_visit_that_misses_a_file_is_an_error_and_its_bytes_are_apart() {
     ]);
     let a = &pages.pages[0].visits;
     assert_eq!((a.complete, a.incomplete), (0, 2));
-    assert_eq!((a.files, a.failed), (2, 1));
+    assert_eq!((a.files, a.files_of_complete, a.failed), (2, 0, 1));
     assert_eq!((a.bytes_received, a.bytes_apart), (0, 500 + 70 + 500));
     assert_eq!((a.load, pages.per_minute), (None, 0.0));
 }

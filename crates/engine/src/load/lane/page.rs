@@ -75,7 +75,9 @@ impl Lane {
                 return page.done();
             };
             free.push(way);
-            if let Some(unanswered) = page.add(log.conclude(asked, visit)) {
+            let unanswered = page.add(log.conclude(asked, visit));
+            // Answers to the others are not kept waiting.
+            if let Some(unanswered) = unanswered.filter(|_| under_way.is_empty()) {
                 log.rest(unanswered).await;
             }
         }

@@ -91,7 +91,8 @@ fn say(ran: &Ran, children: u32) {
     let doubt = doubt.map_or(String::new(), |doubt| format!("; inconclusive: {doubt}"));
     let amount = Find::Users.amount(f64::from(children));
     tell(&format!(
-        "prestan: {amount}: WEBSTONE number {number:.0}, kept in {}{doubt}",
+        "prestan: {amount}: WEBSTONE number {:.0}, kept in {}{doubt}",
+        number.floor(),
         ran.path
     ));
 }

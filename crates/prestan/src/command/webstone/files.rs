@@ -15,6 +15,8 @@ use crate::output;
 
 /// Seed of the files, unless something else is said: the same everywhere.
 const USUAL_SEED: u64 = 0;
+/// Largest file that is put on a server and read again: so much of an answer is kept.
+const LARGEST: u64 = 64 << 20;
 
 /// Writes the files of a list below a directory. What is there already stays as it is, and must be
 /// the same.
@@ -64,6 +66,12 @@ pub(super) fn to_be_put(
     seed: Option<u64>,
 ) -> Result<Vec<Publish>, Failed> {
     let sizes: BTreeMap<&str, u64> = sized(list)?.into_iter().collect();
+    if let Some((path, size)) = sizes.iter().find(|(_, size)| **size > LARGEST) {
+        return Err(Failed::Usage(format!(
+            "/{path} has {size} bytes, and --prepare puts files of {LARGEST} bytes at most; put it \
+             there by other means (--generate DIR writes it)"
+        )));
+    }
     let requests = guard::requests(plan);
     let files = list.pages.iter().flat_map(|page| &page.files);
     let mut escaped = BTreeMap::new();
