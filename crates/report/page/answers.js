@@ -289,7 +289,7 @@ const prestanAnswers = (() => {
     const top = F.legendHeight(look, legend) + 44;
     return {
       id: "search", title, height: top + 470, empty: points.length === 0,
-      note: judged ? "Hollow marks are loads at which the condition did not hold." : undefined,
+      note: judged ? "Hollow marks are loads at which the condition did not hold." : "Each mark is a run.",
       option: F.frame(look, title, {
         legend: { data: legend },
         grid: [{ left: 78, right: 40, top, height: 220 }, { left: 78, right: 40, top: top + 280, height: 130 }],

@@ -268,4 +268,15 @@ fn every_trial_of_a_search_tells_its_own_figures() {
         evaluated(&page(&found), name),
         "time from planned to first byte"
     );
+
+    let note = "A.search(data, look).note";
+    let judged = evaluated(&page(&found), note);
+    assert!(
+        judged.as_str().unwrap().contains("did not hold"),
+        "{judged}"
+    );
+    found.condition = None;
+    found.counted = report::Counted::Pages;
+    assert_eq!(evaluated(&page(&found), note), "Each mark is a run.");
+    assert_eq!(evaluated(&page(&found), name), "time of a page");
 }

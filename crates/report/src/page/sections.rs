@@ -9,7 +9,10 @@ use crate::diagnose::{self, Diagnosed};
 /// What was measured on what, in one line.
 pub(super) fn title(page: &Page<'_>, names: &[String]) -> String {
     let suite = page.runs.first().map(|run| &run.run.plan.suite.name);
-    let search = page.search.map(|_| "A search for the load it holds");
+    let search = page.search.map(|found| match found.condition {
+        Some(_) => "A search for the load it holds",
+        None => "The load curve",
+    });
     let sweep = page.sweep.map(|sweep| &sweep.suite);
     let what = match (page.title, suite, search, sweep) {
         (Some(title), ..) => title.to_owned(),
