@@ -1,6 +1,8 @@
 //! One user's way to the server: a connection that is kept, opened anew when it must be, with
 //! authentication and everything else that has to happen outside the measured part.
 
+mod exchange;
+
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -8,7 +10,7 @@ use std::time::Duration;
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
-use record::{Connect, Http, Moments, Nanos, Outcome, Timing};
+use record::{Connect, Http, Nanos, Outcome};
 use wire::auth::{AuthError, Authenticator, Verdict};
 use wire::request::{RequestHead, is_idempotent, write_head};
 use wire::response::{Limits, ResponseHead, Version};
@@ -17,9 +19,11 @@ use wire::target::Target;
 use crate::clock::nanos;
 use crate::connection::{Connection, ExchangeError, Outgoing, Response, Scratch, Stamps};
 use crate::dial::Dialer;
+use crate::heads::{Heads, HeadsOfClient};
 use crate::patience::{GaveUp, Patience, Watchdog};
 use crate::prepared::PreparedHead;
 use crate::timekeeper::Timekeeper;
+pub(crate) use exchange::{Answer, Exchange, Failure, Request};
 
 /// A patient client waits so many times the usual time limit.
 const PATIENCE: u32 = 10;
@@ -42,105 +46,6 @@ const COMMON_BODY: usize = 256 * 1024;
 /// Answers to one request, counted in asking again for reasons of authentication.
 const CHALLENGES: u32 = 3;
 
-/// A request ready to be sent.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Request<'a> {
-    pub(crate) method: &'a str,
-    /// Path on the server, percent-encoded.
-    pub(crate) path: &'a str,
-    /// Headers beside those of every request.
-    pub(crate) headers: &'a [(&'a str, &'a str)],
-    pub(crate) body: Option<&'a [u8]>,
-    /// Value of X-Prestan.
-    pub(crate) label: &'a str,
-    /// The head as it was written before the run, instead of all of the above but the method.
-    pub(crate) prepared: Option<&'a PreparedHead<'a>>,
-    /// When the operation was to begin; `None` for as soon as it can.
-    pub(crate) planned: Option<Nanos>,
-    /// The time, for who has just read the clock.
-    pub(crate) now: Option<Nanos>,
-    /// The body of a good answer is wanted, not only its length.
-    pub(crate) keep_body: bool,
-}
-
-impl<'a> Request<'a> {
-    /// A request without headers of its own and without a body.
-    pub(crate) fn bare(method: &'a str, path: &'a str, label: &'a str) -> Self {
-        Request {
-            method,
-            path,
-            headers: &[],
-            body: None,
-            label,
-            prepared: None,
-            planned: None,
-            now: None,
-            keep_body: false,
-        }
-    }
-}
-
-/// What became of a request.
-#[derive(Debug)]
-pub(crate) struct Exchange<A = Answer> {
-    pub(crate) moments: Moments,
-    pub(crate) timing: Timing,
-    pub(crate) connect: Option<Connect>,
-    pub(crate) resent: bool,
-    /// A first attempt died with its connection, and may have been carried out all the same.
-    died_once: bool,
-    pub(crate) bytes_sent: u64,
-    pub(crate) bytes_received: u64,
-    pub(crate) result: Result<A, Failure>,
-}
-
-impl Exchange {
-    /// Whether the answer is what a server says to a second `method` when the first, which died
-    /// with its connection, has been carried out.
-    pub(crate) fn repeats(&self, method: &str) -> bool {
-        let Ok(answer) = &self.result else {
-            return false;
-        };
-        let explained = match (method, answer.head.status) {
-            ("MKCOL", status) => status == 405,
-            ("DELETE" | "MOVE", 404) | ("UNLOCK", 400..=499) | (_, 412) => true,
-            _ => false,
-        };
-        self.died_once && explained
-    }
-}
-
-impl<A> Exchange<A> {
-    fn map<B>(self, change: impl FnOnce(A) -> B) -> Exchange<B> {
-        Exchange {
-            moments: self.moments,
-            timing: self.timing,
-            connect: self.connect,
-            resent: self.resent,
-            died_once: self.died_once,
-            bytes_sent: self.bytes_sent,
-            bytes_received: self.bytes_received,
-            result: self.result.map(change),
-        }
-    }
-}
-
-/// A complete answer; its body is [`Client::body`].
-#[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) head: ResponseHead,
-    pub(crate) body_length: u64,
-    /// More arrived than the head said.
-    pub(crate) surplus: bool,
-}
-
-/// Why there is no answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Failure {
-    pub(crate) outcome: Outcome,
-    pub(crate) what: String,
-}
-
 /// What the clients of a run have in common.
 #[derive(Debug)]
 pub(crate) struct ClientConfig {
@@ -156,6 +61,8 @@ pub(crate) struct ClientConfig {
     pub(crate) timeout: Duration,
     pub(crate) watchdog: Rc<Watchdog>,
     pub(crate) scratch: Scratch,
+    /// Wherever somebody reads along.
+    pub(crate) heads: Option<Arc<Heads>>,
 }
 
 /// One user's way to the server.
@@ -166,6 +73,7 @@ pub(crate) struct Client {
     /// The head of the last answer, where its connection is gone.
     parting: Option<ResponseHead>,
     patience: Rc<Patience>,
+    heads: Option<HeadsOfClient>,
     /// When the last answer was complete.
     last_used: Nanos,
     auth: Authenticator,
@@ -184,6 +92,7 @@ impl Client {
     pub(crate) fn new(config: Rc<ClientConfig>, auth: Authenticator, rng: ChaCha8Rng) -> Self {
         let patience = Patience::new(Rc::clone(&config.watchdog));
         Client {
+            heads: config.heads.as_ref().map(Heads::of_client),
             config,
             connection: None,
             parting: None,
@@ -215,6 +124,13 @@ impl Client {
             self.connection = Some(self.dial_in_time(&mut Progress::default()).await?);
         }
         Ok(())
+    }
+
+    /// Tells whoever reads along why there is no answer.
+    pub(crate) fn tell_of_failure(&self, what: &str) {
+        if let Some(heads) = &self.heads {
+            heads.failure(what);
+        }
     }
 
     /// What this user's requests wait with.
@@ -274,8 +190,9 @@ impl Client {
             patience.wait_for(end, interruptible, attempts).await
         };
         let result = waited.unwrap_or_else(|gave_up| Err(gave_up_failure(gave_up, timeout)));
-        if result.is_err() {
+        if let Err(failure) = &result {
             self.connection = None;
+            self.tell_of_failure(&failure.what);
         }
         self.was_left_waiting =
             matches!(&result, Err(failure) if failure.outcome == Outcome::Timeout);
@@ -378,6 +295,7 @@ impl Client {
                 Err(ExchangeError::Ended { silent: true, .. })
                     if kept && is_idempotent(request.method) =>
                 {
+                    self.tell_of_failure("the kept connection has ended; asked again on another");
                     progress.resent = true;
                     progress.died_once = true;
                     progress.started = self.config.time.clock.now();
@@ -413,7 +331,13 @@ impl Client {
             Ok((transport, connect)) => {
                 progress.connect = Some(connect);
                 let scratch = Rc::clone(&self.config.scratch);
-                Ok(Box::new(Connection::new(transport, scratch, ANSWER_LIMITS)))
+                let heads = self.heads.clone();
+                Ok(Box::new(Connection::new(
+                    transport,
+                    scratch,
+                    ANSWER_LIMITS,
+                    heads,
+                )))
             }
             Err(error) => Err(Failure {
                 outcome: Outcome::ConnectFailed,
@@ -478,10 +402,14 @@ impl Client {
         }
     }
 
-    /// The head of a prepared request as this client would send it now.
+    /// The head of a prepared request, for who sends it on a connection that is used in another
+    /// way.
     pub(crate) fn written(&mut self, method: &str, prepared: &PreparedHead<'_>) -> &[u8] {
         self.head.clear();
         self.write_prepared(method, prepared);
+        if let Some(heads) = &self.heads {
+            heads.request(&self.head);
+        }
         &self.head
     }
 

@@ -11,6 +11,7 @@
 //! at once, because the kernel takes in more of it before it returns.
 //! Bodies are offered in pieces, so that the last call is short for large bodies too.
 
+mod reading;
 #[cfg(test)]
 mod tests;
 
@@ -25,8 +26,10 @@ use wire::response::{Event, Limits, ProtocolError, ResponseHead, ResponseReader}
 use crate::clock::RunClock;
 use crate::dial::plain;
 use crate::event_loop::{sleep, yield_now};
+use crate::heads::HeadsOfClient;
 use crate::stamps::RealNanos;
-use crate::transport::{Arrival, Look, Transport};
+use crate::transport::{Look, Transport};
+use reading::{Reading, Seen, Sent, Taken, begin};
 
 /// Largest piece of a request handed to the kernel at once.
 const PIECE: usize = 32 * 1024;
@@ -53,6 +56,8 @@ pub(crate) struct Connection {
     seen: Seen,
     /// Exchanges that have been begun on it.
     pub(crate) exchanges: u32,
+    /// For whoever reads along.
+    heads: Option<HeadsOfClient>,
 }
 
 /// Where bytes land before they are parsed, and where a head and a small body are put together.
@@ -135,7 +140,12 @@ pub(crate) enum ExchangeError {
 pub(crate) type Keep<'a> = &'a dyn Fn(&ResponseHead) -> usize;
 
 impl Connection {
-    pub(crate) fn new(transport: Transport, incoming: Scratch, limits: Limits) -> Self {
+    pub(crate) fn new(
+        transport: Transport,
+        incoming: Scratch,
+        limits: Limits,
+        heads: Option<HeadsOfClient>,
+    ) -> Self {
         Connection {
             transport,
             incoming,
@@ -144,6 +154,7 @@ impl Connection {
             pending_arrival: None,
             seen: Seen::default(),
             exchanges: 0,
+            heads,
         }
     }
 
@@ -175,6 +186,9 @@ impl Connection {
         body.clear();
         self.reader.restart(request.is_head);
         let mut reading = Reading::new(keep, body, Look::AtFirst);
+        if let Some(heads) = &self.heads {
+            heads.request(request.head);
+        }
         stamps.started = clock.now();
         let sent = self.send(request, stamps, &mut reading).await?;
         let response = self.receive(clock, stamps, &mut reading, sent.broken).await;
@@ -409,7 +423,10 @@ impl Connection {
             match step.event {
                 Event::NeedMore => break,
                 // What was taken for the beginning of the answer was an interim response.
-                Event::Interim(_) => {
+                Event::Interim(status) => {
+                    if let Some(heads) = &self.heads {
+                        heads.interim(status);
+                    }
                     reading.interim = true;
                     stamps.first = None;
                     self.pending_arrival = seen.arrival.last;
@@ -422,6 +439,9 @@ impl Connection {
                     begin(stamps, seen, self.pending_arrival);
                     if let Some(head) = self.reader.head() {
                         reading.allowance = (reading.keep)(head);
+                        if let Some(heads) = &self.heads {
+                            heads.response(head);
+                        }
                     }
                 }
                 Event::Body(data) => {
@@ -527,67 +547,6 @@ impl Connection {
             }
             patience -= 1;
             sleep(Duration::from_millis(1)).await;
-        }
-    }
-}
-
-/// The first byte of the answer, unless it was there before.
-fn begin(stamps: &mut Stamps, seen: Seen, arrival: Option<RealNanos>) {
-    if stamps.first.is_none() {
-        stamps.first = Some(seen.at);
-        stamps.first_read = seen.read;
-        if let Some(kernel) = &mut stamps.kernel {
-            kernel.first = arrival;
-        }
-    }
-}
-
-/// A request that was sent, as far as it came.
-#[derive(Debug, Default)]
-struct Sent {
-    /// The connection broke.
-    broken: Option<io::Error>,
-    /// Under which its stamps will be found.
-    mark: Option<u64>,
-}
-
-/// What an attempt to read came to.
-enum Taken {
-    Bytes,
-    Nothing,
-    End,
-}
-
-/// When bytes were seen.
-#[derive(Debug, Clone, Copy, Default)]
-struct Seen {
-    at: Nanos,
-    /// Just after they were read.
-    read: Nanos,
-    arrival: Arrival,
-}
-
-/// A response under way.
-struct Reading<'a> {
-    /// An interim response has arrived: the server has begun to work on the request.
-    interim: bool,
-    keep: Keep<'a>,
-    look: Look,
-    /// How many more bytes of the body to keep.
-    allowance: usize,
-    body: &'a mut Vec<u8>,
-    body_length: u64,
-}
-
-impl<'a> Reading<'a> {
-    fn new(keep: Keep<'a>, body: &'a mut Vec<u8>, look: Look) -> Self {
-        Reading {
-            interim: false,
-            keep,
-            look,
-            allowance: 0,
-            body,
-            body_length: 0,
         }
     }
 }

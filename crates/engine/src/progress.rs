@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use record::{Event, Generator, TestId};
 
 use crate::exhaustion::Exhaustion;
+use crate::heads::Said;
 use crate::vitals::Totals;
 
 /// Counts of a run under way. Cheap enough to be raised after every operation.
@@ -68,6 +69,17 @@ impl Progress {
 pub trait Observer: Send + Sync {
     /// Something happened.
     fn event(&self, event: &Event);
+
+    /// Whether the heads of requests and responses are wanted as well, which takes time from
+    /// measuring.
+    fn wants_heads(&self) -> bool {
+        false
+    }
+
+    /// A client of the run, of that number, said or heard something.
+    fn said(&self, client: u32, said: &Said) {
+        let _ = (client, said);
+    }
 }
 
 /// Nobody.

@@ -22,6 +22,7 @@ use crate::dial::Dialer;
 use crate::error::RunError;
 use crate::event_loop::{within, words};
 use crate::exhaustion::Exhaustion;
+use crate::heads::Heads;
 use crate::journal::Journal;
 use crate::limits::room_for;
 use crate::load;
@@ -40,6 +41,9 @@ use crate::user::{User, rounds_of};
 use crate::vitals::Totals;
 use crate::worker::{Worker, event_loop, work};
 use crate::workspace::{self, Leftover, LeftoverState, collection_path};
+
+const HEADS_ARE_SHOWN: &str = "requests and responses were shown while they were measured, which \
+                               takes time: look at what was said, not at how long it took";
 
 /// What came of a run, beside the samples, which the [`Sink`] has.
 #[derive(Debug)]
@@ -100,10 +104,15 @@ pub fn run(plan: Plan, settings: &Settings, watch: &Watch, sink: &mut dyn Sink) 
         means: Means {
             time: Arc::new(Timekeeper::new(clock, stamping, Arc::clone(&journal))),
             exhaustion: Arc::clone(&watch.progress.exhaustion),
+            heads: Heads::wanted_by(&watch.observer),
         },
         journal: &journal,
     };
 
+    if session.means.heads.is_some() {
+        let text = HEADS_ARE_SHOWN.to_owned();
+        journal.write(EventKind::Warning { text });
+    }
     let error = session.run(&mut env, sink).err();
     if let Some(error) = &error {
         journal.write(match error {
@@ -177,6 +186,7 @@ pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
 struct Means {
     time: Arc<Timekeeper>,
     exhaustion: Arc<Exhaustion>,
+    heads: Option<Arc<Heads>>,
 }
 
 /// A collection below which a run works, and who asks its server what is not measured.
@@ -494,6 +504,7 @@ fn client_config(
         timeout: settings.timeout,
         watchdog: Rc::clone(watchdog),
         scratch: scratch(),
+        heads: means.heads.clone(),
     }
 }
 
@@ -546,6 +557,7 @@ pub(crate) fn with_client<T>(
     let means = Means {
         time: Arc::new(Timekeeper::plain(RunClock::start())),
         exhaustion: Arc::default(),
+        heads: None,
     };
     let watchdog = Rc::new(Watchdog::new(means.time.clock));
     let endpoint = &settings.endpoints()[0];

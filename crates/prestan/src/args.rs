@@ -370,6 +370,11 @@ pub(crate) struct OutputOptions {
     /// Tell what happens, test by test, while it runs
     #[arg(short, long)]
     pub(crate) verbose: bool,
+
+    /// Show the heads of all requests and responses on standard error, without credentials; this
+    /// takes time from measuring, and the report says so
+    #[arg(long)]
+    pub(crate) debug: bool,
 }
 
 /// Formats beside the text.
@@ -382,6 +387,10 @@ pub(crate) struct FormatOptions {
     /// Write a row a test; - is standard output instead of the report
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
+
+    /// Write a row an operation: all samples of the run, as CSV
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) figures: FigureOptions,

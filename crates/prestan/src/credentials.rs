@@ -109,18 +109,6 @@ fn password(options: &ConnectOptions) -> Result<String, Failed> {
     })
 }
 
-/// What was typed, for a message: a URL in it shows neither user nor password.
-pub(crate) fn without_user_info(text: &str) -> String {
-    let Some((scheme, rest)) = text.split_once("://") else {
-        return text.to_owned();
-    };
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    match rest[..end].rfind('@') {
-        Some(at) => format!("{scheme}://...{}", &rest[at..]),
-        None => text.to_owned(),
-    }
-}
-
 fn first_line(file: &Path) -> Result<String, Failed> {
     if file.as_os_str() == "-" {
         // Every server needs it, and it can be read once.

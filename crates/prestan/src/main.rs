@@ -8,6 +8,7 @@ mod exit;
 mod figures;
 mod intake;
 mod live;
+mod log;
 mod lookout;
 mod output;
 mod state;

@@ -33,7 +33,13 @@ pub(crate) fn check_report(
     formats: &FormatOptions,
     output: &Option<PathBuf>,
 ) -> Result<(), Failed> {
-    check(&[&formats.json, &formats.csv, output], &formats.figures)
+    if formats.log.as_deref().is_some_and(is_standard_output) {
+        return Err(Failed::Usage(
+            "--log needs a file: there are too many rows for a terminal".to_owned(),
+        ));
+    }
+    let documents = [&formats.json, &formats.csv, &formats.log, output];
+    check(&documents, &formats.figures)
 }
 
 /// The same as [`check`] for an answer, and more documents that go with it.

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use crate::credentials::without_user_info;
 use crate::exit::Failed;
+use wire::shown::without_user_info;
 
 /// `$XDG_STATE_HOME/prestan/runs`, or `~/.local/state/prestan/runs`.
 fn runs_directory() -> Result<PathBuf, Failed> {

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use engine::{Cancel, Observer, Progress};
+use engine::{Cancel, Observer, Progress, Said};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use record::{Event, EventKind, LeftBehind, Pace, PlanRecord};
 use tokio::runtime::Runtime;
@@ -32,6 +32,8 @@ enum Talk {
 /// Shows a run on standard error: a bar on a terminal, plain lines elsewhere.
 pub(crate) struct Console {
     talk: Talk,
+    /// Heads of requests and responses are shown, too.
+    shows_heads: bool,
     bar: Option<ProgressBar>,
     progress: Arc<Progress>,
     plan: PlanRecord,
@@ -60,6 +62,7 @@ impl Console {
         let on_terminal = talk != Talk::Quiet && io::stderr().is_terminal();
         Console {
             talk,
+            shows_heads: output.debug,
             bar: on_terminal.then(|| bar(template)),
             progress,
             plan: plan.clone(),
@@ -225,6 +228,20 @@ impl Console {
 }
 
 impl Observer for Console {
+    fn wants_heads(&self) -> bool {
+        self.shows_heads
+    }
+
+    fn said(&self, client: u32, said: &Said) {
+        let lines: Vec<String> = match said {
+            Said::Request(lines) => lines.iter().map(|line| format!("> {line}")).collect(),
+            Said::Response(lines) => lines.iter().map(|line| format!("< {line}")).collect(),
+            Said::Remark(remark) => vec![format!("* {remark}")],
+        };
+        let lines = lines.iter().map(|line| format!("[{client}] {line}"));
+        self.say(&lines.collect::<Vec<_>>().join("\n"));
+    }
+
     fn event(&self, event: &Event) {
         if let EventKind::MeasuringStarted { .. } = &event.kind {
             // Only the first counts; a suite has many, and does not ask.

@@ -18,18 +18,23 @@ use crate::json::{thousandths, us};
 
 /// The result as CSV with a header line; lines end with CR LF.
 pub fn csv(run: &Run, summary: &Summary) -> String {
+    let rows = summary.tests.iter().map(|test| row(run, test));
+    lines(std::iter::once(header()).chain(rows))
+}
+
+/// Rows of as many cells each, as lines that end with CR LF.
+pub(crate) fn lines<R: IntoIterator<Item = String>>(rows: impl IntoIterator<Item = R>) -> String {
     let mut lines = csv::WriterBuilder::new()
         .terminator(csv::Terminator::CRLF)
         .from_writer(Vec::new());
-    lines.write_record(header()).expect(INFALLIBLE);
-    for test in &summary.tests {
-        lines.write_record(row(run, test)).expect(INFALLIBLE);
+    for row in rows {
+        lines.write_record(row).expect(INFALLIBLE);
     }
     let bytes = lines.into_inner().expect(INFALLIBLE);
     String::from_utf8(bytes).expect("cells are strings, and quoting adds only ASCII")
 }
 
-/// Why writing cannot fail: memory takes everything, and a test counts the cells of a row.
+/// Why writing cannot fail: memory takes everything, and tests count the cells of a row.
 const INFALLIBLE: &str = "a vector takes every byte, and all rows have as many cells";
 
 /// Numbers of a [`Distribution`], in the order of [`times`].
@@ -141,7 +146,7 @@ fn optional(number: Option<f64>) -> String {
 }
 
 /// A text that neither a terminal nor a spreadsheet takes for a command.
-fn cell(text: &str) -> String {
+pub(crate) fn cell(text: &str) -> String {
     let text = clean(text);
     if text.starts_with(['=', '+', '-', '@', '\'']) {
         format!("'{text}")

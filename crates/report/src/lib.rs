@@ -4,6 +4,7 @@
 //!                     +--> text   for people: the classic layout, and what a reader needs today
 //! Run, Summary -------+--> json   for programs: one document with a published schema
 //!                     +--> csv    for spreadsheets: a row a test
+//! samples ----------------> log    for spreadsheets: a row an operation
 //! Comparisons ------------> compare_text, compare_markdown, compare_json
 //! Sweep, Found -----------> sweep_text, sweep_json; search_text, search_json
 //! all of them, Details ---> page   for showing: one self-contained page, and the data of figures
@@ -24,6 +25,7 @@ mod file_names;
 pub mod gallery;
 mod json;
 mod load;
+mod log;
 pub mod page;
 mod search;
 mod sweep;
@@ -44,6 +46,7 @@ pub use diagnose::{
 };
 pub use file_names::FileNames;
 pub use json::{json, schema};
+pub use log::{log, log_header};
 pub use search::{Counted, Find, Found, Tried, search_json, search_schema, search_text};
 pub use sweep::{Design, Sweep, SweepServer, Varied, sweep_json, sweep_schema, sweep_text};
 pub use text::{TextOptions, text};

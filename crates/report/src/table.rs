@@ -310,6 +310,7 @@ pub(crate) fn in_words(test: &TestSummary) -> (&'static str, String) {
     let evidence = clean(test.evidence.as_deref().unwrap_or_default());
     match test.status {
         Status::NotSupported => ("not supported", evidence),
+        Status::NotDrawn => ("not drawn", evidence),
         Status::Failed if test.failed() == 0 && test.failures.is_empty() => {
             ("not measured", evidence)
         }

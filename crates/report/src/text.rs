@@ -226,7 +226,9 @@ impl Page {
             .filter_map(|test| {
                 let text = clean(&load::throughput(test)?);
                 let below = load::other_times(test);
-                Some(Item { text, below })
+                // Pages have a throughput; their files are many, and have a row each already.
+                let is_file = summary.pages.is_some() && below.is_empty();
+                (!is_file).then_some(Item { text, below })
             })
             .collect();
         self.section("Throughput:", &items);

@@ -435,6 +435,8 @@ pub(crate) enum Status {
     Failed,
     /// The server cannot do what the test needs.
     NotSupported,
+    /// Chance chose among the operations of its test, and never this one.
+    NotDrawn,
 }
 
 /// A count for each outcome. Every operation ends in exactly one.

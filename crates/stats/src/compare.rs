@@ -285,7 +285,8 @@ fn compared(name: &str, a: &[Row<'_>], b: &[Row<'_>]) -> Compared {
         (Status::Ok, Status::Ok) => row.ratio = ratio::of(name, &batches(a), &batches(b)),
         (Status::Ok, Status::NotSupported) => row.verdict = Verdict::Lost,
         (Status::NotSupported, Status::Ok) => row.verdict = Verdict::Gained,
-        (Status::NotSupported, _) | (_, Status::NotSupported) => {}
+        (Status::NotSupported | Status::NotDrawn, _)
+        | (_, Status::NotSupported | Status::NotDrawn) => {}
         (Status::Failed, _) | (_, Status::Failed) => {
             (row.failing, row.verdict) = failing::of((&row.a, a), (&row.b, b));
         }

@@ -13,6 +13,8 @@ pub enum Status {
     Failed,
     /// The server cannot do what the test needs.
     NotSupported,
+    /// Chance chose among the operations of its test, and never this one.
+    NotDrawn,
 }
 
 impl Status {
@@ -22,6 +24,7 @@ impl Status {
             Status::Ok => "ok",
             Status::Failed => "failed",
             Status::NotSupported => "not_supported",
+            Status::NotDrawn => "not_drawn",
         }
     }
 
@@ -29,11 +32,15 @@ impl Status {
     pub(crate) fn badness(self) -> u8 {
         match self {
             Status::Ok => 0,
-            Status::NotSupported => 1,
-            Status::Failed => 2,
+            Status::NotDrawn => 1,
+            Status::NotSupported => 2,
+            Status::Failed => 3,
         }
     }
 }
+
+/// Why there is nothing of a row to which chance never came.
+const NEVER_DRAWN: &str = "its weight is small, and it was never drawn; measure for longer";
 
 /// Why a test without a single response time has failed: what was asked for was not measured.
 const STAMPS_MISSED: &str = "the kernel's time stamps never came, so there is no response time; \
@@ -87,6 +94,9 @@ impl Facts<'_> {
                 Some(told.map_or_else(counts, str::to_owned)),
             );
         }
+        if self.was_never_drawn() {
+            return (Status::NotDrawn, Some(NEVER_DRAWN.into()));
+        }
         if self.outcomes.ok() == 0 {
             return (Status::Failed, Some(self.why_nothing()));
         }
@@ -105,6 +115,14 @@ impl Facts<'_> {
             &self.together
         };
         own.total() > 0 && own.of(Outcome::Unsupported) == own.total()
+    }
+
+    /// The run went through, and did all that it did well: this was just not among it.
+    fn was_never_drawn(&self) -> bool {
+        self.outcomes.total() == 0
+            && self.together.ok() > 0
+            && self.together.failed() == 0
+            && *self.complete == Completeness::Complete
     }
 
     fn why_nothing(&self) -> String {
@@ -204,6 +222,33 @@ mod tests {
                 (status, evidence.map(str::to_owned)),
                 "{outcomes:?}"
             );
+        }
+    }
+
+    #[test]
+    fn what_chance_never_chose_has_not_failed() {
+        use Outcome::{Cancelled, Ok, Timeout};
+        let table: [(&[Outcome], &[Outcome], Completeness, Status); 5] = [
+            (&[], &[Ok, Ok], Completeness::Complete, Status::NotDrawn),
+            // Something else may have kept it from being reached.
+            (&[], &[Ok, Timeout], Completeness::Complete, Status::Failed),
+            (&[], &[], Completeness::Complete, Status::Failed),
+            (&[], &[Ok], Completeness::Interrupted, Status::Failed),
+            // It was drawn.
+            (
+                &[Cancelled],
+                &[Ok, Cancelled],
+                Completeness::Complete,
+                Status::Failed,
+            ),
+        ];
+        for (own, together, complete, status) in table {
+            let facts = Facts {
+                together: together.iter().copied().collect(),
+                complete: &complete,
+                ..facts(own)
+            };
+            assert_eq!(facts.judge().0, status, "{own:?} of {together:?}");
         }
     }
 

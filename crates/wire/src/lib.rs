@@ -20,4 +20,5 @@ pub mod dav;
 mod excerpt;
 pub mod request;
 pub mod response;
+pub mod shown;
 pub mod target;

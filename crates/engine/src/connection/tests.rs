@@ -32,7 +32,8 @@ fn exchange(pieces: &'static [&'static [u8]], before: impl Fn(&Connection)) -> S
         let stamping = Stamping::On { acks: false };
         let exhaustion = Arc::<Exhaustion>::default();
         let transport = Transport::tcp(address, clock, stamping, &exhaustion).await;
-        let mut connection = Connection::new(transport.unwrap(), scratch(), Limits::default());
+        let mut connection =
+            Connection::new(transport.unwrap(), scratch(), Limits::default(), None);
         before(&connection);
         let request = Outgoing {
             head: b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",

@@ -359,6 +359,9 @@ impl Pipe {
         self.now = done;
         let number = request.values.number;
         let answered = answer.is_some();
+        if let (None, Err(wrong)) = (answer, &verdict) {
+            lane.way.client.tell_of_failure(&wrong.what);
+        }
         lane.log.hear(kind, number, done, answered, &verdict);
         lane.worker.recorder.record(Sample {
             measure: kind.measure,

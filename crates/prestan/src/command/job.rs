@@ -4,15 +4,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use engine::rundir::{RunDir, Samples};
-use engine::{Cancel, Finished, Observer, Progress, RunError, Settings, Watch};
+use engine::{Cancel, Finished, Observer, Progress, RunError, Said, Settings, Watch};
 use record::{Event, EventKind, LeftBehind, PlanRecord, Run};
 use stats::{Completeness, Summary, Until};
 use suite::Plan;
 
-use crate::args::OutputOptions;
+use crate::args::{FormatOptions, OutputOptions};
 use crate::exit::{Code, Failed};
 use crate::intake::{self, Drawn, Intake};
 use crate::live::Live;
+use crate::log;
 use crate::output;
 use crate::state;
 use crate::watch::{Console, on_interrupt};
@@ -86,7 +87,7 @@ impl Job<'_> {
         let kept = keep(&record, &suite_text, output)?;
         let live = Arc::new(Live::default());
         let mut intake = Intake::new(&record, kept.as_ref(), until, Arc::clone(&live))?;
-        if output.formats.figures.any() {
+        if output.formats.figures.any() || output.formats.log.is_some() {
             intake = intake.with_file()?;
         }
 
@@ -172,6 +173,14 @@ struct Observers {
 }
 
 impl Observer for Observers {
+    fn wants_heads(&self) -> bool {
+        self.console.wants_heads()
+    }
+
+    fn said(&self, client: u32, said: &Said) {
+        self.console.said(client, said);
+    }
+
     fn event(&self, event: &Event) {
         self.console.event(event);
         if let Some(kept) = &self.kept {
@@ -242,6 +251,7 @@ fn finish(
         return Err(Failed::from(error));
     }
     let summary = concluded.summary.map_err(Failed::Local)?;
+    let logged = log(&finished, concluded.samples.as_ref(), &output.formats);
     let samples = concluded.samples.filter(|_| output.formats.figures.any());
     let drawn = samples.and_then(|samples| drawn_of(&finished, &samples));
     let run = &Run {
@@ -257,8 +267,27 @@ fn finish(
         &output.formats,
         output.output.as_deref(),
         saved_to,
-    )?;
+    )
+    .and(logged)?;
     code_of(&summary)
+}
+
+/// Writes a row for every operation, where that is wanted.
+fn log(
+    finished: &Finished,
+    samples: Option<&Samples>,
+    formats: &FormatOptions,
+) -> Result<(), Failed> {
+    let Some(file) = &formats.log else {
+        return Ok(());
+    };
+    match samples {
+        Some(samples) => log::write(file, &finished.plan, samples),
+        None => Err(Failed::Local(format!(
+            "{} is not written: the samples of the run are lost",
+            file.display()
+        ))),
+    }
 }
 
 /// What figures need; without it they show less, which is said.

@@ -1,6 +1,6 @@
 //! `prestan report`: recorded runs, printed again or drawn side by side.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use engine::rundir::{self, RunDirError};
 use record::Run;
@@ -12,7 +12,7 @@ use super::compare::SAME_WITHIN;
 use crate::args::{FormatOptions, ReportArgs};
 use crate::exit::{Code, Failed};
 use crate::intake::{Drawn, drawn_of_kept, summary_of_kept};
-use crate::{output, state};
+use crate::{log, output, state};
 
 pub(crate) fn report(args: &ReportArgs) -> Result<Code, Failed> {
     output::check_report(&args.formats, &args.output)?;
@@ -30,15 +30,25 @@ fn one(args: &ReportArgs) -> Result<Code, Failed> {
         drawn,
         path,
     } = Kept::read(path, args.formats.figures.any().then_some(1))?;
-    output::print(
+    let logged = match &args.formats.log {
+        Some(file) => write_log(file, Path::new(&path)),
+        None => Ok(()),
+    };
+    let printed = output::print(
         &run,
         &summary,
         drawn,
         &args.formats,
         args.output.as_deref(),
         Some(path),
-    )?;
+    );
+    printed.and(logged)?;
     Ok(Code::Done)
+}
+
+fn write_log(file: &Path, run: &Path) -> Result<(), Failed> {
+    let recorded = rundir::open(run).map_err(|error| Failed::Usage(error.to_string()))?;
+    log::write(file, &recorded.plan, &recorded.samples)
 }
 
 /// A run that was recorded.
@@ -92,9 +102,14 @@ impl Kept {
 
 fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<Code, Failed> {
     let FormatOptions {
-        json, csv, figures, ..
+        json,
+        csv,
+        log,
+        figures,
+        ..
     } = &args.formats;
-    if json.is_some() || csv.is_some() || args.output.is_some() || !figures.any() {
+    let of_one_run = [json, csv, log, &args.output];
+    if of_one_run.iter().any(|file| file.is_some()) || !figures.any() {
         return Err(Failed::Usage(
             "several runs are drawn side by side: write --html FILE, --svg DIR or --png DIR; as \
              text, JSON or CSV they are printed one by one, and `prestan compare` compares them"

@@ -11,10 +11,10 @@ use wire::auth::{Credentials, Secret};
 use crate::args::{ClassicArgs, ClockOptions, LoadOptions, OutputOptions, RunArgs};
 use crate::command::job::Job;
 use crate::connect::{self, Connection, connection, to_own_server};
-use crate::credentials::without_user_info;
 use crate::exit::{Code, Failed};
 use crate::output;
 use crate::state;
+use wire::shown::without_user_info;
 
 /// `prestan URL [USER PASSWORD] [options]`: the line of 2004.
 pub(crate) fn classic(args: &ClassicArgs) -> Result<Code, Failed> {

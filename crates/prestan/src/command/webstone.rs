@@ -15,9 +15,9 @@ use crate::args::{ChildrenOptions, Login, PagesOptions, WebstoneArgs};
 use crate::command::job::Job;
 use crate::command::run::SuiteText;
 use crate::connect::{self, Connection, connection};
-use crate::credentials::without_user_info;
 use crate::exit::{Code, Failed};
 use crate::{output, state};
+use wire::shown::without_user_info;
 
 /// The mix that is meant where none is named.
 const USUAL_MIX: &str = "general";

@@ -109,7 +109,7 @@ fn without_time(status: Status) -> &'static str {
     match status {
         Status::NotSupported => "–",
         Status::Failed => "failed",
-        Status::Ok => "",
+        Status::Ok | Status::NotDrawn => "",
     }
 }
 

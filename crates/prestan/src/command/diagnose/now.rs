@@ -6,9 +6,7 @@ use std::time::Duration;
 use engine::Settings;
 use suite::Plan;
 
-use crate::args::{
-    ColorArg, DiagnoseArgs, FigureOptions, FormatOptions, LoadOptions, OutputOptions, WARMUP,
-};
+use crate::args::{DiagnoseArgs, FormatOptions, LoadOptions, OutputOptions, WARMUP};
 use crate::command::job::Job;
 use crate::command::run::SuiteText;
 use crate::command::series::Series;
@@ -144,13 +142,12 @@ fn output_options(args: &DiagnoseArgs, directory: PathBuf) -> OutputOptions {
         output: None,
         formats: FormatOptions {
             json: None,
-            csv: None,
-            figures: FigureOptions::default(),
-            color: ColorArg::Auto,
+            ..FormatOptions::default()
         },
         save: Some(directory),
         no_save: false,
         quiet: args.runs.quiet,
         verbose: false,
+        debug: false,
     }
 }

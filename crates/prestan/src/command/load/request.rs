@@ -5,8 +5,8 @@ use std::fs;
 use suite::{Single, StatusSet};
 
 use crate::args::RequestOptions;
-use crate::credentials::without_user_info;
 use crate::exit::Failed;
+use wire::shown::without_user_info;
 
 /// The request that these options describe.
 pub(super) fn single(method: &str, request: &RequestOptions) -> Result<Single, Failed> {

@@ -7,8 +7,8 @@ use super::guard::{self, Permission};
 use super::request;
 use crate::args::RequestOptions;
 use crate::command::run::SuiteText;
-use crate::credentials::without_user_info;
 use crate::exit::Failed;
+use wire::shown::without_user_info;
 
 /// One request, or a mix of them.
 pub(crate) struct Sending {

@@ -138,8 +138,10 @@ fn answer_options(options: &OutputOptions) -> Result<AnswerOptions, Failed> {
     let formats = &options.formats;
     let of_one_run = [
         ("--csv", formats.csv.is_some()),
+        ("--log", formats.log.is_some()),
         ("--no-save", options.no_save),
         ("--verbose", options.verbose),
+        ("--debug", options.debug),
     ];
     match of_one_run.iter().find(|(_, given)| *given) {
         Some((option, _)) => Err(Failed::Usage(format!(
