@@ -193,7 +193,7 @@ struct Means {
 struct Place {
     endpoint: Endpoint,
     client: Client,
-    /// The collection of the run has been made there.
+    /// The collection of the run has been made there, and is to be removed there.
     is_open: bool,
 }
 
@@ -233,12 +233,14 @@ impl Session<'_> {
         if self.plan.workspace == Workspace::ReadOnly {
             return self.measure(&server, sink);
         }
+        let mut is_first = true;
         let opened = places.iter_mut().try_for_each(|place| {
-            let opened = self.open_workspace(place);
+            let opened = self.open_workspace(place, std::mem::take(&mut is_first));
             event_loop.run(watchdog.guard(cancel, || (), opened))
         });
         let furnished = opened.and_then(|()| {
-            places.iter_mut().try_for_each(|place| {
+            let mut opened = places.iter_mut().filter(|place| place.is_open);
+            opened.try_for_each(|place| {
                 let furnished = self.furnish(place);
                 event_loop.run(watchdog.guard(cancel, || (), furnished))
             })
@@ -288,8 +290,9 @@ impl Session<'_> {
         probe(client, target.path(), &target.url(), self.plan.workspace).await
     }
 
-    /// Makes the collection of the run.
-    async fn open_workspace(&self, place: &mut Place) -> Result<(), RunError> {
+    /// Makes the collection of the run. All but the first place may be other ways to where it is
+    /// already.
+    async fn open_workspace(&self, place: &mut Place, is_first: bool) -> Result<(), RunError> {
         let run_id = &self.settings.run_id;
         let (client, target) = (&mut place.client, &place.endpoint.target);
         for leftover in workspace::leftovers(client, target, Some(run_id)).await {
@@ -297,6 +300,9 @@ impl Session<'_> {
         }
         if self.watch.cancel.is_cancelled() {
             return Err(RunError::Interrupted);
+        }
+        if !is_first && workspace::is_ours(client, target, run_id).await {
+            return Ok(());
         }
         // Three short requests: finishing them leaves no doubt about what is on the server.
         client.ignore_cancel = true;

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use record::{MeasureId, Moments, Nanos, Outcome, Sample};
+use record::{MeasureId, Moments, Nanos, Outcome, Sample, server_of};
 
 use crate::client::ClientConfig;
 use crate::error::RunError;
@@ -25,7 +25,7 @@ pub(crate) struct Worker {
 impl Worker {
     /// Which of the servers a user asks: they are spread over all of them.
     pub(crate) fn server_of(&self, user: u32) -> usize {
-        user as usize % self.configs.len()
+        server_of(user, self.configs.len())
     }
 
     /// How a user asks its server.

@@ -47,6 +47,15 @@ pub(crate) fn collection_path(target: &Target, run_id: &str) -> String {
     format!("{}{}/", target.path(), collection_name(run_id))
 }
 
+/// Whether this process has made the collection of a run there already: by another way to the same
+/// server.
+pub(crate) async fn is_ours(client: &mut Client, target: &Target, run_id: &str) -> bool {
+    let path = collection_path(target, run_id);
+    let state = leftovers::state(client, &path, run_id).await;
+    let pid = std::process::id();
+    state == LeftoverState::Running { pid }
+}
+
 /// Makes the collection of a run, which must not be there.
 pub(crate) async fn create(
     client: &mut Client,

@@ -306,6 +306,41 @@ fn every_kind_of_figure_is_drawn() {
 }
 
 #[test]
+fn pages_that_were_loaded_have_a_figure_and_a_table() {
+    let server = support::pages::furnished();
+    let outcome = support::pages::webstone(&server.server.url())
+        .args(["-c", "2", "--html", "page.html", "--svg", "figures"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let webstone = outcome.json()["webstone"].clone();
+    assert!(outcome.home().join("figures/pages.svg").exists());
+    let Some(mut browser) = open(&outcome.home().join("page.html")) else {
+        return;
+    };
+    let names = assert_drawn(&mut browser, 5);
+    assert!(names.iter().any(|name| name == "pages"), "{names:?}");
+    let means = browser.evaluate(
+        "echarts.getInstanceByDom(document.querySelector('#pages .chart')).getOption().series[0].data",
+    );
+    let rows = browser.evaluate(
+        "[...document.querySelectorAll('#pages tbody tr')].map((row) => [...row.cells].map((cell) => Number(cell.dataset.sort)))",
+    );
+    assert_eq!(rows.as_array().unwrap().len(), 3);
+    for (place, page) in webstone["pages"].as_array().unwrap().iter().enumerate() {
+        let retrieved = &page["retrieved"];
+        let load = &retrieved["page_us"];
+        assert_eq!(means[place].as_f64(), load["mean"].as_f64());
+        let figures = [&page["bytes"], &page["weight"], &retrieved["pages"]];
+        for (column, figure) in figures.into_iter().enumerate() {
+            assert_eq!(rows[place][column + 1].as_f64(), figure.as_f64());
+        }
+        assert_eq!(rows[place][6].as_f64(), load["mean"].as_f64());
+        assert_eq!(rows[place][9].as_f64(), load["p99"].as_f64());
+    }
+    assert_eq!(browser.problems(), [""; 0]);
+}
+
+#[test]
 fn a_finger_scrolls_the_page_over_a_time_line() {
     let outcome = demo();
     let Some(mut browser) = Browser::start() else {

@@ -335,6 +335,37 @@ fn children_are_spread_over_several_servers() {
 }
 
 #[test]
+fn two_ways_to_the_same_server_share_its_files() {
+    let server = plain();
+    let (one, other) = (server.server.url(), server.server.url());
+    let other = other.replace("127.0.0.1", "localhost");
+    assert_ne!(one, other);
+    let outcome = webstone(&one).args([&other, "--prepare", "-c", "3"]).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let (result, _) = counted(&outcome);
+    let servers = result["webstone"]["servers"].as_array().unwrap();
+    let of = |server: &Value| {
+        (
+            server["url"].as_str().unwrap().to_owned(),
+            number(&server["children"]),
+        )
+    };
+    assert_eq!(
+        servers.iter().map(of).collect::<Vec<_>>(),
+        [(one, 2), (other, 1)]
+    );
+    let pages = |server: &Value| number(&server["retrieved"]["pages"]);
+    assert!(servers.iter().all(|server| pages(server) > 0));
+    let all: u64 = servers.iter().map(pages).sum();
+    assert_eq!(all, number(&result["webstone"]["retrieved"]["pages"]));
+    // Put once, and removed once.
+    let exchanges = server.server.exchanges();
+    let count = |method: &str| exchanges.iter().filter(|one| one.method == method).count();
+    assert_eq!((count("PUT"), count("DELETE")), (4 + 1, 1));
+    assert_eq!(server.left(), [""; 0]);
+}
+
+#[test]
 fn a_password_goes_to_its_own_server_only() {
     let (one, other) = (furnished(), furnished());
     let with_password = one.server.url().replace("http://", "http://ann:s3cret@");

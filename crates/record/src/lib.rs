@@ -71,6 +71,19 @@ pub struct PlanRecord {
     pub pages: Vec<PageRecord>,
 }
 
+impl PlanRecord {
+    /// URLs of all collections below which the run worked.
+    pub fn servers(&self) -> impl Iterator<Item = &str> {
+        let others = self.others.iter().map(String::as_str);
+        std::iter::once(self.target.as_str()).chain(others)
+    }
+}
+
+/// Which of so many servers a user asks: users are spread over them round and round.
+pub fn server_of(user: u32, servers: usize) -> usize {
+    user as usize % servers.max(1)
+}
+
 /// Identity of a suite: enough to know whether two runs did the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

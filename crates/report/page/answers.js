@@ -251,8 +251,8 @@ const prestanAnswers = (() => {
     const { find, points: all, answer, knee, counted } = data.search;
     const judged = typeof data.search.while === "string";
     const points = [...all].sort((one, other) => one.load - other.load);
-    const load = find === "rate" ? "requests a second" : "users";
     const ofPages = counted === "pages";
+    const load = find === "rate" ? "requests a second" : ofPages ? "children" : "users";
     const times = ofPages ? "time of a page" : find === "rate" ? "time from planned to first byte" : "response time";
     const title = `${times[0].toUpperCase()}${times.slice(1)} and throughput by ${load}`;
     const range = F.extent(points.flatMap((point) => [point.p50_us, point.p99_us]).filter((us) => us > 0));
@@ -310,6 +310,7 @@ const prestanAnswers = (() => {
 
   // Every figure for a paper, each as a function that makes it.
   function* all(data, look) {
+    if (F.hasPages(data)) yield F.pages(data, look);
     if (data.runs.length > 0) {
       for (const group of F.groups(data)) {
         for (const scale of ["linear", "log"]) yield F.bars(data, look, { group, scale });

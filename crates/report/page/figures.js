@@ -197,17 +197,37 @@ const prestanFigures = (() => {
     ];
   }
 
-  // What became of a test without a time.
-  const wordOf = (run, name) => run.words[run.result.tests.findIndex((test) => test.name === name)] ?? "not measured";
-
   // ----- bars ----------------------------------------------------------------------------------
 
-  function bars(data, look, { group, scale }) {
+  // What bars are of: how one is found, its times, how many operations failed, and the word where there is no time.
+  const TESTS = {
+    what: "response time", operations: "operations", of: testOf,
+    times: (test) => (test && test.status !== "not_supported" ? test.response_us : null),
+    failed: (test) => failures(test), failures: "failed",
+    word: (run, name) => run.words[run.result.tests.findIndex((test) => test.name === name)] ?? "not measured",
+  };
+  const PAGES = {
+    what: "time to load", operations: "loads", of: (run, name) => run.result.webstone?.pages.find((page) => page.name === name),
+    times: (page) => page?.retrieved.page_us ?? null,
+    failed: (page) => page.retrieved.errors, failures: "incomplete",
+    word: (run, name) => (PAGES.of(run, name)?.retrieved.errors ? "never complete" : "not loaded"),
+  };
+
+  const hasPages = (data) => data.runs.some((run) => run.result.webstone);
+
+  // Whole pages: from the first request to the last byte.
+  function pages(data, look) {
+    const names = new Set(data.runs.flatMap((run) => (run.result.webstone?.pages ?? []).map((page) => page.name)));
+    return { ...bars(data, { ...look, tests: null }, { group: { id: "pages", title: "Pages", tests: [...names] }, scale: "linear", about: PAGES }), id: "pages" };
+  }
+
+  function bars(data, look, { group, scale, about = TESTS }) {
     const { ink, muted, bad } = inks(look);
     const runs = shown(data, look);
     const names = look.tests ? group.tests.filter((name) => look.tests.has(name)) : group.tests;
-    const title = `${group.title}: mean response time with its 95 % interval, ${scale} scale`;
-    const times = runs.flatMap((run) => names.map((name) => timesOf(testOf(run, name))).filter(Boolean));
+    const title = `${group.title}: mean ${about.what} with its 95 % interval, ${scale} scale`;
+    const timesOf = (run, name) => about.times(about.of(run, name));
+    const times = runs.flatMap((run) => names.map((name) => timesOf(run, name)).filter(Boolean));
     const least = Math.min(...times.map((us) => us.mean).filter((us) => us > 0));
     // An interval that reaches down to nothing has no place on a logarithmic scale: it is cut.
     const range = extent(times.flatMap((us) => [us.mean, ...(us.ci95 ?? [])]).filter((us) => us > least / 5));
@@ -218,10 +238,10 @@ const prestanFigures = (() => {
       {
         type: "bar", name: run.name, barCategoryGap: `${(1 - BAND) * 100}%`, barGap: "0%",
         itemStyle: { color: colorOf(run.index) },
-        data: names.map((name) => timesOf(testOf(run, name))?.mean ?? null),
-        tooltip: look.paper ? undefined : { formatter: (item) => look.lines(barLines(run, names[item.dataIndex])) },
+        data: names.map((name) => timesOf(run, name)?.mean ?? null),
+        tooltip: look.paper ? undefined : { formatter: (item) => look.lines(barLines(run, names[item.dataIndex], about)) },
       },
-      whiskers(run, place, runs.length, names, { ink, muted, bad, log: scale === "log", min: range?.[0] ?? 1 }),
+      whiskers(run, place, runs.length, names, { about, ink, muted, bad, log: scale === "log", min: range?.[0] ?? 1 }),
     ]);
     const widest = Math.max(0, ...names.map((name) => name.length));
     const left = Math.min(Math.max(60, 7.2 * widest + 20), (look.width ?? 800) * 0.42);
@@ -232,7 +252,7 @@ const prestanFigures = (() => {
         decals: runs.length > 1,
         legend: runs.length > 1 ? { data: legend } : undefined,
         grid: { left, right: 74, top, bottom: 46 },
-        xAxis: timeAxis(look, { name: `mean response time (${scale})`, range: range ?? [1, 10], scale, zero: true }),
+        xAxis: timeAxis(look, { name: `mean ${about.what} (${scale})`, range: range ?? [1, 10], scale, zero: true }),
         yAxis: {
           type: "category", data: names, inverse: true,
           axisLine: { lineStyle: { color: muted } }, axisTick: { show: false },
@@ -243,15 +263,13 @@ const prestanFigures = (() => {
     };
   }
 
-  const timesOf = (test) => (test && test.status !== "not_supported" ? test.response_us : null);
-
-  function barLines(run, name) {
-    const test = testOf(run, name);
-    const us = timesOf(test);
-    if (!us) return [name, run.name, wordOf(run, name)];
+  function barLines(run, name, about) {
+    const of = about.of(run, name);
+    const us = about.times(of);
+    if (!us) return [name, run.name, about.word(run, name)];
     const lines = [name, run.name, `mean ${time(us.mean)}`];
     if (us.ci95) lines.push(`95 % interval ${time(us.ci95[0])} .. ${time(us.ci95[1])}`);
-    lines.push(`p50 ${time(us.p50)}, p99 ${time(us.p99)}, max ${time(us.max)}`, `${us.n} operations, ${failures(test)} failed`);
+    lines.push(`p50 ${time(us.p50)}, p99 ${time(us.p99)}, max ${time(us.max)}`, `${us.n} ${about.operations}, ${about.failed(of)} ${about.failures}`);
     return lines;
   }
 
@@ -263,15 +281,15 @@ const prestanFigures = (() => {
 
   // The intervals, and a word where there is no bar. On a logarithmic scale one that reaches down to nothing has no lower
   // end, so it has no stroke there either.
-  function whiskers(run, place, count, names, { ink, muted, bad, log, min }) {
+  function whiskers(run, place, count, names, { about, ink, muted, bad, log, min }) {
     const items = names.map((name, row) => {
-      const test = testOf(run, name);
-      const us = timesOf(test);
+      const of = about.of(run, name);
+      const us = about.times(of);
       const [low, high] = us?.ci95 ?? [us?.mean ?? min, us?.mean ?? min];
       const cut = log && low < min;
       const from = cut ? min : low;
-      const failed = test ? failures(test) : 0;
-      const word = us ? (count === 1 ? time(us.mean) : "") + (failed ? ` ${failed} failed` : "") : wordOf(run, name);
+      const failed = of ? about.failed(of) : 0;
+      const word = us ? (count === 1 ? time(us.mean) : "") + (failed ? ` ${failed} ${about.failures}` : "") : about.word(run, name);
       return { value: [from, row, high], word, cut, has: Boolean(us?.ci95), bad: !us || failed > 0, anchored: !us };
     });
     return {
@@ -478,7 +496,7 @@ const prestanFigures = (() => {
   }
 
   return {
-    FONT, PALETTE, axis, bars, colorOf, dashOf, digits, ecdf, extent, frame, groups, histogram, inks, legendHeight, plain, symbolOf, testNames,
+    FONT, PALETTE, axis, bars, colorOf, dashOf, digits, ecdf, extent, frame, groups, hasPages, histogram, inks, legendHeight, pages, plain, symbolOf, testNames,
     time, timeAxis, timeLine,
   };
 })();

@@ -70,7 +70,12 @@
     }
   }
 
-  // ----- bars ----------------------------------------------------------------------------------
+  // ----- pages and bars ------------------------------------------------------------------------
+
+  function showPages() {
+    if (!F.hasPages(data)) return;
+    figure(at("pages-figures"), "pages", (look) => F.pages(data, look));
+  }
 
   function showBars() {
     if (F.testNames(data).length === 0) return;
@@ -205,6 +210,7 @@
   }));
   prefersDark.addEventListener("change", showTheme);
   showTheme();
+  showPages();
   showBars();
   showDetails();
   showComparison();

@@ -17,6 +17,7 @@ mod details;
 pub(crate) mod markup;
 pub(crate) mod measured;
 mod names;
+mod pages;
 mod points;
 pub(crate) mod sections;
 pub(crate) mod site;
@@ -113,6 +114,7 @@ pub fn html(page: &Page<'_>) -> String {
         "skip" => skip(page),
         "overview" => sections::overview(page, &names),
         "findings" => sections::findings(page, &names),
+        "pages" => pages::tables(page, &names),
         "table" => tables::rows(page, &names),
         "details" => details::tables(page, &names),
         "no-details" => if page.runs.is_empty() { "hidden" } else { "" }.to_owned(),

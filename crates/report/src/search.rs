@@ -63,6 +63,17 @@ impl Find {
     }
 }
 
+impl Found {
+    /// The same for a load that was tried; those who fetch pages are called children.
+    fn amount(&self, load: Load) -> String {
+        match (self.find, self.counted) {
+            (Find::Users, Counted::Pages) if load == 1.0 => "1 child".to_owned(),
+            (Find::Users, Counted::Pages) => format!("{load} children"),
+            _ => self.find.amount(load),
+        }
+    }
+}
+
 /// What a load brings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counted {
@@ -158,7 +169,7 @@ pub fn search_text(found: &Found, color: bool, width: usize) -> String {
 
 /// The answer in words.
 pub(crate) fn verdict(found: &Found) -> String {
-    let amount = |load| found.find.amount(load);
+    let amount = |load| found.amount(load);
     let mut words = match &found.condition {
         Some(condition) => held_in_words(found, &clean(condition)),
         None => curve_in_words(found),
@@ -189,14 +200,14 @@ fn curve_in_words(found: &Found) -> String {
     });
     format!(
         "The most was done with {}: {} {unit}{time}.",
-        found.find.amount(best.load),
+        found.amount(best.load),
         found.counted.shown(best.per_second)
     )
 }
 
 /// Under which load the condition holds.
 fn held_in_words(found: &Found, condition: &str) -> String {
-    let amount = |load| found.find.amount(load);
+    let amount = |load| found.amount(load);
     let Answer {
         held,
         broken,
@@ -226,9 +237,10 @@ fn held_in_words(found: &Found, condition: &str) -> String {
 
 /// How it was measured, in words.
 pub(crate) fn how(found: &Found) -> String {
-    let (what, times) = match found.find {
-        Find::Users => ("users", "response times"),
-        Find::Rate => (
+    let (what, times) = match (found.find, found.counted) {
+        (Find::Users, Counted::Pages) => ("children", "response times"),
+        (Find::Users, Counted::Answers) => ("users", "response times"),
+        (Find::Rate, _) => (
             "requests a second",
             "from the planned moment to the first byte of the answer",
         ),
@@ -263,7 +275,7 @@ pub(crate) fn cells(found: &Found, tried: &Tried) -> [String; 7] {
     });
     let remarks: Vec<&str> = held.into_iter().chain(is_knee.then_some("knee")).collect();
     [
-        found.find.amount(tried.load),
+        found.amount(tried.load),
         found.counted.shown(tried.per_second),
         time(|(mean, _, _)| mean),
         time(|(_, p50, _)| p50),

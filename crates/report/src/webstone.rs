@@ -8,7 +8,7 @@
 mod wire;
 
 use record::Run;
-use stats::{Distribution, PageSummary, Pages, Visits};
+use stats::{Distribution, PageSummary, Pages, ServerSummary, Visits};
 
 use crate::clean;
 use crate::json::{thousandths, us};
@@ -115,15 +115,16 @@ pub(crate) fn beyond(run: &Run, pages: &Pages) -> Vec<String> {
         "Load factor (mean number of requests in progress): {:.2}, of {} clients",
         pages.in_progress, run.plan.load.users
     ));
+    lines.extend(pages.servers.iter().map(of_server));
     if all.incomplete > 0 {
         lines.push(format!(
-            "Bytes of the {} incomplete pages, which are in none of the above: {}",
+            "Incomplete pages: {}; their bytes, which are in none of the above: {}",
             all.incomplete, all.bytes_apart
         ));
     }
     if *left_out != Visits::default() {
         lines.push(format!(
-            "Outside the time that counts: {} pages and {} incomplete ones, {} files, {} bytes",
+            "Outside the time that counts: complete pages: {}, incomplete: {}, files: {}, bytes: {}",
             left_out.complete,
             left_out.incomplete,
             left_out.files,
@@ -131,6 +132,27 @@ pub(crate) fn beyond(run: &Run, pages: &Pages) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// What one of several servers had of it.
+fn of_server(server: &ServerSummary) -> String {
+    let ServerSummary {
+        url,
+        users,
+        per_minute,
+        visits,
+    } = server;
+    let times = visits.load.as_ref();
+    let times = times.map_or(String::new(), |load| {
+        format!("; page loads: {}", spread(load))
+    });
+    let clients = if *users == 1 { "client" } else { "clients" };
+    format!(
+        "Of {}: {per_minute:.1} pages a minute for {users} {clients}, {} complete, {} incomplete{times}",
+        clean(url),
+        visits.complete,
+        visits.incomplete,
+    )
 }
 
 fn spread(times: &Distribution) -> String {
@@ -182,6 +204,12 @@ pub(crate) fn document(run: &Run, pages: &Pages) -> wire::WebStone {
             .collect(),
         retrieved: visits.into(),
     };
+    let server = |server: &ServerSummary| wire::ServerResult {
+        url: server.url.clone(),
+        children: server.users,
+        number: thousandths(server.per_minute),
+        retrieved: (&server.visits).into(),
+    };
     wire::WebStone {
         number: thousandths(pages.per_minute),
         number_ci95: pages
@@ -192,6 +220,7 @@ pub(crate) fn document(run: &Run, pages: &Pages) -> wire::WebStone {
         in_progress: thousandths(pages.in_progress),
         retrieved: (&pages.all).into(),
         left_out: (&pages.left_out).into(),
+        servers: pages.servers.iter().map(server).collect(),
         pages: pages.pages.iter().map(page).collect(),
     }
 }

@@ -80,7 +80,7 @@ pub use growth::{
     EXPONENTS, Effect, Fitted, Growing, Growth, Law, Observation, Shape, Term, growth,
 };
 pub use outcomes::Outcomes;
-pub use pages::{PageSummary, Pages, Visits};
+pub use pages::{PageSummary, Pages, ServerSummary, Visits};
 pub use row::{Connects, Since, TestSummary};
 pub use search::{Answer, Condition, ConditionError, Load, Search, Trial, knee};
 pub use spread::Bar;

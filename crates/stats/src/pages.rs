@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use record::{MeasureId, Nanos, Outcome, PageRecord, PlanRecord, Sample};
+use record::{MeasureId, Nanos, Outcome, PageRecord, PlanRecord, Sample, server_of};
 
 use crate::Distribution;
 use crate::bins::{Bins, Sum};
@@ -34,6 +34,8 @@ pub struct Pages {
     pub pages: Vec<PageSummary>,
     /// All visits that count.
     pub all: Visits,
+    /// The same server by server, where there are several.
+    pub servers: Vec<ServerSummary>,
     /// All visits that do not: they ended after the window, or before it.
     pub left_out: Visits,
     /// Seconds that count.
@@ -51,6 +53,19 @@ pub struct Pages {
 pub struct PageSummary {
     /// Name, size and files.
     pub page: PageRecord,
+    /// Its visits that count.
+    pub visits: Visits,
+}
+
+/// One of several servers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerSummary {
+    /// The collection there.
+    pub url: String,
+    /// Users that asked it.
+    pub users: u32,
+    /// Complete visits a minute.
+    pub per_minute: f64,
     /// Its visits that count.
     pub visits: Visits,
 }
@@ -99,11 +114,13 @@ impl Visits {
 #[derive(Debug, Clone)]
 pub(crate) struct PageTally {
     pages: Vec<PageRecord>,
+    servers: Vec<String>,
+    users: u32,
     /// The page of each measure that belongs to one.
     of: BTreeMap<MeasureId, usize>,
     /// Visits of which files are still to come.
     open: HashMap<u64, Visit>,
-    /// Of each page, what counts.
+    /// Of each page of each server, what counts.
     counted: Vec<VisitTally>,
     left_out: VisitTally,
     /// Complete visits by the time of their end.
@@ -113,6 +130,7 @@ pub(crate) struct PageTally {
 /// A visit as far as it is known.
 #[derive(Debug, Clone)]
 struct Visit {
+    server: usize,
     page: usize,
     files: u64,
     failed: u64,
@@ -141,15 +159,18 @@ impl PageTally {
     /// `None` for a plan without pages.
     pub(crate) fn new(plan: &PlanRecord) -> Option<PageTally> {
         let pages = plan.pages.iter().enumerate();
+        let servers: Vec<String> = plan.servers().map(str::to_owned).collect();
         (!plan.pages.is_empty()).then(|| PageTally {
             of: pages
                 .flat_map(|(place, page)| page.files.iter().map(move |file| (*file, place)))
                 .collect(),
             open: HashMap::new(),
-            counted: vec![VisitTally::default(); plan.pages.len()],
+            counted: vec![VisitTally::default(); servers.len() * plan.pages.len()],
             left_out: VisitTally::default(),
             ended: Bins::new(BINS, SHORTEST),
             pages: plan.pages.clone(),
+            servers,
+            users: plan.load.users,
         })
     }
 
@@ -158,7 +179,8 @@ impl PageTally {
         let (Some(number), Some(page)) = (sample.visit, self.of.get(&sample.measure)) else {
             return;
         };
-        let fresh = Visit::new(*page, sample);
+        let server = server_of(sample.user, self.servers.len());
+        let fresh = Visit::new(server, *page, sample);
         let visit = self.open.entry(number).or_insert(fresh);
         visit.add(sample);
         if visit.requests() < self.pages[*page].files.len() as u64 {
@@ -174,7 +196,8 @@ impl PageTally {
         if !window.contains_moment(visit.ended) {
             return self.left_out.add(visit, is_complete);
         }
-        self.counted[visit.page].add(visit, is_complete);
+        let place = visit.server * self.pages.len() + visit.page;
+        self.counted[place].add(visit, is_complete);
         if is_complete {
             self.ended.at(visit.ended).add(visit.ended - visit.started);
         }
@@ -208,19 +231,12 @@ impl PageTally {
             let window = own.find(|window| window.contains_moment(visit.ended));
             whole.close(&visit, window.unwrap_or(Window::Nothing));
         }
-        let mut all = VisitTally::default();
-        whole.counted.iter().for_each(|tally| all.merge(tally));
-        let all = all.describe();
-        let pages = whole.pages.iter().zip(&whole.counted);
+        let all = VisitTally::of_all(&whole.counted).describe();
         let window_s: f64 = windows.iter().map(|window| window.seconds()).sum();
         let rate = |per_second: f64| if window_s > 0.0 { per_second } else { 0.0 };
         Pages {
-            pages: pages
-                .map(|(page, tally)| PageSummary {
-                    page: page.clone(),
-                    visits: tally.describe(),
-                })
-                .collect(),
+            pages: whole.of_pages(),
+            servers: whole.of_servers(|complete| rate(complete as f64 / window_s * MINUTE)),
             per_minute: rate(all.complete as f64 / window_s * MINUTE),
             per_minute_ci95: match windows {
                 [window] => whole.rate_interval(*window),
@@ -231,6 +247,39 @@ impl PageTally {
             all,
             window_s,
         }
+    }
+
+    /// Page by page, over all servers.
+    fn of_pages(&self) -> Vec<PageSummary> {
+        let of_page = |(place, page): (usize, &PageRecord)| {
+            let tallies = self.counted.iter().skip(place).step_by(self.pages.len());
+            PageSummary {
+                page: page.clone(),
+                visits: VisitTally::of_all(tallies).describe(),
+            }
+        };
+        self.pages.iter().enumerate().map(of_page).collect()
+    }
+
+    /// Server by server, over all pages; nothing where there is one.
+    fn of_servers(&self, per_minute: impl Fn(u64) -> f64) -> Vec<ServerSummary> {
+        let count = self.servers.len();
+        if count < 2 {
+            return Vec::new();
+        }
+        let tallies = self.counted.chunks(self.pages.len());
+        let of_server = |(place, (url, tallies)): (usize, (&String, &[VisitTally]))| {
+            let visits = VisitTally::of_all(tallies).describe();
+            let asks_it = |user: &u32| server_of(*user, count) == place;
+            ServerSummary {
+                url: url.clone(),
+                users: (0..self.users).filter(asks_it).count() as u32,
+                per_minute: per_minute(visits.complete),
+                visits,
+            }
+        };
+        let servers = self.servers.iter().zip(tallies);
+        servers.enumerate().map(of_server).collect()
     }
 
     /// The interval of the complete visits a minute, from batches of whole bins inside the window.
@@ -261,8 +310,9 @@ impl PageTally {
 }
 
 impl Visit {
-    fn new(page: usize, sample: &Sample) -> Visit {
+    fn new(server: usize, page: usize, sample: &Sample) -> Visit {
         Visit {
+            server,
             page,
             files: 0,
             failed: 0,
@@ -325,6 +375,13 @@ fn earlier(one: Option<Nanos>, other: Option<Nanos>) -> Option<Nanos> {
 }
 
 impl VisitTally {
+    /// All of them together.
+    fn of_all<'a>(tallies: impl IntoIterator<Item = &'a VisitTally>) -> VisitTally {
+        let mut all = VisitTally::default();
+        tallies.into_iter().for_each(|tally| all.merge(tally));
+        all
+    }
+
     fn add(&mut self, visit: &Visit, is_complete: bool) {
         let started = visit.started;
         let amounts = &mut self.amounts;

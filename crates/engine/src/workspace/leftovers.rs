@@ -110,7 +110,8 @@ pub(crate) async fn leftovers(
     found
 }
 
-async fn state(client: &mut Client, path: &str, run_id: &str) -> LeftoverState {
+/// What is known of the collection of a run.
+pub(super) async fn state(client: &mut Client, path: &str, run_id: &str) -> LeftoverState {
     let marker_path = format!("{path}{MARKER}");
     let get = Request {
         keep_body: true,

@@ -3,7 +3,7 @@
 use stats::{Completeness, Finding, Status, Summary, TestSummary, Warning};
 
 use super::markup::{list, text, words};
-use super::{Page, PageRun, answers};
+use super::{Page, PageRun, answers, pages};
 use crate::diagnose::{self, Diagnosed};
 
 /// What was measured on what, in one line.
@@ -59,7 +59,7 @@ pub(super) fn head(page: &Page<'_>, names: &[String]) -> String {
         format!(
             "<span class=\"name\">{}</span> {} · {users} · {}",
             text(name),
-            text(&plan.target),
+            text(&plan.servers().collect::<Vec<_>>().join(", ")),
             text(&moment(&env.started_at)),
         )
     };
@@ -110,6 +110,7 @@ pub(super) fn overview(page: &Page<'_>, names: &[String]) -> String {
     for (run, name) in runs() {
         html += &inconclusive(run.summary, name, page.runs.len());
     }
+    html += &list("counts", pages::in_short(page, names));
     html += &answers::in_short(page);
     html += &list(
         "counts",

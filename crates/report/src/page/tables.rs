@@ -59,13 +59,18 @@ pub(super) fn rows(page: &Page<'_>, names: &[String]) -> String {
         .iter()
         .flat_map(|run| &run.summary.tests)
         .any(|test| test.response.is_some_and(|times| few(&times)));
-    let footnote = match starred {
+    let footnote = footnote(starred, "operations");
+    section("tests", "All tests", &head, &body, &footnote)
+}
+
+/// What a star behind p99 means, where there is one.
+pub(super) fn footnote(starred: bool, of: &str) -> String {
+    match starred {
         true => format!(
-            "<p class=\"note\">* fewer than {P99_NEEDS} operations, so p99 is their maximum</p>\n"
+            "<p class=\"note\">* fewer than {P99_NEEDS} {of}, so p99 is their maximum</p>\n"
         ),
         false => String::new(),
-    };
-    section("tests", "All tests", &head, &body, &footnote)
+    }
 }
 
 /// A section with a table that scripts make sortable.

@@ -23,8 +23,24 @@ pub(crate) struct WebStone {
     pub(crate) retrieved: Retrieved,
     /// What was retrieved outside of it: pages that were under way at the end are completed.
     pub(crate) left_out: Retrieved,
+    /// One entry for each server, where there are several.
+    pub(crate) servers: Vec<ServerResult>,
     /// One entry for each page of the suite, in its order.
     pub(crate) pages: Vec<PageResult>,
+}
+
+/// One of several servers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct ServerResult {
+    /// The collection there.
+    pub(crate) url: String,
+    /// Users that asked it.
+    pub(crate) children: u32,
+    /// Complete pages a minute.
+    pub(crate) number: f64,
+    /// What was retrieved there in the time that counts.
+    pub(crate) retrieved: Retrieved,
 }
 
 /// One page.

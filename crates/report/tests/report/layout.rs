@@ -65,6 +65,52 @@ fn load_runs() {
     insta::assert_snapshot!("open", page(&runs::open(), 120, false));
 }
 
+#[test]
+fn pages() {
+    insta::assert_snapshot!("pages", page(&runs::pages(), 120, false));
+}
+
+/// Section 7 of Trent and Sake (1995), line by line, with two words spelt right.
+#[test]
+fn every_line_of_1995_is_there() {
+    let text = page(&runs::pages(), 120, false);
+    let expected = [
+        "Page # 0 ",
+        "Total number of times page was hit ",
+        "Total time ",
+        "Maximum Response time ",
+        "Total connect time for page ",
+        "Maximum time to connect ",
+        "Total amount of data moved ",
+        "Page size ",
+        "Total number of connects ",
+        "Page # 1 ",
+        "WEBSTONE number: ",
+        "Total number of clients: ",
+        "Total cumulative time of test for all hosts (sec): ",
+        "Total number of pages retrieved from server: ",
+        "Total number of errors to server: ",
+        "Total number of connects to server: ",
+        "Average time per connect: ",
+        "Maximum time to connect: ",
+        "Total amount of data moved: ",
+        "Total bytes of body moved: ",
+        "Total bytes of header moved ",
+        "Average body size: ",
+        "Average retrieval size ",
+        "Thruput = ",
+        "Average Response time: ",
+        "Maximum Response time: ",
+    ];
+    let mut lines = text.lines();
+    for beginning in expected {
+        assert!(
+            lines.any(|line| line.starts_with(beginning)),
+            "{beginning}\n{text}"
+        );
+    }
+}
+
 /// Section 5.6 of Xu (2004), row by row.
 #[test]
 fn rows_begin_as_they_did_in_2004() {
@@ -103,6 +149,7 @@ fn a_page_keeps_to_its_width_from_80_columns_on() {
         runs::kernel(),
         runs::closed(),
         runs::open(),
+        runs::pages(),
     ] {
         for width in 80..140 {
             let text = page(&run, width, false);

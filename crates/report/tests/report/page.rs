@@ -67,7 +67,13 @@ fn markup(page: &str) -> String {
 
 #[test]
 fn the_data_are_the_documents_for_programs() {
-    for run in [runs::classic(), runs::mixed(), runs::open(), runs::kernel()] {
+    for run in [
+        runs::classic(),
+        runs::mixed(),
+        runs::open(),
+        runs::kernel(),
+        runs::pages(),
+    ] {
         let summary = summarise(&run);
         let expected: Value = serde_json::from_str(&report::json(&run, &summary)).unwrap();
         let data: Value = serde_json::from_str(data(&page_of(&run))).unwrap();
@@ -96,6 +102,13 @@ fn what_strangers_write_stays_text() {
                 server.software = Some(name.to_owned());
                 run.plan.target = format!("http://127.0.0.1/{name}/");
                 run.plan.suite.title = name.to_owned();
+                run.plan.others = vec![format!("http://127.0.0.2/{name}/")];
+                run.plan.pages = vec![record::PageRecord {
+                    name: name.to_owned(),
+                    weight: 1.0,
+                    files: vec![record::MeasureId(0)],
+                    bytes: None,
+                }];
             })
             .test(name, &[(name, "GET")])
             .ok(name, 20, |i| 100 + i)
@@ -139,6 +152,33 @@ fn what_strangers_write_stays_text() {
         assert_eq!(data["runs"][0]["result"]["tests"][0]["name"], name);
         assert_eq!(data["sweep"]["tests"][0]["name"], name);
     }
+}
+
+#[test]
+fn pages_are_in_a_table_and_in_the_words_of_1995() {
+    let run = runs::pages();
+    let page = page_of(&run);
+    let text = markup(&page);
+    let (_, section) = text.split_once("<section id=\"pages\">").unwrap();
+    let (section, _) = section.split_once("</section>").unwrap();
+    // A row for each page, one for all of them, and one for each server.
+    let (_, body) = section.split_once("<tbody>").unwrap();
+    let (body, _) = body.split_once("</tbody>").unwrap();
+    assert_eq!(body.matches("<tr>").count(), 2 + 1 + 2);
+    for part in [
+        "<td class=\"number bad\" data-sort=\"1\">1</td>",
+        "http://192.0.2.2/",
+        "Page # 1 (Page1)",
+        "WEBSTONE number: 594",
+        "Load factor",
+    ] {
+        assert!(section.contains(part), "{part}\n{section}");
+    }
+    let (_, short) = text
+        .split_once("WEBSTONE number <strong>594</strong>")
+        .unwrap();
+    assert!(short.contains(">1 incomplete</span>"));
+    assert!(!markup(&page_of(&runs::classic())).contains("id=\"pages\""));
 }
 
 /// Attributes and rules that make a browser load something from elsewhere.

@@ -1,8 +1,8 @@
 //! The runs that the reports here are about.
 
 use record::{
-    Clock, Connect, EventKind, Generator, Lateness, LeftBehind, MeasureId, Outcome, Pace, Run,
-    Sample, Timing,
+    Clock, Connect, EventKind, Generator, Lateness, LeftBehind, MeasureId, Outcome, Pace,
+    PageRecord, Run, Sample, Timing,
 };
 use stats::testing::{self, RunBuilder, US};
 
@@ -242,4 +242,64 @@ pub(crate) fn awkward() -> Run {
         })
         .ops(quoted, 1, Outcome::Reset, |_| 0)
         .build()
+}
+
+/// Two pages of two servers: one visit misses a file, another ended after the window.
+pub(crate) fn pages() -> Run {
+    const MS: u64 = 1_000_000;
+    let page = |name: &str, weight, files: &[u16], bytes| PageRecord {
+        name: name.to_owned(),
+        weight,
+        files: files.iter().copied().map(MeasureId).collect(),
+        bytes,
+    };
+    let files = [("Page0-1", "GET"), ("Page0-2", "GET"), ("Page1-1", "GET")];
+    let mut run = RunBuilder::new(3)
+        .test("Pages", &files)
+        .with(|run| {
+            run.plan.load.pace = Pace::Closed;
+            run.plan.load.duration_s = Some(10.0);
+            run.plan.target = "http://192.0.2.1/".into();
+            run.plan.others = vec!["http://192.0.2.2/".into()];
+            run.plan.pages = vec![
+                page("Page0", 3.0, &[0, 1], Some(800)),
+                page("Page1", 1.0, &[2], None),
+            ];
+        })
+        .event_at(0, |test| EventKind::MeasuringStarted { test })
+        .event_at(10_000 * MS, |test| EventKind::MeasuringEnded { test })
+        .build();
+    for visit in 0..101 {
+        let (user, begun) = ((visit % 3) as u32, 100 * MS * visit);
+        let file = |measure: u16, after: u64, took: u64| Sample {
+            visit: Some(visit + 1),
+            moments: testing::moments(
+                begun + after,
+                begun + after + MS / 10,
+                begun + after + took - MS / 5,
+                begun + after + took,
+            ),
+            connect: (visit % 10 == 0).then_some(Connect {
+                tcp: 50 * US,
+                tls: None,
+            }),
+            bytes_received: 500,
+            body_received: 400,
+            ..testing::sample(MeasureId(measure), user, Outcome::Ok)
+        };
+        let took = MS * (5 + visit * 7 % 11);
+        match visit % 4 {
+            3 => run.samples.push(file(2, 0, took)),
+            _ => {
+                run.samples.push(file(0, 0, took));
+                let mut second = file(1, took, 2 * took);
+                if visit == 50 {
+                    second.outcome = Outcome::WrongBody;
+                    second.body_received = 0;
+                }
+                run.samples.push(second);
+            }
+        }
+    }
+    run
 }

@@ -120,6 +120,43 @@ fn connections_are_counted_with_how_long_they_took() {
 }
 
 #[test]
+fn servers_have_their_own_share() {
+    let of_user = |user, sample| Sample { user, ..sample };
+    let samples = vec![
+        of_user(0, file(1, 2, 2 * S, 3 * S)),
+        of_user(1, file(2, 2, 2 * S, 4 * S)),
+        of_user(1, file(3, 0, 4 * S, 5 * S)),
+        of_user(1, failed(file(3, 1, 5 * S, 6 * S))),
+        of_user(2, file(4, 2, 3 * S, 4 * S)),
+    ];
+    assert_eq!(pages_of(&samples).servers, []);
+    let mut run = Run { samples, ..run() };
+    run.plan.others = vec!["http://192.0.2.2/".to_owned()];
+    run.plan.load.users = 3;
+    let pages = summarise(&run).pages.unwrap();
+    let told: Vec<_> = pages
+        .servers
+        .iter()
+        .map(|one| {
+            let visits = &one.visits;
+            (
+                one.url.as_str(),
+                one.users,
+                visits.complete,
+                visits.incomplete,
+            )
+        })
+        .collect();
+    let first = run.plan.target.as_str();
+    assert_eq!(told, [(first, 2, 2, 0), ("http://192.0.2.2/", 1, 1, 1)]);
+    let rates: f64 = pages.servers.iter().map(|one| one.per_minute).sum();
+    assert!((rates - pages.per_minute).abs() < 1e-9);
+    // What the pages have is what the servers have.
+    assert_eq!(pages.pages[1].visits.complete, 3);
+    assert_eq!((pages.all.complete, pages.all.incomplete), (3, 1));
+}
+
+#[test]
 fn what_belongs_to_no_page_is_no_visit() {
     let alone = Sample {
         visit: None,
