@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use record::Outcome;
 
+use crate::cancel::Cancel;
 use crate::client::{Answer, Client, Request};
 use crate::error::RunError;
 
@@ -26,9 +27,13 @@ pub(crate) async fn publish(
     client: &mut Client,
     root: &str,
     files: &[Publish],
+    cancel: &Cancel,
 ) -> Result<(), RunError> {
     let mut made = BTreeSet::new();
     for Publish { path, bytes } in files {
+        if cancel.is_cancelled() {
+            return Err(RunError::Interrupted);
+        }
         for collection in collections_above(path) {
             if made.insert(collection) {
                 let path = format!("{root}{collection}");

@@ -315,7 +315,8 @@ impl Session<'_> {
     /// Puts what is to be fetched into the collection of the run.
     async fn furnish(&self, place: &mut Place) -> Result<(), RunError> {
         let root = place.client.root().to_owned();
-        publish(&mut place.client, &root, &self.settings.files).await
+        let (files, cancel) = (&self.settings.files, &self.watch.cancel);
+        publish(&mut place.client, &root, files, cancel).await
     }
 
     /// What is on the server and concerns this run; what only has a name like ours does not.

@@ -8,9 +8,11 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use record::Outcome as Ended;
+use rustix::process::Signal;
 use serde_json::Value;
 use support::faulty::{Faulty, status};
-use support::pages::{counted, furnished, generate, number, webstone};
+use support::load::{send, until};
+use support::pages::{counted, furnished, generate, lasting, number, webstone};
 use testbed::fault::{Fault, Rule};
 
 #[test]
@@ -110,4 +112,75 @@ fn a_server_that_hangs_from_the_beginning_does_not_hold_the_run() {
     assert_eq!(outcome.code, 1, "{outcome}");
     let (result, _) = counted(&outcome);
     assert_eq!(number(&result["webstone"]["retrieved"]["pages"]), 0);
+}
+
+#[test]
+fn ctrl_c_while_files_are_put_there_removes_them() {
+    let slow = Rule::new(Fault::AnswerAfter(Duration::from_millis(100))).method("PUT");
+    let server = Faulty::new(|builder| builder.rule(slow));
+    let put = |server: &Faulty| {
+        let exchanges = server.server.exchanges();
+        exchanges.iter().filter(|one| one.method == "PUT").count()
+    };
+    let running = lasting(&server.server.url(), "1h").arg("--prepare").spawn();
+    // The marker, and the first of the files.
+    until("a file was put there", || put(&server) >= 2);
+    send(&running, Signal::INT);
+    let outcome = running.wait();
+    assert_eq!(outcome.code, 130, "{outcome}");
+    assert!(put(&server) < 5, "{outcome}");
+    assert_eq!(server.left(), [""; 0]);
+}
+
+#[test]
+fn ctrl_c_while_pages_are_fetched_reports_what_was_done() {
+    let server = Faulty::new(|builder| builder);
+    let running = lasting(&server.server.url(), "1h")
+        .args(["--prepare", "-c", "2"])
+        .spawn();
+    until("pages were fetched", || {
+        let exchanges = server.server.exchanges();
+        exchanges.iter().filter(|one| one.method == "GET").count() > 60
+    });
+    send(&running, Signal::INT);
+    let outcome = running.wait();
+    assert_eq!(outcome.code, 130, "{outcome}");
+    let (result, _) = counted(&outcome);
+    assert_eq!(result["complete"]["state"], "interrupted");
+    assert!(number(&result["webstone"]["retrieved"]["pages"]) > 0);
+    assert_eq!(server.left(), [""; 0]);
+}
+
+#[test]
+fn a_file_that_was_broken_off_is_not_taken_for_somebody_elses() {
+    let home = tempfile::tempdir().unwrap();
+    // No file may be larger than a kibibyte, and the one that would be is an error and no end.
+    let limited = "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\"";
+    let arguments = [
+        "webstone",
+        "--page",
+        "/a/small=1024,/large=4096",
+        "--generate",
+        "files",
+    ];
+    let prestan = env!("CARGO_BIN_EXE_prestan");
+    let generate = |program: &str, before: &[&str]| {
+        let mut command = std::process::Command::new(program);
+        command
+            .args(before)
+            .args(arguments)
+            .current_dir(home.path());
+        command.output().unwrap()
+    };
+    let failed = generate("bash", &["-c", limited, prestan]);
+    let said = String::from_utf8(failed.stderr).unwrap();
+    assert_eq!(failed.status.code(), Some(1), "{said}");
+    assert!(said.contains("writing files/large failed"), "{said}");
+    assert!(!home.path().join("files/large").exists());
+    let again = generate(prestan, &[]);
+    assert_eq!(again.status.code(), Some(0), "{again:?}");
+    assert_eq!(
+        fs::read(home.path().join("files/large")).unwrap().len(),
+        4096
+    );
 }

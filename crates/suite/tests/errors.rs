@@ -119,6 +119,10 @@ const STEPS: &[(&str, &str)] = &[
         "- GET: a\n  expect: {length: 3, body: {size: 3}}\n  measure: M",
     ),
     (
+        "length of a HEAD",
+        "- HEAD: a\n  expect: {length: 3}\n  measure: M",
+    ),
+    (
         "no length",
         "- GET: a\n  expect: {length: long}\n  measure: M",
     ),

@@ -15,12 +15,17 @@ pub const LIST: &str = "# pages\n2\n3 3\n/file1k.html\n/d/file2k.gif\n/file500.h
 
 /// `prestan webstone LIST URL`, with its own list and JSON on standard output.
 pub fn webstone(url: &str) -> Prestan {
+    lasting(url, "400ms")
+}
+
+/// The same for so long.
+pub fn lasting(url: &str, duration: &str) -> Prestan {
     let prestan = Prestan::new();
     let list = prestan.file("pages.list", LIST);
     prestan
         .arg("webstone")
         .arg(list)
-        .args([url, "--json", "-", "--duration", "400ms"])
+        .args([url, "--json", "-", "--duration", duration])
 }
 
 /// Writes the files of the list into a directory.

@@ -373,6 +373,12 @@ impl StepResolver<'_> {
                 "`length` says nothing beside `body`, whose length is checked",
             ));
         }
+        let of_body = spec.length.as_ref().map(|length| length.place);
+        let of_body = of_body.or(spec.body.as_ref().map(|body| body.place));
+        if let ("HEAD", Some(place)) = (method, of_body) {
+            let message = "the answer to a HEAD has no body of which to expect something";
+            return Err(self.file.error(place, message));
+        }
         let length = spec.length.as_ref().map(|length| {
             let text = self.fixed(length)?;
             parse_size(&text).map_err(|message| self.file.error(length.place, message))

@@ -48,7 +48,10 @@ fn write_new(place: &Path, content: &[u8]) -> io::Result<()> {
         fs::create_dir_all(parent)?;
     }
     match File::create_new(place) {
-        Ok(mut file) => file.write_all(content),
+        Ok(mut file) => file.write_all(content).inspect_err(|_| {
+            // A part of a file would be taken for somebody else's the next time.
+            let _ = fs::remove_file(place);
+        }),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             match fs::read(place)? == content {
                 true => Ok(()),
