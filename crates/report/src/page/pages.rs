@@ -156,9 +156,11 @@ fn report(run: &Run, pages: &Pages, server: Option<&str>) -> String {
     let beyond: String = beyond
         .map(|line| format!("<li>{}</li>\n", words(&line)))
         .collect();
+    let classic = webstone::classic(run, pages).into_iter();
+    let classic: Vec<String> = classic.map(|line| text(&line)).collect();
     format!(
         "<details><summary>In the words of WebSTONE{whose}</summary>\n<pre>{}</pre>\n\
          <p>Beyond WebSTONE:</p>\n<ul class=\"items\">\n{beyond}</ul></details>\n",
-        text(&webstone::classic(run, pages).join("\n"))
+        classic.join("\n")
     )
 }

@@ -80,7 +80,8 @@ fn of_search(found: &Found) -> String {
     let head: String = heads
         .map(|(place, (name, what))| match place {
             0 => heading("load", what, "text"),
-            6 => heading("condition", what, "text"),
+            6 if found.condition.is_some() => heading("condition", what, "text"),
+            6 => heading("remark", "", "text"),
             _ => heading(name, what, "number"),
         })
         .collect();

@@ -168,7 +168,7 @@ fn pages_are_in_a_table_and_in_the_words_of_1995() {
     for part in [
         "<td class=\"number bad\" data-sort=\"1\">1</td>",
         "http://192.0.2.2/",
-        "Page # 1 (Page1)",
+        "Page # 1 (Page1)\nTotal number of times page was hit 25\n",
         "WEBSTONE number: 594",
         "Load factor",
     ] {
