@@ -228,11 +228,16 @@ pub(crate) struct RunArgs {
     pub(crate) options: RunOptions,
 }
 
-/// Whether one of these options was given: they are not as they are without any.
-pub(crate) fn is_given<T: Args + PartialEq>(options: &T) -> bool {
+/// Options as they are where none is given.
+pub(crate) fn defaults<T: Args>() -> T {
     let matches = T::augment_args(clap::Command::new("")).try_get_matches_from([""]);
     let defaults = matches.and_then(|matches| T::from_arg_matches(&matches));
-    defaults.is_ok_and(|defaults| defaults != *options)
+    defaults.unwrap_or_else(|error| unreachable!("no option is required: {error}"))
+}
+
+/// Whether one of these options was given.
+pub(crate) fn is_given<T: Args + PartialEq>(options: &T) -> bool {
+    *options != defaults()
 }
 
 /// Times each user goes through each test before measuring, unless something else is said.
@@ -300,6 +305,14 @@ pub(crate) struct LoadOptions {
     #[arg(long, value_name = "N", default_value_t = WARMUP)]
     pub(crate) warmup: u32,
 
+    #[command(flatten)]
+    pub(crate) running: RunningOptions,
+}
+
+/// Options of every run, whatever it does.
+#[derive(Debug, Clone, PartialEq, Args)]
+#[command(next_help_heading = "How to run it")]
+pub(crate) struct RunningOptions {
     /// Give an operation up that has no complete answer after this long
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = positive_duration)]
     pub(crate) timeout: Duration,
@@ -316,7 +329,7 @@ pub(crate) struct LoadOptions {
           value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) threads: u32,
 
-    /// Name of the run, and of its collection on the server [default: time and a random part]
+    /// Name of the run, and of its collections on servers [default: time and a random part]
     #[arg(long, value_name = "NAME", value_parser = run_id)]
     pub(crate) run_id: Option<String>,
 }

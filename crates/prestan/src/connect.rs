@@ -8,7 +8,7 @@ use record::{Clock, Http, Pace};
 use wire::auth::{AuthScheme, Credentials};
 use wire::target::Target;
 
-use crate::args::{AuthArg, ClockArg, ClockOptions, ConnectOptions, Login};
+use crate::args::{AuthArg, ClockArg, ClockOptions, ConnectOptions, Login, RunningOptions};
 use crate::credentials::{self, Exposure};
 use crate::exit::Failed;
 use crate::output::tell;
@@ -158,6 +158,24 @@ pub(crate) fn to_own_server(
 }
 
 impl Connection {
+    /// Settings of a run; what it does is still to be said.
+    pub(crate) fn settings_of_run(
+        self,
+        running: &RunningOptions,
+        clock_options: ClockOptions,
+    ) -> Result<Settings, Failed> {
+        let run_id = running.run_id.clone();
+        Ok(Settings {
+            run_id: run_id.unwrap_or_else(state::new_run_id),
+            timeout: running.timeout,
+            seed: running.seed.unwrap_or_else(state::new_seed),
+            threads: running.threads,
+            clock: clock(clock_options, &self.route)?,
+            acks: clock_options.acks,
+            ..self.settings()
+        })
+    }
+
     /// Settings of one user who asks a few questions; a run has more to say.
     pub(crate) fn settings(self) -> Settings {
         Settings {

@@ -16,13 +16,14 @@ use support::rows::{self, assert_adds_up, statuses};
 use support::shape;
 use support::{Outcome, Prestan};
 
-const SUB_COMMANDS: [&str; 15] = [
+const SUB_COMMANDS: [&str; 16] = [
     "run",
     "load",
     "report",
     "compare",
     "sweep",
     "search",
+    "webstone",
     "diagnose",
     "gallery",
     "suites",

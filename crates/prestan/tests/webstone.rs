@@ -86,7 +86,7 @@ fn pages_are_counted_and_every_file_is_a_row() {
 }
 
 #[test]
-fn the_report_has_every_line_of_1995() {
+fn the_report_is_that_of_1995_and_more() {
     let server = furnished();
     let prestan = Prestan::new();
     let list = prestan.file("pages.list", LIST);
@@ -96,41 +96,16 @@ fn the_report_has_every_line_of_1995() {
         .args([&server.server.url(), "--duration", "300ms"])
         .run();
     assert_eq!(outcome.code, 0, "{outcome}");
-    let lines = [
-        "Page # 0 (Page0)",
-        "Total number of times page was hit ",
-        "Total time ",
-        "Maximum Response time ",
-        "Total connect time for page ",
-        "Maximum time to connect ",
-        "Total amount of data moved ",
-        "Page size 3572",
-        "Total number of connects ",
-        "Page # 1 (Page1)",
-        "WEBSTONE number: ",
-        "Total number of clients: 1",
-        "Total cumulative time of test for all hosts (sec): ",
-        "Total number of pages retrieved from server: ",
-        "Total number of errors to server: 0",
-        "Total number of connects to server: 0",
-        "Average time per connect: ",
-        "Maximum time to connect: ",
-        "Total amount of data moved: ",
-        "Total bytes of body moved: ",
-        "Total bytes of header moved ",
-        "Average body size: ",
-        "Average retrieval size ",
-        "Thruput = ",
-        "Average Response time: ",
-        "Maximum Response time: ",
-        "Beyond WebSTONE:",
-    ];
-    let mut rest = outcome.stdout.lines();
-    for line in lines {
-        assert!(
-            rest.any(|found| found.starts_with(line)),
-            "{line} is missing: {outcome}"
-        );
+    // All lines are in a snapshot of `report`.
+    for part in [
+        "\nPage # 1 (Page1)\n",
+        "\nPage size 3572\n",
+        "\nWEBSTONE number: ",
+        "\nTotal number of clients: 1\n",
+        "\nTotal number of errors to server: 0\n",
+        "\nBeyond WebSTONE:\n",
+    ] {
+        assert!(outcome.stdout.contains(part), "{part}: {outcome}");
     }
 }
 

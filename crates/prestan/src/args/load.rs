@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::{ClockOptions, ConnectOptions, OutputOptions, duration, positive_duration, run_id};
+use super::{
+    ClockOptions, ConnectOptions, OutputOptions, RunningOptions, duration, positive_duration,
+};
 
 #[derive(Debug, Args)]
 #[command(override_usage = "prestan load [OPTIONS] <METHOD> <URL>\n       \
@@ -133,22 +135,8 @@ pub(crate) struct PaceOptions {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) spin: Option<Duration>,
 
-    /// Give an operation up that has no complete answer after this long
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = positive_duration)]
-    pub(crate) timeout: Duration,
-
-    /// Seed of everything random [default: drawn, and kept with the run]
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
-
-    /// Threads the users are spread over
-    #[arg(long, value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u32).range(1..=256))]
-    pub(crate) threads: u32,
-
-    /// Name of the run [default: time and a random part]
-    #[arg(long, value_name = "NAME", value_parser = run_id)]
-    pub(crate) run_id: Option<String>,
+    #[command(flatten)]
+    pub(crate) running: RunningOptions,
 }
 
 /// How the planned moments of an open loop are spread.

@@ -5,8 +5,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::{
-    AnswerOptions, ClockOptions, ConnectOptions, RequestOptions, RunsOptions, load,
-    positive_duration, run_id,
+    AnswerOptions, ClockOptions, ConnectOptions, RequestOptions, RunningOptions, RunsOptions, load,
+    positive_duration,
 };
 
 #[derive(Debug, Args)]
@@ -73,22 +73,8 @@ pub(crate) struct SearchOptions {
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub(crate) warmup: u32,
 
-    /// Give an operation up that has no complete answer after this long
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = positive_duration)]
-    pub(crate) timeout: Duration,
-
-    /// Seed of everything random [default: drawn, and kept with the runs]
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
-
-    /// Threads the users are spread over
-    #[arg(long, value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u32).range(1..=256))]
-    pub(crate) threads: u32,
-
-    /// Name of the runs [default: time and a random part]
-    #[arg(long, value_name = "NAME", value_parser = run_id)]
-    pub(crate) run_id: Option<String>,
+    #[command(flatten)]
+    pub(crate) running: RunningOptions,
 }
 
 /// What to find the most of.

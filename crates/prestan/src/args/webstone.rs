@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{ClockOptions, ConnectOptions, OutputOptions, duration, positive_duration, run_id};
+use super::{
+    ClockOptions, ConnectOptions, OutputOptions, RunningOptions, duration, positive_duration,
+};
 
 /// Most children of a run.
 const MOST: u32 = 100_000;
@@ -131,22 +133,8 @@ pub(crate) struct ChildrenOptions {
           value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) pipeline: u32,
 
-    /// Give a file up that is not complete after this long
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = positive_duration)]
-    pub(crate) timeout: Duration,
-
-    /// Seed of everything random [default: drawn, and kept with the run]
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
-
-    /// Threads the children are spread over
-    #[arg(long, value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u32).range(1..=256))]
-    pub(crate) threads: u32,
-
-    /// Name of the run, and of its collections on the servers [default: time and a random part]
-    #[arg(long, value_name = "NAME", value_parser = run_id)]
-    pub(crate) run_id: Option<String>,
+    #[command(flatten)]
+    pub(crate) running: RunningOptions,
 }
 
 #[cfg(test)]

@@ -161,9 +161,9 @@ fn command(args: &GalleryArgs, servers: &[Server]) -> String {
         ),
         (
             "--threads",
-            (load.threads != 1).then(|| load.threads.to_string()),
+            (load.running.threads != 1).then(|| load.running.threads.to_string()),
         ),
-        ("--seed", load.seed.map(|seed| seed.to_string())),
+        ("--seed", load.running.seed.map(|seed| seed.to_string())),
     ];
     let param = |(name, value): &(String, String)| ("--param", Some(format!("{name}={value}")));
     options.extend(load.params.iter().map(param));

@@ -11,10 +11,9 @@ pub(crate) use sending::Sending;
 
 use crate::args::{LoadArgs, Login};
 use crate::command::job::Job;
-use crate::connect::{self, connection_to};
+use crate::connect::connection_to;
 use crate::exit::{Code, Failed};
 use crate::output;
-use crate::state;
 
 /// Drives the request.
 pub(crate) fn load(args: &LoadArgs) -> Result<Code, Failed> {
@@ -30,7 +29,6 @@ pub(crate) fn load(args: &LoadArgs) -> Result<Code, Failed> {
     let connection = connection_to(target, &Login::default(), &args.connect)?;
     let pace = &args.pace;
     let settings = Settings {
-        run_id: pace.run_id.clone().unwrap_or_else(state::new_run_id),
         users: pace::users(pace),
         pace: pace::pace(pace),
         requests: pace.requests,
@@ -39,13 +37,8 @@ pub(crate) fn load(args: &LoadArgs) -> Result<Code, Failed> {
         connect_rate: pace.connect_rate,
         spin: pace.spin.unwrap_or_default(),
         warmup: pace.warmup,
-        timeout: pace.timeout,
-        seed: pace.seed.unwrap_or_else(state::new_seed),
-        threads: pace.threads,
-        clock: connect::clock(args.clock, &connection.route)?,
-        acks: args.clock.acks,
         http: pace::http(pace),
-        ..connection.settings()
+        ..connection.settings_of_run(&pace.running, args.clock)?
     };
     let makes_target = guard::look(permission, &settings, args.request.writes)?;
     Job {

@@ -10,10 +10,9 @@ use wire::auth::{Credentials, Secret};
 
 use crate::args::{ClassicArgs, ClockOptions, LoadOptions, OutputOptions, RunArgs};
 use crate::command::job::Job;
-use crate::connect::{self, Connection, connection, to_own_server};
+use crate::connect::{Connection, connection, to_own_server};
 use crate::exit::{Code, Failed};
 use crate::output;
-use crate::state;
 use wire::shown::without_user_info;
 
 /// `prestan URL [USER PASSWORD] [options]`: the line of 2004.
@@ -186,14 +185,8 @@ pub(crate) fn settings(
     clock: ClockOptions,
 ) -> Result<Settings, Failed> {
     Ok(Settings {
-        run_id: load.run_id.clone().unwrap_or_else(state::new_run_id),
         users: load.concurrency.unwrap_or(1),
         warmup: load.warmup,
-        timeout: load.timeout,
-        seed: load.seed.unwrap_or_else(state::new_seed),
-        threads: load.threads,
-        clock: connect::clock(clock, &connection.route)?,
-        acks: clock.acks,
-        ..connection.settings()
+        ..connection.settings_of_run(&load.running, clock)?
     })
 }

@@ -11,10 +11,9 @@ use stats::{Load, Pages, Search, Summary, TestSummary, Trial};
 use super::load::{Sending, guard::Permission, pace};
 use super::series::{Planned, Ran, Shown, name_of};
 use crate::args::{AnswerOptions, FindArg, Login, SearchArgs, SearchOptions};
-use crate::connect::{self, connection_to};
+use crate::connect::connection_to;
 use crate::exit::{Code, Failed};
 use crate::output::{self, tell};
-use crate::state;
 use crate::watch::on_interrupt;
 
 /// Greatest loads that are tried, unless something else is said.
@@ -240,15 +239,10 @@ fn settings(args: &SearchArgs, sending: &Sending) -> Result<Settings, Failed> {
     let target = sending.target.clone();
     let connection = connection_to(target, &Login::default(), &args.connect)?;
     Ok(Settings {
-        run_id: name_of(options.run_id.as_deref())?,
+        run_id: name_of(options.running.run_id.as_deref())?,
         duration: Some(options.duration),
         warmup: options.warmup,
-        timeout: options.timeout,
-        seed: options.seed.unwrap_or_else(state::new_seed),
-        threads: options.threads,
-        clock: connect::clock(args.clock, &connection.route)?,
-        acks: args.clock.acks,
-        ..connection.settings()
+        ..connection.settings_of_run(&options.running, args.clock)?
     })
 }
 

@@ -36,11 +36,15 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<Code, Failed> {
     let points = points(&args.plan.vary, args.plan.design);
     let plans = plans(args, &suite, &points)?;
     let servers = args.urls.len() + args.server.len();
-    let seed = args.load.seed.unwrap_or_else(state::new_seed);
+    let seed = args.load.running.seed.unwrap_or_else(state::new_seed);
     let order = order(points.len(), servers, args.plan.repeat, seed);
     tell_budget(args, &plans, &order);
 
-    let series = Series::of(&args.urls, &args.server, args.load.run_id.as_deref())?;
+    let series = Series::of(
+        &args.urls,
+        &args.server,
+        args.load.running.run_id.as_deref(),
+    )?;
     let made = perform(args, &suite, &plans, &series, &order, seed)?;
     let servers = series.servers.iter().map(|server| server.name.clone());
     let servers: Vec<String> = servers.collect();

@@ -14,9 +14,9 @@ use webstone::{FileList, Mix};
 use crate::args::{ChildrenOptions, Login, PagesOptions, WebstoneArgs};
 use crate::command::job::Job;
 use crate::command::run::SuiteText;
-use crate::connect::{self, Connection, connection};
+use crate::connect::{Connection, connection};
 use crate::exit::{Code, Failed};
-use crate::{output, state};
+use crate::output;
 use wire::shown::without_user_info;
 
 /// The mix that is meant where none is named.
@@ -37,7 +37,7 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<Code, Failed> {
         return Ok(Code::Done);
     }
     if let Some(directory) = &args.pages.generate {
-        return files::generate(&list, directory, args.load.seed);
+        return files::generate(&list, directory, args.load.running.seed);
     }
     if urls.is_empty() {
         return Err(Failed::Usage(
@@ -50,7 +50,7 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<Code, Failed> {
     output::check_report(&args.output.formats, &args.output.output)?;
     let mut settings = settings(args, &urls)?;
     if args.pages.prepare {
-        settings.files = files::to_be_put(&plan, &list, args.load.seed)?;
+        settings.files = files::to_be_put(&plan, &list, args.load.running.seed)?;
         plan.workspace = Workspace::Collection;
     }
     let loads = Loads {
@@ -180,7 +180,6 @@ fn settings(args: &WebstoneArgs, urls: &[String]) -> Result<Settings, Failed> {
     }
     Ok(Settings {
         others: others.collect(),
-        run_id: load.run_id.clone().unwrap_or_else(state::new_run_id),
         pace: Pace::Closed,
         duration: match load.repeat {
             Some(_) => None,
@@ -189,13 +188,8 @@ fn settings(args: &WebstoneArgs, urls: &[String]) -> Result<Settings, Failed> {
         in_turn: load.repeat.is_some(),
         warmup: 1,
         warmup_time: load.warmup.unwrap_or_default(),
-        timeout: load.timeout,
-        seed: load.seed.unwrap_or_else(state::new_seed),
-        threads: load.threads,
-        clock: connect::clock(args.clock, &first.route)?,
-        acks: args.clock.acks,
         http: http(load),
-        ..first.settings()
+        ..first.settings_of_run(&load.running, args.clock)?
     })
 }
 

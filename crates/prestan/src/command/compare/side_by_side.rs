@@ -52,7 +52,7 @@ pub(crate) fn measure(
     }
     let suite = SuiteText::find(how.suite)?;
     let plan = suite.plan(how.load)?;
-    let series = Series::of(urls, recipes, how.load.run_id.as_deref())?;
+    let series = Series::of(urls, recipes, how.load.running.run_id.as_deref())?;
     let runs = runs(how, &suite, &plan, &series)?;
     let shown = Arc::new(Shown::new(plan.tests.len() * runs.len(), how.quiet));
     let turns = Turns::among(plan.tests.len(), count, how.repeat as usize);
@@ -84,7 +84,7 @@ fn runs(
     series: &Series,
 ) -> Result<Vec<Planned>, Failed> {
     let name = &series.name;
-    let seed = how.load.seed.unwrap_or_else(state::new_seed);
+    let seed = how.load.running.seed.unwrap_or_else(state::new_seed);
     let of_servers = series
         .servers
         .iter()

@@ -1,12 +1,11 @@
 //! A server measured now, one suite after the other.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use engine::Settings;
 use suite::Plan;
 
-use crate::args::{DiagnoseArgs, FormatOptions, LoadOptions, OutputOptions, WARMUP};
+use crate::args::{DiagnoseArgs, FormatOptions, LoadOptions, OutputOptions, defaults};
 use crate::command::job::Job;
 use crate::command::run::SuiteText;
 use crate::command::series::Series;
@@ -113,18 +112,7 @@ fn load_options(args: &DiagnoseArgs) -> LoadOptions {
     LoadOptions {
         requests: measuring.requests,
         concurrency: measuring.concurrency,
-        properties: None,
-        depth: None,
-        width: None,
-        params: Vec::new(),
-        only: Vec::new(),
-        skip: Vec::new(),
-        duration: None,
-        warmup: WARMUP,
-        timeout: Duration::from_secs(30),
-        seed: None,
-        threads: 1,
-        run_id: None,
+        ..defaults()
     }
 }
 
