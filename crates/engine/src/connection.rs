@@ -168,6 +168,11 @@ impl Connection {
         }
     }
 
+    /// Whether more than line ends has come after the response that was read last.
+    pub(crate) fn has_spoken_unasked(&self) -> bool {
+        self.pending.iter().any(|byte| !b"\r\n".contains(byte))
+    }
+
     /// The head of the response that was read last.
     pub(crate) fn head(&self) -> Option<&ResponseHead> {
         self.reader.head()

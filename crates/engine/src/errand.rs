@@ -7,7 +7,7 @@ use wire::dav::{XmlLimits, parse_multistatus};
 
 use crate::client::{Client, Request};
 use crate::error::RunError;
-use crate::probe::{RESOURCETYPE, probe, propfind_request, reached};
+use crate::probe::{INSTEAD, RESOURCETYPE, probe, propfind_request, reached};
 use crate::run::with_client;
 use crate::settings::Settings;
 
@@ -31,7 +31,7 @@ pub fn look(settings: &Settings) -> Result<Presence, RunError> {
     with_client(settings, async |client| {
         let (path, url) = (settings.target.path(), settings.target.url());
         // A first request that is sure to be understood: who we are, for example.
-        probe(client, path, &url, Workspace::ReadOnly).await?;
+        probe(client, path, &url, Workspace::ReadOnly, INSTEAD).await?;
         let head = client.perform(Request::bare("HEAD", path, LABEL)).await;
         let head = reached("HEAD", &url, head)?;
         match head.status {

@@ -23,15 +23,21 @@ pub enum Said {
 /// Hands the heads of a run to its observer.
 pub(crate) struct Heads {
     observer: Arc<dyn Observer>,
+    /// Fields that the user gave: whether they are secret is not known.
+    private: Vec<String>,
     clients: AtomicU32,
 }
 
 impl Heads {
-    /// For an observer who wants them.
-    pub(crate) fn wanted_by(observer: &Arc<dyn Observer>) -> Option<Arc<Heads>> {
+    /// For an observer who wants them; these headers of requests are the user's.
+    pub(crate) fn wanted_by(
+        observer: &Arc<dyn Observer>,
+        headers: &[(String, String)],
+    ) -> Option<Arc<Heads>> {
         observer.wants_heads().then(|| {
             Arc::new(Heads {
                 observer: Arc::clone(observer),
+                private: headers.iter().map(|(name, _)| name.clone()).collect(),
                 clients: AtomicU32::new(0),
             })
         })
@@ -62,7 +68,10 @@ pub(crate) struct HeadsOfClient {
 impl HeadsOfClient {
     /// This head is about to be sent.
     pub(crate) fn request(&self, head: &[u8]) {
-        self.say(Said::Request(shown::request_head(head)));
+        self.say(Said::Request(shown::request_head(
+            head,
+            &self.heads.private,
+        )));
     }
 
     /// This head has come.

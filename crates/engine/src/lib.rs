@@ -63,4 +63,4 @@ pub use settings::{
 };
 pub use tls::{TlsOptions, tls_config};
 pub use turns::{Turn, Turns};
-pub use workspace::{LONGEST_RUN_ID, Leftover, LeftoverState, collection_name, is_run_id};
+pub use workspace::{LONGEST_RUN_ID, Leftover, LeftoverState, MARKER, collection_name, is_run_id};

@@ -35,12 +35,20 @@ pub(crate) fn propfind_request<'a>(
     }
 }
 
+/// What to try where the target is no WebDAV server.
+pub(crate) const INSTEAD: &str = "measure it with a suite that says `needs: http`";
+/// The same where files are to be put there.
+pub(crate) const INSTEAD_OF_PUTTING: &str = "put the files there by other means: `prestan \
+                                             webstone --generate DIR` writes them";
+
 /// Asks the server what it is; an error when it cannot be measured with this kind of suite.
+/// `instead` is what to try then.
 pub(crate) async fn probe(
     client: &mut Client,
     path: &str,
     url: &str,
     workspace: Workspace,
+    instead: &str,
 ) -> Result<Server, RunError> {
     let options = client.perform(Request::bare("OPTIONS", path, LABEL)).await;
     let head = reached("OPTIONS", url, options)?;
@@ -74,12 +82,12 @@ pub(crate) async fn probe(
         head.status,
         answer.status,
         answer.reason,
-        advice(&answer)
+        advice(&answer, instead)
     )))
 }
 
 /// What to try when PROPFIND on the target was answered like this.
-fn advice(answer: &ResponseHead) -> String {
+fn advice(answer: &ResponseHead, instead: &str) -> String {
     let location = answer.headers.get("Location");
     match (answer.status, location) {
         (300..=399, Some(location)) => format!(
@@ -89,7 +97,7 @@ fn advice(answer: &ResponseHead) -> String {
         (500.., _) if answer.status != 501 => {
             "the server is in trouble, its log may say why".to_owned()
         }
-        _ => "check the path, or measure it with a suite that says `needs: http`".to_owned(),
+        _ => format!("check the path, or {instead}"),
     }
 }
 

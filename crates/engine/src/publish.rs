@@ -2,6 +2,7 @@
 //! fetch. They are read again before anybody relies on them, and go with the collection.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
 
 use record::Outcome;
@@ -14,12 +15,19 @@ use crate::error::RunError;
 const LABEL: &str = "prestan: 0 (preparation)";
 
 /// A file that is to be there.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Publish {
     /// Below the collection of the run, percent-encoded.
     pub path: String,
-    /// What is in it.
-    pub bytes: Arc<[u8]>,
+    /// Makes what is in it: files are in memory one at a time.
+    pub content: Arc<dyn Fn() -> Vec<u8> + Send + Sync>,
+}
+
+impl fmt::Debug for Publish {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Publish");
+        shown.field("path", &self.path).finish_non_exhaustive()
+    }
 }
 
 /// Puts files below `root`, a path on the server, and reads them again.
@@ -30,7 +38,7 @@ pub(crate) async fn publish(
     cancel: &Cancel,
 ) -> Result<(), RunError> {
     let mut made = BTreeSet::new();
-    for Publish { path, bytes } in files {
+    for Publish { path, content } in files {
         if cancel.is_cancelled() {
             return Err(RunError::Interrupted);
         }
@@ -40,9 +48,9 @@ pub(crate) async fn publish(
                 done(client, Request::bare("MKCOL", &path, LABEL)).await?;
             }
         }
-        let path = format!("{root}{path}");
+        let (path, bytes) = (format!("{root}{path}"), content());
         let put = Request {
-            body: Some(bytes),
+            body: Some(&bytes),
             ..Request::bare("PUT", &path, LABEL)
         };
         done(client, put).await?;
@@ -51,7 +59,7 @@ pub(crate) async fn publish(
             ..Request::bare("GET", &path, LABEL)
         };
         done(client, get).await?;
-        if client.body() != &bytes[..] {
+        if client.body() != bytes {
             let what = format!(
                 "what came back differs from what was put there ({} bytes, and {} were put)",
                 client.body().len(),

@@ -28,7 +28,7 @@ use crate::limits::room_for;
 use crate::load;
 use crate::machine::machine;
 use crate::patience::Watchdog;
-use crate::probe::probe;
+use crate::probe::{INSTEAD, INSTEAD_OF_PUTTING, probe};
 use crate::progress::{Observer, Progress};
 use crate::publish::publish;
 use crate::recorder::{Recorder, Sink, Window, recorders};
@@ -104,7 +104,7 @@ pub fn run(plan: Plan, settings: &Settings, watch: &Watch, sink: &mut dyn Sink) 
         means: Means {
             time: Arc::new(Timekeeper::new(clock, stamping, Arc::clone(&journal))),
             exhaustion: Arc::clone(&watch.progress.exhaustion),
-            heads: Heads::wanted_by(&watch.observer),
+            heads: Heads::wanted_by(&watch.observer, &settings.headers),
         },
         journal: &journal,
     };
@@ -287,7 +287,12 @@ impl Session<'_> {
     async fn probe(&self, place: &mut Place) -> Result<Server, RunError> {
         let target = &place.endpoint.target;
         let client = &mut place.client;
-        probe(client, target.path(), &target.url(), self.plan.workspace).await
+        let instead = match self.settings.files.is_empty() {
+            true => INSTEAD,
+            false => INSTEAD_OF_PUTTING,
+        };
+        let (path, url, workspace) = (target.path(), target.url(), self.plan.workspace);
+        probe(client, path, &url, workspace, instead).await
     }
 
     /// Makes the collection of the run. All but the first place may be other ways to where it is
@@ -535,7 +540,8 @@ fn authenticator(auth: AuthScheme, endpoint: &Endpoint) -> Authenticator {
 pub fn find_leftovers(settings: &Settings) -> Result<Vec<Leftover>, RunError> {
     with_client(settings, async |client| {
         let target = &settings.target;
-        probe(client, target.path(), &target.url(), Workspace::Collection).await?;
+        let (path, url) = (target.path(), target.url());
+        probe(client, path, &url, Workspace::Collection, INSTEAD).await?;
         Ok(workspace::leftovers(client, target, None).await)
     })
 }

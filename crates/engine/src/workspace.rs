@@ -17,7 +17,8 @@ use crate::client::{Client, Request};
 use crate::error::RunError;
 use crate::journal::Journal;
 use crate::probe::{RESOURCETYPE, propfind_request};
-use marker::{MARKER, Marker};
+pub use marker::MARKER;
+use marker::Marker;
 use removal::remove_collection;
 
 pub use leftovers::{Leftover, LeftoverState};

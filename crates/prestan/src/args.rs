@@ -384,8 +384,10 @@ pub(crate) struct OutputOptions {
     #[arg(short, long)]
     pub(crate) verbose: bool,
 
-    /// Show the heads of all requests and responses on standard error, without credentials; this
-    /// takes time from measuring, and the report says so
+    /// Show the heads of all requests and responses on standard error, without credentials
+    ///
+    /// Nor are the values of --header shown. This takes time from measuring, and the report says
+    /// so.
     #[arg(long)]
     pub(crate) debug: bool,
 }

@@ -105,7 +105,7 @@ fn no_credentials_are_shown() {
     };
     let server = Faulty::new(|builder| builder.auth(basic));
     let outcome = run_of(&server.server.url(), "Get1K,Put1K", 2)
-        .args(["--header", "X-Api-Key: k3y-of-ann", "--debug"])
+        .args(["--header", "X-Pat: k3y-of-ann", "--debug"])
         .run();
     assert_eq!(outcome.code, 0, "{outcome}");
     tells_all(&outcome, &server);
@@ -115,7 +115,7 @@ fn no_credentials_are_shown() {
             .any(|line| line == "Authorization: Basic (not shown)"),
         "{outcome}"
     );
-    assert!(said.iter().any(|line| line == "X-Api-Key: (not shown)"));
+    assert!(said.iter().any(|line| line == "X-Pat: (not shown)"));
     checked(&outcome);
     no_secret_in(&outcome, &["k3y-of-ann"]);
 }

@@ -418,6 +418,7 @@ fn what_is_wrong_is_said_before_anything_is_sent() {
         let prestan = Prestan::new();
         prestan.file("bad.list", "1 2\n/a\n");
         prestan.file("unsized.list", "1 1\n/a.html\n");
+        fs::write(prestan.home().join("latin1.list"), b"1 1\n/gr\xfc\xdfe\n").unwrap();
         let outcome = prestan.arg("webstone").args(arguments).run();
         assert_eq!(outcome.code, 2, "{arguments:?}: {outcome}");
         outcome.stderr
@@ -434,6 +435,18 @@ fn what_is_wrong_is_said_before_anything_is_sent() {
     );
     let said = wrong(&["unsized.list", &url, "--prepare"]);
     assert!(said.contains("/a.html 14KiB"), "{said}");
+    let said = wrong(&["latin1.list", &url]);
+    assert!(said.contains("latin1.list:2: this is not UTF-8"), "{said}");
+    for files in ["/d/=5", "/=5", "/a//b=5"] {
+        for option in [&["--prepare"][..], &["--generate", "files"]] {
+            let said = wrong(&[&["--page", files, &url], option].concat());
+            assert!(said.contains("it is no name of a file"), "{said}");
+        }
+    }
+    let said = wrong(&["--page", "/a=5,/a/b=5", &url, "--prepare"]);
+    assert!(said.contains("/a/b needs a directory there"), "{said}");
+    let said = wrong(&["--page", "/prestan-run.json=5", &url, "--prepare"]);
+    assert!(said.contains("marks its collection with"), "{said}");
     let said = wrong(&["general"]);
     assert!(said.contains("no server is given"), "{said}");
     let said = wrong(&["general", &url, &url]);
@@ -480,6 +493,78 @@ fn several_numbers_of_children_give_the_load_curve() {
         .args(["-c", "1,2", "--csv", "x.csv"])
         .run();
     assert_eq!(refused.code, 2, "{refused}");
+}
+
+/// On any machine, in any year: figures of a seed can be repeated.
+#[test]
+fn a_seed_means_the_same_sequence_everywhere() {
+    let server = plain();
+    let outcome = Prestan::new()
+        .args(["webstone", "general", &server.server.url(), "--prepare"])
+        .args([
+            "--seed",
+            "7",
+            "-c",
+            "2",
+            "--duration",
+            "400ms",
+            "--json",
+            "-",
+        ])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let run = kept(&outcome);
+    // The first files of the five pages.
+    let page_of = |measure: &u16| {
+        run.plan
+            .pages
+            .iter()
+            .position(|page| page.files[0].0 == *measure)
+    };
+    let pages = |user| -> String {
+        let pages = sequence(&run, user);
+        let pages = pages
+            .iter()
+            .map(|first| page_of(first).unwrap().to_string());
+        pages.take(24).collect()
+    };
+    assert_eq!(pages(0), "003320030400201200001300");
+    assert_eq!(pages(1), "000020031022002024222023");
+}
+
+#[test]
+fn what_would_fill_the_disk_is_not_written() {
+    let prestan = Prestan::new();
+    let home = prestan.home().to_owned();
+    let outcome = prestan
+        .args([
+            "webstone",
+            "--page",
+            "/file5m.bin,/file8000000000m.bin",
+            "--generate",
+            "files",
+        ])
+        .run();
+    assert_eq!(outcome.code, 1, "{outcome}");
+    assert!(outcome.stderr.contains(" are free in files"), "{outcome}");
+    assert_eq!(fs::read_dir(home.join("files")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_server_without_webdav_has_its_files_put_there_otherwise() {
+    let server = Faulty::new(|builder| {
+        builder
+            .rule(Rule::new(Fault::DropHeader("dav".to_owned())).method("OPTIONS"))
+            .rule(Rule::new(status(405, &[], "")).method("PROPFIND"))
+    });
+    let outcome = webstone(&server.server.url()).arg("--prepare").run();
+    assert_eq!(outcome.code, 4, "{outcome}");
+    assert!(
+        outcome
+            .stderr
+            .contains("`prestan webstone --generate DIR` writes them"),
+        "{outcome}"
+    );
 }
 
 #[test]

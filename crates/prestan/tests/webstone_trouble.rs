@@ -5,12 +5,16 @@
 mod support;
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use record::Outcome as Ended;
 use rustix::process::Signal;
 use serde_json::Value;
-use support::faulty::{Faulty, status};
+use support::Prestan;
+use support::faulty::{Faulty, LOOPBACK, status};
 use support::load::{send, until};
 use support::pages::{counted, furnished, generate, lasting, number, webstone};
 use testbed::fault::{Fault, Rule};
@@ -112,6 +116,96 @@ fn a_server_that_hangs_from_the_beginning_does_not_hold_the_run() {
     assert_eq!(outcome.code, 1, "{outcome}");
     let (result, _) = counted(&outcome);
     assert_eq!(number(&result["webstone"]["retrieved"]["pages"]), 0);
+}
+
+#[test]
+fn a_page_of_many_slow_files_does_not_hold_the_run() {
+    // Each of them is in time, and all of them together are not.
+    let address = answers(1, Duration::from_millis(400));
+    let files = vec!["/file1k.html"; 20].join(",");
+    for pipeline in ["1", "20"] {
+        let begun = Instant::now();
+        let outcome = Prestan::new()
+            .args(["webstone", "--page", &files, &format!("http://{address}/")])
+            .args(["--timeout", "500ms", "--duration", "400ms", "--json", "-"])
+            .args(["--pipeline", pipeline])
+            .run();
+        assert!(begun.elapsed() < Duration::from_secs(6), "{outcome}");
+        let (result, _) = counted(&outcome);
+        let webstone = &result["webstone"];
+        let both =
+            |what: &str| number(&webstone["retrieved"][what]) + number(&webstone["left_out"][what]);
+        assert_eq!((both("pages"), both("errors")), (0, 1), "{outcome}");
+    }
+}
+
+/// Answers every GET so often and after so long, one after the other, until the process ends.
+fn answers(often: usize, delay: Duration) -> SocketAddr {
+    let listener = TcpListener::bind(LOOPBACK).unwrap();
+    let address = listener.local_addr().unwrap();
+    let serve = move |stream: TcpStream| {
+        let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: 1024\r\n\r\n{:1024}", "");
+        let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+        let mut stream = stream;
+        let mut asked = String::new();
+        while let Some(Ok(line)) = lines.next() {
+            match line.is_empty() {
+                false if asked.is_empty() => asked = line,
+                false => {}
+                true => {
+                    let is_get = asked.starts_with("GET");
+                    asked.clear();
+                    let times = if is_get { often } else { 1 };
+                    thread::park_timeout(if is_get { delay } else { Duration::ZERO });
+                    if stream.write_all(answer.repeat(times).as_bytes()).is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+    };
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            thread::spawn(move || serve(stream));
+        }
+    });
+    address
+}
+
+#[test]
+fn answers_that_nobody_asked_for_do_not_inflate_the_number() {
+    let address = answers(2, Duration::ZERO);
+    for options in [&[][..], &["--pipeline", "5"], &["--parallel", "2"]] {
+        let outcome = Prestan::new()
+            .args([
+                "webstone",
+                "--page",
+                "/file1k.html,/b/file1k.html,/c/file1k.html",
+            ])
+            .args([
+                &format!("http://{address}/"),
+                "--repeat",
+                "20",
+                "--json",
+                "-",
+            ])
+            .args(options)
+            .run();
+        let (result, run) = counted(&outcome);
+        let retrieved = &result["webstone"]["retrieved"];
+        let opened = run.samples.iter().filter(|one| one.connect.is_some());
+        if options.contains(&"--pipeline") {
+            // Nobody knows which answer is whose.
+            assert_eq!(outcome.code, 1, "{outcome}");
+            assert_eq!(retrieved["pages"], 0, "{outcome}");
+            assert_eq!(retrieved["bytes"], 0, "{outcome}");
+        } else {
+            // Each has its answer, and what follows it goes with the connection.
+            assert_eq!(outcome.code, 0, "{outcome}");
+            assert_eq!(retrieved["pages"], 20, "{outcome}");
+            assert!(opened.count() >= 58, "{outcome}");
+        }
+    }
 }
 
 #[test]

@@ -116,6 +116,9 @@ pub struct MeasureRecord {
     pub test: TestId,
     /// HTTP method whose time it is.
     pub method: String,
+    /// Every time, chance decides whether it is done.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_chance: bool,
 }
 
 /// A page: files that are fetched together, because a browser shows them together (Trent and Sake

@@ -95,6 +95,11 @@ pub(crate) fn beyond(run: &Run, pages: &Pages) -> Vec<String> {
         clean(&run.plan.suite.name),
         run.plan.suite.version,
     )];
+    if all.connects == 0 && all.complete > 0 {
+        lines.push(
+            "No connection was opened in this time: each was opened before, and kept".to_owned(),
+        );
+    }
     let times = [
         ("Page loads", &all.load),
         ("To the first byte of a page", &all.first_byte),

@@ -24,6 +24,8 @@ const SHORTEST: u32 = 20;
 /// Batches of neighbouring bins for the interval of the rate, of about the same length: so long that
 /// one says little of the next.
 const BATCHES: usize = 20;
+/// Complete visits without which there is no interval: five a batch.
+const VISITS: u64 = 5 * BATCHES as u64;
 /// Seconds of a minute.
 const MINUTE: f64 = 60.0;
 
@@ -234,12 +236,13 @@ impl PageTally {
         let all = VisitTally::of_all(&whole.counted).describe();
         let window_s: f64 = windows.iter().map(|window| window.seconds()).sum();
         let rate = |per_second: f64| if window_s > 0.0 { per_second } else { 0.0 };
+        let per_minute = rate(all.complete as f64 / window_s * MINUTE);
         Pages {
             pages: whole.of_pages(),
             servers: whole.of_servers(|complete| rate(complete as f64 / window_s * MINUTE)),
-            per_minute: rate(all.complete as f64 / window_s * MINUTE),
+            per_minute,
             per_minute_ci95: match windows {
-                [window] => whole.rate_interval(*window),
+                [window] => whole.rate_interval(*window, per_minute),
                 _ => None,
             },
             in_progress: rate(under_way as f64 / 1e9 / window_s),
@@ -282,18 +285,26 @@ impl PageTally {
         servers.enumerate().map(of_server).collect()
     }
 
-    /// The interval of the complete visits a minute, from batches of whole bins inside the window.
-    fn rate_interval(&self, window: Span) -> Option<(f64, f64)> {
+    /// The interval of the complete visits a minute, from batches of bins. The first bin and the
+    /// last have but a part in the window; they have as much of the visits.
+    fn rate_interval(&self, window: Span, per_minute: f64) -> Option<(f64, f64)> {
         let length = self.ended.length();
-        let first = window.start.div_ceil(length);
-        let bins = (window.end / length).checked_sub(first)?;
-        if bins < BATCHES as u64 {
+        let first = window.start / length;
+        let bins = window.end / length - first + 1;
+        let visits: u64 = self
+            .counted
+            .iter()
+            .map(|tally| tally.amounts.complete)
+            .sum();
+        if bins < 2 * BATCHES as u64 || visits < VISITS {
             return None;
         }
         let batch_of = |place: u64| (place * BATCHES as u64 / bins) as usize;
         let (mut lengths, mut counts) = ([0_u64; BATCHES], [0_u64; BATCHES]);
         for place in 0..bins {
-            lengths[batch_of(place)] += length;
+            let begin = (first + place) * length;
+            let inside = window.end.min(begin + length) - window.start.max(begin);
+            lengths[batch_of(place)] += inside;
         }
         for (begin, bin) in self.ended.recorded() {
             let place = (begin / length).checked_sub(first);
@@ -305,7 +316,10 @@ impl PageTally {
         let rates: Vec<f64> = batches
             .map(|(count, length)| count as f64 / (length as f64 / 1e9) * MINUTE)
             .collect();
-        student_interval(&rates).map(|(low, high)| (low.max(0.0), high))
+        // Batches are of almost the same length: their mean is almost the number, and the interval
+        // is that of the number.
+        let half = student_interval(&rates).map(|(low, high)| (high - low) / 2.0)?;
+        Some(((per_minute - half).max(0.0), per_minute + half))
     }
 }
 

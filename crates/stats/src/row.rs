@@ -259,6 +259,8 @@ pub(crate) struct Around<'a> {
     pub(crate) id: MeasureId,
     /// Outcomes of all operations of all measures of its test.
     pub(crate) together: Outcomes,
+    /// Chance decides about it, and never came to it.
+    pub(crate) never_drawn: bool,
     pub(crate) window: Option<Span>,
     pub(crate) told: &'a Told,
     pub(crate) complete: &'a Completeness,
@@ -275,6 +277,7 @@ pub(crate) fn row(tally: &Tally, around: &Around<'_>) -> TestSummary {
     let (status, evidence) = Facts {
         outcomes: tally.all_outcomes(),
         together: around.together,
+        never_drawn: around.never_drawn,
         not_supported: told.not_supported.get(&measure.test).map(String::as_str),
         test_failed: test_failed.first().map(String::as_str),
         failure: failures.first().map(String::as_str),

@@ -40,7 +40,7 @@ impl Status {
 }
 
 /// Why there is nothing of a row to which chance never came.
-const NEVER_DRAWN: &str = "its weight is small, and it was never drawn; measure for longer";
+const NEVER_DRAWN: &str = "chance never chose it; measure for longer, or give it more weight";
 
 /// Why a test without a single response time has failed: what was asked for was not measured.
 const STAMPS_MISSED: &str = "the kernel's time stamps never came, so there is no response time; \
@@ -52,6 +52,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) outcomes: Outcomes,
     /// Outcomes of all operations of all measures of its test.
     pub(crate) together: Outcomes,
+    /// Chance decides about it, and never came to it.
+    pub(crate) never_drawn: bool,
     /// What the engine told about missing support.
     pub(crate) not_supported: Option<&'a str>,
     /// What the engine told about a failed test.
@@ -94,7 +96,8 @@ impl Facts<'_> {
                 Some(told.map_or_else(counts, str::to_owned)),
             );
         }
-        if self.was_never_drawn() {
+        let others_were = self.together.total() > 0 && *self.complete == Completeness::Complete;
+        if self.never_drawn && others_were {
             return (Status::NotDrawn, Some(NEVER_DRAWN.into()));
         }
         if self.outcomes.ok() == 0 {
@@ -115,14 +118,6 @@ impl Facts<'_> {
             &self.together
         };
         own.total() > 0 && own.of(Outcome::Unsupported) == own.total()
-    }
-
-    /// The run went through, and did all that it did well: this was just not among it.
-    fn was_never_drawn(&self) -> bool {
-        self.outcomes.total() == 0
-            && self.together.ok() > 0
-            && self.together.failed() == 0
-            && *self.complete == Completeness::Complete
     }
 
     fn why_nothing(&self) -> String {
@@ -175,6 +170,7 @@ mod tests {
         Facts {
             outcomes,
             together: outcomes,
+            never_drawn: false,
             not_supported: None,
             test_failed: None,
             failure: None,
@@ -228,10 +224,13 @@ mod tests {
     #[test]
     fn what_chance_never_chose_has_not_failed() {
         use Outcome::{Cancelled, Ok, Timeout};
-        let table: [(&[Outcome], &[Outcome], Completeness, Status); 5] = [
-            (&[], &[Ok, Ok], Completeness::Complete, Status::NotDrawn),
-            // Something else may have kept it from being reached.
-            (&[], &[Ok, Timeout], Completeness::Complete, Status::Failed),
+        let table: [(&[Outcome], &[Outcome], Completeness, Status); 4] = [
+            (
+                &[],
+                &[Ok, Timeout],
+                Completeness::Complete,
+                Status::NotDrawn,
+            ),
             (&[], &[], Completeness::Complete, Status::Failed),
             (&[], &[Ok], Completeness::Interrupted, Status::Failed),
             // It was drawn.
@@ -245,6 +244,7 @@ mod tests {
         for (own, together, complete, status) in table {
             let facts = Facts {
                 together: together.iter().copied().collect(),
+                never_drawn: own.is_empty(),
                 complete: &complete,
                 ..facts(own)
             };

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use record::{Clock, Environment, Event, EventKind, Nanos, Pace, PlanRecord, Sample, TestId};
+use record::{
+    Clock, Environment, Event, EventKind, MeasureId, Nanos, Pace, PlanRecord, Sample, TestId,
+};
 
 use crate::bias::Differences;
 use crate::generator::Strain;
@@ -145,8 +147,9 @@ impl Summariser {
                 let window = windows.get(&measure.test).and_then(|window| window.ok());
                 let around = Around {
                     measure,
-                    id: record::MeasureId(index),
+                    id: MeasureId(index),
                     together: self.together(measure.test),
+                    never_drawn: self.was_never_drawn(MeasureId(index)),
                     window,
                     told: &told,
                     complete: &complete,
@@ -190,6 +193,26 @@ impl Summariser {
         let under_way = tests.iter().filter_map(|test| self.tests.get(test));
         let under_way = under_way.map(|tally| tally.under_way).sum();
         Some(pages.describe(&own.collect::<Vec<_>>(), under_way))
+    }
+
+    /// Whether chance decides about a measure, and has never come to it: nor to any other file of
+    /// its page.
+    fn was_never_drawn(&self, id: MeasureId) -> bool {
+        let load = &self.plan.load;
+        let of = |id: &MeasureId| usize::from(id.0);
+        let by_chance = match load.pace {
+            Pace::Rounds => self.plan.measures[of(&id)].by_chance,
+            _ => !load.in_turn,
+        };
+        let mut pages = self.plan.pages.iter().map(|page| &page.files);
+        let own = [id];
+        let drawn_together = pages.find(|files| files.contains(&id));
+        let drawn_together = drawn_together.map_or(&own[..], |files| files);
+        let was_done = |id| {
+            let row = self.rows.get(of(id));
+            row.is_some_and(|row| row.all_outcomes().total() > 0)
+        };
+        by_chance && !drawn_together.iter().any(was_done)
     }
 
     /// Outcomes of all operations of a test.

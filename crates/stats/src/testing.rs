@@ -170,6 +170,7 @@ impl RunBuilder {
             name: (*name).into(),
             test,
             method: (*method).into(),
+            by_chance: false,
         });
         self.run.plan.measures.extend(measures);
         self

@@ -23,13 +23,21 @@ pub fn filled(fill: Fill, size: usize) -> Vec<u8> {
     }
 }
 
+/// A part of a random filling: `size` bytes from byte `from` on, a multiple of eight.
+pub fn random_part(seed: u64, from: u64, size: usize) -> Vec<u8> {
+    random(seed.wrapping_add((from / 8).wrapping_mul(STEP)), size)
+}
+
+/// What the state of SplitMix64 grows by.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// SplitMix64 (Steele, Lea, Flood 2014): enough to defeat compression, and eight lines that will
 /// give the same bytes in ten years, which a library does not promise.
 fn random(seed: u64, size: usize) -> Vec<u8> {
     let mut state = seed;
     let mut bytes = Vec::with_capacity(size + 8);
     while bytes.len() < size {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        state = state.wrapping_add(STEP);
         let mut word = state;
         word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -42,6 +50,14 @@ fn random(seed: u64, size: usize) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_of_a_filling_are_the_whole() {
+        let whole = filled(Fill::Random { seed: 7 }, 1000);
+        let parts = [(0, 16), (16, 400), (416, 584)];
+        let parts = parts.map(|(from, size)| random_part(7, from, size));
+        assert_eq!(parts.concat(), whole);
+    }
 
     #[test]
     fn sizes_are_exact_and_random_is_reproducible() {

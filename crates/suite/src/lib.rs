@@ -22,7 +22,7 @@ mod template;
 
 pub use builtin::{BUILTIN, Builtin};
 pub use error::SuiteError;
-pub use fill::{Fill, filled};
+pub use fill::{Fill, filled, random_part};
 pub use plan::{
     Alternative, Body, BodyText, Expect, HeaderPlan, Limit, Missing, NeedsClass, PagePlan, Plan,
     RequestPlan, Save, SaveFrom, StatusSet, StatusTest, Step, TestPlan, Think, Workspace,

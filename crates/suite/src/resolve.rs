@@ -79,6 +79,7 @@ pub fn resolve(
                 name: measure.name.to_owned(),
                 test: id,
                 method: measure.method.to_owned(),
+                by_chance: measure.by_chance,
             });
         }
         let resolved = resolve_test(&file, variant, id, &plan, overrides.duration)?;
@@ -247,6 +248,8 @@ struct Measured<'a> {
     name: &'a str,
     placed: &'a Placed<String>,
     method: &'a str,
+    /// It is only done when it is chosen.
+    by_chance: bool,
 }
 
 /// What a list of steps measures, each name once, in order.
@@ -260,11 +263,18 @@ fn measures_of(steps: &[StepSpec]) -> Vec<Measured<'_>> {
                 ActionSpec::Request { method, .. } => method,
                 _ => "MKCOL",
             },
+            by_chance: false,
         });
+        let is_choice = matches!(step.action, ActionSpec::Choose(_));
         let inner = nested(step).flat_map(|step| measures_of(std::slice::from_ref(step)));
+        let inner = inner.map(|inner| Measured {
+            by_chance: inner.by_chance || is_choice,
+            ..inner
+        });
         for measure in own.into_iter().chain(inner) {
-            if found.iter().all(|known| known.name != measure.name) {
-                found.push(measure);
+            match found.iter_mut().find(|known| known.name == measure.name) {
+                Some(known) => known.by_chance &= measure.by_chance,
+                None => found.push(measure),
             }
         }
     }

@@ -76,6 +76,7 @@ pub fn single(single: &Single) -> (Plan, String) {
             name: method.clone(),
             test: TestId(0),
             method: method.clone(),
+            by_chance: false,
         }],
         tests: vec![test],
         pages: Vec::new(),

@@ -1,14 +1,20 @@
 //! What is in the files of a list.
 
-use suite::{Fill, filled};
+use suite::random_part;
+
+/// Bytes that are made at a time, a multiple of eight.
+const PIECE: u64 = 1 << 20;
 
 /// The content of a file: bytes that do not compress, the same for a seed on any machine.
 pub fn content(path: &str, size: u64, seed: u64) -> Vec<u8> {
+    pieces(path, size, seed).flatten().collect()
+}
+
+/// The same in pieces that fit into memory, whatever the size.
+pub fn pieces(path: &str, size: u64, seed: u64) -> impl Iterator<Item = Vec<u8>> {
     let seed = seed ^ number_of(path);
-    filled(
-        Fill::Random { seed },
-        usize::try_from(size).unwrap_or(usize::MAX),
-    )
+    let starts = (0..size.div_ceil(PIECE)).map(|piece| piece * PIECE);
+    starts.map(move |from| random_part(seed, from, (size - from).min(PIECE) as usize))
 }
 
 /// FNV-1a (Fowler, Noll, Vo 1991): files of one size differ.
@@ -30,5 +36,22 @@ mod tests {
         assert_ne!(file, content("b/file3k.html", 3072, 1));
         assert_ne!(file, content("a/file3k.html", 3072, 2));
         assert!(content("x", 0, 1).is_empty());
+        // Of a list that was published with its seed, others make the same files in ten years.
+        assert_eq!(file[..8], [205, 47, 16, 175, 66, 74, 34, 231]);
+    }
+
+    #[test]
+    fn pieces_are_of_one_stream() {
+        let long = content("x", PIECE + 5, 1);
+        assert_eq!(long.len() as u64, PIECE + 5);
+        let first = long.chunks_exact(8).next().map(<[u8]>::to_vec);
+        let later = long
+            .chunks_exact(8)
+            .nth(PIECE as usize / 8 - 1)
+            .map(<[u8]>::to_vec);
+        assert_ne!(first, later);
+        assert_eq!(long[..3072], content("x", 3072, 1));
+        let sizes: Vec<usize> = pieces("x", PIECE + 5, 1).map(|piece| piece.len()).collect();
+        assert_eq!(sizes, [PIECE as usize, 5]);
     }
 }

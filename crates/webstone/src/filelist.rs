@@ -2,14 +2,16 @@
 //!
 //! ```text
 //! # comments, anywhere
-//! 2                     the number of pages, which may be left out
-//! 40 3                  a page: its weight, and how many files follow
+//! 2                     # the number of pages, which may be left out
+//! 40 3                  # a page: its weight, and how many files follow
 //! /file3k.html
 //! /file4k.html
 //! /file5k.html
 //! 60 1
-//! /logo.gif 14KiB       a size, where the name does not tell it
+//! /logo.gif 14KiB       # a size, where the name does not tell it
 //! ```
+//!
+//! A file is known by its path: everywhere it stands, it has the same size.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -61,6 +63,8 @@ impl fmt::Display for FileListError {
     }
 }
 
+/// Bytes that a suite can expect of a file.
+const MOST_BYTES: u64 = 1 << 53;
 /// Files of all pages together that a suite can name.
 const MOST_FILES: usize = u16::MAX as usize;
 
@@ -70,10 +74,11 @@ impl FileList {
     /// # Errors
     /// The first thing that is wrong, with its line.
     pub fn parse(file: &str, text: &str) -> Result<FileList, FileListError> {
-        let mut lines = Lines::new(file, text);
+        let mut lines = Lines::new(file, text.strip_prefix('\u{feff}').unwrap_or(text));
         let announced = lines.number_of_pages()?;
-        let mut pages = Vec::new();
+        let (mut pages, mut first) = (Vec::new(), None);
         while let Some((line, text)) = lines.next() {
+            first.get_or_insert(line);
             pages.push(lines.page(line, text)?);
         }
         if let Some((line, announced)) = announced
@@ -83,7 +88,10 @@ impl FileList {
             let message = format!("{announced} pages are announced, and there are {there_are}");
             return Err(lines.error(line, message));
         }
-        FileList::of(file, pages)
+        FileList::of(file, pages).map_err(|message| match first {
+            Some(line) => lines.error(line, message),
+            None => lines.error_of_all(message),
+        })
     }
 
     /// Pages of the command line, each `[WEIGHT:]FILE[,FILE...]`; a FILE may have its size behind
@@ -92,6 +100,7 @@ impl FileList {
     /// # Errors
     /// What is wrong with which of them.
     pub fn of_pages(texts: &[String]) -> Result<FileList, FileListError> {
+        let mut sizes = Sizes::default();
         let page = |text: &String| {
             let help = |message: String| FileListError {
                 file: format!("page `{text}`"),
@@ -108,7 +117,9 @@ impl FileList {
                     Some((path, size)) => (path, Some(size)),
                     None => (file, None),
                 };
-                read_file(path, size).map_err(help)
+                let file = read_file(path, size).map_err(help)?;
+                sizes.agree(&file, None).map_err(help)?;
+                Ok(file)
             });
             Ok(Page {
                 weight,
@@ -116,55 +127,58 @@ impl FileList {
             })
         };
         let pages = texts.iter().map(page).collect::<Result<_, _>>()?;
-        FileList::of("pages", pages)
-    }
-
-    fn of(file: &str, pages: Vec<Page>) -> Result<FileList, FileListError> {
-        let fail = |message: String| FileListError {
-            file: file.to_owned(),
+        FileList::of("pages", pages).map_err(|message| FileListError {
+            file: "pages".to_owned(),
             line: None,
             message,
-        };
+        })
+    }
+
+    fn of(file: &str, pages: Vec<Page>) -> Result<FileList, String> {
         if pages.iter().all(|page| page.weight == 0.0) {
-            return Err(fail(match pages.is_empty() {
+            return Err(match pages.is_empty() {
                 true => "there is no page in it".to_owned(),
                 false => "no page has a weight, so none would ever be drawn".to_owned(),
-            }));
+            });
         }
         let files = pages.iter().map(|page| page.files.len()).sum::<usize>();
         if files > MOST_FILES {
-            return Err(fail(format!("{files} files; {MOST_FILES} can be measured")));
+            return Err(format!("{files} files; {MOST_FILES} can be measured"));
         }
-        let list = FileList {
+        Ok(FileList {
             name: name_of(file),
             pages,
-        };
-        list.sizes().map_err(fail)?;
-        Ok(list)
-    }
-
-    /// Every file once, with its size where that is known.
-    ///
-    /// # Errors
-    /// A file that has two sizes.
-    fn sizes(&self) -> Result<BTreeMap<&str, Option<u64>>, String> {
-        let mut sizes: BTreeMap<&str, Option<u64>> = BTreeMap::new();
-        for file in self.pages.iter().flat_map(|page| &page.files) {
-            let known = sizes.entry(&file.path).or_default();
-            match (*known, file.size) {
-                (Some(one), Some(other)) if one != other => {
-                    let path = &file.path;
-                    return Err(format!("/{path} has {one} bytes, and {other} elsewhere"));
-                }
-                (known_size, size) => *known = known_size.or(size),
-            }
-        }
-        Ok(sizes)
+        })
     }
 
     /// Every file once, in the order of the names, with its size where that is known.
     pub fn files(&self) -> impl Iterator<Item = (&str, Option<u64>)> {
-        self.sizes().unwrap_or_default().into_iter()
+        let mut sizes: BTreeMap<&str, Option<u64>> = BTreeMap::new();
+        for file in self.pages.iter().flat_map(|page| &page.files) {
+            let known = sizes.entry(&file.path).or_default();
+            *known = known.or(file.size);
+        }
+        sizes.into_iter()
+    }
+}
+
+/// The size of each file, and the line that tells it.
+#[derive(Default)]
+struct Sizes(BTreeMap<String, (u64, Option<usize>)>);
+
+impl Sizes {
+    /// A file has the same size wherever it stands.
+    fn agree(&mut self, file: &File, line: Option<usize>) -> Result<(), String> {
+        let Some(size) = file.size else { return Ok(()) };
+        let (known, at) = *self.0.entry(file.path.clone()).or_insert((size, line));
+        if known == size {
+            return Ok(());
+        }
+        let place = at.map_or("elsewhere".to_owned(), |line| format!("in line {line}"));
+        let path = &file.path;
+        Err(format!(
+            "/{path} has {size} bytes here, and {known} {place}"
+        ))
     }
 }
 
@@ -174,6 +188,7 @@ struct Lines<'a> {
     lines: Box<dyn Iterator<Item = (usize, &'a str)> + 'a>,
     /// A line that was looked at and is still to be read.
     ahead: Option<(usize, &'a str)>,
+    sizes: Sizes,
 }
 
 impl<'a> Lines<'a> {
@@ -185,6 +200,7 @@ impl<'a> Lines<'a> {
             file,
             lines: Box::new(lines.filter(|(_, line)| !line.is_empty())),
             ahead: None,
+            sizes: Sizes::default(),
         }
     }
 
@@ -197,6 +213,14 @@ impl<'a> Lines<'a> {
             file: self.file.to_owned(),
             line: Some(line),
             message: message.into(),
+        }
+    }
+
+    fn error_of_all(&self, message: String) -> FileListError {
+        FileListError {
+            file: self.file.to_owned(),
+            line: None,
+            message,
         }
     }
 
@@ -245,7 +269,10 @@ impl<'a> Lines<'a> {
                 let message = format!("`{more}` follows a file and its size; escape blanks as %20");
                 return Err(self.error(at, message));
             }
-            files.push(read_file(path, size).map_err(|message| self.error(at, message))?);
+            let file = read_file(path, size).map_err(|message| self.error(at, message))?;
+            let agreed = self.sizes.agree(&file, Some(at));
+            agreed.map_err(|message| self.error(at, message))?;
+            files.push(file);
         }
         Ok(Page { weight, files })
     }
@@ -297,20 +324,19 @@ fn read_file(text: &str, size: Option<&str>) -> Result<File, String> {
     Ok(File { path, size })
 }
 
-/// The size that a name tells as those of 1995 do: `file3k.html` has 3 KiB, `file500.html` 500
-/// bytes.
+/// The size that a name tells as those of 1995 do: `file3k.html` has 3 KiB, `file5m.html` 5 MiB. A
+/// number without a unit is just a number.
 fn size_in_name(path: &str) -> Option<u64> {
     let name = path.rsplit('/').next()?.strip_prefix("file")?;
     let stem = name.split('.').next()?;
     let digits = stem.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let number: u64 = digits.parse().ok()?;
     let unit = match &stem[digits.len()..] {
-        "" => 1,
         "k" | "K" => 1 << 10,
         "m" | "M" => 1 << 20,
         _ => return None,
     };
-    number.checked_mul(unit)
+    number.checked_mul(unit).filter(|size| *size <= MOST_BYTES)
 }
 
 /// The name of a file without directories and ending, of letters that a suite may have in its own.

@@ -12,6 +12,6 @@ mod filelist;
 mod mixes;
 mod suite_text;
 
-pub use content::content;
+pub use content::{content, pieces};
 pub use filelist::{File, FileList, FileListError, Page};
 pub use mixes::{MIXES, Mix};

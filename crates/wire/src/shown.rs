@@ -33,14 +33,28 @@ const HARMLESS: [&str; 5] = [
     "user-agent",
     "www-authenticate",
 ];
+/// Schemes of authentication, which stand in front of a secret wherever they stand.
+const SCHEMES: [&str; 7] = [
+    "apikey",
+    "basic",
+    "bearer",
+    "digest",
+    "negotiate",
+    "ntlm",
+    "token",
+];
 
-/// The lines of a request head, as it was written.
-pub fn request_head(head: &[u8]) -> Vec<String> {
+/// The lines of a request head, as it was written. The values of some more fields, by their names,
+/// are not shown either.
+pub fn request_head(head: &[u8], private: &[String]) -> Vec<String> {
     let text = String::from_utf8_lossy(head);
     let mut lines = text.split("\r\n");
     let request_line = lines.next().unwrap_or_default();
     let fields = lines.take_while(|line| !line.is_empty());
     let field = |line: &str| match line.split_once(':') {
+        Some((name, _)) if private.iter().any(|own| own.eq_ignore_ascii_case(name)) => {
+            format!("{name}: {HIDDEN}")
+        }
         Some((name, value)) => field(name, value.trim()),
         None => line.to_owned(),
     };
@@ -64,44 +78,54 @@ pub fn response_head(head: &ResponseHead) -> Vec<String> {
 }
 
 fn field(name: &str, value: &str) -> String {
-    let shown = match is_secret(name) {
-        true => hidden(name, value),
-        false => without_secret_parameters(value),
+    let is_harmless = HARMLESS.contains(&name.to_ascii_lowercase().as_str());
+    let shown = match value.split_once(' ') {
+        _ if is_harmless => value.to_owned(),
+        // Of who asks, the scheme may be known.
+        Some((scheme, _)) if SCHEMES.contains(&scheme.to_ascii_lowercase().as_str()) => {
+            format!("{scheme} {HIDDEN}")
+        }
+        _ if is_secret(name) => HIDDEN.to_owned(),
+        _ => without_secret_parameters(value),
     };
     format!("{name}: {shown}")
 }
 
-/// Of who asks, the scheme may be known.
-fn hidden(name: &str, value: &str) -> String {
-    match value.split_once(' ') {
-        Some((scheme, _)) if name.to_ascii_lowercase().ends_with("authorization") => {
-            format!("{scheme} {HIDDEN}")
-        }
-        _ => HIDDEN.to_owned(),
-    }
-}
-
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    !HARMLESS.contains(&name.as_str()) && SECRET.iter().any(|part| name.contains(part))
+    SECRET.iter().any(|part| name.contains(part)) && !HARMLESS.contains(&name.as_str())
 }
 
-/// A text in which nothing secret is left of URLs: no user, and no parameter like `?token=...`.
+/// A text in which nothing secret is left of URLs: no user, and no parameter like `?token=...`,
+/// `;jsessionid=...` or `#access_token=...`.
 fn without_secret_parameters(text: &str) -> String {
-    let words = text.split(' ').map(|word| match word.split_once('?') {
-        None => without_user_info(word),
-        Some((path, query)) => {
-            let parameters: Vec<String> = query.split('&').map(parameter).collect();
-            format!("{}?{}", without_user_info(path), parameters.join("&"))
-        }
+    let words = text.split(' ').map(|word| {
+        let mut parts = word.split_inclusive(['?', '&', ';', '#']);
+        let path = parts.next().unwrap_or_default();
+        let parameters: String = parts.map(parameter).collect();
+        without_user_info(path) + &parameters
     });
     words.collect::<Vec<_>>().join(" ")
 }
 
+/// A parameter, with the sign that ends it.
 fn parameter(parameter: &str) -> String {
-    match parameter.split_once('=') {
-        Some((name, _)) if is_secret(name) => format!("{name}={HIDDEN}"),
+    let end = parameter.len() - usize::from(parameter.ends_with(['?', '&', ';', '#']));
+    match parameter[..end].split_once('=') {
+        Some((name, _)) if is_secret(name) || name.eq_ignore_ascii_case("code") => {
+            format!("{name}={HIDDEN}{}", &parameter[end..])
+        }
         _ => parameter.to_owned(),
+    }
+}
+
+/// A line that is no field, cut where a secret may begin.
+pub(crate) fn malformed(line: &[u8]) -> &[u8] {
+    let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
+    let name = line.iter().take_while(|byte| is_of_name(byte)).count();
+    match is_secret(&String::from_utf8_lossy(&line[..name])) {
+        true => &line[..name],
+        false => line,
     }
 }
 
@@ -119,6 +143,8 @@ pub fn without_user_info(url: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::response::{Event, Limits, ResponseReader};
 
@@ -140,6 +166,14 @@ mod tests {
                 "Referer: http://me:pw@h/?a=1&access_token=5&b",
                 "Referer: http://...@h/?a=1&access_token=(not shown)&b",
             ),
+            (
+                "Referer: http://h/a;jsessionid=5?code=5#id_token=5&c=1",
+                "Referer: http://h/a;jsessionid=(not shown)?code=(not shown)#id_token=(not shown)&c=1",
+            ),
+            (
+                "Accept: text/html; q=1, a/b;q=0",
+                "Accept: text/html; q=1, a/b;q=0",
+            ),
             ("Host: h:8080", "Host: h:8080"),
             ("MS-Author-Via: DAV", "MS-Author-Via: DAV"),
             ("User-Agent: prestan/1", "User-Agent: prestan/1"),
@@ -155,10 +189,10 @@ mod tests {
         ];
         for (field, expected) in table {
             let head = format!("GET /a?sig=5 HTTP/1.1\r\n{field}\r\n\r\nbody: not a head");
-            let shown = request_head(head.as_bytes());
+            let shown = request_head(head.as_bytes(), &["X-Mine".to_owned()]);
             assert_eq!(shown, ["GET /a?sig=(not shown) HTTP/1.1", expected]);
         }
-        assert_eq!(request_head(b""), [""]);
+        assert_eq!(request_head(b"", &[]), [""]);
     }
 
     #[test]
@@ -176,6 +210,23 @@ mod tests {
             "Content-Length: 0",
         ];
         assert_eq!(shown, expected);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_sent_can_be_shown(bytes: Vec<u8>, value in "[!-~]{12,20}") {
+            request_head(&bytes, &[]);
+            let head = [b"GET / HTTP/1.1\r\nX-Token: ", value.as_bytes(), b"\r\n", &bytes].concat();
+            let shown = request_head(&head, &[]);
+            prop_assert_eq!(&shown[1], "X-Token: (not shown)");
+        }
+    }
+
+    #[test]
+    fn of_a_malformed_line_with_a_secret_the_name_is_left() {
+        assert_eq!(malformed(b"Set-Cookie id=5"), b"Set-Cookie");
+        assert_eq!(malformed(b"no field"), b"no field");
+        assert_eq!(malformed(b""), b"");
     }
 
     #[test]

@@ -128,11 +128,16 @@ impl Field {
             .map_or(NEVER, |duration| begun.saturating_add(duration))
     }
 
-    /// Whether, at `now`, the run has been over for as long as one request may take: who has more
-    /// than one to go does not begin the next.
-    pub(super) fn is_cut_off(&self, now: Nanos) -> bool {
+    /// When the run will have been over, as far as is known now, for as long as one request may
+    /// take.
+    pub(super) fn cut_off(&self) -> Nanos {
         let ended = self.due().min(self.ended.load(Ordering::Relaxed));
-        self.stage.is_over() || now >= ended.saturating_add(self.timeout)
+        ended.saturating_add(self.timeout)
+    }
+
+    /// Whether, at `now`, that is so: who has more than one request to go does not begin the next.
+    pub(super) fn is_cut_off(&self, now: Nanos) -> bool {
+        self.stage.is_over() || now >= self.cut_off()
     }
 
     /// Takes the number of the next request, from 1, where operations are more than one.

@@ -135,10 +135,16 @@ impl Lane {
         }
         // However long warming up takes, what is measured is the same sequence.
         let sequence = self.rng.clone();
-        let enough = stage.clock.now().saturating_add(nanos(stage.warmup_time));
+        let begun = stage.clock.now();
+        let enough = begun.saturating_add(nanos(stage.warmup_time));
+        // A page of many slow files is not waited for.
+        let limit = match stage.warmup_time.is_zero() {
+            true => begun.saturating_add(nanos(self.worker.config.timeout)),
+            false => enough,
+        };
         let (mut times, mut unanswered) = (0, 0);
         while !field.is_over() && (times < stage.warmup || stage.clock.now() < enough) {
-            match self.warm_up(times == 0).await {
+            match self.warm_up(times == 0, limit).await {
                 true => unanswered = 0,
                 false => {
                     self.rest(unanswered).await;
@@ -153,9 +159,9 @@ impl Lane {
         is_leader
     }
 
-    /// Does one operation; false where the server did not answer. The first time, all connections
-    /// have their share.
-    async fn warm_up(&mut self, is_first: bool) -> bool {
+    /// Does one operation, of which no request begins after the limit; false where the server did
+    /// not answer. The first time, all connections have their share.
+    async fn warm_up(&mut self, is_first: bool, limit: Nanos) -> bool {
         let kinds = Rc::clone(&self.kinds);
         let unit = kinds.unit(self.draw(0));
         let mut files = unit.kinds().iter().map(|kind| kinds.kind(*kind));
@@ -165,6 +171,9 @@ impl Lane {
             let asked = self.way.ask(file, values, UNCOUNTED).await;
             if asked.exchange.result.is_err() || self.field.is_over() {
                 return false;
+            }
+            if self.field.stage().clock.now() >= limit {
+                break;
             }
         }
         let user = self.log.user;

@@ -106,6 +106,12 @@ struct Pipe {
 impl Pipe {
     /// Claims operations until there are enough under way; false when there are none.
     fn fill_up(&mut self, lane: &mut Lane, depth: usize) -> bool {
+        // What comes when nothing was asked for is no answer to what is asked for next.
+        let mut idle = self.connection.as_deref_mut();
+        idle = idle.filter(|_| self.under_way.is_empty());
+        if idle.is_some_and(Connection::is_stale) {
+            self.connection = None;
+        }
         while self.under_way.len() < depth {
             let Some(next) = self.next(lane) else {
                 break;
@@ -194,15 +200,21 @@ impl Pipe {
             return;
         };
         let clock = lane.field.stage().clock;
-        let end = clock
-            .now()
-            .saturating_add(nanos(lane.worker.config.timeout));
+        let timeout = lane.worker.config.timeout;
+        let end = clock.now().saturating_add(nanos(timeout));
+        // However many answers are still to come, the run ends in time.
+        let end = end.min(lane.field.cut_off());
         let patience = lane.way.client.patience();
         let exchanged = {
             let exchange = pin!(self.exchange(lane, &mut connection));
             patience.wait_for(end, true, exchange).await
         };
         match exchanged {
+            Ok(Ok(Some(_))) if connection.has_spoken_unasked() && self.under_way.len() == 1 => {
+                let what = "more answers came than there were requests".to_owned();
+                let outcome = Outcome::ProtocolError;
+                self.fail_first(lane, Failure { outcome, what });
+            }
             Ok(Ok(Some(response))) => {
                 self.unanswered = 0;
                 self.finish(lane, &mut connection, &response).await;
@@ -232,7 +244,7 @@ impl Pipe {
                 self.rest(lane).await;
             }
             Err(gave_up) => {
-                let failure = gave_up_failure(gave_up, lane.worker.config.timeout);
+                let failure = gave_up_failure(gave_up, timeout);
                 self.fail_all(lane, failure).await;
             }
         }

@@ -13,6 +13,7 @@ fn plan() -> PlanRecord {
         name: name.to_owned(),
         test: TestId(0),
         method: "GET".to_owned(),
+        by_chance: false,
     };
     PlanRecord {
         format: RUN_FORMAT,

@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-/// Name of the marker in its collection.
-pub(super) const MARKER: &str = "prestan-run.json";
+/// Name of the marker in the collection of a run: no file of the run may be called so.
+pub const MARKER: &str = "prestan-run.json";
 /// No run is believed to go on for longer, where nobody can see whether it does.
 const LONGEST_RUN: Duration = Duration::from_secs(24 * 3600);
 

@@ -130,7 +130,7 @@ fn find(name: &str) -> Result<(FileList, String), Failed> {
     if let Some(mix) = Mix::find(name) {
         return Ok((mix.list(), mix.title.to_owned()));
     }
-    let text = fs::read_to_string(name).map_err(|error| {
+    let bytes = fs::read(name).map_err(|error| {
         let names = webstone::MIXES.map(|mix| mix.name);
         Failed::Usage(format!(
             "`{}` is no mix ({}), and reading it as a file list failed: {error}; a URL begins with \
@@ -138,6 +138,11 @@ fn find(name: &str) -> Result<(FileList, String), Failed> {
             without_user_info(name),
             names.join(", ")
         ))
+    })?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = 1 + good.iter().filter(|byte| **byte == b'\n').count();
+        Failed::Usage(format!("{name}:{line}: this is not UTF-8"))
     })?;
     let list = FileList::parse(name, &text);
     let list = list.map_err(|error| Failed::Usage(error.to_string()))?;

@@ -11,7 +11,7 @@ use super::load::{kept, plain};
 use super::{Outcome, Prestan};
 
 /// Two pages: one of three files, one of two.
-pub const LIST: &str = "# pages\n2\n3 3\n/file1k.html\n/d/file2k.gif\n/file500.html\n1 2\n/file4k.html\n/file1k.html\n";
+pub const LIST: &str = "# pages\n2\n3 3\n/file1k.html\n/d/file2k.gif\n/file500.html 500\n1 2\n/file4k.html\n/file1k.html\n";
 
 /// `prestan webstone LIST URL`, with its own list and JSON on standard output.
 pub fn webstone(url: &str) -> Prestan {

@@ -4,7 +4,7 @@ use record::{Connect, EventKind, Pace, Run};
 
 use super::*;
 use crate::testing::{self, RunBuilder};
-use crate::{Summariser, Summary, summarise};
+use crate::{Status, Summariser, Summary, summarise};
 
 const MS: Nanos = 1_000_000;
 const S: Nanos = 1_000 * MS;
@@ -120,6 +120,36 @@ fn connections_are_counted_with_how_long_they_took() {
 }
 
 #[test]
+fn what_chance_never_chose_is_not_drawn() {
+    let statuses = |change: &dyn Fn(&mut Run), samples: &[Sample]| {
+        let mut run = Run {
+            samples: samples.to_vec(),
+            ..run()
+        };
+        change(&mut run);
+        let rows = summarise(&run).tests;
+        rows.iter().map(|row| row.status).collect::<Vec<_>>()
+    };
+    use Status::{Failed, NotDrawn, Ok};
+    let (a1, a2) = (file(1, 0, 2 * S, 3 * S), file(1, 1, 3 * S, 4 * S));
+    // The other page may fail as it likes.
+    let both = [a1.clone(), failed(a2)];
+    assert_eq!(statuses(&|_| (), &both), [Ok, Failed, NotDrawn]);
+    // A file of a page that was drawn is missing for another reason.
+    let one = [a1];
+    assert_eq!(statuses(&|_| (), &one), [Ok, Failed, NotDrawn]);
+    let in_turn = |run: &mut Run| run.plan.load.in_turn = true;
+    assert_eq!(statuses(&in_turn, &one), [Ok, Failed, Failed]);
+    // Of a suite, only what stands in a choice.
+    let rounds = |run: &mut Run| {
+        run.plan.load.pace = Pace::Rounds;
+        run.plan.pages.clear();
+        run.plan.measures[1].by_chance = true;
+    };
+    assert_eq!(statuses(&rounds, &one), [Ok, NotDrawn, Failed]);
+}
+
+#[test]
 fn servers_have_their_own_share() {
     let of_user = |user, sample| Sample { user, ..sample };
     let samples = vec![
@@ -201,8 +231,7 @@ fn parts_of_a_run_merge_into_the_whole() {
     }
 }
 
-/// Pages that end at random, so many a second on average, in a window of ten seconds; and users who
-/// go through them with hardly any difference.
+/// Pages that end at random, so many a second on average, in a window of ten seconds.
 #[test]
 fn the_interval_of_the_rate_covers_the_truth() {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
@@ -221,13 +250,44 @@ fn the_interval_of_the_rate_covers_the_truth() {
         }
         let pages = pages_of(&samples);
         let (low, high) = pages.per_minute_ci95.unwrap();
-        // Both are of the same time, but for the bins at its ends.
-        let middle = f64::midpoint(low, high);
-        assert!((middle / pages.per_minute - 1.0).abs() < 0.03, "{middle}");
         covered += u32::from((low..=high).contains(&(per_second * 60.0)));
     }
     let share = f64::from(covered) / f64::from(runs);
     assert!((0.93..=0.97).contains(&share), "{share}");
+}
+
+/// Children whose pages all take the same time: in step, or one after the other.
+#[test]
+fn the_number_lies_in_its_interval_however_regular_the_pages() {
+    for (took, apart) in [
+        (10 * MS, 0),
+        (97 * MS, 0),
+        (97 * MS, 12 * MS),
+        (400 * MS, 0),
+    ] {
+        let mut samples = Vec::new();
+        for child in 0..8 {
+            let mut at = S + child * apart;
+            // The last of them end with the window.
+            while at + took <= 11 * S {
+                samples.push(file(samples.len() as u64, 2, at, at + took));
+                at += took;
+            }
+        }
+        let pages = pages_of(&samples);
+        let truth = 8.0 * 60e9 / took as f64;
+        let (low, high) = pages.per_minute_ci95.unwrap();
+        assert!(
+            (low..=high).contains(&pages.per_minute),
+            "{took} {low} {high}"
+        );
+        // What is under way at the end is not counted: at most a page a child.
+        let missing = 8.0 / 10.0 * 60.0;
+        assert!(
+            (low - missing..=high + missing).contains(&truth),
+            "{took} {low} {high}"
+        );
+    }
 }
 
 #[test]
@@ -236,4 +296,8 @@ fn there_is_no_interval_without_time_for_one() {
     run.events[1].at = S + 10 * MS;
     run.samples = vec![file(1, 2, S, S + MS)];
     assert_eq!(summarise(&run).pages.unwrap().per_minute_ci95, None);
+    // Nor without pages: nobody knows how much three of them vary.
+    let few: Vec<Sample> = (0..3).map(|visit| file(visit, 2, 2 * S, 3 * S)).collect();
+    assert_eq!(pages_of(&few).per_minute_ci95, None);
+    assert_eq!(pages_of(&[]).per_minute_ci95, None);
 }

@@ -37,6 +37,11 @@ fn pages_weights_files_comments_and_sizes() {
 }
 
 #[test]
+fn a_byte_order_mark_is_no_part_of_the_first_line() {
+    assert_eq!(parse("\u{feff}1 1\n/a\n"), parse("1 1\n/a\n"));
+}
+
+#[test]
 fn the_number_of_pages_may_be_left_out() {
     let list = parse("1 1\n/a\n2 1\n/b\n").unwrap();
     assert_eq!(paths(&list), [["a"], ["b"]]);
@@ -56,13 +61,14 @@ fn sizes_in_names() {
     let table = [
         ("file3k.html", Some(3 << 10)),
         ("a/file5m.mpg", Some(5 << 20)),
-        ("file500.html", Some(500)),
+        ("file500.html", None),
         ("file17K", Some(17 << 10)),
         ("file.html", None),
         ("file3g.html", None),
         ("profile3k.html", None),
         ("file99999999999999999999k", None),
         ("file18446744073709551615k", None),
+        ("file9007199254740992m", None),
         ("", None),
     ];
     for (path, size) in table {
@@ -96,7 +102,7 @@ fn errors_name_the_line() {
         ("1 1.5\n/a\n", "dir/my.list:1: `1.5` is no number of files"),
         ("-1 1\n/a\n", "dir/my.list:1: `-1` is no weight"),
         ("nan 1\n/a\n", "dir/my.list:1: `nan` is no weight"),
-        ("0 1\n/a\n", "dir/my.list: no page has a weight"),
+        ("#\n0 1\n/a\n", "dir/my.list:2: no page has a weight"),
         (
             "3\n1 1\n/a\n",
             "dir/my.list:1: 3 pages are announced, and there are 1",
@@ -119,7 +125,7 @@ fn errors_name_the_line() {
         ("1 1\n/a big\n", "dir/my.list:2: "),
         (
             "1 2\n/a 3\n/a 4\n",
-            "dir/my.list: /a has 3 bytes, and 4 elsewhere",
+            "dir/my.list:3: /a has 4 bytes here, and 3 in line 2",
         ),
     ];
     for (text, message) in table {
@@ -136,6 +142,10 @@ fn pages_of_the_command_line() {
     assert_eq!(list.pages, [a, Page::of(1.0, &[("c", None)])]);
     let error = FileList::of_pages(&["-1:/a".to_owned()]).unwrap_err();
     assert!(error.to_string().starts_with("page `-1:/a`: "), "{error}");
+    let texts = ["/a=1", "/b,/a=2"].map(str::to_owned);
+    let error = FileList::of_pages(&texts).unwrap_err().to_string();
+    let expected = "page `/b,/a=2`: /a has 2 bytes here, and 1 elsewhere";
+    assert_eq!(error, expected);
 }
 
 proptest! {

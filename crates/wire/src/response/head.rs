@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 
 use super::{Hint, Limits, ProtocolError, ResponseHead, Version};
-use crate::excerpt;
+use crate::{excerpt, shown};
 
 /// How every response begins, up to the minor version.
 const START: &[u8] = b"HTTP/1.";
@@ -133,7 +133,8 @@ fn malformed(bytes: &[u8]) -> ProtocolError {
         before = line;
         !line.is_empty() && !parses(&[b"HTTP/1.1 200 OK", &[name, line].concat()])
     });
-    ProtocolError::HeaderLine(excerpt::of_bytes(culprit.unwrap_or_default()))
+    let culprit = shown::malformed(culprit.unwrap_or_default());
+    ProtocolError::HeaderLine(excerpt::of_bytes(culprit))
 }
 
 /// These lines are a head by themselves.

@@ -1,13 +1,14 @@
 //! The files of the pages: on disk, or for the run to put on the server.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use engine::Publish;
 use suite::{Plan, Text};
-use webstone::{FileList, content};
+use webstone::{FileList, content, pieces};
 
 use crate::command::load::guard;
 use crate::exit::{Code, Failed};
@@ -25,41 +26,77 @@ pub(super) fn generate(
     directory: &Path,
     seed: Option<u64>,
 ) -> Result<Code, Failed> {
-    let sized = sized(list)?;
-    let (mut count, mut bytes) = (0, 0);
-    for (path, size) in sized {
+    let files = sized(list)?;
+    let seed = seed.unwrap_or(USUAL_SEED);
+    let local = |place: &Path, error: &io::Error| {
+        Failed::Local(format!("writing {} failed: {error}", place.display()))
+    };
+    fs::create_dir_all(directory).map_err(|error| local(directory, &error))?;
+    let bytes = files.iter().map(|(_, size)| size).sum();
+    there_is_room(directory, bytes)?;
+    for (path, size) in &files {
         let place = directory.join(path);
-        let content = content(path, size, seed.unwrap_or(USUAL_SEED));
-        write_new(&place, &content).map_err(|error| {
-            Failed::Local(format!("writing {} failed: {error}", place.display()))
-        })?;
-        count += 1;
-        bytes += size;
+        let written = write_new(&place, || pieces(path, *size, seed));
+        written.map_err(|error| local(&place, &error))?;
     }
-    let directory = directory.display();
     output::print_text(&format!(
-        "{count} files, {bytes} bytes, are in {directory}\n"
+        "{} files, {bytes} bytes, are in {}\n",
+        files.len(),
+        directory.display()
     ))?;
     Ok(Code::Done)
 }
 
-fn write_new(place: &Path, content: &[u8]) -> io::Result<()> {
+/// A disk that would be full in the end is not filled.
+fn there_is_room(directory: &Path, bytes: u64) -> Result<(), Failed> {
+    let free = match rustix::fs::statvfs(directory) {
+        Ok(disk) => disk.f_bavail.saturating_mul(disk.f_frsize),
+        // Writing will tell.
+        Err(_) => return Ok(()),
+    };
+    match bytes > free {
+        true => Err(Failed::Local(format!(
+            "the files have {bytes} bytes, and {free} are free in {}",
+            directory.display()
+        ))),
+        false => Ok(()),
+    }
+}
+
+fn write_new<I: Iterator<Item = Vec<u8>>>(place: &Path, content: impl Fn() -> I) -> io::Result<()> {
     if let Some(parent) = place.parent() {
         fs::create_dir_all(parent)?;
     }
     match File::create_new(place) {
-        Ok(mut file) => file.write_all(content).inspect_err(|_| {
-            // A part of a file would be taken for somebody else's the next time.
-            let _ = fs::remove_file(place);
-        }),
+        Ok(mut file) => {
+            let written = content().try_for_each(|piece| file.write_all(&piece));
+            written.inspect_err(|_| {
+                // A part of a file would be taken for somebody else's the next time.
+                let _ = fs::remove_file(place);
+            })
+        }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            match fs::read(place)? == content {
+            match holds(place, content())? {
                 true => Ok(()),
                 false => Err(io::Error::other("another file is there, and stays")),
             }
         }
         Err(error) => Err(error),
     }
+}
+
+/// Whether a file holds just that.
+fn holds(place: &Path, mut content: impl Iterator<Item = Vec<u8>>) -> io::Result<bool> {
+    let mut file = File::open(place)?;
+    let mut read = Vec::new();
+    let same = content.try_fold(true, |same, piece| {
+        read.clear();
+        (&mut file)
+            .take(piece.len() as u64)
+            .read_to_end(&mut read)?;
+        Ok::<_, io::Error>(same && read == piece)
+    })?;
+    Ok(same && file.read(&mut [0])? == 0)
 }
 
 /// The files of a plan that was made of a list, each once.
@@ -75,6 +112,12 @@ pub(super) fn to_be_put(
              there by other means (--generate DIR writes it)"
         )));
     }
+    if sizes.contains_key(engine::MARKER) {
+        return Err(Failed::Usage(format!(
+            "/{} is what --prepare marks its collection with, so no file can be called so",
+            engine::MARKER
+        )));
+    }
     let requests = guard::requests(plan);
     let files = list.pages.iter().flat_map(|page| &page.files);
     let mut escaped = BTreeMap::new();
@@ -83,18 +126,34 @@ pub(super) fn to_be_put(
             escaped.insert(file.path.as_str(), path);
         }
     }
+    let seed = seed.unwrap_or(USUAL_SEED);
     let files = escaped.into_iter().map(|(path, escaped)| {
         let size = sizes.get(path).copied().unwrap_or_default();
+        let path = path.to_owned();
         Publish {
             path: escaped.clone(),
-            bytes: content(path, size, seed.unwrap_or(USUAL_SEED)).into(),
+            content: Arc::new(move || content(&path, size, seed)),
         }
     });
     Ok(files.collect())
 }
 
-/// All files of a list with their sizes.
+/// All files of a list with their sizes, as far as they can be files on a disk.
 fn sized(list: &FileList) -> Result<Vec<(&str, u64)>, Failed> {
+    let paths: BTreeSet<&str> = list.files().map(|(path, _)| path).collect();
+    for path in &paths {
+        if path.split('/').any(str::is_empty) {
+            return Err(Failed::Usage(format!(
+                "/{path} cannot be made: it is no name of a file, or has an empty part"
+            )));
+        }
+        let above = path.match_indices('/').map(|(at, _)| &path[..at]);
+        if let Some(file) = above.into_iter().find(|above| paths.contains(above)) {
+            return Err(Failed::Usage(format!(
+                "/{file} cannot be made: /{path} needs a directory there"
+            )));
+        }
+    }
     let unknown: Vec<&str> = list
         .files()
         .filter(|(_, size)| size.is_none())
