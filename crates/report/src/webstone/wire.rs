@@ -11,7 +11,8 @@ use crate::wire::Distribution;
 pub(crate) struct WebStone {
     /// The WEBSTONE number: complete pages a minute.
     pub(crate) number: f64,
-    /// Its 95 % interval, from batches of time; null where the run is too short for one.
+    /// Its 95 % interval, from batches of time; null where the run is too short for one, or has
+    /// fewer than 100 complete pages.
     pub(crate) number_ci95: Option<[f64; 2]>,
     /// Users at work at the same time, the *webchildren*.
     pub(crate) children: u32,
