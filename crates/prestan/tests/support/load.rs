@@ -86,7 +86,7 @@ pub fn operations(row: &Value) -> u64 {
 /// Waits for something that can be seen, and fails when it does not come.
 #[track_caller]
 pub fn until(what: &str, seen: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_secs(120);
     while !seen() {
         assert!(Instant::now() < deadline, "waited too long until {what}");
         thread::park_timeout(Duration::from_millis(2)); // between two looks
