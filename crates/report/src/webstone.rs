@@ -106,12 +106,13 @@ pub(crate) fn beyond(run: &Run, pages: &Pages) -> Vec<String> {
         ("Files", &all.file),
     ];
     for (what, times) in times {
-        lines.extend(
-            times
-                .as_ref()
-                .map(|times| format!("{what}: {}", spread(times))),
-        );
+        let times = times.as_ref();
+        lines.extend(times.map(|times| format!("{what}: {}", spread(times))));
     }
+    lines.push(format!(
+        "Files retrieved: {}, failed: {}",
+        all.files, all.failed
+    ));
     lines.push(format!(
         "Throughput of all clients: {:.2} MB/s",
         per_second(all.bytes_received, pages.window_s) / 1e6
