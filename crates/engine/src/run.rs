@@ -233,11 +233,13 @@ impl Session<'_> {
         if self.plan.workspace == Workspace::ReadOnly {
             return self.measure(&server, sink);
         }
-        let mut is_first = true;
-        let opened = places.iter_mut().try_for_each(|place| {
-            let opened = self.open_workspace(place, std::mem::take(&mut is_first));
-            event_loop.run(watchdog.guard(cancel, || (), opened))
-        });
+        let opened = places
+            .iter_mut()
+            .enumerate()
+            .try_for_each(|(number, place)| {
+                let opened = self.open_workspace(place, number == 0);
+                event_loop.run(watchdog.guard(cancel, || (), opened))
+            });
         let furnished = opened.and_then(|()| {
             let mut opened = places.iter_mut().filter(|place| place.is_open);
             opened.try_for_each(|place| {

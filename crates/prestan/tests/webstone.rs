@@ -13,7 +13,7 @@ use serde_json::Value;
 use support::Prestan;
 use support::faulty::{Faulty, status};
 use support::load::{kept, plain};
-use support::pages::{LIST, counted, furnished, generate, number, webstone};
+use support::pages::{counted, furnished, generate, listed, number, webstone};
 use support::rows::rows;
 use testbed::fault::{Fault, Rule};
 
@@ -88,11 +88,7 @@ fn pages_are_counted_and_every_file_is_a_row() {
 #[test]
 fn the_report_is_that_of_1995_and_more() {
     let server = furnished();
-    let prestan = Prestan::new();
-    let list = prestan.file("pages.list", LIST);
-    let outcome = prestan
-        .arg("webstone")
-        .arg(list)
+    let outcome = listed()
         .args([&server.server.url(), "--duration", "300ms"])
         .run();
     assert_eq!(outcome.code, 0, "{outcome}");
@@ -179,11 +175,7 @@ fn the_same_seed_gives_the_same_pages_whoever_is_faster() {
 #[test]
 fn repetitions_go_through_the_list() {
     let server = furnished();
-    let prestan = Prestan::new();
-    let list = prestan.file("pages.list", LIST);
-    let outcome = prestan
-        .arg("webstone")
-        .arg(list)
+    let outcome = listed()
         .args([
             &server.server.url(),
             "--json",
@@ -283,12 +275,8 @@ fn files_of_a_page_in_a_pipeline() {
 #[test]
 fn children_are_spread_over_several_servers() {
     let (one, other) = (furnished(), furnished());
-    let prestan = Prestan::new();
-    let list = prestan.file("pages.list", LIST);
     let urls = [one.server.url(), other.server.url()];
-    let outcome = prestan
-        .arg("webstone")
-        .arg(list)
+    let outcome = listed()
         .args(&urls)
         .args(["--json", "-", "--repeat", "20", "-c", "4"])
         .run();
@@ -344,11 +332,7 @@ fn two_ways_to_the_same_server_share_its_files() {
 fn a_password_goes_to_its_own_server_only() {
     let (one, other) = (furnished(), furnished());
     let with_password = one.server.url().replace("http://", "http://ann:s3cret@");
-    let prestan = Prestan::new();
-    let list = prestan.file("pages.list", LIST);
-    let outcome = prestan
-        .arg("webstone")
-        .arg(list)
+    let outcome = listed()
         .args([&with_password, &other.server.url(), "--json", "-"])
         .args(["--repeat", "2", "-c", "2"])
         .run();
@@ -368,9 +352,7 @@ fn a_password_goes_to_its_own_server_only() {
 #[test]
 fn the_suite_of_a_list_is_for_any_command() {
     let server = furnished();
-    let printing = Prestan::new();
-    let list = printing.file("pages.list", LIST);
-    let printed = printing.arg("webstone").arg(list).arg("--print").run();
+    let printed = listed().arg("--print").run();
     assert_eq!(printed.code, 0, "{printed}");
 
     let run = printed.again();
@@ -573,14 +555,7 @@ fn generated_files_replace_nothing() {
     generate(directory.path());
     generate(directory.path());
     fs::write(directory.path().join("file1k.html"), "mine").unwrap();
-    let prestan = Prestan::new();
-    let list = prestan.file("pages.list", LIST);
-    let outcome = prestan
-        .arg("webstone")
-        .arg(list)
-        .arg("--generate")
-        .arg(directory.path())
-        .run();
+    let outcome = listed().arg("--generate").arg(directory.path()).run();
     assert_eq!(outcome.code, 1, "{outcome}");
     assert!(
         outcome.stderr.contains("another file is there, and stays"),

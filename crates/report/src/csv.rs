@@ -141,7 +141,7 @@ fn times(times: Option<&Distribution>) -> Vec<String> {
     cells
 }
 
-fn optional(number: Option<f64>) -> String {
+pub(crate) fn optional(number: Option<impl ToString>) -> String {
     number.map_or_else(String::new, |number| number.to_string())
 }
 

@@ -3,7 +3,7 @@
 
 use record::{PlanRecord, Sample, Timing};
 
-use crate::csv::{cell, lines};
+use crate::csv::{cell, lines, optional};
 
 /// Names of the columns; times are nanoseconds since the run began, as far as they are not a
 /// duration, and empty where an operation did not come so far.
@@ -70,10 +70,6 @@ fn row(plan: &PlanRecord, sample: &Sample) -> [String; COLUMNS.len()] {
         sample.bytes_received.to_string(),
         sample.body_received.to_string(),
     ]
-}
-
-fn optional(number: Option<impl ToString>) -> String {
-    number.map_or_else(String::new, |number| number.to_string())
 }
 
 #[cfg(test)]

@@ -64,13 +64,9 @@ impl Find {
 }
 
 impl Found {
-    /// The same for a load that was tried; those who fetch pages are called children.
+    /// A load that was tried.
     fn amount(&self, load: Load) -> String {
-        match (self.find, self.counted) {
-            (Find::Users, Counted::Pages) if load == 1.0 => "1 child".to_owned(),
-            (Find::Users, Counted::Pages) => format!("{load} children"),
-            _ => self.find.amount(load),
-        }
+        self.counted.amount(self.find, load)
     }
 }
 
@@ -89,6 +85,15 @@ impl Counted {
         match self {
             Counted::Answers => "answers",
             Counted::Pages => "pages",
+        }
+    }
+
+    /// As [`Find::amount`]; users who fetch pages are called children.
+    pub fn amount(self, find: Find, load: Load) -> String {
+        match (find, self) {
+            (Find::Users, Counted::Pages) if load == 1.0 => "1 child".to_owned(),
+            (Find::Users, Counted::Pages) => format!("{load} children"),
+            _ => find.amount(load),
         }
     }
 

@@ -164,9 +164,9 @@ impl Lane {
     async fn warm_up(&mut self, is_first: bool, limit: Nanos) -> bool {
         let kinds = Rc::clone(&self.kinds);
         let unit = kinds.unit(self.draw(0));
-        let mut files = unit.kinds().iter().map(|kind| kinds.kind(*kind));
+        let files = unit.kinds().iter().map(|kind| kinds.kind(*kind));
         let first = files.clone().next().filter(|_| is_first);
-        for file in files.by_ref() {
+        for file in files {
             let values = self.values(0);
             let asked = self.way.ask(file, values, UNCOUNTED).await;
             if asked.exchange.result.is_err() || self.field.is_over() {

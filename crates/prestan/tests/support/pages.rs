@@ -20,24 +20,19 @@ pub fn webstone(url: &str) -> Prestan {
 
 /// The same for so long.
 pub fn lasting(url: &str, duration: &str) -> Prestan {
+    listed().args([url, "--json", "-", "--duration", duration])
+}
+
+/// `prestan webstone LIST`, with its own list and nothing else.
+pub fn listed() -> Prestan {
     let prestan = Prestan::new();
     let list = prestan.file("pages.list", LIST);
-    prestan
-        .arg("webstone")
-        .arg(list)
-        .args([url, "--json", "-", "--duration", duration])
+    prestan.arg("webstone").arg(list)
 }
 
 /// Writes the files of the list into a directory.
 pub fn generate(directory: &Path) {
-    let prestan = Prestan::new();
-    let list = prestan.file("pages.list", LIST);
-    let outcome = prestan
-        .arg("webstone")
-        .arg(list)
-        .arg("--generate")
-        .arg(directory)
-        .run();
+    let outcome = listed().arg("--generate").arg(directory).run();
     assert_eq!(outcome.code, 0, "{outcome}");
     assert!(
         outcome.stdout.starts_with("4 files, 7668 bytes, are in "),

@@ -89,9 +89,9 @@ fn say(ran: &Ran, children: u32) {
     let number = number.map_or(0.0, |pages| pages.per_minute);
     let doubt = ran.summary.bottlenecks().next();
     let doubt = doubt.map_or(String::new(), |doubt| format!("; inconclusive: {doubt}"));
-    let who = if children == 1 { "child" } else { "children" };
+    let amount = Counted::Pages.amount(Find::Users, f64::from(children));
     tell(&format!(
-        "prestan: {children} {who}: WEBSTONE number {:.0}, kept in {}{doubt}",
+        "prestan: {amount}: WEBSTONE number {:.0}, kept in {}{doubt}",
         number.floor(),
         ran.path
     ));
