@@ -112,11 +112,14 @@ fn the_largest_number_of_users_is_found() {
     let condition = "failures == 0";
     let (outcome, document) = conclusive(&[&url, "--find", "users", "--while", condition]);
     let answer = &document["answer"];
+    let (holds, fails) = (&answer["holds"], &answer["fails"]);
     assert_eq!(
-        (&answer["held"], &answer["broken"]),
+        (&holds["load"], &fails["load"]),
         (&11.0.into(), &12.0.into()),
         "{outcome}"
     );
+    assert_eq!((&holds["held"], &holds["trials"]), (&20.into(), &20.into()));
+    assert_eq!((&fails["held"], &fails["trials"]), (&0.into(), &3.into()));
     assert_eq!(answer["confirmed"], true);
     let points = document["points"].as_array().unwrap();
     for point in points {
@@ -124,7 +127,9 @@ fn the_largest_number_of_users_is_found() {
         assert_eq!(point["held"].as_bool().unwrap(), !failed, "{point}");
         assert_eq!(failed, point["load"].as_f64().unwrap() > 11.0, "{point}");
     }
-    assert!(outcome.stderr.contains("12 users: broken"), "{outcome}");
+    for says in ["12 users: fails", "held in 20 of 20", " left, at most "] {
+        assert!(outcome.stderr.contains(says), "{says}: {outcome}");
+    }
 }
 
 #[test]
@@ -146,7 +151,7 @@ fn the_largest_rate_is_found() {
         "4",
     ];
     let (_, document) = conclusive(&arguments);
-    let held = document["answer"]["held"].as_f64().unwrap();
+    let held = document["answer"]["holds"]["load"].as_f64().unwrap();
     assert!((5.0..300.0).contains(&held), "{document:#}");
     assert_eq!(document["find"], "rate");
     assert_eq!(document["while"], "p99 < 200ms");
@@ -156,7 +161,7 @@ fn the_largest_rate_is_found() {
 fn what_makes_no_sense_is_refused_before_anything_is_sent() {
     let server = plain();
     let url = file(&server, "file");
-    let table: [(&[&str], &str); 9] = [
+    let table: [(&[&str], &str); 10] = [
         (
             &["--find", "rate", "--while", "p99 < 1ms", "--from", "10"],
             "too few requests",
@@ -173,6 +178,10 @@ fn what_makes_no_sense_is_refused_before_anything_is_sent() {
             "--connections is for --find rate",
         ),
         (&["--find", "users"], "--while"),
+        (
+            &["--find", "users", "--while", "p99 < 50"],
+            "no unit; write 50ms",
+        ),
         (
             &["--find", "users", "--while", "p98 < 1ms"],
             "there is no `p98`",

@@ -248,9 +248,9 @@ const prestanAnswers = (() => {
 
   function search(data, look) {
     const { muted, ink, bad } = F.inks(look);
-    const { find, points: all, answer, knee, counted } = data.search;
+    const { find, loads: points, answer, knee, counted } = data.search;
     const judged = typeof data.search.while === "string";
-    const points = [...all].sort((one, other) => one.load - other.load);
+    const fails = (point) => (point.trials - point.held) * 10 > point.trials;
     const ofPages = counted === "pages";
     const load = find === "rate" ? "requests a second" : ofPages ? "children" : "users";
     const times = ofPages ? "time of a page" : find === "rate" ? "time from planned to first byte" : "response time";
@@ -261,8 +261,8 @@ const prestanAnswers = (() => {
       xAxis: at, name: text, lineStyle: { color, type, width: 1.4 }, label: { formatter: text, color, fontFamily: F.FONT, fontSize: 11 },
     });
     const marks = [
-      ...(typeof answer?.held === "number" ? [mark(answer.held, `held at ${answer.held}`, F.PALETTE[2], "solid")] : []),
-      ...(typeof answer?.broken === "number" ? [mark(answer.broken, `broke at ${answer.broken}`, bad, "dashed")] : []),
+      ...(answer?.holds ? [mark(answer.holds.load, `holds at ${answer.holds.load}`, F.PALETTE[2], "solid")] : []),
+      ...(answer?.fails ? [mark(answer.fails.load, `fails at ${answer.fails.load}`, bad, "dashed")] : []),
       ...(typeof knee === "number" ? [mark(knee, `knee at ${knee}`, muted, "dotted")] : []),
     ].sort((one, other) => one.xAxis - other.xAxis)
       // Labels of neighbours stand one above the other.
@@ -272,14 +272,14 @@ const prestanAnswers = (() => {
       type: "line", name, xAxisIndex: panel, yAxisIndex: panel, color: F.PALETTE[place], symbol: F.symbolOf(place), symbolSize: 7,
       lineStyle: { width: 1.8, type: F.dashOf(place) },
       data: points.filter((point) => typeof point[key] === "number").map((point) => ({
-        value: [point.load, point[key]], point, itemStyle: point.held ? undefined : { color: "transparent", borderColor: F.PALETTE[place], borderWidth: 1.5 },
+        value: [point.load, point[key]], point, itemStyle: fails(point) ? { color: "transparent", borderColor: F.PALETTE[place], borderWidth: 1.5 } : undefined,
       })),
       markLine: key === "p50_us" ? markLine : key === "throughput_per_s" ? { ...markLine, label: { show: false } } : undefined,
       tooltip: look.paper ? undefined : {
         formatter: (item) => {
           const { point } = item.data;
           const tails = typeof point.p99_us === "number" ? [`p50 ${F.time(point.p50_us)}, p99 ${F.time(point.p99_us)}`] : [];
-          const held = judged ? `: ${point.held ? "held" : "did not hold"}` : "";
+          const held = judged ? `: held in ${point.held} of ${point.trials} trials` : "";
           return look.lines([`${point.load} ${load}${held}`, ...tails,
             `${F.plain(point.throughput_per_s)} ${ofPages ? "pages " : ""}a second, ${point.failures} failures`]);
         },
@@ -289,7 +289,7 @@ const prestanAnswers = (() => {
     const top = F.legendHeight(look, legend) + 44;
     return {
       id: "search", title, height: top + 470, empty: points.length === 0,
-      note: judged ? "Hollow marks are loads at which the condition did not hold." : "Each mark is a run.",
+      note: judged ? "Each mark is the median of the trials of a load; hollow ones are loads at which the condition failed in more than 1 of 10." : "Each mark is a run.",
       option: F.frame(look, title, {
         legend: { data: legend },
         grid: [{ left: 78, right: 40, top, height: 220 }, { left: 78, right: 40, top: top + 280, height: 130 }],

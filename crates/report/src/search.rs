@@ -2,7 +2,7 @@
 
 pub(crate) mod wire;
 
-use stats::{Answer, Load};
+use stats::{Answer, Load, Tally, Tested};
 
 use crate::clean;
 use crate::columns::columns;
@@ -131,6 +131,57 @@ pub struct Tried {
     pub failures: u64,
 }
 
+/// All trials of one load.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Loaded {
+    pub(crate) load: Load,
+    pub(crate) trials: Tally,
+    /// The medians of what they measured.
+    pub(crate) per_second: f64,
+    pub(crate) times: Option<(f64, f64, f64)>,
+    /// Of all trials together.
+    pub(crate) failures: u64,
+}
+
+impl Loaded {
+    /// Each load that was tried, in their order.
+    pub(crate) fn all(found: &Found) -> Vec<Loaded> {
+        let same = |one: &Tried, other: &Tried| one.load == other.load;
+        found.trials.chunk_by(same).map(Loaded::of).collect()
+    }
+
+    fn of(trials: &[Tried]) -> Loaded {
+        let held = trials.iter().filter(|tried| tried.held).count();
+        let times: Vec<(f64, f64, f64)> = trials.iter().filter_map(|tried| tried.times).collect();
+        let of = |time: fn(&(f64, f64, f64)) -> f64| median(times.iter().map(time));
+        Loaded {
+            load: trials[0].load,
+            trials: Tally {
+                held: held as u32,
+                failed: (trials.len() - held) as u32,
+            },
+            per_second: median(trials.iter().map(|tried| tried.per_second)).unwrap_or(0.0),
+            times: of(|times| times.0)
+                .zip(of(|times| times.1))
+                .zip(of(|times| times.2))
+                .map(|((mean, p50), p99)| (mean, p50, p99)),
+            failures: trials.iter().map(|tried| tried.failures).sum(),
+        }
+    }
+
+    /// The condition held in fewer than nine of ten trials.
+    pub(crate) fn fails(&self) -> bool {
+        self.trials.failed * 10 > self.trials.trials()
+    }
+}
+
+fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let (low, high) = (values.len().checked_sub(1)? / 2, values.len() / 2);
+    Some(f64::midpoint(values[low], values[high]))
+}
+
 /// The columns of the table.
 pub(crate) fn headers(found: &Found) -> [&'static str; 7] {
     [
@@ -142,6 +193,12 @@ pub(crate) fn headers(found: &Found) -> [&'static str; 7] {
         "failures",
         "",
     ]
+}
+
+/// What the figures of the table are.
+pub(crate) fn note(found: &Found) -> Option<&'static str> {
+    let several = Loaded::all(found).len() < found.trials.len();
+    several.then_some("Rates and times are medians of the trials of a load; failures are summed.")
 }
 
 /// The search for people. Ends with a newline.
@@ -156,18 +213,19 @@ pub fn search_text(found: &Found, color: bool, width: usize) -> String {
     );
     text += &format!("{}\n\n", textwrap::fill(&verdict(found), wrapping(width)));
     let headers = headers(found).map(str::to_owned);
-    let rows: Vec<Vec<String>> = found
-        .trials
-        .iter()
-        .map(|tried| cells(found, tried).into())
-        .collect();
+    let loads = Loaded::all(found);
+    let rows = loads.iter().map(|loaded| cells(found, loaded).into());
+    let rows: Vec<Vec<String>> = rows.collect();
     for (place, line) in columns(&headers, &rows, &[6]).into_iter().enumerate() {
-        let broke = place > 0 && !found.trials[place - 1].held;
-        text += &match broke {
+        let fails = place > 0 && loads[place - 1].fails();
+        text += &match fails {
             true => paint.bad(&line),
             false => line,
         };
         text.push('\n');
+    }
+    if let Some(note) = note(found) {
+        text += &format!("\n{}\n", textwrap::fill(note, wrapping(width)));
     }
     text
 }
@@ -214,30 +272,51 @@ fn curve_in_words(found: &Found) -> String {
 fn held_in_words(found: &Found, condition: &str) -> String {
     let amount = |load| found.amount(load);
     let Answer {
-        held,
-        broken,
+        holds,
+        fails,
         confirmed,
     } = found.answer;
-    let mut words = match (held, broken) {
-        (Some(held), Some(broken)) => format!(
-            "{condition}: holds up to {}, and no longer with {}.",
-            amount(held),
-            amount(broken)
+    let ended = found.inconclusive.is_some();
+    let claim = match (holds, fails) {
+        (Some(holds), _) if !confirmed => format!(
+            "may hold with {}, which was not confirmed",
+            amount(holds.load)
         ),
-        (Some(held), None) if found.inconclusive.is_some() => {
-            format!("{condition}: holds with {}.", amount(held))
+        (Some(holds), Some(_)) => format!("holds up to {}", amount(holds.load)),
+        (Some(holds), None) if ended => format!("holds with {}", amount(holds.load)),
+        (Some(holds), None) => {
+            format!("holds with {}, the most that was tried", amount(holds.load))
         }
-        (Some(held), None) => format!(
-            "{condition}: holds with {}, the most that was tried.",
-            amount(held)
-        ),
-        (None, Some(broken)) => format!("{condition}: does not even hold with {}.", amount(broken)),
-        (None, None) => format!("{condition}: not known."),
+        (None, Some(fails)) => format!("does not hold even with {}", amount(fails.load)),
+        (None, None) => return format!("{condition}: not known."),
     };
-    if held.is_some() && !confirmed {
-        words += " That was not confirmed by three trials.";
-    }
-    words
+    let evidence = [
+        holds.map(|holds| {
+            let bound = (holds.at_least() * 100.0).floor();
+            let bound = (bound > 0.0).then(|| format!("in at least {bound} % of all"));
+            evidence(found, holds, bound)
+        }),
+        fails.map(|fails| {
+            let bound = (fails.at_most() * 100.0).ceil();
+            let bound = (bound < 100.0).then(|| format!("in at most {bound} % of all"));
+            evidence(found, fails, bound)
+        }),
+    ];
+    let evidence: Vec<String> = evidence.into_iter().flatten().collect();
+    format!("{condition}: {claim}. It held {}.", evidence.join(", and "))
+}
+
+/// In how many trials it held, and what follows for all.
+fn evidence(found: &Found, tested: Tested, bound: Option<String>) -> String {
+    let Tally { held, .. } = tested.trials;
+    let bound = bound.map_or(String::new(), |bound| {
+        format!(" ({bound}, 95 % confidence)")
+    });
+    format!(
+        "in {held} of {} trials with {}{bound}",
+        tested.trials.trials(),
+        found.amount(tested.load)
+    )
 }
 
 /// How it was measured, in words.
@@ -252,7 +331,7 @@ pub(crate) fn how(found: &Found) -> String {
     };
     let until = match &found.condition {
         Some(condition) => format!(
-            " until the largest was found under which {} holds",
+            " until the largest was found at which {} holds in at least 9 of 10 trials",
             clean(condition)
         ),
         None => String::new(),
@@ -269,23 +348,25 @@ pub(crate) fn how(found: &Found) -> String {
     )
 }
 
-pub(crate) fn cells(found: &Found, tried: &Tried) -> [String; 7] {
+pub(crate) fn cells(found: &Found, loaded: &Loaded) -> [String; 7] {
     let time = |of: fn((f64, f64, f64)) -> f64| {
-        tried.times.map_or("-".to_owned(), |times| human(of(times)))
+        loaded
+            .times
+            .map_or("-".to_owned(), |times| human(of(times)))
     };
-    let is_knee = found.knee == Some(tried.load);
-    let held = found.condition.as_ref().map(|_| match tried.held {
-        true => "holds",
-        false => "broken",
-    });
-    let remarks: Vec<&str> = held.into_iter().chain(is_knee.then_some("knee")).collect();
+    let is_knee = found.knee == Some(loaded.load);
+    let Tally { held, .. } = loaded.trials;
+    let share = format!("held in {held} of {}", loaded.trials.trials());
+    let held = found.condition.as_ref().map(|_| share);
+    let knee = is_knee.then(|| "knee".to_owned());
+    let remarks: Vec<String> = held.into_iter().chain(knee).collect();
     [
-        found.amount(tried.load),
-        found.counted.shown(tried.per_second),
+        found.amount(loaded.load),
+        found.counted.shown(loaded.per_second),
         time(|(mean, _, _)| mean),
         time(|(_, p50, _)| p50),
         time(|(_, _, p99)| p99),
-        tried.failures.to_string(),
+        loaded.failures.to_string(),
         remarks.join(", "),
     ]
 }

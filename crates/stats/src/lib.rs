@@ -83,7 +83,9 @@ pub use growth::{
 pub use outcomes::Outcomes;
 pub use pages::{PageSummary, Pages, ServerSummary, Visits};
 pub use row::{Connects, Since, TestSummary};
-pub use search::{Answer, Condition, ConditionError, Load, Search, Trial, knee};
+pub use search::{
+    Answer, Condition, ConditionError, Load, Search, Tested, Trial, TrialsLeft, knee,
+};
 pub use sequential::{Decision, ProbabilityTest, Tally};
 pub use spread::Bar;
 pub use status::{Status, describe_failed};

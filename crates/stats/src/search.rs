@@ -1,14 +1,22 @@
-//! The largest load under which a condition holds.
+//! The largest load under which a condition holds in at least nine of ten trials.
 //!
 //! ```text
-//! doubling          until it breaks, or the greatest load that may be tried
-//! bisection         between what held and what broke, until both are near
-//! confirmation      what is to be the answer holds in two of three trials
+//! doubling       one trial of each load, until the condition fails
+//! bisection      between a load that passed and one that failed, until both are near
+//! confirmation   the answer holds in at least 18 of 20 trials; otherwise a lower load is tested
+//! last look      the load above gets more trials, until three of them have failed
 //! ```
 //!
-//! A trial can break by chance, so a load counts as too much only when most of at least two trials
-//! broke, and as held at last when most of three held. All decisions are made here, from trials
-//! that somebody else makes: [`Search::next_load`] says the load, [`Search::learn`] hears what came.
+//! Servers have no sharp limit: the share of trials in which a condition holds falls over a range
+//! of loads, and trials near it differ. So a load is judged by a sequential test of the probability
+//! 0.5 against 0.9 ([`TEST`]), with [`TESTED`] trials at most: it passes when it held in the first
+//! six, or in nine of ten, and fails with the second failure. The largest of several loads that
+//! passed passed by chance more often than each of them, which is why the answer is confirmed; and
+//! a load that failed by chance (a backup, a neighbour of the machine) would exclude all larger
+//! ones, which is why there is a last look.
+//!
+//! All decisions are made here, from trials that the caller makes: [`Search::next_load`] returns the
+//! load, [`Search::learn`] takes the outcome.
 
 mod condition;
 #[cfg(test)]
@@ -18,17 +26,27 @@ use std::collections::BTreeMap;
 
 pub use condition::{Condition, ConditionError};
 
+use crate::sequential::{Decision, ProbabilityTest, Tally};
+
 /// A number of users, or a rate in requests a second.
 pub type Load = f64;
 
-/// Trials of a load before it is an answer.
-const CONFIRMED: u32 = 3;
-/// Trials of a load before it counts as too much.
-const BROKEN: u32 = 2;
-/// Bisection ends when what broke is so much more than what held, as a share.
+/// Whether a condition holds half of the time, or nine times out of ten.
+const TEST: ProbabilityTest = ProbabilityTest {
+    low: 0.5,
+    high: 0.9,
+    alpha: 0.05,
+};
+/// One of so many trials may fail.
+const ONE_IN: u32 = 10;
+/// Most trials by which a load is tested.
+const TESTED: u32 = 10;
+/// Trials of the answer.
+const CONFIRMED: u32 = 20;
+/// Bisection ends when the load that failed exceeds the one that passed by this share.
 const NEAR: f64 = 0.05;
 /// Trials after which the search ends in any case.
-const MOST: u32 = 80;
+const MOST: u32 = 150;
 
 /// A search that is under way.
 #[derive(Debug, Clone)]
@@ -38,56 +56,84 @@ pub struct Search {
     most: Load,
     /// Users are whole.
     whole: bool,
-    trials: BTreeMap<Key, Count>,
+    trials: BTreeMap<Key, Tally>,
     made: u32,
 }
 
 /// A load as a key: the order of positive numbers is that of their bits.
 type Key = u64;
 
-#[derive(Debug, Clone, Copy, Default)]
-struct Count {
-    held: u32,
-    broken: u32,
-}
-
 /// How a search ended.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Answer {
-    /// The largest load under which the condition held; `None` where it broke under the least.
-    pub held: Option<Load>,
-    /// The smallest load above that under which it broke; `None` where none did.
-    pub broken: Option<Load>,
-    /// The load that held did so in most of three trials.
+    /// The largest load that passed, or, while none has, that held more often than it failed.
+    pub holds: Option<Tested>,
+    /// The smallest load that failed, which is larger; `None` where none did.
+    pub fails: Option<Tested>,
+    /// The load that passed did so in a confirmation, too.
     pub confirmed: bool,
 }
 
-/// What the next step is.
+/// A load and its trials.
 #[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tested {
+    /// The load.
+    pub load: Load,
+    /// In how many trials the condition held and failed.
+    pub trials: Tally,
+}
+
+impl Tested {
+    /// The lower 95 % confidence bound of the share of trials in which the condition holds.
+    pub fn at_least(self) -> f64 {
+        TEST.at_least(self.trials)
+    }
+
+    /// The upper bound.
+    pub fn at_most(self) -> f64 {
+        TEST.at_most(self.trials)
+    }
+}
+
+/// Trials that a search may still need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TrialsLeft {
+    /// If the load that is sought is half-way between those that are known; while no load has
+    /// failed, if the next one does.
+    pub likely: u32,
+    /// In any case.
+    pub most: u32,
+    /// No load has failed yet: *likely* is the least.
+    pub is_least: bool,
+}
+
+/// What is known of a load that was tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Nothing is known.
-    Untried,
-    /// It held more often than not.
-    Held,
-    /// It broke too often.
-    Broken,
-    /// Another trial is needed.
+    Passed,
+    Failed,
     Open,
 }
 
-impl Count {
-    fn state(self) -> State {
-        match (self.held, self.broken) {
-            (0, 0) => State::Untried,
-            (held, broken) if held > broken => State::Held,
-            (held, broken) if broken > held && broken >= BROKEN => State::Broken,
-            _ => State::Open,
-        }
+fn state(trials: Tally) -> State {
+    let (made, may_fail) = (trials.trials(), trials.failed * ONE_IN);
+    let length = if made <= TESTED { TESTED } else { CONFIRMED };
+    if may_fail > length {
+        State::Failed
+    } else if may_fail <= made && TEST.decision(trials) == Decision::High {
+        State::Passed
+    } else {
+        State::Open
     }
+}
 
-    fn is_confirmed(self) -> bool {
-        self.held > self.broken && self.held + self.broken >= CONFIRMED
-    }
+fn is_confirmed(trials: Tally) -> bool {
+    trials.trials() >= CONFIRMED && state(trials) == State::Passed
+}
+
+/// It could not pass a confirmation any more.
+fn has_failed_for_good(trials: Tally) -> bool {
+    trials.failed * ONE_IN > CONFIRMED
 }
 
 impl Search {
@@ -112,13 +158,13 @@ impl Search {
         }
     }
 
-    /// Takes in what a trial showed.
+    /// Takes in the outcome of a trial.
     pub fn learn(&mut self, load: Load, held: bool) {
         self.made += 1;
-        let count = self.trials.entry(load.to_bits()).or_default();
+        let trials = self.trials.entry(load.to_bits()).or_default();
         match held {
-            true => count.held += 1,
-            false => count.broken += 1,
+            true => trials.held += 1,
+            false => trials.failed += 1,
         }
     }
 
@@ -127,75 +173,103 @@ impl Search {
         if self.made >= MOST {
             return None;
         }
-        if let Some(open) = self.open() {
-            return Some(open);
-        }
-        match (self.held(), self.broken()) {
+        match (self.top(), self.fails()) {
             (None, None) => Some(self.start),
-            (Some(held), None) if held >= self.most => self.to_confirm(held),
-            (Some(held), None) => Some((held * 2.0).min(self.most)),
-            (None, Some(broken)) if broken <= self.least => None,
-            (None, Some(broken)) => Some(self.rounded(broken / 2.0).max(self.least)),
-            (Some(held), Some(broken)) => match self.between(held, broken) {
-                Some(load) => Some(load),
-                None => self.to_confirm(held),
-            },
+            (Some(top), None) if top.load >= self.most => self.to_confirm(top),
+            (Some(top), None) if state(top.trials) == State::Open && top.trials.failed > 0 => {
+                Some(top.load)
+            }
+            (Some(top), None) => Some((top.load * 2.0).min(self.most)),
+            (None, Some(fails)) if fails.load <= self.least => last_look(fails),
+            (None, Some(fails)) => Some(self.rounded(fails.load / 2.0).max(self.least)),
+            (Some(top), Some(_)) if state(top.trials) == State::Open => Some(top.load),
+            (Some(top), Some(fails)) => self
+                .between(top.load, fails.load)
+                .or_else(|| self.to_confirm(top))
+                .or_else(|| last_look(fails)),
         }
     }
 
     /// What is known now.
     pub fn answer(&self) -> Answer {
-        let held = self.held();
+        let fails = self.fails();
+        let below = fails.map_or(f64::INFINITY, |fails| fails.load);
+        let loads = || self.loads().rev().filter(|tested| tested.load < below);
+        let passed = loads().find(|tested| state(tested.trials) == State::Passed);
+        // A search that was ended early has at least seen what held.
+        let holds =
+            passed.or_else(|| loads().find(|tested| tested.trials.held > tested.trials.failed));
         Answer {
-            held,
-            broken: self.broken(),
-            confirmed: held.is_some_and(|held| self.to_confirm(held).is_none()),
+            holds,
+            fails,
+            confirmed: holds.is_some_and(|holds| is_confirmed(holds.trials)),
         }
     }
 
-    fn loads(&self, state: State) -> impl DoubleEndedIterator<Item = Load> {
-        let found = self
-            .trials
-            .iter()
-            .filter(move |(_, count)| count.state() == state);
-        found.map(|(bits, _)| f64::from_bits(*bits))
+    /// The trials of a load so far.
+    pub fn trials_of(&self, load: Load) -> Tally {
+        self.trials
+            .get(&load.to_bits())
+            .copied()
+            .unwrap_or_default()
     }
 
-    /// The smallest load that is too much.
-    fn broken(&self) -> Option<Load> {
-        self.loads(State::Broken).next()
+    /// How many trials there may be until the end.
+    pub fn left(&self) -> TrialsLeft {
+        let top = self.top().map_or(self.start, |top| top.load);
+        let limit = match self.fails() {
+            Some(fails) if fails.load <= self.least => 0.0,
+            Some(fails) if fails.load <= top => fails.load / 2.0_f64.sqrt(),
+            Some(fails) => (top * fails.load).sqrt(),
+            None => top * 2.0_f64.sqrt(),
+        };
+        let mut ahead = self.clone();
+        while let Some(load) = ahead.next_load() {
+            ahead.learn(load, load <= limit);
+        }
+        TrialsLeft {
+            likely: ahead.made - self.made,
+            most: MOST - self.made.min(MOST),
+            is_least: self.fails().is_none(),
+        }
     }
 
-    /// The largest load that held, below what is too much.
-    fn held(&self) -> Option<Load> {
-        let broken = self.broken().unwrap_or(f64::INFINITY);
-        self.loads(State::Held).rfind(|load| *load < broken)
+    fn loads(&self) -> impl DoubleEndedIterator<Item = Tested> {
+        self.trials.iter().map(|(bits, trials)| Tested {
+            load: f64::from_bits(*bits),
+            trials: *trials,
+        })
     }
 
-    /// A load of which one cannot tell, below what is too much.
-    fn open(&self) -> Option<Load> {
-        let broken = self.broken().unwrap_or(f64::INFINITY);
-        self.loads(State::Open).find(|load| *load < broken)
+    /// The smallest load that failed.
+    fn fails(&self) -> Option<Tested> {
+        self.loads()
+            .find(|tested| state(tested.trials) == State::Failed)
     }
 
-    fn to_confirm(&self, held: Load) -> Option<Load> {
-        let count = self.trials.get(&held.to_bits())?;
-        (!count.is_confirmed()).then_some(held)
+    /// The largest load below that.
+    fn top(&self) -> Option<Tested> {
+        let below = self.fails().map_or(f64::INFINITY, |fails| fails.load);
+        self.loads().rfind(|tested| tested.load < below)
+    }
+
+    fn to_confirm(&self, top: Tested) -> Option<Load> {
+        (!is_confirmed(top.trials)).then_some(top.load)
     }
 
     /// A load between both, unless they are near.
-    fn between(&self, held: Load, broken: Load) -> Option<Load> {
-        if broken <= held * (1.0 + NEAR) {
+    fn between(&self, passed: Load, failed: Load) -> Option<Load> {
+        if failed <= passed * (1.0 + NEAR) {
             return None;
         }
-        let middle = self.rounded((held * broken).sqrt());
-        (middle > held && middle < broken).then_some(middle)
+        let middle = self.rounded((passed * failed).sqrt());
+        (middle > passed && middle < failed).then_some(middle)
     }
 
     fn rounded(&self, load: Load) -> Load {
         match self.whole {
             true => load.round(),
-            // Three digits are more than a trial can tell.
+            // Three digits are more than a trial can resolve.
             false => {
                 let scale = 10_f64.powf(load.log10().floor() - 2.0);
                 (load / scale).round() * scale
@@ -204,6 +278,9 @@ impl Search {
     }
 }
 
+fn last_look(fails: Tested) -> Option<Load> {
+    (!has_failed_for_good(fails.trials)).then_some(fails.load)
+}
 /// What a server did under a load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trial {

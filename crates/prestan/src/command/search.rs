@@ -1,12 +1,15 @@
 //! `prestan search`: the largest load under which a condition holds.
 
+use std::io::{self, IsTerminal};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use engine::{Cancel, Settings};
+use indicatif::ProgressBar;
 use record::Pace;
 use report::page::{Common, Page};
 use report::{Counted, Find, Found, Tried};
-use stats::{Load, Pages, Search, Summary, TestSummary, Trial};
+use stats::{Load, Pages, Search, Summary, Tally, TestSummary, Trial};
 
 use super::load::{Sending, guard::Permission, pace};
 use super::series::{Planned, Ran, Shown, name_of};
@@ -14,7 +17,7 @@ use crate::args::{AnswerOptions, FindArg, Login, SearchArgs, SearchOptions};
 use crate::connect::connection_to;
 use crate::exit::{Code, Failed};
 use crate::output::{self, tell};
-use crate::watch::on_interrupt;
+use crate::watch::{bar, on_interrupt};
 
 /// Greatest loads that are tried, unless something else is said.
 const MOST_USERS: f64 = 4096.0;
@@ -24,8 +27,8 @@ const FIRST_RATE: f64 = 10.0;
 /// Requests that a trial has to have, on average: at random moments there may be none in a trial of
 /// few.
 const REQUESTS_AT_LEAST: f64 = 10.0;
-/// Trials of a load in which the generator was the bottleneck, before that is the answer: one may
-/// be a neighbour's fault.
+/// Trials in a row in which the load generator was the bottleneck, before the search ends: a single
+/// one may be a neighbour's fault.
 const PATIENCE: u32 = 3;
 
 /// Tries loads until the largest is found.
@@ -106,25 +109,23 @@ struct Trials<'a> {
     sending: &'a Sending,
     /// Of all of them, but for their loads.
     settings: Settings,
+    /// Trials that were begun, those that were inconclusive among them.
     number: u32,
     made: Vec<Tried>,
     /// The runs of all of them.
     ran: Vec<Ran>,
+    begun: Instant,
+    /// What is under way, on a terminal.
+    bar: Option<ProgressBar>,
 }
 
-impl<'a> Trials<'a> {
-    /// Makes trials until there is an answer, or until one cannot be made.
-    fn go_on(&mut self, search: &mut Search) -> Result<(), Failed> {
-        let cancel = Cancel::default();
-        let _interruptible = on_interrupt(cancel.clone(), None)?;
-        while let Some(load) = search.next_load() {
-            let held = self.make(load, &cancel)?;
-            search.learn(load, held);
-        }
-        Ok(())
-    }
+const BAR: &str = "{spinner} {msg}";
+/// How often the bar moves while a trial is under way.
+const TICK: Duration = Duration::from_secs(1);
 
+impl<'a> Trials<'a> {
     fn new(args: &'a SearchArgs, sending: &'a Sending) -> Result<Self, Failed> {
+        let on_terminal = !args.runs.quiet && io::stderr().is_terminal();
         Ok(Trials {
             args,
             sending,
@@ -132,25 +133,99 @@ impl<'a> Trials<'a> {
             number: 0,
             made: Vec::new(),
             ran: Vec::new(),
+            begun: Instant::now(),
+            bar: on_terminal.then(|| bar(BAR)),
         })
     }
 
-    /// Whether the condition held under that load.
-    fn make(&mut self, load: Load, cancel: &Cancel) -> Result<bool, Failed> {
+    /// Makes trials until there is an answer, or until one cannot be made.
+    fn go_on(&mut self, search: &mut Search) -> Result<(), Failed> {
+        let cancel = Cancel::default();
+        let _interruptible = on_interrupt(cancel.clone(), None)?;
+        self.begun = Instant::now();
+        if let Some(bar) = &self.bar {
+            bar.enable_steady_tick(TICK);
+        }
+        let ended = self.make_all(search, &cancel);
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+        ended
+    }
+
+    fn make_all(&mut self, search: &mut Search, cancel: &Cancel) -> Result<(), Failed> {
+        while let Some(load) = search.next_load() {
+            self.show(search, load);
+            let tried = self.make(load, cancel)?;
+            search.learn(load, tried.held);
+            self.tell_outcome(search, &tried);
+        }
+        Ok(())
+    }
+
+    /// Shows which trial is under way.
+    fn show(&self, search: &Search, load: Load) {
+        if let Some(bar) = &self.bar {
+            let amount = self.find().amount(load);
+            let so_far = match search.trials_of(load) {
+                trials if trials.trials() == 0 => String::new(),
+                Tally { held, failed } => format!(", held in {held} of {} so far", held + failed),
+            };
+            let left = self.time_left(search);
+            let left = left.map_or(String::new(), |left| format!("; {left}"));
+            bar.set_message(format!("trial {}: {amount}{so_far}{left}", self.number + 1));
+        }
+    }
+
+    fn tell_outcome(&self, search: &Search, tried: &Tried) {
+        let p99 = tried.times.map_or("no answer".to_owned(), |(_, _, p99)| {
+            format!("p99 {}", report::human(p99))
+        });
+        let trials = search.trials_of(tried.load);
+        let left = self.time_left(search);
+        let left = left.map_or(String::new(), |left| format!("; {left}"));
+        self.tell(&format!(
+            "trial {}, {}: {} ({p99}, {:.0} answers/s, {} failures), held in {} of {}{left}",
+            self.number,
+            self.find().amount(tried.load),
+            if tried.held { "holds" } else { "fails" },
+            tried.per_second,
+            tried.failures,
+            trials.held,
+            trials.trials(),
+        ));
+    }
+
+    /// How long the search may still take; `None` before the first trial and after the last.
+    fn time_left(&self, search: &Search) -> Option<String> {
+        search.next_load().filter(|_| self.number > 0)?;
+        let each = self.begun.elapsed().as_secs_f64() / f64::from(self.number);
+        let left = search.left();
+        let time = |trials: u32| roughly(each * f64::from(trials));
+        let likely = if left.is_least { "at least" } else { "about" };
+        Some(format!(
+            "{likely} {} left, at most {}",
+            time(left.likely),
+            time(left.most)
+        ))
+    }
+
+    /// A trial under that load. One in which the load generator was the bottleneck is repeated.
+    fn make(&mut self, load: Load, cancel: &Cancel) -> Result<Tried, Failed> {
         let mut why = String::new();
         for left in (0..PATIENCE).rev() {
             let ran = self.run(load, cancel)?;
             let bottleneck = ran.summary.bottlenecks().next();
             if let Some(doubt) = bottleneck {
                 why = format!("{}: {doubt}", self.find().amount(load));
-                let once_more = if left > 0 { "; once more" } else { "" };
-                self.tell(&format!("{why}{once_more}"));
+                let once_more = if left > 0 { "; repeated" } else { "" };
+                self.tell(&format!("trial {}, {why}{once_more}", self.number));
                 continue;
             }
             if let Some(row) = idle(&ran.summary) {
                 return Err(Failed::Usage(format!(
-                    "{}: {row} had no request in a whole trial, which says nothing; give a longer \
-                     --duration",
+                    "{}: {row} had no request in a whole trial, which decides nothing; give a \
+                     longer --duration",
                     self.find().amount(load)
                 )));
             }
@@ -158,19 +233,9 @@ impl<'a> Trials<'a> {
             let held = condition.holds(&ran.summary);
             let held = held.map_err(|error| Failed::Usage(format!("--while: {error}")))?;
             let tried = tried(load, held, &ran.summary);
-            let p99 = tried.times.map_or("no answer".to_owned(), |(_, _, p99)| {
-                format!("p99 {}", report::human(p99))
-            });
-            let held_in_words = if held { "holds" } else { "broken" };
-            self.tell(&format!(
-                "{}: {held_in_words} ({p99}, {:.0} answers/s, {} failures)",
-                self.find().amount(load),
-                tried.per_second,
-                tried.failures
-            ));
             self.made.push(tried);
             self.ran.push(ran);
-            return Ok(held);
+            return Ok(tried);
         }
         Err(Failed::bottleneck(why))
     }
@@ -202,8 +267,11 @@ impl<'a> Trials<'a> {
     }
 
     fn tell(&self, line: &str) {
-        if !self.args.runs.quiet {
-            tell(&format!("prestan: {line}"));
+        let line = format!("prestan: {line}");
+        match &self.bar {
+            Some(bar) => bar.suspend(|| tell(&line)),
+            None if self.args.runs.quiet => {}
+            None => tell(&line),
         }
     }
 
@@ -230,6 +298,16 @@ impl<'a> Trials<'a> {
             inconclusive: ended.map(ToString::to_string),
             trials: self.made,
         }
+    }
+}
+
+/// A time that is an estimate: `40 s`, `12 min`, `2.5 h`.
+fn roughly(seconds: f64) -> String {
+    match seconds {
+        s if s < 9.5 => format!("{:.0} s", s.max(1.0)),
+        s if s < 95.0 => format!("{:.0} s", (s / 10.0).round() * 10.0),
+        s if s < 5700.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
     }
 }
 

@@ -6,7 +6,8 @@ use super::Page;
 use super::markup::{mean, text, words};
 use super::tables::{heading, number, section};
 use crate::json::us;
-use crate::{Found, Sweep, Tried, search, sweep};
+use crate::search::{self, Loaded};
+use crate::{Found, Sweep, sweep};
 
 /// All of them; nothing for a page without.
 pub(super) fn tables(page: &Page<'_>) -> String {
@@ -85,32 +86,33 @@ fn of_search(found: &Found) -> String {
             _ => heading(name, what, "number"),
         })
         .collect();
-    let body: String = found
-        .trials
-        .iter()
-        .map(|tried| trial(found, tried))
-        .collect();
-    section("trials", "All trials", &head, &body, "")
+    let loads = Loaded::all(found);
+    let body: String = loads.iter().map(|loaded| row(found, loaded)).collect();
+    let note = search::note(found).map_or(String::new(), |note| format!("<p>{note}</p>"));
+    section("trials", "All loads", &head, &body, &note)
 }
 
-fn trial(found: &Found, tried: &Tried) -> String {
-    let cells = search::cells(found, tried).map(|cell| words(&cell));
+fn row(found: &Found, loaded: &Loaded) -> String {
+    let cells = search::cells(found, loaded).map(|cell| words(&cell));
     let [load, per_second, mean, p50, p99, failures, remark] = cells;
-    let timed = |of: fn((f64, f64, f64)) -> f64, shown: &str| match tried.times {
+    let timed = |of: fn((f64, f64, f64)) -> f64, shown: &str| match loaded.times {
         Some(times) => number(us(of(times)), shown, ""),
         None => format!("<td class=\"number\" data-sort=\"\">{shown}</td>"),
     };
-    let class = if tried.held { "ok" } else { "bad" };
+    let class = if loaded.fails() { "bad" } else { "ok" };
     let cells = [
-        format!("<th scope=\"row\" data-sort=\"{}\">{load}</th>", tried.load),
-        number(tried.per_second, &per_second, ""),
+        format!(
+            "<th scope=\"row\" data-sort=\"{}\">{load}</th>",
+            loaded.load
+        ),
+        number(loaded.per_second, &per_second, ""),
         timed(|(mean, _, _)| mean, &mean),
         timed(|(_, p50, _)| p50, &p50),
         timed(|(_, _, p99)| p99, &p99),
         number(
-            tried.failures as f64,
+            loaded.failures as f64,
             &failures,
-            if tried.failures > 0 { "bad" } else { "" },
+            if loaded.failures > 0 { "bad" } else { "" },
         ),
         format!("<td class=\"{class}\">{remark}</td>"),
     ];

@@ -3,12 +3,14 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Found, Tried};
+use stats::Tested;
+
+use super::{Found, Loaded, Tried};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
-const SCHEMA_VERSION: u32 = 1;
+const SCHEMA_VERSION: u32 = 2;
 
-/// The largest load under which a condition holds.
+/// The largest load at which a condition holds in at least nine of ten trials.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields, title = "Prestan search")]
 pub(crate) struct Document {
@@ -37,6 +39,8 @@ pub(crate) struct Document {
     knee: Option<f64>,
     /// Why the generator, and not the server, ended the search; null where it did not.
     inconclusive: Option<String>,
+    /// What all trials of a load came to, in the order of the loads.
+    loads: Vec<OfLoad>,
     /// Every trial, in the order of the loads.
     points: Vec<Point>,
 }
@@ -45,12 +49,50 @@ pub(crate) struct Document {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 struct Answer {
-    /// The largest load under which the condition held; null where it did under none.
-    held: Option<f64>,
-    /// The smallest load above that under which it broke; null where it did under none.
-    broken: Option<f64>,
-    /// The load that held did so in most of three trials.
+    /// The largest load that passed; null where none did.
+    holds: Option<Held>,
+    /// The smallest load that failed, which is larger; null where none did.
+    fails: Option<Held>,
+    /// The load that passed held in at least 18 of 20 trials.
     confirmed: bool,
+}
+
+/// In how many trials the condition held.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Held {
+    /// The load.
+    load: f64,
+    /// Trials in which the condition held.
+    held: u32,
+    /// All trials of this load.
+    trials: u32,
+    /// Lower 95 % confidence bound of the share of trials in which it holds; 0.9 at most.
+    at_least: f64,
+    /// Upper bound; 0.5 at least.
+    at_most: f64,
+}
+
+/// All trials of a load.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct OfLoad {
+    /// The load.
+    load: f64,
+    /// Trials in which the condition held.
+    held: u32,
+    /// All trials of this load.
+    trials: u32,
+    /// The median of what they measured.
+    throughput_per_s: f64,
+    /// The median of their means, in microseconds.
+    mean_us: Option<f64>,
+    /// The median of their medians.
+    p50_us: Option<f64>,
+    /// The median of their 99th percentiles.
+    p99_us: Option<f64>,
+    /// Operations that failed or were dropped, in all of them.
+    failures: u64,
 }
 
 /// A trial.
@@ -85,13 +127,42 @@ impl From<&Found> for Document {
             software: found.software.clone(),
             what: found.what.clone(),
             answer: Answer {
-                held: found.answer.held,
-                broken: found.answer.broken,
+                holds: found.answer.holds.map(Held::from),
+                fails: found.answer.fails.map(Held::from),
                 confirmed: found.answer.confirmed,
             },
             knee: found.knee,
             inconclusive: found.inconclusive.clone(),
+            loads: Loaded::all(found).iter().map(OfLoad::from).collect(),
             points: found.trials.iter().map(Point::from).collect(),
+        }
+    }
+}
+
+impl From<Tested> for Held {
+    fn from(tested: Tested) -> Held {
+        Held {
+            load: tested.load,
+            held: tested.trials.held,
+            trials: tested.trials.trials(),
+            at_least: tested.at_least(),
+            at_most: tested.at_most(),
+        }
+    }
+}
+
+impl From<&Loaded> for OfLoad {
+    fn from(loaded: &Loaded) -> OfLoad {
+        let us = |of: fn((f64, f64, f64)) -> f64| loaded.times.map(|times| of(times) / 1e3);
+        OfLoad {
+            load: loaded.load,
+            held: loaded.trials.held,
+            trials: loaded.trials.trials(),
+            throughput_per_s: loaded.per_second,
+            mean_us: us(|(mean, _, _)| mean),
+            p50_us: us(|(_, p50, _)| p50),
+            p99_us: us(|(_, _, p99)| p99),
+            failures: loaded.failures,
         }
     }
 }

@@ -5,7 +5,7 @@ use report::{
     Comparisons, Counted, Design, Find, Found, Sweep, SweepServer, Tried, Varied, Versus,
 };
 use stats::testing::RunBuilder;
-use stats::{Answer, Side, Summary, Swept, summarise};
+use stats::{Answer, Side, Summary, Swept, Tally, Tested, summarise};
 
 const WIDTHS: [u64; 4] = [10, 30, 100, 300];
 const DEPTHS: [u64; 2] = [2, 10];
@@ -86,6 +86,10 @@ pub(crate) fn sweep() -> Sweep {
 
 /// A search for users that found some.
 pub(crate) fn found() -> Found {
+    let tested = |load, held, failed| Tested {
+        load,
+        trials: Tally { held, failed },
+    };
     let tried = |load: f64, held, p99: f64| Tried {
         load,
         held,
@@ -101,8 +105,8 @@ pub(crate) fn found() -> Found {
         software: Some("nginx".to_owned()),
         what: "GET".to_owned(),
         answer: Answer {
-            held: Some(16.0),
-            broken: Some(17.0),
+            holds: Some(tested(16.0, 19, 1)),
+            fails: Some(tested(17.0, 1, 3)),
             confirmed: true,
         },
         knee: Some(8.0),
@@ -111,6 +115,8 @@ pub(crate) fn found() -> Found {
             tried(1.0, true, 1e6),
             tried(8.0, true, 9e6),
             tried(16.0, true, 30e6),
+            tried(16.0, true, 20e6),
+            tried(16.0, false, 60e6),
             Tried {
                 times: None,
                 ..tried(17.0, false, 1.0)

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use serde_json::Value;
-use stats::Answer;
+use stats::{Answer, Tally, Tested};
 
 use crate::answers::{found, sweep};
 use report::Found;
@@ -45,40 +45,54 @@ fn a_sweep_for_programs() {
 fn a_search_for_people() {
     let text = report::search_text(&found(), false, 100);
     assert_snapshot!("search_text", text);
+    let tested = |load, held, failed| {
+        let trials = Tally { held, failed };
+        Some(Tested { load, trials })
+    };
     let table = [
         (
-            Some(4.0),
-            None,
-            false,
-            "holds with 4 users, the most that was tried",
+            (tested(4.0, 20, 0), None, true),
+            "holds with 4 users, the most that was tried. It held in 20 of 20 trials with 4 users \
+             (in at least 77 % of all, 95 % confidence).",
         ),
-        (None, Some(1.0), false, "does not even hold with 1 user"),
-        (None, None, false, "not known"),
+        (
+            (None, tested(1.0, 0, 3), false),
+            "does not hold even with 1 user. It held in 0 of 3 trials with 1 user (in at most 82 % \
+             of all, 95 % confidence).",
+        ),
+        (
+            (tested(4.0, 20, 0), tested(5.0, 15, 3), true),
+            "and in 15 of 18 trials with 5 users.",
+        ),
+        (
+            (tested(4.0, 7, 0), tested(5.0, 0, 2), false),
+            "may hold with 4 users, which was not confirmed. It held in 7 of 7 trials",
+        ),
+        ((None, None, false), "not known"),
     ];
-    for (held, broken, confirmed, says) in table {
+    for ((holds, fails, confirmed), says) in table {
         let found = Found {
             answer: Answer {
-                held,
-                broken,
+                holds,
+                fails,
                 confirmed,
             },
             ..found()
         };
-        let text = report::search_text(&found, false, 200);
+        let text = report::search_text(&found, false, 400);
         assert!(text.contains(says), "{text}");
     }
     let stopped = Found {
         inconclusive: Some("late".to_owned()),
         answer: Answer {
-            held: Some(4.0),
-            broken: None,
-            confirmed: false,
+            holds: tested(4.0, 1, 0),
+            ..Answer::default()
         },
         ..found()
     };
     let text = report::search_text(&stopped, false, 300);
     assert!(
-        text.contains("holds with 4 users.") && text.contains("It ended there: "),
+        text.contains("may hold with 4 users") && text.contains("It ended there: "),
         "{text}"
     );
 }
@@ -87,8 +101,14 @@ fn a_search_for_people() {
 fn a_search_for_programs() {
     let document = valid(&report::search_json(&found()), &report::search_schema());
     assert_eq!(
-        (&document["answer"]["held"], &document["knee"]),
+        (&document["answer"]["holds"]["load"], &document["knee"]),
         (&16.0.into(), &8.0.into())
     );
-    assert_eq!(document["points"][3]["p99_us"], Value::Null);
+    assert_eq!(document["points"][5]["p99_us"], Value::Null);
+    // Three trials with 16 users: 20, 30 and 60 ms.
+    let load = &document["loads"][2];
+    assert_eq!(
+        (&load["held"], &load["trials"], &load["p99_us"]),
+        (&2.into(), &3.into(), &30_000.0.into())
+    );
 }

@@ -1,11 +1,13 @@
 //! A condition on what was measured: `p99 < 50ms and failures == 0`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
 
 use minijinja::value::ValueKind;
 use minijinja::{Environment, UndefinedBehavior};
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
 
 use crate::{Summary, TestSummary};
 
@@ -33,15 +35,33 @@ const NAMES: [(&str, &str); 11] = [
     ("throughput", "expected answers a second"),
 ];
 
-/// Units of times, in nanoseconds, and of shares.
-const UNITS: [(&str, f64); 6] = [
+/// Where the times are in [`NAMES`], and the share.
+const TIMES: std::ops::Range<usize> = 0..7;
+const SHARE: usize = 9;
+
+/// Units of times, in nanoseconds.
+const TIME_UNITS: [(&str, f64); 5] = [
     ("ns", 1.0),
     ("us", 1e3),
     ("µs", 1e3),
     ("ms", 1e6),
     ("s", 1e9),
-    ("%", 0.01),
 ];
+
+/// In what times and shares are counted: 1 is a nanosecond, and the whole.
+#[derive(Debug, Clone, Copy)]
+struct Scale {
+    time: f64,
+    share: f64,
+}
+
+const PLAIN: Scale = Scale {
+    time: 1.0,
+    share: 1.0,
+};
+
+/// Figures that are made up to see whether a condition compares what can be compared.
+const MADE_UP: usize = 300;
 
 /// Steps an expression may take.
 const FUEL: u64 = 10_000;
@@ -78,10 +98,11 @@ impl FromStr for Condition {
         }
         let condition = Condition {
             text: text.trim().to_owned(),
-            plain: without_units(text)?,
+            plain: without_units(text, PLAIN)?,
         };
         condition.check_names()?;
         condition.holds_for(&[1.0; NAMES.len()])?;
+        condition.check_units()?;
         Ok(condition)
     }
 }
@@ -105,15 +126,57 @@ impl Condition {
 
     /// Also of what need not be evaluated, after an `or` for example.
     fn check_names(&self) -> Result<(), ConditionError> {
-        let environment = Environment::empty();
-        let expression = environment.compile_expression(&self.plain);
-        let expression = expression.map_err(|error| self.wrong(&error.to_string()))?;
-        let asked = expression.undeclared_variables(false);
+        let asked = self.names()?;
         let is_known = |asked: &&String| NAMES.iter().any(|(name, _)| name == asked);
         match asked.iter().find(|asked| !is_known(asked)) {
             Some(unknown) => Err(self.wrong(&format!("there is no `{unknown}`"))),
             None => Ok(()),
         }
+    }
+
+    fn names(&self) -> Result<HashSet<String>, ConditionError> {
+        let environment = Environment::empty();
+        let expression = environment.compile_expression(&self.plain);
+        let expression = expression.map_err(|error| self.wrong(&error.to_string()))?;
+        Ok(expression.undeclared_variables(false))
+    }
+
+    /// Refuses `p99 < 50`: whether it holds would depend on the unit in which times are counted. So
+    /// it is evaluated in two units that are far apart, for many figures, and must not differ.
+    fn check_units(&self) -> Result<(), ConditionError> {
+        let time = |time| Scale { time, ..PLAIN };
+        let share = |share| Scale { share, ..PLAIN };
+        let missing = |what: &str, example: &str| {
+            ConditionError(format!(
+                "`{}` compares {what} with a number that has no unit; write {example} for example",
+                self.text
+            ))
+        };
+        if self.depends_on(time(1e-12), time(1e12))? {
+            return Err(missing("a time", "50ms"));
+        }
+        let asks_share = self.names()?.contains(NAMES[SHARE].0);
+        if asks_share && self.depends_on(share(1e-12), share(1e12))? {
+            return Err(missing("a share", "1%"));
+        }
+        Ok(())
+    }
+
+    fn depends_on(&self, one: Scale, other: Scale) -> Result<bool, ConditionError> {
+        let in_scale = |scale| -> Result<Condition, ConditionError> {
+            Ok(Condition {
+                text: self.text.clone(),
+                plain: without_units(&self.text, scale)?,
+            })
+        };
+        let (of_one, of_other) = (in_scale(one)?, in_scale(other)?);
+        let mut rng = ChaCha8Rng::seed_from_u64(0);
+        Ok((0..MADE_UP).any(|_| {
+            let figures = made_up(&mut rng);
+            let held = of_one.holds_for(&scaled(figures, one));
+            let holds = of_other.holds_for(&scaled(figures, other));
+            matches!((held, holds), (Ok(held), Ok(holds)) if held != holds)
+        }))
     }
 
     fn holds_for(&self, figures: &[f64; NAMES.len()]) -> Result<bool, ConditionError> {
@@ -165,8 +228,33 @@ fn figures(row: &TestSummary) -> Option<[f64; NAMES.len()]> {
     ])
 }
 
+/// Times from a nanosecond to hours, counts up to a million, of which half have no failure.
+fn made_up(rng: &mut ChaCha8Rng) -> [f64; NAMES.len()] {
+    let mut up_to = |digits: f64| 10.0_f64.powf(rng.random_range(0.0..digits));
+    let mut figures = [1.0; NAMES.len()];
+    figures[TIMES].fill_with(|| up_to(13.0));
+    let operations = up_to(6.0).ceil();
+    let failures = up_to(6.0).floor().min(operations);
+    let failures = if rng.random_bool(0.5) { 0.0 } else { failures };
+    figures[TIMES.end..].copy_from_slice(&[
+        operations,
+        failures,
+        failures / operations,
+        10.0_f64.powf(rng.random_range(0.0..6.0)),
+    ]);
+    figures
+}
+
+fn scaled(mut figures: [f64; NAMES.len()], scale: Scale) -> [f64; NAMES.len()] {
+    for time in &mut figures[TIMES] {
+        *time *= scale.time;
+    }
+    figures[SHARE] *= scale.share;
+    figures
+}
+
 /// Numbers with units become numbers.
-fn without_units(text: &str) -> Result<String, ConditionError> {
+fn without_units(text: &str, scale: Scale) -> Result<String, ConditionError> {
     let mut plain = String::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
@@ -179,7 +267,7 @@ fn without_units(text: &str) -> Result<String, ConditionError> {
                 .find(|c: char| !c.is_alphabetic() && c != '%')
                 .unwrap_or(after.len());
             let (unit, after) = after.split_at(end);
-            plain += &in_units(number, unit)?;
+            plain += &in_units(number, unit, scale)?;
             rest = after;
         } else {
             // A name may have digits in it.
@@ -197,18 +285,17 @@ fn without_units(text: &str) -> Result<String, ConditionError> {
     Ok(plain)
 }
 
-fn in_units(number: &str, unit: &str) -> Result<String, ConditionError> {
+fn in_units(number: &str, unit: &str, scale: Scale) -> Result<String, ConditionError> {
     let value: f64 = number
         .parse()
-        .map_err(|_| ConditionError(format!("`{number}` is no number")))?;
-    if unit.is_empty() {
-        return Ok(number.to_owned());
-    }
-    let known = UNITS.iter().find(|(name, _)| *name == unit);
-    match known {
-        Some((_, factor)) => Ok(format!("{:?}", value * factor)),
-        None => Err(ConditionError(format!(
-            "`{unit}` is no unit in `{number}{unit}`; there are ns, us, ms, s and %"
+        .map_err(|_| ConditionError(format!("`{number}` is not a number")))?;
+    let time = TIME_UNITS.iter().find(|(name, _)| *name == unit);
+    match (unit, time) {
+        ("", _) => Ok(number.to_owned()),
+        ("%", _) => Ok(format!("{:?}", value * 0.01 * scale.share)),
+        (_, Some((_, factor))) => Ok(format!("{:?}", value * factor * scale.time)),
+        (_, None) => Err(ConditionError(format!(
+            "`{unit}` is not a unit in `{number}{unit}`; there are ns, us, ms, s and %"
         ))),
     }
 }

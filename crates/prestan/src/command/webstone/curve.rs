@@ -122,11 +122,7 @@ fn found(
         target: settings.target.url(),
         software: server.and_then(|server| server.software.clone()),
         what: format!("{}: {}", plan.suite.name, plan.suite.title),
-        answer: Answer {
-            held: None,
-            broken: None,
-            confirmed: false,
-        },
+        answer: Answer::default(),
         knee: knee(&made),
         inconclusive: ended.map(ToString::to_string).or(doubtful),
         trials: made,
