@@ -91,7 +91,8 @@ impl Failed {
 
 impl From<engine::RunError> for Failed {
     fn from(error: engine::RunError) -> Failed {
-        let text = error.to_string();
+        // What a server wrote stands in it, and must not pass for a line of ours.
+        let text = report::clean(&error.to_string());
         match error {
             engine::RunError::Interrupted => Failed::Interrupted(text),
             engine::RunError::Local(_) => Failed::Local(text),

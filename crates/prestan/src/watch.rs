@@ -252,7 +252,8 @@ impl Observer for Console {
         if let Some(line) = self.line(&event.kind)
             && (must || self.talk != Talk::Quiet)
         {
-            self.say(&line);
+            // One event is one line, whatever a server wrote.
+            self.say(&report::clean(&line));
         }
     }
 }

@@ -298,6 +298,12 @@ fn every_kind_of_figure_is_drawn() {
         by(&mut browser, 0),
         ["Put1K", "Get1K", "Propfind", "Lock", "UnLock"]
     );
+    // Tooltips are elements, and need no more than the policy of the page allows.
+    browser.evaluate(
+        "document.querySelectorAll('figure:not([hidden]) .chart').forEach((chart) =>
+            echarts.getInstanceByDom(chart).dispatchAction({type: 'showTip', seriesIndex: 0, dataIndex: 1}))",
+    );
+    browser.until("document.querySelectorAll('.tip').length > 3");
     // Points that failed are there in words.
     let words = browser
         .evaluate("document.getElementById('points').textContent.match(/3 of 63 failed/g).length");
@@ -406,6 +412,57 @@ fn the_browser_tells_of_what_a_page_must_not_do() {
     ] {
         assert!(problems.contains(sign), "{sign}: {problems}");
     }
+}
+
+/// What would be if text of a server ever became markup.
+#[test]
+fn a_page_runs_no_script_but_its_own() {
+    let run = RunBuilder::new(1)
+        .test("Get1K", &[("Get1K", "GET")])
+        .ok("Get1K", 30, |i| 100 + i)
+        .build();
+    let summary = summarise(&run);
+    let shown = PageRun {
+        name: None,
+        run: &run,
+        summary: &summary,
+        details: None,
+    };
+    let page = report::page::html(&Page {
+        runs: vec![shown],
+        ..Page::default()
+    });
+    let foreign = "<script>document.title = 'run'</script>\
+         <img src='data:,' onerror=\"document.title = 'run'\">\
+         <a id='foreign' href=\"javascript:document.title = 'run'\">x</a>\
+         <style>main { display: none }</style><base href='http://127.0.0.1:9/'></main>";
+    let home = tempfile::TempDir::new().unwrap();
+    let path = home.path().join("page.html");
+    fs::write(&path, page.replacen("</main>", foreign, 1)).unwrap();
+    let Some(mut browser) = open(&path) else {
+        return;
+    };
+    browser.evaluate("document.getElementById('foreign').click()");
+    browser.evaluate("new Promise((next) => setTimeout(() => next(0), 0))");
+    assert_eq!(
+        browser.evaluate("document.title"),
+        "prestan on Apache/2.4.66 (Debian)"
+    );
+    let display = "getComputedStyle(document.querySelector('main')).display";
+    assert_eq!(browser.evaluate(display), "block");
+    assert!(
+        browser
+            .evaluate("document.baseURI")
+            .as_str()
+            .unwrap()
+            .starts_with("file:")
+    );
+    let problems = browser.problems().join("\n");
+    assert_eq!(
+        problems.matches("Content Security Policy").count(),
+        5,
+        "{problems}"
+    );
 }
 
 #[test]

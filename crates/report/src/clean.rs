@@ -1,10 +1,10 @@
 //! Foreign text, made harmless for terminals.
 
-/// Makes control characters visible, `\u{1b}` for example, and those that reorder text.
+/// Makes control characters visible, `\u{1b}` for example, and those that reorder or hide text.
 ///
 /// A server writes its own name and its messages. Printed as they are they could move the cursor,
 /// recolour the report, or spell something else than they say (bidirectional overrides, Unicode
-/// Standard Annex 9, section 2).
+/// Standard Annex 9, section 2; characters without a width, UTS 39).
 pub fn clean(text: &str) -> String {
     text.chars()
         .fold(String::with_capacity(text.len()), |mut out, c| {
@@ -17,14 +17,20 @@ pub fn clean(text: &str) -> String {
         })
 }
 
-fn is_harmful(c: char) -> bool {
+/// Whether a terminal or a reader could take `c` for something else than a letter.
+pub(crate) fn is_harmful(c: char) -> bool {
     c.is_control()
         || matches!(
             c,
-            '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{2028}' | '\u{2029}' | '\u{feff}'
+            '\u{ad}'
+                | '\u{61c}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e007f}'
         )
-        || ('\u{202a}'..='\u{202e}').contains(&c)
-        || ('\u{2066}'..='\u{2069}').contains(&c)
 }
 
 #[cfg(test)]
@@ -38,6 +44,8 @@ mod tests {
             ("größe 10 µs", "größe 10 µs"),
             ("\u{1b}[2Jgone\r\n", "\\u{1b}[2Jgone\\r\\n"),
             ("a\u{202e}b\u{9b}31m", "a\\u{202e}b\\u{9b}31m"),
+            ("ab\u{200b}\u{e0061}", "ab\\u{200b}\\u{e0061}"),
+            ("x\\nWarning: y", "x\\nWarning: y"),
         ];
         for (foreign, expected) in table {
             assert_eq!(clean(foreign), expected);

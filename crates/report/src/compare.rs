@@ -7,6 +7,7 @@ use stats::{Compared, Comparison, Estimate, Status, Verdict};
 use crate::clean;
 use crate::columns::columns;
 use crate::json::{pretty, schema_of};
+use crate::markdown::{code, markdown};
 use crate::text::{Paint, wrapping};
 use crate::units::human;
 
@@ -52,7 +53,7 @@ pub fn compare_text(all: &Comparisons, color: bool, width: usize) -> String {
         }
         for caveat in &comparison.caveats {
             let options = wrapping(width).initial_indent("- ").subsequent_indent("  ");
-            text += &format!("{}\n", textwrap::fill(&caveat.to_string(), options));
+            text += &format!("{}\n", textwrap::fill(&clean(&caveat.to_string()), options));
         }
         text.push('\n');
     }
@@ -178,8 +179,6 @@ fn share(of: &Estimate) -> String {
 
 /// The comparison for a pull request. Ends with a newline.
 pub fn compare_markdown(all: &Comparisons) -> String {
-    let code = |text: &str| format!("`{}`", clean(text).replace('`', "'"));
-    let cell = |text: &str| text.replace('|', "\\|");
     let mut text = String::new();
     for versus in &all.versus {
         let comparison = &versus.comparison;
@@ -191,7 +190,7 @@ pub fn compare_markdown(all: &Comparisons) -> String {
         text += &format!("| {} |\n", HEADERS.join(" | "));
         text += "| --- | ---: | ---: | ---: | ---: | ---: | --- |\n";
         for row in &comparison.rows {
-            let mut cells = cells(row).map(|text| cell(&text));
+            let mut cells = cells(row).map(|text| markdown(&text));
             if row.verdict.is_worse() {
                 cells[6] = format!("**{}**", cells[6]);
             }
@@ -199,7 +198,7 @@ pub fn compare_markdown(all: &Comparisons) -> String {
         }
         text += &format!("\n{}\n", legend(comparison));
         for caveat in &comparison.caveats {
-            text += &format!("\n- {}", clean(&caveat.to_string()));
+            text += &format!("\n- {}", markdown(&caveat.to_string()));
         }
         text.push('\n');
     }

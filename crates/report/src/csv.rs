@@ -3,9 +3,10 @@
 //! The first columns say which run it was, so that the sheets of several can be put together.
 //! Times are in microseconds, exact to the nanosecond; a cell without a value is empty. Names and
 //! messages may come from a suite file or a server, and a spreadsheet takes a cell that begins
-//! with `=`, `+`, `-`, `@` or a tab for a formula and runs it. Quoting does not help, so such a
-//! text cell gets an apostrophe in front (OWASP, "CSV injection"; CWE-1236). Numbers never get
-//! one: a negative one (a bias may be) is a number to a spreadsheet as well.
+//! with `=`, `+`, `-`, `@` or a tab for a formula and runs it; some take their full-width forms for
+//! the same, and some ignore blanks before them. Quoting does not help, so such a text cell gets an
+//! apostrophe in front (OWASP, "CSV injection"; CWE-1236). Numbers never get one: a negative one (a
+//! bias may be) is a number to a spreadsheet as well.
 //!
 //! New columns are added at the right end, so that a sheet that names its columns by letters stays
 //! right.
@@ -145,10 +146,13 @@ pub(crate) fn optional(number: Option<impl ToString>) -> String {
     number.map_or_else(String::new, |number| number.to_string())
 }
 
+/// What begins a formula, or already is the mark of a text.
+const LEADING: [char; 10] = ['=', '+', '-', '@', '\'', '＝', '＋', '－', '＠', '＇'];
+
 /// A text that neither a terminal nor a spreadsheet takes for a command.
 pub(crate) fn cell(text: &str) -> String {
     let text = clean(text);
-    if text.starts_with(['=', '+', '-', '@', '\'']) {
+    if text.trim_start().starts_with(LEADING) {
         format!("'{text}")
     } else {
         text
@@ -168,6 +172,12 @@ mod tests {
             ("-1", "'-1"),
             ("@SUM(A1)", "'@SUM(A1)"),
             ("'quoted", "''quoted"),
+            ("＝1+1", "'＝1+1"),
+            ("＋1", "'＋1"),
+            ("－1", "'－1"),
+            ("＠SUM(A1)", "'＠SUM(A1)"),
+            (" \u{3000}=1", "' \u{3000}=1"),
+            ("\u{200b}=1", "\\u{200b}=1"),
             ("\t=1", "\\t=1"),
             ("a=b", "a=b"),
             ("", ""),

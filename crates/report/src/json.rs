@@ -4,6 +4,7 @@ use record::{Outcome, Run};
 use schemars::generate::SchemaSettings;
 use stats::{Completeness, Status, Summary, TestSummary};
 
+use crate::clean::is_harmful;
 use crate::{webstone, wire};
 
 /// The result as one JSON document, for which [`schema`] is published. Ends with a newline.
@@ -22,10 +23,27 @@ pub(crate) fn schema_of<T: schemars::JsonSchema>() -> String {
 }
 
 pub(crate) fn pretty(value: &impl serde::Serialize) -> String {
-    let mut text = serde_json::to_string_pretty(value)
+    let text = serde_json::to_string_pretty(value)
         .expect("only a map with keys other than strings, or a type of ours that refuses, fails");
-    text.push('\n');
-    text
+    visible(&text) + "\n"
+}
+
+/// The same document, and harmless on a terminal: JSON itself escapes only the control characters of
+/// ASCII. Others can stand in strings only, where an escape means the same.
+fn visible(json: &str) -> String {
+    let mut units = [0; 2];
+    json.chars()
+        .fold(String::with_capacity(json.len()), |mut out, c| {
+            match c != '\n' && is_harmful(c) {
+                true => out.extend(
+                    c.encode_utf16(&mut units)
+                        .iter()
+                        .map(|unit| format!("\\u{unit:04x}")),
+                ),
+                false => out.push(c),
+            }
+            out
+        })
 }
 
 pub(crate) fn document(run: &Run, summary: &Summary) -> wire::Document {

@@ -13,8 +13,8 @@
 //!
 //! Pure: no clock, no terminal, no file. The caller says how wide the terminal is and whether it
 //! has colours, and prints what comes back. Texts that a server wrote (its name, its messages)
-//! reach people only with control characters made visible ([`clean()`]), and spreadsheets only
-//! where they cannot be taken for a formula.
+//! reach people only with control characters made visible ([`clean()`]), Markdown only with its
+//! markup escaped, and spreadsheets only where they cannot be taken for a formula.
 
 mod clean;
 mod columns;
@@ -26,6 +26,7 @@ pub mod gallery;
 mod json;
 mod load;
 mod log;
+mod markdown;
 pub mod page;
 mod search;
 mod sweep;

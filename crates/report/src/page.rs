@@ -23,7 +23,12 @@ pub(crate) mod sections;
 pub(crate) mod site;
 mod tables;
 
+use std::sync::LazyLock;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use record::Run;
+use sha2::{Digest, Sha256};
 use stats::{Details, Summary};
 
 use crate::{Comparisons, Diagnosed, Found, Sweep};
@@ -107,7 +112,7 @@ pub fn html(page: &Page<'_>) -> String {
     let names = names::of(page);
     fill(TEMPLATE, |part| match part {
         "title" => markup::text(&sections::title(page, &names)),
-        "policy" => policy(page),
+        "policy" => policy(page.site),
         "style" => style(page.site),
         "links" => page.site.map_or(String::new(), site::links),
         "head" => sections::head(page, &names),
@@ -140,16 +145,34 @@ fn skip(page: &Page<'_>) -> String {
     })
 }
 
-/// A page that stands alone may load nothing; one of a site loads what lies beside it.
-fn policy(page: &Page<'_>) -> String {
-    let beside = match page.site {
-        None => "",
-        Some(_) => " 'self' file:",
+/// What the browser may do: apply the style and run the scripts that are ours, by their hashes (W3C,
+/// Content Security Policy Level 3, section 2.3.1), or for a page of a site those that lie beside it.
+/// Whatever else should ever come to stand in the page is neither run nor applied.
+fn policy(site: Option<&Site>) -> String {
+    let (styles, scripts) = match site {
+        None => (STYLE_SOURCES.as_str(), SCRIPT_SOURCES.as_str()),
+        Some(_) => (BESIDE, BESIDE),
     };
     format!(
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src \
-         'unsafe-inline'{beside}; script-src 'unsafe-inline'{beside}; img-src data:\">"
+         {styles}; script-src {scripts}; img-src data:; \
+         base-uri 'none'; form-action 'none'\">"
     )
+}
+
+/// What lies beside the page, also where it was not fetched over HTTP.
+const BESIDE: &str = "'self' file:";
+
+static STYLE_SOURCES: LazyLock<String> = LazyLock::new(|| sources(&[STYLE.to_owned()]));
+static SCRIPT_SOURCES: LazyLock<String> = LazyLock::new(|| sources(&script_blocks()));
+
+/// How a policy names scripts or styles that stand in the page.
+fn sources(blocks: &[String]) -> String {
+    let hash = |block| STANDARD.encode(Sha256::digest(block));
+    let sources = blocks
+        .iter()
+        .map(|block| format!("'sha256-{}'", hash(block)));
+    sources.collect::<Vec<_>>().join(" ")
 }
 
 fn style(site: Option<&Site>) -> String {
@@ -159,9 +182,15 @@ fn style(site: Option<&Site>) -> String {
     }
 }
 
+fn script_blocks() -> [String; 2] {
+    [CHARTS.to_owned(), [FIGURES, BEHAVIOUR].concat()]
+}
+
 fn scripts(site: Option<&Site>) -> String {
     match site {
-        None => format!("<script>{CHARTS}</script>\n<script>{FIGURES}{BEHAVIOUR}</script>"),
+        None => script_blocks()
+            .map(|block| format!("<script>{block}</script>"))
+            .join("\n"),
         Some(_) => format!("<script src=\"{}\"></script>", site::SCRIPT),
     }
 }

@@ -135,8 +135,8 @@ fn heading(sweep: &Sweep, width: usize) -> String {
     let mut text = format!("{}\n", textwrap::fill(&how(sweep), wrapping(width)));
     for server in &sweep.servers {
         let software = server.software.as_deref().unwrap_or("of unknown make");
-        text += &clean(&format!("\n{}: {software}, {}", server.name, server.target))
-            .replace("\\n", "\n");
+        let line = format!("{}: {software}, {}", server.name, server.target);
+        text += &format!("\n{}", clean(&line));
     }
     text.push('\n');
     for caveat in &sweep.caveats {

@@ -5,6 +5,7 @@ use stats::{Point, Status, SweptRow};
 use super::words::{self, point};
 use super::{Exhibit, Gallery, Places};
 use crate::load;
+use crate::markdown::markdown as text_of;
 use crate::page::Site;
 use crate::page::markup::{fill, list, mean, text, words as sentence};
 use crate::page::measured::{EXPLAINED, alike};
@@ -183,10 +184,10 @@ fn alike_lines(gallery: &Gallery<'_>) -> String {
 
 /// Every mean, for a README.
 pub(super) fn markdown(gallery: &Gallery<'_>, rows: &[SweptRow]) -> String {
-    let names: Vec<&str> = gallery
+    let names: Vec<String> = gallery
         .exhibits
         .iter()
-        .map(|exhibit| exhibit.name.as_str())
+        .map(|exhibit| text_of(&exhibit.name))
         .collect();
     let mut markdown = format!(
         "| | {} |\n|---|{}\n",
@@ -202,7 +203,7 @@ pub(super) fn markdown(gallery: &Gallery<'_>, rows: &[SweptRow]) -> String {
             None => String::new(),
         });
         let cells: Vec<String> = cells.collect();
-        let name = crate::clean(&row.name).replace('|', "\\|");
+        let name = text_of(&row.name);
         markdown += &format!("| {name} | {} |\n", cells.join(" | "));
     }
     let versions = gallery
@@ -214,17 +215,17 @@ pub(super) fn markdown(gallery: &Gallery<'_>, rows: &[SweptRow]) -> String {
         });
     let machine = gallery.exhibits.first().map(machine).unwrap_or_default();
     let versions: Vec<String> = versions.collect();
-    let measured = crate::clean(&format!(
+    let measured = text_of(&format!(
         "Measured on {}; {machine}; {}.",
         gallery.day,
         versions.join("; ")
     ));
     markdown += &format!("\n{measured}\n");
     for doubt in words::doubts(gallery) {
-        markdown += &format!("\nWarning: {}.\n", crate::clean(&doubt));
+        markdown += &format!("\nWarning: {}.\n", text_of(&doubt));
     }
     if let Some(words) = words::files_and_database(gallery) {
-        markdown += &format!("\n{words}\n");
+        markdown += &format!("\n{}\n", text_of(&words));
     }
     markdown
 }

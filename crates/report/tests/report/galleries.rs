@@ -181,7 +181,7 @@ fn doubts_name_their_tests_and_stand_where_they_belong() {
     });
     let doubt = "in 1 of 3 runs of apache the generator was the bottleneck, in ";
     assert!(content(&files, "index.html").contains(&format!("{doubt}&lt;b&gt;Lock and Get1K")));
-    assert!(content(&files, "table.md").contains(&format!("Warning: {doubt}<b>Lock and Get1K")));
+    assert!(content(&files, "table.md").contains(&format!("Warning: {doubt}\\<b>Lock and Get1K")));
     let put = content(&files, "test-Put1K.html");
     assert!(
         !put.contains("Inconclusive.") && !put.contains("Get1K 99"),

@@ -11,6 +11,8 @@ mod documents;
 #[cfg(test)]
 mod galleries;
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod layout;
 #[cfg(test)]
 mod page;

@@ -1,0 +1,356 @@
+//! What servers and suites write stays text, in every report.
+//!
+//! Every string of a recorded run that may have any value is replaced by a hostile one. A report of
+//! that run must have the shape of a report of a harmless one: as many lines, cells, elements.
+
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use record::{Environment, PlanRecord, Run};
+use report::gallery::{Exhibit, Gallery, gallery};
+use report::page::{Page, PageRun};
+use report::{Comparisons, Found, Sweep, TextOptions, Versus};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use stats::{Side, Summary, summarise};
+
+use crate::{answers, runs};
+
+/// In every hostile string, so that it is found again.
+const MARK: &str = "FORGED";
+
+const HOSTILE: [&str; 30] = [
+    "x\nWarning: FORGED",
+    "x\\nWarning: FORGED",
+    "x\r\n\r\nFORGED",
+    "\u{1b}[2J\u{1b}]0;FORGED\u{7}",
+    "\u{9b}31mFORGED\u{85}x",
+    "\u{202e}FORGED\u{2028}x\u{2066}",
+    "\u{200b}FORGED\u{e0041}",
+    "=FORGED(1)",
+    "+FORGED(1)",
+    "-FORGED(1)",
+    "@FORGED",
+    "\t=FORGED(1)",
+    " =FORGED(1)",
+    "＝FORGED(1)",
+    "＋FORGED(1)",
+    "－FORGED(1)",
+    "＠FORGED(1)",
+    "\",=FORGED(1)\n",
+    "a|FORGED|b",
+    "**FORGED** _x_ ~~y~~ $z$",
+    "[FORGED](javascript:alert(1)) ![x](http://forged.example/)",
+    "`FORGED` \\` ```",
+    "# FORGED",
+    "1. FORGED",
+    "- FORGED",
+    "www.forged.example/FORGED <http://forged.example/>",
+    "<img src=x onerror=FORGED> &lt;FORGED&gt; <!-- x",
+    "\"></td></table></script><script>FORGED</script>",
+    "{{data}} {{scripts}} FORGED",
+    "../../FORGED\0/%2e%2e/\\",
+];
+
+/// The same with every string replaced that may have any value.
+fn replaced<T: Serialize + DeserializeOwned>(of: &T, hostile: &str) -> T {
+    let mut document = serde_json::to_value(of).unwrap();
+    let mut places = Vec::new();
+    strings(&document, &mut String::new(), &mut places);
+    for (number, place) in places.iter().enumerate() {
+        let before = document.pointer(place).unwrap().clone();
+        // Each differently: names are unique.
+        *document.pointer_mut(place).unwrap() =
+            hostile.replace(MARK, &format!("{MARK}{number}")).into();
+        if serde_json::from_value::<T>(document.clone()).is_err() {
+            // A word of ours: the name of an outcome, for example.
+            *document.pointer_mut(place).unwrap() = before;
+        }
+    }
+    serde_json::from_value(document).unwrap()
+}
+
+/// Pointers (RFC 6901) to all strings of a document.
+fn strings(value: &Value, place: &mut String, places: &mut Vec<String>) {
+    let length = place.len();
+    let mut below = |name: String, value: &Value| {
+        place.push('/');
+        place.push_str(&name.replace('~', "~0").replace('/', "~1"));
+        strings(value, place, places);
+        place.truncate(length);
+    };
+    match value {
+        Value::String(_) => places.push(place.clone()),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                below(index.to_string(), item);
+            }
+        }
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                below(name.clone(), field);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn hostile_run(run: &Run, hostile: &str) -> Run {
+    let plan: PlanRecord = replaced(&run.plan, hostile);
+    let env: Environment = replaced(&run.env, hostile);
+    let events = run.events.iter().map(|event| replaced(event, hostile));
+    Run {
+        events: events.collect(),
+        plan,
+        env,
+        samples: run.samples.clone(),
+    }
+}
+
+/// Every kind of report, of runs and answers in which strangers wrote this.
+struct Reports {
+    /// For terminals.
+    texts: Vec<String>,
+    documents: Vec<String>,
+    sheets: Vec<String>,
+    markdown: Vec<String>,
+    pages: Vec<String>,
+    /// Names of files.
+    files: Vec<String>,
+}
+
+fn reports(hostile: &str) -> Reports {
+    let mut reports = Reports {
+        texts: Vec::new(),
+        documents: Vec::new(),
+        sheets: Vec::new(),
+        markdown: Vec::new(),
+        pages: Vec::new(),
+        files: Vec::new(),
+    };
+    for run in [runs::mixed(), runs::interrupted(), runs::closed()] {
+        let run = hostile_run(&run, hostile);
+        of_run(&run, &mut reports);
+    }
+    of_answers(hostile, &mut reports);
+    reports
+}
+
+/// Wide enough that nothing is wrapped: lines are those that were meant.
+const WIDE: usize = 100_000;
+
+fn of_run(run: &Run, reports: &mut Reports) {
+    let summary = summarise(run);
+    let options = TextOptions {
+        width: WIDE,
+        ..TextOptions::default()
+    };
+    reports.texts.push(report::text(run, &summary, &options));
+    reports.documents.push(report::json(run, &summary));
+    reports.sheets.push(report::csv(run, &summary));
+    reports
+        .sheets
+        .push(report::log_header() + &report::log(&run.plan, &run.samples));
+    let side = || Side {
+        plan: &run.plan,
+        env: &run.env,
+        summary: &summary,
+    };
+    let name = run.plan.suite.title.clone();
+    let comparisons = Comparisons {
+        name: name.clone(),
+        runs: vec![name.clone()],
+        versus: vec![Versus {
+            name: name.clone(),
+            runs: vec![name.clone()],
+            comparison: stats::compare(&[side()], &[side()], 0.02).unwrap(),
+        }],
+    };
+    reports
+        .texts
+        .push(report::compare_text(&comparisons, false, WIDE));
+    reports.documents.push(report::compare_json(&comparisons));
+    reports
+        .markdown
+        .push(report::compare_markdown(&comparisons));
+    let shown = PageRun {
+        name: None,
+        run,
+        summary: &summary,
+        details: None,
+    };
+    reports.pages.push(report::page::html(&Page {
+        runs: vec![shown.clone(), shown.clone()],
+        comparison: Some(&comparisons),
+        ..Page::default()
+    }));
+    if reports.files.is_empty() {
+        of_gallery(&name, shown, &summary, &comparisons, reports);
+    }
+}
+
+fn of_gallery(
+    name: &str,
+    shown: PageRun<'_>,
+    summary: &Summary,
+    comparison: &Comparisons,
+    reports: &mut Reports,
+) {
+    let exhibit = Exhibit {
+        name: name.to_owned(),
+        title: name.to_owned(),
+        version: name.to_owned(),
+        properties: "files",
+        locks: "files",
+        shown,
+        runs: vec![summary],
+        diagnosed: None,
+    };
+    let site = gallery(&Gallery {
+        day: "2026-11-21".to_owned(),
+        command: name.to_owned(),
+        exhibits: vec![exhibit.clone(), exhibit],
+        comparison,
+    });
+    for file in site {
+        match file.path.rsplit_once('.') {
+            Some((_, "html")) => reports.pages.push(file.content),
+            Some((_, "md")) => reports.markdown.push(file.content),
+            _ => {}
+        }
+        reports.files.push(file.path);
+    }
+}
+
+fn of_answers(hostile: &str, reports: &mut Reports) {
+    let text = || hostile.to_owned();
+    let mut sweep: Sweep = answers::sweep();
+    sweep.suite = text();
+    sweep.caveats = vec![text()];
+    for server in &mut sweep.servers {
+        (server.name, server.target, server.software) = (text(), text(), Some(text()));
+    }
+    for row in &mut sweep.rows {
+        (row.name, row.method) = (text() + &row.name, text());
+    }
+    let found = Found {
+        target: text(),
+        software: Some(text()),
+        what: text(),
+        inconclusive: Some(text()),
+        ..answers::found()
+    };
+    let texts = [
+        report::sweep_text(&sweep, false, WIDE),
+        report::search_text(&found, false, WIDE),
+    ];
+    reports.texts.extend(texts);
+    let documents = [report::sweep_json(&sweep), report::search_json(&found)];
+    reports.documents.extend(documents);
+    reports.pages.push(report::page::html(&Page {
+        sweep: Some(&sweep),
+        search: Some(&found),
+        title: Some(hostile),
+        ..Page::default()
+    }));
+}
+
+/// A terminal shows as many lines, and obeys nothing.
+fn assert_lines(text: &str, harmless: &str, hostile: &str) {
+    assert_eq!(
+        text.lines().count(),
+        harmless.lines().count(),
+        "{hostile:?}\n{text}"
+    );
+    let obeyed = text
+        .chars()
+        .find(|c| *c != '\n' && report::clean(&c.to_string()).len() > c.len_utf8());
+    assert_eq!(obeyed, None, "{hostile:?}\n{text}");
+}
+
+fn assert_cells(sheet: &str, harmless: &str, hostile: &str) {
+    let cells = |sheet: &str| -> Vec<Vec<String>> {
+        let mut reader = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .from_reader(sheet.as_bytes());
+        let rows = reader
+            .records()
+            .map(|row| row.unwrap().iter().map(str::to_owned).collect());
+        rows.collect()
+    };
+    let (rows, others) = (cells(sheet), cells(harmless));
+    assert_eq!(rows.len(), others.len(), "{hostile:?}\n{sheet}");
+    for cell in rows
+        .iter()
+        .flatten()
+        .filter(|cell| cell.parse::<f64>().is_err())
+    {
+        let begins = cell.trim_start().chars().next();
+        let is_formula = begins.is_some_and(|c| "=+-@＝＋－＠\t\r".contains(c));
+        assert!(!is_formula, "{hostile:?}: {cell:?}");
+    }
+}
+
+/// Elements of Markdown without their texts, and what the texts come to.
+fn elements(markdown: &str) -> (Vec<String>, String) {
+    let mut elements = Vec::new();
+    let mut all = String::new();
+    for event in Parser::new_ext(markdown, Options::all()) {
+        match event {
+            Event::Text(text) => all += &text,
+            // GitHub looks for names everywhere else.
+            Event::Code(_) => elements.push("code".to_owned()),
+            Event::Start(Tag::Link { .. } | Tag::Image { .. }) => panic!("a link in {markdown}"),
+            Event::Html(_) | Event::InlineHtml(_) => panic!("HTML in {markdown}"),
+            Event::End(TagEnd::TableRow | TagEnd::TableCell) => all += "\n",
+            other => elements.push(format!("{other:?}")),
+        }
+    }
+    (elements, all)
+}
+
+/// How often a page has each character that makes markup, and its data, in which there is none.
+fn markup(page: &str) -> ([usize; 3], &str) {
+    let (before, rest) = page.split_once(" id=\"data\">").unwrap_or((page, ""));
+    let (data, after) = rest.split_once("</script>").unwrap_or_default();
+    let count = |c: char| before.matches(c).count() + after.matches(c).count();
+    (['<', '>', '"'].map(count), data)
+}
+
+#[test]
+fn what_strangers_write_is_text_in_every_report() {
+    let harmless = reports(MARK);
+    for hostile in HOSTILE {
+        let reports = reports(hostile);
+        for (text, other) in reports.texts.iter().zip(&harmless.texts) {
+            assert_lines(text, other, hostile);
+        }
+        for (json, other) in reports.documents.iter().zip(&harmless.documents) {
+            assert_lines(json, other, hostile);
+            let document: Value = serde_json::from_str(json).unwrap();
+            assert!(document.is_object());
+        }
+        for (sheet, other) in reports.sheets.iter().zip(&harmless.sheets) {
+            assert_cells(sheet, other, hostile);
+        }
+        for (markdown, other) in reports.markdown.iter().zip(&harmless.markdown) {
+            let (found, text) = elements(markdown);
+            assert_eq!(found, elements(other).0, "{hostile:?}\n{markdown}");
+            // Nothing is lost or replaced.
+            assert!(text.contains(MARK), "{markdown}");
+            assert!(!text.contains("@F"), "{markdown}");
+        }
+        for (page, other) in reports.pages.iter().zip(&harmless.pages) {
+            let (page, other) = (markup(page), markup(other));
+            assert_eq!(page.0, other.0, "{hostile:?}");
+            assert!(!page.1.contains('<'), "{hostile:?}");
+        }
+        for file in &reports.files {
+            let name = file.strip_prefix("assets/").unwrap_or(file);
+            let is_safe = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+            assert!(
+                name.chars().all(is_safe) && !name.starts_with('.'),
+                "{file}"
+            );
+        }
+    }
+}
