@@ -75,7 +75,9 @@ fn files(directory: &Path, endings: &[&str]) -> Vec<PathBuf> {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             if path.is_dir() {
-                if !["target", ".git", "corpus", "artifacts"].contains(&name.as_str()) {
+                let is_made = name.starts_with("target")
+                    || [".git", "corpus", "artifacts"].contains(&name.as_str());
+                if !is_made {
                     open.push(path);
                 }
             } else if endings.iter().any(|ending| name.ends_with(ending)) {
