@@ -113,6 +113,11 @@ impl Client {
         self.config.target.absolute(path)
     }
 
+    /// URL of the target.
+    pub(crate) fn target(&self) -> String {
+        self.config.target.url()
+    }
+
     /// Path below which users work; ends with a slash.
     pub(crate) fn root(&self) -> &str {
         &self.config.root

@@ -1,6 +1,9 @@
-//! Short errands beside a run: is something there, and away with it.
+//! A few requests outside of any run: is something there, and its removal.
 //!
-//! A load run may put a resource where nothing was. It looks first, and removes what it made.
+//! A load run may put a resource where nothing was. It looks first, and removes what it made. What
+//! killed runs left is looked for and removed by `prestan clean`.
+
+use std::sync::Arc;
 
 use suite::Workspace;
 use wire::dav::{XmlLimits, parse_multistatus};
@@ -8,8 +11,10 @@ use wire::dav::{XmlLimits, parse_multistatus};
 use crate::client::{Client, Request};
 use crate::error::RunError;
 use crate::probe::{INSTEAD, RESOURCETYPE, probe, propfind_request, reached};
+use crate::progress::{Observer, Silent};
 use crate::run::with_client;
 use crate::settings::Settings;
+use crate::workspace::{self, Leftover, held};
 
 /// X-Prestan of requests that belong to no run.
 const LABEL: &str = "prestan: 0 (errand)";
@@ -28,7 +33,7 @@ pub enum Presence {
 /// # Errors
 /// When the target cannot be reached, or wants another user.
 pub fn look(settings: &Settings) -> Result<Presence, RunError> {
-    with_client(settings, async |client| {
+    with_client(settings, &silent(), async |client| {
         let (path, url) = (settings.target.path(), settings.target.url());
         // A first request that is sure to be understood: who we are, for example.
         probe(client, path, &url, Workspace::ReadOnly, INSTEAD).await?;
@@ -73,7 +78,7 @@ async fn look_by_propfind(
 /// # Errors
 /// Why it is still there, as far as we know.
 pub fn remove(settings: &Settings) -> Result<(), String> {
-    let deleted = with_client(settings, async |client| {
+    let deleted = with_client(settings, &silent(), async |client| {
         client.is_patient = true;
         let path = settings.target.path();
         let delete = client.perform(Request::bare("DELETE", path, LABEL)).await;
@@ -85,6 +90,47 @@ pub fn remove(settings: &Settings) -> Result<(), String> {
         Ok(head) => Err(answered("DELETE", head.status, &head.reason)),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// Looks for collections of earlier runs on the target, without touching them.
+///
+/// # Errors
+/// When the target cannot be reached or is not WebDAV.
+pub fn find_leftovers(
+    settings: &Settings,
+    observer: &Arc<dyn Observer>,
+) -> Result<Vec<Leftover>, RunError> {
+    with_client(settings, observer, async |client| {
+        let target = &settings.target;
+        let (path, url) = (target.path(), target.url());
+        probe(client, path, &url, Workspace::Collection, INSTEAD).await?;
+        Ok(workspace::leftovers(client, target, None).await)
+    })
+}
+
+/// Removes a collection of an earlier run; refuses one that is not
+/// [removable](Leftover::is_removable).
+///
+/// # Errors
+/// Why it is still there.
+pub fn remove_leftover(
+    settings: &Settings,
+    observer: &Arc<dyn Observer>,
+    leftover: &Leftover,
+    force: bool,
+) -> Result<(), String> {
+    let (directory, run_id) = (settings.lock_tokens.as_deref(), &leftover.run_id);
+    let held = held::kept(directory, run_id, &settings.target.url());
+    with_client(settings, observer, async |client| {
+        Ok(workspace::remove_leftover(client, leftover, &held, force).await)
+    })
+    .map_err(|error| error.to_string())??;
+    held::forget(directory, run_id);
+    Ok(())
+}
+
+fn silent() -> Arc<dyn Observer> {
+    Arc::new(Silent)
 }
 
 fn answered(method: &str, status: u16, reason: &str) -> String {

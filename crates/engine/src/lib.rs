@@ -49,7 +49,7 @@ mod workspace;
 
 pub use cancel::Cancel;
 pub use clock::time_of_day;
-pub use errand::{Presence, look, remove};
+pub use errand::{Presence, find_leftovers, look, remove, remove_leftover};
 pub use error::RunError;
 pub use heads::Said;
 pub use limits::raise_open_files;
@@ -57,7 +57,7 @@ pub use machine::machine;
 pub use progress::{Observer, Progress, Silent};
 pub use publish::Publish;
 pub use recorder::{Sink, Window};
-pub use run::{Finished, Watch, environment, find_leftovers, plan_record, remove_leftover, run};
+pub use run::{Finished, Watch, environment, plan_record, run};
 pub use settings::{
     ClockChoice, Endpoint, Family, Resolve, Route, Settings, choose_clock, look_up,
 };

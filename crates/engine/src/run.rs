@@ -40,6 +40,7 @@ use crate::turns::Turn;
 use crate::user::{User, rounds_of};
 use crate::vitals::Totals;
 use crate::worker::{Worker, event_loop, work};
+use crate::workspace::held::HeldLocks;
 use crate::workspace::{self, Leftover, LeftoverState, collection_path};
 
 const HEADS_ARE_SHOWN: &str = "requests and responses were shown while they were measured, which \
@@ -97,10 +98,16 @@ pub fn run(plan: Plan, settings: &Settings, watch: &Watch, sink: &mut dyn Sink) 
             acks: settings.acks,
         },
     };
+    let held = Arc::new(HeldLocks::new(
+        settings.lock_tokens.as_deref(),
+        &settings.run_id,
+        Arc::clone(&journal),
+    ));
     let session = Session {
         plan: &plan,
         settings,
         watch,
+        held: &held,
         means: Means {
             time: Arc::new(Timekeeper::new(clock, stamping, Arc::clone(&journal))),
             exhaustion: Arc::clone(&watch.progress.exhaustion),
@@ -204,6 +211,7 @@ struct Session<'a> {
     watch: &'a Watch,
     means: Means,
     journal: &'a Arc<Journal>,
+    held: &'a Arc<HeldLocks>,
 }
 
 impl Session<'_> {
@@ -254,13 +262,16 @@ impl Session<'_> {
         if let Some(turn) = &self.watch.turn {
             event_loop.run(turn.all_over(cancel));
         }
+        let mut is_all_removed = true;
         for place in places.iter_mut().filter(|place| place.is_open) {
             place.client.ignore_cancel = true;
             let run_id = &self.settings.run_id;
             let target = &place.endpoint.target;
-            let removed = workspace::remove(&mut place.client, target, run_id, self.journal);
-            event_loop.run(watchdog.guard(cancel, || (), removed));
+            let client = &mut place.client;
+            let removed = workspace::remove(client, target, run_id, self.held, self.journal);
+            is_all_removed &= event_loop.run(watchdog.guard(cancel, || (), removed));
         }
+        self.held.end(is_all_removed);
         measured
     }
 
@@ -354,6 +365,7 @@ impl Session<'_> {
             cancel: self.watch.cancel.clone(),
             progress: Arc::clone(&self.watch.progress),
             journal: Arc::clone(self.journal),
+            held: Arc::clone(self.held),
             users: settings.users,
             warmup: settings.warmup,
             warmup_time: settings.warmup_time,
@@ -535,44 +547,16 @@ fn authenticator(auth: AuthScheme, endpoint: &Endpoint) -> Authenticator {
     Authenticator::new(endpoint.credentials.clone(), auth, unasked)
 }
 
-/// Looks for collections of earlier runs on the target, without touching them.
-///
-/// # Errors
-/// When the target cannot be reached or is not WebDAV.
-pub fn find_leftovers(settings: &Settings) -> Result<Vec<Leftover>, RunError> {
-    with_client(settings, async |client| {
-        let target = &settings.target;
-        let (path, url) = (target.path(), target.url());
-        probe(client, path, &url, Workspace::Collection, INSTEAD).await?;
-        Ok(workspace::leftovers(client, target, None).await)
-    })
-}
-
-/// Removes a collection of an earlier run; refuses one that is not
-/// [removable](Leftover::is_removable).
-///
-/// # Errors
-/// Why it is still there.
-pub fn remove_leftover(
-    settings: &Settings,
-    leftover: &Leftover,
-    force: bool,
-) -> Result<(), String> {
-    with_client(settings, async |client| {
-        Ok(workspace::remove_leftover(client, leftover, force).await)
-    })
-    .map_err(|error| error.to_string())?
-}
-
-/// Somebody who asks a few questions, outside of any run.
+/// A client for a few requests outside of any run, whose heads the observer may want.
 pub(crate) fn with_client<T>(
     settings: &Settings,
+    observer: &Arc<dyn Observer>,
     work: impl AsyncFnOnce(&mut Client) -> Result<T, RunError>,
 ) -> Result<T, RunError> {
     let means = Means {
         time: Arc::new(Timekeeper::plain(RunClock::start())),
         exhaustion: Arc::default(),
-        heads: None,
+        heads: Heads::wanted_by(observer, &settings.headers),
     };
     let watchdog = Rc::new(Watchdog::new(means.time.clock));
     let endpoint = &settings.endpoints()[0];

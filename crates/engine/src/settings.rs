@@ -65,6 +65,8 @@ pub struct Settings {
     pub acks: bool,
     /// How connections are used.
     pub http: Http,
+    /// Directory in which tokens of locks are kept while they are held, for `prestan clean`.
+    pub lock_tokens: Option<PathBuf>,
     /// Operations of a load run come in the order of the suite, not drawn by their weights.
     pub in_turn: bool,
 }

@@ -14,6 +14,7 @@ use crate::journal::Journal;
 use crate::progress::Progress;
 use crate::turns::Turn;
 use crate::vitals::Totals;
+use crate::workspace::held::HeldLocks;
 
 /// Shared by all users of a run, over all threads.
 pub(crate) struct Stage {
@@ -22,6 +23,7 @@ pub(crate) struct Stage {
     pub(crate) cancel: Cancel,
     pub(crate) progress: Arc<Progress>,
     pub(crate) journal: Arc<Journal>,
+    pub(crate) held: Arc<HeldLocks>,
     pub(crate) users: u32,
     pub(crate) warmup: u32,
     /// How long users of a load run warm up at least.

@@ -23,6 +23,7 @@ use crate::client::{Client, Request};
 use crate::clock::nanos;
 use crate::stage::{Stage, Stop};
 use crate::worker::Worker;
+use crate::workspace::held::HeldLock;
 use script::{Phase, Script};
 
 /// A user who is through goes on for at most this many times its share.
@@ -293,7 +294,27 @@ impl User {
                 headers: &headers,
                 ..Request::bare("UNLOCK", &path, &label)
             };
-            self.client.perform(unlock).await;
+            let unlocked = self.client.perform(unlock).await;
+            if unlocked.result.is_ok_and(|answer| answer.head.status < 300) {
+                self.stage.held.released(&token);
+            }
+        }
+    }
+
+    /// Keeps in mind that a lock is held, in case that nobody else releases it.
+    fn hold(&mut self, path: &str, token: String) {
+        self.stage.held.taken(HeldLock {
+            target: self.client.target(),
+            path: path.to_owned(),
+            token: token.clone(),
+        });
+        self.locks.push((path.to_owned(), token));
+    }
+
+    /// Whatever was locked there is no longer.
+    fn let_go(&mut self, path: &str) {
+        for (_, token) in self.locks.extract_if(.., |(locked, _)| locked == path) {
+            self.stage.held.released(&token);
         }
     }
 

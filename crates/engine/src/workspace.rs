@@ -4,6 +4,7 @@
 //! itself, and puts a marker into it, so that what a killed run left behind can be told from
 //! everything else and be removed by `prestan clean`.
 
+pub(crate) mod held;
 mod leftovers;
 mod marker;
 mod removal;
@@ -17,6 +18,7 @@ use crate::client::{Client, Request};
 use crate::error::RunError;
 use crate::journal::Journal;
 use crate::probe::{RESOURCETYPE, propfind_request};
+use held::HeldLocks;
 pub use marker::MARKER;
 use marker::Marker;
 use removal::remove_collection;
@@ -96,7 +98,7 @@ pub(crate) async fn create(
         }
     };
     // It was not there before; whether it is there now is not always known.
-    let left = match remove_collection(client, &path).await {
+    let left = match remove_collection(client, &path, &[]).await {
         Ok(()) => "",
         Err(_) => "; it could not be removed again, `prestan clean` may",
     };
@@ -168,8 +170,14 @@ async fn exists(client: &mut Client, path: &str) -> Result<bool, RunError> {
     Ok(false)
 }
 
-/// Removes the collection of a run; what cannot be removed is written down.
-pub(crate) async fn remove(client: &mut Client, target: &Target, run_id: &str, journal: &Journal) {
+/// Removes the collection of a run; what cannot be removed is written down. Whether it is gone.
+pub(crate) async fn remove(
+    client: &mut Client,
+    target: &Target,
+    run_id: &str,
+    held: &HeldLocks,
+    journal: &Journal,
+) -> bool {
     let path = collection_path(target, run_id);
     // A sign of life: only a server that gives one may take its time to delete. It is asked
     // twice, because one lost connection is none of death.
@@ -184,9 +192,10 @@ pub(crate) async fn remove(client: &mut Client, target: &Target, run_id: &str, j
             .result;
     }
     let removed = match alive {
-        Ok(_) => remove_collection(client, &path).await,
+        Ok(_) => remove_collection(client, &path, &held.of(&target.url())).await,
         Err(failure) => Err(failure.what),
     };
+    let is_removed = removed.is_ok();
     if let Err(reason) = removed {
         let reason = format!("{reason}; once the server lets us, `prestan clean` removes it");
         let url = target.absolute(&path);
@@ -196,4 +205,5 @@ pub(crate) async fn remove(client: &mut Client, target: &Target, run_id: &str, j
             own: true,
         }));
     }
+    is_removed
 }

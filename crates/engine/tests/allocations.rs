@@ -97,6 +97,7 @@ fn settings(address: SocketAddr, clock: Clock, pace: Pace, pipeline: u32) -> Set
         auth: wire::auth::AuthScheme::Auto,
         headers: Vec::new(),
         run_id: "test".to_owned(),
+        lock_tokens: None,
         users: 4,
         pace,
         requests: None,

@@ -192,7 +192,8 @@ pub(crate) enum Command {
     /// Runs work in collections PrestanTest-<run id>/ and put a marker into them. Those that have
     /// it, and whose run has ended, are removed, with the locks in them. Nothing else is touched.
     /// Whether a run on another machine or in another container has ended is only known after a
-    /// day.
+    /// day. Where a server hides the tokens of locks, those that a run of this user on this machine
+    /// held are released all the same: until it ends it keeps them in ~/.local/state/prestan/locks.
     Clean(CleanArgs),
     /// Print a completion script for a shell
     ///
@@ -509,6 +510,10 @@ pub(crate) struct CleanArgs {
     /// Remove also those of another machine or container, whose run may still go on
     #[arg(long)]
     pub(crate) force: bool,
+
+    /// Show the heads of requests and responses, without credentials
+    #[arg(long)]
+    pub(crate) debug: bool,
 
     #[command(flatten)]
     pub(crate) connect: ConnectOptions,

@@ -188,6 +188,7 @@ impl Connection {
             auth: self.auth,
             headers: self.headers,
             run_id: state::new_run_id(),
+            lock_tokens: state::lock_tokens(),
             users: 1,
             pace: Pace::Rounds,
             requests: None,

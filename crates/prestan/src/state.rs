@@ -6,21 +6,29 @@ use std::{env, fs};
 use crate::exit::Failed;
 use wire::shown::without_user_info;
 
-/// `$XDG_STATE_HOME/prestan/runs`, or `~/.local/state/prestan/runs`.
-fn runs_directory() -> Result<PathBuf, Failed> {
+/// `$XDG_STATE_HOME/prestan`, or `~/.local/state/prestan`; `None` without a home directory.
+fn state_directory() -> Option<PathBuf> {
     let state = match env::var_os("XDG_STATE_HOME").filter(|path| !path.is_empty()) {
         Some(path) => PathBuf::from(path),
         None => env::home_dir()
-            .filter(|home| !home.as_os_str().is_empty())
-            .ok_or_else(|| {
-                Failed::Usage(
-                    "there is no home directory to keep the run in; use --save DIR or --no-save"
-                        .to_owned(),
-                )
-            })?
+            .filter(|home| !home.as_os_str().is_empty())?
             .join(".local/state"),
     };
-    Ok(state.join("prestan/runs"))
+    Some(state.join("prestan"))
+}
+
+fn runs_directory() -> Result<PathBuf, Failed> {
+    let state = state_directory().ok_or_else(|| {
+        Failed::Usage(
+            "there is no home directory to keep the run in; use --save DIR or --no-save".to_owned(),
+        )
+    })?;
+    Ok(state.join("runs"))
+}
+
+/// Where tokens of locks are kept while a run holds them; nowhere without a home directory.
+pub(crate) fn lock_tokens() -> Option<PathBuf> {
+    Some(state_directory()?.join("locks"))
 }
 
 /// Where a run of that name is kept when the user does not say.

@@ -233,13 +233,7 @@ impl Observer for Console {
     }
 
     fn said(&self, client: u32, said: &Said) {
-        let lines: Vec<String> = match said {
-            Said::Request(lines) => lines.iter().map(|line| format!("> {line}")).collect(),
-            Said::Response(lines) => lines.iter().map(|line| format!("< {line}")).collect(),
-            Said::Remark(remark) => vec![format!("* {remark}")],
-        };
-        let lines = lines.iter().map(|line| format!("[{client}] {line}"));
-        self.say(&lines.collect::<Vec<_>>().join("\n"));
+        self.say(&heads(client, said));
     }
 
     fn event(&self, event: &Event) {
@@ -274,6 +268,33 @@ fn seconds_of(plan: &PlanRecord) -> Option<f64> {
 const OF_SUITE: &str = "{msg:20} {wide_bar} {percent:>3} %  {prefix}  {elapsed}, {eta} left";
 /// Of a load run: how far it is, and how the last seconds were.
 const OF_LOAD: &str = "{bar:20} {prefix}\n{msg}";
+
+/// What a client sent or received, a line for each line of a head.
+fn heads(client: u32, said: &Said) -> String {
+    let lines: Vec<String> = match said {
+        Said::Request(lines) => lines.iter().map(|line| format!("> {line}")).collect(),
+        Said::Response(lines) => lines.iter().map(|line| format!("< {line}")).collect(),
+        Said::Remark(remark) => vec![format!("* {remark}")],
+    };
+    let lines = lines.iter();
+    let lines = lines.map(|line| report::clean(&format!("[{client}] {line}")));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Shows the heads of what happens outside of runs, and nothing else.
+pub(crate) struct HeadsOnly;
+
+impl Observer for HeadsOnly {
+    fn event(&self, _: &Event) {}
+
+    fn wants_heads(&self) -> bool {
+        true
+    }
+
+    fn said(&self, client: u32, said: &Said) {
+        tell(&heads(client, said));
+    }
+}
 
 /// What a run could not remove.
 pub(crate) fn still_there(left: &LeftBehind) -> String {

@@ -361,6 +361,63 @@ fn a_lock_is_no_obstacle(url: &str, storage: &Path) {
     assert!(!storage.join("PrestanTest-locked").exists(), "{clean}");
 }
 
+/// Some servers show that something is locked and keep the token to themselves.
+fn secretive() -> Faulty {
+    let hides = Fault::RewriteBody {
+        from: "locktoken".to_owned(),
+        to: "secret".to_owned(),
+    };
+    Faulty::new(|builder| builder.rule(Rule::new(hides).method("PROPFIND")))
+}
+
+fn files_below(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+#[test]
+fn a_lock_whose_token_the_server_hides_is_released_by_who_took_it() {
+    use std::os::unix::fs::PermissionsExt;
+    let server = secretive();
+    a_lock_is_no_obstacle(&server.server.url(), server.demo.root());
+
+    let running = holding_a_lock(&server.server.url(), "again");
+    let kept = running.home().join("state/prestan/locks");
+    until("the token is kept", || !files_below(&kept).is_empty());
+    let file = files_below(&kept).remove(0);
+    let mode = fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "{}", file.display());
+    send(&running, Signal::INT);
+    let outcome = running.wait();
+    assert_eq!(server.left(), [] as [&str; 0], "{outcome}");
+    assert_eq!(files_below(&kept), [] as [&Path; 0]);
+}
+
+#[test]
+fn a_lock_that_cannot_be_released_is_named_with_its_end() {
+    let server = secretive();
+    let url = server.server.url();
+    let running = holding_a_lock(&url, "locked");
+    until("the lock is there", || is_locked(&url));
+    kill(running);
+    // From another machine: without the tokens.
+    let clean = Prestan::new().args(["clean", "--debug", &url]).run();
+    assert_eq!(clean.code, 1, "{clean}");
+    let said = "DELETE was answered 423 Locked; Held-u0/edit.md is locked until 20";
+    assert!(clean.stdout.contains(said), "{clean}");
+    assert!(
+        clean.stdout.contains("run `prestan clean` again"),
+        "{clean}"
+    );
+    for head in [
+        "[0] > DELETE /PrestanTest-locked/ HTTP/1.1",
+        "[0] < HTTP/1.1 423",
+    ] {
+        assert!(clean.stderr.contains(head), "{clean}");
+    }
+    assert_eq!(server.left(), ["PrestanTest-locked"]);
+}
+
 /// Whether the file is locked: a run of ours cannot tell, so ask the server.
 fn is_locked(url: &str) -> bool {
     use std::io::{Read, Write};

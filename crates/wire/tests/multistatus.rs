@@ -24,7 +24,7 @@ fn show(response: &Response) -> String {
         shown += " collection";
     }
     for lock in &response.locks {
-        shown += &format!(" <{}>", lock.token);
+        shown += &format!(" <{}>", lock.token.as_deref().unwrap_or_default());
     }
     if let Some(description) = &response.description {
         shown += &format!(" \"{description}\"");
@@ -167,12 +167,16 @@ fn a_lock_knows_its_root() {
     let body = r#"<multistatus xmlns="DAV:"><response><href>/a/b</href><propstat><prop>
         <lockdiscovery><activelock><lockroot><href>/a/</href></lockroot>
         <locktoken><href>urn:x</href></locktoken></activelock>
-        <activelock><depth>0</depth></activelock></lockdiscovery>
+        <activelock><depth>0</depth><timeout> Second-600 </timeout></activelock></lockdiscovery>
         </prop><status>HTTP/1.1 200 OK</status></propstat></response></multistatus>"#;
     let locks = &parse(body).unwrap().responses[0].locks;
-    assert_eq!(locks.len(), 1);
-    assert_eq!(locks[0].token, "urn:x");
+    assert_eq!(locks.len(), 2);
+    assert_eq!(locks[0].token.as_deref(), Some("urn:x"));
     assert_eq!(locks[0].root.as_deref(), Some("/a/"));
+    assert_eq!(locks[0].timeout, None);
+    // A server may hide who could release it.
+    assert_eq!((&locks[1].token, &locks[1].root), (&None, &None));
+    assert_eq!(locks[1].timeout, Some(Duration::from_secs(600)));
 }
 
 #[test]

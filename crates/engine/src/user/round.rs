@@ -459,10 +459,10 @@ impl User {
         match request.method.as_str() {
             "LOCK" if succeeded => {
                 if let Some(token) = lock_token(answer, body) {
-                    self.locks.push((filled.path.clone(), token));
+                    self.hold(&filled.path, token);
                 }
             }
-            "UNLOCK" => self.locks.retain(|(path, _)| *path != filled.path),
+            "UNLOCK" if succeeded => self.let_go(&filled.path),
             _ => {}
         }
         Ok(note)

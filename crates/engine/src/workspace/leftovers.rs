@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use wire::dav::{last_segment, path_of, same_resource};
 use wire::target::Target;
 
+use super::held::HeldLock;
 use super::marker::{Life, MARKER, Marker};
 use super::removal::{members, remove_collection};
 use super::{PREFIX, collection_path, is_run_id};
@@ -17,6 +18,8 @@ pub struct Leftover {
     /// Its URL.
     pub url: String,
     path: String,
+    /// Name of the run that made it.
+    pub(crate) run_id: String,
     /// What is known of the run that made it.
     pub state: LeftoverState,
 }
@@ -104,6 +107,7 @@ pub(crate) async fn leftovers(
         found.push(Leftover {
             url: target.absolute(&path),
             path,
+            run_id,
             state,
         });
     }
@@ -135,14 +139,16 @@ pub(super) async fn state(client: &mut Client, path: &str, run_id: &str) -> Left
     }
 }
 
-/// Removes a leftover; refuses one that is not [removable](Leftover::is_removable).
+/// Removes a leftover; refuses one that is not [removable](Leftover::is_removable). `held` are the
+/// locks of its run whose tokens are known.
 pub(crate) async fn remove_leftover(
     client: &mut Client,
     leftover: &Leftover,
+    held: &[HeldLock],
     force: bool,
 ) -> Result<(), String> {
     match leftover.is_removable(force) {
-        true => remove_collection(client, &leftover.path).await,
+        true => remove_collection(client, &leftover.path, held).await,
         false => Err(leftover.reason()),
     }
 }

@@ -1,14 +1,23 @@
 //! `prestan clean`: removes what killed runs left on a server, and nothing else.
 
+use std::sync::Arc;
+
+use engine::{Observer, Silent};
+
 use crate::args::CleanArgs;
 use crate::connect::connection;
 use crate::exit::{Code, Failed};
 use crate::output::print_text;
+use crate::watch::HeadsOnly;
 
 pub(crate) fn clean(args: &CleanArgs) -> Result<Code, Failed> {
     let connection = connection(&args.url, &args.login, &args.connect)?;
     let settings = connection.settings();
-    let leftovers = engine::find_leftovers(&settings)?;
+    let observer: Arc<dyn Observer> = match args.debug {
+        true => Arc::new(HeadsOnly),
+        false => Arc::new(Silent),
+    };
+    let leftovers = engine::find_leftovers(&settings, &observer)?;
     if leftovers.is_empty() {
         print_text(&format!("nothing of ours in {}\n", settings.target.url()))?;
         return Ok(Code::Done);
@@ -20,7 +29,7 @@ pub(crate) fn clean(args: &CleanArgs) -> Result<Code, Failed> {
         } else if args.dry_run {
             format!("would be removed: {}", leftover.url)
         } else {
-            match engine::remove_leftover(&settings, leftover, args.force) {
+            match engine::remove_leftover(&settings, &observer, leftover, args.force) {
                 Ok(()) => format!("removed: {}", leftover.url),
                 Err(reason) => {
                     code = Code::TestFailed;

@@ -1,5 +1,7 @@
 //! Lock tokens. They are opaque: URNs by the book, bare digits in life.
 
+use std::time::Duration;
+
 use super::xml::{Walker, XmlError, XmlLimits};
 
 /// The first token in the body of an answer to LOCK:
@@ -41,20 +43,24 @@ fn first_token(body: &[u8]) -> Result<Option<String>, XmlError> {
             walker.skip()?;
         }
     }
-    Ok(locks.into_iter().next().map(|lock| lock.token))
+    Ok(locks.into_iter().find_map(|lock| lock.token))
 }
 
 /// A lock that is held (RFC 4918, section 14.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActiveLock {
-    /// Its token, without brackets.
-    pub token: String,
+    /// Its token, without brackets; `None` where the server does not show it (RFC 4918, section
+    /// 15.8).
+    pub token: Option<String>,
     /// What was locked: perhaps a collection above the resource that was asked (RFC 4918, section
     /// 14.12). `None` from servers of before that RFC.
     pub root: Option<String>,
+    /// How long it lasts unless it is refreshed (RFC 4918, section 10.7); `None` where that is
+    /// infinite, or not said.
+    pub timeout: Option<Duration>,
 }
 
-/// Reads the inside of a `lockdiscovery`. A lock whose token is not shown is left out.
+/// Reads the inside of a `lockdiscovery`.
 pub(super) fn active_locks(
     walker: &mut Walker<'_>,
     locks: &mut Vec<ActiveLock>,
@@ -64,19 +70,31 @@ pub(super) fn active_locks(
             walker.skip()?;
             continue;
         }
-        let (mut token, mut root) = (None, None);
+        let (mut token, mut root, mut timeout) = (None, None, None);
         while let Some(part) = walker.child()? {
             if part.is_dav("locktoken") {
                 token = href(walker)?.filter(|text| is_token(text));
             } else if part.is_dav("lockroot") {
                 root = href(walker)?;
+            } else if part.is_dav("timeout") {
+                timeout = seconds(&walker.text()?);
             } else {
                 walker.skip()?;
             }
         }
-        locks.extend(token.map(|token| ActiveLock { token, root }));
+        locks.push(ActiveLock {
+            token,
+            root,
+            timeout,
+        });
     }
     Ok(())
+}
+
+/// `Second-600`.
+fn seconds(text: &str) -> Option<Duration> {
+    let seconds = text.trim().strip_prefix("Second-")?.parse().ok()?;
+    Some(Duration::from_secs(seconds))
 }
 
 /// The first `href` of the current element; leaves the element.
