@@ -13,12 +13,19 @@ fuzz_target!(|text: &str| {
     };
     // A million members or a gigabyte of body is allowed, and no finding.
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if text.as_bytes().windows(4).any(|four| digits(&String::from_utf8_lossy(four))) {
+    if text
+        .as_bytes()
+        .windows(4)
+        .any(|four| digits(&String::from_utf8_lossy(four)))
+    {
         return;
     }
     if let Ok(plan) = resolve("fuzz", text, &spec, &Overrides::default()) {
-        let names: BTreeSet<&str> =
-            plan.measures.iter().map(|measure| measure.name.as_str()).collect();
+        let names: BTreeSet<&str> = plan
+            .measures
+            .iter()
+            .map(|measure| measure.name.as_str())
+            .collect();
         assert_eq!(names.len(), plan.measures.len());
         assert!(!names.is_empty());
     }

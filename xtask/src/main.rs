@@ -2,10 +2,13 @@
 
 mod bench;
 mod charts;
+mod fuzz;
 mod gallery;
+mod nightly;
 mod setup;
 
 use std::env;
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
@@ -20,10 +23,13 @@ usage: cargo xtask TASK
   bless   write the snapshots and schemas anew, to be read with `git diff`
   gallery measure all servers anew, for docs/gallery and the table of the README
   charts  make the chart library of the pages anew (needs npm)
-  bench   accuracy, cost, pages, scale, suite or verdicts: measure Prestan itself; --quick, --docs, scale --full";
+  bench   accuracy, cost, pages, scale, suite or verdicts: measure Prestan itself; --quick, --docs, scale --full
+  fuzz    feed every fuzz target for a minute; TARGET ..., --seconds N
+  nightly everything that is too long for CI: tests, fuzz, bench, links; or only the steps that are named";
 
 fn main() -> ExitCode {
     let task = env::args().nth(1);
+    let rest: Vec<String> = env::args().skip(2).collect();
     let outcome = match task.as_deref() {
         Some("test") => setup::run().and_then(|()| test()),
         Some("lint") => lint(),
@@ -32,7 +38,9 @@ fn main() -> ExitCode {
             Some(other) => bail!("setup takes --peers, and not {other}"),
             None => Ok(()),
         }),
-        Some("bench") => bench::run(),
+        Some("bench") => bench::run(&rest),
+        Some("fuzz") => fuzz::run(&rest),
+        Some("nightly") => nightly::run(&rest),
         Some("charts") => charts::run(),
         Some("gallery") => setup::run().and_then(|()| gallery::run()),
         Some("bless") => setup::run().and_then(|()| bless()),
@@ -95,6 +103,15 @@ fn is_of_a_package(variable: &str) -> bool {
 
 /// Runs cargo in the root of the project.
 fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {
+    let environment: Vec<(&str, OsString)> = environment
+        .iter()
+        .map(|(name, value)| (*name, value.into()))
+        .collect();
+    cargo_with(arguments, &environment)
+}
+
+/// The same with variables that need not be text.
+fn cargo_with(arguments: &[&str], environment: &[(&str, OsString)]) -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .context("no project around xtask")?;
@@ -112,7 +129,7 @@ fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {
     }
     let status = cargo
         .args(arguments)
-        .envs(environment.iter().copied())
+        .envs(environment.iter().map(|(name, value)| (name, value)))
         .current_dir(root)
         .status()
         .with_context(|| format!("starting `{command}`"))?;

@@ -52,6 +52,7 @@ const WSGIDAV: &str = include_str!("../../servers/wsgidav-requirements.txt");
 
 const DUFS_VERSION: &str = "0.47.0";
 const OHA_VERSION: &str = "1.16.0";
+const CARGO_FUZZ_VERSION: &str = "0.13.2";
 
 /// Installs what is missing.
 pub(crate) fn run() -> Result<()> {
@@ -81,7 +82,15 @@ pub(crate) fn peers() -> Result<()> {
     outcomes.into_iter().collect()
 }
 
-fn tool_cache() -> Result<PathBuf> {
+/// Installs cargo-fuzz.
+pub(crate) fn cargo_fuzz() -> Result<()> {
+    let cache = tool_cache()?;
+    let _one_at_a_time = lock(&cache)?;
+    cargo_install(&cache, "cargo-fuzz", CARGO_FUZZ_VERSION)
+}
+
+/// Where tools are installed.
+pub(crate) fn tool_cache() -> Result<PathBuf> {
     let absolute = |name| {
         env::var_os(name)
             .map(PathBuf::from)

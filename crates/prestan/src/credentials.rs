@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::{env, fs};
 
-use wire::auth::{Credentials, Secret};
+use wire::auth::{Credentials, Secret, netrc_entry};
 
 use crate::args::{ConnectOptions, Login};
 use crate::exit::Failed;
@@ -152,77 +152,5 @@ fn from_netrc(host: &str) -> Result<Credentials, Failed> {
             path.display()
         ))
     })?;
-    Ok(password_of(&user, &password))
-}
-
-/// Login and password of the entry for `host`, or of `default`. Words are separated by white
-/// space, `macdef` runs to the next empty line, `#` begins a comment, as in ftp(1); quoted words,
-/// which curl knows, are not.
-fn netrc_entry(text: &str, host: &str) -> Option<(String, String)> {
-    let mut words = Vec::new();
-    let mut in_macro = false;
-    for line in text.lines() {
-        if in_macro {
-            in_macro = !line.trim().is_empty();
-            continue;
-        }
-        for word in line.split_whitespace() {
-            if word.starts_with('#') {
-                break;
-            }
-            if word == "macdef" {
-                in_macro = true;
-                break;
-            }
-            words.push(word);
-        }
-    }
-    let mut words = words.into_iter();
-    let (mut ours, mut login, mut password) = (false, None, None);
-    let complete =
-        |login: &Option<String>, password: &Option<String>| login.clone().zip(password.clone());
-    while let Some(word) = words.next() {
-        match word {
-            "machine" | "default" => {
-                if let (true, Some(entry)) = (ours, complete(&login, &password)) {
-                    return Some(entry);
-                }
-                (login, password) = (None, None);
-                ours = word == "default"
-                    || words
-                        .next()
-                        .is_some_and(|name| name.eq_ignore_ascii_case(host));
-            }
-            "login" => login = words.next().map(str::to_owned),
-            "password" => password = words.next().map(str::to_owned),
-            _ => {}
-        }
-    }
-    match ours {
-        true => complete(&login, &password),
-        false => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn netrc_entries() {
-        let text = "# machine h login commented password out\n\
-                    machine other login a password b\n\
-                    macdef init\nmachine h login macro password macro\n\n\
-                    machine H.example login ann\n  password s3cret account x\n\
-                    machine half login only\n\
-                    default login anonymous password guest\n";
-        let entry = |host| netrc_entry(text, host);
-        let pair = |user: &str, password: &str| Some((user.to_owned(), password.to_owned()));
-        assert_eq!(entry("other"), pair("a", "b"));
-        assert_eq!(entry("h.example"), pair("ann", "s3cret"));
-        assert_eq!(entry("unknown"), pair("anonymous", "guest"));
-        assert_eq!(entry("half"), pair("anonymous", "guest"));
-        assert_eq!(netrc_entry("machine h login x", "h"), None);
-        assert_eq!(netrc_entry("", "h"), None);
-    }
+    Ok(password_of(user, password))
 }

@@ -14,6 +14,7 @@
 
 mod challenge;
 mod digest;
+mod netrc;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -23,6 +24,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use thiserror::Error;
 
 pub use challenge::{Challenge, parse_challenges};
+pub use netrc::netrc_entry;
 
 use crate::excerpt;
 use crate::response::Headers;

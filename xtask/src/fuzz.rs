@@ -1,0 +1,140 @@
+//! `cargo xtask fuzz`: feeds every fuzz target with mutated input for a while.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::{cargo_with, setup};
+
+/// The targets, and where inputs lie that each may begin with.
+const TARGETS: [(&str, Option<&str>); 9] = [
+    ("response", None),
+    ("chunked", None),
+    ("multistatus", None),
+    ("challenge", None),
+    ("netrc", None),
+    ("suite", Some("suites")),
+    ("filelist", None),
+    ("rundir", None),
+    ("report", None),
+];
+
+/// How long each target runs where nobody says.
+const USUAL: Duration = Duration::from_secs(60);
+/// One input that takes longer is a finding: a hang.
+const HANG: Duration = Duration::from_secs(10);
+/// An input that takes more memory is one, too.
+const MEMORY_MIB: u32 = 2048;
+
+/// Runs `[TARGET ...] [--seconds N]` of the command line.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let (mut targets, mut time) = (Vec::new(), USUAL);
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--seconds" => {
+                let seconds = words.next().context("--seconds needs a number")?;
+                let seconds = seconds
+                    .parse()
+                    .with_context(|| format!("--seconds {seconds}"))?;
+                time = Duration::from_secs(seconds);
+            }
+            name => targets.push(target(name)?),
+        }
+    }
+    if targets.is_empty() {
+        targets = TARGETS.to_vec();
+    }
+    setup::cargo_fuzz()?;
+    // All of them, whatever becomes of the first.
+    let failed: Vec<&str> = targets
+        .into_iter()
+        .filter_map(|(name, seeds)| {
+            let error = fuzz(name, seeds, time).err()?;
+            eprintln!("xtask: {error:#}");
+            Some(name)
+        })
+        .collect();
+    if !failed.is_empty() {
+        bail!(
+            "fuzzing found something in {}; the inputs are in fuzz/artifacts/TARGET/",
+            failed.join(", ")
+        );
+    }
+    Ok(())
+}
+
+fn target(name: &str) -> Result<(&'static str, Option<&'static str>)> {
+    let known = TARGETS.into_iter().find(|(target, _)| *target == name);
+    known.with_context(|| {
+        let names = TARGETS.map(|(target, _)| target);
+        format!("{name} is no fuzz target; there are {}", names.join(", "))
+    })
+}
+
+fn fuzz(name: &str, seeds: Option<&str>, time: Duration) -> Result<()> {
+    let corpus = Path::new("fuzz/corpus").join(name).display().to_string();
+    let mut arguments = vec!["fuzz".to_owned(), "run".to_owned(), name.to_owned()];
+    if let Some(seeds) = seeds {
+        // New inputs go to the first of them.
+        arguments.extend([corpus, seeds.to_owned()]);
+    }
+    arguments.extend([
+        "--".to_owned(),
+        format!("-max_total_time={}", time.as_secs()),
+        format!("-timeout={}", HANG.as_secs()),
+        format!("-rss_limit_mb={MEMORY_MIB}"),
+        "-print_final_stats=1".to_owned(),
+    ]);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    // The sanitizer and the counters of libFuzzer are options of the compiler that are not stable;
+    // this lets the stable one take them.
+    cargo_with(
+        &arguments,
+        &[("RUSTC_BOOTSTRAP", "1".into()), ("PATH", path()?)],
+    )
+}
+
+/// Where cargo finds cargo-fuzz.
+fn path() -> Result<OsString> {
+    let tools = setup::tool_cache()?.join("bin");
+    let path = env::var_os("PATH").unwrap_or_default();
+    let all = std::iter::once(tools).chain(env::split_paths(&path));
+    env::join_paths(all).context("the path of the tool cache cannot stand in PATH")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_target_is_run() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .parent()
+            .expect("xtask is in the project");
+        let files = std::fs::read_dir(root.join("fuzz/fuzz_targets")).expect("there are targets");
+        let mut names: Vec<String> = files
+            .map(|file| file.expect("a readable directory").path())
+            .map(|path| {
+                path.file_stem()
+                    .unwrap_or_default()
+                    .to_string_lossy()
+                    .into_owned()
+            })
+            .collect();
+        names.sort();
+        let mut known = TARGETS.map(|(name, _)| name);
+        known.sort_unstable();
+        assert_eq!(names, known);
+        let manifest = std::fs::read_to_string(root.join("fuzz/Cargo.toml")).expect("a manifest");
+        let readme = std::fs::read_to_string(root.join("fuzz/README.md")).expect("a README");
+        for name in known {
+            assert!(manifest.contains(&format!("name = \"{name}\"")), "{name}");
+            assert!(readme.contains(&format!("| {name} ")), "{name}");
+        }
+        assert!(target("nonsense").is_err());
+    }
+}
