@@ -23,10 +23,12 @@ const AFTER_NAME: usize = 3;
 /// Blanks between the columns at the right.
 const BETWEEN: usize = 2;
 
-/// How the interval of the mean is written, from the most telling way on.
+/// Which intervals are written, and how, from the most telling way on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Interval {
-    /// Both ends: `13.9 .. 14.6 ms`.
+    /// Both ends of those of p50, p99 and the mean: `13.9 .. 14.6 ms`.
+    All,
+    /// Those of the mean.
     Ends,
     /// Half its width as a share of the mean: `2.5 %`.
     Share,
@@ -79,12 +81,17 @@ impl From<String> for Cell {
 
 /// Draws the rows for a terminal of that width.
 pub(crate) fn table(summary: &Summary, width: usize, paint: Paint) -> Table {
-    let layouts = [Interval::Ends, Interval::Share, Interval::Absent];
+    let layouts = [
+        Interval::All,
+        Interval::Ends,
+        Interval::Share,
+        Interval::Absent,
+    ];
     let drawings: Vec<Drawing> = layouts
         .into_iter()
         .map(|interval| Drawing::new(summary, interval))
         .collect();
-    let full = drawings[0].width();
+    let (all, full) = (drawings[0].width(), drawings[1].width());
     // The last one is the narrowest there is, fit or not.
     let fitting = drawings.iter().find(|drawing| drawing.width() <= width);
     let drawing = fitting.unwrap_or(&drawings[drawings.len() - 1]);
@@ -95,12 +102,22 @@ pub(crate) fn table(summary: &Summary, width: usize, paint: Paint) -> Table {
         ));
     }
     match drawing.interval {
-        Interval::Ends => {}
+        _ if drawing.mean_width() == 0 => {}
+        Interval::All => footnotes.push(
+            "- is no interval: fewer than 10 operations beyond a percentile, or too few for its upper \
+             end"
+                .to_owned(),
+        ),
+        Interval::Ends => footnotes.push(format!(
+            "the 95 % intervals of p50 and p99 are left out; they take {all} columns"
+        )),
         Interval::Share => footnotes.push(format!(
-            "+- is half the mean's 95 % interval; from {full} columns on it is printed in full"
+            "+- is half the mean's 95 % interval; from {full} columns on it is printed in full, and \
+             from {all} on with those of p50 and p99"
         )),
         Interval::Absent => footnotes.push(format!(
-            "the mean's 95 % interval is left out; it takes {full} columns"
+            "95 % intervals are left out; that of the mean takes {full} columns, with those of p50 \
+             and p99 {all}"
         )),
     }
     Table {
@@ -120,13 +137,22 @@ struct Drawing {
 impl Drawing {
     fn new(summary: &Summary, interval: Interval) -> Drawing {
         let starred = summary.tests.iter().filter_map(shown_times).any(few);
-        let mut headers = vec!["n", "p50", if starred { "p99 " } else { "p99" }, "max"];
-        match interval {
-            Interval::Ends => headers.push("mean's 95 % CI"),
-            Interval::Share => headers.push("+-"),
-            Interval::Absent => {}
-        }
-        headers.push("failed");
+        let p99 = if starred { "p99 " } else { "p99" };
+        let headers = match interval {
+            Interval::All => vec![
+                "n",
+                "p50",
+                "95 % CI",
+                p99,
+                "95 % CI",
+                "max",
+                "mean's 95 % CI",
+                "failed",
+            ],
+            Interval::Ends => vec!["n", "p50", p99, "max", "mean's 95 % CI", "failed"],
+            Interval::Share => vec!["n", "p50", p99, "max", "+-", "failed"],
+            Interval::Absent => vec!["n", "p50", p99, "max", "failed"],
+        };
         let rows = summary
             .tests
             .iter()
@@ -251,23 +277,31 @@ fn row(test: &TestSummary, interval: Interval, starred: bool) -> Row {
         (true, false) => " ",
         (true, true) => "*",
     };
-    let mut cells: Vec<Cell> = vec![
-        times.n.to_string().into(),
-        human(times.p50 as f64).into(),
-        format!("{}{star}", human(times.p99 as f64)).into(),
-        human(times.max as f64).into(),
+    let or_none = |text: Option<String>| Some(text.unwrap_or_else(|| "-".to_owned()));
+    let all = |ends: Option<(u64, u64)>| {
+        let ends = ends.map(|(low, high)| human_range((low as f64, high as f64)));
+        or_none(ends).filter(|_| interval == Interval::All)
+    };
+    let [of_p50, _, _, of_p99, _] = times.percentiles_ci95;
+    let of_mean = match interval {
+        Interval::All | Interval::Ends => or_none(times.ci95.map(human_range)),
+        Interval::Share => or_none(half_width(times)),
+        Interval::Absent => None,
+    };
+    let cells = [
+        Some(times.n.to_string()),
+        Some(human(times.p50 as f64)),
+        all(of_p50),
+        Some(format!("{}{star}", human(times.p99 as f64))),
+        all(of_p99),
+        Some(human(times.max as f64)),
+        of_mean,
     ];
-    let ends = times.ci95.map(human_range);
-    match interval {
-        Interval::Ends => cells.push(ends.unwrap_or_else(|| "-".into()).into()),
-        Interval::Share => cells.push(half_width(times).unwrap_or_else(|| "-".into()).into()),
-        Interval::Absent => {}
-    }
-    cells.push(failed(test));
+    let cells = cells.into_iter().flatten().map(Cell::from);
     Row::Measured {
         name,
         mean: format!("{:.0}", times.mean / 1e3),
-        cells,
+        cells: cells.chain([failed(test)]).collect(),
     }
 }
 

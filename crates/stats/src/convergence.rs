@@ -4,24 +4,19 @@
 //! batches: long enough that what happens in one has little to do with the next.
 //!
 //! - For the mean, the interval is that of [`interval_of_batches`].
-//! - For a percentile `q` with the estimate `x`, every batch says which share of its times is at
-//!   most `x`. How much these shares differ gives the interval of `q` itself, `q - h .. q + h`, and
-//!   the times at both ends of it are the interval of the percentile (Woodruff, *Confidence
-//!   intervals for medians and other position measures*, Journal of the American Statistical
-//!   Association 47, 1952; for correlated values, with the variance from batches: Heidelberger and
-//!   Lewis, *Quantile estimation in dependent sequences*, Operations Research 32(1), 1984). It
-//!   assumes no shape, and needs no batch to be large enough for a percentile of its own.
+//! - For a percentile, it is that of Woodruff, from the shares of times below it ([`batch`](crate::batch)).
 //!
 //! An interval that is looked at again and again will look narrow by chance some time. So nothing is
 //! believed before there are [`BEYOND`] times beyond the percentile for every batch, and a second
 //! of measuring. Simulations in `tests::stopping` hold what is covered at the end.
 
-use hdrhistogram::Histogram;
 use record::{Nanos, Outcome, Pace, PlanRecord, Sample, Timing};
 
-use crate::bins::{Bin, Bins, Sum};
-use crate::interval::{interval_of_batches, ratio_half_width};
-use crate::times::{Times, add_all, histogram, rank, record};
+use crate::batch::{TimedBatch, half_width_of_share};
+use crate::bins::{Bins, Sum};
+use crate::distribution::places;
+use crate::interval::interval_of_batches;
+use crate::times::{Times, rank};
 use crate::until::{Statistic, Until};
 use crate::window::Window;
 
@@ -47,9 +42,6 @@ const EACH: u64 = 50;
 /// Nanoseconds that must have been measured: what happens less often than once a second has not
 /// been seen before.
 const LEAST_SPAN: Nanos = 1_000_000_000;
-
-/// Significant digits of the histogram of a bin: it only tells how many times lie below a limit.
-const DIGITS: u8 = 2;
 
 /// Follows the interval of one statistic while operations come: of response times, in an open loop
 /// of those from *planned* on. Every measure of the plan must reach the goal.
@@ -124,7 +116,7 @@ fn time(sample: &Sample, open: bool) -> Option<Nanos> {
 #[derive(Debug, Clone)]
 struct Progress {
     times: Times,
-    bins: Bins<Batch>,
+    bins: Bins<TimedBatch>,
 }
 
 impl Default for Progress {
@@ -136,37 +128,13 @@ impl Default for Progress {
     }
 }
 
-/// Times of a piece of the run.
-#[derive(Debug, Clone, Default)]
-struct Batch {
-    sum: Sum,
-    /// For a percentile, all of them; it stays away from bins without any.
-    times: Option<Box<Histogram<u32>>>,
-}
-
-impl Bin for Batch {
-    fn count(&self) -> u64 {
-        self.sum.n
-    }
-
-    fn absorb(&mut self, other: &Batch) {
-        self.sum.absorb(&other.sum);
-        match (&mut self.times, &other.times) {
-            (Some(own), Some(others)) => add_all(own, others),
-            (own @ None, others) => own.clone_from(others),
-            (Some(_), None) => {}
-        }
-    }
-}
-
 impl Progress {
     fn add(&mut self, moment: Nanos, time: Nanos, statistic: Statistic) {
         self.times.add(moment, time);
         let bin = self.bins.at(moment);
-        bin.sum.add(time);
-        if statistic != Statistic::Mean {
-            let times = bin.times.get_or_insert_with(|| Box::new(histogram(DIGITS)));
-            record(times, time);
+        match statistic {
+            Statistic::Mean => bin.sum.add(time),
+            Statistic::Percentile(_) => bin.add(time),
         }
     }
 
@@ -192,26 +160,11 @@ impl Progress {
         }
     }
 
-    fn percentile(&self, batches: &[Batch], n: u64, per_mille: u64) -> Option<f64> {
+    fn percentile(&self, batches: &[TimedBatch], n: u64, per_mille: u64) -> Option<f64> {
         let [estimate] = self.times.at_ranks([rank(n, per_mille)])?;
-        let below: Vec<(f64, f64)> = batches
-            .iter()
-            .map(|batch| {
-                let times = batch.times.as_ref();
-                let below = times.map_or(0, |times| times.count_between(0, estimate));
-                (below as f64, batch.sum.n as f64)
-            })
-            .collect();
-        let share = below.iter().map(|(below, _)| below).sum::<f64>() / n as f64;
-        let half = ratio_half_width(below.into_iter(), share);
-        let q = per_mille as f64 / 1000.0;
-        if q + half >= 1.0 {
-            return None;
-        }
-        let place = |q: f64| ((q * n as f64).ceil() as u64).max(1);
-        let [low, high] = self
-            .times
-            .at_ranks([place((q - half).max(0.0)), place(q + half)])?;
+        let half = half_width_of_share(batches, estimate);
+        let (low, high) = places(n, per_mille, half)?;
+        let [low, high] = self.times.at_ranks([low, high])?;
         let farther = (high - estimate).max(estimate.saturating_sub(low));
         (estimate > 0).then(|| farther as f64 / estimate as f64)
     }

@@ -9,7 +9,7 @@
 
 use record::Nanos;
 
-use crate::interval::mean_interval;
+use crate::interval::{self, mean_interval};
 use crate::times::rank;
 
 /// Summary of at least one time. Everything is in nanoseconds.
@@ -35,12 +35,23 @@ pub struct Distribution {
     pub p99: Nanos,
     /// 99.9th percentile.
     pub p999: Nanos,
+    /// 95 % intervals of these five, in their order; `None` for a percentile with fewer than ten
+    /// values beyond it, and where the interval would reach beyond the values.
+    pub percentiles_ci95: [Option<(Nanos, Nanos)>; 5],
     /// Greatest value.
     pub max: Nanos,
 }
 
 /// Percentiles of a [`Distribution`] in parts of a thousand, ascending.
 pub(crate) const PER_MILLE: [u64; 5] = [500, 900, 950, 990, 999];
+
+/// Values that must lie beyond a percentile, on its rarer side, for an interval.
+const BEYOND: u64 = 10;
+
+/// From which share of the sum on the slowest operation dominates the mean, and from how many times
+/// its equal share on where there are few.
+const DOMINATES: f64 = 0.1;
+const DOMINATES_FEW: f64 = 3.0;
 
 /// The part of a [`Distribution`] that comes from sums.
 pub(crate) struct Moments {
@@ -75,7 +86,25 @@ impl Distribution {
             sd: (n > 1).then(|| (squares / (n - 1) as f64).sqrt()),
         };
         let quantiles = PER_MILLE.map(|per_mille| sorted[rank(n, per_mille) as usize - 1]);
-        Some(Distribution::from_parts(moments, (min, max), quantiles))
+        let described = Distribution::from_parts(moments, (min, max), quantiles);
+        Some(Distribution {
+            percentiles_ci95: PER_MILLE.map(|per_mille| of_percentile(values, &sorted, per_mille)),
+            ..described
+        })
+    }
+
+    /// The share of the slowest value in the sum of all.
+    pub fn slowest_share(&self) -> f64 {
+        match self.mean > 0.0 {
+            true => (self.max as f64 / (self.n as f64 * self.mean)).min(1.0),
+            false => 0.0,
+        }
+    }
+
+    /// The slowest value has so much of the sum that the mean and its interval depend on it: another
+    /// run, with one such value more or less, would have given a very different mean.
+    pub fn is_dominated(&self) -> bool {
+        self.n > 1 && self.slowest_share() >= DOMINATES.max(DOMINATES_FEW / self.n as f64)
     }
 
     /// Puts together what was found out; percentiles are those of [`PER_MILLE`].
@@ -95,9 +124,43 @@ impl Distribution {
             p95,
             p99,
             p999,
+            percentiles_ci95: [None; PER_MILLE.len()],
             max,
         }
     }
+}
+
+/// Enough values lie beyond a percentile for an interval of it.
+pub(crate) fn has_enough_beyond(n: u64, per_mille: u64) -> bool {
+    n.saturating_mul(per_mille.min(1000 - per_mille)) >= BEYOND * 1000
+}
+
+/// The 95 % interval of a percentile (Woodruff 1952), from batches of values in the order of time:
+/// see [`convergence`](crate::convergence).
+fn of_percentile(values: &[Nanos], sorted: &[Nanos], per_mille: u64) -> Option<(Nanos, Nanos)> {
+    let n = values.len() as u64;
+    if !has_enough_beyond(n, per_mille) {
+        return None;
+    }
+    let estimate = sorted[rank(n, per_mille) as usize - 1];
+    let bounds: Vec<(usize, usize)> = interval::batches_of(values.len()).collect();
+    let below = bounds.iter().map(|(from, to)| {
+        let of_batch = &values[*from..*to];
+        let below = of_batch.iter().filter(|value| **value <= estimate).count();
+        (below as f64, of_batch.len() as f64)
+    });
+    let share = sorted.partition_point(|value| *value <= estimate) as f64 / n as f64;
+    let spread = interval::ratio_half_width(below, share);
+    let places = places(n, per_mille, spread)?;
+    Some((sorted[places.0 as usize - 1], sorted[places.1 as usize - 1]))
+}
+
+/// The places in the sorted values, counted from 1, that are so far to both sides of a percentile, as
+/// a share of all; `None` where they would lie beyond the values.
+pub(crate) fn places(n: u64, per_mille: u64, half: f64) -> Option<(u64, u64)> {
+    let q = per_mille as f64 / 1000.0;
+    let place = |q: f64| ((q * n as f64).ceil() as u64).max(1);
+    (half < q && q + half < 1.0).then(|| (place(q - half), place(q + half)))
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@
 pub mod interval;
 pub mod units;
 
+mod batch;
 mod bias;
 mod bins;
 mod compare;

@@ -285,6 +285,10 @@ pub(crate) fn row(tally: &Tally, around: &Around<'_>) -> TestSummary {
         complete: around.complete,
     }
     .judge();
+    let response = tally.response.describe();
+    let planned = tally.planned.describe();
+    let told_notes = told.notes.get(&around.id).cloned().unwrap_or_default();
+    let dominated = planned.or(response).filter(Distribution::is_dominated);
     let window_s = around.window.map(Span::seconds);
     let timed = tally.response.count();
     TestSummary {
@@ -296,9 +300,9 @@ pub(crate) fn row(tally: &Tally, around: &Around<'_>) -> TestSummary {
         left_out_outcomes: tally.left_out,
         early: tally.outcomes.ok() - tally.missed - timed,
         missed: tally.missed,
-        response: tally.response.describe(),
+        response,
         batches: tally.response.batches(),
-        planned: tally.planned.describe(),
+        planned,
         planned_batches: tally.planned.batches(),
         upload: tally.upload.describe(),
         total: tally.total.describe(),
@@ -320,6 +324,12 @@ pub(crate) fn row(tally: &Tally, around: &Around<'_>) -> TestSummary {
             .filter(|s| *s > 0.0)
             .map(|s| tally.outcomes.ok() as f64 / s),
         failures: test_failed.iter().chain(failures).cloned().collect(),
-        notes: told.notes.get(&around.id).cloned().unwrap_or_default(),
+        notes: told_notes.into_iter().chain(dominated.map(|times| {
+            format!(
+                "the slowest operation has {:.0} % of the sum of all times, so the mean and its \
+                 interval depend on it",
+                (times.slowest_share() * 100.0).floor()
+            )
+        })).collect(),
     }
 }

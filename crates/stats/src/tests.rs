@@ -3,6 +3,7 @@
 mod cases;
 mod coverage;
 mod generator;
+mod intervals;
 mod load;
 mod properties;
 mod stopping;

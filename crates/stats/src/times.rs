@@ -4,7 +4,7 @@
 //! go into a histogram of buckets whose width is at most a thousandth of their value (HDR, three
 //! significant digits: percentiles, given as the middle of a bucket, are within 0.05 %), while
 //! number, minimum, maximum, mean and standard deviation stay exact, and the interval of the mean
-//! comes from [`Bins`] of time. Which of both forms a set has depends on its size alone, and
+//! comes from [`Bins`] of time, as do those of the percentiles. Which of both forms a set has depends on its size alone, and
 //! neither depends on the order of the values, so sets of several threads or machines merge into
 //! what one would have recorded.
 
@@ -12,8 +12,9 @@ use hdrhistogram::Histogram;
 use record::Nanos;
 
 use crate::Distribution;
+use crate::batch::{TimedBatch, half_width_of_share};
 use crate::bins::{Bins, Sum};
-use crate::distribution::{Moments, PER_MILLE};
+use crate::distribution::{Moments, PER_MILLE, has_enough_beyond, places};
 use crate::interval::{self, interval_of_batches};
 
 /// Values that are kept as they are: 1 MiB.
@@ -25,6 +26,11 @@ const DIGITS: u8 = 3;
 /// Bins along the time axis for the interval of the mean: between this and half of it are in use,
 /// several for each batch.
 const BINS: usize = 128;
+
+/// Bins for the intervals of percentiles, and the batches that they are put together into. They have
+/// histograms, and are fewer for that reason.
+const TIMED_BINS: usize = 32;
+const TIMED_BATCHES: usize = 16;
 
 /// Values, each with the moment at which its operation began.
 #[derive(Debug, Clone)]
@@ -47,6 +53,7 @@ struct Binned {
     squares: u128,
     histogram: Histogram<u64>,
     bins: Bins<Sum>,
+    timed: Bins<TimedBatch>,
 }
 
 impl Default for Times {
@@ -126,9 +133,33 @@ impl Times {
                 let ranks = PER_MILLE.map(|per_mille| rank(binned.n, per_mille));
                 let quantiles = self.at_ranks(ranks)?;
                 let ends = (binned.min, binned.max);
-                Some(Distribution::from_parts(binned.moments(), ends, quantiles))
+                let described = Distribution::from_parts(binned.moments(), ends, quantiles);
+                Some(Distribution {
+                    percentiles_ci95: self.percentile_intervals(binned, quantiles),
+                    ..described
+                })
             }
         }
+    }
+
+    fn percentile_intervals(
+        &self,
+        binned: &Binned,
+        quantiles: [Nanos; PER_MILLE.len()],
+    ) -> [Option<(Nanos, Nanos)>; PER_MILLE.len()] {
+        let batches = binned.timed.batches(TIMED_BATCHES);
+        let mut intervals = [None; PER_MILLE.len()];
+        let of = PER_MILLE.iter().zip(quantiles).zip(&mut intervals);
+        for ((per_mille, estimate), interval) in of {
+            if batches.len() < interval::LEAST || !has_enough_beyond(binned.n, *per_mille) {
+                continue;
+            }
+            let half = half_width_of_share(&batches, estimate);
+            let ends = places(binned.n, *per_mille, half)
+                .and_then(|(low, high)| self.at_ranks([low, high]));
+            *interval = ends.map(|[low, high]| (low, high));
+        }
+        intervals
     }
 
     /// The batches that the interval of the mean comes from, in the order of time.
@@ -195,6 +226,7 @@ impl Binned {
             squares: 0,
             histogram: histogram(DIGITS),
             bins: Bins::new(BINS, 0),
+            timed: Bins::new(TIMED_BINS, 0),
         }
     }
 
@@ -206,6 +238,7 @@ impl Binned {
         self.squares = self.squares.saturating_add(u128::from(value).pow(2));
         record(&mut self.histogram, value);
         self.bins.at(moment).add(value);
+        self.timed.at(moment).add(value);
     }
 
     fn merge(&mut self, other: &Binned) {
@@ -216,6 +249,7 @@ impl Binned {
         self.squares = self.squares.saturating_add(other.squares);
         add_all(&mut self.histogram, &other.histogram);
         self.bins.merge(&other.bins);
+        self.timed.merge(&other.timed);
     }
 
     fn moments(&self) -> Moments {

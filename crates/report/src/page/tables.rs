@@ -16,9 +16,18 @@ const COLUMNS: [(&str, &str); 8] = [
         "95 % interval",
         "In which the true mean lies, 19 times out of 20",
     ),
-    ("p50", "Half of the operations took no longer"),
-    ("p90", "Nine in ten took no longer"),
-    ("p99", "99 in a hundred took no longer"),
+    (
+        "p50",
+        "Half of the operations took no longer; its 95 % interval, - where there are too few",
+    ),
+    (
+        "p90",
+        "Nine in ten took no longer; its 95 % interval, - where there are too few",
+    ),
+    (
+        "p99",
+        "99 in a hundred took no longer; its 95 % interval, - where there are too few",
+    ),
     ("max", "The slowest operation"),
     (
         "failed",
@@ -138,7 +147,11 @@ fn row(place: usize, name: &str, server: Option<&str>, test: Option<&TestSummary
 }
 
 fn figures(test: &TestSummary, times: &Distribution) -> String {
-    let at = |ns: Nanos| timed(ns as f64, "");
+    let at = |ns: Nanos, ends: Option<(Nanos, Nanos)>, star: &str| {
+        let shown = format!("{}{star}{}", time(ns as f64), of_percentile(ends));
+        number(us(ns as f64), &shown, "")
+    };
+    let [of_p50, of_p90, _, of_p99, _] = times.percentiles_ci95;
     let star = if few(times) { "*" } else { "" };
     let interval = times.ci95.map_or_else(
         || "<td class=\"number\">-</td>".to_owned(),
@@ -153,13 +166,20 @@ fn figures(test: &TestSummary, times: &Distribution) -> String {
         number(times.n as f64, &times.n.to_string(), ""),
         timed(times.mean, ""),
         interval,
-        at(times.p50),
-        at(times.p90),
-        timed(times.p99 as f64, star),
-        at(times.max),
+        at(times.p50, of_p50, ""),
+        at(times.p90, of_p90, ""),
+        at(times.p99, of_p99, star),
+        timed(times.max as f64, ""),
         failed,
     ]
     .concat()
+}
+
+/// The interval of a percentile, smaller, or the sign that it has none.
+pub(super) fn of_percentile(ends: Option<(Nanos, Nanos)>) -> String {
+    let ends = ends.map(|(low, high)| range((low as f64, high as f64)));
+    let ends = ends.unwrap_or_else(|| "-".to_owned());
+    format!(" <small>{ends}</small>")
 }
 
 /// A time for people; the figure of the JSON document beside it, for sorting.

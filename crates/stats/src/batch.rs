@@ -1,0 +1,68 @@
+//! Times of a piece of a run: what the interval of a percentile comes from.
+//!
+//! Every batch has a share of times that are at most the percentile. How much these shares differ
+//! gives the interval of the share itself, and the times at both ends of it are the interval of the
+//! percentile (Woodruff, *Confidence intervals for medians and other position measures*, Journal of
+//! the American Statistical Association 47, 1952; for correlated values, with the variance from
+//! batches: Heidelberger and Lewis, *Quantile estimation in dependent sequences*, Operations Research
+//! 32(1), 1984). It assumes no shape, and no batch needs to be large enough for a percentile of its
+//! own.
+
+use hdrhistogram::Histogram;
+use record::Nanos;
+
+use crate::bins::{Bin, Sum};
+use crate::interval::ratio_half_width;
+use crate::times::{add_all, histogram, record};
+
+/// Significant digits of the histogram of a batch: it only counts how many times lie below a limit.
+const DIGITS: u8 = 2;
+
+/// Times of a piece of the run.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TimedBatch {
+    pub(crate) sum: Sum,
+    /// All of them, where a percentile is sought; absent from a piece without any.
+    times: Option<Box<Histogram<u32>>>,
+}
+
+impl TimedBatch {
+    pub(crate) fn add(&mut self, time: Nanos) {
+        self.sum.add(time);
+        let times = self
+            .times
+            .get_or_insert_with(|| Box::new(histogram(DIGITS)));
+        record(times, time);
+    }
+
+    fn below(&self, limit: Nanos) -> u64 {
+        let times = self.times.as_ref();
+        times.map_or(0, |times| times.count_between(0, limit))
+    }
+}
+
+impl Bin for TimedBatch {
+    fn count(&self) -> u64 {
+        self.sum.n
+    }
+
+    fn absorb(&mut self, other: &TimedBatch) {
+        self.sum.absorb(&other.sum);
+        match (&mut self.times, &other.times) {
+            (Some(own), Some(others)) => add_all(own, others),
+            (own @ None, others) => own.clone_from(others),
+            (Some(_), None) => {}
+        }
+    }
+}
+
+/// Half the 95 % interval of the share of times that are at most `limit`, from at least two batches.
+pub(crate) fn half_width_of_share(batches: &[TimedBatch], limit: Nanos) -> f64 {
+    let counts = batches
+        .iter()
+        .map(|batch| (batch.below(limit) as f64, batch.sum.n as f64));
+    let (below, all) = counts.clone().fold((0.0, 0.0), |(below, all), (one, of)| {
+        (below + one, all + of)
+    });
+    ratio_half_width(counts, below / all)
+}

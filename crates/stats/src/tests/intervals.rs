@@ -1,0 +1,185 @@
+//! What the intervals that are printed cover in truth, for good servers and for bad ones: the mean
+//! and the percentiles of one row. Seeded: the figures are the same on every machine.
+//!
+//! The table in `docs/METHODOLOGY.md`, "Statistics", is printed by
+//!
+//! ```text
+//! cargo test -p stats -- --ignored --nocapture intervals_at_length
+//! ```
+
+use rand::{RngExt as _, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution as _, StandardNormal};
+use record::Nanos;
+
+use crate::Distribution;
+use crate::distribution::PER_MILLE;
+
+/// Times of a row, with a median of about 1 ms.
+#[derive(Debug, Clone, Copy)]
+enum Server {
+    /// Independent, log-normal with this standard deviation of the logarithm.
+    LogNormal(f64),
+    /// Log-normal with 0.5, and this correlation between neighbouring logarithms.
+    Ar1(f64),
+    /// Independent, with the tail of a Pareto distribution of this index.
+    Pareto(f64),
+    /// One operation in two hundred takes two hundred times as long.
+    RareStalls,
+    /// One operation in five takes forty times as long.
+    Bimodal,
+    /// Times rise by 20 % in the course of the run.
+    Drift,
+}
+
+const SERVERS: [(&str, Server); 8] = [
+    ("log-normal, sigma 0.5", Server::LogNormal(0.5)),
+    ("log-normal, sigma 1", Server::LogNormal(1.0)),
+    ("AR(1), rho 0.5", Server::Ar1(0.5)),
+    ("AR(1), rho 0.9", Server::Ar1(0.9)),
+    ("Pareto, index 2", Server::Pareto(2.0)),
+    ("rare stalls", Server::RareStalls),
+    ("bimodal", Server::Bimodal),
+    ("drift", Server::Drift),
+];
+
+/// Standard deviation of the logarithm where the tail is elsewhere.
+const NARROW: f64 = 0.3;
+const MEDIAN: f64 = 1e6;
+
+impl Server {
+    fn run(self, n: usize, rng: &mut ChaCha8Rng) -> Vec<Nanos> {
+        let mut state: f64 = StandardNormal.sample(rng);
+        let time = |place: usize| {
+            let normal: f64 = StandardNormal.sample(rng);
+            let narrow = (NARROW * normal).exp();
+            let relative = match self {
+                Server::LogNormal(sigma) => (sigma * normal).exp(),
+                Server::Ar1(rho) => {
+                    state = rho * state + (1.0 - rho * rho).sqrt() * normal;
+                    (0.5 * state).exp()
+                }
+                Server::Pareto(index) => (1.0 - rng.random::<f64>()).powf(-1.0 / index),
+                Server::RareStalls if rng.random_bool(0.005) => 200.0 * narrow,
+                Server::Bimodal if rng.random_bool(0.2) => 40.0 * narrow,
+                Server::RareStalls | Server::Bimodal => narrow,
+                Server::Drift => narrow * (1.0 + 0.2 * place as f64 / n as f64),
+            };
+            (MEDIAN * relative) as Nanos
+        };
+        (0..n).map(time).collect()
+    }
+
+    fn mean(self) -> f64 {
+        let log_normal = |sigma: f64| (sigma * sigma / 2.0).exp();
+        let relative = match self {
+            Server::LogNormal(sigma) => log_normal(sigma),
+            Server::Ar1(_) => log_normal(0.5),
+            Server::Pareto(index) => index / (index - 1.0),
+            Server::RareStalls => log_normal(NARROW) * (0.995 + 0.005 * 200.0),
+            Server::Bimodal => log_normal(NARROW) * (0.8 + 0.2 * 40.0),
+            Server::Drift => log_normal(NARROW) * 1.1,
+        };
+        MEDIAN * relative
+    }
+
+    /// The true percentiles, from a run that is long enough for that.
+    fn percentiles(self) -> [Nanos; PER_MILLE.len()] {
+        let mut rng = ChaCha8Rng::seed_from_u64(0xF00D);
+        let mut times = self.run(2_000_000, &mut rng);
+        times.sort_unstable();
+        PER_MILLE.map(|per_mille| times[(times.len() as u64 * per_mille / 1000) as usize])
+    }
+}
+
+/// Shares of runs.
+#[derive(Debug, Default)]
+struct Covered {
+    mean: f64,
+    /// Of p50, p90, p95, p99 and p99.9: of the runs that have an interval, and whether half have.
+    percentiles: [Option<f64>; PER_MILLE.len()],
+    /// The row says that the slowest operation dominates the mean.
+    dominated: f64,
+}
+
+fn covered(server: Server, n: usize, runs: usize, truth: [Nanos; PER_MILLE.len()]) -> Covered {
+    let mut rng = ChaCha8Rng::seed_from_u64(0x5EED);
+    let mut covered = Covered::default();
+    let each = 1.0 / runs as f64;
+    let (mut there, mut hit) = ([0; PER_MILLE.len()], [0; PER_MILLE.len()]);
+    for _ in 0..runs {
+        let found = Distribution::of(&server.run(n, &mut rng)).unwrap();
+        let (low, high) = found.ci95.unwrap();
+        covered.mean += each * f64::from((low..=high).contains(&server.mean()));
+        covered.dominated += each * f64::from(found.is_dominated());
+        for (place, ends) in found.percentiles_ci95.into_iter().enumerate() {
+            let Some((low, high)) = ends else { continue };
+            there[place] += 1;
+            hit[place] += usize::from((low..=high).contains(&truth[place]));
+        }
+    }
+    for place in 0..PER_MILLE.len() {
+        let most = 2 * there[place] > runs;
+        covered.percentiles[place] = most.then(|| hit[place] as f64 / there[place] as f64);
+    }
+    covered
+}
+
+#[test]
+fn percentiles_are_covered_and_what_dominates_is_noticed() {
+    // Three standard errors of 400 runs are 3.3 %.
+    for server in [Server::LogNormal(1.0), Server::Ar1(0.5), Server::RareStalls] {
+        let truth = server.percentiles();
+        for n in [100, 1000] {
+            let found = covered(server, n, 400, truth);
+            let shares = found.percentiles.iter().flatten();
+            for share in shares {
+                assert!(*share > 0.9, "{server:?}, n {n}: {found:?}");
+            }
+            assert!(
+                found.percentiles[0].is_some(),
+                "{server:?}, n {n}: {found:?}"
+            );
+            assert_eq!(
+                found.percentiles[3].is_some(),
+                n == 1000,
+                "{server:?}, n {n}"
+            );
+        }
+    }
+    // At n = 100 four in ten runs of rare stalls have one. All of those are noticed.
+    let truth = [0; PER_MILLE.len()];
+    let found = covered(Server::RareStalls, 100, 400, truth);
+    assert!(
+        found.mean < 0.5 && (0.3..0.5).contains(&found.dominated),
+        "{found:?}"
+    );
+    let found = covered(Server::LogNormal(0.5), 100, 400, truth);
+    assert!(found.dominated < 0.05, "{found:?}");
+}
+
+#[test]
+#[ignore = "nightly: 5,000 runs of up to 10,000 operations, minutes"]
+fn intervals_at_length() {
+    for (name, server) in SERVERS {
+        let truth = server.percentiles();
+        let found = [10, 100, 1000, 10_000].map(|n| covered(server, n, 5_000, truth));
+        let percent = |share: f64| format!("{:.1}", share * 100.0);
+        let of = |cells: Vec<String>| cells.join(" | ");
+        let means = found.iter().map(|found| percent(found.mean)).collect();
+        let places = [(0, 1..4), (1, 1..4), (3, 2..4)].map(|(place, ns)| {
+            let share = |n: &Covered| n.percentiles[place].map_or("-".to_owned(), percent);
+            of(found[ns].iter().map(share).collect())
+        });
+        let said = found
+            .iter()
+            .map(|found| format!("{:.0}", found.dominated * 100.0))
+            .collect();
+        println!(
+            "| {name} | {} | {} | {} |",
+            of(means),
+            places.join(" | "),
+            of(said)
+        );
+    }
+}
