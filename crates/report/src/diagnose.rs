@@ -6,6 +6,7 @@ use record::PlanRecord;
 use stats::{Diagnosis, Finding, LeftOut, MANY, Material, RULES};
 
 use crate::clean;
+use crate::figure::percent;
 use crate::json::{pretty, schema_of};
 use crate::text::{Paint, wrapping};
 
@@ -160,7 +161,10 @@ pub(crate) fn with_places(all: &[Diagnosed]) -> impl Iterator<Item = (usize, &Di
 /// What is conspicuous, and how much of all time it takes.
 pub(crate) fn title(finding: &Finding) -> String {
     match finding.weight {
-        share if share >= TOLD => format!("{} ({:.0} % of all time)", finding.title, share * 100.0),
+        share if share >= TOLD => {
+            let share = percent(share.min(1.0));
+            format!("{} ({share} of all time)", finding.title)
+        }
         _ => finding.title.to_owned(),
     }
 }

@@ -144,10 +144,6 @@ impl From<&TestSummary> for wire::Test {
 impl From<&stats::Distribution> for wire::Distribution {
     fn from(times: &stats::Distribution) -> wire::Distribution {
         let exact = |ns: record::Nanos| us(ns as f64);
-        let of_percentiles = times
-            .percentiles_ci95
-            .map(|ends| ends.map(|(low, high)| [exact(low), exact(high)]));
-        let [p50_ci95, p90_ci95, p95_ci95, p99_ci95, p999_ci95] = of_percentiles;
         wire::Distribution {
             n: times.n,
             mean: us(times.mean),
@@ -155,17 +151,14 @@ impl From<&stats::Distribution> for wire::Distribution {
             sd: times.sd.map(us),
             min: exact(times.min),
             p50: exact(times.p50),
-            p50_ci95,
             p90: exact(times.p90),
-            p90_ci95,
             p95: exact(times.p95),
-            p95_ci95,
             p99: exact(times.p99),
-            p99_ci95,
             p999: exact(times.p999),
-            p999_ci95,
             max: exact(times.max),
-            slowest_share: thousandths(times.slowest_share()),
+            percentiles_ci95: times
+                .percentiles_ci95
+                .map(|ends| ends.map(|(low, high)| [exact(low), exact(high)])),
         }
     }
 }

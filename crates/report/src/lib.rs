@@ -21,6 +21,7 @@ mod columns;
 mod compare;
 mod csv;
 mod diagnose;
+mod figure;
 mod file_names;
 pub mod gallery;
 mod json;

@@ -121,14 +121,19 @@ pub(crate) fn how(sweep: &Sweep) -> String {
     };
     format!(
         "Suite {}, varied: {}{how}; {} runs at each point, in random order. Mean {}; \
-         the intervals (95 %) know how much runs differ. Something matters when it surely (5 % false \
-         alarms in all rows together at most) changes the time by more than {:.0} %.",
+         95 % intervals include the variation between runs. A parameter matters when it changes the \
+         time by more than {}, with a family-wise error rate of 5 %.",
         clean(&sweep.suite),
         varied.collect::<Vec<_>>().join(" and "),
         sweep.repeats,
         since.times(),
-        sweep.same_within * 100.0
+        limit(sweep)
     )
+}
+
+/// `5 %`, as it was asked for.
+pub(crate) fn limit(sweep: &Sweep) -> String {
+    format!("{} %", (sweep.same_within * 1000.0).round() / 10.0)
 }
 
 fn heading(sweep: &Sweep, width: usize) -> String {

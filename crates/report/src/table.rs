@@ -14,6 +14,7 @@ use stats::{Distribution, P99_NEEDS, Status, Summary, TestSummary};
 use textwrap::core::display_width;
 
 use crate::clean;
+use crate::figure::percent;
 use crate::text::{Paint, wrapping};
 use crate::units::{human, human_range};
 
@@ -321,7 +322,7 @@ pub(crate) fn few(times: &Distribution) -> bool {
 /// lower one.
 fn half_width(times: &Distribution) -> Option<String> {
     let (_, high) = times.ci95?;
-    (times.mean > 0.0).then(|| format!("{:.1} %", (high - times.mean) / times.mean * 100.0))
+    (times.mean > 0.0).then(|| percent((high - times.mean) / times.mean))
 }
 
 /// Failed operations, or the word where a test failed without one.

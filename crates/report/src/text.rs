@@ -207,7 +207,7 @@ impl Page {
             self.line("");
         }
         for footnote in footnotes {
-            self.line(&footnote);
+            self.line(&textwrap::fill(&footnote, wrapping(self.width)));
         }
     }
 

@@ -484,30 +484,19 @@ pub(crate) struct Distribution {
     pub(crate) min: f64,
     /// Median.
     pub(crate) p50: f64,
-    /// Its 95 % interval (Woodruff 1952); null, as for all percentiles, with fewer than 10 times
-    /// beyond it, and where the interval would reach beyond the times.
-    pub(crate) p50_ci95: Option<[f64; 2]>,
     /// 90th percentile.
     pub(crate) p90: f64,
-    /// Its 95 % interval.
-    pub(crate) p90_ci95: Option<[f64; 2]>,
     /// 95th percentile; the maximum when n is below 20.
     pub(crate) p95: f64,
-    /// Its 95 % interval.
-    pub(crate) p95_ci95: Option<[f64; 2]>,
     /// 99th percentile; the maximum when n is below 100.
     pub(crate) p99: f64,
-    /// Its 95 % interval.
-    pub(crate) p99_ci95: Option<[f64; 2]>,
     /// 99.9th percentile; the maximum when n is below 1000.
     pub(crate) p999: f64,
-    /// Its 95 % interval.
-    pub(crate) p999_ci95: Option<[f64; 2]>,
     /// Greatest.
     pub(crate) max: f64,
-    /// The share of the greatest in the sum of all. From 0.1 on (3 / n for fewer than 30 times) the
-    /// mean and its interval depend on it.
-    pub(crate) slowest_share: f64,
+    /// 95 % intervals of p50, p90, p95, p99 and p99.9, in this order (Woodruff 1952); null with fewer
+    /// than 10 times beyond the percentile, and where the interval would reach beyond the times.
+    pub(crate) percentiles_ci95: [Option<[f64; 2]>; 5],
 }
 
 /// Connections opened by the operations of a row.

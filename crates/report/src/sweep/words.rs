@@ -2,9 +2,9 @@
 
 use stats::{EXPONENTS, Effect, Fitted, Growing, Law, Shape, SweptServer, Term};
 
-use super::{Sweep, Varied};
+use super::{Sweep, Varied, limit};
 use crate::clean;
-use crate::units::{factor, human};
+use crate::figure::{self, decimals};
 
 /// What one of some parameters is called. Sizes are told by the KiB.
 const UNITS: [(&str, &str); 10] = [
@@ -22,8 +22,8 @@ const UNITS: [(&str, &str); 10] = [
 
 const KIB: f64 = 1024.0;
 
-/// `grows with width: 0.21 ms + 38 us per member (linear, exponent 0.98 ± 0.03); depth has no
-/// measurable effect (-1 % .. +2 % from 2 to 10)`.
+/// `grows with width: 0.21 ms (0.19 .. 0.23 ms) + 38.0 us (37.1 .. 38.9 us) per member (linear,
+/// exponent 0.98 ± 0.03); depth has no measurable effect (-1.0 % .. +2.0 % from 2 to 10)`.
 pub(crate) fn sentence(sweep: &Sweep, swept: &SweptServer) -> String {
     let effects: Vec<(&Varied, &Effect)> = sweep
         .vary
@@ -64,8 +64,9 @@ pub(crate) fn sentence(sweep: &Sweep, swept: &SweptServer) -> String {
     for (varied, effect) in with(&effects, Growing::Unclear) {
         let name = clean(&varied.name);
         parts.push(format!(
-            "whether {name} matters is unclear ({})",
-            change(varied, effect)
+            "inconclusive for {name} ({}{})",
+            change(varied, effect),
+            repeats_needed(sweep, effect)
         ));
     }
     let effects = sweep.vary.iter().zip(&swept.growth.effects);
@@ -97,14 +98,14 @@ fn law_in_words(sweep: &Sweep, law: &Law, grown: &[&(&Varied, &Effect)]) -> Stri
         .iter()
         .map(|term| term_in_words(&sweep.vary[term.of], term));
     let base = match law.base.value > 0.0 {
-        true => format!("{} + ", human(law.base.value)),
+        true => format!("{} + ", figure::time(law.base.value, law.base.ci95)),
         false => String::new(),
     };
     let factors = grown.iter().map(|(varied, effect)| times(varied, effect));
     let misses = match law.missed {
         true => format!(
-            "; the law misses the points by {:.0} %, see the table",
-            law.misfit * 100.0
+            "; the law misses the points by {}, see the table",
+            figure::percent(law.misfit)
         ),
         false => String::new(),
     };
@@ -124,19 +125,22 @@ fn term_in_words(varied: &Varied, term: &Term) -> String {
     let scale = if unit == "KiB" { KIB } else { 1.0 };
     let exponent = |found: &Option<Fitted>| match found {
         Some(found) => exponent_in_words(found),
-        None => "two values say nothing of its shape".to_owned(),
+        None => "needs at least three values".to_owned(),
     };
-    let per = human(term.per_unit.value * scale.powf(term.exponent));
+    let scale = scale.powf(term.exponent);
+    let (low, high) = term.per_unit.ci95;
+    let per = figure::time(term.per_unit.value * scale, (low * scale, high * scale));
     match term.shape {
         Shape::Linear => format!("{per} per {unit} (linear, {})", exponent(&term.found)),
         Shape::Open => format!(
-            "{per} per {unit} (taken as linear, {})",
+            "{per} per {unit} (assumed linear, {})",
             exponent(&term.found)
         ),
         Shape::Less | Shape::More | Shape::Falling => {
             let of = if unit == "KiB" { "KiB" } else { &name };
+            let digits = term.found.map_or(2, |found| decimals(found.ci95).max(1));
             format!(
-                "{per} * {of}^{:.2} ({}, {})",
+                "{per} * {of}^{:.digits$} ({}, {})",
                 term.exponent,
                 term.shape.name(),
                 exponent(&term.found)
@@ -145,36 +149,70 @@ fn term_in_words(varied: &Varied, term: &Term) -> String {
     }
 }
 
-/// `exponent 0.98 ± 0.03`, or with both ends where they are not equally far: `exponent 1.20, 0.70 ..
-/// 4.00 or more`, since exponents beyond some are not looked at.
+/// `exponent 0.98 ± 0.03`, or with both ends where they are not equally far: `exponent 1.2 (0.7 ..
+/// 2.9)`. Exponents are looked for within [`EXPONENTS`]: an interval that reaches an end is open there.
 fn exponent_in_words(Fitted { value, ci95 }: &Fitted) -> String {
     let (low, high) = *ci95;
     let (below, above) = (value - low, high - value);
-    let is_whole = low > EXPONENTS.0 && high < EXPONENTS.1;
+    let digits = decimals(*ci95).max(1);
     let is_even = (above - below).abs() <= (0.1 * (above + below)).max(0.005);
-    if is_whole && is_even {
-        return format!("exponent {value:.2} ± {:.2}", f64::midpoint(below, above));
+    match (low > EXPONENTS.0, high < EXPONENTS.1) {
+        (true, true) if is_even => {
+            let half = f64::midpoint(below, above).max(0.01);
+            format!("exponent {value:.digits$} ± {half:.digits$}")
+        }
+        (true, true) => format!("exponent {value:.digits$} ({low:.digits$} .. {high:.digits$})"),
+        (true, false) => format!("exponent {low:.1} or more"),
+        (false, true) => format!("exponent {high:.1} or less"),
+        (false, false) => "these points do not show its exponent".to_owned(),
     }
-    let less = if low > EXPONENTS.0 { "" } else { " or less" };
-    let more = if high < EXPONENTS.1 { "" } else { " or more" };
-    format!("exponent {value:.2}, {low:.2}{less} .. {high:.2}{more}")
 }
 
-/// `12.4 times from 10 to 300`.
+/// `×12 (11.9 .. 12.9) from 10 to 300`.
 fn times(varied: &Varied, effect: &Effect) -> String {
-    format!("{} times {}", factor(effect.ratio), range(varied, effect))
+    let digits = decimals(effect.ci95);
+    let written = |ratio: f64| format!("{ratio:.digits$}");
+    let (low, high) = (written(effect.ci95.0), written(effect.ci95.1));
+    let interval = match low == high {
+        true => String::new(),
+        false => format!(" ({low} .. {high})"),
+    };
+    format!(
+        "×{}{interval} {}",
+        written(effect.ratio),
+        range(varied, effect)
+    )
 }
 
 /// `-1.2 % .. +2.0 % from 2 to 10`.
 fn change(varied: &Varied, effect: &Effect) -> String {
-    let percent = |ratio: f64| format!("{:+.1} %", (ratio - 1.0) * 100.0);
     let (low, high) = effect.ci95;
     format!(
         "{} .. {} {}",
-        percent(low),
-        percent(high),
+        figure::change(low),
+        figure::change(high),
         range(varied, effect)
     )
+}
+
+/// Half of a 95 % interval over the difference that it finds with a probability of 80 %, in standard
+/// errors: 1.96 + 0.84 over 1.96.
+const FOR_POWER: f64 = 1.43;
+/// More repeats than anybody makes.
+const MANY_REPEATS: f64 = 1000.0;
+
+/// How many repeats would show an effect that matters, where these were too few for any.
+fn repeats_needed(sweep: &Sweep, effect: &Effect) -> String {
+    let (low, high) = effect.ci95;
+    let half = (high / low).ln() / 2.0;
+    let share = half * FOR_POWER / sweep.same_within.ln_1p();
+    let needed = (sweep.repeats as f64 * share * share).ceil();
+    let least = limit(sweep);
+    match needed {
+        n if n <= sweep.repeats as f64 => String::new(),
+        n if n <= MANY_REPEATS => format!("; about {n} repeats would show {least}"),
+        _ => format!("; more than {MANY_REPEATS} repeats would be needed to show {least}"),
+    }
 }
 
 fn range(varied: &Varied, effect: &Effect) -> String {
@@ -192,17 +230,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interval_that_is_not_even_has_both_ends() {
+    fn an_exponent_has_the_digits_that_are_known() {
         let table = [
             ((0.98, (0.95, 1.01)), "exponent 0.98 ± 0.03"),
             ((1.0, (0.992, 1.004)), "exponent 1.00 ± 0.01"),
-            ((1.0, (0.5, 1.6)), "exponent 1.00 ± 0.55"),
-            ((1.2, (0.7, 2.9)), "exponent 1.20, 0.70 .. 2.90"),
-            ((1.2, (0.7, 4.0)), "exponent 1.20, 0.70 .. 4.00 or more"),
-            (
-                (0.5, (-3.0, 4.0)),
-                "exponent 0.50, -3.00 or less .. 4.00 or more",
-            ),
+            ((1.0, (0.5, 1.6)), "exponent 1.0 ± 0.6"),
+            ((1.2, (0.7, 2.9)), "exponent 1.2 (0.7 .. 2.9)"),
+            ((4.0, (0.84, 4.0)), "exponent 0.8 or more"),
+            ((-3.0, (-3.0, 0.5)), "exponent 0.5 or less"),
+            ((0.5, (-3.0, 4.0)), "these points do not show its exponent"),
         ];
         for ((value, ci95), expected) in table {
             assert_eq!(exponent_in_words(&Fitted { value, ci95 }), expected);
