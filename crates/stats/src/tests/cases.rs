@@ -254,6 +254,22 @@ fn notes_are_kept_once() {
 }
 
 #[test]
+fn a_row_says_when_its_slowest_operation_dominates_the_mean() {
+    // One stall of 20 ms has two thirds of the sum; one of 1 ms a twelfth.
+    let stalled = |us| {
+        only(
+            &put(1)
+                .ok("Put1K", 100, |i| if i == 50 { us } else { 100 })
+                .build(),
+        )
+    };
+    let note = "the slowest operation has 66 % of the sum of all times, so the mean and its \
+                interval depend on it";
+    assert_eq!(stalled(20_000).notes, [note]);
+    assert_eq!(stalled(900).notes, [""; 0]);
+}
+
+#[test]
 fn an_interrupted_run_says_so_and_blames_nobody() {
     let run = put(1)
         .test("Delete", &[("Delete", "DELETE")])

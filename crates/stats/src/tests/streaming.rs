@@ -118,6 +118,16 @@ fn too_many_to_keep_are_described_within_the_resolution() {
         width(exact.ci95.unwrap()),
         0.5,
     );
+    let intervals = described
+        .percentiles_ci95
+        .iter()
+        .zip(&exact.percentiles_ci95);
+    for (found, exact) in intervals {
+        let ends = |ends: &Option<(u64, u64)>| ends.map(|(low, high)| (low as f64, high as f64));
+        let (found, exact) = (ends(found).unwrap(), ends(exact).unwrap());
+        close(found.0, exact.0, 0.01);
+        close(found.1, exact.1, 0.01);
+    }
 }
 
 #[test]
