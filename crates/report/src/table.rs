@@ -93,8 +93,15 @@ pub(crate) fn table(summary: &Summary, width: usize, paint: Paint) -> Table {
         .map(|interval| Drawing::new(summary, interval))
         .collect();
     let (all, full) = (drawings[0].width(), drawings[1].width());
+    let has_some = |times: &Distribution| {
+        let [of_p50, _, _, of_p99, _] = times.percentiles_ci95;
+        of_p50.or(of_p99).is_some()
+    };
+    let of_percentiles = summary.tests.iter().filter_map(shown_times).any(has_some);
     // The last one is the narrowest there is, fit or not.
-    let fitting = drawings.iter().find(|drawing| drawing.width() <= width);
+    let fitting = drawings.iter().find(|drawing| {
+        drawing.width() <= width && (of_percentiles || drawing.interval != Interval::All)
+    });
     let drawing = fitting.unwrap_or(&drawings[drawings.len() - 1]);
     let mut footnotes = Vec::new();
     if drawing.starred {
@@ -104,6 +111,9 @@ pub(crate) fn table(summary: &Summary, width: usize, paint: Paint) -> Table {
     }
     match drawing.interval {
         _ if drawing.mean_width() == 0 => {}
+        Interval::Ends if !of_percentiles => footnotes.push(
+            "p50 and p99 have no 95 % interval: fewer than 10 operations beyond them".to_owned(),
+        ),
         Interval::All => footnotes.push(
             "- is no interval: fewer than 10 operations beyond a percentile, or too few for its upper \
              end"
