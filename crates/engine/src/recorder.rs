@@ -1,17 +1,18 @@
-//! The way of samples from the threads that measure to whoever keeps them.
+//! How samples get from the worker threads to the [`Sink`] that keeps them.
 //!
 //! ```text
 //! worker: record, record, ... --full or 100 ms old--> collector --> Sink: disk, statistics, live view
 //!            ^---------------------------------- empty again -----'
 //! ```
 //!
-//! Workers only copy a sample into memory that is there already. Everything else happens on the
+//! Workers only copy a sample into memory that is allocated already. Everything else happens on the
 //! collector's thread, and a [`Sink`] that is too slow for the run holds the workers up rather
 //! than filling the memory; the heartbeat of the workers then shows it.
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::time::Duration;
 
 use record::{Nanos, Sample};
 
@@ -19,13 +20,19 @@ use record::{Nanos, Sample};
 const CHUNK: usize = 2048;
 /// Full chunks that may wait for the collector, for each worker.
 const QUEUED: usize = 16;
+/// The sink is called at least this often, so that what it has reaches the disk in time.
+const IDLE: Duration = Duration::from_secs(1);
 
 /// Takes what is measured, while it is measured.
 pub trait Sink: Send {
     /// Samples, roughly in the order in which their operations ended, and the window in which
     /// those of a load run count, as far as it is known: when all users were at work, and when the
     /// first of them stopped. [`ControlFlow::Break`] says that enough is known and the run may end.
+    /// Called at least once a second, if need be without samples.
     fn take(&mut self, samples: &[Sample], window: Window) -> ControlFlow<()>;
+
+    /// All samples were taken. The run goes on to clean up, in which it may still be killed.
+    fn measured(&mut self) {}
 }
 
 /// The time in which the operations of a load run count, as far as it is known.
@@ -97,7 +104,7 @@ impl Recorder {
         let empty = self.empty.try_recv();
         let empty = empty.unwrap_or_else(|_| Vec::with_capacity(CHUNK));
         let samples = self.chunk.replace(empty);
-        // A collector that is gone has said why.
+        // Fails only after the collector has stopped and reported the reason.
         let _ = self.full.send(Chunk {
             worker: self.worker,
             samples,
@@ -112,17 +119,30 @@ impl Drop for Recorder {
 }
 
 impl Collector {
-    /// Hands samples on until the last recorder is gone; calls `enough` when the sink has enough.
+    /// Hands samples on until the last recorder is dropped; calls `enough` when the sink has enough.
     pub(crate) fn run(self, sink: &mut dyn Sink, window: impl Fn() -> Window, enough: impl Fn()) {
-        for mut chunk in self.full {
+        loop {
+            let chunk = match self.full.recv_timeout(IDLE) {
+                Ok(chunk) => Some(chunk),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            let samples = chunk.as_ref().map_or(&[][..], |chunk| &chunk.samples);
             // What is recorded was over before this: a window that is not known yet began later.
-            if sink.take(&chunk.samples, window()).is_break() {
+            if sink.take(samples, window()).is_break() {
                 enough();
             }
-            chunk.samples.clear();
-            // Its worker may be gone.
-            let _ = self.empty[chunk.worker].send(chunk.samples);
+            if let Some(Chunk {
+                worker,
+                mut samples,
+            }) = chunk
+            {
+                samples.clear();
+                // Fails where the worker has ended: it needs no more chunks.
+                let _ = self.empty[worker].send(samples);
+            }
         }
+        sink.measured();
     }
 }
 

@@ -6,28 +6,35 @@
 //! | `suite.yaml` | the text of the suite |
 //! | `env.json` | both ends: machine, server, start and end |
 //! | `events.jsonl` | what happened beside the measured operations, a line each |
-//! | `samples.parquet` | one row for every measured operation, with its five moments |
+//! | `samples-00001.parquet`... | one row for every measured operation, with its five moments |
 //!
-//! The first four are on disk while the run goes on; samples are written as they come, to
-//! `samples.parquet.part`, which gets its name when it is complete. A directory without
-//! `samples.parquet` is that of a run that was killed.
+//! All of them can be read while the run goes on, and after it was killed: samples and events up to
+//! the last second. A run whose `env.json` has no end was killed, is still going on, or could not
+//! be written to its end, which the last event says. Files are readable by their owner only.
 //!
-//! A run of moderate size is read as a whole ([`load`]), a large one in pieces ([`open`]).
+//! A run of moderate size is read as a whole ([`load`]), a large one in pieces ([`open`]). Runs of
+//! format 3, with a single file of samples, are read as well.
 
 mod columns;
+mod files;
 mod pieces;
 mod samples;
 #[cfg(test)]
 mod tests;
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Write};
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use record::{Environment, Event, EventKind, PlanRecord, RUN_FORMAT, Run};
+use record::{
+    Environment, Event, EventKind, Nanos, OLDEST_RUN_FORMAT, PlanRecord, RUN_FORMAT, Run,
+};
+
+use files::{create_new, replace, write_new};
+use samples::is_of_samples;
 
 pub use pieces::Pieces;
 pub use samples::{Samples, SamplesWriter};
@@ -59,55 +66,68 @@ const PLAN: &str = "plan.yaml";
 const SUITE: &str = "suite.yaml";
 const ENV: &str = "env.json";
 const EVENTS: &str = "events.jsonl";
-const SAMPLES: &str = "samples.parquet";
 
+/// The last format that had all samples in one file.
+const SINGLE_FILE_FORMAT: u32 = 3;
 /// A run directory being written.
 #[derive(Debug)]
 pub struct RunDir {
     path: PathBuf,
-    events: Mutex<File>,
+    events: Mutex<EventsFile>,
+}
+
+/// `events.jsonl`, as far as it could be written.
+#[derive(Debug)]
+struct EventsFile {
+    file: File,
+    /// Bytes of complete lines.
+    length: u64,
+    /// When the last event was.
+    at: Nanos,
+    /// Why events are missing from here on.
+    failure: Option<String>,
 }
 
 impl RunDir {
     /// Makes the directory, which must not hold a run, and writes what is known before the run.
     ///
     /// # Errors
-    /// When it cannot be written, or holds a run already.
+    /// When it cannot be written, or holds files of a run already.
     pub fn create(
         path: &Path,
         plan: &PlanRecord,
         suite_text: &str,
         env: &Environment,
     ) -> Result<RunDir, RunDirError> {
-        let plan_path = path.join(PLAN);
-        if plan_path.exists() {
-            return Err(RunDirError::Damaged {
-                path: path.to_owned(),
-                message: "there is a run in this directory already; choose another one".to_owned(),
-            });
-        }
-        // A suite and its parameters may hold what others on this machine should not read.
+        // A suite and its parameters may be confidential.
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(path)
             .map_err(|error| writing(path, error))?;
+        refuse_another_run(path)?;
+        let plan_path = path.join(PLAN);
         let yaml = serde_saphyr::to_string(plan).map_err(|error| RunDirError::Damaged {
             path: plan_path.clone(),
             message: format!("cannot be expressed: {error}"),
         })?;
-        write(&plan_path, yaml.as_bytes())?;
-        write(&path.join(SUITE), suite_text.as_bytes())?;
-        write_env(path, env)?;
+        let write = |name: &str, bytes: &[u8]| {
+            let path = path.join(name);
+            write_new(&path, bytes).map_err(|error| writing(&path, error))
+        };
+        write(PLAN, yaml.as_bytes())?;
+        write(SUITE, suite_text.as_bytes())?;
+        write(ENV, &env_json(env))?;
         let events_path = path.join(EVENTS);
-        let events = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&events_path)
-            .map_err(|error| writing(&events_path, error))?;
+        let file = create_new(&events_path).map_err(|error| writing(&events_path, error))?;
         Ok(RunDir {
             path: path.to_owned(),
-            events: Mutex::new(events),
+            events: Mutex::new(EventsFile {
+                file,
+                length: 0,
+                at: 0,
+                failure: None,
+            }),
         })
     }
 
@@ -116,34 +136,84 @@ impl RunDir {
         &self.path
     }
 
-    /// Appends an event.
-    ///
-    /// # Errors
-    /// When the file cannot be written; the event is in the record of the run all the same.
-    pub fn append(&self, event: &Event) -> Result<(), RunDirError> {
-        let mut line = serde_json::to_string(event).unwrap_or_default();
-        line.push('\n');
-        let mut file = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        let path = self.path.join(EVENTS);
-        file.write_all(line.as_bytes())
-            .map_err(|error| writing(&path, error))
+    /// Appends an event. Where that fails, no later event is written, and [`Self::complete`] says
+    /// why.
+    pub fn append(&self, event: &Event) {
+        let mut events = self.events();
+        if events.failure.is_none()
+            && let Err(error) = events.append(event)
+        {
+            events.failure = Some(writing(&self.path.join(EVENTS), error).to_string());
+        }
     }
 
     /// Begins to write samples.
-    ///
-    /// # Errors
-    /// When the file cannot be made.
-    pub fn samples_writer(&self, plan: &PlanRecord) -> Result<SamplesWriter, RunDirError> {
-        SamplesWriter::create(self.path.join(SAMPLES), plan)
+    pub fn samples_writer(&self, plan: &PlanRecord) -> SamplesWriter {
+        SamplesWriter::create(self.path.clone(), plan)
     }
 
-    /// Writes what is only known afterwards about both ends.
+    /// Writes what is known at the end of the run. `samples` is whether all of them were written,
+    /// or why not. A record that is not complete gets no end, and its last event says why, as far
+    /// as there is room for that.
     ///
     /// # Errors
-    /// When the file cannot be written.
-    pub fn write_env(&self, env: &Environment) -> Result<(), RunDirError> {
-        write_env(&self.path, env)
+    /// Why the record is not complete.
+    pub fn complete(
+        &self,
+        mut env: Environment,
+        samples: Result<(), String>,
+    ) -> Result<(), String> {
+        let mut events = self.events();
+        let written = samples.and(events.failure.take().map_or(Ok(()), Err));
+        if let Err(why) = &written {
+            let reason = format!("the record is not complete: {why}");
+            let (at, kind) = (events.at, EventKind::Aborted { reason });
+            // Where this fails as well, the missing end tells.
+            let _ = events.append(&Event { at, kind });
+            env.ended_at = None;
+        }
+        let env_path = self.path.join(ENV);
+        let replaced = replace(&env_path, &env_json(&env));
+        written.and(replaced.map_err(|error| writing(&env_path, error).to_string()))
     }
+
+    fn events(&self) -> MutexGuard<'_, EventsFile> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl EventsFile {
+    /// Appends a line. One that does not fit is removed again, so that those before can be read.
+    fn append(&mut self, event: &Event) -> io::Result<()> {
+        let mut line = serde_json::to_string(event).unwrap_or_default();
+        line.push('\n');
+        if let Err(error) = self.file.write_all(line.as_bytes()) {
+            // The reader takes half a line for the end, so nothing must follow one.
+            let trimmed = self.file.set_len(self.length);
+            let _ = trimmed.and_then(|()| self.file.seek(SeekFrom::Start(self.length)));
+            return Err(error);
+        }
+        self.length += line.len() as u64;
+        self.at = event.at;
+        Ok(())
+    }
+}
+
+/// A directory may be there already, but nothing of a run in it.
+fn refuse_another_run(path: &Path) -> Result<(), RunDirError> {
+    for entry in fs::read_dir(path).map_err(|error| reading(path, error))? {
+        let name = entry.map_err(|error| reading(path, error))?.file_name();
+        let name = name.to_string_lossy();
+        if [PLAN, SUITE, ENV, EVENTS].contains(&&*name) || is_of_samples(&name) {
+            return Err(RunDirError::Damaged {
+                path: path.to_owned(),
+                message: format!(
+                    "there is a run in this directory already ({name}); choose another one"
+                ),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// A recorded run whose samples are still on disk.
@@ -203,37 +273,28 @@ pub fn open(path: &Path) -> Result<Recorded, RunDirError> {
     };
     let plan: PlanRecord = serde_saphyr::from_str(&text)
         .map_err(|error| damaged(&plan_path, format!("is no plan: {error}")))?;
-    if plan.format != RUN_FORMAT {
+    if !(OLDEST_RUN_FORMAT..=RUN_FORMAT).contains(&plan.format) {
         return Err(damaged(
             &plan_path,
             format!(
-                "has format {}; this version reads {RUN_FORMAT}",
+                "has format {}; this version reads {OLDEST_RUN_FORMAT} to {RUN_FORMAT}",
                 plan.format
             ),
         ));
     }
     let env_path = path.join(ENV);
-    let env: Environment = serde_json::from_str(&read(&env_path)?)
+    let mut env: Environment = serde_json::from_str(&read(&env_path)?)
         .map_err(|error| damaged(&env_path, error.to_string()))?;
-    let mut events = read_events(&path.join(EVENTS))?;
-    let samples_path = path.join(SAMPLES);
-    let samples = match samples_path.exists() {
-        true => Samples::open(samples_path, &plan)?,
-        false => {
-            let at = events.last().map_or(0, |event: &Event| event.at);
-            let reason = "the run was killed: its directory has no samples".to_owned();
-            events.push(Event {
-                at,
-                kind: EventKind::Aborted { reason },
-            });
-            Samples::none(samples_path)
-        }
-    };
+    let samples = Samples::open(path, &plan)?;
+    // Up to format 3, samples were only there once they were complete.
+    if plan.format <= SINGLE_FILE_FORMAT && samples.is_empty() {
+        env.ended_at = None;
+    }
     Ok(Recorded {
+        events: read_events(&path.join(EVENTS))?,
+        samples,
         plan,
         env,
-        events,
-        samples,
     })
 }
 
@@ -269,14 +330,10 @@ fn read_events(path: &Path) -> Result<Vec<Event>, RunDirError> {
     Ok(events)
 }
 
-fn write_env(path: &Path, env: &Environment) -> Result<(), RunDirError> {
-    let mut json = serde_json::to_string_pretty(env).unwrap_or_default();
-    json.push('\n');
-    write(&path.join(ENV), json.as_bytes())
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Result<(), RunDirError> {
-    fs::write(path, bytes).map_err(|error| writing(path, error))
+fn env_json(env: &Environment) -> Vec<u8> {
+    let mut json = serde_json::to_vec_pretty(env).unwrap_or_default();
+    json.push(b'\n');
+    json
 }
 
 fn read(path: &Path) -> Result<String, RunDirError> {

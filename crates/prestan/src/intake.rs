@@ -1,14 +1,14 @@
 //! Where samples go while a run goes on.
 //!
 //! ```text
-//! samples --+--> file       samples.parquet of the run, or a temporary one
+//! samples --+--> file       segments of the run directory, or a temporary file
 //!           +--> sums       load: added up in bounded memory; suite: held, up to HELD
 //!           +--> live       what the last second was like
 //!           '--> goal       --until: is the interval narrow enough?
 //! ```
 //!
-//! A disk that fills up ends nothing: a load run is added up all the same, and a suite is short
-//! enough to be held, as a rule.
+//! A full disk does not end a run: a load run is added up all the same, and the samples of a suite
+//! fit into memory as a rule. What was written until then stays readable.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -65,8 +65,8 @@ enum Held {
 
 /// What came of the samples.
 pub(crate) struct Concluded {
-    /// Why samples are not in the file that was wanted.
-    pub(crate) not_written: Option<String>,
+    /// Whether all samples are where they were to be written, or why not.
+    pub(crate) written: Result<(), String>,
     /// What they say; the error is why that is not known.
     pub(crate) summary: Result<Summary, String>,
     /// The file, where there is one.
@@ -80,23 +80,23 @@ impl Intake {
         kept: Option<&RunDir>,
         until: Option<Until>,
         live: Arc<Live>,
-    ) -> Result<Intake, RunDirError> {
+    ) -> Intake {
         let file = match kept {
-            Some(kept) => Place::Open(Box::new(kept.samples_writer(plan)?)),
+            Some(kept) => Place::Open(Box::new(kept.samples_writer(plan))),
             None => Place::None,
         };
         let sums = match plan.load.pace {
             Pace::Rounds => Sums::Suite(Held::All(Vec::new())),
             Pace::Closed | Pace::Open { .. } => Sums::Load(Box::new(Summariser::new(plan))),
         };
-        Ok(Intake {
+        Intake {
             plan: plan.clone(),
             file,
             sums,
             most: HELD,
             goal: until.map(|until| Goal::new(until, plan, &live)),
             live,
-        })
+        }
     }
 
     /// Has all samples in a file, also where nothing is to be kept: for figures.
@@ -108,8 +108,13 @@ impl Intake {
     }
 
     fn write(&mut self, samples: &[Sample]) {
+        self.on_file(|writer| writer.write(samples));
+    }
+
+    /// Does something with the file, which is given up where that fails.
+    fn on_file(&mut self, work: impl FnOnce(&mut SamplesWriter) -> Result<(), RunDirError>) {
         if let Place::Open(writer) = &mut self.file
-            && let Err(error) = writer.write(samples)
+            && let Err(error) = work(writer)
         {
             self.file = Place::Broken(error.to_string());
         }
@@ -148,26 +153,28 @@ impl Intake {
     /// Completes the file and summarises.
     pub(crate) fn conclude(self, finished: &Finished) -> Concluded {
         let Intake { file, sums, .. } = self;
-        let (written, not_written) = match file {
-            Place::None => (None, None),
-            Place::Broken(why) => (None, Some(why)),
-            Place::Open(writer) => match writer.finish() {
-                Ok(samples) => (Some(samples), None),
-                Err(error) => (None, Some(error.to_string())),
-            },
+        let samples = match file {
+            Place::None => Ok(None),
+            Place::Broken(why) => Err(why),
+            Place::Open(writer) => writer.finish().map(Some).map_err(|error| error.to_string()),
         };
         let summary = match sums {
             Sums::Load(sums) => Ok(sums.finish(&finished.events, &finished.env)),
             Sums::Suite(Held::All(samples)) => summary_of(finished, &samples),
-            Sums::Suite(Held::OnDisk | Held::Lost) => match &written {
-                Some(samples) => summary_from(finished, samples).map_err(|error| lost(&error)),
-                None => Err(lost(not_written.as_deref().unwrap_or_default())),
+            Sums::Suite(Held::OnDisk | Held::Lost) => match &samples {
+                Ok(Some(samples)) => summary_from(finished, samples).map_err(|error| lost(&error)),
+                Ok(None) => unreachable!("what is not held is in a file"),
+                Err(why) => Err(lost(why)),
             },
         };
+        let (samples, written) = match samples {
+            Ok(samples) => (samples, Ok(())),
+            Err(why) => (None, Err(why)),
+        };
         Concluded {
-            not_written,
+            written,
             summary,
-            samples: written,
+            samples,
         }
     }
 }
@@ -277,6 +284,10 @@ impl Sink for Intake {
             Some(goal) => goal.take(samples, window),
             None => ControlFlow::Continue(()),
         }
+    }
+
+    fn measured(&mut self) {
+        self.on_file(SamplesWriter::seal);
     }
 }
 
@@ -394,7 +405,7 @@ mod tests {
 
     /// Takes a run in, piece by piece, and holds so many samples of it.
     fn concluded(run: &Run, most: usize, file: Place) -> Concluded {
-        let mut intake = Intake::new(&run.plan, None, None, Arc::default()).unwrap();
+        let mut intake = Intake::new(&run.plan, None, None, Arc::default());
         intake.most = most;
         intake.file = file;
         let window = engine::Window {
@@ -413,7 +424,7 @@ mod tests {
             let run = run(pace);
             for most in [0, 30, 1_000] {
                 let concluded = concluded(&run, most, Place::None);
-                assert_eq!(concluded.not_written, None);
+                assert_eq!(concluded.written, Ok(()));
                 assert_eq!(concluded.summary.unwrap(), stats::summarise(&run), "{most}");
             }
         }
@@ -425,7 +436,7 @@ mod tests {
         for (pace, most) in [(Pace::Rounds, 1_000), (Pace::Closed, 0)] {
             let run = run(pace);
             let concluded = concluded(&run, most, full());
-            assert!(concluded.not_written.unwrap().contains("no space"));
+            assert!(concluded.written.unwrap_err().contains("no space"));
             assert_eq!(concluded.summary.unwrap(), stats::summarise(&run));
         }
         // Unless there was too much to hold, and then it is said.
@@ -442,7 +453,7 @@ mod tests {
     fn a_goal_ends_the_run_or_is_said_to_be_missed() {
         let run = run(Pace::Closed);
         let goal = |text: &str| Some(text.parse().unwrap());
-        let intake = Intake::new(&run.plan, None, goal("p99 ±5%"), Arc::default()).unwrap();
+        let intake = Intake::new(&run.plan, None, goal("p99 ±5%"), Arc::default());
         let (goal, said) = intake.goal().unwrap();
         let said = said.unwrap();
         assert!(!goal.reached && goal.half_width.is_none());
@@ -450,7 +461,7 @@ mod tests {
             said.contains("--until 'p99 ±5%'") && said.contains("too few"),
             "{said}"
         );
-        let intake = Intake::new(&run.plan, None, None, Arc::default()).unwrap();
+        let intake = Intake::new(&run.plan, None, None, Arc::default());
         assert_eq!(intake.goal(), None);
     }
 }

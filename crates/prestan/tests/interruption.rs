@@ -213,18 +213,6 @@ fn kill(running: Running) -> Outcome {
 }
 
 #[test]
-fn the_directory_of_a_killed_run_says_so() {
-    let server = demo();
-    let (running, kept) = at_work(&server, "killed");
-    let outcome = kill(running);
-
-    let report = outcome.again().arg("report").arg(kept).run();
-    assert_eq!(report.code, 0, "{report}");
-    let said = "Aborted: the run was killed: its directory has no samples";
-    assert!(report.stdout.contains(said), "{report}");
-}
-
-#[test]
 fn what_a_killed_run_left_is_named_listed_and_removed_and_nothing_else() {
     let server = demo();
     let root = server.demo.root();
@@ -557,26 +545,5 @@ fn a_full_disk_for_one_report_does_not_take_the_others_along() {
     assert!(outcome.stdout.contains("\nGet1K   Rsp = "), "{outcome}");
     let csv = fs::read_to_string(outcome.home().join("rows.csv")).unwrap();
     assert_eq!(csv.lines().count(), 2);
-    assert_eq!(server.left(), [] as [&str; 0]);
-}
-
-#[test]
-fn samples_that_find_no_place_are_missed_aloud() {
-    let server = demo();
-    let (running, kept) = at_work(&server, "lost");
-    fs::remove_dir_all(&kept).unwrap();
-
-    send(&running, Signal::INT);
-    let outcome = running.wait();
-
-    assert_eq!(outcome.code, 130, "{outcome}");
-    assert!(
-        outcome
-            .stderr
-            .contains("warning: the run is not kept: writing "),
-        "{outcome}"
-    );
-    assert!(outcome.stdout.contains("\nGet1K   Rsp = "), "{outcome}");
-    assert!(!outcome.stdout.contains("Saved in"), "{outcome}");
     assert_eq!(server.left(), [] as [&str; 0]);
 }

@@ -21,7 +21,10 @@ pub use outcome::Outcome;
 pub use sample::{Connect, MeasureId, Moments, Nanos, Sample, Timing};
 
 /// Version of the run directory's layout; raised when an older reader would misread it.
-pub const RUN_FORMAT: u32 = 3;
+pub const RUN_FORMAT: u32 = 4;
+
+/// The oldest layout that is still read: samples in a single file, which a killed run lacks.
+pub const OLDEST_RUN_FORMAT: u32 = 3;
 
 /// One recorded run: what was planned, where, what happened, and every measured operation.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,7 +35,7 @@ pub struct Run {
     pub env: Environment,
     /// What happened beside the measured operations, in order (`events.jsonl`).
     pub events: Vec<Event>,
-    /// One entry for every measured operation (`samples.parquet`), in order of recording.
+    /// One entry for every measured operation (`samples-*.parquet`), in order of recording.
     pub samples: Vec<Sample>,
 }
 

@@ -19,8 +19,7 @@ pub enum Completeness {
 }
 
 impl Completeness {
-    /// The first end that the events tell of; without any, a run whose record has no end was
-    /// cut off from outside.
+    /// The first end among the events; without any, a run whose record has no end was killed.
     pub(crate) fn of(events: &[Event], env: &Environment) -> Completeness {
         let told = events.iter().find_map(|event| match &event.kind {
             EventKind::Interrupted => Some(Completeness::Interrupted),
@@ -30,9 +29,9 @@ impl Completeness {
         match (told, &env.ended_at) {
             (Some(end), _) => end,
             (None, Some(_)) => Completeness::Complete,
-            (None, None) => {
-                Completeness::Aborted("prestan was cut off, the record has no end".into())
-            }
+            (None, None) => Completeness::Aborted(
+                "the record has no end: prestan was killed, or the run is still going on".into(),
+            ),
         }
     }
 }

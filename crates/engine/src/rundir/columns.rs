@@ -1,4 +1,4 @@
-//! The columns of `samples.parquet`, and how a group of rows is written.
+//! The columns of a file of samples, and how a group of rows is written.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -144,34 +144,63 @@ impl Rows {
         Ok(())
     }
 
-    /// Writes them as a group, the columns in the order of [`SCHEMA`], and is empty afterwards.
-    pub(super) fn write(
-        &mut self,
-        file: &mut SerializedFileWriter<File>,
-    ) -> Result<(), ParquetError> {
+    /// Writes them as a group, the columns in the order of [`SCHEMA`].
+    pub(super) fn write(&self, file: &mut SerializedFileWriter<File>) -> Result<(), ParquetError> {
         let mut group = Group(file.next_row_group()?);
-        group.texts(&mut self.measure)?;
-        group.required::<Int32Type>(&mut self.user)?;
-        group.required::<Int64Type>(&mut self.number)?;
-        group.optional::<Int64Type>(&mut self.visit)?;
-        group.texts(&mut self.outcome)?;
-        group.optional::<Int32Type>(&mut self.status)?;
-        group.required::<Int64Type>(&mut self.planned)?;
-        group.required::<Int64Type>(&mut self.started)?;
-        group.optional::<Int64Type>(&mut self.sent)?;
-        group.optional::<Int64Type>(&mut self.acked)?;
-        group.optional::<Int64Type>(&mut self.first)?;
-        group.optional::<Int64Type>(&mut self.done)?;
-        group.texts(&mut self.timing)?;
-        group.optional::<Int64Type>(&mut self.bias)?;
-        group.optional::<Int64Type>(&mut self.connect)?;
-        group.optional::<Int64Type>(&mut self.tls)?;
-        group.required::<BoolType>(&mut self.resent)?;
-        group.required::<Int64Type>(&mut self.bytes_sent)?;
-        group.required::<Int64Type>(&mut self.bytes_received)?;
-        group.required::<Int64Type>(&mut self.body_received)?;
+        group.texts(&self.measure)?;
+        group.required::<Int32Type>(&self.user)?;
+        group.required::<Int64Type>(&self.number)?;
+        group.optional::<Int64Type>(&self.visit)?;
+        group.texts(&self.outcome)?;
+        group.optional::<Int32Type>(&self.status)?;
+        group.required::<Int64Type>(&self.planned)?;
+        group.required::<Int64Type>(&self.started)?;
+        group.optional::<Int64Type>(&self.sent)?;
+        group.optional::<Int64Type>(&self.acked)?;
+        group.optional::<Int64Type>(&self.first)?;
+        group.optional::<Int64Type>(&self.done)?;
+        group.texts(&self.timing)?;
+        group.optional::<Int64Type>(&self.bias)?;
+        group.optional::<Int64Type>(&self.connect)?;
+        group.optional::<Int64Type>(&self.tls)?;
+        group.required::<BoolType>(&self.resent)?;
+        group.required::<Int64Type>(&self.bytes_sent)?;
+        group.required::<Int64Type>(&self.bytes_received)?;
+        group.required::<Int64Type>(&self.body_received)?;
         group.0.close()?;
         Ok(())
+    }
+
+    /// Forgets all rows.
+    pub(super) fn clear(&mut self) {
+        for texts in [&mut self.measure, &mut self.outcome, &mut self.timing] {
+            texts.count = 0;
+        }
+        self.user.clear();
+        for sparse in [
+            &mut self.visit,
+            &mut self.sent,
+            &mut self.acked,
+            &mut self.first,
+            &mut self.done,
+            &mut self.bias,
+            &mut self.connect,
+            &mut self.tls,
+        ] {
+            sparse.clear();
+        }
+        self.status.clear();
+        for numbers in [
+            &mut self.number,
+            &mut self.planned,
+            &mut self.started,
+            &mut self.bytes_sent,
+            &mut self.bytes_received,
+            &mut self.body_received,
+        ] {
+            numbers.clear();
+        }
+        self.resent.clear();
     }
 }
 
@@ -187,6 +216,11 @@ impl<T> Sparse<T> {
     fn push(&mut self, cell: Option<T>) {
         self.levels.push(i16::from(cell.is_some()));
         self.values.extend(cell);
+    }
+
+    fn clear(&mut self) {
+        self.levels.clear();
+        self.values.clear();
     }
 }
 
@@ -233,26 +267,20 @@ impl Texts {
     }
 }
 
-/// A group that is being written. Columns are empty once they are in it.
+/// A group that is being written.
 struct Group<'a>(SerializedRowGroupWriter<'a, File>);
 
 impl Group<'_> {
-    fn texts(&mut self, column: &mut Texts) -> Result<(), ParquetError> {
-        let count = std::mem::take(&mut column.count);
-        self.column::<ByteArrayType>(&column.cells[..count], None)
+    fn texts(&mut self, column: &Texts) -> Result<(), ParquetError> {
+        self.column::<ByteArrayType>(&column.cells[..column.count], None)
     }
 
-    fn required<T: DataType>(&mut self, column: &mut Vec<T::T>) -> Result<(), ParquetError> {
-        self.column::<T>(column, None)?;
-        column.clear();
-        Ok(())
+    fn required<T: DataType>(&mut self, column: &[T::T]) -> Result<(), ParquetError> {
+        self.column::<T>(column, None)
     }
 
-    fn optional<T: DataType>(&mut self, column: &mut Sparse<T::T>) -> Result<(), ParquetError> {
-        self.column::<T>(&column.values, Some(&column.levels))?;
-        column.values.clear();
-        column.levels.clear();
-        Ok(())
+    fn optional<T: DataType>(&mut self, column: &Sparse<T::T>) -> Result<(), ParquetError> {
+        self.column::<T>(&column.values, Some(&column.levels))
     }
 
     fn column<T: DataType>(

@@ -1,8 +1,9 @@
-//! How `samples.parquet` is read: a group of rows at a time, column by column.
+//! How samples are read: a group of rows at a time, column by column.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
+use std::slice;
 
 use parquet::column::reader::get_typed_column_reader;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
@@ -12,48 +13,33 @@ use record::{Connect, MeasureId, Moments, Outcome, Sample, Timing};
 
 use super::RunDirError;
 use super::columns::TIMINGS;
-use super::samples::failed;
+use super::samples::{Segment, failed};
 
-/// Samples on disk, a piece at a time.
+/// Samples on disk, a row group at a time.
 pub struct Pieces<'a> {
-    /// Absent where there is nothing to read.
-    reader: Option<SerializedFileReader<File>>,
-    places: BTreeMap<String, usize>,
-    next: usize,
-    path: &'a Path,
+    /// Those that have not been opened yet.
+    segments: slice::Iter<'a, Segment>,
+    open: Option<OpenSegment<'a>>,
     measures: &'a [String],
 }
 
 impl<'a> Pieces<'a> {
     pub(super) fn new(
-        file: Option<File>,
-        path: &'a Path,
+        segments: &'a [Segment],
         measures: &'a [String],
     ) -> Result<Pieces<'a>, RunDirError> {
-        let reader = file.map(SerializedFileReader::new).transpose();
-        let reader = reader.map_err(|error| failed("reading failed", path, &error))?;
-        let schema = reader
-            .as_ref()
-            .map(|reader| reader.metadata().file_metadata().schema_descr().columns());
-        let names = schema.into_iter().flatten();
-        let places = names
-            .enumerate()
-            .map(|(place, column)| (column.name().to_owned(), place))
-            .collect();
-        Ok(Pieces {
-            reader,
-            places,
-            next: 0,
-            path,
+        let mut pieces = Pieces {
+            segments: segments.iter(),
+            open: None,
             measures,
-        })
+        };
+        pieces.open_next()?;
+        Ok(pieces)
     }
 
-    /// Samples in all pieces.
-    pub(super) fn rows(&self) -> u64 {
-        let metadata = self.reader.as_ref().map(|reader| reader.metadata());
-        let rows = metadata.map_or(0, |metadata| metadata.file_metadata().num_rows());
-        u64::try_from(rows).unwrap_or(0)
+    fn open_next(&mut self) -> Result<(), RunDirError> {
+        self.open = self.segments.next().map(OpenSegment::new).transpose()?;
+        Ok(())
     }
 }
 
@@ -61,16 +47,60 @@ impl Iterator for Pieces<'_> {
     type Item = Result<Vec<Sample>, RunDirError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let reader = self.reader.as_ref()?;
-        if self.next >= reader.num_row_groups() {
+        loop {
+            let piece = self.open.as_mut()?.next_piece(self.measures);
+            if piece.is_some() {
+                return piece;
+            }
+            if let Err(error) = self.open_next() {
+                return Some(Err(error));
+            }
+        }
+    }
+}
+
+/// A segment that is being read.
+pub(super) struct OpenSegment<'a> {
+    reader: SerializedFileReader<File>,
+    /// Where each column is.
+    places: BTreeMap<String, usize>,
+    /// The next row group.
+    next: usize,
+    path: &'a Path,
+}
+
+impl<'a> OpenSegment<'a> {
+    pub(super) fn new(segment: &'a Segment) -> Result<OpenSegment<'a>, RunDirError> {
+        let path = segment.path();
+        let reader = SerializedFileReader::new(segment.file()?)
+            .map_err(|error| failed("reading failed", path, &error))?;
+        let schema = reader.metadata().file_metadata().schema_descr();
+        let names = schema.columns().iter().enumerate();
+        let places = names.map(|(place, column)| (column.name().to_owned(), place));
+        Ok(OpenSegment {
+            places: places.collect(),
+            reader,
+            next: 0,
+            path,
+        })
+    }
+
+    /// Samples in all of its row groups.
+    pub(super) fn rows(&self) -> u64 {
+        let rows = self.reader.metadata().file_metadata().num_rows();
+        u64::try_from(rows).unwrap_or(0)
+    }
+
+    fn next_piece(&mut self, measures: &[String]) -> Option<Result<Vec<Sample>, RunDirError>> {
+        if self.next >= self.reader.num_row_groups() {
             return None;
         }
-        let samples = reader.get_row_group(self.next).and_then(|group| {
+        let samples = self.reader.get_row_group(self.next).and_then(|group| {
             let group = Group {
                 reader: &*group,
                 places: &self.places,
             };
-            group.samples(self.measures)
+            group.samples(measures)
         });
         self.next += 1;
         Some(samples.map_err(|error| failed("reading failed", self.path, &error)))

@@ -1,5 +1,7 @@
 //! What is written is read again, and what cannot be read is named.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 use record::{
     Clock, Connect, Environment, Http, Load, Machine, MeasureId, MeasureRecord, Moments, Outcome,
@@ -148,10 +150,10 @@ fn bare(number: u64) -> Sample {
 
 /// Writes what is known at the end of a run.
 fn finish(kept: &RunDir, run: &Run) {
-    kept.write_env(&run.env).unwrap();
-    let mut writer = kept.samples_writer(&run.plan).unwrap();
+    let mut writer = kept.samples_writer(&run.plan);
     writer.write(&run.samples).unwrap();
     writer.finish().unwrap();
+    kept.complete(run.env.clone(), Ok(())).unwrap();
 }
 
 fn create(path: &Path) -> RunDir {
@@ -185,7 +187,7 @@ proptest! {
 fn many_samples_come_in_pieces() {
     let directory = tempfile::tempdir().unwrap();
     let kept = create(directory.path());
-    let mut writer = kept.samples_writer(&plan()).unwrap();
+    let mut writer = kept.samples_writer(&plan());
     let samples: Vec<Sample> = (0..20_000).map(bare).collect();
     for piece in samples.chunks(999) {
         writer.write(piece).unwrap();
@@ -203,38 +205,243 @@ fn many_samples_come_in_pieces() {
     assert_eq!(pieces.concat(), samples);
 }
 
+/// The names of a directory, sorted.
+fn names_in(path: &Path) -> Vec<String> {
+    let entries = fs::read_dir(path).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+fn event(at: u64, text: &str) -> Event {
+    let kind = EventKind::Warning {
+        text: text.to_owned(),
+    };
+    Event { at, kind }
+}
+
+/// Once a segment is sealed it can be read, whatever becomes of the writer; one that is short is
+/// written again with what follows, one that is long is followed by another.
 #[test]
-fn a_killed_run_has_no_samples_and_says_so() {
+fn sealed_samples_can_be_read_while_others_are_written() {
     let directory = tempfile::tempdir().unwrap();
     let kept = create(directory.path());
-    let mut writer = kept.samples_writer(&plan()).unwrap();
-    let samples: Vec<Sample> = (0..40_000).map(bare).collect();
+    let mut writer = kept.samples_writer(&plan());
+    let samples: Vec<Sample> = (0..30_000).map(bare).collect();
+    let mut taken = 0;
+    for (more, segments) in [(10, 1), (20, 1), (9_000, 1), (10, 2), (20_000, 2), (960, 3)] {
+        writer.write(&samples[taken..taken + more]).unwrap();
+        taken += more;
+        writer.seal().unwrap();
+        assert_eq!(load(directory.path()).unwrap().samples, samples[..taken]);
+        let names = names_in(directory.path());
+        let files = names.iter().filter(|name| name.ends_with(".parquet"));
+        assert_eq!(files.count(), segments, "{names:?}");
+        assert!(
+            !names.iter().any(|name| name.ends_with(".part")),
+            "{names:?}"
+        );
+    }
+    // As if killed: nothing completes the last segment.
+    kept.append(&event(7, "the last one"));
     writer.write(&samples).unwrap();
-    // As if killed: nothing completes the file.
     std::mem::forget(writer);
     let run = load(directory.path()).unwrap();
-    assert_eq!(run.samples, []);
-    let [
-        Event {
-            kind: EventKind::Aborted { reason },
-            ..
-        },
-    ] = run.events.as_slice()
-    else {
-        panic!("{:?}", run.events);
+    assert_eq!(run.samples, samples);
+    assert_eq!(
+        (run.env.ended_at, run.events),
+        (None, vec![event(7, "the last one")])
+    );
+}
+
+#[test]
+fn without_samples_a_second_later_all_are_sealed() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = create(directory.path()).samples_writer(&plan());
+    writer.write(&[bare(1)]).unwrap();
+    assert_eq!(load(directory.path()).unwrap().samples, []);
+    let begun = std::time::Instant::now();
+    while load(directory.path()).unwrap().samples.is_empty() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(30),
+            "nothing was sealed"
+        );
+        std::thread::park_timeout(Duration::from_millis(50)); // between two looks
+        writer.write(&[]).unwrap();
+    }
+    assert!(begun.elapsed() >= Duration::from_millis(900), "too early");
+}
+
+#[test]
+fn a_record_that_is_not_complete_says_why_and_has_no_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let kept = create(directory.path());
+    kept.append(&event(5, "before"));
+    let ended = Environment {
+        ended_at: Some("2026-01-02T03:04:05Z".to_owned()),
+        ..env()
     };
-    assert!(reason.contains("killed"), "{reason}");
+    let why = kept.complete(ended.clone(), Err("no space".to_owned()));
+    assert_eq!(why, Err("no space".to_owned()));
+    let run = load(directory.path()).unwrap();
+    assert_eq!(run.env.ended_at, None);
+    let reason = "the record is not complete: no space".to_owned();
+    let aborted = Event {
+        at: 5,
+        kind: EventKind::Aborted { reason },
+    };
+    assert_eq!(run.events, [event(5, "before"), aborted]);
+
+    let whole = tempfile::tempdir().unwrap();
+    let kept = create(whole.path());
+    kept.complete(ended.clone(), Ok(())).unwrap();
+    assert_eq!(load(whole.path()).unwrap().env, ended);
+}
+
+#[test]
+fn files_are_for_their_owner_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    finish(&create(directory.path()), &run(vec![bare(1)]));
+    let names = names_in(directory.path());
+    assert_eq!(names.len(), 5, "{names:?}");
+    for name in names {
+        let mode = fs::metadata(directory.path().join(&name))
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+}
+
+/// In a directory that others can write to, a link must not lead to a file of the user.
+#[test]
+fn no_link_is_followed() {
+    for name in [
+        PLAN,
+        SUITE,
+        ENV,
+        EVENTS,
+        "samples-00001.parquet",
+        "samples-00001.parquet.part",
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        for target in ["there", "missing"] {
+            let path = directory.path().join(target);
+            let target = directory.path().join(format!("{target}.txt"));
+            if target.ends_with("there.txt") {
+                fs::write(&target, "precious").unwrap();
+            }
+            fs::create_dir(&path).unwrap();
+            std::os::unix::fs::symlink(&target, path.join(name)).unwrap();
+            let error = RunDir::create(&path, &plan(), "suite: s\n", &env()).unwrap_err();
+            assert!(error.to_string().contains(name), "{error}");
+        }
+        assert_eq!(
+            fs::read(directory.path().join("there.txt")).unwrap(),
+            b"precious"
+        );
+        assert!(!directory.path().join("missing.txt").exists(), "{name}");
+    }
+    // Links that appear later are not followed either.
+    let directory = tempfile::tempdir().unwrap();
+    let victim = directory.path().join("victim");
+    fs::write(&victim, "precious").unwrap();
+    let path = directory.path().join("run");
+    let kept = create(&path);
+    let link = |name: &str| std::os::unix::fs::symlink(&victim, path.join(name)).unwrap();
+    link("samples-00001.parquet.part");
+    link("env.json.part");
+    let mut writer = kept.samples_writer(&plan());
+    writer.write(&[bare(1)]).unwrap();
+    assert!(writer.seal().is_err());
+    assert!(kept.complete(env(), Ok(())).is_err());
+    assert_eq!(fs::read(&victim).unwrap(), b"precious");
+}
+
+/// A device that is always full stands for a disk that is.
+#[test]
+fn events_that_do_not_fit_are_missed_aloud() {
+    let directory = tempfile::tempdir().unwrap();
+    let kept = create(directory.path());
+    kept.append(&event(5, "before"));
+    let whole = std::mem::replace(
+        &mut kept.events().file,
+        File::options().write(true).open("/dev/full").unwrap(),
+    );
+    kept.append(&event(6, "does not fit"));
+    kept.events().file = whole;
+    kept.append(&event(7, "after a gap"));
+    let why = kept.complete(env(), Ok(())).unwrap_err();
+    assert!(
+        why.contains("events.jsonl") && why.contains("No space left"),
+        "{why}"
+    );
+    let events = load(directory.path()).unwrap().events;
+    assert_eq!(events.len(), 2, "{events:?}");
+    assert!(
+        matches!(events[1].kind, EventKind::Aborted { .. }),
+        "{events:?}"
+    );
+}
+
+/// Runs of format 3: all samples in a file that had its name when it was complete.
+#[test]
+fn a_run_of_format_3_is_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let old = PlanRecord {
+        format: 3,
+        ..plan()
+    };
+    let kept = RunDir::create(directory.path(), &old, "suite: s\n", &env()).unwrap();
+    let samples = vec![bare(1), bare(2)];
+    let ended = Environment {
+        ended_at: Some("2026-01-02T03:04:05Z".to_owned()),
+        ..env()
+    };
+    let run = Run {
+        env: ended.clone(),
+        ..run(samples.clone())
+    };
+    finish(&kept, &run);
+    let single = directory.path().join("samples.parquet");
+    fs::rename(directory.path().join("samples-00001.parquet"), &single).unwrap();
+    let read = load(directory.path()).unwrap();
+    assert_eq!((read.samples, read.env), (samples, ended));
+    // A killed one had none.
+    fs::rename(&single, directory.path().join("samples.parquet.part")).unwrap();
+    let read = load(directory.path()).unwrap();
+    assert_eq!((read.samples, read.env.ended_at), (vec![], None));
+}
+
+#[test]
+fn a_missing_segment_is_an_error_that_names_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = create(directory.path()).samples_writer(&plan());
+    for _ in 0..3 {
+        writer.write(&vec![bare(1); 9_000]).unwrap();
+        writer.seal().unwrap();
+    }
+    fs::remove_file(directory.path().join("samples-00002.parquet")).unwrap();
+    let error = load(directory.path()).unwrap_err().to_string();
+    assert!(
+        error.contains("samples-00002.parquet: is missing"),
+        "{error}"
+    );
 }
 
 #[test]
 fn a_damaged_file_is_an_error_that_names_it() {
     let directory = tempfile::tempdir().unwrap();
     create(directory.path());
-    let path = directory.path().join(SAMPLES);
+    let path = directory.path().join("samples-00001.parquet");
     for bytes in [&b""[..], b"PAR1", b"PAR1PAR1", b"no parquet at all"] {
-        std::fs::write(&path, bytes).unwrap();
+        fs::write(&path, bytes).unwrap();
         let error = load(directory.path()).unwrap_err().to_string();
-        assert!(error.contains("samples.parquet"), "{error}");
+        assert!(error.contains("samples-00001.parquet"), "{error}");
     }
 }
 

@@ -62,13 +62,11 @@ impl Job<'_> {
         let nowhere = || Failed::Usage("the run is to be kept nowhere".to_owned());
         let kept = observers.kept.as_ref().ok_or_else(nowhere)?;
         let concluded = intake.conclude(&finished);
-        kept.write_env(&finished.env)?;
+        let saved = kept.complete(finished.env, concluded.written);
         if let Some(error) = finished.error {
             return Err(Failed::from(error));
         }
-        if let Some(why) = concluded.not_written {
-            return Err(Failed::Local(format!("the run is not kept: {why}")));
-        }
+        saved.map_err(|why| not_saved(&why, kept))?;
         went_through_all(&concluded.summary.map_err(Failed::Local)?)?;
         Ok(kept.path().to_owned())
     }
@@ -86,7 +84,7 @@ impl Job<'_> {
         let record = engine::plan_record(&plan, &settings);
         let kept = keep(&record, &suite_text, output)?;
         let live = Arc::new(Live::default());
-        let mut intake = Intake::new(&record, kept.as_ref(), until, Arc::clone(&live))?;
+        let mut intake = Intake::new(&record, kept.as_ref(), until, Arc::clone(&live));
         if output.formats.figures.any() || output.formats.log.is_some() {
             intake = intake.with_file()?;
         }
@@ -184,8 +182,7 @@ impl Observer for Observers {
     fn event(&self, event: &Event) {
         self.console.event(event);
         if let Some(kept) = &self.kept {
-            // A full disk is reported when the run is written as a whole.
-            let _ = kept.append(event);
+            kept.append(event);
         }
     }
 }
@@ -232,21 +229,20 @@ fn finish(
     output: &OutputOptions,
 ) -> Result<Code, Failed> {
     let concluded = intake.conclude(&finished);
-    let env_written = kept.map(|kept| kept.write_env(&finished.env));
-    let env_error = env_written.and_then(|written| Some(written.err()?.to_string()));
-    let not_kept = concluded
-        .not_written
-        .or(env_error)
-        .filter(|_| kept.is_some());
-    if let Some(why) = &not_kept {
-        output::tell(&format!("prestan: warning: the run is not kept: {why}"));
-    }
-    let saved_to = kept
-        .filter(|_| not_kept.is_none())
-        .map(|kept| kept.path().display().to_string());
+    let saved = match kept {
+        None => Ok(None),
+        Some(kept) => match kept.complete(finished.env.clone(), concluded.written) {
+            Ok(()) => Ok(Some(kept.path().display().to_string())),
+            Err(why) => Err(not_saved(&why, kept)),
+        },
+    };
     if let Some(error) = finished.error {
-        if let Some(path) = &saved_to {
-            output::tell(&format!("prestan: what is known of the run is in {path}"));
+        match &saved {
+            Ok(Some(path)) => {
+                output::tell(&format!("prestan: what is known of the run is in {path}"));
+            }
+            Ok(None) => {}
+            Err(why) => output::tell(&format!("prestan: warning: {why}")),
         }
         return Err(Failed::from(error));
     }
@@ -266,10 +262,26 @@ fn finish(
         drawn,
         &output.formats,
         output.output.as_deref(),
-        saved_to,
+        saved.as_ref().ok().cloned().flatten(),
     )
     .and(logged)?;
-    code_of(&summary)
+    match (saved, went_through_all(&summary)) {
+        (Ok(_), _) => code_of(&summary),
+        (Err(why), Ok(())) => Err(why),
+        (Err(why), Err(end)) => {
+            output::tell(&format!("prestan: warning: {why}"));
+            Err(end)
+        }
+    }
+}
+
+/// The record of a run is not complete, for this reason.
+pub(crate) fn not_saved(why: &str, kept: &RunDir) -> Failed {
+    let path = kept.path().display();
+    Failed::Local(format!(
+        "the run is not saved completely: {why}; make room, or choose another disk with --save; \
+         what was saved until then can be read with `prestan report {path}`"
+    ))
 }
 
 /// Writes a row for every operation, where that is wanted.

@@ -17,6 +17,7 @@ use testbed::RealServer;
 use wire::target::Target;
 
 use crate::args::{ClockOptions, ConnectOptions, LoadOptions, Login};
+use crate::command::job::not_saved;
 use crate::command::run::{credentials_of, settings, start_server};
 use crate::connect::{connection, to_own_server};
 use crate::exit::Failed;
@@ -200,8 +201,7 @@ impl Planned {
         shown: &Arc<Shown>,
         turn: Option<Turn>,
     ) -> Result<Ran, Ended> {
-        let intake = Intake::new(&self.record, Some(&self.kept), None, Arc::default());
-        let mut intake = intake.map_err(Failed::from)?;
+        let mut intake = Intake::new(&self.record, Some(&self.kept), None, Arc::default());
         let kept = Arc::new(Kept {
             directory: self.kept,
             shown: Arc::clone(shown),
@@ -224,13 +224,8 @@ impl Planned {
             engine::run(self.plan, &self.settings, &watch, &mut intake)
         };
         let concluded = intake.conclude(&finished);
-        let env = kept.directory.write_env(&finished.env);
-        let not_kept = concluded
-            .not_written
-            .or(env.err().map(|why| why.to_string()));
-        if let Some(why) = not_kept {
-            shown.say(&format!("prestan: warning: a run is not kept: {why}"));
-        }
+        let env = finished.env.clone();
+        let saved = kept.directory.complete(env, concluded.written);
         if let Some(error) = finished.error {
             return Err(Failed::from(error).into());
         }
@@ -243,7 +238,10 @@ impl Planned {
             path: self.path,
         };
         let why = match complete {
-            Completeness::Complete => return Ok(ran),
+            Completeness::Complete => match saved {
+                Ok(()) => return Ok(ran),
+                Err(why) => not_saved(&why, &kept.directory),
+            },
             Completeness::Interrupted => Failed::Interrupted(format!(
                 "it was interrupted; what was measured last is in {}",
                 ran.path
@@ -269,8 +267,7 @@ struct Kept {
 
 impl Observer for Kept {
     fn event(&self, event: &Event) {
-        // A full disk is reported when the run is written as a whole.
-        let _ = self.directory.append(event);
+        self.directory.append(event);
         match &event.kind {
             EventKind::TestEnded { test } => {
                 let name = self.tests.get(usize::from(test.0));
