@@ -12,7 +12,7 @@ use record::{
     TestRecord,
 };
 use suite::{Limit, Plan, TestPlan, Workspace};
-use wire::auth::{AuthScheme, Authenticator};
+use wire::auth::{AuthScheme, Authenticator, Credentials};
 
 use crate::cancel::Cancel;
 use crate::client::{Client, ClientConfig};
@@ -32,7 +32,7 @@ use crate::probe::{INSTEAD, INSTEAD_OF_PUTTING, probe};
 use crate::progress::{Observer, Progress};
 use crate::publish::publish;
 use crate::recorder::{Recorder, Sink, Window, recorders};
-use crate::settings::{Endpoint, Route, Settings};
+use crate::settings::{Endpoint, Settings};
 use crate::stage::{Stage, Standing, Stop};
 use crate::timekeeper::Timekeeper;
 use crate::transport::Stamping;
@@ -534,16 +534,14 @@ fn client_config(
     }
 }
 
-/// Basic sends the password in the clear, so it is sent unasked only where nobody can listen, or
-/// where the user has chosen it.
+/// Basic and Bearer send a secret in the clear, so it is sent unasked only where nobody on the way
+/// can read it, or where the user has chosen that scheme.
 fn authenticator(auth: AuthScheme, endpoint: &Endpoint) -> Authenticator {
-    use wire::target::Scheme;
-    let private = endpoint.target.scheme() == Scheme::Https
-        || match &endpoint.route {
-            Route::Unix(_) => true,
-            Route::Tcp(addresses) => addresses.iter().all(|address| address.ip().is_loopback()),
-        };
-    let unasked = private || auth == AuthScheme::Basic;
+    let is_chosen = match &endpoint.credentials {
+        Some(Credentials::Bearer(_)) => auth == AuthScheme::Bearer,
+        Some(Credentials::Password { .. }) | None => auth == AuthScheme::Basic,
+    };
+    let unasked = is_chosen || endpoint.route.is_private(&endpoint.target);
     Authenticator::new(endpoint.credentials.clone(), auth, unasked)
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use record::{Clock, Http, Pace};
 use wire::auth::{AuthScheme, Credentials};
-use wire::target::Target;
+use wire::target::{Scheme, Target};
 
 use crate::publish::Publish;
 use crate::stamps;
@@ -117,6 +117,17 @@ pub enum Route {
     Tcp(Vec<SocketAddr>),
     /// A local socket; the target only gives the Host header.
     Unix(PathBuf),
+}
+
+impl Route {
+    /// Whether nobody on the way to the target can read along: TLS, a local socket, loopback.
+    pub fn is_private(&self, target: &Target) -> bool {
+        let is_local = match self {
+            Route::Unix(_) => true,
+            Route::Tcp(addresses) => addresses.iter().all(|address| address.ip().is_loopback()),
+        };
+        is_local || target.scheme() == Scheme::Https
+    }
 }
 
 /// Which addresses of a host may be used.

@@ -64,6 +64,20 @@ pub(crate) fn connection_to(
             engine::look_up(&target, family, &options.resolve).map_err(Failed::Target)?
         }
     };
+    let auth = match options.auth {
+        AuthArg::Auto => AuthScheme::Auto,
+        AuthArg::Basic => AuthScheme::Basic,
+        AuthArg::Digest => AuthScheme::Digest,
+        AuthArg::Bearer => AuthScheme::Bearer,
+    };
+    let is_token = matches!(credentials, Some(Credentials::Bearer(_)));
+    if is_token && auth != AuthScheme::Bearer && !route.is_private(&target) {
+        tell(&format!(
+            "prestan: the token is sent over plain HTTP to {} only if the server asks for it; \
+             --auth bearer sends it with every request, readable by everyone on the way",
+            target.authority()
+        ));
+    }
     let options_of_tls = TlsOptions {
         cacert: options.cacert.clone(),
         insecure: options.insecure,
@@ -75,11 +89,7 @@ pub(crate) fn connection_to(
         route,
         tls,
         credentials,
-        auth: match options.auth {
-            AuthArg::Auto => AuthScheme::Auto,
-            AuthArg::Basic => AuthScheme::Basic,
-            AuthArg::Digest => AuthScheme::Digest,
-        },
+        auth,
         headers,
     })
 }
@@ -104,8 +114,8 @@ pub(crate) fn clock(options: ClockOptions, route: &Route) -> Result<Clock, Faile
 }
 
 /// Headers that make another request of a request; sent with every one, they could lead a run out
-/// of its collection. Those that a suite writes are refused as well.
-const CHANGING_HEADERS: &[&str] = &["if", "lock-token", "x-http-method-override"];
+/// of its collection. Those that a suite writes, or must not write, are refused as well.
+const CHANGING_HEADERS: &[&str] = &["if", "lock-token"];
 
 /// Whether a header is written for each request, or would change what it does.
 fn is_reserved(name: &str) -> bool {
@@ -113,6 +123,7 @@ fn is_reserved(name: &str) -> bool {
     suite::OWN_HEADERS
         .iter()
         .chain(keyed)
+        .chain(suite::METHOD_HEADERS)
         .chain(CHANGING_HEADERS)
         .any(|reserved| reserved.eq_ignore_ascii_case(name))
 }
@@ -129,6 +140,9 @@ fn header(text: &str) -> Result<(String, String), String> {
         let instead = match name.to_ascii_lowercase().as_str() {
             "authorization" => "; give credentials with --user, --token-file or --netrc",
             "host" => "; give the name in the URL and the address with --resolve",
+            name if suite::METHOD_HEADERS.contains(&name) => {
+                "; it makes a request with another method of each one"
+            }
             _ => "; a suite says it for the requests that need it",
         };
         return Err(format!("{name} cannot be sent with every request{instead}"));

@@ -85,16 +85,50 @@ fn basic_is_sent_from_the_first_request_on() {
     assert_eq!(schemes(&faulty), ["Basic"]);
 }
 
-#[test]
-fn basic_is_sent_unasked_where_others_listen_only_if_the_user_says_so() {
-    // An address of this machine that is not loopback: nothing is sent to find it out.
+/// An address of this machine that is not loopback: nothing is sent to find it out.
+fn own_address() -> Option<SocketAddr> {
     let own = UdpSocket::bind("0.0.0.0:0").and_then(|socket| {
         socket.connect("192.0.2.1:9")?;
         Ok(SocketAddr::new(socket.local_addr()?.ip(), 0))
     });
-    let Ok(own) = own else {
-        return eprintln!("skipped: this machine has no address but loopback");
-    };
+    if own.is_err() {
+        eprintln!("skipped: this machine has no address but loopback");
+    }
+    own.ok()
+}
+
+#[test]
+fn a_token_is_sent_unasked_where_others_listen_only_if_the_user_says_so() {
+    let Some(own) = own_address() else { return };
+    for (scheme, asked) in [("auto", true), ("bearer", false)] {
+        let faulty = Faulty::new(|builder| builder.listen(own).auth(bearer()));
+        let outcome = anonymous_run(&faulty.server.url(), "Put1K", 3)
+            .env("PRESTAN_TOKEN", TOKEN)
+            .args(["--auth", scheme])
+            .run();
+        went_well(&outcome, &faulty);
+        let exchanges = faulty.server.exchanges();
+        let first = exchanges[0].header("authorization");
+        assert_eq!(first.is_none(), asked, "{scheme}");
+        assert!(!faulty.measured("Put1K").iter().any(denied), "{scheme}");
+        let told = outcome
+            .stderr
+            .contains("only if the server asks for it; --auth bearer");
+        assert_eq!(told, asked, "{outcome}");
+    }
+    // A server that asks for something else does not get it.
+    let faulty = Faulty::new(|builder| builder.listen(own).auth(basic()));
+    let outcome = anonymous_run(&faulty.server.url(), "Put1K", 3)
+        .env("PRESTAN_TOKEN", TOKEN)
+        .run();
+    assert_eq!(outcome.code, 4, "{outcome}");
+    assert!(schemes(&faulty).is_empty(), "{outcome}");
+    assert!(outcome.stderr.contains("Bearer could be used"), "{outcome}");
+}
+
+#[test]
+fn basic_is_sent_unasked_where_others_listen_only_if_the_user_says_so() {
+    let Some(own) = own_address() else { return };
     for (scheme, asked) in [("auto", true), ("basic", false)] {
         let faulty = Faulty::new(|builder| builder.listen(own).auth(basic()));
         went_well(

@@ -125,7 +125,7 @@ const BAD_SUITES: [(&str, &str); 5] = [
 ];
 
 /// Command lines that cannot be done. Nothing listens on port 1.
-const WRONG: [&str; 39 + 25] = [
+const WRONG: [&str; 39 + 27] = [
     "run prestan",
     "run nosuch http://127.0.0.1:1/",
     "run nosuch.yaml --server apache",
@@ -159,6 +159,7 @@ const WRONG: [&str; 39 + 25] = [
     "http://127.0.0.1:1/ --header Host:example.org",
     "http://127.0.0.1:1/ --header Authorization:secret",
     "http://127.0.0.1:1/ --header Destination:/elsewhere",
+    "http://127.0.0.1:1/ --header X-HTTP-Method:DELETE",
     "http://127.0.0.1:1/ --json - -o -",
     "http://127.0.0.1:1/ --resolve example.org:127.0.0.1",
     "http://127.0.0.1:1/ --cert mine.pem",
@@ -173,6 +174,7 @@ const WRONG: [&str; 39 + 25] = [
     "load --mix http.yaml http://127.0.0.1:1/",
     "load --mix prestan --depth 1 http://127.0.0.1:1/",
     "load DELETE http://127.0.0.1:1/file",
+    "load GET http://127.0.0.1:1/file?_method=DELETE",
     "load brew http://127.0.0.1:1/pot",
     "load GET http://127.0.0.1:1/ --rate 0",
     "load GET http://127.0.0.1:1/ --rate 5 --stages 5/s@1s",

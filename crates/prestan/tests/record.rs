@@ -82,7 +82,10 @@ fn of_a_killed_run_all_but_the_last_second_is_there() {
 
     let (document, text) = report(&outcome);
     let get = row(&document, "Get1K");
-    assert!(get["outcomes"]["ok"].as_u64().unwrap() >= measured, "{get:#}");
+    assert!(
+        get["outcomes"]["ok"].as_u64().unwrap() >= measured,
+        "{get:#}"
+    );
     assert!(get["response_us"]["p50"].as_f64().unwrap() > 0.0, "{get:#}");
     let said = "Aborted: the record has no end: prestan was killed, or the run is still going on";
     assert!(text.stdout.contains(said), "{text}");

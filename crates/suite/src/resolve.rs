@@ -20,7 +20,7 @@ use crate::template::{Templates, is_name};
 
 pub use params::param_value;
 use params::{Params, Variant, variants};
-pub use request::{KEYED_HEADERS, OWN_HEADERS, READING};
+pub use request::{KEYED_HEADERS, METHOD_HEADERS, OWN_HEADERS, READING};
 pub use select::Selection;
 use steps::StepResolver;
 

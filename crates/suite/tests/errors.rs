@@ -83,6 +83,14 @@ const STEPS: &[(&str, &str)] = &[
         "- COPY: a\n  headers: {Destination: /elsewhere}\n  measure: M",
     ),
     (
+        "another method in a header",
+        "- GET: a\n  headers: {X-HTTP-Method-Override: DELETE}\n  measure: M",
+    ),
+    (
+        "another method in another header",
+        "- GET: a\n  headers: {x-method-override: \"{{ n }}\"}\n  measure: M",
+    ),
+    (
         "path that a server says",
         "- LOCK: a\n  save: {t: header X}\n- GET: \"{{ t }}\"\n  measure: M",
     ),

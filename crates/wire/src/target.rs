@@ -18,6 +18,14 @@ pub enum Scheme {
     Https,
 }
 
+/// Names in a query by which frameworks take a request for one with another method.
+const METHOD_PARAMETERS: [&str; 4] = [
+    "_method",
+    "x-http-method",
+    "x-http-method-override",
+    "x-method-override",
+];
+
 impl Scheme {
     /// The name as it stands in a URL.
     pub fn name(self) -> &'static str {
@@ -122,6 +130,16 @@ impl Target {
             port: url.port().unwrap_or(scheme.default_port()),
             path,
             user_info: user_info(&url),
+        })
+    }
+
+    /// Whether the query names another method, which some frameworks take for that of the request.
+    pub fn names_a_method(&self) -> bool {
+        let query = self.path.split_once('?').map_or("", |(_, query)| query);
+        let mut pairs = url::form_urlencoded::parse(query.as_bytes());
+        pairs.any(|(name, _)| {
+            let mut known = METHOD_PARAMETERS.iter();
+            known.any(|known| known.eq_ignore_ascii_case(&name))
         })
     }
 

@@ -212,7 +212,7 @@ fn the_strongest_usable_challenge_is_answered() {
 #[test]
 fn reasons_to_give_up() {
     let bearer = || Some(Credentials::Bearer(Secret::new("hunter2")));
-    let cases: [(Option<Credentials>, AuthScheme, &[&str], &str); 7] = [
+    let cases: [(Option<Credentials>, AuthScheme, &[&str], &str); 9] = [
         (
             None,
             AuthScheme::Auto,
@@ -250,10 +250,22 @@ fn reasons_to_give_up() {
             "the server answered 401 without a challenge (RFC 9110, section 11.6.1)",
         ),
         (
+            password(),
+            AuthScheme::Bearer,
+            &["Basic realm=r", "Digest realm=r, nonce=n"],
+            r#"the server asks for Basic realm "r", Digest realm "r" only, and Bearer could be used"#,
+        ),
+        (
             bearer(),
             AuthScheme::Auto,
-            &["Bearer realm=r"],
-            r#"the server refused the bearer token and asks for Bearer realm "r""#,
+            &["Basic realm=r"],
+            r#"the server asks for Basic realm "r" only, and Bearer could be used"#,
+        ),
+        (
+            bearer(),
+            AuthScheme::Auto,
+            &[],
+            "the server answered 401 without a challenge (RFC 9110, section 11.6.1)",
         ),
     ];
     for (credentials, scheme, challenges, expected) in cases {
@@ -267,18 +279,27 @@ fn reasons_to_give_up() {
 }
 
 #[test]
-fn a_token_is_sent_with_every_request() {
-    let token = Some(Credentials::Bearer(Secret::new("abc")));
-    let mut user = Authenticator::new(token, AuthScheme::Auto, false);
-    assert_eq!(
-        user.authorization("GET", "/", 0).as_deref(),
-        Some("Bearer abc")
-    );
-    user.answered(&Headers::new());
-    assert_eq!(
-        user.authorization("GET", "/", 0).as_deref(),
-        Some("Bearer abc")
-    );
+fn a_token_is_sent_when_the_server_asks_for_it_or_unasked() {
+    let asked = ["Basic realm=r", "Bearer realm=r"];
+    for unasked in [true, false] {
+        let token = Some(Credentials::Bearer(Secret::new("abc")));
+        let mut user = Authenticator::new(token, AuthScheme::Auto, unasked);
+        if !unasked {
+            assert_eq!(user.authorization("GET", "/", 0), None);
+            assert_eq!(user.challenged(&asks(&asked)), Verdict::TryAgain);
+            assert!(user.is_needed());
+        }
+        for _ in 0..2 {
+            let sent = user.authorization("GET", "/", 0);
+            assert_eq!(sent.as_deref(), Some("Bearer abc"));
+            user.answered(&Headers::new());
+        }
+        // Once it was sent, a challenge is a refusal.
+        user.authorization("GET", "/", 0);
+        let offered = r#"Basic realm "r", Bearer realm "r""#.to_owned();
+        let refused = Verdict::GiveUp(AuthError::TokenRefused { offered });
+        assert_eq!(user.challenged(&asks(&asked)), refused);
+    }
 }
 
 #[test]

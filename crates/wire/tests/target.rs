@@ -203,3 +203,21 @@ fn user_information_is_taken_out_decoded_and_never_shown() {
         assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
     }
 }
+
+#[test]
+fn a_query_can_name_another_method() {
+    for (query, names) in [
+        ("", false),
+        ("?", false),
+        ("?page=2&method=x", false),
+        ("?a=_method", false),
+        ("?_method=DELETE", true),
+        ("?page=2&_METHOD=put", true),
+        ("?%5Fmethod=DELETE", true),
+        ("?x-http-method-override=DELETE", true),
+        ("?X-HTTP-Method", true),
+    ] {
+        let target = Target::resource(&format!("http://h/file{query}")).unwrap();
+        assert_eq!(target.names_a_method(), names, "{query}");
+    }
+}

@@ -89,14 +89,16 @@ pub(crate) struct ConnectOptions {
 /// How to authenticate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum AuthArg {
-    /// Digest where the server offers it, else Basic; Basic is sent unasked over TLS, a local
-    /// socket or loopback
+    /// Digest where the server offers it, else Basic; Bearer for a token. Basic and Bearer are sent
+    /// unasked only over TLS, a local socket or loopback
     #[default]
     Auto,
     /// Basic, from the first request on
     Basic,
     /// Digest only: the password never travels
     Digest,
+    /// Bearer, from the first request on
+    Bearer,
 }
 
 fn resolve(text: &str) -> Result<engine::Resolve, String> {

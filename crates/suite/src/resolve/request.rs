@@ -57,6 +57,14 @@ pub const KEYED_HEADERS: &[(&str, &str)] = &[
     ("timeout", "timeout"),
 ];
 
+/// Headers by which servers and frameworks take a request for one with another method. What a
+/// request may change is judged by its method, so that must be the one in its first line.
+pub const METHOD_HEADERS: &[&str] = &[
+    "x-http-method",
+    "x-http-method-override",
+    "x-method-override",
+];
+
 /// Methods that change nothing (RFC 9110, section 9.2.1; RFC 4918; RFC 3253; RFC 5323).
 pub const READING: &[&str] = &["GET", "HEAD", "OPTIONS", "PROPFIND", "REPORT", "SEARCH"];
 
@@ -251,6 +259,14 @@ impl StepResolver<'_> {
                 return Err(self.file.error(
                     value.place,
                     format!("{name} is written by Prestan and cannot be set by a suite"),
+                ));
+            }
+            if METHOD_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
+                return Err(self.file.error(
+                    value.place,
+                    format!(
+                        "{name} makes a request with another method of this one: write that method"
+                    ),
                 ));
             }
             let key = KEYED_HEADERS

@@ -66,11 +66,11 @@ pub enum Credentials {
         /// Password of the user.
         password: Secret,
     },
-    /// A token, sent with every request.
+    /// A token.
     Bearer(Secret),
 }
 
-/// Which scheme a password may be used with.
+/// Which scheme may be used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum AuthScheme {
     /// The strongest the server offers.
@@ -80,6 +80,8 @@ pub enum AuthScheme {
     Basic,
     /// Digest and nothing else.
     Digest,
+    /// Bearer and nothing else.
+    Bearer,
 }
 
 impl fmt::Display for AuthScheme {
@@ -88,6 +90,7 @@ impl fmt::Display for AuthScheme {
             AuthScheme::Auto => "Basic or Digest",
             AuthScheme::Basic => "Basic",
             AuthScheme::Digest => "Digest",
+            AuthScheme::Bearer => "Bearer",
         })
     }
 }
@@ -185,18 +188,20 @@ impl fmt::Debug for State {
 impl Authenticator {
     /// A user before the first request.
     ///
-    /// With `send_basic_unasked` the first request already carries the password by Basic, which
-    /// saves a round trip and shows it to whoever answers; it is off where `scheme` is `Digest`.
-    /// A token is always sent unasked, since servers that take tokens often do not ask for one.
+    /// With `send_unasked` the first request already carries the token, or the password by Basic
+    /// unless `scheme` excludes that. It saves a round trip, and reveals the secret to whoever
+    /// responds and to everyone on the way.
     pub fn new(
         credentials: Option<Credentials>,
         scheme: AuthScheme,
-        send_basic_unasked: bool,
+        send_unasked: bool,
     ) -> Authenticator {
-        let unasked = send_basic_unasked && scheme != AuthScheme::Digest;
-        let value = match &credentials {
-            Some(Credentials::Bearer(token)) => Some(format!("Bearer {}", token.expose())),
-            Some(Credentials::Password { user, password }) if unasked => basic(user, password).ok(),
+        let may_be_basic = matches!(scheme, AuthScheme::Auto | AuthScheme::Basic);
+        let value = match credentials.as_ref().filter(|_| send_unasked) {
+            Some(Credentials::Bearer(token)) => Some(bearer(token)),
+            Some(Credentials::Password { user, password }) if may_be_basic => {
+                basic(user, password).ok()
+            }
             _ => None,
         };
         let state = match value {
@@ -295,7 +300,9 @@ impl Authenticator {
         let offered = describe(challenges);
         let (user, password) = match &self.credentials {
             None => return Err(AuthError::NoCredentials { offered }),
-            Some(Credentials::Bearer(_)) => return Err(AuthError::TokenRefused { offered }),
+            Some(Credentials::Bearer(token)) => {
+                return self.next_state_with_token(token, challenges, offered);
+            }
             Some(Credentials::Password { user, password }) => (user, password),
         };
         if self.challenges == CHALLENGES_IN_A_ROW {
@@ -307,7 +314,7 @@ impl Authenticator {
         let digest = self.strongest_digest(challenges);
         let basic_challenge = challenges
             .iter()
-            .find(|challenge| challenge.is("Basic") && self.scheme != AuthScheme::Digest);
+            .find(|challenge| challenge.is("Basic") && self.may_use(AuthScheme::Basic));
         match (digest, basic_challenge) {
             (Some((digest, stale)), _) => {
                 if self.digest_was_refused(&digest, stale) {
@@ -331,12 +338,37 @@ impl Authenticator {
         }
     }
 
+    fn may_use(&self, scheme: AuthScheme) -> bool {
+        self.scheme == AuthScheme::Auto || self.scheme == scheme
+    }
+
+    fn next_state_with_token(
+        &self,
+        token: &Secret,
+        challenges: &[Challenge],
+        offered: String,
+    ) -> Result<State, AuthError> {
+        if self.sent {
+            return Err(AuthError::TokenRefused { offered });
+        }
+        match challenges.iter().any(|challenge| challenge.is("Bearer")) {
+            true => Ok(State::Constant {
+                value: Secret(bearer(token)),
+                asked: true,
+            }),
+            false => Err(AuthError::NoCommonScheme {
+                offered,
+                usable: AuthScheme::Bearer.to_string(),
+            }),
+        }
+    }
+
     /// The strongest Digest challenge, and whether it says that the old nonce went stale.
     fn strongest_digest(&self, challenges: &[Challenge]) -> Option<(Digest, bool)> {
         let mut best: Option<(Digest, bool)> = None;
         let digests = challenges
             .iter()
-            .filter(|challenge| challenge.is("Digest") && self.scheme != AuthScheme::Basic);
+            .filter(|challenge| challenge.is("Digest") && self.may_use(AuthScheme::Digest));
         for challenge in digests {
             let Some(digest) = Digest::from_challenge(challenge) else {
                 continue;
@@ -376,6 +408,11 @@ fn basic(user: &str, password: &Secret) -> Result<String, AuthError> {
         "Basic {}",
         BASE64.encode(format!("{user}:{}", password.expose()))
     ))
+}
+
+/// The value of `Authorization` for Bearer (RFC 6750, section 2.1).
+fn bearer(token: &Secret) -> String {
+    format!("Bearer {}", token.expose())
 }
 
 fn refused(user: &str, realm: &str) -> AuthError {

@@ -44,6 +44,11 @@ fn changing(plan: &Plan) -> Vec<String> {
 /// Whether the one request of a plan may be sent.
 pub(crate) fn single(plan: &Plan, writes: bool, target: &Target) -> Result<Permission, Failed> {
     match changing(plan).first().map(String::as_str) {
+        None if target.names_a_method() && !writes => Err(Failed::Usage(format!(
+            "the query of {} names another method, and the server may take the request for one \
+             with that method, which may change what is there; if that is meant, give --writes",
+            target.url()
+        ))),
         None => Ok(Permission::Granted),
         Some("PUT") => Ok(Permission::IfAbsent),
         Some(_) if writes => Ok(Permission::Granted),
