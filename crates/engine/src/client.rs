@@ -17,11 +17,12 @@ use wire::response::{Limits, ResponseHead, Version};
 use wire::target::Target;
 
 use crate::clock::nanos;
-use crate::connection::{Connection, ExchangeError, Outgoing, Response, Scratch, Stamps};
+use crate::connection::{Connection, ExchangeError, Idle, Outgoing, Response, Scratch, Stamps};
 use crate::dial::Dialer;
 use crate::heads::{Heads, HeadsOfClient};
 use crate::patience::{GaveUp, Patience, Watchdog};
 use crate::prepared::PreparedHead;
+use crate::silent_closes::{Caution, Shown, SilentCloses};
 use crate::timekeeper::Timekeeper;
 pub(crate) use exchange::{Answer, Exchange, Failure, Request};
 
@@ -61,8 +62,9 @@ pub(crate) struct ClientConfig {
     pub(crate) timeout: Duration,
     pub(crate) watchdog: Rc<Watchdog>,
     pub(crate) scratch: Scratch,
-    /// Wherever somebody reads along.
+    /// For `--debug`.
     pub(crate) heads: Option<Arc<Heads>>,
+    pub(crate) closes: Arc<SilentCloses>,
 }
 
 /// One user's way to the server.
@@ -76,6 +78,7 @@ pub(crate) struct Client {
     heads: Option<HeadsOfClient>,
     /// When the last answer was complete.
     last_used: Nanos,
+    last_status: u16,
     auth: Authenticator,
     rng: ChaCha8Rng,
     head: Vec<u8>,
@@ -98,6 +101,7 @@ impl Client {
             parting: None,
             patience: Rc::new(patience),
             last_used: 0,
+            last_status: 0,
             auth,
             rng,
             head: Vec::new(),
@@ -254,13 +258,8 @@ impl Client {
             .prepared
             .is_some_and(|head| head.prepared.is_idempotent)
             && progress.started.saturating_sub(self.last_used) < FRESH;
-        if !fresh
-            && self
-                .connection
-                .as_deref_mut()
-                .is_some_and(Connection::is_stale)
-        {
-            self.connection = None;
+        if !fresh {
+            self.drop_if_closed(request.method);
         }
         if self.connection.is_none() {
             progress.started = self.config.time.clock.now();
@@ -291,15 +290,24 @@ impl Client {
             match result {
                 Ok(response) => {
                     self.last_used = progress.stamps.done.unwrap_or_default();
+                    self.last_status = response.status;
                     match response.reusable && !response.surplus && self.config.http.keep_alive {
                         true => self.connection = Some(connection),
                         false => self.parting = connection.head().cloned(),
                     }
                     return Ok(response);
                 }
-                Err(ExchangeError::Ended { silent: true, .. })
-                    if kept && is_idempotent(request.method) =>
-                {
+                Err(ExchangeError::Ended { what, silent: true }) if kept => {
+                    self.note_silent_close(Shown::Lost);
+                    if !is_idempotent(request.method) {
+                        let outcome = Outcome::Reset;
+                        let what = format!(
+                            "{what}; the connection was kept from the request before, and {} is not \
+                             sent again, because it may have been carried out",
+                            request.method
+                        );
+                        return Err(Failure { outcome, what });
+                    }
                     self.tell_of_failure("the kept connection has ended; asked again on another");
                     progress.resent = true;
                     progress.died_once = true;
@@ -319,6 +327,35 @@ impl Client {
                 }
             }
         }
+    }
+
+    /// Drops the kept connection where the server has closed it, and where the server has closed
+    /// others like it and the request must not be repeated.
+    fn drop_if_closed(&mut self, method: &str) {
+        let Some(mut connection) = self.connection.take() else {
+            return;
+        };
+        let closes = &self.config.closes;
+        let is_kept = connection.exchanges > 0;
+        let caution = match is_kept && closes.any() && !is_idempotent(method) {
+            true => closes.caution(self.last_status),
+            false => Caution::None,
+        };
+        if caution != Caution::None {
+            connection.look_again();
+        }
+        match connection.idle() {
+            Idle::Open if caution == Caution::Reconnect => {}
+            Idle::Open => self.connection = Some(connection),
+            Idle::Ended if is_kept => self.note_silent_close(Shown::Noticed),
+            Idle::Ended | Idle::Spoke => {}
+        }
+    }
+
+    /// The kept connection has ended though its last response did not announce that.
+    fn note_silent_close(&self, shown: Shown) {
+        let idle = self.config.time.clock.now().saturating_sub(self.last_used);
+        self.config.closes.note(self.last_status, idle, shown);
     }
 
     /// As [`Self::dial`], within the time limit of an operation.

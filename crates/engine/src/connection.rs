@@ -29,6 +29,7 @@ use crate::event_loop::{sleep, yield_now};
 use crate::heads::HeadsOfClient;
 use crate::stamps::RealNanos;
 use crate::transport::{Look, Transport};
+pub(crate) use reading::Outgoing;
 use reading::{Reading, Seen, Sent, Taken, begin};
 
 /// Largest piece of a request handed to the kernel at once.
@@ -70,21 +71,6 @@ pub(crate) fn scratch() -> Scratch {
     Rc::new(RefCell::new(vec![0; 64 * 1024].into_boxed_slice()))
 }
 
-/// A request as bytes.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Outgoing<'a> {
-    pub(crate) head: &'a [u8],
-    pub(crate) body: &'a [u8],
-    /// The method is HEAD: no body comes back.
-    pub(crate) is_head: bool,
-}
-
-impl Outgoing<'_> {
-    fn len(&self) -> usize {
-        self.head.len() + self.body.len()
-    }
-}
-
 /// When what happened, as far as it came.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Stamps {
@@ -118,6 +104,16 @@ pub(crate) struct Response {
     pub(crate) reusable: bool,
     /// More arrived than the head said.
     pub(crate) surplus: bool,
+}
+
+/// What a connection did between two exchanges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Idle {
+    Open,
+    /// The server has closed it.
+    Ended,
+    /// The server has sent something unasked, so what follows cannot be told apart.
+    Spoke,
 }
 
 /// How an exchange fails.
@@ -158,14 +154,20 @@ impl Connection {
         }
     }
 
-    /// Whether the server is known to have ended the connection, or to have spoken unasked, since
-    /// the last exchange.
-    pub(crate) fn is_stale(&mut self) -> bool {
+    /// What is known of the connection since the last exchange: as far as the event loop came, or
+    /// up to now after [`Self::look_again`].
+    pub(crate) fn idle(&mut self) -> Idle {
         let mut scratch = self.incoming.borrow_mut();
         match self.transport.take(&mut scratch, Look::Away) {
-            Err(error) => error.kind() != io::ErrorKind::WouldBlock,
-            Ok(_) => true,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Idle::Open,
+            Err(_) | Ok(0) => Idle::Ended,
+            Ok(_) => Idle::Spoke,
         }
+    }
+
+    /// The next look asks the kernel, whether the event loop has something to tell or not.
+    pub(crate) fn look_again(&mut self) {
+        self.transport.look_again();
     }
 
     /// Whether more than line ends has come after the response that was read last.
@@ -194,8 +196,10 @@ impl Connection {
         if let Some(heads) = &self.heads {
             heads.request(request.head);
         }
+        // Copying a body of 32 KiB takes a microsecond or more, which is no time of the server.
+        let joined = self.join(request, 0);
         stamps.started = clock.now();
-        let sent = self.send(request, stamps, &mut reading).await?;
+        let sent = self.send(request, joined, stamps, &mut reading).await?;
         let response = self.receive(clock, stamps, &mut reading, sent.broken).await;
         if let Some(mark) = sent.mark {
             self.settle(mark, stamps).await;
@@ -208,14 +212,20 @@ impl Connection {
     async fn send(
         &mut self,
         request: Outgoing<'_>,
+        joined: usize,
         stamps: &mut Stamps,
         reading: &mut Reading<'_>,
     ) -> Result<Sent, ExchangeError> {
         let mut at = 0;
+        let mut first = Some(joined);
         loop {
-            let written = match at == request.len() {
-                true => self.transport.drain().map(|()| 0),
-                false => self.offer(request, at, (at == 0).then_some(stamps.started)),
+            let written = if at == request.len() {
+                self.transport.drain().map(|()| 0)
+            } else if let Some(joined) = first.take() {
+                self.offer(request, at, joined, Some(stamps.started))
+            } else {
+                let joined = self.join(request, at);
+                self.offer(request, at, joined, None)
             };
             match written {
                 Ok(count) => {
@@ -241,25 +251,46 @@ impl Connection {
         }
     }
 
-    /// Offers what follows in a request after `at` bytes. A head and what fits behind it leave in
-    /// one call; the last piece gets a stamp.
-    fn offer(&mut self, request: Outgoing<'_>, at: usize, now: Option<Nanos>) -> io::Result<usize> {
-        let last = request.len() - at <= PIECE;
-        let Some(head) = request.head.get(at..).filter(|head| !head.is_empty()) else {
-            let rest = &request.body[at - request.head.len()..];
-            let piece = &rest[..rest.len().min(PIECE)];
-            return self.transport.offer(piece, last, now);
-        };
-        if request.body.is_empty() || head.len() >= PIECE {
-            let last = last && request.body.is_empty();
-            return self.transport.offer(head, last, now);
+    /// Puts what a request has left of its head after `at` bytes and what fits behind it of its body
+    /// together, to leave in one call. Returns how many bytes that is, 0 where one part is all.
+    fn join(&self, request: Outgoing<'_>, at: usize) -> usize {
+        let head = request.head.get(at..).unwrap_or_default();
+        if head.is_empty() || head.len() >= PIECE || request.body.is_empty() {
+            return 0;
         }
         let mut scratch = self.incoming.borrow_mut();
         let front = request.body.len().min(PIECE - head.len());
         let joined = head.len() + front;
         scratch[..head.len()].copy_from_slice(head);
         scratch[head.len()..joined].copy_from_slice(&request.body[..front]);
-        self.transport.offer(&scratch[..joined], last, now)
+        joined
+    }
+
+    /// Offers what follows in a request after `at` bytes: what was just [joined](Self::join), or
+    /// the next piece. The last piece gets a stamp.
+    fn offer(
+        &mut self,
+        request: Outgoing<'_>,
+        at: usize,
+        joined: usize,
+        now: Option<Nanos>,
+    ) -> io::Result<usize> {
+        let last = request.len() - at <= PIECE;
+        if joined > 0 {
+            let scratch = self.incoming.borrow();
+            return self.transport.offer(&scratch[..joined], last, now);
+        }
+        match request.head.get(at..).filter(|head| !head.is_empty()) {
+            Some(head) => {
+                let last = last && request.body.is_empty();
+                self.transport.offer(head, last, now)
+            }
+            None => {
+                let rest = &request.body[at - request.head.len()..];
+                self.transport
+                    .offer(&rest[..rest.len().min(PIECE)], last, now)
+            }
+        }
     }
 
     /// The last byte has been handed over.

@@ -34,6 +34,7 @@ mod recorder;
 mod run;
 pub mod rundir;
 mod settings;
+mod silent_closes;
 mod stage;
 mod stamp_book;
 mod stamps;

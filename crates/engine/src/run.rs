@@ -12,7 +12,6 @@ use record::{
     TestRecord,
 };
 use suite::{Limit, Plan, TestPlan, Workspace};
-use wire::auth::{AuthScheme, Authenticator, Credentials};
 
 use crate::cancel::Cancel;
 use crate::client::{Client, ClientConfig};
@@ -33,6 +32,7 @@ use crate::progress::{Observer, Progress};
 use crate::publish::publish;
 use crate::recorder::{Recorder, Sink, Window, recorders};
 use crate::settings::{Endpoint, Settings};
+use crate::silent_closes::SilentCloses;
 use crate::stage::{Stage, Standing, Stop};
 use crate::timekeeper::Timekeeper;
 use crate::transport::Stamping;
@@ -112,6 +112,7 @@ pub fn run(plan: Plan, settings: &Settings, watch: &Watch, sink: &mut dyn Sink) 
             time: Arc::new(Timekeeper::new(clock, stamping, Arc::clone(&journal))),
             exhaustion: Arc::clone(&watch.progress.exhaustion),
             heads: Heads::wanted_by(&watch.observer, &settings.headers),
+            closes: Arc::default(),
         },
         journal: &journal,
     };
@@ -194,6 +195,7 @@ struct Means {
     time: Arc<Timekeeper>,
     exhaustion: Arc<Exhaustion>,
     heads: Option<Arc<Heads>>,
+    closes: Arc<SilentCloses>,
 }
 
 /// A collection below which a run works, and who asks its server what is not measured.
@@ -281,7 +283,7 @@ impl Session<'_> {
         Place {
             client: Client::new(
                 Rc::new(config),
-                authenticator(self.settings.auth, &endpoint),
+                endpoint.authenticator(self.settings.auth),
                 nonces,
             ),
             endpoint,
@@ -378,6 +380,9 @@ impl Session<'_> {
             Pace::Rounds => self.rounds(&stage, server, sink)?,
             Pace::Closed | Pace::Open { .. } => self.load(&stage, sink)?,
         }
+        for event in self.means.closes.events() {
+            self.journal.write(event);
+        }
         if self.watch.cancel.is_cancelled() {
             self.journal.write(EventKind::Interrupted);
         }
@@ -402,7 +407,7 @@ impl Session<'_> {
         let endpoints = self.settings.endpoints();
         let users = |worker: &Rc<Worker>, ids: &[u32], _| {
             let user = |id: &u32| {
-                let auth = authenticator(self.settings.auth, &endpoints[worker.server_of(*id)]);
+                let auth = endpoints[worker.server_of(*id)].authenticator(self.settings.auth);
                 let worker = Rc::clone(worker);
                 User::new(*id, Arc::clone(stage), worker, auth, self.settings.seed).run()
             };
@@ -416,7 +421,7 @@ impl Session<'_> {
         let field = Arc::new(load::Field::new(stage, self.settings));
         let endpoints = self.settings.endpoints();
         let tasks = |worker: &Rc<Worker>, ids: &[u32], share| {
-            let auth = |server: usize| authenticator(self.settings.auth, &endpoints[server]);
+            let auth = |server: usize| endpoints[server].authenticator(self.settings.auth);
             load::tasks(&field, self.settings, worker, ids, share, auth)
         };
         let (window, enough) = (|| field.window(), || field.stop());
@@ -531,18 +536,8 @@ fn client_config(
         watchdog: Rc::clone(watchdog),
         scratch: scratch(),
         heads: means.heads.clone(),
+        closes: Arc::clone(&means.closes),
     }
-}
-
-/// Basic and Bearer send a secret in the clear, so it is sent unasked only where nobody on the way
-/// can read it, or where the user has chosen that scheme.
-fn authenticator(auth: AuthScheme, endpoint: &Endpoint) -> Authenticator {
-    let is_chosen = match &endpoint.credentials {
-        Some(Credentials::Bearer(_)) => auth == AuthScheme::Bearer,
-        Some(Credentials::Password { .. }) | None => auth == AuthScheme::Basic,
-    };
-    let unasked = is_chosen || endpoint.route.is_private(&endpoint.target);
-    Authenticator::new(endpoint.credentials.clone(), auth, unasked)
 }
 
 /// A client for a few requests outside of any run, whose heads the observer may want.
@@ -555,13 +550,14 @@ pub(crate) fn with_client<T>(
         time: Arc::new(Timekeeper::plain(RunClock::start())),
         exhaustion: Arc::default(),
         heads: Heads::wanted_by(observer, &settings.headers),
+        closes: Arc::default(),
     };
     let watchdog = Rc::new(Watchdog::new(means.time.clock));
     let endpoint = &settings.endpoints()[0];
     let root = settings.target.path().to_owned();
     let config = client_config(settings, endpoint, root, &means, &watchdog);
     let nonces = ChaCha8Rng::seed_from_u64(settings.seed);
-    let auth = authenticator(settings.auth, endpoint);
+    let auth = endpoint.authenticator(settings.auth);
     let mut client = Client::new(Rc::new(config), auth, nonces);
     let limit = Duration::from_secs(3600);
     let bounded = async {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use record::{Clock, Http, Pace};
-use wire::auth::{AuthScheme, Credentials};
+use wire::auth::{AuthScheme, Authenticator, Credentials};
 use wire::target::{Scheme, Target};
 
 use crate::publish::Publish;
@@ -82,6 +82,19 @@ pub struct Endpoint {
     pub tls: Arc<rustls::ClientConfig>,
     /// Who we are there, and nowhere else.
     pub credentials: Option<Credentials>,
+}
+
+impl Endpoint {
+    /// Basic and Bearer send a secret in the clear, so it is sent unasked only where nobody on the
+    /// way can read it, or where the user has chosen that scheme.
+    pub(crate) fn authenticator(&self, auth: AuthScheme) -> Authenticator {
+        let is_chosen = match &self.credentials {
+            Some(Credentials::Bearer(_)) => auth == AuthScheme::Bearer,
+            Some(Credentials::Password { .. }) | None => auth == AuthScheme::Basic,
+        };
+        let unasked = is_chosen || self.route.is_private(&self.target);
+        Authenticator::new(self.credentials.clone(), auth, unasked)
+    }
 }
 
 impl Settings {

@@ -452,6 +452,11 @@ impl Transport {
         }
     }
 
+    /// The next [`Self::take`] asks the kernel, even where the event loop has seen nothing arrive.
+    pub(crate) fn look_again(&self) {
+        self.socket.source.may_be_readable();
+    }
+
     /// The stamps of what was taken last, when it was looked at.
     pub(crate) fn arrival(&self) -> Arrival {
         self.socket.arrival

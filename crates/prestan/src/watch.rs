@@ -219,7 +219,8 @@ impl Console {
             EventKind::MeasuringEnded { .. }
             | EventKind::Generator(_)
             | EventKind::Goal(_)
-            | EventKind::FirstAnswer { .. } => None,
+            | EventKind::FirstAnswer { .. }
+            | EventKind::ClosedSilently { .. } => None,
             // The end of the program says it.
             EventKind::Aborted { .. } => None,
             EventKind::Interrupted => None,

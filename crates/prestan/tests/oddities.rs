@@ -7,6 +7,7 @@ mod support;
 
 use std::time::Duration;
 
+use record::EventKind;
 use serde_json::Value;
 use support::Outcome;
 use support::faulty::{Faulty, checked, count, run_of, short_run, status};
@@ -99,6 +100,38 @@ fn a_connection_that_ends_after_three_requests() {
         }
         assert!(total(&result, connects) > 2, "{result:#}");
     }
+}
+
+/// LOCK must not be repeated, so it must not be sent on a connection that is about to end.
+#[test]
+fn a_server_that_closes_silently_after_each_204() {
+    let close = Rule::new(Fault::CloseAfterStatus(204));
+    let faulty = Faulty::new(|builder| builder.rule(close));
+    let run = run_of(&faulty.server.url(), "Put1K,Lock,UnLock,Delete", 25);
+    let outcome = run.run();
+    let result = checked(&outcome);
+    assert_eq!(outcome.code, 0, "{outcome}");
+    for test in ["Put1K", "Lock", "UnLock", "Delete"] {
+        let row = row(&result, test);
+        assert_eq!(
+            (count(row, "ok"), &row["status"]),
+            (25, &"ok".into()),
+            "{row:#}"
+        );
+    }
+    assert_eq!(faulty.measured("Lock").len(), 25);
+    assert_eq!(resent(row(&result, "Lock")), 0);
+    let events = engine::rundir::load(&outcome.run()).unwrap().events;
+    let closed = events.iter().find_map(|event| match event.kind {
+        EventKind::ClosedSilently {
+            status,
+            noticed,
+            lost,
+        } => Some((status, noticed + lost)),
+        _ => None,
+    });
+    assert!(matches!(closed, Some((204, 25..))), "{closed:?}");
+    assert_eq!(faulty.left(), [""; 0]);
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn a_run_that_is_killed_while_it_cleans_up_has_all_samples() {
 }
 
 /// Runs `prestan` with these arguments inside a shell.
-fn in_a_shell(prestan: &Prestan, program: &str, script: &str, args: &[&str]) -> (i32, String) {
+fn in_a_shell(prestan: &Prestan, program: &str, script: &str, args: &[String]) -> (i32, String) {
     let mut words = program.split(' ');
     let output = Command::new(words.next().unwrap())
         .args(words)
@@ -140,13 +140,23 @@ fn told_of_a_full_disk(prestan: Prestan, code: i32, said: &str, why: &str) {
     let outcome = prestan.arg("--version").run();
     let (document, text) = report(&outcome);
     let recorded = row(&document, "Get1K")["outcomes"]["ok"].as_u64().unwrap();
-    assert!((1..6_000).contains(&recorded), "{document:#}");
+    assert!((1..REQUESTS).contains(&recorded), "{document:#}");
     assert!(text.stdout.contains("Aborted: "), "{text}");
 }
 
-/// Enough requests to fill the little room that these runs have, slow enough for the room to be
-/// filled in steps.
-const MANY: [&str; 4] = ["--duration", "5s", "--save", "disk/run"];
+/// More requests than fit into the little room that these runs have: 15 bytes each.
+const REQUESTS: u64 = 1_200;
+
+/// A server that is slow enough for the room to be filled in steps, and the command line.
+fn filling() -> (Faulty, Vec<String>) {
+    let slow = Rule::new(Fault::AnswerAfter(Duration::from_millis(4))).tag("(Get1K)");
+    let server = Faulty::new(|builder| builder.rule(slow));
+    let args = format!(
+        "{} --only Get1K -r {REQUESTS} --save disk/run",
+        server.server.url()
+    );
+    (server, args.split(' ').map(str::to_owned).collect())
+}
 
 #[test]
 fn what_was_recorded_before_the_disk_was_full_can_be_read() {
@@ -158,14 +168,12 @@ fn what_was_recorded_before_the_disk_was_full_can_be_read() {
     if need_or(works.then_some(()).ok_or("a mount namespace (unshare -rm)")).is_none() {
         return;
     }
-    let server = demo();
+    let (_server, args) = filling();
     let prestan = Prestan::new();
     fs::create_dir(prestan.home().join("disk")).unwrap();
     // What is on this disk goes with its namespace.
     let script = "mount -t tmpfs -o size=48k tmpfs disk || exit 9
                   \"$@\"; code=$?; cp -r disk/run run; exit $code";
-    let url = server.server.url();
-    let args = [&[&*url, "--only", "Get1K"][..], &MANY].concat();
     let (code, said) = in_a_shell(&prestan, "unshare -rm sh", script, &args);
     told_of_a_full_disk(prestan, code, &said, "No space left on device");
 }
@@ -173,11 +181,9 @@ fn what_was_recorded_before_the_disk_was_full_can_be_read() {
 /// The same where only large files do not fit.
 #[test]
 fn what_was_recorded_before_a_file_was_too_large_can_be_read() {
-    let server = demo();
+    let (_server, args) = filling();
     let prestan = Prestan::new();
     let script = "trap '' XFSZ; ulimit -f 32; \"$@\"; code=$?; cp -r disk/run run; exit $code";
-    let url = server.server.url();
-    let args = [&[&*url, "--only", "Get1K"][..], &MANY].concat();
     let (code, said) = in_a_shell(&prestan, "sh", script, &args);
     told_of_a_full_disk(prestan, code, &said, "File too large");
 }

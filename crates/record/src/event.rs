@@ -90,6 +90,18 @@ pub enum EventKind {
         /// Its response time, nanoseconds.
         took: Nanos,
     },
+    /// The server closed kept connections within a second after responses with this status, without
+    /// `Connection: close`. Counted over the run, set-up included and the removal of its collection
+    /// not; the requests of a pipeline are not counted.
+    ClosedSilently {
+        /// Status of the last response.
+        status: u16,
+        /// Connections that were found closed before the next request was sent.
+        noticed: u64,
+        /// Requests that were sent and lost: repeated on a new connection, or failed where that must
+        /// not be (LOCK, POST, PATCH).
+        lost: u64,
+    },
     /// Something a reader should know that is no failure, a 404 for a live property for example.
     Note {
         /// What it is about.

@@ -110,6 +110,7 @@ impl Told {
             | EventKind::TestEnded { .. }
             | EventKind::Aborted { .. }
             | EventKind::FirstAnswer { .. }
+            | EventKind::ClosedSilently { .. }
             | EventKind::Interrupted => {}
         }
     }

@@ -8,6 +8,21 @@ use super::{Keep, Stamps};
 use crate::stamps::RealNanos;
 use crate::transport::{Arrival, Look};
 
+/// A request as bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Outgoing<'a> {
+    pub(crate) head: &'a [u8],
+    pub(crate) body: &'a [u8],
+    /// The method is HEAD: no body comes back.
+    pub(crate) is_head: bool,
+}
+
+impl Outgoing<'_> {
+    pub(super) fn len(&self) -> usize {
+        self.head.len() + self.body.len()
+    }
+}
+
 /// The first byte of the answer, unless it was there before.
 pub(super) fn begin(stamps: &mut Stamps, seen: Seen, arrival: Option<RealNanos>) {
     if stamps.first.is_none() {

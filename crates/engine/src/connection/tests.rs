@@ -96,3 +96,60 @@ fn stamps_that_never_come_are_waited_for_a_little() {
         "{took}"
     );
 }
+
+/// A server for one connection that answers each request of so many bytes.
+fn answering(length: usize) -> std::net::SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        while let Ok((mut client, _)) = listener.accept() {
+            let mut request = vec![0; length];
+            if client.read_exact(&mut request).is_ok() {
+                let _ = client.write_all(OK);
+            }
+        }
+    });
+    address
+}
+
+/// Memory that no page has been given to yet, so that writing to it takes long.
+fn untouched() -> Box<[u8]> {
+    vec![0; 1 << 22].into_boxed_slice()
+}
+
+#[test]
+fn sent_comes_after_the_copy_of_a_small_body() {
+    let head = b"PUT / HTTP/1.1\r\nHost: x\r\n\r\n";
+    let body = vec![b'x'; PIECE - head.len()];
+    let address = answering(PIECE);
+    let clock = RunClock::start();
+    let (mut copying, mut sending) = (u64::MAX, u64::MAX);
+    EventLoop::new().unwrap().run(async {
+        for _ in 0..20 {
+            let (mut memory, begun) = (untouched(), clock.now());
+            memory[..body.len()].copy_from_slice(&body);
+            copying = copying.min(clock.now() - begun);
+
+            let exhaustion = Arc::<Exhaustion>::default();
+            let transport = Transport::tcp(address, clock, Stamping::Off, &exhaustion).await;
+            let scratch = Rc::new(RefCell::new(untouched()));
+            let mut connection =
+                Connection::new(transport.unwrap(), scratch, Limits::default(), None);
+            let request = Outgoing {
+                head,
+                body: &body,
+                is_head: false,
+            };
+            let (mut stamps, mut kept) = (Stamps::default(), Vec::new());
+            let begun = clock.now();
+            let exchanged = connection.exchange(request, &|_| 100, &mut kept, clock, &mut stamps);
+            assert_eq!(exchanged.await.unwrap().status, 200);
+            assert_eq!(stamps.sent, Some(stamps.started));
+            sending = sending.min(stamps.started - begun);
+        }
+    });
+    assert!(
+        copying > 500 && sending > copying / 2,
+        "{copying} ns, {sending} ns"
+    );
+}

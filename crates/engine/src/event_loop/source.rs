@@ -139,6 +139,11 @@ impl Source {
         self.state.is_readable.set(false);
     }
 
+    /// There may be something to read that the event loop has not seen yet.
+    pub(crate) fn may_be_readable(&self) {
+        self.state.is_readable.set(true);
+    }
+
     /// Waits until there may be something to read.
     pub(crate) fn readable(&self) -> impl Future<Output = ()> {
         poll_fn(|context| self.poll_readable(context))

@@ -20,7 +20,7 @@ use super::lane::{Lane, body_of};
 use crate::check::{Wrong, outcome};
 use crate::client::{Failure, gave_up_failure};
 use crate::clock::nanos;
-use crate::connection::{Connection, ExchangeError, KernelStamps, Response, Stamps};
+use crate::connection::{Connection, ExchangeError, Idle, KernelStamps, Response, Stamps};
 use crate::prepared::{PreparedHead, Values};
 
 /// Answers that are kept: a 207, which is read.
@@ -109,7 +109,7 @@ impl Pipe {
         // What comes when nothing was asked for is no answer to what is asked for next.
         let mut idle = self.connection.as_deref_mut();
         idle = idle.filter(|_| self.under_way.is_empty());
-        if idle.is_some_and(Connection::is_stale) {
+        if idle.is_some_and(|connection| connection.idle() != Idle::Open) {
             self.connection = None;
         }
         while self.under_way.len() < depth {

@@ -235,7 +235,8 @@ fn sealed_samples_can_be_read_while_others_are_written() {
         writer.write(&samples[taken..taken + more]).unwrap();
         taken += more;
         writer.seal().unwrap();
-        assert_eq!(load(directory.path()).unwrap().samples, samples[..taken]);
+        let read = load(directory.path()).unwrap().samples;
+        assert!(read == samples[..taken], "{} of {taken}", read.len());
         let names = names_in(directory.path());
         let files = names.iter().filter(|name| name.ends_with(".parquet"));
         assert_eq!(files.count(), segments, "{names:?}");
@@ -249,7 +250,8 @@ fn sealed_samples_can_be_read_while_others_are_written() {
     writer.write(&samples).unwrap();
     std::mem::forget(writer);
     let run = load(directory.path()).unwrap();
-    assert_eq!(run.samples, samples);
+    // A second may have passed while it wrote.
+    assert!(run.samples.starts_with(&samples), "{}", run.samples.len());
     assert_eq!(
         (run.env.ended_at, run.events),
         (None, vec![event(7, "the last one")])

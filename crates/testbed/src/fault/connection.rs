@@ -146,6 +146,7 @@ impl Connection<'_> {
                 last = true;
                 reply.close |= *announced;
             }
+            last |= matches!(fault, Fault::CloseAfterStatus(status) if *status == reply.status);
         }
         let mut bytes = reply.encode();
         let cut = faults.iter().find_map(|fault| match fault {

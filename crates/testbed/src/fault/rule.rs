@@ -60,6 +60,8 @@ pub enum Fault {
         /// The last answer says `Connection: close`.
         announced: bool,
     },
+    /// The connection ends after an answer with this status, and the answer does not announce it.
+    CloseAfterStatus(u16),
     /// A complete HTTP/1.0 answer: that version, no chunks, a close at the end.
     Http10,
     /// The body chunked, whatever the upstream server did.
