@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use suite::Workspace;
 use wire::dav::{XmlLimits, parse_multistatus};
+use wire::response::ResponseHead;
 
 use crate::client::{Client, Request};
 use crate::error::RunError;
@@ -42,7 +43,7 @@ pub fn look(settings: &Settings) -> Result<Presence, RunError> {
         match head.status {
             404 | 410 => Ok(Presence::Absent),
             405 | 501 => look_by_propfind(client, path, &url).await,
-            status => Ok(Presence::There(answered("HEAD", status, &head.reason))),
+            _ => Ok(Presence::There(answered("HEAD", &head))),
         }
     })
 }
@@ -65,11 +66,7 @@ async fn look_by_propfind(
     match answer.status {
         404 | 410 => Ok(Presence::Absent),
         207 if all_missing() => Ok(Presence::Absent),
-        status => Ok(Presence::There(answered(
-            "PROPFIND",
-            status,
-            &answer.reason,
-        ))),
+        _ => Ok(Presence::There(answered("PROPFIND", &answer))),
     }
 }
 
@@ -87,7 +84,7 @@ pub fn remove(settings: &Settings) -> Result<(), String> {
     match deleted {
         Ok(head) if head.status == 404 || head.status == 410 => Ok(()),
         Ok(head) if head.status < 300 && head.status != 207 => Ok(()),
-        Ok(head) => Err(answered("DELETE", head.status, &head.reason)),
+        Ok(head) => Err(answered("DELETE", &head)),
         Err(error) => Err(error.to_string()),
     }
 }
@@ -133,8 +130,6 @@ fn silent() -> Arc<dyn Observer> {
     Arc::new(Silent)
 }
 
-fn answered(method: &str, status: u16, reason: &str) -> String {
-    format!("{method} was answered {status} {reason}")
-        .trim_end()
-        .to_owned()
+fn answered(method: &str, head: &ResponseHead) -> String {
+    format!("{method} was answered {}", head.status_text())
 }

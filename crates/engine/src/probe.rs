@@ -58,9 +58,9 @@ pub(crate) async fn probe(
     }
     if head.status == 404 {
         return Err(RunError::NotWebdav(format!(
-            "OPTIONS {url} was answered {} {}: there is no such collection; check the path, or \
+            "OPTIONS {url} was answered {}: there is no such collection; check the path, or \
              create it first",
-            head.status, head.reason
+            head.status_text()
         )));
     }
     if !server.dav.is_empty() {
@@ -78,10 +78,9 @@ pub(crate) async fn probe(
     }
     Err(RunError::NotWebdav(format!(
         "{url} is no WebDAV collection: OPTIONS was answered {} without a DAV header, PROPFIND \
-         with {} {}; {}",
+         with {}; {}",
         head.status,
-        answer.status,
-        answer.reason,
+        answer.status_text(),
         advice(&answer, instead)
     )))
 }

@@ -84,8 +84,8 @@ async fn done(client: &mut Client, request: Request<'_>) -> Result<(), RunError>
         Ok(_) if by_first_attempt => Ok(()),
         Ok(Answer { head, .. }) if (200..300).contains(&head.status) => Ok(()),
         Ok(Answer { head, .. }) => {
-            let what = format!("it was answered {} {}", head.status, head.reason);
-            Err(failed(method, &url, what.trim_end()))
+            let what = format!("it was answered {}", head.status_text());
+            Err(failed(method, &url, &what))
         }
         Err(failure) if failure.outcome == Outcome::Cancelled => Err(RunError::Interrupted),
         Err(failure) => Err(failed(method, &url, &failure.what)),

@@ -401,7 +401,11 @@ impl Session<'_> {
             .plan(rounds(self.plan, self.settings.users));
         for test in &self.plan.tests {
             if let Some(evidence) = unmet_need(test, server) {
-                stage.stop(test.id, Stop::NotSupported(evidence));
+                let stop = Stop::NotSupported {
+                    step: None,
+                    evidence,
+                };
+                stage.stop(test.id, stop);
             }
         }
         let endpoints = self.settings.endpoints();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use record::{EventKind, TestId};
+use record::{EventKind, MissingStep, TestId};
 use suite::Plan;
 use tokio::sync::Barrier;
 
@@ -57,7 +57,11 @@ struct TestState {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// The server cannot do it.
-    NotSupported(String),
+    NotSupported {
+        /// The step that it does not have; `None` for a need of the whole test.
+        step: Option<MissingStep>,
+        evidence: String,
+    },
     /// Set-up or an unmeasured step failed.
     Failed(String),
     /// The server cannot be reached any more: this ends the run.
@@ -105,7 +109,11 @@ impl Stage {
             .swap(true, Ordering::SeqCst);
         if first {
             self.journal.write(match stop.clone() {
-                Stop::NotSupported(evidence) => EventKind::NotSupported { test, evidence },
+                Stop::NotSupported { step, evidence } => EventKind::NotSupported {
+                    test,
+                    step,
+                    evidence,
+                },
                 Stop::Failed(evidence) | Stop::Unreachable(evidence) => {
                     EventKind::TestFailed { test, evidence }
                 }

@@ -196,8 +196,8 @@ impl User {
         match exchange.result {
             Ok(answer) if (200..300).contains(&answer.head.status) || by_first_attempt => Ok(()),
             Ok(answer) => Err(Stop::Failed(format!(
-                "MKCOL {path}: {} {}; expected 201",
-                answer.head.status, answer.head.reason
+                "MKCOL {path}: {}; expected 201",
+                answer.head.status_text()
             ))),
             Err(failure) => {
                 let what = format!("MKCOL {path}: {}", failure.what);
@@ -271,7 +271,9 @@ impl User {
         if mine && !stopped {
             let steps = &script.test.cleanup;
             if let Err(stop) = self.steps(script, steps, Phase::CleanUp).await {
-                let (Stop::NotSupported(why) | Stop::Failed(why) | Stop::Unreachable(why)) = stop;
+                let (Stop::NotSupported { evidence: why, .. }
+                | Stop::Failed(why)
+                | Stop::Unreachable(why)) = stop;
                 let text = format!("the clean-up of {} failed: {why}", script.test.name);
                 self.stage.journal.write(EventKind::Warning { text });
             }

@@ -135,7 +135,7 @@ fn answered(method: &str, head: &ResponseHead) -> String {
         (507, _) => "; the server is out of space".to_owned(),
         _ => String::new(),
     };
-    format!("was answered {} {}{hint}", head.status, head.reason)
+    format!("was answered {}{hint}", head.status_text())
 }
 
 /// Whether something is there. A server without PROPFIND is asked with HEAD.

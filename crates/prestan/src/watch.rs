@@ -195,7 +195,7 @@ impl Console {
                 let percent = (done * 100).checked_div(planned).unwrap_or(100);
                 format!("{percent:3} %  {elapsed:6.1} s  {}", self.test(*test))
             }),
-            EventKind::NotSupported { test, evidence } => {
+            EventKind::NotSupported { test, evidence, .. } => {
                 verbose.then(|| format!("{}: not supported: {evidence}", self.test(*test)))
             }
             EventKind::TestFailed { test, evidence } => {

@@ -256,6 +256,22 @@ fn answers_that_are_wrong() {
             &["PROPFIND prop: 207 with 403 Forbidden inside for creationdate"],
         ),
         case(
+            "ProppatchMult",
+            [other_namespace()],
+            "wrong_body",
+            &[
+                "PROPPATCH prop: 207 acknowledges 0 of 3 properties",
+                "not {http://webdav.org/neon/DavTester/}prop0",
+                "it names {urn:another}prop0",
+            ],
+        ),
+        case(
+            "PropfindDeadMult",
+            [other_namespace()],
+            "wrong_body",
+            &["PROPFIND prop: 207 with 0 of 3 properties"],
+        ),
+        case(
             "Delete",
             [multistatus(locked_member)],
             "refused",
@@ -275,6 +291,14 @@ fn answers_that_are_wrong() {
             )
         },
     ]);
+}
+
+/// A server that takes properties for those of another namespace, and says so.
+fn other_namespace() -> Fault {
+    Fault::RewriteBody {
+        from: "http://webdav.org/neon/DavTester/".to_owned(),
+        to: "urn:another".to_owned(),
+    }
 }
 
 #[test]

@@ -199,6 +199,14 @@ fn more_bytes_than_said_do_no_harm_and_are_noted() {
     }
 }
 
+/// `not_supported` where the method of the row is missing, `skipped` where one before it is.
+fn word<'a>(row: &Value, missing: &str) -> &'a str {
+    match row["method"] == missing {
+        true => "not_supported",
+        false => "skipped",
+    }
+}
+
 /// A method that is missing, and the tests that cannot be done without it.
 #[test]
 fn a_method_that_is_missing_is_not_supported() {
@@ -223,7 +231,7 @@ fn a_method_that_is_missing_is_not_supported() {
                 assert_eq!(row["status"], "ok", "{method} {code}: {row:#}");
                 continue;
             }
-            assert_eq!(row["status"], "not_supported", "{method} {code}: {row:#}");
+            assert_eq!(row["status"], word(row, method), "{method} {code}: {row:#}");
             assert!(row["response_us"].is_null(), "{row:#}");
             let evidence = row["evidence"].as_str().unwrap();
             let says = format!("{method} ");
@@ -234,30 +242,57 @@ fn a_method_that_is_missing_is_not_supported() {
     }
 }
 
+/// Servers without dead properties say so inside a 207, with 403 (x/net) or 404 (xandikos).
 #[test]
-fn a_proppatch_that_is_forbidden_inside_a_207_is_not_supported() {
-    let forbidden = |name: &str| {
-        let rule = Fault::RewriteBody {
+fn dead_properties_that_are_declined_inside_a_207_are_not_supported() {
+    for status in ["403 Forbidden", "404 Not Found"] {
+        let declined = Fault::RewriteBody {
             from: "200 OK".to_owned(),
-            to: "403 Forbidden".to_owned(),
+            to: status.to_owned(),
         };
-        Rule::new(rule).method(name)
-    };
-    let (_, outcome, result) = run_with([forbidden("PROPPATCH")], "Propp*,PropfindDead*,Put1K");
-    assert_eq!(outcome.code, 0, "{outcome}");
-    for row in rows(&result) {
-        if row["name"] == "Put1K" {
-            assert_eq!(row["status"], "ok");
-            continue;
+        let declined = Rule::new(declined).method("PROPPATCH");
+        let (_, outcome, result) = run_with([declined], "Propp*,PropfindDead*,Put1K");
+        assert_eq!(outcome.code, 0, "{outcome}");
+        for row in rows(&result) {
+            if row["name"] == "Put1K" {
+                assert_eq!(row["status"], "ok");
+                continue;
+            }
+            assert_eq!(row["status"], word(row, "PROPPATCH"), "{row:#}");
+            let evidence = row["evidence"].as_str().unwrap();
+            let says = format!("PROPPATCH prop: 207 with {status} inside for prop0");
+            assert!(evidence.contains(&says), "{evidence}");
         }
-        assert_eq!(row["status"], "not_supported", "{row:#}");
-        let evidence = row["evidence"].as_str().unwrap();
-        assert!(
-            evidence.contains("PROPPATCH prop: 207 with 403 Forbidden inside"),
-            "{evidence}"
-        );
-        assert!(evidence.contains("for prop0"), "{evidence}");
     }
+}
+
+/// A server without COPY of collections: DELETE of one is not missing, it was never asked for.
+#[test]
+fn a_row_whose_set_up_is_missing_is_skipped_and_says_what_it_needs() {
+    let refused = Rule::new(status(403, &[], "")).method("COPY").path("_col");
+    let sources = Rule::new(status(403, &[], ""))
+        .method("COPY")
+        .path("source/");
+    let (_, outcome, result) = run_with([refused, sources], "Delete,*Col");
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let table = [
+        ("Delete", "ok", ""),
+        ("MkCol", "ok", ""),
+        ("CopyCol", "not_supported", "COPY copy_col/: 403 Forbidden"),
+        (
+            "DeleteCol",
+            "skipped",
+            "needs COPY, which the server does not support here: COPY source/: 403 Forbidden",
+        ),
+    ];
+    for (name, status, evidence) in table {
+        let row = row(&result, name);
+        assert_eq!(row["status"], status, "{row:#}");
+        let said = row["evidence"].as_str().unwrap_or_default();
+        assert!(said.starts_with(evidence), "{name}: {said}");
+    }
+    let text = outcome.again().arg("report").run().stdout;
+    assert!(text.contains("DeleteCol   skipped   needs COPY"), "{text}");
 }
 
 #[test]

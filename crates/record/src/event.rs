@@ -59,6 +59,10 @@ pub enum EventKind {
     NotSupported {
         /// Which.
         test: TestId,
+        /// The step that the server does not support; `None` where the server does not claim what
+        /// the whole test needs, and in older records.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        step: Option<MissingStep>,
         /// What the server said, method and status for example.
         evidence: String,
     },
@@ -123,6 +127,16 @@ pub enum EventKind {
     },
     /// The user ended the run.
     Interrupted,
+}
+
+/// A step that a server does not support.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MissingStep {
+    /// Its method.
+    pub method: String,
+    /// What it measures; `None` for set-up.
+    pub measure: Option<MeasureId>,
 }
 
 /// A collection of ours that is still on the server.

@@ -198,6 +198,7 @@ impl From<Status> for wire::Status {
             Status::Ok => wire::Status::Ok,
             Status::Failed => wire::Status::Failed,
             Status::NotSupported => wire::Status::NotSupported,
+            Status::Skipped => wire::Status::Skipped,
             Status::NotDrawn => wire::Status::NotDrawn,
         }
     }

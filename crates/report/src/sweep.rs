@@ -208,6 +208,7 @@ pub(crate) fn without_time(point: &Point) -> String {
     match point.status {
         Status::Failed => format!("{} of {} {FAILED}", point.failed, point.operations),
         Status::NotSupported => "not supported".to_owned(),
+        Status::Skipped => "skipped".to_owned(),
         Status::NotDrawn => "not drawn".to_owned(),
         Status::Ok => "no response time".to_owned(),
     }

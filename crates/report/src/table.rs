@@ -320,7 +320,7 @@ fn row(test: &TestSummary, interval: Interval, starred: bool) -> Row {
 pub(crate) fn shown_times(test: &TestSummary) -> Option<&Distribution> {
     test.response
         .as_ref()
-        .filter(|_| test.status != Status::NotSupported)
+        .filter(|_| !test.status.is_beyond_the_server())
 }
 
 /// p99 is the maximum.
@@ -355,6 +355,7 @@ pub(crate) fn in_words(test: &TestSummary) -> (&'static str, String) {
     let evidence = clean(test.evidence.as_deref().unwrap_or_default());
     match test.status {
         Status::NotSupported => ("not supported", evidence),
+        Status::Skipped => ("skipped", evidence),
         Status::NotDrawn => ("not drawn", evidence),
         Status::Failed if test.failed() == 0 && test.failures.is_empty() => {
             ("not measured", evidence)

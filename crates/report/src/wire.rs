@@ -433,8 +433,10 @@ pub(crate) enum Status {
     Ok,
     /// Something failed, or nothing was measured.
     Failed,
-    /// The server cannot do what the test needs.
+    /// The server does not have the method, or does not claim what the test needs.
     NotSupported,
+    /// Not measured, because the server does not have another method that the test needs before.
+    Skipped,
     /// Chance chose among the operations of its test, and never this one.
     NotDrawn,
 }

@@ -283,10 +283,10 @@ fn compared(name: &str, a: &[Row<'_>], b: &[Row<'_>]) -> Compared {
     }
     match (row.a.status, row.b.status) {
         (Status::Ok, Status::Ok) => row.ratio = ratio::of(name, &batches(a), &batches(b)),
-        (Status::Ok, Status::NotSupported) => row.verdict = Verdict::Lost,
-        (Status::NotSupported, Status::Ok) => row.verdict = Verdict::Gained,
-        (Status::NotSupported | Status::NotDrawn, _)
-        | (_, Status::NotSupported | Status::NotDrawn) => {}
+        (Status::Ok, b) if b.is_beyond_the_server() => row.verdict = Verdict::Lost,
+        (a, Status::Ok) if a.is_beyond_the_server() => row.verdict = Verdict::Gained,
+        (Status::NotSupported | Status::Skipped | Status::NotDrawn, _)
+        | (_, Status::NotSupported | Status::Skipped | Status::NotDrawn) => {}
         (Status::Failed, _) | (_, Status::Failed) => {
             (row.failing, row.verdict) = failing::of((&row.a, a), (&row.b, b));
         }

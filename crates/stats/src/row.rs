@@ -4,7 +4,7 @@ use record::{Connect, MeasureId, MeasureRecord, Outcome, Sample, Timing};
 
 use crate::bias::{Bias, Differences};
 use crate::spread::{Bar, ROWS, spread};
-use crate::status::Facts;
+use crate::status::{Facts, Missing};
 use crate::times::Times;
 use crate::window::Span;
 use crate::{Batch, Completeness, Distribution, Outcomes, Status, Told};
@@ -278,7 +278,19 @@ pub(crate) fn row(tally: &Tally, around: &Around<'_>) -> TestSummary {
         outcomes: tally.all_outcomes(),
         together: around.together,
         never_drawn: around.never_drawn,
-        not_supported: told.not_supported.get(&measure.test).map(String::as_str),
+        not_supported: told
+            .not_supported
+            .get(&measure.test)
+            .map(|(step, evidence)| Missing {
+                of_another_row: step.as_ref().and_then(|step| {
+                    let is_own = match step.measure {
+                        Some(id) => id == around.id,
+                        None => step.method == measure.method,
+                    };
+                    (!is_own).then_some(step.method.as_str())
+                }),
+                evidence,
+            }),
         test_failed: test_failed.first().map(String::as_str),
         failure: failures.first().map(String::as_str),
         stamps_missed: tally.missed > 0 && tally.missed == tally.outcomes.ok(),

@@ -11,8 +11,11 @@ pub enum Status {
     Ok,
     /// Something failed, or nothing was measured.
     Failed,
-    /// The server cannot do what the test needs.
+    /// The server does not have the method of the row, or does not claim what the test needs.
     NotSupported,
+    /// It was never asked for, because the server does not have another method that the test needs
+    /// before it.
+    Skipped,
     /// Chance chose among the operations of its test, and never this one.
     NotDrawn,
 }
@@ -24,6 +27,7 @@ impl Status {
             Status::Ok => "ok",
             Status::Failed => "failed",
             Status::NotSupported => "not_supported",
+            Status::Skipped => "skipped",
             Status::NotDrawn => "not_drawn",
         }
     }
@@ -33,9 +37,15 @@ impl Status {
         match self {
             Status::Ok => 0,
             Status::NotDrawn => 1,
-            Status::NotSupported => 2,
-            Status::Failed => 3,
+            Status::Skipped => 2,
+            Status::NotSupported => 3,
+            Status::Failed => 4,
         }
+    }
+
+    /// It was not measured, because the server does not have what it needs. That is no failure.
+    pub fn is_beyond_the_server(self) -> bool {
+        matches!(self, Status::NotSupported | Status::Skipped)
     }
 }
 
@@ -46,6 +56,15 @@ const NEVER_DRAWN: &str = "chance never chose it; measure for longer, or give it
 const STAMPS_MISSED: &str = "the kernel's time stamps never came, so there is no response time; \
                              measure with --clock user";
 
+/// What the server does not have.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Missing<'a> {
+    /// The method, where it is a step before that of the row: `COPY` before a DELETE.
+    pub(crate) of_another_row: Option<&'a str>,
+    /// What was attempted, and what came back.
+    pub(crate) evidence: &'a str,
+}
+
 /// Everything that decides what became of a test.
 pub(crate) struct Facts<'a> {
     /// Outcomes of all operations of the measure, inside and outside the window.
@@ -55,7 +74,7 @@ pub(crate) struct Facts<'a> {
     /// Chance decides about it, and never came to it.
     pub(crate) never_drawn: bool,
     /// What the engine told about missing support.
-    pub(crate) not_supported: Option<&'a str>,
+    pub(crate) not_supported: Option<Missing<'a>>,
     /// What the engine told about a failed test.
     pub(crate) test_failed: Option<&'a str>,
     /// Description of the first failed operation.
@@ -74,23 +93,35 @@ impl Facts<'_> {
     pub(crate) fn judge(&self) -> (Status, Option<String>) {
         // What has worked is supported: declining it later is a failure, and of another measure of
         // the test it says nothing.
-        if let Some(evidence) = self.not_supported
+        if let Some(missing) = self.not_supported
             && self.outcomes.ok() == 0
         {
-            return (Status::NotSupported, Some(evidence.into()));
+            return match missing.of_another_row {
+                None => (Status::NotSupported, Some(missing.evidence.into())),
+                Some(method) => {
+                    let what = format!("needs {method}, which the server does not support here: ");
+                    (Status::Skipped, Some(what + missing.evidence))
+                }
+            };
         }
-        if self.all_unsupported() {
+        if all_unsupported(&self.outcomes) {
             let evidence = self
                 .failure
                 .unwrap_or("every request was answered as unsupported");
             return (Status::NotSupported, Some(evidence.into()));
+        }
+        // Without a lock there is nothing to unlock.
+        if self.outcomes.total() == 0 && all_unsupported(&self.together) {
+            let what = "every other request of its test was answered as unsupported";
+            return (Status::Skipped, Some(what.into()));
         }
         if let Some(evidence) = self.test_failed {
             return (Status::Failed, Some(evidence.into()));
         }
         if self.outcomes.failed() > 0 {
             let counts = || describe_failed(&self.outcomes);
-            let told = self.failure.or(self.not_supported);
+            let missing = self.not_supported.map(|missing| missing.evidence);
+            let told = self.failure.or(missing);
             return (
                 Status::Failed,
                 Some(told.map_or_else(counts, str::to_owned)),
@@ -107,17 +138,6 @@ impl Facts<'_> {
             return (Status::Failed, Some(STAMPS_MISSED.into()));
         }
         (Status::Ok, None)
-    }
-
-    /// All operations met a server without the method. A measure without operations shares the
-    /// fate of its test: without a lock there is nothing to unlock.
-    fn all_unsupported(&self) -> bool {
-        let own = if self.outcomes.total() > 0 {
-            &self.outcomes
-        } else {
-            &self.together
-        };
-        own.total() > 0 && own.of(Outcome::Unsupported) == own.total()
     }
 
     fn why_nothing(&self) -> String {
@@ -143,6 +163,11 @@ impl Facts<'_> {
         };
         format!("the run was {end} before {before}")
     }
+}
+
+/// All operations met a server without the method.
+fn all_unsupported(outcomes: &Outcomes) -> bool {
+    outcomes.total() > 0 && outcomes.of(Outcome::Unsupported) == outcomes.total()
 }
 
 /// Failed operations in words: `3 of 10 failed: 2 wrong status, 1 timeout`.
@@ -177,6 +202,34 @@ mod tests {
             stamps_missed: false,
             complete: &Completeness::Complete,
         }
+    }
+
+    /// The row's own method is missing.
+    fn own(evidence: &str) -> Missing<'_> {
+        Missing {
+            of_another_row: None,
+            evidence,
+        }
+    }
+
+    #[test]
+    fn a_row_is_skipped_where_a_step_before_it_is_missing() {
+        let copy = Missing {
+            of_another_row: Some("COPY"),
+            evidence: "COPY source/: 403 Forbidden",
+        };
+        let delete = Facts {
+            not_supported: Some(copy),
+            ..facts(&[])
+        };
+        let why = "needs COPY, which the server does not support here: COPY source/: 403 Forbidden";
+        assert_eq!(delete.judge(), (Status::Skipped, Some(why.to_owned())));
+        // What has worked before was not skipped.
+        let before = Facts {
+            not_supported: Some(copy),
+            ..facts(&[Outcome::Ok])
+        };
+        assert_eq!(before.judge(), (Status::Ok, None));
     }
 
     #[test]
@@ -255,7 +308,7 @@ mod tests {
     #[test]
     fn what_the_engine_told_comes_first() {
         let told = Facts {
-            not_supported: Some("LOCK: 405"),
+            not_supported: Some(own("LOCK: 405")),
             test_failed: Some("PUT: 500"),
             ..facts(&[Outcome::WrongStatus])
         };
@@ -273,25 +326,25 @@ mod tests {
     #[test]
     fn what_has_worked_is_supported() {
         let told = Facts {
-            not_supported: Some("MKCOL: 405"),
+            not_supported: Some(own("MKCOL: 405")),
             ..facts(&[Outcome::Ok, Outcome::Unsupported])
         };
         assert_eq!(told.judge(), (Status::Failed, Some("MKCOL: 405".into())));
         let beside = Facts {
-            not_supported: Some("FROB: 405"),
+            not_supported: Some(own("FROB: 405")),
             ..facts(&[Outcome::Ok])
         };
         assert_eq!(beside.judge(), (Status::Ok, None));
     }
 
     #[test]
-    fn a_measure_without_operations_shares_the_fate_of_its_test() {
+    fn a_measure_without_operations_is_skipped_where_its_test_is_not_supported() {
         let locks = [Outcome::Unsupported; 3].into_iter().collect();
         let unlock = Facts {
             together: locks,
             ..facts(&[])
         };
-        assert_eq!(unlock.judge().0, Status::NotSupported);
+        assert_eq!(unlock.judge().0, Status::Skipped);
         let locks = [Outcome::Unsupported, Outcome::Ok].into_iter().collect();
         let unlock = Facts {
             together: locks,

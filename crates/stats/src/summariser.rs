@@ -13,7 +13,7 @@ use crate::row::{Around, Tally, row};
 use crate::told::Told;
 use crate::warning::{self, TestFacts};
 use crate::window::{NoWindow, Span, Window};
-use crate::{ClockSummary, Completeness, Outcomes, Status, Summary, TestSummary};
+use crate::{ClockSummary, Completeness, Outcomes, Summary, TestSummary};
 
 /// Adds up the operations of a run: give it all of them, in any order and in pieces of any size,
 /// then the events. Several of the same plan, one for each thread or machine, [merge](Summariser::merge)
@@ -248,7 +248,7 @@ impl Summariser {
             missing: window.err(),
             counted: own().map(TestSummary::operations).sum(),
             recorded: tally.recorded,
-            not_supported: own().all(|row| row.status == Status::NotSupported),
+            not_supported: own().all(|row| row.status.is_beyond_the_server()),
             under_way: tally.under_way,
             rested: told
                 .generator

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use record::{Environment, Event, EventKind, Generator, Goal, LeftBehind, MeasureId, TestId};
+use record::{
+    Environment, Event, EventKind, Generator, Goal, LeftBehind, MeasureId, MissingStep, TestId,
+};
 
 /// Failures of one measure that a summary describes; the others are counted only.
 pub const FAILURES_DESCRIBED: usize = 5;
@@ -39,8 +41,9 @@ impl Completeness {
 /// The events of a run by what they are about. Repeated texts are kept once.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
-    /// Evidence that the server cannot do what a test needs: the first.
-    pub(crate) not_supported: BTreeMap<TestId, String>,
+    /// The first step that the server does not support, `None` for a need of the whole test, with
+    /// evidence.
+    pub(crate) not_supported: BTreeMap<TestId, (Option<MissingStep>, String)>,
     /// Why a test could not be measured.
     pub(crate) test_failed: BTreeMap<TestId, Vec<String>>,
     /// Descriptions of failed operations, at most [`FAILURES_DESCRIBED`] a measure.
@@ -71,10 +74,14 @@ impl Told {
 
     fn take(&mut self, event: &Event, users: u32) {
         match &event.kind {
-            EventKind::NotSupported { test, evidence } => {
+            EventKind::NotSupported {
+                test,
+                step,
+                evidence,
+            } => {
                 self.not_supported
                     .entry(*test)
-                    .or_insert_with(|| evidence.clone());
+                    .or_insert_with(|| (step.clone(), evidence.clone()));
             }
             EventKind::TestFailed { test, evidence } => {
                 push_new(self.test_failed.entry(*test).or_default(), evidence.clone());

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rand::RngExt;
 use rand_distr::{Distribution, Exp};
-use record::{EventKind, MeasureId, Outcome, Sample};
+use record::{EventKind, MeasureId, MissingStep, Outcome, Sample};
 use suite::{Alternative, Body, PagePlan, RequestPlan, SaveFrom, Step, TestPlan, Think};
 use wire::dav::{lock_token_from_body, lock_token_from_header};
 
@@ -306,7 +306,13 @@ impl User {
         match (wrong.outcome, request.measure) {
             (Outcome::Cancelled, _) => return Ok(()),
             (Outcome::Unsupported, _) => {
-                return Err(Stop::NotSupported(self.with_options(request, evidence)));
+                return Err(Stop::NotSupported {
+                    step: Some(MissingStep {
+                        method: request.method.clone(),
+                        measure: request.measure,
+                    }),
+                    evidence: self.with_options(request, evidence),
+                });
             }
             (_, None) => return Err(Stop::Failed(evidence)),
             // The measured part will show it.

@@ -45,11 +45,7 @@ pub(super) async fn remove_collection(
                 207 => Err("DELETE was answered 207: some members could not be removed".to_owned()),
                 404 => Ok(()),
                 status if status < 300 => Ok(()),
-                status => Err(
-                    format!("DELETE was answered {status} {}", answer.head.reason)
-                        .trim_end()
-                        .to_owned(),
-                ),
+                _ => Err(format!("DELETE was answered {}", answer.head.status_text())),
             },
         };
         if outcome.is_ok() || attempt + 1 == ATTEMPTS {

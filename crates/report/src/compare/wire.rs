@@ -95,7 +95,7 @@ struct Test {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 struct Says {
-    /// The worst status of all its runs: ok, failed, not_supported, not_drawn.
+    /// The worst status of all its runs: ok, failed, not_supported, skipped, not_drawn.
     status: &'static str,
     /// Mean time in microseconds, over all runs; null without any.
     mean_us: Option<f64>,

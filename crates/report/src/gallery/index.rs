@@ -108,7 +108,7 @@ fn cell(point: &Point) -> String {
 
 fn without_time(status: Status) -> &'static str {
     match status {
-        Status::NotSupported => "–",
+        Status::NotSupported | Status::Skipped => "–",
         Status::Failed => "failed",
         Status::Ok | Status::NotDrawn => "",
     }

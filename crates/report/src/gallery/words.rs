@@ -25,6 +25,7 @@ pub(super) fn of_server(place: usize, rows: &[SweptRow]) -> String {
     };
     let parts = [
         ("cannot do", status(Status::NotSupported)),
+        ("skipped", status(Status::Skipped)),
         ("fails in", status(Status::Failed)),
         ("surely the fastest in", extreme(is_fastest)),
         ("surely the slowest in", extreme(is_slowest)),

@@ -167,10 +167,11 @@ fn counts(summary: &Summary, name: &str) -> String {
     };
     let tests = if ok == 1 { "test" } else { "tests" };
     let mut html = format!(
-        "<span class=\"name\">{}</span> <span class=\"ok\">{ok} {tests} ok</span>{}{}{}",
+        "<span class=\"name\">{}</span> <span class=\"ok\">{ok} {tests} ok</span>{}{}{}{}",
         text(name),
         part("bad", "failed", &of(Status::Failed)),
         part("doubt", "not supported", &of(Status::NotSupported)),
+        part("doubt", "skipped", &of(Status::Skipped)),
         part("doubt", "not drawn", &of(Status::NotDrawn)),
     );
     html += &match &summary.complete {

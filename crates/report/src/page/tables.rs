@@ -130,7 +130,7 @@ fn row(place: usize, name: &str, server: Option<&str>, test: Option<&TestSummary
             let (word, why) = in_words(test);
             let class = match test.status {
                 Status::Failed => "bad",
-                Status::NotSupported | Status::NotDrawn | Status::Ok => "doubt",
+                Status::NotSupported | Status::Skipped | Status::NotDrawn | Status::Ok => "doubt",
             };
             format!(
                 "<td colspan=\"{}\" class=\"words\"><span class=\"{class}\">{word}</span> {}</td>",

@@ -100,7 +100,7 @@ struct Measured {
     params: BTreeMap<String, f64>,
     /// Runs.
     runs: usize,
-    /// The worst status of them: ok, failed, not_supported, not_drawn.
+    /// The worst status of them: ok, failed, not_supported, skipped, not_drawn.
     status: &'static str,
     /// Operations that count.
     operations: u64,

@@ -94,6 +94,7 @@ pub(crate) fn mixed() -> Run {
         .event("Put1K", failed(10))
         .event("Lock", |test, _| EventKind::NotSupported {
             test,
+            step: None,
             evidence: evidence.into(),
         })
         .event("PropfindLiveSingle", |test, _| EventKind::TestFailed {

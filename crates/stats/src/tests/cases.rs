@@ -193,6 +193,7 @@ fn not_supported_comes_from_the_engine_or_from_every_answer() {
     let evidence = "LOCK is not in Allow, and was answered with 405";
     let told = put(1).event("Put1K", |test, _| EventKind::NotSupported {
         test,
+        step: None,
         evidence: evidence.into(),
     });
     let row = only(&told.build());
@@ -370,6 +371,7 @@ fn an_empty_plan_and_ids_beyond_it_are_no_reason_to_panic() {
         })
         .run_event(EventKind::NotSupported {
             test: TestId(9),
+            step: None,
             evidence: String::new(),
         })
         .build();

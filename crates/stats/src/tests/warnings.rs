@@ -59,6 +59,7 @@ fn users_idle() {
     silent("users_idle", put(3));
     let unsupported = EventKind::NotSupported {
         test: record::TestId(0),
+        step: None,
         evidence: "405".into(),
     };
     silent(

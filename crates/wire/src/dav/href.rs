@@ -55,6 +55,12 @@ pub fn encode_segment(name: &str) -> String {
     utf8_percent_encode(name, SEGMENT).to_string()
 }
 
+/// How many segments the path of an href has: 0 for the root. A slash at the end makes no
+/// difference.
+pub fn level(href: &str) -> usize {
+    segments(href).filter(|segment| !segment.is_empty()).count()
+}
+
 fn segments(href: &str) -> impl Iterator<Item = Vec<u8>> {
     let path = path_of(href);
     let path = path.strip_suffix('/').unwrap_or(path);
@@ -162,6 +168,20 @@ mod tests {
         }
         for (a, b) in different {
             assert!(!same_resource(a, b) && !same_resource(b, a), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn a_level_is_a_number_of_segments() {
+        let table = [
+            ("/", 0),
+            ("http://host/", 0),
+            ("/a", 1),
+            ("/a/", 1),
+            ("http://host:80/a/b%2Fc/", 2),
+        ];
+        for (href, wanted) in table {
+            assert_eq!(level(href), wanted, "{href}");
         }
     }
 

@@ -1,40 +1,53 @@
-//! The body of a PROPFIND, read back (RFC 4918, section 14.20).
+//! The properties that a request names: the body of a PROPFIND or a PROPPATCH, read back
+//! (RFC 4918, sections 14.19 and 14.20).
 
 use super::multistatus::PropName;
-use super::xml::{Walker, XmlLimits};
+use super::xml::{Walker, XmlError, XmlLimits};
 
-/// The properties that a PROPFIND body asks for by name, each once, in order.
+/// The properties that the body of a PROPFIND asks for by name, or that of a PROPPATCH sets or
+/// removes: each once, in order.
 ///
-/// Some servers answer a property that they do not have with 404, others leave it out: who wants
-/// to know what is missing has to know what was asked for. None for `allprop`, `propname`, and a
-/// body that is no PROPFIND.
+/// Some servers answer a property that they do not have with 404, others leave it out, and some
+/// acknowledge other properties than those of the request, so an answer is compared with the
+/// request. Empty for `allprop`, `propname`, and any other body.
 pub fn requested_properties(body: &[u8]) -> Vec<PropName> {
     named(body).unwrap_or_default()
 }
 
-fn named(body: &[u8]) -> Option<Vec<PropName>> {
-    let mut walker = Walker::new(body, &XmlLimits::default()).ok()?;
-    if !walker.root().ok()?.is_dav("propfind") {
-        return None;
-    }
+fn named(body: &[u8]) -> Result<Vec<PropName>, XmlError> {
+    let mut walker = Walker::new(body, &XmlLimits::default())?;
+    let root = walker.root()?;
     let mut names = Vec::new();
-    while let Some(child) = walker.child().ok()? {
+    if root.is_dav("propfind") {
+        props_of(&mut walker, &mut names)?;
+    } else if root.is_dav("propertyupdate") {
+        while let Some(child) = walker.child()? {
+            if child.is_dav("set") || child.is_dav("remove") {
+                props_of(&mut walker, &mut names)?;
+            } else {
+                walker.skip()?;
+            }
+        }
+    }
+    Ok(names)
+}
+
+/// The names inside the `prop` elements of the current element, which is left.
+fn props_of(walker: &mut Walker<'_>, names: &mut Vec<PropName>) -> Result<(), XmlError> {
+    while let Some(child) = walker.child()? {
         if !child.is_dav("prop") {
-            walker.skip().ok()?;
+            walker.skip()?;
             continue;
         }
-        while let Some(property) = walker.child().ok()? {
-            walker.skip().ok()?;
-            let name = PropName {
-                namespace: property.namespace,
-                name: property.name,
-            };
+        while let Some(property) = walker.child()? {
+            walker.skip()?;
+            let name = PropName::from(property);
             if !names.contains(&name) {
                 names.push(name);
             }
         }
     }
-    Some(names)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -57,6 +70,16 @@ mod tests {
     }
 
     #[test]
+    fn a_proppatch_names_what_it_sets_and_what_it_removes() {
+        let body = r#"<d:propertyupdate xmlns:d="DAV:" xmlns:y="urn:y">
+            <d:set><d:prop><y:a>1</y:a><b>2</b></d:prop></d:set>
+            <d:remove><d:prop><y:c/></d:prop></d:remove>
+            <d:set><d:prop><y:a>3</y:a></d:prop></d:set>
+            <y:ignored><d:prop><y:d/></d:prop></y:ignored></d:propertyupdate>"#;
+        assert_eq!(requested(body), ["{urn:y}a", "{}b", "{urn:y}c"]);
+    }
+
+    #[test]
     fn nothing_is_asked_for_by_name() {
         for body in [
             "",
@@ -65,6 +88,7 @@ mod tests {
             r#"<propfind xmlns="DAV:"><propname/></propfind>"#,
             r#"<propfind xmlns="DAV:"><prop><a/>"#,
             r#"<lockinfo xmlns="DAV:"><prop><a/></prop></lockinfo>"#,
+            r#"<propertyupdate xmlns="DAV:"><prop><a/></prop></propertyupdate>"#,
         ] {
             assert!(requested(body).is_empty(), "{body}");
         }

@@ -26,10 +26,12 @@ mod framing;
 mod head;
 mod headers;
 mod reader;
+mod status;
 
 pub use error::{Hint, ProtocolError, Truncation};
 pub use headers::Headers;
 pub use reader::{Event, ResponseReader, Step};
+pub use status::status_text;
 
 /// Version of HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -65,6 +65,7 @@ fn not_supported(run: &mut record::Run) {
     run.samples.retain(|sample| sample.measure.0 != 0);
     event(run, |test| record::EventKind::NotSupported {
         test,
+        step: None,
         evidence: "405".to_owned(),
     });
 }

@@ -1,0 +1,298 @@
+//! What is inside a 207 (RFC 4918, section 13): the resources, and the properties by name.
+
+use std::borrow::Cow;
+
+use record::Outcome;
+use suite::{Body, Missing, Piece, RequestPlan, Text};
+use wire::dav::{
+    Multistatus, PropName, Response, XmlLimits, level, parse_multistatus, requested_properties,
+};
+use wire::response::status_text;
+
+use super::{Wrong, clause, outcome_of, wrong_body};
+
+/// Stands for a run-time variable where the names in a body are read: no name contains it.
+const VARIABLE: &str = "\u{1a}";
+
+/// Names that a message lists; more are counted.
+const SHOWN: usize = 4;
+
+/// Checks the body of a 207; a good one may come with a note for the reader of the report.
+pub(super) fn check(request: &RequestPlan, body: &[u8]) -> Result<Option<String>, Wrong> {
+    let multistatus = parse_multistatus(body, &XmlLimits::default())
+        .map_err(|error| wrong_body(format!("207 with a body that is none: {error}")))?;
+    check_number(request, &multistatus)?;
+    for response in &multistatus.responses {
+        if let Some(status) = response.status
+            && status >= 300
+        {
+            let outcome = outcome_inside(request, status);
+            return Err(inside(
+                request,
+                status,
+                outcome,
+                &format!("for {}", response.href),
+            ));
+        }
+    }
+    match request.method.as_str() {
+        "PROPPATCH" => check_proppatch(request, &multistatus).map(|()| None),
+        "PROPFIND" => check_propfind(request, &multistatus),
+        _ => Ok(None),
+    }
+}
+
+fn check_number(request: &RequestPlan, multistatus: &Multistatus) -> Result<(), Wrong> {
+    let found = multistatus.responses.len();
+    let Some(wanted) = request.expect.responses.map(|wanted| wanted as usize) else {
+        return Ok(());
+    };
+    if found == wanted {
+        return Ok(());
+    }
+    let responses = if found == 1 { "response" } else { "responses" };
+    let what = format!("207 with {found} {responses}; expected {wanted}");
+    Err(wrong_body(match answered_depth(request, multistatus) {
+        Some(depth) if found < wanted => format!(
+            "Depth: infinity answered as Depth: {depth}: {what} (a server that declines infinity \
+             answers 403: RFC 4918, section 9.1)"
+        ),
+        _ => what,
+    }))
+}
+
+/// Of a request with Depth: infinity: 0 or 1, where nothing in the response lies deeper.
+fn answered_depth(request: &RequestPlan, multistatus: &Multistatus) -> Option<usize> {
+    let infinity = Text::Fixed("infinity".to_owned());
+    let is_infinite = |header: &suite::HeaderPlan| {
+        header.name.eq_ignore_ascii_case("Depth") && header.value == infinity
+    };
+    let levels = || {
+        let responses = multistatus.responses.iter();
+        responses.map(|response| level(&response.href))
+    };
+    let depth = levels().max()? - levels().min()?;
+    let is_asked = request.method == "PROPFIND" && request.headers.iter().any(is_infinite);
+    (is_asked && depth <= 1).then_some(depth)
+}
+
+/// A PROPPATCH succeeds as a whole or not at all (RFC 4918, section 9.2), and has succeeded where
+/// the response acknowledges each property of the request.
+fn check_proppatch(request: &RequestPlan, multistatus: &Multistatus) -> Result<(), Wrong> {
+    let propstats = || {
+        multistatus
+            .responses
+            .iter()
+            .flat_map(|response| &response.propstats)
+    };
+    // 424 only says that another property failed.
+    let culprit = propstats()
+        .find(|propstat| propstat.status >= 300 && propstat.status != 424)
+        .or_else(|| propstats().find(|propstat| propstat.status >= 300));
+    if let Some(propstat) = culprit {
+        // Servers without dead properties decline one with 403, or, as xandikos, with 404.
+        let outcome = match propstat.status {
+            404 => outcome_inside(request, 403),
+            status => outcome_inside(request, status),
+        };
+        let about = format!("for {}", local_names(&propstat.props));
+        return Err(inside(request, propstat.status, outcome, &about));
+    }
+    if multistatus.responses.is_empty() {
+        return Err(wrong_body("207 without a response inside".to_owned()));
+    }
+    let asked = asked_for(&request.body);
+    let acknowledged: Vec<&PropName> = propstats().flat_map(|propstat| &propstat.props).collect();
+    let missing: Vec<&PropName> = asked
+        .iter()
+        .filter(|name| !acknowledged.contains(name))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let mut what = format!(
+        "207 acknowledges {} of {} properties, not {}",
+        asked.len() - missing.len(),
+        asked.len(),
+        full_names(missing)
+    );
+    let others: Vec<&PropName> = acknowledged
+        .into_iter()
+        .filter(|name| !asked.contains(name))
+        .collect();
+    if !others.is_empty() {
+        what.push_str(&format!("; it names {} instead", full_names(others)));
+    }
+    Err(wrong_body(what))
+}
+
+fn check_propfind(
+    request: &RequestPlan,
+    multistatus: &Multistatus,
+) -> Result<Option<String>, Wrong> {
+    if multistatus.responses.is_empty() {
+        return Err(wrong_body("207 without a response inside".to_owned()));
+    }
+    let asked = asked_for(&request.body);
+    let mut absent = Absent::default();
+    for response in &multistatus.responses {
+        for propstat in &response.propstats {
+            let status = propstat.status;
+            if status >= 300 && status != 404 {
+                let outcome = outcome_inside(request, status);
+                let about = format!("for {}", local_names(&propstat.props));
+                return Err(inside(request, status, outcome, &about));
+            }
+        }
+        let given: Vec<&PropName> = response
+            .propstats
+            .iter()
+            .filter(|propstat| propstat.status < 300)
+            .flat_map(|propstat| &propstat.props)
+            .collect();
+        let lacking: Vec<&PropName> = asked.iter().filter(|name| !given.contains(name)).collect();
+        if let Some(wanted) = request.expect.properties {
+            // A property that was not asked for does not count, even if only its namespace differs.
+            let counted = match asked.is_empty() {
+                true => given.len(),
+                false => asked.len() - lacking.len(),
+            };
+            if counted < wanted as usize {
+                return Err(wrong_body(format!(
+                    "207 with {counted} of {wanted} properties for {}",
+                    response.href
+                )));
+            }
+        }
+        if request.expect.missing == Missing::Fails && !lacking.is_empty() {
+            return Err(wrong_body(format!(
+                "207, and the server does not give {}",
+                full_names(lacking)
+            )));
+        }
+        absent.add(response, lacking);
+    }
+    Ok(absent.note())
+}
+
+/// Properties that were asked for and not given, apart for collections and other resources.
+#[derive(Default)]
+struct Absent<'a> {
+    collections: Kind<'a>,
+    others: Kind<'a>,
+}
+
+#[derive(Default)]
+struct Kind<'a> {
+    seen: bool,
+    lacking: Vec<&'a str>,
+}
+
+impl<'a> Absent<'a> {
+    fn add(&mut self, response: &Response, lacking: Vec<&'a PropName>) {
+        // Without resourcetype, a slash at the end of the href decides.
+        let kind = match response.is_collection || response.href.ends_with('/') {
+            true => &mut self.collections,
+            false => &mut self.others,
+        };
+        kind.seen = true;
+        for name in lacking {
+            if !kind.lacking.contains(&name.name.as_str()) {
+                kind.lacking.push(&name.name);
+            }
+        }
+    }
+
+    /// `the server does not give getetag; getcontentlength for collections`.
+    fn note(&self) -> Option<String> {
+        let both = self.collections.seen && self.others.seen;
+        let lacked_by_both = |name: &&str| {
+            let lacks = |kind: &Kind<'_>| kind.lacking.contains(name);
+            !both || (lacks(&self.collections) && lacks(&self.others))
+        };
+        let of = |kind: &Kind<'a>, wanted: bool| -> String {
+            let names = kind.lacking.iter().copied();
+            let names: Vec<&str> = names
+                .filter(|name| lacked_by_both(name) == wanted)
+                .collect();
+            names.join(", ")
+        };
+        let anywhere = match self.others.seen {
+            true => of(&self.others, true),
+            false => of(&self.collections, true),
+        };
+        let parts = [
+            (anywhere, ""),
+            (of(&self.others, false), " for files"),
+            (of(&self.collections, false), " for collections"),
+        ];
+        let parts: Vec<String> = parts
+            .into_iter()
+            .filter(|(names, _)| !names.is_empty())
+            .map(|(names, of_which)| format!("{names}{of_which}"))
+            .collect();
+        (!parts.is_empty()).then(|| format!("the server does not give {}", parts.join("; ")))
+    }
+}
+
+/// The properties that a request names. Names that contain a run-time variable are left out.
+fn asked_for(body: &Body) -> Vec<PropName> {
+    let text: Cow<'_, [u8]> = match body {
+        Body::None => return Vec::new(),
+        Body::Fixed(bytes) => Cow::Borrowed(bytes),
+        Body::Live(text) => {
+            let pieces = text.0.pieces().iter();
+            let filled: String = pieces
+                .map(|piece| match piece {
+                    Piece::Literal(text) => text.as_str(),
+                    Piece::Variable(_) => VARIABLE,
+                })
+                .collect();
+            Cow::Owned(filled.into_bytes())
+        }
+    };
+    let mut names = requested_properties(&text);
+    names.retain(|name| !name.name.contains(VARIABLE) && !name.namespace.contains(VARIABLE));
+    names
+}
+
+fn outcome_inside(request: &RequestPlan, status: u16) -> Outcome {
+    match request.unsupported.contains(&status) {
+        true => Outcome::Unsupported,
+        false => outcome_of(status),
+    }
+}
+
+/// A status inside a 207.
+fn inside(request: &RequestPlan, status: u16, outcome: Outcome, about: &str) -> Wrong {
+    let clause = clause(&request.method, status);
+    Wrong {
+        outcome,
+        what: format!("207 with {} inside {about}{clause}", status_text(status)),
+    }
+}
+
+/// A few names without their namespaces, which the suite says.
+fn local_names(props: &[PropName]) -> String {
+    let mut names: Vec<&str> = props.iter().map(|prop| prop.name.as_str()).collect();
+    names.dedup();
+    match names.is_empty() {
+        true => "the properties".to_owned(),
+        false => listed(names.into_iter().map(str::to_owned)),
+    }
+}
+
+/// A few names with their namespaces, where these may be what is wrong.
+fn full_names(props: Vec<&PropName>) -> String {
+    listed(props.into_iter().map(PropName::to_string))
+}
+
+/// The first names, the others counted.
+fn listed(names: impl Iterator<Item = String>) -> String {
+    let names: Vec<String> = names.collect();
+    let list = names[..names.len().min(SHOWN)].join(", ");
+    match names.len().saturating_sub(SHOWN) {
+        0 => list,
+        more => format!("{list} and {more} more"),
+    }
+}
