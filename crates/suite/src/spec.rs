@@ -201,9 +201,23 @@ pub struct BodySpec {
     /// A template; sent as text/plain.
     #[serde(default)]
     pub text: Option<Placed<Scalar>>,
+    /// How the lines of `xml` or `text` end.
+    #[serde(default)]
+    pub lines: LineEndSpec,
     /// Content-Type, where the usual one is not wanted.
     #[serde(default, rename = "type")]
     pub content_type: Option<String>,
+}
+
+/// How the lines of a body end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LineEndSpec {
+    /// As they stand in the file: with LF.
+    #[default]
+    Lf,
+    /// With CR and LF.
+    Crlf,
 }
 
 /// What a body of a given size is made of.

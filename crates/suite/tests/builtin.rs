@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use suite::{BUILTIN, Overrides, parse, resolve};
+use suite::{BUILTIN, Body, Overrides, Piece, Plan, Step, Variable, parse, resolve};
 
 const NAMES: [&str; 23] = [
     "ProppatchMult",
@@ -87,6 +87,65 @@ fn one_value_leaves_names_as_they_are() {
             "Infinity"
         ]
     );
+}
+
+/// The body of the request of that measure, in the seventh round.
+fn body_of(plan: &Plan, measure: &str) -> Vec<u8> {
+    let id = plan.measures.iter().position(|row| row.name == measure);
+    let requests = plan.tests.iter().flat_map(|test| &test.body);
+    let found = requests.filter_map(|step| match step {
+        Step::Request(request) => request
+            .measure
+            .is_some_and(|own| Some(usize::from(own.0)) == id)
+            .then_some(&request.body),
+        _ => None,
+    });
+    match found.into_iter().next().unwrap() {
+        Body::Fixed(bytes) => bytes.to_vec(),
+        Body::Live(text) => {
+            let pieces = text.0.pieces().iter();
+            let filled: String = pieces
+                .map(|piece| match piece {
+                    Piece::Literal(text) => text.as_str(),
+                    Piece::Variable(Variable::Iteration) => "7",
+                    other => panic!("{other:?}"),
+                })
+                .collect();
+            filled.into_bytes()
+        }
+        Body::None => Vec::new(),
+    }
+}
+
+/// Content-Length of the requests that Xu prints (2004, sections 5.1, 5.2 and 5.4).
+#[test]
+fn bodies_have_the_lengths_that_were_printed_in_2004() {
+    let builtin = suite::Builtin::find("prestan").unwrap();
+    let spec = parse(builtin.name, builtin.text).unwrap();
+    let plan = resolve(builtin.name, builtin.text, &spec, &Overrides::default()).unwrap();
+    // Ours has `-N` behind the value of each property.
+    let ours = |properties: usize| properties * "-7".len();
+    let table = [
+        ("ProppatchMult", 1065 + ours(10)),
+        ("ProppatchSingle", 192 + ours(1)),
+        ("PropfindDeadMult", 611),
+        ("PropfindDeadSingle", 143),
+        ("PropfindLiveMult", 404),
+        ("PropfindLiveSingle", 121),
+        ("Put1K", 1024),
+        ("Put64K", 65_536),
+        ("Put1024K", 1_048_576),
+        ("Lock", 179),
+        ("LockCol", 179),
+    ];
+    for (measure, length) in table {
+        let body = body_of(&plan, measure);
+        assert_eq!(body.len(), length, "{measure}");
+        let text = String::from_utf8(body).unwrap();
+        if !measure.starts_with("Put") {
+            assert_eq!(text.matches('\n').count(), text.matches("\r\n").count());
+        }
+    }
 }
 
 #[test]

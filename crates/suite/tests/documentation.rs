@@ -34,3 +34,12 @@ fn every_prefix_of_a_suite_is_read_or_refused_without_a_panic() {
         }
     }
 }
+
+#[test]
+fn what_is_to_be_cited_has_the_version_of_the_program() {
+    let version = env!("CARGO_PKG_VERSION");
+    let citation = include_str!("../../../CITATION.cff");
+    assert!(citation.contains(&format!("\nversion: {version}\n")));
+    let methodology = include_str!("../../../docs/METHODOLOGY.md");
+    assert!(methodology.contains(&format!(", of Prestan {version}.")));
+}

@@ -14,7 +14,7 @@ use crate::plan::{
     StatusTest, Step, Workspace,
 };
 use crate::quantity::parse_size;
-use crate::spec::{BodySpec, ExpectSpec, FillSpec, LeafSpec, MissingSpec, StepSpec};
+use crate::spec::{BodySpec, ExpectSpec, FillSpec, LeafSpec, LineEndSpec, MissingSpec, StepSpec};
 use crate::template::{Live, Piece, Text, Variable};
 
 /// What stands for itself in a path segment is left alone (RFC 3986, section 3.3).
@@ -316,10 +316,13 @@ impl StepResolver<'_> {
                 text: Some(source),
                 ..
             } => {
-                let text = self.text(source)?;
-                match text {
-                    Text::Fixed(text) => Body::Fixed(text.into_bytes().into()),
-                    Text::Live(live) => Body::Live(BodyText(live)),
+                let ended = |text: &str| match body.value.lines {
+                    LineEndSpec::Lf => text.to_owned(),
+                    LineEndSpec::Crlf => text.replace('\n', "\r\n"),
+                };
+                match self.text(source)? {
+                    Text::Fixed(text) => Body::Fixed(ended(&text).into_bytes().into()),
+                    Text::Live(live) => Body::Live(BodyText(live.map_literals(ended))),
                 }
             }
             _ => {
