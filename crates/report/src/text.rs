@@ -190,6 +190,11 @@ impl Page {
         for line in webstone::classic(run, pages) {
             self.line(&line);
         }
+        self.line("");
+        self.line("As later versions of WebStone counted:");
+        for line in webstone::later(run, pages) {
+            self.line(&line);
+        }
         let beyond = webstone::beyond(run, pages);
         let beyond = beyond.iter().map(|line| Item::new(line));
         self.section("Beyond WebSTONE:", &beyond.collect::<Vec<_>>());
@@ -264,7 +269,7 @@ impl Page {
             summary
                 .tests
                 .iter()
-                .filter(|test| test.status != Status::NotSupported)
+                .filter(|test| !test.status.is_beyond_the_server())
         };
         let left_out: u64 = supported().map(TestSummary::left_out).sum();
         if left_out == 0 {

@@ -1,84 +1,28 @@
-//! What a run says of its pages, in the words of WebSTONE (Trent and Sake 1995, section 7), and what
-//! its authors did not ask.
+//! What a run says of its pages: the report of WebSTONE (Trent and Sake 1995, section 7), the lines
+//! of its later versions, and what neither had.
 //!
-//! Every line of the old report is there, under its old name and in its old order, with two words
-//! spelt right. What each means is in docs/METHODOLOGY.md; where the meaning was another in 1995,
-//! it says so there.
+//! Every line of the old report is there, under its old name and in its old order, with one word
+//! spelt right, and counted as in 1995. What each means is in docs/METHODOLOGY.md.
 
+mod classic;
 mod wire;
 
 use record::Run;
-use stats::{Distribution, PageSummary, Pages, ServerSummary, Visits};
+use stats::{Distribution, PageSummary, Pages, ServerSummary, Sizes, Visits};
 
 use crate::clean;
 use crate::json::{thousandths, us};
 use crate::units::human;
 use crate::wire::Distribution as WireDistribution;
+use classic::{Totals, over};
 pub(crate) use wire::WebStone;
 
 /// The report of 1995, line by line.
 pub(crate) fn classic(run: &Run, pages: &Pages) -> Vec<String> {
-    let of_page = |(number, page): (usize, &PageSummary)| page_block(number, page);
+    let of_page = |(number, page): (usize, &PageSummary)| classic::page_block(number, page);
     let blocks = pages.pages.iter().enumerate().flat_map(of_page);
-    blocks.chain(totals(run, pages)).collect()
-}
-
-fn page_block(number: usize, PageSummary { page, visits }: &PageSummary) -> Vec<String> {
-    let heading = format!("Page # {number} ({})", clean(&page.name));
-    let size = match page.bytes {
-        Some(bytes) => bytes.to_string(),
-        None => "unknown".to_owned(),
-    };
-    vec![
-        heading,
-        format!("Total number of times page was hit {}", visits.complete),
-        format!("Total time {:.6} seconds", total(&visits.load)),
-        format!("Maximum Response time {:.6}", longest(&visits.load)),
-        format!("Total connect time for page {:.6}", total(&visits.connect)),
-        format!("Maximum time to connect {:.6}", longest(&visits.connect)),
-        format!("Total amount of data moved {}", visits.body_received),
-        format!("Page size {size}"),
-        format!("Total number of connects {}", visits.connects),
-        String::new(),
-    ]
-}
-
-fn totals(run: &Run, pages: &Pages) -> Vec<String> {
-    let all = &pages.all;
-    let children = run.plan.load.users;
-    let cumulative = f64::from(children) * pages.window_s;
-    let per_file = |bytes: u64| bytes / all.files_of_complete.max(1);
-    let thruput = match cumulative > 0.0 {
-        true => all.bytes_received as f64 / cumulative,
-        false => 0.0,
-    };
-    vec![
-        format!("WEBSTONE number: {:.0}", pages.per_minute.floor()),
-        format!("Total number of clients: {children}"),
-        format!("Total cumulative time of test for all hosts (sec): {cumulative:.6}"),
-        format!(
-            "Total number of pages retrieved from server: {}",
-            all.complete
-        ),
-        format!("Total number of errors to server: {}", all.incomplete),
-        format!("Total number of connects to server: {}", all.connects),
-        format!(
-            "Average time per connect: {:.6} seconds",
-            average(&all.connect)
-        ),
-        format!(
-            "Maximum time to connect: {:.6} seconds",
-            longest(&all.connect)
-        ),
-        format!("Total amount of data moved: {}", all.bytes_received),
-        format!("Total bytes of body moved: {} bytes.", all.body_received),
-        format!("Total bytes of header moved {}", all.head_received()),
-        format!("Average body size: {} bytes.", per_file(all.body_received)),
-        format!("Average retrieval size {}", per_file(all.bytes_received)),
-        format!("Thruput = {thruput:.0} bytes/sec"),
-        format!("Average Response time: {:.6} seconds", average(&all.file)),
-        format!("Maximum Response time: {:.6} seconds", longest(&all.load)),
-    ]
+    let totals = Totals::of(run, pages).lines();
+    blocks.chain(totals).collect()
 }
 
 /// What is known beside it.
@@ -88,7 +32,7 @@ pub(crate) fn beyond(run: &Run, pages: &Pages) -> Vec<String> {
         .per_minute_ci95
         .map(|(low, high)| format!(", with 95 % confidence {low:.1} to {high:.1}"));
     let mut lines = vec![format!(
-        "Pages a minute: {:.1}{}, over {:.2} s ({} version {})",
+        "Complete pages a minute: {:.1}{}, over {:.2} s ({} version {})",
         pages.per_minute,
         interval.unwrap_or_default(),
         pages.window_s,
@@ -113,9 +57,11 @@ pub(crate) fn beyond(run: &Run, pages: &Pages) -> Vec<String> {
         "Files retrieved: {}, failed: {}",
         all.files, all.failed
     ));
+    let megabytes = over(all.bytes_received as f64, pages.window_s) / 1e6;
+    let clients = f64::from(run.plan.load.users);
     lines.push(format!(
-        "Throughput of all clients: {:.2} MB/s",
-        per_second(all.bytes_received, pages.window_s) / 1e6
+        "Throughput of complete pages: {megabytes:.2} MB/s, {:.3} MB/s for each client",
+        megabytes / clients.max(1.0)
     ));
     lines.push(format!(
         "Load factor (mean number of requests in progress): {:.2}, of {} clients",
@@ -124,7 +70,7 @@ pub(crate) fn beyond(run: &Run, pages: &Pages) -> Vec<String> {
     lines.extend(pages.servers.iter().map(of_server));
     if all.incomplete > 0 {
         lines.push(format!(
-            "Incomplete pages: {}; their bytes, which are in none of the above: {}",
+            "Incomplete pages: {}; their bytes, which are in no throughput of complete pages: {}",
             all.incomplete, all.bytes_apart
         ));
     }
@@ -135,6 +81,68 @@ pub(crate) fn beyond(run: &Run, pages: &Pages) -> Vec<String> {
             left_out.incomplete,
             left_out.files,
             left_out.bytes_received + left_out.bytes_apart
+        ));
+    }
+    lines
+}
+
+/// What WebStone reported from version 2.0 on, under its names, of all files that came.
+pub(crate) fn later(run: &Run, pages: &Pages) -> Vec<String> {
+    let totals = Totals::of(run, pages);
+    let all = &pages.all;
+    let rate = |count: u64| over(count as f64, pages.window_s);
+    let mut lines = vec![
+        format!(
+            "Server connection rate: {:.2} connections/sec, {:.2} files/sec",
+            rate(all.connects),
+            rate(all.files)
+        ),
+        format!("Server error rate: {:.4} err/sec", rate(all.failed)),
+        format!(
+            "Error Level: {:.4} %",
+            over(100.0 * all.failed as f64, all.files as f64)
+        ),
+        format!("Sum of client response times: {:.6} sec", totals.response_s),
+        format!(
+            "{:<24}{:>14}{:>14}{:>14}{:>14}",
+            "", "Average", "Std Dev", "Minimum", "Maximum"
+        ),
+    ];
+    let row = |what: &str, values: [Option<String>; 4]| {
+        let [average, sd, min, max] = values.map(|value| value.unwrap_or_else(|| "-".to_owned()));
+        format!("{what:<24}{average:>14}{sd:>14}{min:>14}{max:>14}")
+    };
+    for (what, times) in [
+        ("Connect time (sec)", &all.connect),
+        ("Response time (sec)", &all.file),
+    ] {
+        let of = |part: fn(&Distribution) -> Option<f64>| {
+            let ns = times.as_ref().and_then(part);
+            ns.map(|ns| format!("{:.6}", ns / 1e9))
+        };
+        lines.push(row(
+            what,
+            [
+                of(|times| Some(times.mean)),
+                of(|times| times.sd),
+                of(|times| Some(times.min as f64)),
+                of(|times| Some(times.max as f64)),
+            ],
+        ));
+    }
+    for (what, sizes) in [
+        ("Response size (bytes)", &all.came.size),
+        ("Body size (bytes)", &all.came.body),
+    ] {
+        let some = |value: f64| (sizes.n > 0).then(|| format!("{value:.0}"));
+        lines.push(row(
+            what,
+            [
+                some(sizes.mean()),
+                sizes.sd().map(|sd| format!("{sd:.0}")),
+                some(sizes.min as f64),
+                some(sizes.max as f64),
+            ],
         ));
     }
     lines
@@ -173,13 +181,6 @@ fn spread(times: &Distribution) -> String {
     )
 }
 
-fn per_second(bytes: u64, seconds: f64) -> f64 {
-    match seconds > 0.0 {
-        true => bytes as f64 / seconds,
-        false => 0.0,
-    }
-}
-
 /// Seconds of all of them together.
 fn total(times: &Option<Distribution>) -> f64 {
     let sum = |times: &Distribution| times.mean * times.n as f64 / 1e9;
@@ -193,7 +194,11 @@ fn average(times: &Option<Distribution>) -> f64 {
 
 /// Seconds of the longest.
 fn longest(times: &Option<Distribution>) -> f64 {
-    times.as_ref().map_or(0.0, |times| times.max as f64 / 1e9)
+    times.as_ref().map_or(0.0, |times| seconds(times.max))
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
 }
 
 /// The same for programs.
@@ -216,7 +221,19 @@ pub(crate) fn document(run: &Run, pages: &Pages) -> wire::WebStone {
         number: thousandths(server.per_minute),
         retrieved: (&server.visits).into(),
     };
+    let totals = Totals::of(run, pages);
     wire::WebStone {
+        classic: wire::Classic {
+            number: totals.number(),
+            cumulative_seconds: totals.response_s,
+            pages: totals.pages,
+            errors: totals.errors,
+            files: totals.files,
+            bytes: totals.data(),
+            body_bytes: totals.body,
+            header_bytes: totals.head,
+            thruput: thousandths(totals.thruput()),
+        },
         number: thousandths(pages.per_minute),
         number_ci95: pages
             .per_minute_ci95
@@ -229,6 +246,16 @@ pub(crate) fn document(run: &Run, pages: &Pages) -> wire::WebStone {
         servers: pages.servers.iter().map(server).collect(),
         pages: pages.pages.iter().map(page).collect(),
     }
+}
+
+fn sizes(sizes: &Sizes) -> Option<wire::Sizes> {
+    (sizes.n > 0).then(|| wire::Sizes {
+        n: sizes.n,
+        mean: thousandths(sizes.mean()),
+        sd: sizes.sd().map(thousandths),
+        min: sizes.min,
+        max: sizes.max,
+    })
 }
 
 impl From<&Visits> for wire::Retrieved {
@@ -249,6 +276,8 @@ impl From<&Visits> for wire::Retrieved {
             response_us: times(&visits.file),
             page_us: times(&visits.load),
             first_byte_us: times(&visits.first_byte),
+            response_bytes: sizes(&visits.came.size),
+            response_body_bytes: sizes(&visits.came.body),
             connect_total_us: us(total(&visits.connect) * 1e9),
             page_total_us: us(total(&visits.load) * 1e9),
         }

@@ -22,7 +22,7 @@
 //!   and beyond that within 0.05 % (`times`).
 //! - The interval of a mean allows for correlated neighbours ([`interval`]); a run can go on until
 //!   one is narrow enough ([`Convergence`]).
-//! - *Ok*, *failed* and *not supported* are three things (`status`).
+//! - *Ok*, *failed*, *not supported* and *skipped* are four things (`status`).
 //! - Doubts are a closed list ([`Warning`]). Some of them mean that the generator was measured and
 //!   not the server, and then the result is inconclusive ([`Summary::is_inconclusive`]).
 
@@ -82,7 +82,7 @@ pub use growth::{
     EXPONENTS, Effect, Fitted, Growing, Growth, Law, Observation, Shape, Term, growth,
 };
 pub use outcomes::Outcomes;
-pub use pages::{PageSummary, Pages, ServerSummary, Visits};
+pub use pages::{FilesCame, PageSummary, Pages, ServerSummary, Sizes, Visits};
 pub use row::{Connects, Since, TestSummary};
 pub use search::{
     Answer, Condition, ConditionError, Load, Search, Tested, Trial, TrialsLeft, knee,

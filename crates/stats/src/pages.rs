@@ -8,6 +8,8 @@
 //! files --> visit (open until the last of them) --> page, inside the window or outside --> Pages
 //! ```
 
+mod came;
+
 use std::collections::{BTreeMap, HashMap};
 
 use record::{MeasureId, Nanos, Outcome, PageRecord, PlanRecord, Sample, server_of};
@@ -17,6 +19,7 @@ use crate::bins::{Bins, Sum};
 use crate::interval::student_interval;
 use crate::times::Times;
 use crate::window::{Span, Window, end};
+pub use came::{FilesCame, Sizes};
 
 /// Bins of time that visits are counted in, and the shortest of them: 2^20 ns, a millisecond.
 const BINS: usize = 256;
@@ -103,6 +106,8 @@ pub struct Visits {
     pub body_received: u64,
     /// Bytes of the answers of incomplete visits.
     pub bytes_apart: u64,
+    /// Files that came as expected, those of incomplete visits among them.
+    pub came: FilesCame,
 }
 
 impl Visits {
@@ -145,6 +150,7 @@ struct Visit {
     bytes_sent: u64,
     bytes_received: u64,
     body_received: u64,
+    came: FilesCame,
 }
 
 /// Visits, added up.
@@ -338,6 +344,7 @@ impl Visit {
             bytes_sent: 0,
             bytes_received: 0,
             body_received: 0,
+            came: FilesCame::default(),
         }
     }
 
@@ -351,6 +358,7 @@ impl Visit {
         match sample.outcome {
             Outcome::Ok => {
                 self.files += 1;
+                self.came.add(sample);
                 let took = moments.total().map(|took| (moments.started, took));
                 self.took.extend(took);
             }
@@ -368,6 +376,15 @@ impl Visit {
         self.body_received += sample.body_received;
     }
 
+    /// Its files that came, and how long they took together.
+    fn came(&self) -> FilesCame {
+        FilesCame {
+            longest: self.took.iter().map(|(_, took)| took).sum(),
+            longest_connect: self.connects.iter().sum(),
+            ..self.came
+        }
+    }
+
     /// The visit of which another one knows the other part.
     fn with(mut self, other: &Visit) -> Visit {
         self.files += other.files;
@@ -380,6 +397,7 @@ impl Visit {
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
         self.body_received += other.body_received;
+        self.came.merge(&other.came);
         self
     }
 }
@@ -403,6 +421,7 @@ impl VisitTally {
         amounts.failed += visit.failed;
         amounts.connects += visit.connects.len() as u64;
         amounts.bytes_sent += visit.bytes_sent;
+        amounts.came.merge(&visit.came());
         for took in &visit.connects {
             self.connect.add(started, *took);
         }
@@ -435,6 +454,7 @@ impl VisitTally {
         own.bytes_received += others.bytes_received;
         own.body_received += others.body_received;
         own.bytes_apart += others.bytes_apart;
+        own.came.merge(&others.came);
         self.connect.merge(&other.connect);
         self.load.merge(&other.load);
         self.first_byte.merge(&other.first_byte);

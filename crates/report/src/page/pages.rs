@@ -52,11 +52,11 @@ pub(super) fn in_short(page: &Page<'_>, names: &[String]) -> Vec<String> {
         } = pages.all;
         let class = if incomplete > 0 { "bad" } else { "ok" };
         format!(
-            "<span class=\"name\">{}</span> WEBSTONE number <strong>{:.0}</strong>{interval}: \
-             {complete} complete pages in {:.1} s, <span class=\"{class}\">{incomplete} \
+            "<span class=\"name\">{}</span> <strong>{:.0}</strong> complete pages a \
+             minute{interval}: {complete} in {:.1} s, <span class=\"{class}\">{incomplete} \
              incomplete</span>",
             text(name),
-            pages.per_minute.floor(),
+            pages.per_minute,
             pages.window_s,
         )
     };
@@ -156,8 +156,10 @@ fn report(run: &Run, pages: &Pages, server: Option<&str>) -> String {
     let beyond: String = beyond
         .map(|line| format!("<li>{}</li>\n", words(&line)))
         .collect();
-    let classic = webstone::classic(run, pages).into_iter();
-    let classic: Vec<String> = classic.map(|line| text(&line)).collect();
+    let mut lines = webstone::classic(run, pages);
+    lines.push(String::new());
+    lines.extend(webstone::later(run, pages));
+    let classic: Vec<String> = lines.iter().map(|line| text(line)).collect();
     format!(
         "<details><summary>In the words of WebSTONE{whose}</summary>\n<pre>{}</pre>\n\
          <p>Beyond WebSTONE:</p>\n<ul class=\"items\">\n{beyond}</ul></details>\n",

@@ -9,11 +9,13 @@ use crate::wire::Distribution;
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct WebStone {
-    /// The WEBSTONE number: complete pages a minute.
+    /// Complete pages a minute.
     pub(crate) number: f64,
     /// Its 95 % interval, from batches of time; null where the run is too short for one, or has
     /// fewer than 100 complete pages.
     pub(crate) number_ci95: Option<[f64; 2]>,
+    /// The totals as WebSTONE counted them in 1995, incomplete pages among them.
+    pub(crate) classic: Classic,
     /// Users at work at the same time, the *webchildren*.
     pub(crate) children: u32,
     /// Seconds that count.
@@ -28,6 +30,46 @@ pub(crate) struct WebStone {
     pub(crate) servers: Vec<ServerResult>,
     /// One entry for each page of the suite, in its order.
     pub(crate) pages: Vec<PageResult>,
+}
+
+/// The totals of 1995, of all files that came as expected, whatever became of their pages.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Classic {
+    /// The WEBSTONE number: pages a minute, complete or not, rounded down.
+    pub(crate) number: f64,
+    /// Total cumulative time: the response times of all files that came, added up.
+    pub(crate) cumulative_seconds: f64,
+    /// Pages that ended, complete or not.
+    pub(crate) pages: u64,
+    /// Requests for files that failed.
+    pub(crate) errors: u64,
+    /// Files that came; in 1995 each had a connection.
+    pub(crate) files: u64,
+    /// Their bytes, heads included.
+    pub(crate) bytes: u64,
+    /// Bytes of their bodies.
+    pub(crate) body_bytes: u64,
+    /// Bytes of their heads, and of what frames the bodies.
+    pub(crate) header_bytes: u64,
+    /// Bytes over the cumulative time, a second.
+    pub(crate) thruput: f64,
+}
+
+/// Sizes of files that came, in bytes.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Sizes {
+    /// How many there are.
+    pub(crate) n: u64,
+    /// Arithmetic mean.
+    pub(crate) mean: f64,
+    /// Standard deviation; null for one file.
+    pub(crate) sd: Option<f64>,
+    /// Least.
+    pub(crate) min: u64,
+    /// Greatest.
+    pub(crate) max: u64,
 }
 
 /// One of several servers.
@@ -93,6 +135,11 @@ pub(crate) struct Retrieved {
     pub(crate) page_us: Option<Distribution>,
     /// From the beginning of a complete page to the first byte of its first answer.
     pub(crate) first_byte_us: Option<Distribution>,
+    /// Sizes of the answers of files that came, heads included, those of incomplete pages among
+    /// them; null without any.
+    pub(crate) response_bytes: Option<Sizes>,
+    /// Sizes of their bodies.
+    pub(crate) response_body_bytes: Option<Sizes>,
     /// All times of `connect_us` together.
     pub(crate) connect_total_us: f64,
     /// All times of `page_us` together.
