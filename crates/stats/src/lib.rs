@@ -22,7 +22,7 @@
 //!   and beyond that within 0.05 % (`times`).
 //! - The interval of a mean allows for correlated neighbours ([`interval`]); a run can go on until
 //!   one is narrow enough ([`Convergence`]).
-//! - *Ok*, *failed*, *not supported* and *skipped* are four things (`status`).
+//! - *Ok*, *failed* and *not supported* are three things (`status`).
 //! - Doubts are a closed list ([`Warning`]). Some of them mean that the generator was measured and
 //!   not the server, and then the result is inconclusive ([`Summary::is_inconclusive`]).
 
