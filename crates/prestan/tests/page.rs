@@ -14,7 +14,7 @@ use report::page::{Page, PageRun};
 use report::{Diagnosed, DiagnosedRun};
 use serde_json::{Value, json};
 use stats::testing::RunBuilder;
-use stats::{Diagnosis, Finding, Resolution, summarise};
+use stats::{Diagnosis, Evidence, Finding, Resolution, summarise};
 use support::browser::Browser;
 use support::{Outcome, Prestan};
 
@@ -222,8 +222,12 @@ fn every_kind_of_figure_is_drawn() {
     let finding = Finding {
         rule: "put-against-get",
         title: "<img src=x onerror=alert(1)>",
-        text: "PUT takes longer".to_owned(),
-        evidence: vec!["Put1K 300 us".to_owned()],
+        figures: Vec::new(),
+        evidence: vec![Evidence {
+            row: "Put1K".to_owned(),
+            figures: Vec::new(),
+        }],
+        is_seen_once: false,
         look_at: "the disk",
         weight: 0.1,
         tests: vec!["Put1K".to_owned()],
@@ -239,6 +243,7 @@ fn every_kind_of_figure_is_drawn() {
         }],
         diagnosis: Diagnosis {
             findings: vec![finding],
+            seen_once: Vec::new(),
             left_out: Vec::new(),
             few: 0,
         },

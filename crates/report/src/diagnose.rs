@@ -1,5 +1,6 @@
 //! What should be fixed first, for people and for programs.
 
+pub(crate) mod sentences;
 pub(crate) mod wire;
 
 use record::PlanRecord;
@@ -12,6 +13,9 @@ use crate::text::{Paint, wrapping};
 
 /// Shares of all time below this are not told: they decide nothing.
 const TOLD: f64 = 0.005;
+
+/// Pieces of evidence that are shown to people.
+const SHOWN: usize = 5;
 
 /// Runs of one server, and what is conspicuous in them.
 #[derive(Debug, Clone, PartialEq)]
@@ -99,8 +103,19 @@ impl Page {
         for (finding, number) in diagnosis.findings.iter().zip(1..) {
             self.finding(finding, number);
         }
+        self.seen_once(diagnosis);
         self.left_out(diagnosed);
         self.text.push('\n');
+    }
+
+    fn seen_once(&mut self, diagnosis: &Diagnosis) {
+        if diagnosis.seen_once.is_empty() {
+            return;
+        }
+        self.text += &format!("\n{SEEN_ONCE}:\n");
+        for finding in &diagnosis.seen_once {
+            self.wrapped(&seen_once(finding), "- ", "  ");
+        }
     }
 
     fn inconclusive(&mut self, diagnosed: &Diagnosed) {
@@ -120,10 +135,10 @@ impl Page {
         let title = self.paint.doubtful(self.text[at..].trim_end());
         self.text.truncate(at);
         self.text += &format!("{title}\n");
-        self.wrapped(&clean(&finding.text), &indent, &indent);
-        for piece in &finding.evidence {
+        self.wrapped(&clean(&sentences::text(finding)), &indent, &indent);
+        for piece in evidence(finding) {
             let (first, next) = (format!("{indent}- "), format!("{indent}  "));
-            self.wrapped(&clean(piece), &first, &next);
+            self.wrapped(&clean(&piece), &first, &next);
         }
         let look_at = format!("Look at {} [{}]", finding.look_at, finding.rule);
         self.wrapped(&look_at, &indent, &indent);
@@ -156,6 +171,29 @@ pub(crate) fn with_places(all: &[Diagnosed]) -> impl Iterator<Item = (usize, &Di
         *next += diagnosed.runs.len();
         Some((first, diagnosed))
     })
+}
+
+/// What stands above findings that may come and go.
+pub(crate) const SEEN_ONCE: &str =
+    "Seen in one run only, and no finding before a second run of the suite shows it as well";
+
+/// Such a finding in a line.
+pub(crate) fn seen_once(finding: &Finding) -> String {
+    let evidence = finding.evidence.first().map(sentences::evidence);
+    let evidence = evidence.unwrap_or_default();
+    format!("{}: {} [{}]", finding.title, clean(&evidence), finding.rule)
+}
+
+/// The evidence of a finding in lines, the worst rows first.
+pub(crate) fn evidence(finding: &Finding) -> Vec<String> {
+    let shown = finding.evidence.iter().take(SHOWN);
+    let mut lines: Vec<String> = shown.map(sentences::evidence).collect();
+    match finding.evidence.len().saturating_sub(SHOWN) {
+        0 => {}
+        1 => lines.push("and 1 more row".to_owned()),
+        more => lines.push(format!("and {more} more rows")),
+    }
+    lines
 }
 
 /// What is conspicuous, and how much of all time it takes.

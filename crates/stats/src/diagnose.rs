@@ -10,23 +10,29 @@
 //! It finds something only where the rows are ok and have enough operations, where the difference is
 //! sure (the 95 % intervals of both sides keep the distance that the rule asks for; detectors of
 //! modes, trends and periods have tests of their own), and where it is large enough to matter. What
-//! is not sure is not said. How often rules err on plain servers, and what they find on odd ones, is
-//! in `tests`.
+//! any request takes (the floor) is subtracted where a rule is about work. What changes with time
+//! must be there in a second run, too. How often rules err on plain servers, and what they find on
+//! odd ones, is in `tests`.
 
 mod case;
 mod course;
 mod drift;
+mod figure;
 mod line;
 mod material;
 mod modes;
+mod path;
 mod period;
 mod rules;
 #[cfg(test)]
 mod tests;
 
 pub use case::MANY;
+pub use figure::{Evidence, Figure, Quantity};
 pub use material::{Material, material_from};
 pub use rules::{RULES, Rule};
+
+use record::PlanRecord;
 
 use case::Case;
 
@@ -37,16 +43,18 @@ pub struct Finding {
     pub rule: &'static str,
     /// The finding in a few words.
     pub title: &'static str,
-    /// The finding in a sentence or two, with figures.
-    pub text: String,
-    /// What it rests on: figures with their intervals and numbers of operations.
-    pub evidence: Vec<String>,
+    /// What the sentence about it is made of.
+    pub figures: Vec<Figure>,
+    /// What it rests on, row by row, the worst first.
+    pub evidence: Vec<Evidence>,
     /// Where in a server to look for the cause.
     pub look_at: &'static str,
     /// The rows that it is about.
     pub tests: Vec<String>,
     /// Which of the runs it was found in.
     pub run: usize,
+    /// It may come and go with time, and its rows were measured only once.
+    pub is_seen_once: bool,
     /// How much of the time of all that was measured would not be spent if this were as the rule
     /// thinks normal: a share.
     pub weight: f64,
@@ -55,8 +63,10 @@ pub struct Finding {
 /// What rules say of runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnosis {
-    /// What is conspicuous, the dearest first.
+    /// Findings: what fails, then the most costly first.
     pub findings: Vec<Finding>,
+    /// What would be a finding if a second run showed it as well, the most costly first.
+    pub seen_once: Vec<Finding>,
     /// What was not looked at.
     pub left_out: Vec<LeftOut>,
     /// Rows that have too few operations (fewer than [`MANY`]) for the rules that look at how a row
@@ -85,17 +95,34 @@ pub enum LeftOut {
     },
 }
 
-/// Diagnoses runs of one server, of different suites: rules may look at several of them. Of rows
-/// of the same name, the first is looked at.
+/// Diagnoses runs of one server: rules may look at several of them. Of rows of the same name, the
+/// first is looked at; a further run of the same suite confirms what it shows, or does not.
 pub fn diagnose(runs: &[Material]) -> Diagnosis {
     let case = Case::of(runs);
     let mut findings: Vec<Finding> = RULES.iter().filter_map(|rule| rule.look(&case)).collect();
-    findings.sort_by(|one, other| other.weight.total_cmp(&one.weight));
+    findings.sort_by(|one, other| {
+        let is_first = |finding: &Finding| finding.rule == rules::FIRST;
+        let by_weight = other.weight.total_cmp(&one.weight);
+        is_first(other).cmp(&is_first(one)).then(by_weight)
+    });
+    let (seen_once, findings) = findings.into_iter().partition(|one| one.is_seen_once);
     Diagnosis {
         findings,
+        seen_once,
         left_out: left_out(runs),
         few: case.few(),
     }
+}
+
+/// Both run the same suite with the same parameters, but for how often and by how many users: what one
+/// shows, the other can confirm.
+pub fn does_the_same(one: &PlanRecord, other: &PlanRecord) -> bool {
+    let params = |plan: &PlanRecord| {
+        let mut params = plan.params.clone();
+        params.remove("requests");
+        params
+    };
+    one.suite.sha256 == other.suite.sha256 && params(one) == params(other)
 }
 
 fn left_out(runs: &[Material]) -> Vec<LeftOut> {

@@ -74,7 +74,8 @@ pub use compare::{
 pub use convergence::Convergence;
 pub use details::{Bucket, Details, Operation, Resolution, Step, TimeLine, details_from};
 pub use diagnose::{
-    Diagnosis, Finding, LeftOut, MANY, Material, RULES, Rule, diagnose, material_from,
+    Diagnosis, Evidence, Figure, Finding, LeftOut, MANY, Material, Quantity, RULES, Rule, diagnose,
+    does_the_same, material_from,
 };
 pub use distribution::Distribution;
 pub use generator::{BUSY, LATE, LEAST_WALL, LONG_STALL, QUEUED, SATURATED, STALLED, together};

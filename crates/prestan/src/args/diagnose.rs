@@ -51,6 +51,12 @@ pub(crate) struct Measuring {
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) concurrency: Option<u32>,
 
+    /// Users of a further, short run, which looks for requests that fail or are not done sooner when
+    /// several users are at work; 1 for none. Where it is not given, a server at a URL is asked for no
+    /// LOCK in it: one lock database is known that does not survive that (mod_dav_fs) [default: 8]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) load_users: Option<u32>,
+
     /// Not these tests, by name or pattern ('*x10000'); may be repeated
     #[arg(long, value_name = "TEST", value_delimiter = ',')]
     pub(crate) skip: Vec<String>,

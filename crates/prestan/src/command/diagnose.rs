@@ -5,7 +5,7 @@ mod now;
 use std::path::{Path, PathBuf};
 
 use engine::rundir;
-use record::Run;
+use record::{PlanRecord, Run};
 use report::page::{Page, PageRun};
 use report::{Diagnosed, DiagnosedRun};
 use stats::{Details, Material};
@@ -54,9 +54,9 @@ fn runs(args: &DiagnoseArgs) -> Result<(Vec<PathBuf>, Option<Failed>), Failed> {
     Ok((runs, None))
 }
 
-/// The last run, and those just before it of other suites on the same server.
+/// The last run, and those just before it on the same server: of other suites, and of the same diagnosis.
 fn latest() -> Result<Vec<PathBuf>, Failed> {
-    let mut seen: Vec<(String, String)> = Vec::new();
+    let mut seen: Vec<PlanRecord> = Vec::new();
     let mut runs = Vec::new();
     for path in state::kept_runs()? {
         // What cannot be read is an error of the last run, and of no other.
@@ -65,13 +65,18 @@ fn latest() -> Result<Vec<PathBuf>, Failed> {
             Err(_) => break,
             Ok(recorded) => recorded.plan,
         };
-        let is_another = seen
-            .iter()
-            .all(|(target, suite)| *target == plan.target && *suite != plan.suite.name);
-        if !is_another {
+        let is_of_series = |other: &PlanRecord| {
+            now::series_of(&other.run_id) == now::series_of(&plan.run_id)
+                && stats::does_the_same(other, &plan)
+        };
+        let joins = |other: &PlanRecord| {
+            other.target == plan.target
+                && (other.suite.name != plan.suite.name || is_of_series(other))
+        };
+        if !seen.iter().all(joins) {
             break;
         }
-        seen.push((plan.target, plan.suite.name));
+        seen.push(plan);
         runs.push(path);
     }
     runs.reverse();
@@ -109,15 +114,18 @@ struct Patient {
     kept: Vec<Kept>,
 }
 
-/// Puts together what is known of each server: runs of different suites at the same URL. A second
-/// run of a suite stands for itself.
+/// Puts together what is known of each server: runs at the same URL. A second run of a suite confirms what the
+/// first one shows, unless its parameters are others: then it stands for itself.
 fn patients(runs: Vec<(Material, Kept)>) -> Vec<Patient> {
     let mut patients: Vec<Patient> = Vec::new();
     for (material, kept) in runs {
         let plan = &material.plan;
         let joins = |patient: &Patient| {
             let mut others = patient.materials.iter().map(|other| &other.plan);
-            others.all(|other| other.target == plan.target && other.suite.name != plan.suite.name)
+            others.all(|other| {
+                let is_another = other.suite.name != plan.suite.name;
+                other.target == plan.target && (is_another || stats::does_the_same(other, plan))
+            })
         };
         let place = patients.iter().position(joins).unwrap_or(patients.len());
         if place == patients.len() {

@@ -2,12 +2,12 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::{Finding, LeftOut};
+use stats::{Evidence, Figure, Finding, LeftOut, Quantity};
 
-use super::{Diagnosed, DiagnosedRun};
+use super::{Diagnosed, DiagnosedRun, sentences};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
-const SCHEMA_VERSION: u32 = 1;
+const SCHEMA_VERSION: u32 = 2;
 
 /// What should be fixed first.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -18,8 +18,10 @@ pub(super) struct Document {
     schema_version: u32,
     /// The runs that were looked at.
     runs: Vec<Run>,
-    /// What is conspicuous; of each server, the dearest first.
+    /// Findings of each server: what fails, then the most costly first.
     findings: Vec<Found>,
+    /// What would be a finding if a second run of its suite showed it as well.
+    seen_once: Vec<Found>,
     /// What was not looked at.
     left_out: Vec<NotSeen>,
 }
@@ -48,8 +50,10 @@ pub(crate) struct Found {
     title: &'static str,
     /// The finding with figures.
     text: String,
-    /// What it rests on: figures with their intervals and numbers of operations.
-    evidence: Vec<String>,
+    /// The figures in the text, and those that belong to them.
+    figures: Vec<Measured>,
+    /// What it rests on, row by row, the worst first.
+    evidence: Vec<Piece>,
     /// Where in a server to look for the cause.
     look_at: &'static str,
     /// The rows that it is about.
@@ -59,6 +63,98 @@ pub(crate) struct Found {
     /// Percent of the time of all that was measured on this server that would not be spent if this
     /// were as the rule thinks normal.
     saves_percent: f64,
+}
+
+/// Figures about one row.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Piece {
+    /// Name of the row, or of the rows of one kind.
+    row: String,
+    /// The figures in words.
+    text: String,
+    /// The figures.
+    figures: Vec<Measured>,
+}
+
+/// A named quantity.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Measured {
+    /// Its name. A rule uses each name for one thing only.
+    name: &'static str,
+    /// How much it is, in its unit; a text where the unit is text.
+    value: Value,
+    /// Unit of the value and of its interval.
+    unit: Unit,
+    /// Lower end of the 95 % interval; null where there is none.
+    low: Option<f64>,
+    /// Upper end of the 95 % interval; null where there is none.
+    high: Option<f64>,
+    /// Operations that it is the mean of; null where it is none.
+    operations: Option<u64>,
+}
+
+/// A number or a text.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum Value {
+    /// A number.
+    Number(f64),
+    /// A text.
+    Text(String),
+}
+
+/// Unit of a figure.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Unit {
+    /// Nanoseconds.
+    Ns,
+    /// A share of 1.
+    Share,
+    /// So many times as much.
+    Times,
+    /// A number of operations, members, locks or users.
+    Count,
+    /// Operations a second.
+    PerSecond,
+    /// Bytes.
+    Bytes,
+    /// A text.
+    Text,
+}
+
+impl From<&Figure> for Measured {
+    fn from(figure: &Figure) -> Measured {
+        let (value, unit) = match &figure.value {
+            Quantity::Time(ns) => (Value::Number(*ns), Unit::Ns),
+            Quantity::Share(share) => (Value::Number(*share), Unit::Share),
+            Quantity::Ratio(times) => (Value::Number(*times), Unit::Times),
+            Quantity::Count(count) => (Value::Number(*count as f64), Unit::Count),
+            Quantity::Rate(rate) => (Value::Number(*rate), Unit::PerSecond),
+            Quantity::Bytes(bytes) => (Value::Number(*bytes), Unit::Bytes),
+            Quantity::Text(text) => (Value::Text(text.clone()), Unit::Text),
+        };
+        Measured {
+            name: figure.name,
+            value,
+            unit,
+            low: figure.interval.map(|(low, _)| low),
+            high: figure.interval.map(|(_, high)| high),
+            operations: figure.operations,
+        }
+    }
+}
+
+impl From<&Evidence> for Piece {
+    fn from(evidence: &Evidence) -> Piece {
+        Piece {
+            row: evidence.row.clone(),
+            text: sentences::evidence(evidence),
+            figures: evidence.figures.iter().map(Measured::from).collect(),
+        }
+    }
 }
 
 /// Something that no finding can come from.
@@ -79,6 +175,7 @@ impl From<&[Diagnosed]> for Document {
             schema_version: SCHEMA_VERSION,
             runs: Vec::new(),
             findings: Vec::new(),
+            seen_once: Vec::new(),
             left_out: Vec::new(),
         };
         for Diagnosed { runs, diagnosis } in all {
@@ -88,6 +185,10 @@ impl From<&[Diagnosed]> for Document {
             document
                 .findings
                 .extend(findings.map(|finding| found(finding, first)));
+            let seen_once = diagnosis.seen_once.iter();
+            document
+                .seen_once
+                .extend(seen_once.map(|finding| found(finding, first)));
             let left_out = diagnosis.left_out.iter();
             document
                 .left_out
@@ -113,8 +214,9 @@ pub(crate) fn found(finding: &Finding, first: usize) -> Found {
     Found {
         rule: finding.rule,
         title: finding.title,
-        text: finding.text.clone(),
-        evidence: finding.evidence.clone(),
+        text: sentences::text(finding),
+        figures: finding.figures.iter().map(Measured::from).collect(),
+        evidence: finding.evidence.iter().map(Piece::from).collect(),
         look_at: finding.look_at,
         tests: finding.tests.clone(),
         run: first + finding.run,

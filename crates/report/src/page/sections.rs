@@ -256,7 +256,24 @@ pub(super) fn findings(page: &Page<'_>, names: &[String]) -> String {
             list("items", left_out)
         ),
     };
-    format!("<section id=\"findings\"><h2>What is conspicuous</h2>\n{found}{left_out}</section>\n")
+    let seen_once = all().flat_map(|(place, diagnosed)| {
+        let seen = diagnosed.diagnosis.seen_once.iter();
+        let whose = whose(place);
+        seen.map(move |finding| words(&format!("{whose}{}", diagnose::seen_once(finding))))
+    });
+    let seen_once: Vec<String> = seen_once.collect();
+    let seen_once = match seen_once.is_empty() {
+        true => String::new(),
+        false => format!(
+            "<details><summary>{}: {}</summary>\n{}</details>\n",
+            diagnose::SEEN_ONCE,
+            seen_once.len(),
+            list("items", seen_once)
+        ),
+    };
+    format!(
+        "<section id=\"findings\"><h2>What is conspicuous</h2>\n{found}{seen_once}{left_out}</section>\n"
+    )
 }
 
 fn diagnosis(diagnosed: &Diagnosed, whose: impl Fn(usize) -> String) -> String {
@@ -276,11 +293,12 @@ fn diagnosis(diagnosed: &Diagnosed, whose: impl Fn(usize) -> String) -> String {
 }
 
 fn found(finding: &Finding, whose: &str) -> String {
-    let evidence = finding.evidence.iter().map(|line| words(line));
+    let evidence = diagnose::evidence(finding);
+    let evidence = evidence.iter().map(|line| words(line));
     format!(
         "<h3>{}</h3>\n<p>{}</p>\n{}<p class=\"look\">Look at {}</p>\n",
         text(&format!("{whose}{}", diagnose::title(finding))),
-        words(&finding.text),
+        words(&diagnose::sentences::text(finding)),
         list("evidence", evidence),
         text(finding.look_at),
     )

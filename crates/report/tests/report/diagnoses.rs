@@ -2,23 +2,57 @@
 
 use insta::assert_snapshot;
 use serde_json::Value;
-use stats::{Diagnosis, Finding, LeftOut};
+use stats::{Diagnosis, Evidence, Figure, Finding, LeftOut, Quantity};
 
 use report::{Diagnosed, DiagnosedRun};
 
 /// A server that speaks to the terminal, and suites of somebody's own.
 const HOSTILE: &str = "Evil/1.0 \u{1b}[31m</script>\u{202e}";
 
+fn just(name: &'static str, value: Quantity) -> Figure {
+    Figure {
+        name,
+        value,
+        interval: None,
+        operations: None,
+    }
+}
+
+fn mean(name: &'static str, ns: f64, half: f64) -> Figure {
+    Figure {
+        interval: Some((ns - half, ns + half)),
+        operations: Some(100),
+        ..just(name, Quantity::Time(ns))
+    }
+}
+
+fn row(name: &str, figure: Figure) -> Evidence {
+    Evidence {
+        row: name.into(),
+        figures: vec![figure],
+    }
+}
+
 fn finding(rule: &'static str, run: usize, weight: f64) -> Finding {
     Finding {
         rule,
         title: "PUT is much slower than GET of the same size",
-        text: "PUT of 1 KiB takes 14.2 ms, GET of it 54.0 us: 263 times as long.".into(),
-        evidence: vec![
-            "Put1K 14.2 ms (13.9 .. 14.6 ms, n 100), Get1K 54.0 us (48.2 .. 60.4 us, n 100)".into(),
-            "Put64K 15.0 ms (14.9 .. 15.1 ms, n 100), Get64K 86.0 us (80.9 .. 91.7 us, n 100)"
-                .into(),
+        figures: vec![
+            mean("slow", 14.2e6, 0.3e6),
+            mean("quick", 54e3, 6e3),
+            just("floor", Quantity::Time(50e3)),
+            just("ratio", Quantity::Ratio(263.0)),
+            just("size", Quantity::Text("1 KiB".into())),
         ],
+        evidence: vec![
+            row("Put1K", mean("mean", 14.2e6, 0.3e6)),
+            row("Get1K", mean("mean", 54e3, 6e3)),
+            row("Put64K", mean("mean", 15e6, 0.1e6)),
+            row("Get64K", mean("mean", 86e3, 6e3)),
+            row("Put1024K", mean("mean", 19e6, 0.1e6)),
+            row("Get1024K", mean("mean", 186e3, 6e3)),
+        ],
+        is_seen_once: false,
         look_at: "what a PUT does beside writing: fsync of each file or of its directory, a \
                   temporary file and a rename",
         tests: vec!["Put1K".into(), "Get1K".into()],
@@ -43,8 +77,30 @@ fn diagnosed() -> Diagnosed {
         diagnosis: Diagnosis {
             findings: vec![
                 finding("put-against-get", 0, 0.342),
-                finding("two-modes", 1, 0.001),
+                Finding {
+                    title: "There are two kinds of answers: quick ones and slow ones",
+                    figures: vec![
+                        just("rows", Quantity::Count(1)),
+                        just("row", Quantity::Text("Depth1x10".into())),
+                    ],
+                    evidence: vec![Evidence {
+                        row: "Depth1x10".into(),
+                        figures: vec![
+                            just("quick_share", Quantity::Share(0.8)),
+                            just("quick", Quantity::Time(1.2e6)),
+                            just("slow_share", Quantity::Share(0.2)),
+                            just("slow", Quantity::Time(9.2e6)),
+                            just("operations", Quantity::Count(20)),
+                        ],
+                    }],
+                    tests: vec!["Depth1x10".into()],
+                    ..finding("two-modes", 1, 0.001)
+                },
             ],
+            seen_once: vec![Finding {
+                is_seen_once: true,
+                ..finding("put-against-get", 0, 0.1)
+            }],
             left_out: vec![LeftOut::Row {
                 run: 1,
                 row: "Infinityx100".into(),
@@ -58,6 +114,7 @@ fn diagnosed() -> Diagnosed {
 pub(crate) fn of(findings: Vec<Finding>, left_out: Vec<LeftOut>) -> Diagnosed {
     let diagnosis = Diagnosis {
         findings,
+        seen_once: Vec::new(),
         left_out,
         few: 0,
     };

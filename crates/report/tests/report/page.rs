@@ -7,7 +7,9 @@ use report::Comparisons;
 use report::page::{Common, Page, PageRun, Told, figure_data, html};
 use serde_json::Value;
 use stats::testing::RunBuilder;
-use stats::{Details, Finding, LeftOut, Resolution, Summary, summarise};
+use stats::{
+    Details, Evidence, Figure, Finding, LeftOut, Quantity, Resolution, Summary, summarise,
+};
 
 use crate::{answers, diagnoses, runs};
 
@@ -123,10 +125,19 @@ fn what_strangers_write_stays_text() {
             .build();
         let summary = summarise(&run);
         let finding = Finding {
-            rule: "a-rule",
+            rule: "fails-under-load",
             title: "Something is slow",
-            text: name.to_owned(),
-            evidence: vec![name.to_owned()],
+            figures: vec![Figure {
+                name: "answer",
+                value: Quantity::Text(name.to_owned()),
+                interval: None,
+                operations: None,
+            }],
+            evidence: vec![Evidence {
+                row: name.to_owned(),
+                figures: Vec::new(),
+            }],
+            is_seen_once: false,
             look_at: "the disk",
             tests: vec![name.to_owned()],
             run: 0,

@@ -3,11 +3,12 @@
 use record::{MeasureId, Pace, PlanRecord, TestId};
 
 use super::course::Course;
+use super::does_the_same;
+use super::figure::{Evidence, Figure, Quantity};
 use super::line::Point;
 use super::material::Material;
 use crate::interval::error_of;
 use crate::times::Times;
-use crate::units::{human, human_range};
 use crate::{Distribution, Status, TestSummary};
 
 /// Operations below which a row says nothing of its course. A mean has an interval, which says how
@@ -21,9 +22,19 @@ const FEW: u64 = 3;
 /// on the same machine is of that size.
 pub(super) const NOTICEABLE: f64 = 100e3;
 
-/// Nanoseconds that a member of a collection may cost: opening, reading or unlinking a file takes a file
-/// system some tens of microseconds.
-pub(super) const PER_MEMBER: f64 = 50e3;
+/// Nanoseconds of work for a request below which ratios are not formed: what is left when the floor
+/// has been subtracted from a quick request is noise.
+pub(super) const LEAST_WORK: f64 = 100e3;
+
+/// Rows that ask one resource about itself. What the quickest of them takes is the floor: the round
+/// trip, and what the server needs for any request (a script that is started, credentials that are
+/// checked).
+const FLOOR: [&str; 4] = [
+    "PropfindLiveSingle",
+    "PropfindDeadSingle",
+    "DiscoveryHeldx0",
+    "DiscoveryHeld",
+];
 
 /// What the number in the names of rows counts, `Depth1x1000`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +77,9 @@ pub(super) struct Case<'a> {
     runs: &'a [Material],
     /// Nanoseconds of all operations that can be believed.
     pub(super) spent: f64,
+    /// Nanoseconds that any request takes, at the least: the lower end of the interval of the quickest
+    /// request about one resource; 0 where there is none.
+    pub(super) floor: f64,
 }
 
 /// A row that can be believed.
@@ -95,20 +109,67 @@ pub(super) fn is_good(row: &TestSummary) -> bool {
 }
 
 impl<'a> Case<'a> {
+    /// All runs, with rows that failed as well.
+    pub(super) fn runs(&self) -> &'a [Material] {
+        self.runs
+    }
+
     /// Rows with too few operations to have a course.
     pub(super) fn few(&self) -> usize {
         self.rows().count() - self.courses().count()
     }
 
     pub(super) fn of(runs: &'a [Material]) -> Case<'a> {
-        let mut case = Case { runs, spent: 0.0 };
+        let mut case = Case {
+            runs,
+            spent: 0.0,
+            floor: 0.0,
+        };
         let spent = |row: Row<'_>| row.whole().map_or(0.0, |mean| mean.mean * mean.n as f64);
         case.spent = case.rows().map(spent).sum();
+        let floors = case.rows().filter(Row::is_floor);
+        let quickest = floors
+            .filter_map(|row| row.response())
+            .min_by(|one, other| one.mean.total_cmp(&other.mean));
+        case.floor = quickest.map_or(0.0, |mean| mean.low);
         case
     }
 
-    /// All rows, of all runs in which the generator was at its ease.
+    /// Nanoseconds that a request takes beyond the floor, on the average and at most; at least
+    /// [`LEAST_WORK`]. A request that is quicker than the floor is its own.
+    pub(super) fn work(&self, mean: &Mean) -> (f64, f64) {
+        let floor = self.floor.min(mean.low);
+        let work = |time: f64| (time - floor).max(LEAST_WORK);
+        (work(mean.mean), work(mean.high))
+    }
+
+    /// What the slower request would take if it were as many times the work of the quicker one as
+    /// normal, where it is surely and noticeably slower: the floor is subtracted from both.
+    pub(super) fn normal_if_slower(&self, slow: &Mean, quick: &Mean, times: f64) -> Option<f64> {
+        let floor = self.floor.min(quick.low);
+        let (work, at_most) = self.work(quick);
+        let normal = floor + times * work;
+        let is_sure = slow.low - floor >= times * at_most;
+        (is_sure && slow.mean - normal >= NOTICEABLE).then_some(normal)
+    }
+
+    /// All rows, each once: a run that repeats a suite is left out.
     pub(super) fn rows(&self) -> impl Iterator<Item = Row<'a>> {
+        let is_first = |row: &Row<'a>| {
+            let before = &self.runs[..row.run];
+            let suite = |material: &Material| material.plan.suite.name.clone();
+            let own = &row.plan().suite.name;
+            let has_it = |material: &Material| {
+                let mut names = material.summary.tests.iter().map(|test| &test.name);
+                suite(material) == *own && names.any(|name| name == row.name())
+            };
+            !before.iter().any(has_it)
+        };
+        self.all_rows().filter(is_first)
+    }
+
+    /// All rows of all runs in which the generator was at its ease.
+    fn all_rows(&self) -> impl Iterator<Item = Row<'a>> {
         let runs = self.runs.iter().enumerate();
         let sound = runs.filter(|(_, material)| !material.summary.is_inconclusive());
         sound.flat_map(|(run, material)| {
@@ -127,8 +188,23 @@ impl<'a> Case<'a> {
 
     /// Rows with enough operations to have a course.
     pub(super) fn courses(&self) -> impl Iterator<Item = Row<'a>> {
-        self.rows()
-            .filter(|row| row.course.response.count() >= MANY)
+        self.rows().filter(Row::has_course)
+    }
+
+    /// The same row, measured once more in another run of the suite.
+    pub(super) fn repeats(&self, row: &Row<'a>) -> impl Iterator<Item = Row<'a>> {
+        let (name, plan, run) = (row.name(), row.plan(), row.run);
+        self.all_rows().filter(move |other| {
+            let is_its = other.plan().load.users == plan.load.users;
+            let is_another = other.run != run && other.name() == name;
+            is_another && is_its && does_the_same(other.plan(), plan)
+        })
+    }
+
+    /// The row of that name, of the run with the most users.
+    pub(super) fn busiest(&self, name: &str) -> Option<Row<'a>> {
+        let rows = self.all_rows().filter(|row| row.name() == name);
+        rows.max_by_key(|row| row.plan().load.users)
     }
 
     pub(super) fn row(&self, name: &str) -> Option<Row<'a>> {
@@ -165,9 +241,15 @@ impl<'a> Row<'a> {
         &self.summary.name
     }
 
-    /// It is the same row of the same run.
-    pub(super) fn is(&self, other: &Row<'_>) -> bool {
-        (self.run, self.id) == (other.run, other.id)
+    /// There are enough operations for a course.
+    pub(super) fn has_course(&self) -> bool {
+        self.course.response.count() >= MANY
+    }
+
+    /// It asks one resource about itself.
+    fn is_floor(&self) -> bool {
+        let is_depth_zero = sized(self.name()).is_some_and(|(family, _)| family == "Depth0");
+        is_depth_zero || self.summary.method == "OPTIONS" || FLOOR.contains(&self.name())
     }
 
     pub(super) fn plan(&self) -> &'a PlanRecord {
@@ -254,15 +336,22 @@ impl<'a> Row<'a> {
 }
 
 impl Mean {
-    /// `Put1K 14.2 ms (13.9 .. 14.6 ms, n 100)`.
-    pub(super) fn told(&self) -> String {
-        format!(
-            "{} {} ({}, n {})",
-            self.row,
-            human(self.mean),
-            human_range((self.low, self.high)),
-            self.n
-        )
+    /// As a figure of that name.
+    pub(super) fn figure(&self, name: &'static str) -> Figure {
+        Figure {
+            name,
+            value: Quantity::Time(self.mean),
+            interval: Some((self.low, self.high)),
+            operations: Some(self.n),
+        }
+    }
+
+    /// As a piece of evidence.
+    pub(super) fn evidence(&self) -> Evidence {
+        Evidence {
+            row: self.row.clone(),
+            figures: vec![self.figure("mean")],
+        }
     }
 
     pub(super) fn point(&self, size: u32) -> Point {
@@ -271,11 +360,6 @@ impl Mean {
             mean: self.mean,
             error: error_of(self.high - self.mean, self.n),
         }
-    }
-
-    /// It is surely so many times the other one.
-    pub(super) fn is_times(&self, times: f64, other: &Mean) -> bool {
-        self.low >= times * other.high
     }
 
     /// Nanoseconds of all its operations beyond that much for each.

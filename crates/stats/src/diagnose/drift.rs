@@ -17,12 +17,10 @@ pub(crate) const PARTS: usize = 24;
 /// Parts below which nothing is said.
 const LEAST_PARTS: usize = 10;
 
-/// How improbable the trend must be where there is none.
-const SURE: f64 = 1e-3;
-
 /// How much the last part is above the first, as a share of the first, by the trend through all of
-/// them; `None` where there is no telling. Parts are means of logarithms in the order of time.
-pub(crate) fn growth(parts: &[f64]) -> Option<f64> {
+/// them; `None` where such a trend is at least as probable as `sure` without any growth. Parts are means of
+/// logarithms in the order of time.
+pub(crate) fn growth(parts: &[f64], sure: f64) -> Option<f64> {
     if parts.len() < LEAST_PARTS {
         return None;
     }
@@ -41,7 +39,7 @@ pub(crate) fn growth(parts: &[f64]) -> Option<f64> {
     let alike = neighbours(parts, slope).clamp(0.0, 0.9);
     let variance = independent * (1.0 + alike) / (1.0 - alike);
     let p = Normal::standard().sf((risen - 1.0) / variance.sqrt());
-    (p < SURE).then(|| (slope * (n - 1.0)).exp_m1())
+    (p < sure).then(|| (slope * (n - 1.0)).exp_m1())
 }
 
 /// Correlation of neighbours, without the trend.

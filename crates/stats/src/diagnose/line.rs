@@ -1,9 +1,18 @@
 //! A line through times of several sizes: what a request costs, and what each member of it.
 //!
-//! Weighted least squares, each time by its standard error. Where the points lie farther from the line
-//! than these errors explain, the errors are taken to be that much greater (Bevington and Robinson,
-//! *Data Reduction and Error Analysis*, chapter 6); they then come from the points alone, and the
-//! interval is Student's with what these leave.
+//! Weighted least squares, each time by its standard error, which is [`LEAST_ERROR`] at the least. That
+//! is an assumption, and the points themselves say how good it is. Both are put together as Smyth
+//! does (*Linear models and empirical Bayes methods*, Statistical Applications in Genetics and
+//! Molecular Biology 3(1), 2004, "moderated t"): the assumption counts as much as [`ASSUMED`]
+//! observations of the misfit,
+//!
+//! ```text
+//!     wider = (ASSUMED + sum of squared misfits, in standard errors) / (ASSUMED + points - 2)
+//! ```
+//!
+//! and the interval is Student's with `ASSUMED + points - 2` degrees of freedom. It is one rule for
+//! all points: the width follows the misfit without a jump, so that a finding near its threshold
+//! does not come and go with it.
 
 use crate::interval::t_quantile;
 
@@ -31,6 +40,10 @@ pub(crate) struct Line {
 /// run knows nothing of it.
 const LEAST_ERROR: f64 = 0.03;
 
+/// Observations that [`LEAST_ERROR`] is worth. With fewer, two sizes too many make the interval several times
+/// as wide by chance; with more, points that lie far from a line do not widen it enough.
+const ASSUMED: f64 = 4.0;
+
 /// The line through at least three points of different sizes.
 pub(crate) fn line(points: &[Point]) -> Option<Line> {
     if points.len() < 3 {
@@ -57,13 +70,9 @@ pub(crate) fn line(points: &[Point]) -> Option<Line> {
     let misfit: f64 = weighted
         .map(|(weight, size, mean)| weight * (mean - base - slope * size).powi(2))
         .sum();
-    let free = (points.len() - 2) as f64;
-    let wider = misfit / free;
-    let (wider, quantile) = match wider > 1.0 {
-        true => (wider, t_quantile(free)),
-        false => (1.0, 1.96),
-    };
-    let half = |variance: f64| quantile * (variance * wider / determinant).sqrt();
+    let degrees = ASSUMED + (points.len() - 2) as f64;
+    let wider = (ASSUMED + misfit) / degrees;
+    let half = |variance: f64| t_quantile(degrees) * (variance * wider / determinant).sqrt();
     Some(Line {
         base: (base, half(xx)),
         slope: (slope, half(w)),

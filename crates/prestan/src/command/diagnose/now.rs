@@ -1,8 +1,10 @@
-//! A server measured now, one suite after the other.
+//! A server measured now: one suite after the other, then once more what has been seen once, then with several
+//! users.
 
 use std::path::PathBuf;
 
-use engine::Settings;
+use engine::{Settings, rundir};
+use stats::Material;
 use suite::Plan;
 
 use crate::args::{DiagnoseArgs, FormatOptions, LoadOptions, OutputOptions, defaults};
@@ -10,12 +12,17 @@ use crate::command::job::Job;
 use crate::command::run::SuiteText;
 use crate::command::series::Series;
 use crate::exit::Failed;
+use crate::intake::material_of_kept;
 use crate::output::tell;
 use crate::state;
 
 /// Times each user goes through each test of the suite `prestan`: a course has 50 operations at
 /// least, and 100 have a p99.
 const REQUESTS: u32 = 100;
+
+/// Users of the run with several of them, and times each of them goes through each test.
+const LOAD_USERS: u32 = 8;
+const LOAD_REQUESTS: u32 = 25;
 
 /// Measures, and says where the runs are kept; and why there are no more, where they could not all be
 /// made.
@@ -25,14 +32,112 @@ pub(super) fn measure(args: &DiagnoseArgs) -> Result<(Vec<PathBuf>, Option<Faile
     let series = Series::of(&args.subjects, args.server.as_slice(), None)?;
     let of_server = series.servers[0].settings(&args.connect, &load_options(args), args.clock)?;
     let mut kept = Vec::new();
-    for (number, planned) in (1..).zip(suites) {
-        match run(args, &series, &of_server, number, planned) {
-            Ok(path) => kept.push(path),
-            Err(why) if kept.is_empty() => return Err(why),
-            Err(why) => return Ok((kept, Some(why))),
+    let measure = |planned: Vec<Planned<'_>>, kept: &mut Vec<PathBuf>| -> Result<(), Failed> {
+        for planned in planned {
+            kept.push(run(args, &series, &of_server, kept.len() + 1, planned)?);
         }
+        Ok(())
+    };
+    let all = measure(suites, &mut kept)
+        .and_then(|()| measure(once_more(args, &kept)?, &mut kept))
+        .and_then(|()| measure(with_several_users(args), &mut kept));
+    match all {
+        Err(why) if kept.is_empty() => Err(why),
+        all => Ok((kept, all.err())),
     }
-    Ok((kept, None))
+}
+
+/// The name that the runs of a series have in common.
+pub(super) fn series_of(run_id: &str) -> &str {
+    run_id.rsplit_once('-').map_or(run_id, |(series, _)| series)
+}
+
+/// The tests whose rows show something that is a finding only if they show it again.
+fn once_more<'a>(args: &'a DiagnoseArgs, kept: &[PathBuf]) -> Result<Vec<Planned<'a>>, Failed> {
+    let read = |path: &PathBuf| {
+        let recorded = rundir::open(path).map_err(|error| Failed::Local(error.to_string()))?;
+        material_of_kept(&recorded).map_err(Failed::Local)
+    };
+    let runs: Vec<Material> = kept.iter().map(read).collect::<Result<_, _>>()?;
+    let seen = stats::diagnose(&runs).seen_once;
+    let of_suite = |(suite, run): (&'a String, &Material)| {
+        let rows = seen.iter().flat_map(|finding| &finding.tests);
+        let measures = &run.plan.measures;
+        let test = |row: &String| {
+            let measure = measures.iter().find(|measure| measure.name == *row)?;
+            Some(
+                run.plan
+                    .tests
+                    .get(usize::from(measure.test.0))?
+                    .name
+                    .clone(),
+            )
+        };
+        let mut only: Vec<String> = rows.filter_map(test).collect();
+        only.sort();
+        only.dedup();
+        (!only.is_empty()).then(|| {
+            let load = LoadOptions {
+                only,
+                ..load_of(&load_options(args), suite)
+            };
+            planned(args, (suite, SuiteText::find(suite)?, load))
+        })
+    };
+    args.measuring
+        .suite
+        .iter()
+        .zip(&runs)
+        .filter_map(of_suite)
+        .collect()
+}
+
+/// Tests that several users go through at the same time, and what they ask a server of somebody else's for only
+/// where that was asked for.
+const SHARED: [(&str, &[&str], &[&str]); 2] = [
+    (
+        "prestan",
+        &[
+            "PropfindLiveSingle",
+            "ProppatchSingle",
+            "Put1K",
+            "Get1K",
+            "Copy",
+            "Delete",
+            "Locks",
+        ],
+        &["Locks"],
+    ),
+    (
+        "locks",
+        &["Heldx0", "Contention"],
+        &["Heldx0", "Contention"],
+    ),
+];
+
+/// The runs with several users; those of suites that are measured.
+fn with_several_users(args: &DiagnoseArgs) -> Vec<Planned<'_>> {
+    let measuring = &args.measuring;
+    let users = measuring.load_users.unwrap_or(LOAD_USERS);
+    if users <= measuring.concurrency.unwrap_or(1) {
+        return Vec::new();
+    }
+    let is_asked = args.server.is_some() || measuring.load_users.is_some();
+    let plan = |(name, tests, delicate): &(&str, &[&str], &[&str])| {
+        let suite = measuring.suite.iter().find(|suite| suite == name)?;
+        let is_asked = |test: &&&str| is_asked || !delicate.contains(test);
+        let only = tests.iter().filter(is_asked).map(|test| (*test).to_owned());
+        let load = LoadOptions {
+            only: only.collect(),
+            requests: Some(LOAD_REQUESTS),
+            concurrency: Some(users),
+            ..load_options(args)
+        };
+        // What is left of the suite may have none of these.
+        let suite = (suite.as_str(), SuiteText::find(suite).ok()?, load);
+        (!suite.2.only.is_empty()).then(|| planned(args, suite).ok())?
+    };
+    SHARED.iter().filter_map(plan).collect()
 }
 
 fn run(
@@ -97,14 +202,35 @@ fn suites(args: &DiagnoseArgs) -> Result<Vec<Planned<'_>>, Failed> {
         }
         is_known?;
     }
-    let planned = |(name, suite, load): (_, SuiteText, LoadOptions)| {
+    let plan = |(name, suite, load): (_, SuiteText, LoadOptions)| {
         Ok(Planned {
             name,
             plan: suite.plan(&load)?,
             suite,
         })
     };
-    suites.into_iter().map(planned).collect()
+    suites.into_iter().map(plan).collect()
+}
+
+/// A part of a suite that has been measured: without what is to be skipped.
+fn planned<'a>(
+    args: &'a DiagnoseArgs,
+    (name, suite, load): (&'a str, SuiteText, LoadOptions),
+) -> Result<Planned<'a>, Failed> {
+    let mut load = load;
+    for pattern in &args.measuring.skip {
+        let mut skipping = load.clone();
+        skipping.skip.push(pattern.clone());
+        // A pattern may mean nothing in this part.
+        if suite.plan(&skipping).is_ok() {
+            load = skipping;
+        }
+    }
+    Ok(Planned {
+        name,
+        plan: suite.plan(&load)?,
+        suite,
+    })
 }
 
 fn load_options(args: &DiagnoseArgs) -> LoadOptions {

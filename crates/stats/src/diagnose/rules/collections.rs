@@ -1,40 +1,47 @@
 //! COPY, MOVE and DELETE of a collection beside those of a single resource.
 //!
 //! In the suite `prestan` COPY and MOVE find a collection at their destination, and have to remove it
-//! first: what a DELETE takes is theirs by right, and is taken off.
+//! first: what a DELETE takes is subtracted, and the floor with it, which both contain.
 
-use super::{Found, percent, times};
-use crate::diagnose::case::{Case, Mean, NOTICEABLE, PER_MEMBER};
-use crate::units::human;
+use super::Found;
+use crate::diagnose::case::{Case, LEAST_WORK, Mean, NOTICEABLE};
+use crate::diagnose::figure::{count, ratio, share, text, time};
+
+/// Nanoseconds that copying a member may cost: a file is read, made, written and closed.
+const COPIED: f64 = 300e3;
+
+/// Nanoseconds that deleting a member may cost: a file is unlinked.
+const DELETED: f64 = 100e3;
 
 pub(super) fn copy(case: &Case<'_>, at_least: f64) -> Option<Found> {
     let removal = case.response("DeleteCol")?;
-    per_member(case, ("COPY", "CopyCol", "Copy"), Some(&removal), at_least)
+    let rows = ("COPY", "CopyCol", "Copy");
+    per_member(case, rows, Some(&removal), (at_least, COPIED))
 }
 
 pub(super) fn delete(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    per_member(case, ("DELETE", "DeleteCol", "Delete"), None, at_least)
+    let rows = ("DELETE", "DeleteCol", "Delete");
+    per_member(case, rows, None, (at_least, DELETED))
 }
 
 pub(super) fn move_(case: &Case<'_>, at_least: f64) -> Option<Found> {
     let (members, all, one) = both(case, "MoveCol", "Move")?;
     let removal = case.response("DeleteCol")?;
     let own = all.mean - removal.mean;
-    let is_noticeable = own - at_least * one.mean >= NOTICEABLE;
-    if all.low - removal.high < at_least * one.high || !is_noticeable {
+    let (work, at_most) = case.work(&one);
+    let is_noticeable = own - at_least * work >= NOTICEABLE;
+    if all.low - removal.high < at_least * at_most || !is_noticeable {
         return None;
     }
     Some(Found {
-        text: format!(
-            "MOVE of a collection with {members} members takes {}, the removal of what it replaces \
-             not counted, {} that of a single resource ({}); at most {} a member, if members are \
-             why.",
-            human(own),
-            times(own / one.mean),
-            human(one.mean),
-            human((own - one.mean) / members)
-        ),
-        saved: all.beyond(removal.mean + at_least * one.mean),
+        figures: vec![
+            count("members", members as u64),
+            time("own", own),
+            one.figure("one"),
+            ratio("ratio", own / work),
+            time("each", own / members),
+        ],
+        saved: all.beyond(removal.mean + at_least * work),
         ..Found::on(&[&all, &removal, &one])
     })
 }
@@ -43,34 +50,36 @@ fn per_member(
     case: &Case<'_>,
     (method, all, one): (&str, &str, &str),
     removal: Option<&Mean>,
-    at_least: f64,
+    (at_least, nanos): (f64, f64),
 ) -> Option<Found> {
     let (members, all, one) = both(case, all, one)?;
-    let (removed, at_most) = removal.map_or((0.0, 0.0), |removal| (removal.mean, removal.high));
-    let surely = (all.low - at_most - one.high) / members;
-    let own = all.mean - removed;
-    let normal = one.mean + members * (at_least * one.mean).max(PER_MEMBER);
-    let is_noticeable = own - normal >= NOTICEABLE;
-    if surely < (at_least * one.high).max(PER_MEMBER) || !is_noticeable {
+    // The floor of the request is in the removal as well; else in what a single one takes.
+    let (base, at_most) = match removal {
+        Some(removal) => (removal.mean, removal.high),
+        None => (one.mean, one.high),
+    };
+    let (work, work_at_most) = case.work(&one);
+    let surely = (all.low - at_most) / members;
+    let normal = base + members * (at_least * work).max(nanos);
+    let is_noticeable = all.mean - normal >= NOTICEABLE;
+    if surely < (at_least * work_at_most).max(nanos) || !is_noticeable {
         return None;
     }
-    let each = (own - one.mean) / members;
-    let aside = match removal {
-        Some(_) => ", the removal of what it replaces not counted",
-        None => "",
-    };
+    let each = (all.mean - base) / members;
     let mut means = vec![&all, &one];
     means.extend(removal);
+    let mut figures = vec![
+        text("method", method),
+        count("members", members as u64),
+        all.figure("all"),
+        time("each", each),
+        one.figure("one"),
+        share("share", each / work.max(LEAST_WORK)),
+    ];
+    figures.extend(removal.map(|removal| removal.figure("removal")));
     Some(Found {
-        text: format!(
-            "{method} of a collection with {members} members takes {}{aside}: {} for each of them, \
-             {} of a {method} of a single resource ({}).",
-            human(own),
-            human(each),
-            percent(each / one.mean),
-            human(one.mean)
-        ),
-        saved: all.beyond(removed + normal),
+        figures,
+        saved: all.beyond(normal),
         ..Found::on(&means)
     })
 }

@@ -1,14 +1,15 @@
 //! What goes on beside the answers: connections that are opened, and credentials that are refused.
 
-use super::{Found, percent};
+use super::Found;
 use crate::diagnose::case::{Case, NOTICEABLE, Row};
-use crate::units::human;
+use crate::diagnose::figure::{Evidence, count, share, time};
 
 /// Operations that must have met it.
 const LEAST: u64 = 5;
 
-/// Rows that evidence names.
-const NAMED: usize = 3;
+/// Share of the operations of a row from which on each of them opens a connection: the first may
+/// find one that set-up has opened.
+const EACH: f64 = 0.9;
 
 /// Requests from which on a distance of several limits is none by chance.
 const LARGE: u64 = 10;
@@ -16,41 +17,74 @@ const LARGE: u64 = 10;
 /// Gaps that must be the same for a limit to be named.
 const SAME_GAPS: usize = 3;
 
-pub(super) fn keep_alive(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    let kept = |row: &Row<'_>| row.plan().load.http.keep_alive;
-    let rows: Vec<Row<'_>> = case.rows().filter(kept).collect();
-    let sum = |of: fn(&Row<'_>) -> u64| rows.iter().map(of).sum::<u64>();
-    let (opened, operations) = (
-        sum(|row| row.course.opened),
-        sum(|row| row.course.operations),
-    );
-    let users = rows
-        .iter()
-        .map(|row| u64::from(row.plan().load.users))
-        .max()?;
-    let share = opened as f64 / operations.max(1) as f64;
+/// Rows in which connections are kept, but for those that open one for each operation, or only those.
+fn kept<'a>(case: &Case<'a>, opens_each: bool) -> Vec<Row<'a>> {
+    let is_asked = |row: &Row<'_>| {
+        let course = row.course;
+        let opens = course.opened as f64 >= EACH * course.operations as f64;
+        row.plan().load.http.keep_alive && course.operations > 0 && opens == opens_each
+    };
+    case.rows().filter(is_asked).collect()
+}
+
+fn sum(rows: &[Row<'_>], of: fn(&Row<'_>) -> u64) -> u64 {
+    rows.iter().map(of).sum()
+}
+
+/// Connections that were opened, for how many operations, and nanoseconds of one of them.
+fn opened(rows: &[Row<'_>]) -> (u64, u64, f64) {
+    let opened = sum(rows, |row| row.course.opened);
+    let operations = sum(rows, |row| row.course.operations);
     let connecting: u128 = rows.iter().map(|row| row.course.connecting).sum();
-    let each = connecting as f64 / opened.max(1) as f64;
-    // Each user opens one, once.
-    if opened < LEAST + users || share < at_least || each < NOTICEABLE {
+    (opened, operations, connecting as f64 / opened.max(1) as f64)
+}
+
+pub(super) fn closed_each_time(case: &Case<'_>, at_least: f64) -> Option<Found> {
+    let rows = kept(case, true);
+    let (opened, operations, each) = opened(&rows);
+    let users = rows.iter().map(|row| u64::from(row.plan().load.users));
+    let is_enough = opened >= LEAST + users.max()? && each >= NOTICEABLE;
+    let of_all = sum(&case.rows().collect::<Vec<_>>(), |row| {
+        row.course.operations
+    });
+    if !is_enough || (opened as f64) < at_least * of_all as f64 {
         return None;
     }
-    let mut found = most(&rows, |row| row.course.opened, "connections for");
-    found.text = format!(
-        "A connection was opened for {opened} of {operations} operations ({}), which took {} each.",
-        percent(share),
-        human(each)
-    );
-    match rows.iter().find_map(limit) {
-        Some((limit, same, of)) => {
-            found.text += &format!(" The server ends them after {limit} requests.");
-            found.evidence.push(format!(
-                "{same} of {of} distances between new connections are {limit} requests"
-            ));
-        }
-        None => found.text += " They were opened with requests of these rows.",
+    let mut found = most(&rows, |row| row.course.opened, "opened");
+    found.figures = vec![
+        count("opened", opened),
+        count("operations", operations),
+        time("each", each),
+        count("rows", rows.len() as u64),
+    ];
+    found.saved = opened as f64 * each * (1.0 - at_least * of_all as f64 / opened as f64);
+    Some(found)
+}
+
+pub(super) fn keep_alive(case: &Case<'_>, at_least: f64) -> Option<Found> {
+    let rows = kept(case, false);
+    let (opened, operations, each) = opened(&rows);
+    let users = rows.iter().map(|row| u64::from(row.plan().load.users));
+    let part = opened as f64 / operations.max(1) as f64;
+    // Each user opens one, once.
+    if opened < LEAST + users.max()? || part < at_least || each < NOTICEABLE {
+        return None;
     }
-    found.saved = connecting as f64 * (1.0 - at_least / share);
+    let mut found = most(&rows, |row| row.course.opened, "opened");
+    found.figures = vec![
+        count("opened", opened),
+        count("operations", operations),
+        share("share", part),
+        time("each", each),
+    ];
+    if let Some((limit, same, of)) = rows.iter().find_map(limit) {
+        found.figures.extend([
+            count("limit", limit),
+            count("same_distances", same as u64),
+            count("distances", of as u64),
+        ]);
+    }
+    found.saved = opened as f64 * each * (1.0 - at_least / part);
     Some(found)
 }
 
@@ -79,43 +113,39 @@ pub(super) fn asked_twice(case: &Case<'_>, at_least: f64) -> Option<Found> {
     // In a pipeline, all that waits behind a lost request is sent once more, and no 401 was there.
     let is_alone = |row: &Row<'_>| row.plan().load.http.pipeline <= 1;
     let rows: Vec<Row<'_>> = case.rows().filter(is_alone).collect();
-    let sum = |of: fn(&Row<'_>) -> u64| rows.iter().map(of).sum::<u64>();
-    let (twice, operations) = (
-        sum(|row| row.course.challenged),
-        sum(|row| row.course.operations),
-    );
-    let share = twice as f64 / operations.max(1) as f64;
-    if twice < LEAST || share < at_least {
+    let twice = sum(&rows, |row| row.course.challenged);
+    let operations = sum(&rows, |row| row.course.operations);
+    let part = twice as f64 / operations.max(1) as f64;
+    if twice < LEAST || part < at_least {
         return None;
     }
-    let mut found = most(&rows, |row| row.course.challenged, "answered 401 first, of");
-    found.text = format!(
-        "{twice} of {operations} operations ({}) were answered 401 first and asked once more. \
-         Response times are those of the second answer, so a client waits longer than they say.",
-        percent(share)
-    );
+    let mut found = most(&rows, |row| row.course.challenged, "challenged");
+    found.figures = vec![
+        count("challenged", twice),
+        count("operations", operations),
+        share("share", part),
+    ];
     // What a 401 takes is not recorded: it is no quicker than the quickest answer.
     let quickest = |row: &Row<'_>| row.summary.response.map_or(0.0, |times| times.min as f64);
     let lost = |row: &Row<'_>| row.course.challenged as f64 * quickest(row);
-    found.saved = rows.iter().map(lost).sum::<f64>() * (1.0 - at_least / share);
+    found.saved = rows.iter().map(lost).sum::<f64>() * (1.0 - at_least / part);
     Some(found)
 }
 
-/// Names the rows that met it most often, by their share.
-fn most(rows: &[Row<'_>], met: fn(&Row<'_>) -> u64, words: &str) -> Found {
+/// The rows that met it, by their share, the greatest first.
+fn most(rows: &[Row<'_>], met: fn(&Row<'_>) -> u64, name: &'static str) -> Found {
     let mut rows: Vec<Row<'_>> = rows.iter().copied().filter(|row| met(row) > 0).collect();
-    let share = |row: &Row<'_>| met(row) as f64 / row.course.operations as f64;
-    rows.sort_by(|one, other| share(other).total_cmp(&share(one)));
-    let told = |row: &Row<'_>| {
-        format!(
-            "{}: {} {words} {} operations",
-            row.name(),
-            met(row),
-            row.course.operations
-        )
+    let part = |row: &Row<'_>| met(row) as f64 / row.course.operations as f64;
+    rows.sort_by(|one, other| part(other).total_cmp(&part(one)));
+    let evidence = |row: &Row<'_>| Evidence {
+        row: row.name().to_owned(),
+        figures: vec![
+            count(name, met(row)),
+            count("operations", row.course.operations),
+        ],
     };
     Found {
-        evidence: rows.iter().take(NAMED).map(told).collect(),
+        evidence: rows.iter().map(evidence).collect(),
         tests: rows.iter().map(|row| row.name().to_owned()).collect(),
         run: rows.first().map_or(0, |row| row.run),
         ..Found::default()

@@ -1,23 +1,33 @@
 //! How a row goes on in the course of the run.
-
-use std::collections::BTreeSet;
+//!
+//! What is seen once in the course of a row may have been something else that went on at that time: a
+//! path that got worse, another program. So trends, modes, periods and tails are findings only where
+//! the same row shows them in a second run as well ([`over_time`]), and where the quickest other rows do
+//! not show the like (`path`).
 
 use record::Nanos;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-use super::{Found, percent, times};
-use crate::diagnose::case::{Case, NOTICEABLE, Row};
+use super::Found;
+use crate::diagnose::case::{Case, LEAST_WORK, NOTICEABLE, Row};
 use crate::diagnose::course::{Course, Part};
+use crate::diagnose::figure::{Evidence, Figure, count, ratio, share, text, time};
 use crate::diagnose::modes::{Mode, modes};
+use crate::diagnose::path::{is_of_others, is_spread};
 use crate::diagnose::period::{Period, period};
 use crate::diagnose::{drift, rules::Rule};
 use crate::times::Times;
-use crate::units::human;
 
 /// Seconds that a row must go on for its trend to be that of the server.
 const LONG_ENOUGH: f64 = 1.0;
 
-/// What a delayed acknowledgement makes of a time: from 40 ms (`TCP_DELACK_MIN` of Linux) on, and a
+/// How improbable a trend must be where there is none, in any of the rows.
+const TREND: f64 = 1e-3;
+
+/// Share of the first time by which the speed of a path or of a machine may change.
+const DRIFT: f64 = 0.1;
+
+/// What a delayed acknowledgement adds to a time: from 40 ms (`TCP_DELACK_MIN` of Linux) on, and a
 /// tick of its timer and a quick answer more.
 const DELAYED: [Nanos; 2] = [39_000_000, 46_000_000];
 
@@ -27,10 +37,16 @@ const AROUND: [Nanos; 2] = [30_000_000, 57_000_000];
 /// Operations that must take that long.
 const LEAST_DELAYED: u64 = 5;
 
-/// Methods that must take the same 40 ms where nothing is quick at other times.
-const DIFFERENT: usize = 3;
+/// Share of the operations from which on all of them are delayed.
+const ALL_DELAYED: f64 = 0.9;
 
-/// The slow mode is at least that many times the quick one.
+/// Bytes of an answer that leaves the server at once, but for what waits for an acknowledgement.
+const SMALL: f64 = 131_072.0;
+
+/// Nanoseconds of the floor from which on a round trip takes about as long as such a delay.
+const FAR: f64 = 10e6;
+
+/// The slow mode takes that many times the work of the quick one.
 const APART: f64 = 1.5;
 
 /// ... and that many nanoseconds more.
@@ -40,15 +56,21 @@ const FAR_APART: f64 = 1e6;
 /// processor for 3 or 4 ms, as often as anything else wants it.
 const TURN: f64 = 5e6;
 
+/// ... and that share of the floor, by which the path may vary.
+const JITTER: f64 = 0.1;
+
 /// Bytes of a request that fit into the buffers between client and server. Of a longer one some have
 /// to be read when the last has left, and how many differs from one to the next.
 const BUFFERED: f64 = 131_072.0;
 
-/// A slow operation takes so many times the median.
+/// A slow operation takes so many times the work of the median.
 const SLOW: f64 = 3.0;
 
 /// Share of the operations that can be called slow.
 const RARE: f64 = 0.25;
+
+/// Operations from which on a row has a tail.
+const TAIL: u64 = 100;
 
 /// How improbable it must be that first requests are as slow by chance.
 const SURE: f64 = 1e-4;
@@ -56,183 +78,277 @@ const SURE: f64 = 1e-4;
 /// Nanoseconds by which one of the first requests is slower, at least.
 const COLD: f64 = 2e6;
 
-/// Rows that evidence names.
-const NAMED: usize = 5;
-
 /// How many nanoseconds make a slow operation, so that it is the server's own.
-fn far_apart(row: &Row<'_>) -> f64 {
+fn far_apart(case: &Case<'_>, row: &Row<'_>) -> f64 {
     match row.is_of_this_machine() {
         true => TURN,
-        false => FAR_APART,
+        false => FAR_APART.max(JITTER * case.floor),
     }
 }
 
-/// Rows of which each gives a piece of evidence and nanoseconds that would not have been spent.
-fn gather<'a>(
-    rows: impl Iterator<Item = Row<'a>>,
-    found: impl Fn(&Row<'a>) -> Option<(String, f64)>,
-) -> Option<Found> {
-    let mut all: Vec<(Row<'a>, String, f64)> = rows
-        .filter_map(|row| {
-            let (evidence, saved) = found(&row)?;
-            Some((row, evidence, saved))
-        })
-        .collect();
-    all.sort_by(|one, other| other.2.total_cmp(&one.2));
-    let (worst, ..) = all.first()?;
-    let mut found = Found {
-        text: match all.len() {
-            1 => format!("It is seen in one row, {}.", worst.name()),
-            rows => format!(
-                "It is seen in {rows} rows; {} loses the most time by it.",
-                worst.name()
-            ),
-        },
-        run: worst.run,
-        evidence: all
-            .iter()
-            .take(NAMED)
-            .map(|(_, said, _)| said.clone())
-            .collect(),
-        tests: all.iter().map(|(row, ..)| row.name().to_owned()).collect(),
-        saved: all.iter().map(|(.., saved)| saved).sum(),
+/// Nanoseconds of that time beyond the floor.
+fn work(case: &Case<'_>, row: &Row<'_>, time: f64) -> f64 {
+    let quickest = row.summary.response.map_or(0.0, |times| times.min as f64);
+    (time - case.floor.min(quickest)).max(LEAST_WORK)
+}
+
+/// What a rule sees in a row: figures, and nanoseconds that would not have been spent.
+type Seen = (Vec<Figure>, f64);
+
+/// Rows in which something is seen, that which loses the most time first.
+fn gather<'a>(mut all: Vec<(Row<'a>, Seen)>) -> Option<Found> {
+    all.sort_by(|(_, one), (_, other)| other.1.total_cmp(&one.1));
+    let (worst, _) = all.first()?;
+    let evidence = |(row, (figures, _)): &(Row<'_>, Seen)| Evidence {
+        row: row.name().to_owned(),
+        figures: figures.clone(),
     };
-    if all.len() > NAMED {
-        found
-            .evidence
-            .push(format!("and {} more rows", all.len() - NAMED));
+    Some(Found {
+        figures: vec![count("rows", all.len() as u64), text("row", worst.name())],
+        run: worst.run,
+        evidence: all.iter().map(evidence).collect(),
+        tests: all.iter().map(|(row, _)| row.name().to_owned()).collect(),
+        saved: all.iter().map(|(_, (_, saved))| saved).sum(),
+        ..Found::default()
+    })
+}
+
+/// Rows in which something is seen that changes with time: those that show it whenever they are measured,
+/// or else, where there are none, those that have been measured only once.
+fn over_time<'a>(
+    case: &Case<'a>,
+    rows: impl Iterator<Item = Row<'a>>,
+    look: impl Fn(&Row<'a>) -> Option<Seen>,
+) -> Option<Found> {
+    let (mut again, mut once) = (Vec::new(), Vec::new());
+    for row in rows {
+        let Some(seen) = look(&row) else { continue };
+        let repeats: Vec<Row<'a>> = case.repeats(&row).collect();
+        match repeats.is_empty() {
+            true => once.push((row, seen)),
+            false if repeats.iter().all(|repeat| look(repeat).is_some()) => again.push((row, seen)),
+            false => {}
+        }
     }
-    Some(found)
+    let is_seen_once = again.is_empty();
+    let found = gather(if is_seen_once { once } else { again })?;
+    Some(Found {
+        is_seen_once,
+        ..found
+    })
 }
 
 pub(super) fn grows(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    gather(case.courses(), |row| {
+    let is_long = |row: &Row<'_>| row.summary.window_s.is_some_and(|s| s >= LONG_ENOUGH);
+    let rows: Vec<Row<'_>> = case.courses().filter(is_long).collect();
+    // Bonferroni: any of the rows may grow by chance.
+    let sure = TREND / rows.len().max(1) as f64;
+    over_time(case, rows.iter().copied(), |row| {
         let parts = row.course.parts.batches(drift::PARTS);
-        let seconds = row.summary.window_s?;
+        let seconds = row.summary.window_s.filter(|_| is_long(row))?;
         let means: Vec<f64> = parts.iter().map(Part::mean).collect();
-        let growth = drift::growth(&means).filter(|growth| *growth >= at_least)?;
-        let mean = row.response().filter(|_| seconds >= LONG_ENOUGH)?;
+        let growth = drift::growth(&means, sure).filter(|growth| *growth >= DRIFT)?;
+        let mean = row.response()?;
         let first = mean.mean / (1.0 + growth / 2.0);
-        let is_noticeable = mean.mean * growth >= NOTICEABLE;
-        is_noticeable.then(|| {
-            let said = format!(
-                "{} grows by {} in {seconds:.1} s, to about {} (mean {}, n {})",
-                row.name(),
-                percent(growth),
-                human(first * (1.0 + growth)),
-                human(mean.mean),
-                mean.n
-            );
-            (said, mean.beyond(first * (1.0 + at_least / 2.0)))
+        let normal = at_least * work(case, row, first);
+        let is_grown = first * growth >= normal && first * growth >= NOTICEABLE;
+        is_grown.then(|| {
+            let figures = vec![
+                share("growth", growth),
+                time("first", first),
+                time("last", first * (1.0 + growth)),
+                time("duration", seconds * 1e9),
+                mean.figure("mean"),
+            ];
+            (figures, mean.beyond(first + normal / 2.0))
         })
     })
 }
 
-/// A row of which operations take 40 ms too many.
-struct Delayed<'a> {
-    row: Row<'a>,
+/// Operations of a row that take 40 ms too many.
+struct Delayed {
     /// Which part of the time holds them.
-    what: &'static str,
+    part: &'static str,
     operations: u64,
     all: u64,
-    /// Others are quick.
-    has_quick: bool,
+    /// Median of the others, which are quick; `None` where all are delayed.
+    quick: Option<f64>,
 }
 
-impl<'a> Delayed<'a> {
-    fn of(row: Row<'a>, at_least: f64) -> Option<Delayed<'a>> {
+impl Delayed {
+    /// The delays of a row: some operations take 40 ms more than the quick ones of the same row. Work that
+    /// takes 42 ms has no such quick ones beside it.
+    fn of(case: &Case<'_>, row: &Row<'_>, at_least: f64) -> Option<Delayed> {
         let kinds: [(&'static str, &Times); 2] = [
-            ("until the first byte", &row.course.response),
-            ("from the first byte to the last", &row.course.transfer),
+            ("before the first byte", &row.course.response),
+            ("between the first byte and the last", &row.course.transfer),
         ];
-        kinds.into_iter().find_map(|(what, times)| {
-            let between = |[from, to]: [Nanos; 2]| {
-                let mut count = 0;
-                times.for_each(|value, of| {
-                    count += if (from..=to).contains(&value) { of } else { 0 };
-                });
-                count
-            };
-            let (operations, all) = (between(DELAYED), times.count());
-            let beside = between(AROUND) - operations;
-            let is_kind = |n: u64| n >= LEAST_DELAYED && n as f64 >= at_least * all as f64;
-            let is_so = is_kind(operations) && operations >= 4 * beside;
-            is_so.then(|| Delayed {
-                row,
-                what,
-                operations,
-                all,
-                has_quick: is_kind(between([0, AROUND[0] - 1])),
-            })
+        if case.floor >= FAR {
+            return None;
+        }
+        let beside = |(part, times)| Delayed::beside_quick(part, times, at_least);
+        kinds.into_iter().find_map(beside).or_else(|| {
+            let bytes = row.summary.bytes_received as f64 / row.course.operations as f64;
+            let [_, (part, times)] = kinds;
+            Delayed::always(part, times).filter(|_| bytes <= SMALL)
         })
     }
 
-    fn share(&self) -> f64 {
-        self.operations as f64 / self.all as f64
+    fn beside_quick(part: &'static str, times: &Times, at_least: f64) -> Option<Delayed> {
+        let [least] = times.at_ranks([1])?;
+        let (mut quick, mut before) = (0, 0);
+        times.for_each(|value, of| {
+            quick += if value < least + AROUND[0] { of } else { 0 };
+        });
+        let mut median = least;
+        times.for_each(|value, of| {
+            if before < quick.div_ceil(2) {
+                median = value;
+            }
+            before += of;
+        });
+        let all = times.count();
+        let is_kind = |n: u64| n >= LEAST_DELAYED && n as f64 >= at_least * all as f64;
+        let operations = between(times, DELAYED.map(|delay| median + delay));
+        let around = between(times, AROUND.map(|delay| median + delay)) - operations;
+        let is_so = is_kind(quick) && is_kind(operations) && operations >= 4 * around;
+        is_so.then_some(Delayed {
+            part,
+            operations,
+            all,
+            quick: Some(median as f64),
+        })
+    }
+
+    /// All of them, in the transfer of a small answer, which takes no time otherwise.
+    fn always(part: &'static str, times: &Times) -> Option<Delayed> {
+        let (operations, all) = (between(times, DELAYED), times.count());
+        let is_so = operations >= LEAST_DELAYED && operations as f64 >= ALL_DELAYED * all as f64;
+        is_so.then_some(Delayed {
+            part,
+            operations,
+            all,
+            quick: None,
+        })
     }
 }
 
-/// The rows that are delayed by acknowledgements. One whose work takes 42 ms is none of them: either
-/// it is quick at other times, or others that do something very different take the same 40 ms.
-fn delayed<'a>(case: &Case<'a>, at_least: f64) -> Vec<Delayed<'a>> {
-    let quick = case.rows().filter_map(|row| row.summary.response);
-    // A server of which everything takes 40 ms is far away, or slow.
-    let is_near = quick
-        .map(|times| times.p50)
-        .min()
-        .is_some_and(|p50| p50 < DELAYED[0] / 4);
-    let rows = case.rows().filter(|_| is_near);
-    let mut found: Vec<Delayed<'a>> = rows.filter_map(|row| Delayed::of(row, at_least)).collect();
-    let method = |delayed: &Delayed<'a>| delayed.row.summary.method.as_str();
-    let methods: BTreeSet<&str> = found.iter().map(method).collect();
-    if methods.len() < DIFFERENT {
-        found.retain(|delayed| delayed.has_quick);
-    }
-    found
+/// How many of the times lie there.
+fn between(times: &Times, [from, to]: [Nanos; 2]) -> u64 {
+    let mut count = 0;
+    times.for_each(|value, of| {
+        count += if (from..=to).contains(&value) { of } else { 0 };
+    });
+    count
 }
 
 pub(super) fn delayed_ack(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    let all = delayed(case, at_least);
-    gather(all.iter().map(|delayed| delayed.row), |row| {
-        let delayed = all.iter().find(|delayed| delayed.row.is(row))?;
+    let seen = |row: Row<'_>| {
+        let delayed = Delayed::of(case, &row, at_least)?;
         let Delayed {
-            what, operations, ..
+            operations, all, ..
         } = delayed;
-        let said = format!(
-            "{}: {operations} operations ({}) take 39 to 46 ms {what}",
-            row.name(),
-            percent(delayed.share())
-        );
-        let beyond = *operations as f64 - at_least * delayed.all as f64;
-        Some((said, beyond * 40e6))
-    })
+        let mut figures = vec![
+            count("delayed", operations),
+            count("operations", all),
+            share("share", operations as f64 / all as f64),
+            text("where", delayed.part),
+        ];
+        figures.extend(delayed.quick.map(|quick| time("others", quick)));
+        Some((figures, (operations as f64 - at_least * all as f64) * 40e6))
+    };
+    gather(
+        case.rows()
+            .filter_map(|row| Some((row, seen(row)?)))
+            .collect(),
+    )
+}
+
+/// Something else explains slow operations of that row, or nothing would be said of them.
+fn is_explained(case: &Case<'_>, row: &Row<'_>) -> bool {
+    let bytes = row.summary.bytes_sent as f64 / row.course.operations as f64;
+    bytes > BUFFERED
+        || row.is_mixed()
+        || Delayed::of(case, row, threshold("delayed-ack")).is_some()
+        || intervals(case, row, threshold("slow-at-intervals")).is_some()
+}
+
+/// The two modes of a row. Where the path takes much of the time, it is subtracted: factors are looked at.
+fn modes_of(case: &Case<'_>, row: &Row<'_>) -> Option<(Mode, Mode)> {
+    let times = row.summary.response?;
+    let path = case.floor.min(2.0 * times.min as f64 - times.p50 as f64);
+    let path = path.max(0.0) as Nanos;
+    let mut values = Course::sorted(&row.course.response);
+    values.iter_mut().for_each(|(value, _)| *value -= path);
+    let (mut quick, mut slow) = modes(&values)?;
+    quick.median += path as f64;
+    slow.median += path as f64;
+    Some((quick, slow))
+}
+
+/// The two kinds of operations of a row, and nanoseconds of each operation that would be saved if all were
+/// of the quick kind.
+fn two_kinds(case: &Case<'_>, row: &Row<'_>) -> Option<(Mode, Mode, f64)> {
+    let (quick, slow) = modes_of(case, row)?;
+    let more = slow.median - quick.median;
+    let is_apart = work(case, row, slow.median) >= APART * work(case, row, quick.median);
+    let is_own = is_apart
+        && more >= far_apart(case, row)
+        && is_spread(row, &quick, &slow)
+        && !is_of_others(case, row, more / 2.0, slow.share);
+    is_own.then_some((quick, slow, slow.share * more))
 }
 
 pub(super) fn two_modes(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    let delayed = delayed(case, threshold("delayed-ack"));
-    let explained = |row: &Row<'_>| {
-        let bytes = row.summary.bytes_sent as f64 / row.course.operations as f64;
-        bytes > BUFFERED
-            || row.is_mixed()
-            || delayed.iter().any(|delayed| delayed.row.is(row))
-            || intervals(row, threshold("slow-at-intervals")).is_some()
-    };
-    gather(case.courses().filter(|row| !explained(row)), |row| {
-        let (quick, slow) = modes(&Course::sorted(&row.course.response))?;
+    let rows = case.courses().filter(|row| !is_explained(case, row));
+    over_time(case, rows, |row| {
+        let (quick, slow, lost) = two_kinds(case, row).filter(|_| row.has_course())?;
         let mean = row.response()?;
-        let lost = slow.share * (slow.median - quick.median);
-        let is_apart = slow.median >= APART * quick.median;
-        let is_noticeable = slow.median - quick.median >= far_apart(row);
-        (is_apart && is_noticeable && lost >= at_least * mean.mean).then(|| {
-            let told = |mode: Mode| format!("{} take {}", percent(mode.share), human(mode.median));
-            let said = format!(
-                "{}: {}, and {} (n {})",
-                row.name(),
-                told(quick),
-                told(slow),
-                mean.n
-            );
-            (said, mean.n as f64 * (lost - at_least * mean.mean))
+        let normal = at_least * work(case, row, mean.mean);
+        (lost >= normal).then(|| {
+            let figures = vec![
+                share("quick_share", quick.share),
+                time("quick", quick.median),
+                share("slow_share", slow.share),
+                time("slow", slow.median),
+                count("operations", mean.n),
+            ];
+            (figures, mean.n as f64 * (lost - normal))
+        })
+    })
+}
+
+pub(super) fn tail(case: &Case<'_>, at_least: f64) -> Option<Found> {
+    let rows = case
+        .courses()
+        .filter(|row| !is_explained(case, row) && two_kinds(case, row).is_none());
+    over_time(case, rows, |row| {
+        let times = row.summary.response.filter(|times| times.n >= TAIL)?;
+        // The place below which the 99th percentile surely is not (Woodruff 1952).
+        let n = times.n as f64;
+        let place = (0.99 * n - 1.96 * (0.99 * 0.01 * n).sqrt()).floor();
+        let [low] = row.course.response.at_ranks([place.max(1.0) as u64])?;
+        let (low, median) = (low as f64, times.p50 as f64);
+        let normal = at_least * work(case, row, median);
+        let more = low - median;
+        let is_own = work(case, row, low) >= normal
+            && more >= 2.0 * far_apart(case, row)
+            && !is_of_others(case, row, more / 2.0, 0.01);
+        is_own.then(|| {
+            let limit = case.floor.min(times.min as f64) + normal;
+            let mut beyond = 0.0;
+            row.course.response.for_each(|value, of| {
+                beyond += (value as f64 - limit).max(0.0) * of as f64;
+            });
+            let figures = vec![
+                time("median", median),
+                Figure {
+                    interval: Some((low, times.max as f64)),
+                    ..time("p99", times.p99 as f64)
+                },
+                count("operations", times.n),
+            ];
+            (figures, beyond)
         })
     })
 }
@@ -244,25 +360,30 @@ fn threshold(name: &str) -> f64 {
 }
 
 /// Slow operations at equal distances: the period, how many are slow, and the time lost in them.
-fn intervals(row: &Row<'_>, at_least: f64) -> Option<(Period, u64, f64)> {
+fn intervals(case: &Case<'_>, row: &Row<'_>, at_least: f64) -> Option<(Period, u64, f64)> {
     let times = row.summary.response.filter(|_| !row.is_mixed())?;
-    let slow = (times.p50 as f64 * SLOW).max(times.p50 as f64 + far_apart(row));
+    let median = times.p50 as f64;
+    let more = ((SLOW - 1.0) * work(case, row, median)).max(far_apart(case, row));
+    let slow = median + more;
     let (mut count, mut lost) = (0, 0.0);
     row.course.response.for_each(|value, of| {
         if value as f64 > slow {
             count += of;
-            lost += (value - times.p50) as f64 * of as f64;
+            lost += (value as f64 - median) * of as f64;
         }
     });
-    let is_rare = count as f64 <= RARE * times.n as f64;
-    if !is_rare || lost < at_least * times.mean * times.n as f64 {
+    let part = count as f64 / times.n as f64;
+    let normal = at_least * work(case, row, times.mean) * times.n as f64;
+    // Nothing of a path is between a server and a generator of one machine.
+    let is_path = || !row.is_of_this_machine() && is_of_others(case, row, more / 2.0, part);
+    if part > RARE || lost < normal || is_path() {
         return None;
     }
     let period = period(&slow_spells(row, slow)).filter(|period| {
         // Less is not told apart from its neighbours.
         period.apart >= 4.0 * row.course.peaks.length() as f64
     })?;
-    Some((period, count, lost))
+    Some((period, count, lost - normal))
 }
 
 /// When slow operations began and ended; those that follow each other are one.
@@ -283,19 +404,17 @@ fn slow_spells(row: &Row<'_>, slow: f64) -> Vec<(f64, f64)> {
 }
 
 pub(super) fn at_intervals(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    gather(case.courses(), |row| {
-        let (period, slow, lost) = intervals(row, at_least)?;
+    over_time(case, case.courses(), |row| {
+        let (period, slow, saved) = intervals(case, row, at_least).filter(|_| row.has_course())?;
         let times = row.summary.response?;
-        let said = format!(
-            "{}: {slow} of {} operations take three times the median and more; they come about every \
-             {} ({} of {} distances are near that)",
-            row.name(),
-            times.n,
-            human(period.every),
-            period.regular,
-            period.of
-        );
-        Some((said, lost - at_least * times.mean * times.n as f64))
+        let figures = vec![
+            count("slow", slow),
+            count("operations", times.n),
+            time("every", period.every),
+            count("regular_distances", period.regular),
+            count("distances", period.of),
+        ];
+        Some((figures, saved))
     })
 }
 
@@ -304,12 +423,14 @@ struct First<'a> {
     row: Row<'a>,
     took: f64,
     median: f64,
+    /// Both without the floor.
+    work: (f64, f64),
     /// Share of the others that took as long.
     rank: f64,
 }
 
 impl<'a> First<'a> {
-    fn of(row: Row<'a>) -> Option<First<'a>> {
+    fn of(case: &Case<'a>, row: Row<'a>) -> Option<First<'a>> {
         let took = *row.material.first_answers.get(&row.id)?;
         let (mut longer, times) = (0, row.summary.response?);
         row.course
@@ -319,12 +440,16 @@ impl<'a> First<'a> {
             row,
             took: took as f64,
             median: times.p50 as f64,
+            work: (
+                work(case, &row, took as f64),
+                work(case, &row, times.p50 as f64),
+            ),
             rank: (longer + 1) as f64 / (times.n + 1) as f64,
         })
     }
 
     fn ratio(&self) -> f64 {
-        self.took / self.median.max(1.0)
+        self.work.0 / self.work.1
     }
 
     fn more(&self) -> f64 {
@@ -335,7 +460,10 @@ impl<'a> First<'a> {
 /// The ranks of first requests among all are evenly spread where nothing is special about them; many
 /// are put together as Fisher did (*Statistical Methods for Research Workers*, section 21.1).
 pub(super) fn cold_start(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    let mut firsts: Vec<First<'_>> = case.courses().filter_map(First::of).collect();
+    let mut firsts: Vec<First<'_>> = {
+        let first = |row| First::of(case, row);
+        case.courses().filter_map(first).collect()
+    };
     firsts.sort_by(|one, other| one.ratio().total_cmp(&other.ratio()));
     let typical = firsts.get(firsts.len() / 2)?.ratio();
     let statistic = -2.0 * firsts.iter().map(|first| first.rank.ln()).sum::<f64>();
@@ -347,34 +475,27 @@ pub(super) fn cold_start(case: &Case<'_>, at_least: f64) -> Option<Found> {
     if p > SURE || typical < at_least {
         return None;
     }
-    let told = |first: &First<'_>| {
-        format!(
-            "{}: the first {}, the others {} (median)",
-            first.row.name(),
-            human(first.took),
-            human(first.median)
-        )
+    let evidence = |first: &&First<'_>| Evidence {
+        row: first.row.name().to_owned(),
+        figures: vec![time("first", first.took), time("median", first.median)],
     };
     let mut slow: Vec<&First<'_>> = firsts.iter().collect();
     slow.retain(|first| first.ratio() >= at_least);
+    let name = |first: &&First<'_>| first.row.name().to_owned();
     Some(Found {
-        text: format!(
-            "The first request of a test takes {} the median of the others, in half of the tests \
-             at least; {} takes {} instead of {}. It is not in the figures of the report.",
-            times(typical),
-            worst.row.name(),
-            human(worst.took),
-            human(worst.median)
-        ),
+        figures: vec![
+            ratio("ratio", typical),
+            text("row", worst.row.name()),
+            time("first", worst.took),
+            time("median", worst.median),
+        ],
         run: worst.row.run,
-        evidence: slow.iter().take(NAMED).map(|first| told(first)).collect(),
-        tests: slow
-            .iter()
-            .map(|first| first.row.name().to_owned())
-            .collect(),
+        evidence: slow.iter().map(evidence).collect(),
+        tests: slow.iter().map(name).collect(),
         saved: slow
             .iter()
-            .map(|first| first.took - at_least * first.median)
+            .map(|first| first.work.0 - at_least * first.work.1)
             .sum(),
+        ..Found::default()
     })
 }

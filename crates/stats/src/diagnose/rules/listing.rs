@@ -1,31 +1,50 @@
 //! PROPFIND over collections of several sizes. What counts is the time until the whole answer is
 //! there: a server that streams has sent its first byte long before.
 
-use super::{Found, percent, times};
-use crate::diagnose::case::{Case, Counts, Mean, NOTICEABLE, PER_MEMBER, Row, families};
+use super::Found;
+use crate::diagnose::case::{Case, Counts, Mean, NOTICEABLE, Row, families};
+use crate::diagnose::figure::{Evidence, Figure, bytes, count, ratio, share, text, time};
 use crate::diagnose::line::{Line, line};
-use crate::units::human;
 
 /// Members below which times for each member say little.
 const MANY: u32 = 100;
 
-/// Bytes of an answer that is called large.
-const LARGE: f64 = 65_536.0;
+/// Nanoseconds that a member may cost more than one of another kind.
+const PER_MEMBER: f64 = 50e3;
 
-/// Nanoseconds that somebody waits for it.
-const LONG: f64 = 20e6;
+/// Bytes of an answer that is called large.
+const LARGE: f64 = 1_048_576.0;
+
+/// Nanoseconds without a byte after which people think that something is wrong.
+const LONG: f64 = 1e9;
 
 /// Nanoseconds that a small request may lose after a large one, of which caches are full.
-const COLD_AGAIN: f64 = 1e6;
+const COLD_AGAIN: f64 = 500e3;
 
 /// What a kind of listing costs.
 struct Growth {
     name: &'static str,
     rows: Vec<(u32, Mean)>,
     line: Line,
+    /// Bytes of the answer for each member.
+    bytes: f64,
 }
 
 impl Growth {
+    fn of(case: &Case<'_>, name: &'static str) -> Option<Growth> {
+        let family = case.family(name);
+        let whole = |(size, row): &(u32, Row<'_>)| Some((*size, row.whole()?));
+        let rows: Vec<(u32, Mean)> = family.iter().filter_map(whole).collect();
+        let points: Vec<_> = rows.iter().map(|(size, mean)| mean.point(*size)).collect();
+        let (size, largest) = family.last()?;
+        Some(Growth {
+            name,
+            rows,
+            line: line(&points)?,
+            bytes: bytes_of(largest) / f64::from((*size).max(1)),
+        })
+    }
+
     /// Nanoseconds of all rows beyond so much for each member.
     fn beyond(&self, each: f64) -> f64 {
         let base = self.line.base.0.max(0.0);
@@ -33,10 +52,10 @@ impl Growth {
         self.rows.iter().map(beyond).sum()
     }
 
-    /// It costs noticeably more than so much for each member, where there are most of them.
-    fn is_noticeably(&self, each: f64) -> bool {
+    /// It surely costs so much for each member, and noticeably more where there are most of them.
+    fn is_dear(&self, each: f64) -> bool {
         let largest = self.rows.last().map_or(0.0, |(size, _)| f64::from(*size));
-        (self.line.slope.0 - each) * largest >= NOTICEABLE
+        self.each().0 >= each && (self.line.slope.0 - each) * largest >= NOTICEABLE
     }
 
     /// Time for each member, surely and at most.
@@ -45,18 +64,26 @@ impl Growth {
         (slope - half, slope + half)
     }
 
-    fn told(&self) -> String {
-        let ((slope, half), (base, _)) = (self.line.slope, self.line.base);
-        let largest = self.rows.last().map_or(String::new(), |(size, mean)| {
-            format!(", {size} members {} (n {})", human(mean.mean), mean.n)
-        });
-        format!(
-            "{}: {} ± {} for each member, {} for the rest{largest}",
-            self.name,
-            human(slope),
-            human(half),
-            human(base.max(0.0))
-        )
+    fn figure(&self, name: &'static str) -> Figure {
+        let (low, high) = self.each();
+        Figure {
+            interval: Some((low.max(0.0), high)),
+            ..time(name, self.line.slope.0)
+        }
+    }
+
+    fn evidence(&self) -> Evidence {
+        let mut figures = vec![
+            self.figure("each"),
+            time("fixed", self.line.base.0.max(0.0)),
+        ];
+        if let Some((size, mean)) = self.rows.last() {
+            figures.extend([count("members", u64::from(*size)), mean.figure("whole")]);
+        }
+        Evidence {
+            row: self.name.to_owned(),
+            figures,
+        }
     }
 
     fn tests(&self) -> Vec<String> {
@@ -68,45 +95,82 @@ impl Growth {
     }
 }
 
-fn growth(case: &Case<'_>, name: &'static str) -> Option<Growth> {
-    let whole = |(size, row): &(u32, Row<'_>)| Some((*size, row.whole()?));
-    let rows: Vec<(u32, Mean)> = case.family(name).iter().filter_map(whole).collect();
-    let points: Vec<_> = rows.iter().map(|(size, mean)| mean.point(*size)).collect();
-    let line = line(&points)?;
-    Some(Growth { name, rows, line })
+/// Mean bytes of an answer.
+fn bytes_of(row: &Row<'_>) -> f64 {
+    row.summary.bytes_received as f64 / row.course.operations.max(1) as f64
+}
+
+/// Nanoseconds that the network takes for a byte, by GET of a large file and of a small one; 0 where
+/// these are not known.
+fn nanos_per_byte(case: &Case<'_>) -> f64 {
+    let whole = |name: &str| {
+        let row = case.row(name)?;
+        Some((bytes_of(&row), row.whole()?.mean))
+    };
+    let (Some((small, quick)), Some((large, slow))) = (whole("Get1K"), whole("Get1024K")) else {
+        return 0.0;
+    };
+    match large > 2.0 * small {
+        true => ((slow - quick) / (large - small)).max(0.0),
+        false => 0.0,
+    }
 }
 
 pub(super) fn per_member(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    let growths = families(Counts::Listed).filter_map(|name| growth(case, name));
-    let mut growths: Vec<Growth> = growths.collect();
-    let smallest = case.family("Depth0").first()?.1.whole()?;
-    let normal = (at_least * smallest.high).max(PER_MEMBER);
-    growths.retain(|growth| growth.each().0 >= normal && growth.is_noticeably(normal));
+    let per_byte = nanos_per_byte(case);
+    let normal = |growth: &Growth| at_least * 1e3 + growth.bytes * per_byte;
+    let growths = families(Counts::Listed).filter_map(|name| Growth::of(case, name));
+    let mut growths: Vec<Growth> = growths
+        .filter(|growth| growth.is_dear(normal(growth)))
+        .collect();
     growths.sort_by(|one, other| other.each().0.total_cmp(&one.each().0));
     // The plain one is the one to talk about, where it is one of them.
     let plain = growths.iter().position(|growth| growth.name == "Depth1");
     let shown = growths.get(plain.unwrap_or(0))?;
     let (size, largest) = shown.rows.last()?;
-    let each = shown.line.slope.0;
     let mut found = Found {
-        text: format!(
-            "PROPFIND with Depth: 1 costs {} for each member, {} of a PROPFIND of a single one \
-             ({}); {size} members take {}.",
-            human(each),
-            percent(each / smallest.mean),
-            human(smallest.mean),
-            human(largest.mean)
-        ),
+        figures: vec![
+            text("listing", shown.name),
+            shown.figure("each"),
+            count("members", u64::from(*size)),
+            largest.figure("whole"),
+        ],
         run: shown.run(),
         ..Found::default()
     };
     for growth in &growths {
-        found.evidence.push(growth.told());
+        found.evidence.push(growth.evidence());
         found.tests.extend(growth.tests());
-        found.saved += growth.beyond(normal);
+        found.saved += growth.beyond(normal(growth));
     }
-    found.evidence.push(smallest.told());
     Some(found)
+}
+
+pub(super) fn bytes_per_member(case: &Case<'_>, at_least: f64) -> Option<Found> {
+    let growth = Growth::of(case, "Depth1")?;
+    let (size, _) = growth.rows.last().filter(|(size, _)| *size >= MANY)?;
+    if growth.bytes < at_least {
+        return None;
+    }
+    let figures = vec![
+        bytes("bytes", growth.bytes),
+        count("members", u64::from(*size)),
+        bytes("whole", growth.bytes * f64::from(*size)),
+    ];
+    let evidence = vec![Evidence {
+        row: growth.name.to_owned(),
+        figures: figures.clone(),
+    }];
+    let excess = (growth.bytes - at_least) * nanos_per_byte(case);
+    let members = |(size, mean): &(u32, Mean)| f64::from(*size) * mean.n as f64;
+    Some(Found {
+        figures,
+        evidence,
+        tests: growth.tests(),
+        run: growth.run(),
+        saved: excess * growth.rows.iter().map(members).sum::<f64>(),
+        ..Found::default()
+    })
 }
 
 pub(super) fn outgrows(case: &Case<'_>, at_least: f64) -> Option<Found> {
@@ -117,25 +181,27 @@ pub(super) fn outgrows(case: &Case<'_>, at_least: f64) -> Option<Found> {
         let [.., (before, smaller), (size, larger)] = &rows[..] else {
             continue;
         };
-        let (per, per_before) = (f64::from(*size), f64::from(*before));
+        let times = f64::from(*size) / f64::from(*before);
         let are_many = *before >= MANY && size > before;
-        let normal = smaller.mean * per / per_before;
-        let is_grown = larger.low / per >= at_least * smaller.high / per_before;
-        if !are_many || !is_grown || larger.mean - at_least * normal < NOTICEABLE {
+        let Some(normal) = case.normal_if_slower(larger, smaller, at_least * times) else {
+            continue;
+        };
+        if !are_many {
             continue;
         }
         let found = all.get_or_insert_with(|| Found {
+            figures: vec![
+                count("members", u64::from(*size)),
+                larger.figure("whole"),
+                count("fewer", u64::from(*before)),
+                smaller.figure("whole_of_fewer"),
+                ratio("ratio", larger.mean / (smaller.mean * times)),
+            ],
             run: larger.run,
-            text: format!(
-                "{size} members take {}, {before} members {}: {} as long for each of them.",
-                human(larger.mean),
-                human(smaller.mean),
-                times(larger.mean / normal)
-            ),
             ..Found::default()
         });
         found.add(&[larger, smaller]);
-        found.saved += larger.beyond(at_least * normal);
+        found.saved += larger.beyond(normal);
     }
     all
 }
@@ -144,64 +210,53 @@ pub(super) fn depth_zero(case: &Case<'_>, at_least: f64) -> Option<Found> {
     let family = case.family("Depth0");
     let ((few, smallest), (many, largest)) = (family.first()?, family.last()?);
     let (small, large) = (smallest.response()?, largest.response()?);
-    let is_noticeable = large.mean - at_least * small.mean >= COLD_AGAIN;
-    if !large.is_times(at_least, &small) || !is_noticeable {
+    let normal = case.normal_if_slower(&large, &small, at_least)?;
+    if large.mean - normal < COLD_AGAIN {
         return None;
     }
     Some(Found {
-        text: format!(
-            "Asked about itself alone, a collection of {many} members takes {} to answer, one of \
-             {few} members {}.",
-            human(large.mean),
-            human(small.mean)
-        ),
-        saved: large.beyond(at_least * small.mean),
+        figures: vec![
+            count("members", u64::from(*many)),
+            large.figure("response"),
+            count("fewest", u64::from(*few)),
+            small.figure("response_of_fewest"),
+        ],
+        saved: large.beyond(normal),
         ..Found::on(&[&large, &small])
     })
 }
 
 pub(super) fn allprop(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    beside(
-        case,
-        ("Allprop", "allprop"),
-        ("Depth1", "five named properties"),
-        at_least,
-    )
+    beside(case, "Allprop", "Depth1", at_least)
 }
 
 pub(super) fn collections(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    beside(
-        case,
-        ("Collections", "A sub-collection"),
-        ("Depth1", "a file"),
-        at_least,
-    )
+    beside(case, "Collections", "Depth1", at_least)
 }
 
-/// Two kinds of listings beside each other, by what a member costs; each with what it is called.
+/// Two kinds of listings beside each other, by what a member costs.
 fn beside(
     case: &Case<'_>,
-    (dear, what): (&'static str, &str),
-    (cheap, than): (&'static str, &str),
+    dear: &'static str,
+    cheap: &'static str,
     at_least: f64,
 ) -> Option<Found> {
-    let (dear, cheap) = (growth(case, dear)?, growth(case, cheap)?);
+    let (dear, cheap) = (Growth::of(case, dear)?, Growth::of(case, cheap)?);
     let normal = (at_least * cheap.each().1).max(PER_MEMBER);
-    let is_dear = dear.each().0 >= normal && dear.is_noticeably(normal);
-    if cheap.line.slope.0 <= 0.0 || !is_dear {
+    if cheap.line.slope.0 <= 0.0 || !dear.is_dear(normal) {
         return None;
     }
     Some(Found {
-        text: format!(
-            "{what} costs {} for each member, {than} {}: {} as long.",
-            human(dear.line.slope.0),
-            human(cheap.line.slope.0),
-            times(dear.line.slope.0 / cheap.line.slope.0)
-        ),
-        evidence: vec![dear.told(), cheap.told()],
+        figures: vec![
+            dear.figure("each"),
+            cheap.figure("each_beside"),
+            ratio("ratio", dear.line.slope.0 / cheap.line.slope.0),
+        ],
+        evidence: vec![dear.evidence(), cheap.evidence()],
         tests: [dear.tests(), cheap.tests()].concat(),
         run: dear.run(),
         saved: dear.beyond(normal),
+        ..Found::default()
     })
 }
 
@@ -212,30 +267,26 @@ pub(super) fn buffered(case: &Case<'_>, at_least: f64) -> Option<Found> {
         let (Some(response), Some(whole)) = (row.response(), row.whole()) else {
             continue;
         };
-        let bytes = row.summary.bytes_received as f64 / row.course.operations as f64;
         // Both are of the same operations: what scatters is their sum, not their share.
-        let is_buffered = response.mean >= at_least * whole.mean;
-        if bytes < LARGE || response.low < LONG || !is_buffered {
+        let first = (response.mean - case.floor).max(0.0);
+        let is_buffered = first >= at_least * (whole.mean - case.floor);
+        if bytes_of(&row) < LARGE || response.low - case.floor < LONG || !is_buffered {
             continue;
         }
         if response.mean > longest {
             longest = response.mean;
             found.run = row.run;
-            found.text = format!(
-                "The first byte of an answer of {:.1} MB ({}) comes after {}, {} of the time of \
-                 the whole answer.",
-                bytes / 1e6,
-                row.name(),
-                human(response.mean),
-                percent(response.mean / whole.mean)
-            );
+            found.figures = vec![
+                text("row", row.name()),
+                bytes("bytes", bytes_of(&row)),
+                response.figure("first_byte"),
+                share("share", response.mean / whole.mean),
+            ];
         }
-        let told = format!(
-            "{}; the whole answer {}",
-            response.told(),
-            human(whole.mean)
-        );
-        found.evidence.push(told);
+        found.evidence.push(Evidence {
+            row: row.name().to_owned(),
+            figures: vec![response.figure("first_byte"), whole.figure("whole")],
+        });
         found.tests.push(row.name().to_owned());
     }
     // Nothing is saved: the last byte comes when it came before.

@@ -1,27 +1,22 @@
 //! LOCK and UNLOCK, alone, on collections, beside many other locks, and wanted by many.
 
-use super::pairs::slower;
-use super::{Found, collections, times};
-use crate::diagnose::case::{Case, Counts, Mean, NOTICEABLE, Row, families};
-use crate::units::human;
+use super::pairs::{beside, slower};
+use super::{Found, collections};
+use crate::diagnose::case::{Case, Counts, Mean, Row, families};
+use crate::diagnose::figure::{count, ratio, text, time};
 
 pub(super) fn lock_against_unlock(case: &Case<'_>, at_least: f64) -> Option<Found> {
     let pairs = [("Lock", "UnLock"), ("UnLock", "Lock")];
-    let (slow, quick) = pairs
+    let (slow, quick, normal) = pairs
         .into_iter()
         .find_map(|pair| slower(case, pair, at_least))?;
-    Some(Found {
-        text: format!(
-            "{} takes {}, {} {}: {} as long.",
-            slow.row.to_uppercase(),
-            human(slow.mean),
-            quick.row.to_uppercase(),
-            human(quick.mean),
-            times(slow.mean / quick.mean)
-        ),
-        saved: slow.beyond(at_least * quick.mean),
-        ..Found::on(&[&slow, &quick])
-    })
+    let mut found = beside(case, &slow, &quick);
+    found.figures.extend([
+        text("slow_method", slow.row.to_uppercase()),
+        text("quick_method", quick.row.to_uppercase()),
+    ]);
+    found.saved = slow.beyond(normal);
+    Some(found)
 }
 
 pub(super) fn lock_of_collection(case: &Case<'_>, at_least: f64) -> Option<Found> {
@@ -30,26 +25,22 @@ pub(super) fn lock_of_collection(case: &Case<'_>, at_least: f64) -> Option<Found
         let Some((members, whole, single)) = collections::both(case, whole, single) else {
             continue;
         };
-        let is_noticeable = whole.mean - at_least * single.mean >= NOTICEABLE;
-        if !whole.is_times(at_least, &single) || !is_noticeable {
+        let Some(normal) = case.normal_if_slower(&whole, &single, at_least) else {
             continue;
-        }
-        let said = format!(
-            "{} of a collection with {members} members takes {}, {} that of a single resource ({}); \
-             at most {} a member, if members are why.",
-            single.row.to_uppercase(),
-            human(whole.mean),
-            times(whole.mean / single.mean),
-            human(single.mean),
-            human((whole.mean - single.mean) / members)
-        );
+        };
         let found = all.get_or_insert_with(|| Found {
-            run: whole.run,
-            ..Found::default()
+            figures: vec![
+                text("method", single.row.to_uppercase()),
+                count("members", members as u64),
+                whole.figure("whole"),
+                single.figure("single"),
+                ratio("ratio", whole.mean / single.mean),
+                time("each", (whole.mean - single.mean) / members),
+            ],
+            ..Found::on(&[&whole, &single])
         });
-        found.text = format!("{} {said}", found.text).trim().to_owned();
         found.add(&[&whole, &single]);
-        found.saved += whole.beyond(at_least * single.mean);
+        found.saved += whole.beyond(normal);
     }
     all
 }
@@ -60,57 +51,61 @@ fn beside_locks((each, row): &(u32, Row<'_>)) -> Option<(u64, Mean)> {
     Some((locks, row.response()?))
 }
 
+/// A row beside few locks and beside many, and what it would take at the threshold.
+struct Held {
+    fewest: (u64, Mean),
+    most: (u64, Mean),
+    normal: f64,
+}
+
 pub(super) fn held(case: &Case<'_>, at_least: f64) -> Option<Found> {
     let grown = |family: &str| {
         let rows = case.family(family);
-        let (none, few) = beside_locks(rows.first()?)?;
-        let (locks, most) = beside_locks(rows.last()?)?;
-        let is_noticeable = most.mean - at_least * few.mean >= NOTICEABLE;
-        let is_grown = none < locks && most.is_times(at_least, &few) && is_noticeable;
-        is_grown.then_some(((none, few), (locks, most)))
+        let (fewest, most) = (beside_locks(rows.first()?)?, beside_locks(rows.last()?)?);
+        let normal = case.normal_if_slower(&most.1, &fewest.1, at_least)?;
+        (fewest.0 < most.0).then_some(Held {
+            fewest,
+            most,
+            normal,
+        })
     };
-    let mut grown: Vec<_> = families(Counts::Locks).filter_map(grown).collect();
-    grown.sort_by(|(_, (_, one)), (_, (_, other))| other.mean.total_cmp(&one.mean));
-    let ((none, few), (locks, most)) = grown.first()?;
-    let beside = match none {
-        0 => String::new(),
-        none => format!(" with {none}"),
-    };
+    let mut grown: Vec<Held> = families(Counts::Locks).filter_map(grown).collect();
+    grown.sort_by(|one, other| other.most.1.mean.total_cmp(&one.most.1.mean));
+    let worst = grown.first()?;
+    let ((fewest, few), (most, many)) = (&worst.fewest, &worst.most);
+    let request = many
+        .row
+        .trim_end_matches(|c: char| c.is_ascii_digit() || c == 'x')
+        .replace("Held", "")
+        .to_uppercase();
     let mut found = Found {
-        text: format!(
-            "With {locks} locks held on other resources, {} takes {} instead of {}{beside}: each \
-             more costs every such request {}.",
-            most.row
-                .trim_end_matches(|c: char| c.is_ascii_digit() || c == 'x')
-                .replace("Held", "")
-                .to_uppercase(),
-            human(most.mean),
-            human(few.mean),
-            human((most.mean - few.mean) / (locks - none) as f64)
-        ),
-        run: most.run,
+        figures: vec![
+            text("request", request),
+            count("locks", *most),
+            many.figure("with_most"),
+            count("fewest", *fewest),
+            few.figure("with_fewest"),
+            time("each", (many.mean - few.mean) / (most - fewest) as f64),
+        ],
+        run: many.run,
         ..Found::default()
     };
-    for ((_, few), (_, most)) in &grown {
-        found.add(&[most, few]);
-        found.saved += most.beyond(at_least * few.mean);
+    for held in &grown {
+        found.add(&[&held.most.1, &held.fewest.1]);
+        found.saved += held.most.1.beyond(held.normal);
     }
     Some(found)
 }
 
 pub(super) fn contended(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    let users = case.row("ContendedLock")?.plan().load.users;
-    (users > 1).then_some(())?;
-    let (contended, alone) = slower(case, ("ContendedLock", "LockHeldx0"), at_least)?;
-    Some(Found {
-        text: format!(
-            "Where {users} users want the same lock, LOCK takes {}; where each has a resource of \
-             its own, {}: {} as long.",
-            human(contended.mean),
-            human(alone.mean),
-            times(contended.mean / alone.mean)
-        ),
-        saved: contended.beyond(at_least * alone.mean),
-        ..Found::on(&[&contended, &alone])
-    })
+    let contended = case.busiest("ContendedLock")?;
+    let alone = case.busiest("LockHeldx0")?;
+    let users = contended.plan().load.users;
+    (users > 1 && alone.plan().load.users == users).then_some(())?;
+    let (contended, alone) = (contended.response()?, alone.response()?);
+    let normal = case.normal_if_slower(&contended, &alone, at_least)?;
+    let mut found = beside(case, &contended, &alone);
+    found.figures.push(count("users", u64::from(users)));
+    found.saved = contended.beyond(normal);
+    Some(found)
 }

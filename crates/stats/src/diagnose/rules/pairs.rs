@@ -1,18 +1,34 @@
 //! Two rows beside each other.
 
-use super::{Found, percent, times};
+use super::Found;
 use crate::diagnose::case::{Case, Mean, NOTICEABLE};
-use crate::units::human;
+use crate::diagnose::figure::{ratio, share, text, time};
 
-/// Both rows, where the first takes so many times as long, and noticeably longer.
+/// Nanoseconds that a further property may cost: what a query of its own takes a database.
+const PER_PROPERTY: f64 = 100e3;
+
+/// Both rows, and what the first would take at the threshold, where it is surely and noticeably slower.
 pub(super) fn slower(
     case: &Case<'_>,
     (slow, quick): (&str, &str),
     at_least: f64,
-) -> Option<(Mean, Mean)> {
+) -> Option<(Mean, Mean, f64)> {
     let (slow, quick) = (case.response(slow)?, case.response(quick)?);
-    let is_noticeable = slow.mean - at_least * quick.mean >= NOTICEABLE;
-    (slow.is_times(at_least, &quick) && is_noticeable).then_some((slow, quick))
+    let normal = case.normal_if_slower(&slow, &quick, at_least)?;
+    Some((slow, quick, normal))
+}
+
+/// The figures of two rows beside each other: what both take, and the floor of both.
+pub(super) fn beside(case: &Case<'_>, slow: &Mean, quick: &Mean) -> Found {
+    Found {
+        figures: vec![
+            slow.figure("slow"),
+            quick.figure("quick"),
+            time("floor", case.floor.min(quick.low)),
+            ratio("ratio", slow.mean / quick.mean),
+        ],
+        ..Found::on(&[slow, quick])
+    }
 }
 
 pub(super) fn put_against_get(case: &Case<'_>, at_least: f64) -> Option<Found> {
@@ -28,38 +44,51 @@ pub(super) fn put_against_get(case: &Case<'_>, at_least: f64) -> Option<Found> {
         let (Some(put), Some(get)) = (whole(put), whole(get)) else {
             continue;
         };
-        let is_noticeable = put.mean - at_least * get.mean >= NOTICEABLE;
-        if !put.is_times(at_least, &get) || !is_noticeable {
+        let Some(normal) = case.normal_if_slower(&put, &get, at_least) else {
             continue;
-        }
-        let found = all.get_or_insert_with(|| Found {
-            run: put.run,
-            text: format!(
-                "PUT of {size} takes {}, GET of it {}: {} as long.",
-                human(put.mean),
-                human(get.mean),
-                times(put.mean / get.mean)
-            ),
-            ..Found::default()
-        });
+        };
+        let first = || {
+            let mut found = beside(case, &put, &get);
+            found.figures.push(text("size", size));
+            found
+        };
+        let found = all.get_or_insert_with(first);
         found.add(&[&put, &get]);
-        found.saved += put.beyond(at_least * get.mean);
+        found.saved += put.beyond(normal);
     }
     all
 }
 
+/// Nanoseconds by which the first byte of a large resource may come later than that of a small one.
+const READ: f64 = 5e6;
+
+pub(super) fn buffered_get(case: &Case<'_>, at_least: f64) -> Option<Found> {
+    let (small, large) = (case.row("Get1K")?, case.row("Get1024K")?);
+    let (first_small, first_large) = (small.response()?, large.response()?);
+    let more = first_large.mean - first_small.mean;
+    let whole = large.whole()?.mean - small.whole()?.mean;
+    let is_sure = first_large.low - first_small.high >= READ;
+    if !is_sure || more < at_least * whole {
+        return None;
+    }
+    Some(Found {
+        figures: vec![
+            time("more", more),
+            first_large.figure("first_large"),
+            first_small.figure("first_small"),
+            share("share", more / whole),
+        ],
+        // Nothing is saved: the last byte comes when it came before.
+        ..Found::on(&[&first_large, &first_small])
+    })
+}
+
 pub(super) fn proppatch_against_propfind(case: &Case<'_>, at_least: f64) -> Option<Found> {
     let pair = ("ProppatchSingle", "PropfindDeadSingle");
-    let (patch, find) = slower(case, pair, at_least)?;
+    let (patch, find, normal) = slower(case, pair, at_least)?;
     Some(Found {
-        text: format!(
-            "Setting a property takes {}, reading it {}: {} as long.",
-            human(patch.mean),
-            human(find.mean),
-            times(patch.mean / find.mean)
-        ),
-        saved: patch.beyond(at_least * find.mean),
-        ..Found::on(&[&patch, &find])
+        saved: patch.beyond(normal),
+        ..beside(case, &patch, &find)
     })
 }
 
@@ -73,24 +102,23 @@ pub(super) fn cost_per_property(case: &Case<'_>, at_least: f64) -> Option<Found>
         let Some((further, many, one)) = further_properties(case, many, one) else {
             continue;
         };
-        let each = (many.low - one.high) / further;
-        let normal = one.mean * (1.0 + at_least * further);
-        if each < at_least * one.high || many.mean - normal < NOTICEABLE {
+        let surely = (many.low - one.high) / further;
+        let (work, at_most) = case.work(&one);
+        let normal = one.mean + further * (at_least * work).max(PER_PROPERTY);
+        let is_sure = surely >= (at_least * at_most).max(PER_PROPERTY);
+        if !is_sure || many.mean - normal < NOTICEABLE {
             continue;
         }
         let each = (many.mean - one.mean) / further;
-        let said = format!(
-            "In {}, each property beyond the first costs {}, {} of a whole request with one ({}).",
-            many.row,
-            human(each),
-            percent(each / one.mean),
-            human(one.mean)
-        );
         let found = all.get_or_insert_with(|| Found {
-            run: many.run,
-            ..Found::default()
+            figures: vec![
+                text("row", &many.row),
+                time("each", each),
+                one.figure("one"),
+                share("share", each / one.mean),
+            ],
+            ..Found::on(&[&many, &one])
         });
-        found.text = format!("{} {said}", found.text).trim().to_owned();
         found.add(&[&many, &one]);
         found.saved += many.beyond(normal);
     }

@@ -85,14 +85,14 @@ fn parts((sigma, rho, grows): (f64, f64, f64), rng: &mut ChaCha8Rng) -> Vec<f64>
 #[test]
 fn growth_is_found_and_noise_is_not_taken_for_it() {
     for process in [(0.05, 0.0, 0.3), (0.1, 0.0, 0.6), (0.05, 0.3, 0.5)] {
-        let found = share(|rng| growth(&parts(process, rng)).is_some_and(|by| by > 0.15));
+        let found = share(|rng| growth(&parts(process, rng), 1e-3).is_some_and(|by| by > 0.15));
         assert!(found >= 90.0, "{process:?}: {found} %");
     }
     for process in [(0.1, 0.0, 0.0), (0.1, 0.5, 0.0), (0.1, 0.8, 0.0)] {
-        let found = share(|rng| growth(&parts(process, rng)).is_some());
+        let found = share(|rng| growth(&parts(process, rng), 1e-3).is_some());
         assert!(found <= 2.0, "{process:?}: {found} %");
     }
-    let falls = share(|rng| growth(&parts((0.05, 0.0, -0.5), rng)).is_some());
+    let falls = share(|rng| growth(&parts((0.05, 0.0, -0.5), rng), 1e-3).is_some());
     assert_eq!(falls, 0.0);
 }
 
@@ -101,10 +101,10 @@ fn growth_is_as_much_as_it_is() {
     let straight: Vec<f64> = (0..24)
         .map(|place| f64::from(place) / 23.0 * 2.0_f64.ln())
         .collect();
-    assert!((growth(&straight).unwrap() - 1.0).abs() < 1e-9);
-    assert_eq!(growth(&[0.0; 24]), None);
-    assert_eq!(growth(&straight[..9]), None, "too few parts");
-    assert_eq!(growth(&[]), None);
+    assert!((growth(&straight, 1e-3).unwrap() - 1.0).abs() < 1e-9);
+    assert_eq!(growth(&[0.0; 24], 1e-3), None);
+    assert_eq!(growth(&straight[..9], 1e-3), None, "too few parts");
+    assert_eq!(growth(&[], 1e-3), None);
 }
 
 #[test]
@@ -157,20 +157,29 @@ fn a_line_is_found_again_and_its_interval_covers() {
         (found.slope.0 - 40e3).abs() <= found.slope.1
     });
     assert!(covered >= 92.0, "{covered} %");
-    // Three sizes, of which each was measured in a run that is 3 % off, and does not know it.
-    let covered = share(|rng| {
-        let points = [10.0, 100.0, 1_000.0].map(|size| {
-            let truth: f64 = 200e3 + 40e3 * size;
-            Point {
-                size,
-                mean: truth * (1.0 + 0.03 * normal(rng)),
-                error: 0.005 * truth,
-            }
+    // Each size was measured in a run that is some percent off, and does not know it: as the line
+    // assumes, and worse.
+    for (sizes, off, least) in [
+        (3, 0.03, 93.0),
+        (4, 0.03, 93.0),
+        (3, 0.06, 84.0),
+        (4, 0.06, 84.0),
+    ] {
+        let covered = share(|rng| {
+            let points = sizes_of(sizes).map(|size| {
+                let truth: f64 = 200e3 + 40e3 * size;
+                Point {
+                    size,
+                    mean: truth * (1.0 + off * normal(rng)),
+                    error: 0.005 * truth,
+                }
+            });
+            let found = line(&points.collect::<Vec<_>>()).unwrap();
+            (found.slope.0 - 40e3).abs() <= found.slope.1
         });
-        let found = line(&points).unwrap();
-        (found.slope.0 - 40e3).abs() <= found.slope.1
-    });
-    assert!(covered >= 93.0, "{covered} %");
+        println!("{sizes} sizes {off} off: {covered} %");
+        assert!(covered >= least, "{sizes} sizes, {off} off: {covered} %");
+    }
     let point = |size| Point {
         size,
         mean: 5.0,
@@ -182,4 +191,26 @@ fn a_line_is_found_again_and_its_interval_covers() {
         "any line goes through two"
     );
     assert_eq!(line(&[point(3.0); 3]), None);
+}
+
+fn sizes_of(n: i32) -> impl Iterator<Item = f64> {
+    (1..=n).map(|power| 10.0_f64.powi(power))
+}
+
+#[test]
+fn the_interval_of_a_slope_follows_the_points_without_a_jump() {
+    // The last but one point is moved off the line step by step.
+    let half = |off: f64| {
+        let points = sizes_of(4).map(|size| Point {
+            size,
+            mean: (200e3 + 40e3 * size) * (if size == 1e3 { 1.0 + off } else { 1.0 }),
+            error: 0.0,
+        });
+        line(&points.collect::<Vec<_>>()).unwrap().slope.1
+    };
+    let halves: Vec<f64> = (0..400).map(|step| half(f64::from(step) * 0.001)).collect();
+    let jump = halves.windows(2).map(|pair| pair[1] / pair[0]);
+    let most = jump.fold(0.0, f64::max);
+    assert!(most < 1.03, "{most}");
+    assert!(halves[399] > 2.0 * halves[0], "{halves:?}");
 }

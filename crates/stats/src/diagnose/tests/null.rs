@@ -1,55 +1,69 @@
-//! How often the rules say something of a server of which there is nothing to say.
+//! How often the rules say something of a server of which there is nothing to say: the figures stand in
+//! METHODOLOGY.
 //!
-//! Of 200 runs of each kind of noise, all three suites in one. No rule may err in more than 2 % of
-//! them, and they err in:
-//!
-//! ```text
-//! log-normal, sigma 0.03, 0.3 or 0.6           none
-//! AR(1) with 0.5, sigma 0.3                    none
-//! AR(1) with 0.9, sigma 0.3                    4 grows-over-the-run
-//! one of a hundred up to 100 times as long     none
-//! ```
+//! All three suites in one run, measured twice: findings are what both show, and what the first shows
+//! alone is *seen once*. No rule may err in more than 2 % of the runs.
 
 use std::collections::BTreeMap;
 
-use super::simulated::{Noise, material, plain, run};
+use super::simulated::{Noise, Path, material, plain, run_over};
 use crate::diagnose::diagnose;
 
-const RUNS: u64 = 200;
+/// Runs of each kind in the tests of every day, and at night.
+const FEW: u64 = 10;
+const MANY: u64 = 400;
 
-/// How often each rule said something.
-fn mistakes(noise: Noise) -> BTreeMap<&'static str, u64> {
-    let mut said: BTreeMap<&str, u64> = BTreeMap::new();
-    for seed in 0..RUNS {
-        let found = diagnose(&[material(&run(&plain(), noise, 1, seed))]).findings;
-        for finding in found {
-            *said.entry(finding.rule).or_default() += 1;
+/// Kinds of noise and of paths.
+const KINDS: [(Path, Noise); 9] = [
+    (Path::Loopback, Noise::LogNormal(0.03)),
+    (Path::Loopback, Noise::LogNormal(0.3)),
+    (Path::Loopback, Noise::LogNormal(0.6)),
+    (Path::Loopback, Noise::Correlated(0.3, 0.5)),
+    (Path::Loopback, Noise::Correlated(0.3, 0.9)),
+    (Path::Loopback, Noise::HeavyTail(0.3)),
+    (Path::Floor(5_000.0), Noise::LogNormal(0.3)),
+    (Path::Floor(60_000.0), Noise::HeavyTail(0.3)),
+    (Path::Wireless, Noise::LogNormal(0.3)),
+];
+
+type Counts = BTreeMap<&'static str, u64>;
+
+/// How often each rule said something after two runs, and after the first.
+fn mistakes((path, noise): (Path, Noise), runs: u64) -> (Counts, Counts) {
+    let (mut found, mut seen): (Counts, Counts) = Default::default();
+    let once = |seed| material(&run_over(path, &plain(), noise, 1, seed));
+    for seed in 0..runs {
+        let first = once(2 * seed);
+        for one in diagnose(std::slice::from_ref(&first)).seen_once {
+            *seen.entry(one.rule).or_default() += 1;
+        }
+        for one in diagnose(&[first, once(2 * seed + 1)]).findings {
+            *found.entry(one.rule).or_default() += 1;
         }
     }
-    said
+    (found, seen)
 }
 
-fn are_few(noise: Noise) {
-    let said = mistakes(noise);
-    println!("{noise:?}: {said:?}");
-    let too_often = said.values().any(|count| *count > RUNS / 50);
-    assert!(!too_often, "{noise:?}: {said:?} of {RUNS}");
-}
-
-#[test]
-fn little_is_said_by_mistake_of_independent_times() {
-    are_few(Noise::LogNormal(0.03));
-    are_few(Noise::LogNormal(0.3));
-    are_few(Noise::LogNormal(0.6));
-}
-
-#[test]
-fn little_is_said_by_mistake_of_correlated_times() {
-    are_few(Noise::Correlated(0.3, 0.5));
-    are_few(Noise::Correlated(0.3, 0.9));
+fn are_few(runs: u64) {
+    let mut wrong = Vec::new();
+    for kind in KINDS {
+        let (found, seen) = mistakes(kind, runs);
+        println!("{kind:?} of {runs}: found {found:?}, seen once {seen:?}");
+        let too_often = |counts: &Counts, most: u64| counts.values().any(|count| *count > most);
+        if too_often(&found, runs / 50) || too_often(&seen, runs / 25) {
+            wrong.push((kind, found, seen));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
-fn little_is_said_by_mistake_of_a_heavy_tail() {
-    are_few(Noise::HeavyTail(0.3));
+fn little_is_said_by_mistake() {
+    are_few(FEW);
+}
+
+#[test]
+#[ignore = "nightly: some minutes"]
+fn little_is_said_by_mistake_of_many_runs() {
+    are_few(MANY);
 }

@@ -31,6 +31,13 @@ pub(super) enum Odd {
     Declined(u64, f64),
     /// Every so manieth fails.
     Fails(u64),
+    /// Five of them take so many microseconds more.
+    Few(f64),
+    /// All from the middle of the row on take so many microseconds more.
+    Switches(f64),
+    /// All of them have a pause of so many microseconds, give or take 2 %, between the first byte and the
+    /// last.
+    Paused(f64),
 }
 
 /// How times scatter.
@@ -46,6 +53,18 @@ pub(super) enum Noise {
     HeavyTail(f64),
 }
 
+/// What is between the generator and the server.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Path {
+    /// Nothing: both are on one machine.
+    Loopback,
+    /// Any request takes so many microseconds, give or take 2 %, before anything is done.
+    Floor(f64),
+    /// A wireless link: round trips of 3 ms that scatter, bursts in which they scatter more, a lost frame now
+    /// and then, and each second 80 ms in which the radio looks for other networks.
+    Wireless,
+}
+
 /// A row of the plain server.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
@@ -56,7 +75,7 @@ pub(super) struct Row {
     /// From the first byte to the last.
     pub(super) transfer_us: f64,
     pub(super) n: u64,
-    bytes: u64,
+    pub(super) bytes: u64,
     /// What the first request took, in the warm-up, as a multiple.
     pub(super) first: f64,
     pub(super) odd: Odd,
@@ -107,6 +126,8 @@ pub(super) fn plain() -> Vec<Row> {
     ];
     let mut rows: Vec<Row> = Vec::new();
     rows.extend(prestan.map(|(name, method, us)| row(name, method, us, 100)));
+    of(&mut rows, "Get64K").bytes = 65_800;
+    of(&mut rows, "Get1024K").bytes = 1_048_900;
     for size in [10, 100, 1_000, 10_000] {
         let n = if size < 10_000 { 20 } else { 5 };
         rows.push(row(&format!("Depth0x{size}"), "PROPFIND", 150.0, n));
@@ -143,16 +164,27 @@ pub(super) fn of<'a>(rows: &'a mut [Row], name: &str) -> &'a mut Row {
     found.unwrap_or_else(|| panic!("no row {name}"))
 }
 
-/// A run of these rows.
+/// A run of these rows, on one machine.
 pub(super) fn run(rows: &[Row], noise: Noise, users: u32, seed: u64) -> Run {
+    run_over(Path::Loopback, rows, noise, users, seed)
+}
+
+/// A run of these rows over that path.
+pub(super) fn run_over(path: Path, rows: &[Row], noise: Noise, users: u32, seed: u64) -> Run {
     let mut builder = RunBuilder::new(users);
     for row in rows {
         builder = builder.test(&row.name, &[(&row.name, row.method)]);
     }
     let mut run = builder.build();
+    if path != Path::Loopback {
+        run.plan.target = "http://server.example/dav/".into();
+    }
     let mut server = Server {
         rng: ChaCha8Rng::seed_from_u64(seed),
         noise,
+        path,
+        burst_ends: 0,
+        next_burst: 0,
         state: 0.0,
         clock: 0,
         number: 0,
@@ -173,6 +205,10 @@ pub(super) fn material(run: &Run) -> Material {
 struct Server {
     rng: ChaCha8Rng,
     noise: Noise,
+    path: Path,
+    /// When a burst on a wireless link ends, and the next one begins.
+    burst_ends: Nanos,
+    next_burst: Nanos,
     state: f64,
     clock: Nanos,
     number: u64,
@@ -207,8 +243,39 @@ impl Server {
         }
     }
 
+    fn exponential(&mut self, mean: f64) -> f64 {
+        -mean * self.chance().max(1e-9).ln()
+    }
+
+    /// Microseconds that the path takes now.
+    fn on_the_way(&mut self) -> f64 {
+        const MS: Nanos = 1_000_000;
+        match self.path {
+            Path::Loopback => 0.0,
+            Path::Floor(us) => us * (0.02 * self.normal()).exp(),
+            Path::Wireless => {
+                if self.clock >= self.next_burst {
+                    self.burst_ends = self.clock + (self.exponential(80.0) * 1e6) as Nanos;
+                    self.next_burst = self.burst_ends + (self.exponential(500.0) * 1e6) as Nanos;
+                }
+                let mut us = 3_000.0 * (0.3 * self.normal()).exp();
+                if self.clock < self.burst_ends {
+                    us += self.exponential(10_000.0);
+                }
+                if self.chance() < 0.02 {
+                    us += self.exponential(15_000.0);
+                }
+                let in_second = self.clock % (1_000 * MS);
+                if in_second < 80 * MS {
+                    us += (80 * MS - in_second) as f64 / 1e3;
+                }
+                us
+            }
+        }
+    }
+
     fn measure(&mut self, row: &Row, measure: MeasureId, users: u32, run: &mut Run) {
-        let first = row.us * row.first * self.factor();
+        let first = row.us * row.first * self.factor() + self.on_the_way();
         run.events.push(Event {
             at: self.clock,
             kind: EventKind::FirstAnswer {
@@ -235,8 +302,12 @@ impl Server {
             Odd::Slow(share, more) if self.chance() < share => us += more,
             Odd::Every(every, more) | Odd::Declined(every, more) if nth(every) => us += more,
             Odd::Pauses(share, more) if self.chance() < share => transfer += more,
+            Odd::Few(more) if [7, 31, 44, 78, 95].contains(&i) => us += more,
+            Odd::Switches(more) if i >= row.n / 2 => us += more,
+            Odd::Paused(more) => transfer = more * (0.02 * self.normal()).exp(),
             _ => {}
         }
+        us += self.on_the_way();
         self.number += 1;
         let fails = matches!(row.odd, Odd::Fails(every) if nth(every));
         let outcome = if fails {

@@ -1,0 +1,81 @@
+//! What a finding rests on, as data: named quantities with their units and intervals. The sentences
+//! around them are written where they are shown.
+
+/// A named quantity.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure {
+    /// Its name, `share` for example. A rule uses each name for one thing only.
+    pub name: &'static str,
+    /// How much it is.
+    pub value: Quantity,
+    /// 95 % interval, in the unit of the value, where it is an estimate that has one.
+    pub interval: Option<(f64, f64)>,
+    /// Operations that it comes from, where it is a mean of theirs.
+    pub operations: Option<u64>,
+}
+
+/// A value with its unit.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Quantity {
+    /// Nanoseconds.
+    Time(f64),
+    /// A share of 1.
+    Share(f64),
+    /// So many times as much.
+    Ratio(f64),
+    /// Operations, members, locks, users.
+    Count(u64),
+    /// Operations a second.
+    Rate(f64),
+    /// Bytes.
+    Bytes(f64),
+    /// A name or what a server answered.
+    Text(String),
+}
+
+/// Figures about one row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evidence {
+    /// Name of the row, or of the rows of one kind.
+    pub row: String,
+    /// The figures.
+    pub figures: Vec<Figure>,
+}
+
+/// A figure without an interval.
+pub(super) fn figure(name: &'static str, value: Quantity) -> Figure {
+    Figure {
+        name,
+        value,
+        interval: None,
+        operations: None,
+    }
+}
+
+pub(super) fn time(name: &'static str, ns: f64) -> Figure {
+    figure(name, Quantity::Time(ns))
+}
+
+pub(super) fn share(name: &'static str, share: f64) -> Figure {
+    figure(name, Quantity::Share(share))
+}
+
+pub(super) fn ratio(name: &'static str, ratio: f64) -> Figure {
+    figure(name, Quantity::Ratio(ratio))
+}
+
+pub(super) fn count(name: &'static str, count: u64) -> Figure {
+    figure(name, Quantity::Count(count))
+}
+
+pub(super) fn rate(name: &'static str, per_second: f64) -> Figure {
+    figure(name, Quantity::Rate(per_second))
+}
+
+pub(super) fn bytes(name: &'static str, bytes: f64) -> Figure {
+    figure(name, Quantity::Bytes(bytes))
+}
+
+pub(super) fn text(name: &'static str, text: impl Into<String>) -> Figure {
+    figure(name, Quantity::Text(text.into()))
+}

@@ -1,0 +1,154 @@
+//! What becomes of rows when several users are at work at the same time.
+
+use record::Outcome;
+
+use super::Found;
+use crate::TestSummary;
+use crate::diagnose::case::{Case, is_good};
+use crate::diagnose::figure::{Evidence, count, rate, ratio, text};
+
+/// Outcomes that a load generator does not cause, however busy it is.
+const SERVERS: [Outcome; 5] = [
+    Outcome::WrongStatus,
+    Outcome::WrongBody,
+    Outcome::Unsupported,
+    Outcome::Refused,
+    Outcome::ProtocolError,
+];
+
+/// How many times the throughput of one user the best row must have with several of them: below, the
+/// machine may be too small to say anything of the server.
+const GROWS: f64 = 2.5;
+
+/// A row with few users and with more, in runs of one suite.
+struct Pair<'a> {
+    run: usize,
+    /// The load generator was at its ease in both.
+    is_sound: bool,
+    users: u32,
+    alone: &'a TestSummary,
+    alone_users: u32,
+    loaded: &'a TestSummary,
+}
+
+/// All rows that were measured with few users and with more.
+fn pairs<'a>(case: &Case<'a>) -> Vec<Pair<'a>> {
+    let mut pairs = Vec::new();
+    for (run, loaded) in case.runs().iter().enumerate() {
+        let users = loaded.plan.load.users;
+        let is_base = |other: &&crate::Material| {
+            other.plan.suite.name == loaded.plan.suite.name && other.plan.load.users < users
+        };
+        let Some(base) = case.runs().iter().find(is_base) else {
+            continue;
+        };
+        for row in &loaded.summary.tests {
+            let alone = base.summary.tests.iter().find(|own| own.name == row.name);
+            pairs.extend(alone.map(|alone| Pair {
+                run,
+                is_sound: !base.summary.is_inconclusive() && !loaded.summary.is_inconclusive(),
+                users,
+                alone,
+                alone_users: base.plan.load.users,
+                loaded: row,
+            }));
+        }
+    }
+    pairs
+}
+
+/// Operations that the server failed, and those that it was asked for.
+fn failed(row: &TestSummary) -> (u64, u64) {
+    let outcomes = row.outcomes.plus(&row.left_out_outcomes);
+    let failed = SERVERS.iter().map(|outcome| outcomes.of(*outcome)).sum();
+    (failed, outcomes.total())
+}
+
+pub(super) fn fails(case: &Case<'_>, at_least: f64) -> Option<Found> {
+    let is_broken = |pair: &Pair<'_>| {
+        let (failed, of) = failed(pair.loaded);
+        is_good(pair.alone) && failed as f64 >= at_least && failed as f64 >= 0.01 * of as f64
+    };
+    let mut broken = pairs(case);
+    broken.retain(is_broken);
+    broken.sort_by_key(|pair| std::cmp::Reverse(failed(pair.loaded).0));
+    let worst = broken.first()?;
+    let said = |pair: &Pair<'_>| {
+        let said = pair
+            .loaded
+            .failures
+            .first()
+            .or(pair.loaded.evidence.as_ref());
+        said.cloned().unwrap_or_default()
+    };
+    let evidence = |pair: &Pair<'_>| Evidence {
+        row: pair.loaded.name.clone(),
+        figures: vec![
+            count("failed", failed(pair.loaded).0),
+            count("operations", failed(pair.loaded).1),
+            text("answer", said(pair)),
+        ],
+    };
+    let (lost, of) = failed(worst.loaded);
+    Some(Found {
+        figures: vec![
+            count("users", u64::from(worst.users)),
+            count("fewer_users", u64::from(worst.alone_users)),
+            text("row", &worst.loaded.name),
+            count("failed", lost),
+            count("operations", of),
+            text("answer", said(worst)),
+        ],
+        evidence: broken.iter().map(evidence).collect(),
+        tests: broken.iter().map(|pair| pair.loaded.name.clone()).collect(),
+        run: worst.run,
+        ..Found::default()
+    })
+}
+
+/// How many times as many operations a second a row has with more users.
+fn growth(pair: &Pair<'_>) -> Option<f64> {
+    let is_whole = is_good(pair.alone) && is_good(pair.loaded);
+    let (alone, loaded) = (pair.alone.per_second?, pair.loaded.per_second?);
+    (is_whole && alone > 0.0).then_some(loaded / alone)
+}
+
+pub(super) fn does_not_scale(case: &Case<'_>, at_least: f64) -> Option<Found> {
+    let pairs = pairs(case).into_iter().filter(|pair| pair.is_sound);
+    let grown = pairs.filter_map(|pair| Some((growth(&pair)?, pair)));
+    let mut grown: Vec<(f64, Pair<'_>)> = grown.collect();
+    grown.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    let (best, best_row) = grown.last().map(|(best, pair)| (*best, pair.loaded))?;
+    let best_name = best_row.name.clone();
+    // Users who want the same lock wait for each other.
+    grown.retain(|(growth, pair)| *growth <= 1.0 / at_least && pair.loaded.name != "ContendedLock");
+    let (worst_growth, worst) = grown.first().filter(|_| best >= GROWS)?;
+    let evidence = |(growth, pair): &(f64, Pair<'_>)| Evidence {
+        row: pair.loaded.name.clone(),
+        figures: vec![
+            rate("rate_alone", pair.alone.per_second.unwrap_or(0.0)),
+            rate("rate", pair.loaded.per_second.unwrap_or(0.0)),
+            ratio("growth", *growth),
+        ],
+    };
+    Some(Found {
+        figures: vec![
+            count("fewer_users", u64::from(worst.alone_users)),
+            count("users", u64::from(worst.users)),
+            text("row", &worst.loaded.name),
+            rate("rate_alone", worst.alone.per_second?),
+            rate("rate", worst.loaded.per_second?),
+            ratio("growth", *worst_growth),
+            text("best_row", best_name),
+            ratio("best_growth", best),
+        ],
+        evidence: grown.iter().map(evidence).collect(),
+        tests: grown
+            .iter()
+            .map(|(_, pair)| pair.loaded.name.clone())
+            .collect(),
+        run: worst.run,
+        // With few users nothing is lost.
+        ..Found::default()
+    })
+}
