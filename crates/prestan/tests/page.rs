@@ -238,6 +238,7 @@ fn every_kind_of_figure_is_drawn() {
             name: "run".to_owned(),
             suite: "prestan".to_owned(),
             target: run.plan.target.clone(),
+            users: 1,
             server: None,
             rows: 1,
         }],

@@ -35,6 +35,8 @@ pub struct DiagnosedRun {
     pub suite: String,
     /// URL that it was run against.
     pub target: String,
+    /// Users at work at the same time.
+    pub users: u32,
     /// What the server said of itself.
     pub server: Option<String>,
     /// Rows of the report.
@@ -50,6 +52,7 @@ impl DiagnosedRun {
             name,
             suite: suite.name.clone(),
             target: target.clone(),
+            users: material.plan.load.users,
             server: server.and_then(|server| server.software.clone()),
             rows: material.plan.measures.len(),
         }
@@ -86,9 +89,13 @@ impl Page {
             self.wrapped(&format!("Server: {}{server}", clean(&run.target)), "", "  ");
         }
         for run in runs {
+            let users = match run.users {
+                1 => String::new(),
+                users => format!(", {users} users"),
+            };
             let suite = clean(&run.suite);
             self.wrapped(
-                &format!("Run: {} (suite {suite})", clean(&run.name)),
+                &format!("Run: {} (suite {suite}{users})", clean(&run.name)),
                 "",
                 "  ",
             );

@@ -36,6 +36,8 @@ struct Run {
     suite: String,
     /// URL that it was run against.
     target: String,
+    /// Users at work at the same time.
+    users: u32,
     /// What the server said of itself; null where it said nothing.
     server: Option<String>,
 }
@@ -204,6 +206,7 @@ impl From<&DiagnosedRun> for Run {
             name: run.name.clone(),
             suite: run.suite.clone(),
             target: run.target.clone(),
+            users: run.users,
             server: run.server.clone(),
         }
     }

@@ -66,6 +66,7 @@ fn run(suite: &str, server: Option<&str>) -> DiagnosedRun {
         name: format!("runs/{suite}"),
         suite: suite.to_owned(),
         target: "http://127.0.0.1:8080/dav/".into(),
+        users: if suite == "listing" { 4 } else { 1 },
         server: server.map(str::to_owned),
         rows: 23,
     }

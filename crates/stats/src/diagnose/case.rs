@@ -77,8 +77,8 @@ pub(super) struct Case<'a> {
     runs: &'a [Material],
     /// Nanoseconds of all operations that can be believed.
     pub(super) spent: f64,
-    /// Nanoseconds that any request takes, at the least: the lower end of the interval of the quickest
-    /// request about one resource; 0 where there is none.
+    /// Nanoseconds that any request takes: the mean of the quickest request about one resource, which as
+    /// the least of several is rather too small; 0 where there is none.
     pub(super) floor: f64,
 }
 
@@ -131,7 +131,7 @@ impl<'a> Case<'a> {
         let quickest = floors
             .filter_map(|row| row.response())
             .min_by(|one, other| one.mean.total_cmp(&other.mean));
-        case.floor = quickest.map_or(0.0, |mean| mean.low);
+        case.floor = quickest.map_or(0.0, |mean| mean.mean);
         case
     }
 

@@ -146,7 +146,7 @@ pub const RULES: &[Rule] = &[
         name: "copy-of-collection",
         title: "COPY of a collection costs as much for each member as a COPY of its own",
         at_least: 0.8,
-        because: "of the work of a single COPY, for each member, and 300 us at least: nothing is \
+        because: "of the work of a single COPY, for each member, and 500 us at least: nothing is \
                   saved by one request, and a file system copies a file in less",
         look_at: "a transaction, a flush, a check of rights and locks for each member: do these once \
                   for the whole collection",
@@ -170,7 +170,7 @@ pub const RULES: &[Rule] = &[
         name: "delete-of-collection",
         title: "DELETE of a collection costs about as much for each member as a DELETE of its own",
         at_least: 0.5,
-        because: "of the work of a single DELETE, for each member, and 100 us at least: a file \
+        because: "of the work of a single DELETE, for each member, and 500 us at least: a file \
                   system unlinks a file in less",
         look_at: "a transaction, a flush or a check of locks for each member; a database that lacks \
                   an index on the parent",

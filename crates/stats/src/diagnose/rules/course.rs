@@ -492,10 +492,7 @@ pub(super) fn cold_start(case: &Case<'_>, at_least: f64) -> Option<Found> {
         run: worst.row.run,
         evidence: slow.iter().map(evidence).collect(),
         tests: slow.iter().map(name).collect(),
-        saved: slow
-            .iter()
-            .map(|first| first.work.0 - at_least * first.work.1)
-            .sum(),
+        saved: slow.iter().map(|first| first.more()).sum::<f64>() * (1.0 - at_least / typical),
         ..Found::default()
     })
 }

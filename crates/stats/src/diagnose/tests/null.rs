@@ -11,7 +11,7 @@ use crate::diagnose::diagnose;
 
 /// Runs of each kind in the tests of every day, and at night.
 const FEW: u64 = 10;
-const MANY: u64 = 400;
+const MANY: u64 = 200;
 
 /// Kinds of noise and of paths.
 const KINDS: [(Path, Noise); 9] = [

@@ -78,7 +78,7 @@ const CASES: &[Case] = &[
     ),
     case(
         "copy-of-collection",
-        |rows| of(rows, "CopyCol").us = 60_000.0,
+        |rows| of(rows, "CopyCol").us = 90_000.0,
         "CopyCol",
         "DeleteCol",
     ),
@@ -90,7 +90,7 @@ const CASES: &[Case] = &[
     ),
     case(
         "delete-of-collection",
-        |rows| of(rows, "DeleteCol").us = 20_000.0,
+        |rows| of(rows, "DeleteCol").us = 90_000.0,
         "DeleteCol",
         "\"Delete\"",
     ),
