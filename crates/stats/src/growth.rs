@@ -3,7 +3,7 @@
 //! ```text
 //! runs at each point --> cells (means of logarithms) --+--> effect: largest value over smallest
 //!   (in random order,    '--> noise between repeats ---+         | Holm over all rows
-//!    repeat by repeat)                                 |   grows, falls, none, unclear
+//!    repeat by repeat)                                 |   grows, falls, none, inconclusive
 //!                                                      '--> law: base + per unit * x^exponent
 //! ```
 //!
@@ -77,7 +77,7 @@ pub enum Growing {
     /// Nothing that would matter.
     Not,
     /// It may do something, or nothing.
-    Unclear,
+    Inconclusive,
 }
 
 impl Growing {
@@ -86,7 +86,7 @@ impl Growing {
         Growing::Grows,
         Growing::Falls,
         Growing::Not,
-        Growing::Unclear,
+        Growing::Inconclusive,
     ];
 
     /// The name used in files.
@@ -95,7 +95,7 @@ impl Growing {
             Growing::Grows => "grows",
             Growing::Falls => "falls",
             Growing::Not => "none",
-            Growing::Unclear => "unclear",
+            Growing::Inconclusive => "inconclusive",
         }
     }
 
@@ -147,7 +147,7 @@ fn effect(cells: &Cells, values: &[Vec<f64>], of: usize) -> Option<Effect> {
         ci95: (low.exp(), high.exp()),
         p: found.p,
         p_holm: found.p,
-        verdict: Growing::Unclear,
+        verdict: Growing::Inconclusive,
         levels: levels.collect(),
     })
 }
@@ -159,7 +159,7 @@ impl Effect {
         if is_same(low) && is_same(high) && self.levels.iter().copied().all(is_same) {
             Growing::Not
         } else if self.p_holm >= ALPHA || is_same(self.ratio) {
-            Growing::Unclear
+            Growing::Inconclusive
         } else if self.ratio > 1.0 {
             Growing::Grows
         } else {

@@ -9,7 +9,7 @@ use stats::{Effect, Fitted, Growing, Law, Point, Shape, SweptServer, Term};
 use super::{Sweep, Varied, words};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
-const SCHEMA_VERSION: u32 = 1;
+const SCHEMA_VERSION: u32 = 2;
 
 /// How servers fare when something is varied.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -118,7 +118,7 @@ struct Measured {
 struct OfParameter {
     /// Its name.
     param: String,
-    /// The answer: grows, falls, none, unclear.
+    /// The answer: grows, falls, none, inconclusive.
     #[schemars(extend("enum" = Growing::ALL.map(Growing::name)))]
     verdict: &'static str,
     /// Smallest value.

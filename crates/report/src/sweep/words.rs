@@ -61,7 +61,7 @@ pub(crate) fn sentence(sweep: &Sweep, swept: &SweptServer) -> String {
             change(varied, effect)
         ));
     }
-    for (varied, effect) in with(&effects, Growing::Unclear) {
+    for (varied, effect) in with(&effects, Growing::Inconclusive) {
         let name = clean(&varied.name);
         parts.push(format!(
             "inconclusive for {name} ({}{})",

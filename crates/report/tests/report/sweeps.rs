@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use serde_json::Value;
-use stats::{Answer, Tally, Tested};
+use stats::{Answer, Growing, Tally, Tested};
 
 use crate::answers::{found, sweep};
 use report::Found;
@@ -12,6 +12,29 @@ fn a_sweep_for_people() {
     assert_snapshot!("sweep_text", report::sweep_text(&sweep(), false, 100));
     let colored = report::sweep_text(&sweep(), true, 100);
     assert!(colored.contains("\u{1b}[31m") && !colored.contains("\u{1b}[2J"));
+}
+
+#[test]
+fn what_was_not_seen_says_what_it_would_take() {
+    let table = [
+        (
+            (0.8, 1.4),
+            "inconclusive for width (-20 % .. +40 % from 10 to 300; about 202 repeats would show 5 %)",
+        ),
+        (
+            (1e-4, 21_086.3),
+            "inconclusive for width (÷1000 or more .. ×1000 or more from 10 to 300; more than 1000 \
+             repeats would be needed to show 5 %)",
+        ),
+    ];
+    for (ci95, says) in table {
+        let mut sweep = sweep();
+        let effects = &mut sweep.rows[2].servers[0].growth.effects;
+        let effect = effects[0].as_mut().unwrap();
+        (effect.verdict, effect.ci95) = (Growing::Inconclusive, ci95);
+        let text = report::sweep_text(&sweep, false, 1000);
+        assert!(text.contains(says), "{text}");
+    }
 }
 
 fn valid(document: &str, schema: &str) -> Value {

@@ -278,7 +278,10 @@ fn a_hump_is_not_nothing() {
         run.mean *= 1.5;
     }
     let found = growth(&values(), &[runs], 0.05).remove(0);
-    assert_eq!(found.effects[0].as_ref().unwrap().verdict, Growing::Unclear);
+    assert_eq!(
+        found.effects[0].as_ref().unwrap().verdict,
+        Growing::Inconclusive
+    );
 }
 
 #[test]
