@@ -7,6 +7,7 @@
 //! | [`pages`] | and a file of a page? |
 //! | [`scale`] | what do ten thousand users cost, and how punctual is a schedule? |
 //! | [`suite`] | how much of a suite's time is the server's? |
+//! | [`threads`] | do more worker threads help beside a server on the same machine? |
 //! | [`verdicts`] | is what comparisons say right? |
 //!
 //! Each makes a report that is kept as JSON; [`table`] prints it and [`docs`] puts it into pages.
@@ -34,4 +35,5 @@ pub mod segment;
 pub mod server;
 pub mod suite;
 pub mod table;
+pub mod threads;
 pub mod verdicts;

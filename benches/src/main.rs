@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use benches::load::Prestan;
 use benches::machine::Machine;
 use benches::table::Table;
-use benches::{accuracy, cost, docs, floor, pages, scale, suite, verdicts};
+use benches::{accuracy, cost, docs, floor, pages, scale, suite, threads, verdicts};
 
 /// Measures Prestan as a measuring instrument.
 #[derive(Debug, Parser)]
@@ -42,6 +42,8 @@ enum What {
     },
     /// How much of a suite's time is the server's
     Suite(How),
+    /// One worker thread beside several, where the server is on the same machine
+    Threads(How),
     /// Whether comparisons are right
     Verdicts(How),
     /// The bare client that `cost` compares with
@@ -89,7 +91,7 @@ macro_rules! report {
     )*};
 }
 
-report!(accuracy, cost, pages, scale, suite, verdicts);
+report!(accuracy, cost, pages, scale, suite, threads, verdicts);
 
 fn main() -> ExitCode {
     match dispatch(Cli::parse().what) {
@@ -125,6 +127,10 @@ fn dispatch(what: What) -> Result<()> {
         }),
         What::Suite(how) => perform("suite", &how, |prestan| {
             suite::run(prestan, how.size((suite::Size::FULL, suite::Size::QUICK)))
+        }),
+        What::Threads(how) => perform("threads", &how, |prestan| {
+            let sizes = (threads::Size::FULL, threads::Size::QUICK);
+            threads::run(prestan, how.size(sizes))
         }),
         What::Verdicts(how) => perform("verdicts", &how, |prestan| {
             let sizes = (verdicts::Size::FULL, verdicts::Size::QUICK);

@@ -23,7 +23,7 @@ usage: cargo xtask TASK
   bless   write the snapshots and schemas anew, to be read with `git diff`
   gallery measure all servers anew, for docs/gallery and the table of the README
   charts  make the chart library of the pages anew (needs npm)
-  bench   accuracy, cost, pages, scale, suite or verdicts: measure Prestan itself; --quick, --docs, scale --full
+  bench   accuracy, cost, pages, scale, suite, threads or verdicts: measure Prestan itself; --quick, --docs, scale --full
   fuzz    feed every fuzz target for a minute; TARGET ..., --seconds N
   nightly everything that is too long for CI: tests, fuzz, bench, links; or only the steps that are named";
 

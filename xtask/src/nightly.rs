@@ -3,7 +3,7 @@
 //! ```text
 //! tests   those that are ignored because they are long, on all real servers
 //! fuzz    every target for a minute
-//! bench   accuracy, cost, pages, scale, suite, verdicts, in full
+//! bench   accuracy, cost, pages, scale, suite, threads, verdicts, in full
 //! links   addresses in the documents
 //! ```
 //!
@@ -29,12 +29,13 @@ const STEPS: [Step; 4] = [
     ("links", links),
 ];
 
-const BENCHMARKS: [&[&str]; 6] = [
+const BENCHMARKS: [&[&str]; 7] = [
     &["accuracy"],
     &["cost"],
     &["pages"],
     &["scale", "--full"],
     &["suite"],
+    &["threads"],
     &["verdicts"],
 ];
 

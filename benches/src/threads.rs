@@ -1,0 +1,224 @@
+//! Whether more worker threads help on a machine that load generator and server share.
+//!
+//! The same closed loop with one thread and with several, in turns, first the one and then the other
+//! first, so that what the machine does meanwhile happens to both.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use testbed::RealServer;
+use testbed::real::Recipe;
+
+use crate::load::{self, Prestan};
+use crate::machine::Machine;
+use crate::numbers::Median;
+use crate::server::FILE_BYTES;
+use crate::table::Table;
+
+const SERVERS: [&str; 2] = ["nginx", "apache"];
+const USERS: u32 = 64;
+
+/// How much is done.
+#[derive(Debug, Clone, Copy)]
+pub struct Size {
+    rounds: usize,
+    seconds: u32,
+}
+
+impl Size {
+    /// What the documents show.
+    pub const FULL: Size = Size {
+        rounds: 20,
+        seconds: 2,
+    };
+
+    /// A first look.
+    pub const QUICK: Size = Size {
+        rounds: 3,
+        seconds: 1,
+    };
+}
+
+/// Everything that was measured.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// Where.
+    pub machine: Machine,
+    /// Threads beside one.
+    pub threads: u32,
+    /// Pairs of runs.
+    pub rounds: usize,
+    /// Server by server.
+    pub servers: Vec<Trial>,
+}
+
+/// A server under load from one thread and from several.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Trial {
+    /// Its recipe.
+    pub server: String,
+    /// Requests a second with several threads, of those with one.
+    pub throughput: Median,
+    /// p99 of the total time, the same way.
+    pub p99: Median,
+    /// Runs that were inconclusive with one thread, and with several.
+    pub inconclusive: (usize, usize),
+}
+
+/// What came of one run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Outcome {
+    per_second: f64,
+    p99: f64,
+    is_inconclusive: bool,
+}
+
+/// Measures with one thread and with as many as there are processors.
+///
+/// # Errors
+/// Where a program is missing or fails.
+pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
+    let threads = std::thread::available_parallelism().context("count the processors")?;
+    let threads = u32::try_from(threads.get()).unwrap_or(u32::MAX).max(2);
+    let mut machine = Machine::this();
+    let trials = SERVERS.map(|name| trial(prestan, name, threads, size, &mut machine));
+    Ok(Report {
+        servers: trials.into_iter().collect::<Result<_>>()?,
+        machine,
+        threads,
+        rounds: size.rounds,
+    })
+}
+
+fn trial(
+    prestan: &Prestan,
+    name: &str,
+    threads: u32,
+    size: Size,
+    machine: &mut Machine,
+) -> Result<Trial> {
+    eprintln!("threads: {name}");
+    let recipe = Recipe::named(name).with_context(|| format!("no recipe {name}"))?;
+    let server = RealServer::start(recipe)?;
+    machine.add(&format!("{name} {}", server.installed().version));
+    let file = server.storage().join("1k.bin");
+    fs::write(&file, [b'x'; FILE_BYTES]).with_context(|| format!("write {}", file.display()))?;
+    let url = format!("{}1k.bin", server.url());
+    let measure = |threads| outcome(prestan, &url, threads, size.seconds);
+    let (mut one, mut several) = (Vec::new(), Vec::new());
+    for round in 0..size.rounds {
+        if round % 2 == 0 {
+            one.push(measure(1)?);
+            several.push(measure(threads)?);
+        } else {
+            several.push(measure(threads)?);
+            one.push(measure(1)?);
+        }
+    }
+    Trial::of(name, &one, &several).context("no rounds")
+}
+
+fn outcome(prestan: &Prestan, url: &str, threads: u32, seconds: u32) -> Result<Outcome> {
+    let mut command = prestan.command();
+    command
+        .args(["load", "GET", url, "--quiet", "--clock", "user"])
+        .args(["--users", &USERS.to_string()])
+        .args(["--threads", &threads.to_string()])
+        .args(["--duration", &format!("{seconds}s")])
+        .args(["--no-save", "--json", "-"]);
+    let stdout = load::run(&mut command)?.stdout;
+    let document: Value = serde_json::from_str(&stdout).context("read prestan's JSON document")?;
+    Outcome::of(&document).context("prestan's JSON document has no throughput")
+}
+
+impl Outcome {
+    fn of(document: &Value) -> Option<Outcome> {
+        let row = &document["tests"][0];
+        Some(Outcome {
+            per_second: row["per_second"].as_f64()?,
+            p99: row["total_us"]["p99"].as_f64()?,
+            is_inconclusive: document["verdict"] == "inconclusive",
+        })
+    }
+}
+
+impl Trial {
+    fn of(server: &str, one: &[Outcome], several: &[Outcome]) -> Option<Trial> {
+        let ratio = |of: fn(&Outcome) -> f64| {
+            let pairs = one.iter().zip(several);
+            let ratios: Vec<f64> = pairs.map(|(one, several)| of(several) / of(one)).collect();
+            Median::of(&ratios)
+        };
+        let inconclusive = |of: &[Outcome]| of.iter().filter(|run| run.is_inconclusive).count();
+        Some(Trial {
+            server: server.to_owned(),
+            throughput: ratio(|run| run.per_second)?,
+            p99: ratio(|run| run.p99)?,
+            inconclusive: (inconclusive(one), inconclusive(several)),
+        })
+    }
+}
+
+impl Report {
+    /// For the terminal and for pages.
+    pub fn tables(&self) -> Vec<Table> {
+        let title = format!(
+            "{} worker threads of the load generator beside one, on the machine of the server ({USERS} users, GET of \
+             1 KiB, {} pairs of runs; median of the ratios, with the 95 % interval of the sign test in brackets)",
+            self.threads, self.rounds
+        );
+        let heads = [
+            "server",
+            "requests/s",
+            "p99",
+            "inconclusive with one",
+            "with several",
+        ];
+        let mut table = Table::new(&title, &heads);
+        let shown =
+            |ratio: &Median| format!("{:.2} [{:.2}, {:.2}]", ratio.value, ratio.low, ratio.high);
+        for trial in &self.servers {
+            let (one, several) = trial.inconclusive;
+            table.row(vec![
+                trial.server.clone(),
+                shown(&trial.throughput),
+                shown(&trial.p99),
+                format!("{one} of {}", self.rounds),
+                format!("{several} of {}", self.rounds),
+            ]);
+        }
+        vec![table]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_compared_in_pairs() {
+        let run = |per_second: f64, verdict: &str| {
+            let row = serde_json::json!({"per_second": per_second, "total_us": {"p99": 2.0}});
+            Outcome::of(&serde_json::json!({"verdict": verdict, "tests": [row]})).unwrap()
+        };
+        let one = [run(100.0, "inconclusive"), run(10.0, "conclusive")];
+        let several = [run(200.0, "conclusive"), run(20.0, "conclusive")];
+        let trial = Trial::of("nginx", &one, &several).unwrap();
+        assert_eq!((trial.throughput.low, trial.throughput.high), (2.0, 2.0));
+        assert_eq!((trial.p99.value, trial.inconclusive), (1.0, (1, 0)));
+        assert_eq!(Outcome::of(&serde_json::json!({"tests": []})), None);
+        let report = Report {
+            machine: Machine::this(),
+            threads: 2,
+            rounds: 2,
+            servers: vec![trial],
+        };
+        let table = report.tables()[0].to_string();
+        assert!(
+            table.contains("2.00 [2.00, 2.00]") && table.contains("1 of 2"),
+            "{table}"
+        );
+    }
+}
