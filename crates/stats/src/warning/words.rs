@@ -10,6 +10,10 @@ use crate::generator::LATE;
 /// Names that a warning spells out; a longer list is cut with its length.
 const NAMED: usize = 3;
 
+/// On a machine that the load generator shares with the server, more threads made the slowest times
+/// longer, and brought little throughput or none (`cargo xtask bench threads`).
+const MORE_THREADS: &str = "more --threads help only where processors are idle";
+
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -33,24 +37,24 @@ fn about_generator(warning: &Warning, f: &mut fmt::Formatter<'_>) -> fmt::Result
         Warning::Saturated { .. } => write!(
             f,
             "the generator had no time to spare ({percents} of the time of its threads used or \
-             wanted), so it set the pace and not the server; raise --threads, lower the load, or \
-             measure from a stronger machine"
+             wanted), so it set the pace and not the server; lower the load, or measure from a \
+             stronger machine ({MORE_THREADS})"
         ),
         Warning::Busy { .. } => write!(
             f,
             "the generator had little time to spare ({percents} of the time of its threads used \
-             or wanted), so operations waited for each other in it; raise --threads, or lower the \
-             load"
+             or wanted), so operations waited for each other in it; lower the load \
+             ({MORE_THREADS})"
         ),
         Warning::Queued { .. } => write!(
             f,
             "the generator waited for a processor ({percents} of its time); server and generator, \
-             or something else, share this machine: measure from another one, or lower --threads"
+             or something else, share this machine: measure from another one"
         ),
         Warning::Stalled { .. } => write!(
             f,
             "the generator left its users waiting ({percents} of its time), and the slowest times \
-             are its own; find out what else this machine does, or raise --threads"
+             are its own; find out what else this machine does"
         ),
         Warning::Hiccup { .. } => write!(
             f,
@@ -61,20 +65,19 @@ fn about_generator(warning: &Warning, f: &mut fmt::Formatter<'_>) -> fmt::Result
         Warning::Late { .. } => write!(
             f,
             "the generator did not keep to its own schedule: operations began late by {} (p99; {} \
-             ms may be); raise --threads, lower the rate, or leave this machine to it alone",
+             ms may be); lower the rate, or leave this machine to it alone ({MORE_THREADS})",
             Listed(warning.shares(), milliseconds),
             LATE / 1_000_000
         ),
         Warning::HalfIdle { .. } => write!(
             f,
             "users waited in the generator for most of the time: on average only {percents} of the \
-             operations were under way that should have been; raise --threads, or lower \
-             --concurrency"
+             operations were under way that should have been; lower --concurrency ({MORE_THREADS})"
         ),
         Warning::PartlyIdle { .. } => write!(
             f,
             "users waited in the generator now and then: on average {percents} of the operations \
-             were under way that should have been; raise --threads, or lower --concurrency"
+             were under way that should have been; lower --concurrency ({MORE_THREADS})"
         ),
         Warning::Exhausted { what } => exhausted(*what, f),
         _ => Ok(()),
