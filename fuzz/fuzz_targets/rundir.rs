@@ -26,11 +26,12 @@ fn whole() -> Whole {
         .build();
     let kept = RunDir::create(&directory, &run.plan, "suite: fuzz", &run.env).unwrap();
     for event in &run.events {
-        kept.append(event).unwrap();
+        kept.append(event);
     }
-    let mut samples = kept.samples_writer(&run.plan).unwrap();
+    let mut samples = kept.samples_writer(&run.plan);
     samples.write(&run.samples).unwrap();
     samples.finish().unwrap();
+    kept.complete(run.env, Ok(())).unwrap();
     let mut files = Vec::new();
     read_below(&directory, &mut files);
     files.sort();

@@ -44,8 +44,8 @@ pub(crate) const ANSWER_LIMITS: Limits = Limits {
 const LARGEST_KEPT: usize = 64 << 20;
 /// Room for kept answers that stays with a user.
 const COMMON_BODY: usize = 256 * 1024;
-/// Answers to one request, counted in asking again for reasons of authentication.
-const CHALLENGES: u32 = 3;
+/// A request that was challenged so often is not sent again.
+pub(crate) const CHALLENGES: u32 = 3;
 
 /// What the clients of a run have in common.
 #[derive(Debug)]
@@ -223,25 +223,12 @@ impl Client {
             let Some(head) = last_head(&self.parting, &self.connection) else {
                 return Ok(response);
             };
-            if response.status != 401 {
-                self.auth.answered(&head.headers);
-            } else {
-                challenges += 1;
-                match self.auth.challenged(&head.headers) {
-                    Verdict::TryAgain if challenges < CHALLENGES => {
-                        progress.resent = true;
-                        continue;
-                    }
-                    Verdict::TryAgain => {}
-                    Verdict::GiveUp(reason) => {
-                        return Err(Failure {
-                            outcome: Outcome::Refused,
-                            what: format!("401 Unauthorized: {reason}{}", advice(&reason)),
-                        });
-                    }
-                }
+            let is_challenge = heed_challenge(&mut self.auth, head)?;
+            challenges += u32::from(is_challenge);
+            if !is_challenge || challenges == CHALLENGES {
+                return Ok(response);
             }
-            return Ok(response);
+            progress.resent = true;
         }
     }
 
@@ -455,6 +442,15 @@ impl Client {
         &self.head
     }
 
+    /// Whether a response asks for credentials, which requests will carry from now on; the reason
+    /// where there are none. For requests that are sent ahead of responses.
+    pub(crate) fn heed_challenge(&mut self, head: &ResponseHead) -> Result<bool, Failure> {
+        if head.status != 401 && self.auth.is_anonymous() {
+            return Ok(false);
+        }
+        heed_challenge(&mut self.auth, head)
+    }
+
     /// A new connection of its own, for who uses it in another way than one request at a time.
     pub(crate) async fn dial_apart(
         &mut self,
@@ -475,6 +471,21 @@ fn last_head<'a>(
 ) -> Option<&'a ResponseHead> {
     let kept = connection.as_deref().and_then(Connection::head);
     parting.as_ref().or(kept)
+}
+
+/// Whether a response asks for other credentials than the request had, and we have them.
+fn heed_challenge(auth: &mut Authenticator, head: &ResponseHead) -> Result<bool, Failure> {
+    if head.status != 401 {
+        auth.answered(&head.headers);
+        return Ok(false);
+    }
+    match auth.challenged(&head.headers) {
+        Verdict::TryAgain => Ok(true),
+        Verdict::GiveUp(reason) => Err(Failure {
+            outcome: Outcome::Refused,
+            what: format!("401 Unauthorized: {reason}{}", advice(&reason)),
+        }),
+    }
 }
 
 /// What an operation that was given up came to.

@@ -63,6 +63,7 @@ impl Dialer {
         let mut connect = Connect {
             tcp: connected - begun,
             tls: None,
+            resumed: None,
         };
         if self.target.scheme() == Scheme::Https {
             transport
@@ -70,6 +71,7 @@ impl Dialer {
                 .await
                 .map_err(|error| self.tls_error(&error))?;
             connect.tls = Some(self.time.clock.now() - connected);
+            connect.resumed = transport.has_resumed();
         }
         Ok((transport, connect))
     }

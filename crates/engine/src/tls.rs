@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
@@ -23,6 +24,8 @@ pub struct TlsOptions {
     pub insecure: bool,
     /// PEM files with our certificate and its key.
     pub identity: Option<(PathBuf, PathBuf)>,
+    /// Every handshake is a full one: no session is resumed.
+    pub without_resumption: bool,
 }
 
 /// Makes the TLS configuration. The system's roots, a few hundred certificates, are read only for
@@ -60,6 +63,9 @@ pub fn tls_config(options: &TlsOptions, scheme: Scheme) -> Result<Arc<ClientConf
         }
     };
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    if options.without_resumption {
+        config.resumption = Resumption::disabled();
+    }
     Ok(Arc::new(config))
 }
 

@@ -22,7 +22,7 @@ use rustix::net::{
     socket_with, sockopt,
 };
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection};
+use rustls::{ClientConfig, ClientConnection, HandshakeKind};
 
 use crate::clock::RunClock;
 use crate::event_loop::{Source, sleep};
@@ -373,6 +373,12 @@ impl Transport {
                 return Err(io::Error::other(error));
             }
         }
+    }
+
+    /// Whether the TLS handshake resumed a session; `None` without TLS.
+    pub(crate) fn has_resumed(&self) -> Option<bool> {
+        let kind = self.tls.as_ref()?.session.handshake_kind()?;
+        Some(kind == HandshakeKind::Resumed)
     }
 
     /// Waits until the socket can be read or, with `or_write`, written; true when it can be read.

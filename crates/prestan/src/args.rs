@@ -25,7 +25,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use answer::{AnswerOptions, RunsOptions};
 pub(crate) use compare::{CompareArgs, Slower};
-pub(crate) use connect::{AuthArg, CONNECTING, ConnectOptions};
+pub(crate) use connect::{AuthArg, CONNECTING, ConnectOptions, TlsResumptionArg};
 pub(crate) use diagnose::DiagnoseArgs;
 pub(crate) use figures::FigureOptions;
 pub(crate) use gallery::GalleryArgs;

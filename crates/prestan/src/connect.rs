@@ -8,7 +8,9 @@ use record::{Clock, Http, Pace};
 use wire::auth::{AuthScheme, Credentials};
 use wire::target::Target;
 
-use crate::args::{AuthArg, ClockArg, ClockOptions, ConnectOptions, Login, RunningOptions};
+use crate::args::{
+    AuthArg, ClockArg, ClockOptions, ConnectOptions, Login, RunningOptions, TlsResumptionArg,
+};
 use crate::credentials::{self, Exposure};
 use crate::exit::Failed;
 use crate::output::tell;
@@ -82,6 +84,7 @@ pub(crate) fn connection_to(
         cacert: options.cacert.clone(),
         insecure: options.insecure,
         identity: options.cert.clone().zip(options.key.clone()),
+        without_resumption: options.tls_resumption == TlsResumptionArg::Off,
     };
     let tls = engine::tls_config(&options_of_tls, target.scheme()).map_err(Failed::Usage)?;
     Ok(Connection {

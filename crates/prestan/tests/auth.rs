@@ -246,6 +246,39 @@ fn a_nonce_that_runs_out_in_mid_run() {
     }
 }
 
+/// Several requests are under way when the nonce runs out, all with the old one.
+#[test]
+fn a_nonce_that_runs_out_in_a_pipeline() {
+    for expiry in [Expiry::Stale, Expiry::Silent] {
+        let faulty = guarded(digest(&[Algorithm::Md5], Some(10), expiry));
+        std::fs::write(faulty.demo.root().join("file"), "x").unwrap();
+        let url = format!("{}file", faulty.server.url());
+        let load = |options: &[&str]| {
+            let prestan = Prestan::new().args(["load", "GET", &url, "--requests", "200"]);
+            prestan
+                .args(["--pipeline", "4", "--json", "-"])
+                .args(options)
+        };
+        let prestan = load(&["--user", USER]).env("PRESTAN_PASSWORD", PASSWORD);
+        let outcome = prestan.run();
+        assert_eq!(outcome.code, 0, "{outcome}");
+        let result = outcome.json();
+        let get = row(&result, "GET");
+        let all = |number: &str| get[number]["ok"].as_u64().unwrap();
+        assert_eq!(all("outcomes") + all("left_out_outcomes"), 200, "{get:#}");
+        let samples = engine::rundir::load(&outcome.run()).unwrap().samples;
+        let resent = samples.iter().filter(|sample| sample.resent).count();
+        assert!(resent >= 19, "{expiry:?}: {resent}");
+        assert_counts_grow(&faulty);
+
+        // Nobody who has no credentials sends requests for ever, and the reason is said.
+        let outcome = load(&[]).run();
+        assert!(outcome.code != 0, "{outcome}");
+        let said = format!("{}{}", outcome.stdout, outcome.stderr);
+        assert!(said.contains("no credentials were given"), "{outcome}");
+    }
+}
+
 #[test]
 fn what_a_challenge_takes_is_not_measured() {
     // The second and the fourth GET are answered 401, 60 ms late.

@@ -109,7 +109,8 @@ fn a_tls_handshake_is_measured_apart() {
         let tls = authority.server(Certificate::Valid);
         builder.tls(tls).rule(Rule::new(close).tag("(Get1K)"))
     });
-    let outcome = trusting(faulty.prestan("Get1K,Put1K"), &authority, Trust::Right).run();
+    let prestan = trusting(faulty.prestan("Get1K,Put1K"), &authority, Trust::Right);
+    let outcome = prestan.args(["--tls-resumption", "off"]).run();
     went_well(&outcome, &faulty);
     let result = outcome.json();
     let get = row(&result, "Get1K");
@@ -125,6 +126,41 @@ fn a_tls_handshake_is_measured_apart() {
     let gap_us = max(&get["total_us"]) - max(&get["response_us"]);
     assert!(gap_us > handshake_us / 2.0, "{get:#}");
     assert!(row(&result, "Put1K")["connects"]["tls_us"].is_null());
+}
+
+/// A server that resumes sessions saves itself the signature, if it is let to.
+#[test]
+fn full_and_resumed_handshakes_are_told_apart() {
+    let authority = Authority::new();
+    for resumption in ["on", "off"] {
+        let faulty = Faulty::new(|builder| {
+            let close = Fault::CloseAfterRequests {
+                requests: 1,
+                announced: true,
+            };
+            let tls = authority.server(Certificate::Valid);
+            builder.tls(tls).rule(Rule::new(close).tag("(Get1K)"))
+        });
+        let prestan = trusting(faulty.prestan("Get1K"), &authority, Trust::Right);
+        let outcome = prestan.args(["--tls-resumption", resumption]).run();
+        went_well(&outcome, &faulty);
+        let result = outcome.json();
+        let connects = &row(&result, "Get1K")["connects"];
+        let (full, resumed) = (&connects["tls_us"], &connects["tls_resumed_us"]);
+        // The set-up has made the session that the measured connections resume.
+        let (all, none) = match resumption {
+            "on" => (resumed, full),
+            _ => (full, resumed),
+        };
+        assert_eq!(all["n"], connects["count"], "{connects:#}");
+        assert!(all["n"].as_u64().unwrap() >= 2, "{connects:#}");
+        assert!(none.is_null(), "{connects:#}");
+        let samples = engine::rundir::load(&outcome.run()).unwrap().samples;
+        let opened = samples.iter().filter_map(|sample| sample.connect);
+        for connect in opened {
+            assert_eq!(connect.resumed, Some(resumption == "on"), "{connect:?}");
+        }
+    }
 }
 
 #[test]

@@ -117,4 +117,7 @@ pub struct Connect {
     pub tcp: Nanos,
     /// TLS handshake, nanoseconds.
     pub tls: Option<Nanos>,
+    /// The handshake resumed a session, which saves the server a signature and the client the
+    /// certificates. `None` without TLS, and in runs of format 3, which did not tell.
+    pub resumed: Option<bool>,
 }

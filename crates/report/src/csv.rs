@@ -74,6 +74,7 @@ fn header() -> Vec<String> {
         plain(&["connects", "resent"]),
         times("tcp").to_vec(),
         times("tls").to_vec(),
+        times("tls_resumed").to_vec(),
         plain(&["bytes_sent", "bytes_received", "window_s", "per_second"]),
         plain(&["missed", "bias_us_p50", "bias_us_p99"]),
         times("planned").to_vec(),
@@ -109,6 +110,7 @@ fn row(run: &Run, test: &TestSummary) -> Vec<String> {
             .to_vec(),
         times(test.connects.tcp.as_ref()),
         times(test.connects.tls.as_ref()),
+        times(test.connects.tls_resumed.as_ref()),
         [test.bytes_sent, test.bytes_received]
             .map(|bytes| bytes.to_string())
             .to_vec(),

@@ -169,6 +169,7 @@ impl From<&stats::Connects> for wire::Connects {
             count: connects.count,
             tcp_us: connects.tcp.as_ref().map(wire::Distribution::from),
             tls_us: connects.tls.as_ref().map(wire::Distribution::from),
+            tls_resumed_us: connects.tls_resumed.as_ref().map(wire::Distribution::from),
             resent: connects.resent,
         }
     }

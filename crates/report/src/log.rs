@@ -1,5 +1,5 @@
 //! A row an operation, for spreadsheets and scripts (RFC 4180): all that was recorded, in the
-//! columns of `samples.parquet`.
+//! columns of `samples-*.parquet`.
 
 use record::{PlanRecord, Sample, Timing};
 
@@ -7,7 +7,7 @@ use crate::csv::{cell, lines, optional};
 
 /// Names of the columns; times are nanoseconds since the run began, as far as they are not a
 /// duration, and empty where an operation did not come so far.
-const COLUMNS: [&str; 20] = [
+const COLUMNS: [&str; 21] = [
     "measure",
     "user",
     "number",
@@ -24,6 +24,7 @@ const COLUMNS: [&str; 20] = [
     "bias_ns",
     "connect_ns",
     "tls_ns",
+    "tls_resumed",
     "resent",
     "bytes_sent",
     "bytes_received",
@@ -65,6 +66,7 @@ fn row(plan: &PlanRecord, sample: &Sample) -> [String; COLUMNS.len()] {
         optional(bias),
         optional(sample.connect.map(|connect| connect.tcp)),
         optional(sample.connect.and_then(|connect| connect.tls)),
+        optional(sample.connect.and_then(|connect| connect.resumed)),
         sample.resent.to_string(),
         sample.bytes_sent.to_string(),
         sample.bytes_received.to_string(),
@@ -92,6 +94,7 @@ mod tests {
         broken.connect = Some(Connect {
             tcp: 30,
             tls: Some(40),
+            resumed: Some(true),
         });
         let text = log_header() + &log(&run.plan, &run.samples);
         let rows: Vec<Vec<&str>> = text
@@ -111,6 +114,7 @@ mod tests {
         assert_eq!((of(2, "outcome"), of(2, "status")), ("reset", ""));
         assert_eq!((of(2, "visit"), of(2, "bias_ns")), ("7", "-5"));
         assert_eq!((of(2, "connect_ns"), of(2, "tls_ns")), ("30", "40"));
+        assert_eq!((of(1, "tls_resumed"), of(2, "tls_resumed")), ("", "true"));
         assert_eq!(of(2, "first_ns"), "");
     }
 }

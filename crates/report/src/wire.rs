@@ -509,8 +509,11 @@ pub(crate) struct Connects {
     pub(crate) count: u64,
     /// TCP handshakes of those with an expected answer; null without any.
     pub(crate) tcp_us: Option<Distribution>,
-    /// TLS handshakes of those with an expected answer; null without any.
+    /// Full TLS handshakes of those with an expected answer; null without any. Runs of format 3 did
+    /// not tell resumed ones apart: all of theirs are here.
     pub(crate) tls_us: Option<Distribution>,
+    /// TLS handshakes of those with an expected answer that resumed a session; null without any.
+    pub(crate) tls_resumed_us: Option<Distribution>,
     /// Operations whose request was sent once more, because a kept connection had died or a
     /// Digest nonce had run out.
     pub(crate) resent: u64,

@@ -112,8 +112,10 @@ pub struct Connects {
     pub count: u64,
     /// TCP handshakes of the expected ones among them.
     pub tcp: Option<Distribution>,
-    /// TLS handshakes of the expected ones among them.
+    /// Full TLS handshakes of the expected ones among them, and those of which it is not known.
     pub tls: Option<Distribution>,
+    /// TLS handshakes of the expected ones among them that resumed a session.
+    pub tls_resumed: Option<Distribution>,
     /// Operations whose request was sent once more, because a kept connection had died or a
     /// Digest nonce had run out.
     pub resent: u64,
@@ -175,6 +177,7 @@ pub(crate) struct Tally {
     resent: u64,
     tcp: Times,
     tls: Times,
+    tls_resumed: Times,
     bytes_sent: u64,
     bytes_received: u64,
 }
@@ -202,9 +205,12 @@ impl Tally {
         let (moments, at) = (&sample.moments, sample.moments.started);
         self.total.add_some(at, moments.total());
         self.upload.add_some(at, moments.upload());
-        if let Some(Connect { tcp, tls }) = sample.connect {
+        if let Some(Connect { tcp, tls, resumed }) = sample.connect {
             self.tcp.add(at, tcp);
-            self.tls.add_some(at, tls);
+            match resumed {
+                Some(true) => self.tls_resumed.add_some(at, tls),
+                Some(false) | None => self.tls.add_some(at, tls),
+            }
         }
         match sample.timing {
             Timing::Missed => {
@@ -237,6 +243,7 @@ impl Tally {
             (&mut self.total, &other.total),
             (&mut self.tcp, &other.tcp),
             (&mut self.tls, &other.tls),
+            (&mut self.tls_resumed, &other.tls_resumed),
         ] {
             own.merge(others);
         }
@@ -327,6 +334,7 @@ pub(crate) fn row(tally: &Tally, around: &Around<'_>) -> TestSummary {
             count: tally.connects,
             tcp: tally.tcp.describe(),
             tls: tally.tls.describe(),
+            tls_resumed: tally.tls_resumed.describe(),
             resent: tally.resent,
         },
         bytes_sent: tally.bytes_sent,

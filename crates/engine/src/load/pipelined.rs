@@ -6,6 +6,10 @@
 //!
 //! A server may close the connection after an answer, and then the requests behind it were never
 //! answered: they are sent again on a new connection, as the RFC asks of clients, and say so.
+//!
+//! A request that is answered 401 is sent again behind the others, with the credentials that the
+//! response asks for. Those that left before it was read carry the old ones: they are sent again
+//! too, and their challenges are not heeded, because the first of them was.
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -18,7 +22,7 @@ use wire::response::ResponseHead;
 use super::kinds::{Kind, Unit};
 use super::lane::{Lane, body_of};
 use crate::check::{Wrong, outcome};
-use crate::client::{Failure, gave_up_failure};
+use crate::client::{CHALLENGES, Failure, gave_up_failure};
 use crate::clock::nanos;
 use crate::connection::{Connection, ExchangeError, Idle, KernelStamps, Response, Stamps};
 use crate::prepared::{PreparedHead, Values};
@@ -43,6 +47,10 @@ struct UnderWay {
     /// Connections that ended without an answer while it was under way.
     tries: u32,
     is_resent: bool,
+    /// Which [credentials](Pipe::credentials) it carries.
+    credentials: u32,
+    /// How often these were not good enough.
+    challenges: u32,
 }
 
 /// What a connection that has ended brought: with an answer each, all requests are answered in the
@@ -68,6 +76,7 @@ pub(super) async fn lane(mut lane: Lane, depth: usize) {
         body: Vec::new(),
         now: field.stage().clock.now(),
         unanswered: 0,
+        credentials: 0,
     };
     while pipe.fill_up(&mut lane, depth) {
         pipe.step(&mut lane).await;
@@ -101,6 +110,8 @@ struct Pipe {
     body: Vec<u8>,
     now: Nanos,
     unanswered: u32,
+    /// Counts the challenges that were heeded: requests carry other credentials after each.
+    credentials: u32,
 }
 
 impl Pipe {
@@ -126,6 +137,8 @@ impl Pipe {
                 connect: None,
                 tries: 0,
                 is_resent: false,
+                credentials: 0,
+                challenges: 0,
             };
             self.enqueue(lane, request);
         }
@@ -181,6 +194,7 @@ impl Pipe {
             ..Stamps::default()
         };
         request.mark = None;
+        request.credentials = self.credentials;
         self.under_way.push_back(request);
     }
 
@@ -344,11 +358,40 @@ impl Pipe {
         }
         let kinds = Rc::clone(&lane.kinds);
         let kind = kinds.kind(first.kind);
-        let verdict = match connection.head() {
-            Some(head) => kind.judge_answer(head, &self.body, answer.body_length),
-            None => Ok(()),
+        let Some(head) = connection.head() else {
+            return self.record(lane, kind, &first, Some(answer), Ok(()));
         };
-        self.record(lane, kind, &first, Some(answer), verdict);
+        match self.is_challenged(lane, &mut first, head) {
+            Ok(true) => {
+                first.is_resent = true;
+                self.enqueue(lane, first);
+            }
+            Ok(false) => {
+                let verdict = kind.judge_answer(head, &self.body, answer.body_length);
+                self.record(lane, kind, &first, Some(answer), verdict);
+            }
+            Err(Failure { outcome, what }) => {
+                let wrong = Wrong { outcome, what };
+                self.record(lane, kind, &first, None, Err(wrong));
+            }
+        }
+    }
+
+    /// Whether a request has to be sent again with other credentials; the reason where there are
+    /// none.
+    fn is_challenged(
+        &mut self,
+        lane: &mut Lane,
+        request: &mut UnderWay,
+        head: &ResponseHead,
+    ) -> Result<bool, Failure> {
+        if head.status == 401 && request.credentials != self.credentials {
+            return Ok(true);
+        }
+        let is_challenge = lane.way.client.heed_challenge(head)?;
+        self.credentials += u32::from(is_challenge);
+        request.challenges += u32::from(is_challenge);
+        Ok(is_challenge && request.challenges < CHALLENGES)
     }
 
     fn record(

@@ -33,6 +33,7 @@ message samples {
     OPTIONAL INT64 bias_ns;
     OPTIONAL INT64 connect_ns;
     OPTIONAL INT64 tls_ns;
+    OPTIONAL BOOLEAN tls_resumed;
     REQUIRED BOOLEAN resent;
     REQUIRED INT64 bytes_sent;
     REQUIRED INT64 bytes_received;
@@ -57,6 +58,7 @@ pub(super) fn writer(file: File) -> Result<SerializedFileWriter<File>, ParquetEr
         .set_dictionary_enabled(false)
         .set_statistics_enabled(EnabledStatistics::None)
         .set_write_batch_size(8192)
+        .set_column_encoding(ColumnPath::from("tls_resumed"), Encoding::PLAIN)
         .set_column_encoding(ColumnPath::from("resent"), Encoding::PLAIN);
     for text in TEXTS {
         properties = properties
@@ -86,6 +88,7 @@ pub(super) struct Rows {
     bias: Sparse<i64>,
     connect: Sparse<i64>,
     tls: Sparse<i64>,
+    resumed: Sparse<bool>,
     resent: Vec<bool>,
     bytes_sent: Vec<i64>,
     bytes_received: Vec<i64>,
@@ -136,6 +139,8 @@ impl Rows {
             .push(connect.map(|connect| connect.tcp.cast_signed()));
         self.tls
             .push(connect.and_then(|connect| Some(connect.tls?.cast_signed())));
+        self.resumed
+            .push(connect.and_then(|connect| connect.resumed));
         self.resent.push(sample.resent);
         self.bytes_sent.push(sample.bytes_sent.cast_signed());
         self.bytes_received
@@ -163,6 +168,7 @@ impl Rows {
         group.optional::<Int64Type>(&self.bias)?;
         group.optional::<Int64Type>(&self.connect)?;
         group.optional::<Int64Type>(&self.tls)?;
+        group.optional::<BoolType>(&self.resumed)?;
         group.required::<BoolType>(&self.resent)?;
         group.required::<Int64Type>(&self.bytes_sent)?;
         group.required::<Int64Type>(&self.bytes_received)?;
@@ -190,6 +196,7 @@ impl Rows {
             sparse.clear();
         }
         self.status.clear();
+        self.resumed.clear();
         for numbers in [
             &mut self.number,
             &mut self.planned,

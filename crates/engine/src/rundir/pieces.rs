@@ -137,6 +137,11 @@ impl Group<'_> {
         let (first, done) = (self.numbers("first_ns")?, self.numbers("done_ns")?);
         let (tcp, tls) = (self.numbers("connect_ns")?, self.numbers("tls_ns")?);
         let bias = self.cells::<Int64Type>("bias_ns")?;
+        let resumed = match self.places.contains_key("tls_resumed") {
+            true => self.cells::<BoolType>("tls_resumed")?,
+            // Format 3.
+            false => vec![None; self.rows()],
+        };
         let resent = self.cells::<BoolType>("resent")?;
         let (bytes_sent, bytes_received) =
             (self.numbers("bytes_sent")?, self.numbers("bytes_received")?);
@@ -163,7 +168,11 @@ impl Group<'_> {
                         1 => Timing::Kernel { bias: bias[row] },
                         _ => Timing::Missed,
                     },
-                    connect: tcp[row].map(|tcp| Connect { tcp, tls: tls[row] }),
+                    connect: tcp[row].map(|tcp| Connect {
+                        tcp,
+                        tls: tls[row],
+                        resumed: resumed[row],
+                    }),
                     resent: there(&resent, row, "resent")?,
                     bytes_sent: there(&bytes_sent, row, "bytes_sent")?,
                     bytes_received: there(&bytes_received, row, "bytes_received")?,

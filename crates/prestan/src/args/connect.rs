@@ -84,6 +84,20 @@ pub(crate) struct ConnectOptions {
     /// Key of that certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
+
+    /// Whether new connections resume TLS sessions
+    #[arg(long, value_enum, default_value_t = TlsResumptionArg::On, value_name = "SWITCH")]
+    pub(crate) tls_resumption: TlsResumptionArg,
+}
+
+/// Whether TLS sessions are resumed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum TlsResumptionArg {
+    /// Where the server allows it
+    #[default]
+    On,
+    /// Never: every handshake is a full one
+    Off,
 }
 
 /// How to authenticate.

@@ -227,6 +227,7 @@ pub(crate) fn awkward() -> Run {
             connect: Some(Connect {
                 tcp: 41_125,
                 tls: Some(1_300_001),
+                resumed: Some(false),
             }),
             ..testing::sample(MeasureId(0), 0, Outcome::Ok)
         };
@@ -283,6 +284,7 @@ pub(crate) fn pages() -> Run {
             connect: (visit % 10 == 0).then_some(Connect {
                 tcp: 50 * US,
                 tls: None,
+                resumed: None,
             }),
             bytes_received: 500,
             body_received: 400,

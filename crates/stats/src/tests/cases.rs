@@ -110,6 +110,7 @@ fn failed_operations_are_in_no_time_and_in_no_rate() {
         failed.connect = Some(Connect {
             tcp: 5,
             tls: Some(7),
+            resumed: None,
         });
         builder.sample("Put1K", failed)
     };
@@ -167,25 +168,30 @@ fn an_answer_before_the_request_was_sent_has_no_response_time() {
 
 #[test]
 fn connections_are_measured_apart() {
-    let connecting = |tcp, tls| Sample {
-        connect: Some(Connect { tcp, tls }),
+    let connecting = |tcp, tls, resumed| Sample {
+        connect: Some(Connect { tcp, tls, resumed }),
         ..op(0, 0, 10)
     };
     let resent = Sample {
         resent: true,
-        ..connecting(40, None)
+        ..connecting(40, None, None)
     };
     let row = only(
         &put(1)
-            .sample("Put1K", connecting(20, Some(100)))
+            .sample("Put1K", connecting(20, Some(100), Some(false)))
+            .sample("Put1K", connecting(20, Some(30), Some(true)))
+            .sample("Put1K", connecting(20, Some(200), None))
             .sample("Put1K", resent)
             .sample("Put1K", op(0, 10, 20))
             .build(),
     );
-    assert_eq!((row.connects.count, row.connects.resent), (2, 1));
-    let (tcp, tls) = (row.connects.tcp.unwrap(), row.connects.tls.unwrap());
-    assert_eq!((tcp.n, tcp.mean), (2, 30.0));
-    assert_eq!((tls.n, tls.mean), (1, 100.0));
+    let connects = row.connects;
+    assert_eq!((connects.count, connects.resent), (4, 1));
+    let mean = |times: Option<Distribution>| times.map(|times| (times.n, times.mean));
+    assert_eq!(mean(connects.tcp), Some((4, 25.0)));
+    // What is not known to be resumed counts as a full handshake.
+    assert_eq!(mean(connects.tls), Some((2, 150.0)));
+    assert_eq!(mean(connects.tls_resumed), Some((1, 30.0)));
 }
 
 #[test]

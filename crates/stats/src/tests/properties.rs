@@ -48,7 +48,11 @@ fn any_sample(users: u32) -> impl Strategy<Value = Sample> {
                 number,
                 moments,
                 resent,
-                connect: connect.map(|(tcp, tls)| Connect { tcp, tls }),
+                connect: connect.map(|(tcp, tls)| Connect {
+                    tcp,
+                    tls,
+                    resumed: None,
+                }),
                 ..testing::sample(MeasureId(measure), user, outcome)
             },
         )

@@ -125,7 +125,11 @@ fn resent() {
 #[test]
 fn reconnects() {
     let connecting = |i: u64| Sample {
-        connect: Some(Connect { tcp: 5, tls: None }),
+        connect: Some(Connect {
+            tcp: 5,
+            tls: None,
+            resumed: None,
+        }),
         ..op(0, i * 10, i * 10 + 10)
     };
     let kept = |i: u64| op(0, i * 10, i * 10 + 10);

@@ -323,7 +323,11 @@ impl Server {
         }
         if matches!(row.odd, Odd::Opens(every) if nth(every)) {
             let (tcp, tls) = (200_000, None);
-            one.connect = Some(Connect { tcp, tls });
+            one.connect = Some(Connect {
+                tcp,
+                tls,
+                resumed: None,
+            });
         }
         one.resent = matches!(row.odd, Odd::Challenged(every) if nth(every));
         let sent = self.clock + 10_000;
