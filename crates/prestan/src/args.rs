@@ -24,7 +24,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use answer::{AnswerOptions, RunsOptions};
-pub(crate) use compare::{CompareArgs, Slower};
+pub(crate) use compare::{CompareArgs, Gate};
 pub(crate) use connect::{AuthArg, CONNECTING, ConnectOptions, TlsResumptionArg};
 pub(crate) use diagnose::DiagnoseArgs;
 pub(crate) use figures::FigureOptions;

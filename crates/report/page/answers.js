@@ -7,12 +7,18 @@ const prestanAnswers = (() => {
   // ----- comparison ----------------------------------------------------------------------------
 
   const VERDICTS = {
-    faster: "faster", slower: "slower", same: "same", unclear: "unclear", broken: "fails with B", repaired: "fails with A",
+    faster: "faster", slower: "slower", same: "same", inconclusive: "inconclusive", broken: "fails with B", repaired: "fails with A",
     lost: "only A can", gained: "only B can", not_compared: "not compared",
   };
 
   // Names that may be long, on an axis.
   const short = (name) => (name.length > 40 ? `${name.slice(0, 39)}…` : name);
+
+  // How many times as slow B is. More pages a minute are better.
+  const slowdown = (test, ratio = test.ratio) => (test.kind === "number" ? 1 / ratio : ratio);
+
+  // Its interval; a single pair of runs has none.
+  const slowdowns = (test) => (test.ci95 ?? [test.ratio, test.ratio]).map((end) => slowdown(test, end)).sort((one, other) => one - other);
 
   // The ratios of one server, with their intervals.
   function ratios(data, look, { versus }) {
@@ -21,7 +27,7 @@ const prestanAnswers = (() => {
     const rows = data.comparison.tests.filter((test) => test.b === versus.name && test.ratio !== null);
     const title = `Response times of ${versus.name} over those of ${a}, with 95 % intervals`;
     const same = 1 + versus.same_within_percent / 100;
-    const range = F.extent([0.9, 1.1, 1 / same, same, ...rows.flatMap((row) => row.ci95)]);
+    const range = F.extent([0.9, 1.1, 1 / same, same, ...rows.flatMap(slowdowns)]);
     const widest = Math.max(0, ...rows.map((row) => row.name.length));
     const left = Math.min(Math.max(60, 7.2 * widest + 20), (look.width ?? 800) * 0.42);
     const [blue, orange] = look.dark ? ["#56b4e9", "#f0935a"] : F.PALETTE;
@@ -39,11 +45,12 @@ const prestanAnswers = (() => {
         },
         series: [{
           type: "custom", name: versus.name, encode: { x: [1, 2, 3], y: 0 },
-          data: rows.map((row, place) => [place, row.ci95[0], row.ratio, row.ci95[1]]),
+          data: rows.map((row, place) => [place, slowdowns(row)[0], slowdown(row), slowdowns(row)[1]]),
           tooltip: look.paper ? undefined : {
             formatter: (item) => {
               const row = rows[item.dataIndex];
-              return look.lines([row.name, `${row.ratio.toFixed(3)} (${row.ci95[0].toFixed(3)} .. ${row.ci95[1].toFixed(3)})`, VERDICTS[row.verdict]]);
+              const interval = row.ci95 ? ` (${row.ci95[0].toFixed(3)} .. ${row.ci95[1].toFixed(3)})` : "";
+              return look.lines([row.name, `${row.ratio.toFixed(3)}${interval}`, VERDICTS[row.verdict]]);
             },
           },
           renderItem: (params, api) => interval(params, api, rows[params.dataIndex], { same, muted, color }),
@@ -129,7 +136,7 @@ const prestanAnswers = (() => {
     if (!["slower", "faster"].includes(test.verdict)) return HEAT[3];
     const size = Math.abs(Math.log2(test.ratio));
     const step = size >= 1 ? 3 : size >= 0.3 ? 2 : 1;
-    return HEAT[3 + (test.ratio > 1 ? step : -step)];
+    return HEAT[3 + (slowdown(test) > 1 ? step : -step)];
   }
 
   // ----- sweep ---------------------------------------------------------------------------------

@@ -1,43 +1,48 @@
 //! Whether one server is faster than another, by runs of both.
 //!
 //! ```text
-//! runs of A --+--> alike? (suite, parameters, clock) --> row by row: ratio, interval, rank test
-//! runs of B --'                                                |
-//!                                            Holm over all rows '--> faster, slower, same, unclear
+//! runs of A --+--> alike? (suite, parameters, clock) --> rows, pair by pair --+--> times that were ok
+//! runs of B --'                                                               `--> shares that failed
+//!                 Holm over all of these tests --> faster, slower, broken, repaired; same; inconclusive
 //! ```
 //!
-//! What is compared are means of response times, B's over A's, so that 2 is twice as slow. A pair of
-//! runs that were made side by side is one observation of the ratio: what the machine did meanwhile
-//! happened to both. With one run of each, the batches of operations within it stand for
-//! observations, and what differs from run to run is not in the interval ([`Caveat::OneRun`]).
+//! What is compared are response times, B's over A's, so that 2 is twice as slow. The unit is the pair
+//! of runs that were made side by side: what the machine did meanwhile happened to both, and what
+//! differs from run to run (a restart, where memory lies) is in the spread of the pairs. One run of
+//! each says nothing of that spread: its ratios are shown, and there is no verdict
+//! ([`Caveat::OneRun`]).
 //!
-//! A row is *slower* (or *faster*) when both of two tests say so after Holm's correction for the
-//! number of rows, and the ratio differs from 1 by more than what counts as the same: a rank test,
-//! which a few slow operations do not impress, and the ratio itself beside its standard error, which
-//! knows how much pairs of runs differ. It is the *same* when its whole interval lies within what
-//! counts as that. Otherwise it is *unclear*, and it is said what difference would have been seen.
+//! A row is *slower* (or *faster*) when the means and the medians of its pairs both say so, after
+//! Holm's correction, and by more than what counts as the same. It is the *same* when both intervals
+//! lie within what counts as that. Otherwise it is *inconclusive*, with the smallest difference that
+//! would have been detected ([`ratio`]).
 //!
-//! Of a row with failed operations it is not times that are compared, but the shares that failed
-//! ([`Failing`]): it is *broken* or *repaired* where these surely differ.
+//! Times are those of operations that were ok, also where others failed. Whether one server fails more
+//! often is a second question about the same row ([`failing`]): *broken* or *repaired*.
 
 mod alike;
 mod failing;
-mod rank;
+mod holm;
+mod inference;
 mod ratio;
+mod rows;
 mod signed_rank;
 #[cfg(test)]
 mod tests;
 
 use record::{Environment, PlanRecord};
 
-use crate::bins::total;
-use crate::{Completeness, Since, Status, Summary, TestSummary};
+use crate::{Since, Status, Summary};
 
-pub(crate) use rank::holm;
+use rows::Row;
+
+pub(crate) use holm::holm;
 
 pub use alike::{Caveat, Difference};
-pub use failing::Failing;
-pub use ratio::Ratio;
+pub use failing::{Failing, LEAST_TOTAL};
+pub use inference::{Inference, fixed};
+pub use ratio::{Direction, Evidence, Observations, Ratio, WORTH_DETECTING};
+pub use rows::RowKind;
 
 /// Rate of false alarms that is accepted, over all rows of a comparison together.
 pub const ALPHA: f64 = 0.05;
@@ -73,26 +78,41 @@ pub struct Comparison {
 pub struct Compared {
     /// Name of the row.
     pub name: String,
+    /// What it measures.
+    pub kind: RowKind,
     /// HTTP method.
     pub method: String,
     /// What A does.
     pub a: Estimate,
     /// What B does.
     pub b: Estimate,
-    /// Mean of B over mean of A; `None` where one of them has no times, or failed.
+    /// Times of B over times of A, of operations that were ok; `None` where no pair of runs has
+    /// times of both.
     pub ratio: Option<Ratio>,
     /// How sure it is that one fails more often; `None` where neither failed any operation.
     pub failing: Option<Failing>,
-    /// The answer.
+    /// The answer: that about times or that about failures, the worse of both.
     pub verdict: Verdict,
 }
 
 impl Compared {
-    /// The p-value of what was tested, times or failures, and the same corrected for the number of
-    /// rows; `None` where nothing was.
-    pub fn tested(&self) -> Option<(f64, f64)> {
-        let of_times = self.ratio.map(|ratio| (ratio.p, ratio.p_holm));
-        of_times.or(self.failing.map(|failing| (failing.p, failing.p_holm)))
+    /// What the times say and how sure that is; `None` with a single pair.
+    pub fn evidence(&self) -> Option<&Evidence> {
+        self.ratio.as_ref()?.evidence.as_ref()
+    }
+
+    fn judge(&mut self, same_within: f64, level: f64, tests: usize) {
+        let mut verdicts = Vec::new();
+        if let Some(ratio) = &mut self.ratio {
+            ratio.judge(same_within, level);
+            verdicts.push(ratio.verdict);
+        }
+        if let Some(failing) = &mut self.failing {
+            failing.judge(tests);
+            verdicts.push(failing.verdict);
+        }
+        let worst = verdicts.into_iter().min_by_key(|verdict| verdict.order());
+        self.verdict = worst.unwrap_or(self.verdict);
     }
 }
 
@@ -121,7 +141,7 @@ pub enum Verdict {
     /// Whatever the difference is, it is within what counts as the same.
     Same,
     /// There may be a difference, or none.
-    Unclear,
+    Inconclusive,
     /// It fails with B, and not with A, or less often.
     Broken,
     /// It fails with A, and not with B, or less often.
@@ -140,7 +160,7 @@ impl Verdict {
         Verdict::Faster,
         Verdict::Slower,
         Verdict::Same,
-        Verdict::Unclear,
+        Verdict::Inconclusive,
         Verdict::Broken,
         Verdict::Repaired,
         Verdict::Lost,
@@ -158,13 +178,28 @@ impl Verdict {
         matches!(self, Verdict::Faster | Verdict::Repaired | Verdict::Gained)
     }
 
+    /// Of two verdicts on one row the first in this order is that of the row.
+    fn order(self) -> u8 {
+        match self {
+            Verdict::Broken => 0,
+            Verdict::Lost => 1,
+            Verdict::Slower => 2,
+            Verdict::Repaired => 3,
+            Verdict::Gained => 4,
+            Verdict::Faster => 5,
+            Verdict::Inconclusive => 6,
+            Verdict::Same => 7,
+            Verdict::NotCompared => 8,
+        }
+    }
+
     /// The name used in files: `not_compared`.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Faster => "faster",
             Verdict::Slower => "slower",
             Verdict::Same => "same",
-            Verdict::Unclear => "unclear",
+            Verdict::Inconclusive => "inconclusive",
             Verdict::Broken => "broken",
             Verdict::Repaired => "repaired",
             Verdict::Lost => "lost",
@@ -174,21 +209,32 @@ impl Verdict {
     }
 }
 
-/// Compares runs of B with runs of A: the first with the first, and so on.
+/// Compares runs of B with runs of A: the first with the first, and so on. Their number was fixed
+/// before the first of them.
 ///
 /// # Errors
 /// Where they did not do the same.
 pub fn compare(a: &[Side<'_>], b: &[Side<'_>], same_within: f64) -> Result<Comparison, Difference> {
+    compare_by(a, b, same_within, fixed)
+}
+
+/// Compares with another inference than [`fixed`].
+///
+/// # Errors
+/// Where the runs did not do the same.
+pub fn compare_by(
+    a: &[Side<'_>],
+    b: &[Side<'_>],
+    same_within: f64,
+    infer: impl Fn(&[f64]) -> Option<Inference>,
+) -> Result<Comparison, Difference> {
     let caveats = alike::check(a, b)?;
-    let tests = &a[0].summary.tests;
-    let mut rows: Vec<Compared> = tests
-        .iter()
-        .map(|row| {
-            compared(
-                &row.name,
-                &rows_called(a, &row.name),
-                &rows_called(b, &row.name),
-            )
+    let first = a[0].summary;
+    let names = rows::names(first).into_iter().enumerate();
+    let mut rows: Vec<Compared> = names
+        .map(|(place, row)| {
+            let (a, b) = (rows::of_runs(a, place), rows::of_runs(b, place));
+            compared(row, &a, &b, &infer)
         })
         .collect();
     judge(&mut rows, same_within);
@@ -197,125 +243,72 @@ pub fn compare(a: &[Side<'_>], b: &[Side<'_>], same_within: f64) -> Result<Compa
         caveats,
         pairs: a.len(),
         same_within,
-        since: Since::of(tests),
+        since: Since::of(&first.tests),
     })
 }
 
-/// Judges the rows for which there is something to test, all of them together.
+/// Judges the rows, all of them together.
 fn judge(rows: &mut [Compared], same_within: f64) {
-    let tests = rows.iter_mut().filter_map(|row| match row {
-        Compared {
-            ratio: Some(found), ..
-        } => Some((found.p, &mut found.p_holm)),
-        Compared {
-            failing: Some(found),
-            ..
-        } => Some((found.p, &mut found.p_holm)),
-        _ => None,
+    let tests = rows.iter_mut().flat_map(|row| {
+        let times = row.ratio.as_mut().and_then(|ratio| ratio.evidence.as_mut());
+        let failures = row.failing.as_mut().filter(|failing| !failing.is_total);
+        let times = times.map(|found| (found.p, &mut found.p_holm));
+        let failures = failures.map(|found| (found.p, &mut found.p_holm));
+        times.into_iter().chain(failures)
     });
-    let level = correct(tests.collect());
+    let (tests, level) = correct(tests.collect());
     for row in rows {
-        if let Some(ratio) = &mut row.ratio {
-            row.verdict = ratio.judge(same_within, level);
-        } else if let Some(failing) = &row.failing {
-            row.verdict = failing.verdict(&row.a, &row.b);
-        }
+        row.judge(same_within, level, tests);
     }
 }
 
-/// Corrects p-values, each given with the place of the corrected one. What is left is the level at
-/// which one more of them would have been sure.
-fn correct(tests: Vec<(f64, &mut f64)>) -> f64 {
+/// Corrects p-values, each given with the place of the corrected one. Returns how many there are,
+/// and the level at which one more of them would have been sure.
+fn correct(tests: Vec<(f64, &mut f64)>) -> (usize, f64) {
     let p: Vec<f64> = tests.iter().map(|(p, _)| *p).collect();
     let corrected = holm(&p);
     let open = corrected.iter().filter(|p| **p >= ALPHA).count();
     for ((_, p_holm), corrected) in tests.into_iter().zip(corrected) {
         *p_holm = corrected;
     }
-    ALPHA / open.max(1) as f64
-}
-
-/// A row of a run.
-#[derive(Clone, Copy)]
-struct Row<'a> {
-    /// Name of the run.
-    run: &'a str,
-    /// Whether the run went through.
-    complete: &'a Completeness,
-    summary: &'a TestSummary,
-}
-
-impl Row<'_> {
-    /// The run ended before it came to this row.
-    fn is_unreached(&self) -> bool {
-        let done = self.summary.expected() + self.summary.failed();
-        *self.complete != Completeness::Complete && done == 0
-    }
-}
-
-fn rows_called<'a>(sides: &[Side<'a>], name: &str) -> Vec<Row<'a>> {
-    let row = |side: &Side<'a>| {
-        let summary = side.summary.tests.iter().find(|row| row.name == name)?;
-        Some(Row {
-            run: side.plan.run_id.as_str(),
-            complete: &side.summary.complete,
-            summary,
-        })
-    };
-    sides.iter().filter_map(row).collect()
+    (p.len(), ALPHA / open.max(1) as f64)
 }
 
 /// The row of both, with a verdict that is preliminary where there is something to test.
-fn compared(name: &str, a: &[Row<'_>], b: &[Row<'_>]) -> Compared {
-    let mut row = Compared {
-        name: name.to_owned(),
-        method: a
-            .first()
-            .map_or(String::new(), |row| row.summary.method.clone()),
-        a: estimate(a),
-        b: estimate(b),
-        ratio: None,
-        failing: None,
-        verdict: Verdict::NotCompared,
-    };
-    if a.iter().chain(b).any(Row::is_unreached) {
-        return row;
-    }
-    match (row.a.status, row.b.status) {
-        (Status::Ok, Status::Ok) => row.ratio = ratio::of(name, &batches(a), &batches(b)),
-        (Status::Ok, b) if b.is_beyond_the_server() => row.verdict = Verdict::Lost,
-        (a, Status::Ok) if a.is_beyond_the_server() => row.verdict = Verdict::Gained,
-        (Status::NotSupported | Status::Skipped | Status::NotDrawn, _)
-        | (_, Status::NotSupported | Status::Skipped | Status::NotDrawn) => {}
-        (Status::Failed, _) | (_, Status::Failed) => {
-            (row.failing, row.verdict) = failing::of((&row.a, a), (&row.b, b));
+fn compared(
+    row: rows::RowName,
+    a: &[Row],
+    b: &[Row],
+    infer: impl Fn(&[f64]) -> Option<Inference>,
+) -> Compared {
+    let reached: Vec<(&Row, &Row)> = a
+        .iter()
+        .zip(b)
+        .filter(|(a, b)| !a.is_unreached() && !b.is_unreached())
+        .collect();
+    let is_any = !reached.is_empty();
+    let a_never = is_any && reached.iter().all(|(a, _)| a.is_unsupported());
+    let b_never = is_any && reached.iter().all(|(_, b)| b.is_unsupported());
+    let (mut ratio, mut failing) = (None, None);
+    let mut verdict = Verdict::NotCompared;
+    match (a_never, b_never) {
+        (false, true) if reached.iter().any(|(a, _)| a.has_worked()) => verdict = Verdict::Lost,
+        (true, false) if reached.iter().any(|(_, b)| b.has_worked()) => verdict = Verdict::Gained,
+        (false, false) => {
+            ratio = Ratio::new(&Observations::of(&reached), infer);
+            failing = Failing::of(&reached);
         }
+        _ => {}
     }
-    row
-}
-
-fn batches<'a>(rows: &[Row<'a>]) -> Vec<ratio::Run<'a>> {
-    let run = |row: &Row<'a>| ratio::Run {
-        id: row.run,
-        batches: row.summary.waited_batches(),
-    };
-    rows.iter().map(run).collect()
-}
-
-fn estimate(rows: &[Row<'_>]) -> Estimate {
-    let rows = || rows.iter().map(|row| row.summary);
-    let all = total(rows().flat_map(TestSummary::waited_batches));
-    let expected: u64 = rows().map(TestSummary::expected).sum();
-    let failed = rows().map(TestSummary::failed).sum();
-    Estimate {
-        status: rows()
-            .map(|row| row.status)
-            .max_by_key(|status| status.badness())
-            .unwrap_or(Status::Failed),
-        mean: (all.n > 0).then(|| all.mean()),
-        n: all.n,
-        failed,
-        operations: expected + failed,
+    Compared {
+        name: row.name,
+        kind: row.kind,
+        method: row.method,
+        a: rows::estimate(a),
+        b: rows::estimate(b),
+        ratio,
+        failing,
+        verdict,
     }
 }
 

@@ -68,8 +68,9 @@ use record::{
 pub use bias::Bias;
 pub use bins::Sum as Batch;
 pub use compare::{
-    ALPHA, Caveat, Compared, Comparison, Difference, Estimate, Failing, Ratio, Side, Verdict,
-    compare,
+    ALPHA, Caveat, Compared, Comparison, Difference, Direction, Estimate, Evidence, Failing,
+    Inference, LEAST_TOTAL, Observations, Ratio, RowKind, Side, Verdict, WORTH_DETECTING, compare,
+    compare_by, fixed,
 };
 pub use convergence::Convergence;
 pub use details::{Bucket, Details, Operation, Resolution, Step, TimeLine, details_from};

@@ -97,7 +97,7 @@ fn figures_are_svg_with_names_that_are_safe() {
     for (name, texts) in [
         (
             "ratios-1",
-            ["evil|", "http://127.0.0.1:1/", "slower", "unclear"],
+            ["evil|", "http://127.0.0.1:1/", "slower", "inconclusive"],
         ),
         (
             "matrix",

@@ -48,14 +48,19 @@ pub(crate) struct CompareArgs {
 #[command(next_help_heading = "What to compare")]
 pub(crate) struct Question {
     /// Times that differ by no more than this count as the same
+    ///
+    /// A test is the same when the 95 % intervals of means and of medians both lie within it. This
+    /// is decided test by test, and not corrected for their number.
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = share)]
     pub(crate) same_within: f64,
 
     /// End with exit status 1 when a test is slower, by at least so much: slower, 'slower 5%'
     ///
-    /// A test that fails with B and not with A, or that only A can do, does the same.
-    #[arg(long, value_name = "CONDITION", value_parser = slower)]
-    pub(crate) fail_if: Option<Slower>,
+    /// A test that fails more often with B, or that only A can do, ends it the same way. Tests that
+    /// may be slower than that without being surely so, or that could not be compared, are named as
+    /// undecided; with 'slower 5%, undecided' they end it with exit status 1, too.
+    #[arg(long, value_name = "CONDITION", value_parser = gate)]
+    pub(crate) fail_if: Option<Gate>,
 }
 
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -71,9 +76,14 @@ pub(crate) struct SeriesOptions {
     pub(crate) repeat: u32,
 }
 
-/// How much slower is too slow, as a share.
+/// What a comparison fails by.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Slower(pub(crate) f64);
+pub(crate) struct Gate {
+    /// How much slower is too slow, as a share.
+    pub(crate) by: f64,
+    /// A test of which this is not known fails, too.
+    pub(crate) undecided: bool,
+}
 
 /// Reads `2%`.
 pub(super) fn share(text: &str) -> Result<f64, String> {
@@ -84,11 +94,18 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Reads `slower` or `slower 5%`.
-fn slower(text: &str) -> Result<Slower, String> {
-    match text.trim().strip_prefix("slower").map(str::trim) {
-        Some("") => Ok(Slower(0.0)),
-        Some(by) => share(by).map(Slower),
-        None => Err("write slower, or 'slower 5%'".to_owned()),
-    }
+/// Reads `slower`, `slower 5%`, `slower 5%, undecided`.
+fn gate(text: &str) -> Result<Gate, String> {
+    let unknown = || "write slower, 'slower 5%' or 'slower 5%, undecided'".to_owned();
+    let (slower, undecided) = match text.split_once(',') {
+        None => (text, false),
+        Some((slower, rest)) if rest.trim() == "undecided" => (slower, true),
+        Some(_) => return Err(unknown()),
+    };
+    let by = match slower.trim().strip_prefix("slower").map(str::trim) {
+        Some("") => 0.0,
+        Some(by) => share(by)?,
+        None => return Err(unknown()),
+    };
+    Ok(Gate { by, undecided })
 }

@@ -1,20 +1,20 @@
 //! `prestan compare`: servers side by side, or runs that were recorded before.
 
+mod gate;
+mod recorded;
 pub(crate) mod side_by_side;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use engine::rundir;
 use report::page::Page;
 use report::{Comparisons, Versus};
-use stats::{Caveat, Compared, Side, Verdict};
+use stats::{Compared, Side};
 
 use super::series::Ran;
-use crate::args::{CompareArgs, Slower, is_given};
+use crate::args::{CompareArgs, Gate, is_given};
 use crate::command::report::{Kept, diagnosed};
 use crate::exit::{Code, Failed};
-use crate::intake::summary_of_kept;
-use crate::{output, state};
+use crate::output;
 
 use side_by_side::{Measured, SideBySide};
 
@@ -26,7 +26,10 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Code, Failed> {
     check(args)?;
     let Measured { servers, ended } = match asked(args)? {
         Asked::Recorded(sides) => Measured {
-            servers: sides.into_iter().map(recorded).collect::<Result<_, _>>()?,
+            servers: sides
+                .into_iter()
+                .map(recorded::read)
+                .collect::<Result<_, _>>()?,
             ended: None,
         },
         Asked::Now => measure(args)?,
@@ -38,7 +41,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Code, Failed> {
     }
     match ended {
         Some(why) => Err(why),
-        None => judge(&comparisons, args.question.fail_if),
+        None => gate::judge(&comparisons, args.question.fail_if),
     }
 }
 
@@ -88,19 +91,30 @@ fn asked(args: &CompareArgs) -> Result<Asked<'_>, Failed> {
         )));
     }
     let names: Vec<&str> = args.sides.iter().map(String::as_str).collect();
-    let is_run = |side: &&&str| state::find_run(first(side)).is_ok();
-    match names.iter().filter(is_run).count() {
+    let is_gated = args.question.fail_if.is_some();
+    match names
+        .iter()
+        .filter(|side| recorded::is_recorded(side))
+        .count()
+    {
+        0 if is_gated && args.series.repeat == 1 => Err(gate::refuse(
+            "leave out --repeat 1, or give a larger number",
+        )),
         0 => Ok(Asked::Now),
         all if all == sides => {
             refuse_measuring(args)?;
-            Ok(Asked::Recorded(names))
+            match is_gated && names.iter().all(|side| !side.contains(',')) {
+                true => Err(gate::refuse(
+                    "record more, and give them as DIR,DIR,... of one server and DIR,DIR,... of the \
+                     other; or measure both side by side: `prestan compare URL URL --repeat 10`",
+                )),
+                false => Ok(Asked::Recorded(names)),
+            }
         }
-        _ => Err(Failed::Usage(
-            "some of these are recorded runs and some are not; a run of today beside one of \
-             another day would compare the days: measure both now, or run the other first \
-             (`prestan run`, and then `prestan compare` of both runs)"
-                .to_owned(),
-        )),
+        _ => {
+            let servers: Vec<&str> = args.server.iter().map(String::as_str).collect();
+            Err(recorded::refuse_mixed(&names, &servers))
+        }
     }
 }
 
@@ -119,29 +133,6 @@ fn refuse_measuring(args: &CompareArgs) -> Result<(), Failed> {
                 .to_owned(),
         )),
     }
-}
-
-fn first(side: &str) -> Option<&Path> {
-    side.split(',').next().map(Path::new)
-}
-
-/// Reads the runs of a server.
-fn recorded(side: &str) -> Result<Server, Failed> {
-    let runs = side.split(',').map(|name| {
-        let path = state::find_run(Some(Path::new(name)))?;
-        let recorded = rundir::open(&path).map_err(|error| Failed::Usage(error.to_string()))?;
-        let summary = summary_of_kept(&recorded).map_err(Failed::Usage)?;
-        Ok(Ran {
-            plan: recorded.plan,
-            summary,
-            env: recorded.env,
-            path: path.display().to_string(),
-        })
-    });
-    Ok(Server {
-        name: side.to_owned(),
-        runs: runs.collect::<Result<_, Failed>>()?,
-    })
 }
 
 /// The first run of each server, for a page: the comparison is of all of them.
@@ -189,7 +180,7 @@ fn told_apart(servers: &[Server]) -> Vec<String> {
 
 fn check(args: &CompareArgs) -> Result<(), Failed> {
     let same_within = args.question.same_within;
-    if let Some(Slower(by)) = args.question.fail_if.filter(|slower| slower.0 > 0.0)
+    if let Some(Gate { by, .. }) = args.question.fail_if.filter(|gate| gate.by > 0.0)
         && by < same_within
     {
         return Err(Failed::Usage(format!(
@@ -231,44 +222,4 @@ fn print(comparisons: &Comparisons, servers: &[Server], args: &CompareArgs) -> R
 fn rows(comparisons: &Comparisons) -> impl Iterator<Item = &Compared> {
     let versus = comparisons.versus.iter();
     versus.flat_map(|versus| &versus.comparison.rows)
-}
-
-/// Whether what was not to happen has happened. Where nobody knows, that is not good enough either.
-fn judge(comparisons: &Comparisons, fail_if: Option<Slower>) -> Result<Code, Failed> {
-    // What was slow or failed then may have been for the generator's sake.
-    if let Some(why) = most_inconclusive(comparisons) {
-        return Err(why);
-    }
-    let Some(Slower(by)) = fail_if else {
-        return Ok(Code::Done);
-    };
-    if rows(comparisons).all(|row| row.verdict == Verdict::NotCompared) {
-        output::tell("prestan: not good enough: no test could be compared");
-        return Ok(Code::TestFailed);
-    }
-    let is_too_slow = |row: &&Compared| match row.verdict {
-        Verdict::Slower => row.ratio.is_some_and(|ratio| ratio.value >= 1.0 + by),
-        other => other.is_worse(),
-    };
-    let slow: Vec<String> = rows(comparisons)
-        .filter(is_too_slow)
-        .map(|row| format!("{} ({})", row.name, row.verdict.name()))
-        .collect();
-    if slow.is_empty() {
-        return Ok(Code::Done);
-    }
-    output::tell(&format!("prestan: not good enough: {}", slow.join(", ")));
-    Ok(Code::TestFailed)
-}
-
-/// Where the generator was the bottleneck in half of the runs or more.
-fn most_inconclusive(comparisons: &Comparisons) -> Option<Failed> {
-    comparisons.versus.iter().find_map(|versus| {
-        let caveats = &versus.comparison.caveats;
-        let inconclusive = caveats.iter().find_map(|caveat| match caveat {
-            Caveat::Inconclusive(inconclusive) => Some(*inconclusive),
-            _ => None,
-        })?;
-        Failed::mostly_bottleneck(inconclusive, 2 * versus.comparison.pairs)
-    })
 }

@@ -2,12 +2,16 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::{Compared, Estimate, Since, Verdict};
+use stats::{Compared, Direction, Estimate, Failing, RowKind, Since, Verdict};
 
+use super::words::{as_shown, shown};
 use super::{Comparisons, Versus};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
-const SCHEMA_VERSION: u32 = 1;
+const SCHEMA_VERSION: u32 = 2;
+
+/// Nanoseconds of a minute.
+const MINUTE: f64 = 60e9;
 
 /// A comparison of one server (A) with others (B).
 #[derive(Debug, Serialize, JsonSchema)]
@@ -60,6 +64,9 @@ struct Other {
 struct Test {
     /// Name of the row.
     name: String,
+    /// What it measures: an operation, a page, or the WEBSTONE number.
+    #[schemars(extend("enum" = RowKind::ALL.map(RowKind::name)))]
+    kind: &'static str,
     /// HTTP method.
     method: String,
     /// How B is called.
@@ -68,27 +75,73 @@ struct Test {
     a_says: Says,
     /// What B does.
     b_says: Says,
-    /// Mean of B over mean of A: above 1, B is slower; null where one of them has no times, or
-    /// failed.
+    /// Mean of B over mean of A, of operations that were ok: above 1, B is slower. Of a number, B's
+    /// number over A's: above 1, B is faster. Null where no pair of runs has times of both.
     ratio: Option<f64>,
-    /// The 95 % interval of the ratio; null with it.
+    /// The 95 % interval of the ratio; null with it, and with a single pair of runs.
     ci95: Option<(f64, f64)>,
-    /// How probable such a difference is where there is none: of times, the larger p-value of both
-    /// tests; of a row that failed, that of Fisher's test of the shares that failed. Null where
-    /// nothing was tested.
+    /// Median of B over median of A, pair by pair: what an operation usually takes.
+    usual_ratio: Option<f64>,
+    /// Its 95 % interval.
+    usual_ci95: Option<(f64, f64)>,
+    /// How the means differ: slower, faster, same, unsure; null without an interval.
+    #[schemars(extend("enum" = directions()))]
+    on_average: Option<&'static str>,
+    /// How the medians differ.
+    #[schemars(extend("enum" = directions()))]
+    usually: Option<&'static str>,
+    /// Two-sided p-value of a difference of times: the larger of the tests of means and of medians,
+    /// in the direction in which both are surer. Null with the interval.
     p: Option<f64>,
-    /// The same, corrected for the number of rows (Holm).
+    /// The same, corrected for the number of tests (Holm).
     p_holm: Option<f64>,
     /// The smallest difference in percent that would have been called one with a chance of 80 %,
-    /// beside as many other rows; null where there are too few operations for any.
+    /// beside as many other rows; null with the interval.
     detectable_percent: Option<f64>,
-    /// The means differ surely, and what is usual does not: few slow operations make the
-    /// difference; null with the ratio.
-    by_few: Option<bool>,
-    /// The answer: faster, slower, same, unclear, broken (fails with B only, or more often),
-    /// repaired (with A), lost (only A can do it), gained (only B can), not_compared.
+    /// Pairs of runs with which 5 % would have been; null with the interval, and beyond 10,000.
+    pairs_for_5_percent: Option<u64>,
+    /// The answer about times: faster, slower, same, inconclusive; null without times of both.
+    #[schemars(extend("enum" = verdicts_of_times()))]
+    times: Option<&'static str>,
+    /// The answer about failures; null where nothing failed.
+    failures: Option<Failures>,
+    /// The worse of both answers, or: lost (only A can do it), gained (only B can), not_compared.
     #[schemars(extend("enum" = Verdict::ALL.map(Verdict::name)))]
     verdict: &'static str,
+}
+
+/// Whether one server fails more often.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Failures {
+    /// Two-sided p-value of a difference of the shares that failed, by the signs of the differences
+    /// of pairs of runs.
+    p: f64,
+    /// The same, corrected for the number of tests (Holm).
+    p_holm: f64,
+    /// Every operation of every run failed with one server and none with the other: this needs no
+    /// p-value.
+    is_total: bool,
+    /// broken (fails with B only, or more often), repaired (with A), inconclusive, not_compared
+    /// (fails always with both).
+    #[schemars(extend("enum" = verdicts_of_failures()))]
+    verdict: &'static str,
+}
+
+fn directions() -> Vec<Option<&'static str>> {
+    let known = Direction::ALL.map(|direction| Some(direction.name()));
+    known.into_iter().chain([None]).collect()
+}
+
+fn verdicts_of_times() -> Vec<Option<&'static str>> {
+    use Verdict::{Faster, Inconclusive, Same, Slower};
+    let known = [Faster, Slower, Same, Inconclusive].map(|verdict| Some(verdict.name()));
+    known.into_iter().chain([None]).collect()
+}
+
+fn verdicts_of_failures() -> [&'static str; 4] {
+    use Verdict::{Broken, Inconclusive, NotCompared, Repaired};
+    [Broken, Repaired, Inconclusive, NotCompared].map(Verdict::name)
 }
 
 /// What the runs of a server say of a row.
@@ -97,8 +150,11 @@ struct Test {
 struct Says {
     /// The worst status of all its runs: ok, failed, not_supported, skipped, not_drawn.
     status: &'static str,
-    /// Mean time in microseconds, over all runs; null without any.
+    /// Mean time in microseconds, over all runs; null without any, and of a number.
     mean_us: Option<f64>,
+    /// Complete pages a minute, over all runs; only of a number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pages_per_minute: Option<f64>,
     /// Operations with a time.
     n: u64,
     /// Operations that failed, outside the windows as well.
@@ -140,34 +196,52 @@ impl From<&Versus> for Other {
 }
 
 fn test(row: &Compared, b: &str) -> Test {
-    let ratio = row.ratio.as_ref();
-    let tested = row.tested();
+    let (ratio, evidence) = (row.ratio.as_ref(), row.evidence());
     Test {
         name: row.name.clone(),
+        kind: row.kind.name(),
         method: row.method.clone(),
         b: b.to_owned(),
-        a_says: (&row.a).into(),
-        b_says: (&row.b).into(),
-        ratio: ratio.map(|ratio| ratio.value),
-        ci95: ratio.map(|ratio| ratio.ci95),
-        p: tested.map(|(p, _)| p),
-        p_holm: tested.map(|(_, p_holm)| p_holm),
-        detectable_percent: ratio
-            .and_then(|ratio| ratio.detectable)
-            .map(|share| share * 100.0),
-        by_few: ratio.map(|ratio| ratio.by_few),
+        a_says: says(row.kind, &row.a),
+        b_says: says(row.kind, &row.b),
+        ratio: ratio.map(|ratio| as_shown(row.kind, ratio.value)),
+        ci95: evidence.map(|found| shown(row.kind, found.ci95())),
+        usual_ratio: ratio.map(|ratio| as_shown(row.kind, ratio.usual)),
+        usual_ci95: evidence.map(|found| shown(row.kind, found.ci95_usual())),
+        on_average: evidence.map(|found| found.on_average.name()),
+        usually: evidence.map(|found| found.usually.name()),
+        p: evidence.map(|found| found.p),
+        p_holm: evidence.map(|found| found.p_holm),
+        detectable_percent: evidence.map(|found| found.detectable * 100.0),
+        pairs_for_5_percent: evidence.and_then(|found| found.pairs_needed),
+        times: ratio.map(|ratio| ratio.verdict.name()),
+        failures: row.failing.as_ref().map(Failures::from),
         verdict: row.verdict.name(),
     }
 }
 
-impl From<&Estimate> for Says {
-    fn from(estimate: &Estimate) -> Says {
-        Says {
-            status: estimate.status.name(),
-            mean_us: estimate.mean.map(|mean| mean / 1e3),
-            n: estimate.n,
-            failed: estimate.failed,
-            operations: estimate.operations,
+impl From<&Failing> for Failures {
+    fn from(failing: &Failing) -> Failures {
+        Failures {
+            p: failing.p,
+            p_holm: failing.p_holm,
+            is_total: failing.is_total,
+            verdict: failing.verdict.name(),
         }
+    }
+}
+
+fn says(kind: RowKind, estimate: &Estimate) -> Says {
+    let is_number = kind == RowKind::Number;
+    Says {
+        status: estimate.status.name(),
+        mean_us: estimate.mean.filter(|_| !is_number).map(|mean| mean / 1e3),
+        pages_per_minute: estimate
+            .mean
+            .filter(|_| is_number)
+            .map(|between| MINUTE / between),
+        n: estimate.n,
+        failed: estimate.failed,
+        operations: estimate.operations,
     }
 }

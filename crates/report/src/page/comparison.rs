@@ -1,6 +1,6 @@
 //! The comparison: in short, and every ratio.
 
-use stats::{Compared, Status, Verdict};
+use stats::{Compared, RowKind, Verdict};
 
 use super::Page;
 use super::markup::{list, text, words};
@@ -19,7 +19,7 @@ const TOLD: [(Verdict, &str, &str); 9] = [
     (Verdict::Repaired, "failing only with A", "ok"),
     (Verdict::Gained, "supported only there", "ok"),
     (Verdict::Same, "the same", "same"),
-    (Verdict::Unclear, "unclear", "doubt"),
+    (Verdict::Inconclusive, "inconclusive", "doubt"),
     (Verdict::NotCompared, "not compared", "doubt"),
 ];
 
@@ -91,16 +91,18 @@ pub(super) fn table(page: &Page<'_>) -> String {
 }
 
 fn line(all: &Comparisons, place: usize, row: &Compared) -> String {
-    let mean = row.a.mean.filter(|_| row.a.status == Status::Ok);
+    let mean = row.a.mean.filter(|_| row.kind != RowKind::Number);
     let mut html = format!(
         "<th scope=\"row\" data-sort=\"{place}\">{}</th><td class=\"number\" data-sort=\"{}\">{}</td>",
         text(&row.name),
         sorted(mean.map(us)),
-        words(&cells(row)[1])
+        words(&cells(row, 1)[1])
     );
     for versus in &all.versus {
-        let same = versus.comparison.rows.iter().find(|of| of.name == row.name);
-        html += &same.map_or("<td data-sort=\"\"></td>".to_owned(), compared);
+        let comparison = &versus.comparison;
+        let same = comparison.rows.iter().find(|of| of.name == row.name);
+        let cell = |row: &Compared| compared(row, comparison.pairs);
+        html += &same.map_or("<td data-sort=\"\"></td>".to_owned(), cell);
     }
     format!("<tr>{html}</tr>\n")
 }
@@ -110,8 +112,8 @@ fn sorted(value: Option<f64>) -> String {
     value.map_or(String::new(), |value| value.to_string())
 }
 
-fn compared(row: &Compared) -> String {
-    let [_, _, mean, ratio, interval, _, says] = cells(row).map(|cell| words(&cell));
+fn compared(row: &Compared, pairs: usize) -> String {
+    let [_, _, mean, ratio, interval, _, says] = cells(row, pairs).map(|cell| words(&cell));
     let ratio = match ratio.is_empty() {
         true => String::new(),
         false => format!("<strong>{ratio}</strong> <small>{interval}</small> "),

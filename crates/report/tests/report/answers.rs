@@ -143,24 +143,45 @@ fn beside(id: &str, us: [u64; 3]) -> record::Run {
 
 /// A comparison of two servers with one verdict of each kind but a few; the name of one is hostile.
 pub(crate) fn comparisons() -> Comparisons {
-    let a = beside("a", [100, 1_000, 100]);
-    let mut b = beside("b", [150, 1_000, 104]);
-    for (row, failures) in [(3, 20), (4, 1)] {
-        let samples = b.samples.iter_mut();
-        let of_row = samples.filter(|sample| sample.measure.0 == row);
-        for sample in of_row.take(failures) {
-            sample.outcome = Outcome::WrongStatus;
+    const PAIRS: u64 = 10;
+    let run = |place: u64, name: &str, us: [u64; 3]| {
+        let drift = [place % 3, place % 2, place * 7 % 23];
+        let us = [us[0] + drift[0], us[1] + drift[1], us[2] + drift[2]];
+        beside(&format!("{name}{place}"), us)
+    };
+    let runs_of_a = (0..PAIRS).map(|place| run(place, "a", [100, 1_000, 100]));
+    let runs_of_b = (0..PAIRS).map(|place| {
+        let mut b = run(2 * place + 1, "b", [150, 1_000, 104]);
+        let mut failures = vec![(3, 20)];
+        failures.extend((place == 4).then_some((4, 1)));
+        for (row, failures) in failures {
+            let samples = b.samples.iter_mut();
+            let of_row = samples.filter(|sample| sample.measure.0 == row);
+            for sample in of_row.take(failures) {
+                sample.outcome = Outcome::WrongStatus;
+            }
         }
+        b
+    });
+    let summarised = |runs: &mut dyn Iterator<Item = record::Run>| -> Vec<(record::Run, Summary)> {
+        runs.map(|run| {
+            let summary = summarise(&run);
+            (run, summary)
+        })
+        .collect()
+    };
+    let a = summarised(&mut { runs_of_a });
+    let b = summarised(&mut { runs_of_b });
+    fn sides(runs: &[(record::Run, Summary)]) -> Vec<Side<'_>> {
+        runs.iter()
+            .map(|(run, summary)| Side {
+                plan: &run.plan,
+                env: &run.env,
+                summary,
+            })
+            .collect()
     }
-    let (of_a, of_b) = (summarise(&a), summarise(&b));
-    fn side<'a>(run: &'a record::Run, summary: &'a Summary) -> Side<'a> {
-        Side {
-            plan: &run.plan,
-            env: &run.env,
-            summary,
-        }
-    }
-    let comparison = stats::compare(&[side(&a, &of_a)], &[side(&b, &of_b)], 0.02).unwrap();
+    let comparison = stats::compare(&sides(&a), &sides(&b), 0.02).unwrap();
     Comparisons {
         name: "http://127.0.0.1:1/".to_owned(),
         runs: vec!["runs/a".to_owned()],

@@ -40,13 +40,24 @@ impl fmt::Display for Difference {
             Difference::Plan { what, one, other } => write!(
                 f,
                 "the runs did not do the same: {what} is {one} in one and {other} in the other; \
-                 measure again with the same"
+                 {}",
+                remedy(what)
             ),
         }
     }
 }
 
+/// What makes this the same in both.
+fn remedy(what: &str) -> &'static str {
+    match what {
+        CLOCK => "measure both with --clock user, which every machine has",
+        _ => "measure again with the same",
+    }
+}
+
 impl std::error::Error for Difference {}
+
+const CLOCK: &str = "the clock";
 
 /// What to know before a comparison is believed. Its `Display` is one sentence for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +66,7 @@ pub enum Caveat {
     Inconclusive(usize),
     /// So many runs did not go through to their end.
     Incomplete(usize),
-    /// One run of each: what differs from run to run is not in the intervals.
+    /// One run of each, which does not show how much runs differ.
     OneRun,
     /// So many pairs are a run beside itself.
     SameRun(usize),
@@ -82,8 +93,9 @@ impl fmt::Display for Caveat {
             ),
             Caveat::Incomplete(runs) => write!(f, "{runs} of the runs did not go through"),
             Caveat::OneRun => f.write_str(
-                "one run of each: what differs from one run to the next, a restart of the server \
-                 for example, is not in the intervals; several pairs (--repeat) know it",
+                "one run of each does not show how much runs of one server differ, so there are \
+                 ratios and no verdicts; measure both with `--repeat 10`, or give several recorded \
+                 runs of each as DIR,DIR,...",
             ),
             Caveat::SameRun(1) => f.write_str("it is the same run on both sides"),
             Caveat::SameRun(pairs) => write!(f, "{pairs} pairs are the same run on both sides"),
@@ -118,7 +130,7 @@ fn essentials(plan: &PlanRecord) -> [(&'static str, String); 8] {
             "the set of parameters",
             serde_json::Value::from_iter(params).to_string(),
         ),
-        ("the clock", format!("{:?}", plan.clock).to_lowercase()),
+        (CLOCK, format!("{:?}", plan.clock).to_lowercase()),
         ("the number of users", load.users.to_string()),
         ("the number of servers", (1 + plan.others.len()).to_string()),
         (

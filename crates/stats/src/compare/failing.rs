@@ -1,96 +1,133 @@
 //! Whether operations fail more often with one of two servers.
 //!
-//! Fisher's exact test (*The Design of Experiments*, 1935, section 11) of what failed among all
-//! operations, with the smaller tail doubled: right for any number of operations, and one failure in
-//! many is no difference. It takes operations for independent, so that a burst of failures counts
-//! for as many as it has.
+//! Failures come in bursts: a server that is away for a second fails all that is asked of it
+//! meanwhile. Operations of a run are therefore no independent observations, and the unit is the
+//! run. Of each pair of runs there is the difference of the shares that failed; where the servers
+//! are alike, the sign of each is as probable as the opposite, and how often the sum is at least as
+//! large over all assignments of signs is the p-value (Fisher, *The Design of Experiments*, 1935,
+//! section 21; exact, and whatever the distribution). A run whose test could not be set up has
+//! failed as a whole.
 //!
-//! A test that could not be measured at all (its set-up failed, or nothing of it was reached) has
-//! failed for sure, and needs no test.
+//! With few pairs no such p-value is small: five have 1/16 at best. What is plain to see then is a
+//! test that failed in each operation of each of at least [`LEAST_TOTAL`] runs of one server, and in
+//! none of the other ([`Failing::is_total`]): it needs no test. If a share `q` of the runs fails as
+//! a whole by accident, with both servers alike, that happens by chance in `2 (q (1 - q))^n` of
+//! comparisons of `n` pairs.
 
-use super::{ALPHA, Estimate, Row, Verdict};
-use crate::{Status, TestSummary};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::{ALPHA, Row, Verdict};
+
+/// Runs that must all have failed as a whole.
+pub const LEAST_TOTAL: usize = 2;
+
+/// Differences up to which all assignments of signs are tried.
+const EXACT: usize = 14;
+
+/// Assignments that are drawn beyond that.
+const DRAWS: u32 = 20_000;
 
 /// How sure it is that operations fail more often with one of both.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Failing {
-    /// How probable such a difference of shares is where there is none.
+    /// The two-sided p-value of a difference between the servers.
     pub p: f64,
-    /// The same, corrected for the number of rows (Holm).
+    /// The same, corrected for the number of tests (Holm); nothing is corrected where
+    /// [`is_total`](Failing::is_total).
     pub p_holm: f64,
+    /// Each operation of each run failed with one server, and none with the other.
+    pub is_total: bool,
+    /// Pairs of runs without which such a difference cannot be sure, where there are fewer.
+    pub pairs_needed: Option<u32>,
+    /// *Broken*, *repaired*, *inconclusive*, or *not compared* where both fail always.
+    pub verdict: Verdict,
+    /// B fails more often.
+    is_more: bool,
+    pairs: usize,
 }
 
 impl Failing {
-    pub(super) fn verdict(&self, a: &Estimate, b: &Estimate) -> Verdict {
-        if self.p_holm >= ALPHA {
-            Verdict::Unclear
-        } else if share(b) > share(a) {
-            Verdict::Broken
-        } else {
-            Verdict::Repaired
+    /// What these pairs say, not judged yet; `None` where nothing failed.
+    pub(super) fn of(pairs: &[(&Row, &Row)]) -> Option<Failing> {
+        let shares: Vec<(f64, f64)> = pairs
+            .iter()
+            .map(|(a, b)| (a.share_failed(), b.share_failed()))
+            .collect();
+        Failing::of_shares(&shares)
+    }
+
+    pub(super) fn of_shares(shares: &[(f64, f64)]) -> Option<Failing> {
+        if shares.iter().all(|both| *both == (0.0, 0.0)) {
+            return None;
         }
+        let all = |wanted: (f64, f64)| shares.iter().all(|both| *both == wanted);
+        let differences: Vec<f64> = shares.iter().map(|(a, b)| b - a).collect();
+        let p = sign_flips(&differences);
+        Some(Failing {
+            p,
+            p_holm: p,
+            is_total: shares.len() >= LEAST_TOTAL && (all((0.0, 1.0)) || all((1.0, 0.0))),
+            pairs_needed: None,
+            verdict: match all((1.0, 1.0)) {
+                true => Verdict::NotCompared,
+                false => Verdict::Inconclusive,
+            },
+            is_more: differences.iter().sum::<f64>() > 0.0,
+            pairs: shares.len(),
+        })
     }
-}
 
-/// What to test, or the verdict where there is nothing to test.
-pub(super) fn of(
-    (of_a, a): (&Estimate, &[Row<'_>]),
-    (of_b, b): (&Estimate, &[Row<'_>]),
-) -> (Option<Failing>, Verdict) {
-    let is_expected = |of: &Estimate| of.operations > of.failed;
-    let has_no_times = |row: &Row<'_>| row.summary.all_missed();
-    if a.iter().chain(b).any(has_no_times) {
-        return (None, Verdict::NotCompared);
-    }
-    match (is_unmeasured(a), is_unmeasured(b)) {
-        (false, true) if is_expected(of_a) => (None, Verdict::Broken),
-        (true, false) if is_expected(of_b) => (None, Verdict::Repaired),
-        (false, false) if share(of_a) != share(of_b) => {
-            let p = fisher(
-                (of_a.failed, of_a.operations),
-                (of_b.failed, of_b.operations),
-            );
-            (Some(Failing { p, p_holm: p }), Verdict::Unclear)
+    /// Fills in the answer, beside so many tests.
+    pub(super) fn judge(&mut self, tests: usize) {
+        if self.is_total || self.p_holm < ALPHA {
+            self.verdict = match self.is_more {
+                true => Verdict::Broken,
+                false => Verdict::Repaired,
+            };
         }
-        _ => (None, Verdict::NotCompared),
+        let needed = (2.0 * tests as f64 / ALPHA).log2().floor() as u32 + 1;
+        self.pairs_needed = (self.pairs < needed as usize).then_some(needed);
     }
 }
 
-/// It failed as a whole in one of the runs, and not because operations failed.
-fn is_unmeasured(rows: &[Row<'_>]) -> bool {
-    let is_so = |row: &TestSummary| row.status == Status::Failed && row.failed() == 0;
-    rows.iter().any(|row| is_so(row.summary))
-}
-
-fn share(of: &Estimate) -> f64 {
-    of.failed as f64 / of.operations.max(1) as f64
-}
-
-/// The two-sided p-value of Fisher's exact test: so many of so many, and so many of so many others.
-fn fisher((failed_a, all_a): (u64, u64), (failed_b, all_b): (u64, u64)) -> f64 {
-    // What failed with the one that fails more often: from there on, the more the less probable.
-    let is_a_more =
-        u128::from(failed_a) * u128::from(all_b) > u128::from(failed_b) * u128::from(all_a);
-    let ((most, of), (least, of_least)) = match is_a_more {
-        true => ((failed_a, all_a), (failed_b, all_b)),
-        false => ((failed_b, all_b), (failed_a, all_a)),
+/// How probable a sum of differences that is as far from zero is, if each had the opposite sign
+/// with a chance of one half: twice the smaller tail.
+fn sign_flips(differences: &[f64]) -> f64 {
+    let differences: Vec<f64> = differences
+        .iter()
+        .copied()
+        .filter(|difference| *difference != 0.0)
+        .collect();
+    let observed: f64 = differences.iter().sum();
+    // Sums of the same shares in another order differ in their last digits.
+    let slack = 1e-9 * differences.iter().map(|one| one.abs()).sum::<f64>();
+    let sum = |is_flipped: &mut dyn FnMut(usize) -> bool| -> f64 {
+        let places = differences.iter().enumerate();
+        places
+            .map(|(place, one)| if is_flipped(place) { -one } else { *one })
+            .sum()
     };
-    let log_choose = statrs::function::factorial::ln_binomial;
-    let failed = most + least;
-    let mut term = (log_choose(of, most) + log_choose(of_least, least)
-        - log_choose(of + of_least, failed))
-    .exp();
-    let mut tail = term;
-    for more in most + 1..=of.min(failed) {
-        let less = failed - more + 1;
-        let chosen = (of - more + 1) as f64 / more as f64;
-        term *= chosen * less as f64 / (of_least - less + 1) as f64;
-        tail += term;
-        if term <= tail * f64::EPSILON {
-            break;
+    let (mut all, mut above, mut below) = (0, 0, 0);
+    let mut count = |sum: f64| {
+        all += 1;
+        above += u32::from(sum >= observed - slack);
+        below += u32::from(sum <= observed + slack);
+    };
+    if differences.len() <= EXACT {
+        for signs in 0..1_u32 << differences.len() {
+            count(sum(&mut |place| signs >> place & 1 == 1));
+        }
+    } else {
+        // What was observed is one of the assignments, so that the p-value is never too small
+        // (Phipson and Smyth, Statistical Applications in Genetics and Molecular Biology 9, 2010).
+        count(observed);
+        let mut rng = ChaCha8Rng::seed_from_u64(differences.len() as u64);
+        for _ in 0..DRAWS {
+            count(sum(&mut |_| rng.random()));
         }
     }
-    (2.0 * tail).min(1.0)
+    (2.0 * f64::from(above.min(below)) / f64::from(all)).min(1.0)
 }
 
 #[cfg(test)]
@@ -98,23 +135,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_test_is_fishers() {
-        // Tails of `scipy.stats.fisher_exact`, doubled.
-        let table = [
-            ((1, 4), (3, 4), 2.0 * 17.0 / 70.0),
-            ((8, 9), (2, 7), 2.0 * 0.024_475_524_475_524_48),
-            ((0, 60), (2, 60), 2.0 * 0.247_899_159_663_865_5),
-            ((0, 100_000), (1, 100_000), 1.0),
-            ((5, 10), (5, 10), 1.0),
+    fn the_p_value_is_that_of_all_signs() {
+        let table: [(&[f64], f64); 6] = [
+            (&[], 1.0),
+            (&[1.0], 1.0),
+            (&[1.0; 5], 2.0 / 32.0),
+            (&[0.1, 0.0, 0.1, 0.1], 2.0 / 8.0),
+            // 3 + 1 - 2: of the eight sums, three are at least 2.
+            (&[3.0, 1.0, -2.0], 6.0 / 8.0),
+            (&[1.0; 10], 2.0 / 1024.0),
         ];
-        for (a, b, expected) in table {
-            let found = fisher(a, b);
-            assert!((found - expected).abs() < 1e-9, "{a:?} {b:?}: {found}");
-            assert!((fisher(b, a) - found).abs() < 1e-12);
+        for (differences, expected) in table {
+            let found = sign_flips(differences);
+            assert!((found - expected).abs() < 1e-12, "{differences:?}: {found}");
+            let turned: Vec<f64> = differences.iter().map(|one| -one).collect();
+            assert_eq!(sign_flips(&turned), found);
         }
-        assert!(fisher((1, 600), (600, 600)) < 1e-300);
-        assert!(fisher((0, 10_000_000), (40, 10_000_000)) < 1e-10);
-        let many = fisher((1_000_000, 10_000_000), (1_001_000, 10_000_000));
-        assert!((many - 0.4563).abs() < 0.01, "{many}");
+        let many = sign_flips(&[1.0; 40]);
+        assert!((many - 2.0 / 20_001.0).abs() < 1e-9, "{many}");
+        let (some, turned): (Vec<f64>, Vec<f64>) = (0..40)
+            .map(|i| f64::from(i % 4 - 1))
+            .map(|one| (one, -one))
+            .unzip();
+        assert_eq!(sign_flips(&some), sign_flips(&turned));
     }
 }

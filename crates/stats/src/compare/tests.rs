@@ -1,4 +1,3 @@
 //! Comparisons of which the answer is known.
 
 mod recorded;
-mod simulated;

@@ -32,9 +32,46 @@ fn changed(change: impl FnOnce(&mut record::Run)) -> Result<Comparison, Differen
     compare(&[of(&a, &of_a)], &[of(&b, &of_b)], 0.02)
 }
 
+/// Compares so many runs of A with as many of B, each changed.
+fn pairs(
+    count: usize,
+    change_a: impl Fn(usize, &mut record::Run),
+    change_b: impl Fn(usize, &mut record::Run),
+) -> Comparison {
+    let runs = |name: &str, change: &dyn Fn(usize, &mut record::Run)| -> Vec<record::Run> {
+        let run = |place: usize| {
+            let mut run = recorded(&format!("{name}{place}"), 100 + place as u64 % 3);
+            change(place, &mut run);
+            run
+        };
+        (0..count).map(run).collect()
+    };
+    let (a, b) = (runs("a", &change_a), runs("b", &change_b));
+    let summaries = |runs: &[record::Run]| -> Vec<Summary> { runs.iter().map(summarise).collect() };
+    let (of_a, of_b) = (summaries(&a), summaries(&b));
+    fn sides<'a>(runs: &'a [record::Run], summaries: &'a [Summary]) -> Vec<Side<'a>> {
+        let both = runs.iter().zip(summaries);
+        both.map(|(run, summary)| of(run, summary)).collect()
+    }
+    compare(&sides(&a, &of_a), &sides(&b, &of_b), 0.02).unwrap()
+}
+
+/// Makes the first row take so many microseconds more, and not quite the same in each run.
+fn delay(run: &mut record::Run, us: u64) {
+    let of_row = run
+        .samples
+        .iter_mut()
+        .filter(|sample| sample.measure.0 == 0);
+    for sample in of_row {
+        let moments = &mut sample.moments;
+        moments.first = moments.first.map(|at| at + us * 1_000);
+        moments.done = moments.done.map(|at| at + us * 1_000);
+    }
+}
+
 #[test]
 fn rows_are_compared_one_by_one() {
-    let slower = changed(|run| *run = recorded("b", 150)).unwrap();
+    let slower = pairs(5, |_, _| (), |place, run| delay(run, 48 + place as u64 % 2));
     let verdicts: Vec<_> = slower
         .rows
         .iter()
@@ -46,8 +83,22 @@ fn rows_are_compared_one_by_one() {
     );
     let ratio = slower.rows[0].ratio.unwrap();
     assert!((1.45..1.52).contains(&ratio.value), "{ratio:?}");
-    assert!(ratio.p_holm >= ratio.p && ratio.p_holm < 0.05);
-    assert_eq!(slower.caveats, [Caveat::OneRun]);
+    assert!((1.45..1.52).contains(&ratio.usual), "{ratio:?}");
+    let found = ratio.evidence.unwrap();
+    assert!(found.p_holm >= found.p && found.p_holm < 0.05, "{found:?}");
+    assert_eq!(slower.caveats, []);
+}
+
+#[test]
+fn one_run_of_each_has_ratios_and_no_verdicts() {
+    let one = pairs(1, |_, _| (), |_, run| delay(run, 100));
+    assert_eq!(one.caveats, [Caveat::OneRun]);
+    let ratio = one.rows[0].ratio.unwrap();
+    assert!((1.9..2.1).contains(&ratio.value), "{ratio:?}");
+    for row in &one.rows {
+        let ratio = row.ratio.unwrap();
+        assert_eq!((ratio.evidence, row.verdict), (None, Verdict::Inconclusive));
+    }
 }
 
 /// Lets so many operations of the first row fail.
@@ -83,73 +134,109 @@ fn event(run: &mut record::Run, kind: impl FnOnce(record::TestId) -> record::Eve
     run.events.push(record::Event { at: 0, kind });
 }
 
-/// The first row of two runs, each with a change.
+/// The first row of so many pairs, in which all runs are changed.
 fn first_row(
-    change_a: impl FnOnce(&mut record::Run),
-    change_b: impl FnOnce(&mut record::Run),
+    count: usize,
+    change_a: impl Fn(usize, &mut record::Run),
+    change_b: impl Fn(usize, &mut record::Run),
 ) -> Compared {
-    let (mut a, mut b) = (recorded("a", 100), recorded("b", 100));
-    change_a(&mut a);
-    change_b(&mut b);
-    let (of_a, of_b) = (summarise(&a), summarise(&b));
-    let found = compare(&[of(&a, &of_a)], &[of(&b, &of_b)], 0.02);
-    found.unwrap().rows.remove(0)
+    pairs(count, change_a, change_b).rows.remove(0)
 }
 
 #[test]
-fn failures_are_compared_too() {
-    use Verdict::{Broken, NotCompared, Repaired, Unclear};
+fn failures_are_compared_too_and_times_all_the_same() {
+    use Verdict::{Broken, Inconclusive, NotCompared, Repaired, Same};
+    // Pairs; what fails in a run of A and of B; verdicts on failures, turned, and on times.
+    type Failed = fn(usize) -> usize;
+    let never: Failed = |_| 0;
+    let once: Failed = |place| usize::from(place == 3);
+    let some: Failed = |_| 20;
+    let all: Failed = |_| 60;
+    let burst: Failed = |place| if place == 3 { 15 } else { 0 };
     let table = [
-        // One failure of many may be chance.
-        ((0, 1), Unclear, Unclear),
-        ((0, 20), Broken, Repaired),
-        ((1, 60), Broken, Repaired),
-        ((3, 5), Unclear, Unclear),
-        ((7, 7), NotCompared, NotCompared),
-        ((60, 60), NotCompared, NotCompared),
+        (10, never, once, Inconclusive, Inconclusive, Some(Same)),
+        (10, never, burst, Inconclusive, Inconclusive, Some(Same)),
+        (10, never, some, Broken, Repaired, Some(Same)),
+        (5, never, some, Inconclusive, Inconclusive, Some(Same)),
+        (10, some, all, Broken, Repaired, None),
+        (2, never, all, Broken, Repaired, None),
+        (1, never, all, Inconclusive, Inconclusive, None),
+        (10, some, some, Inconclusive, Inconclusive, Some(Same)),
+        (10, all, all, NotCompared, NotCompared, None),
     ];
-    for ((a, b), there, back) in table {
-        let row = first_row(|run| fail(run, a), |run| fail(run, b));
-        assert_eq!(row.verdict, there, "{a} and {b}: {row:?}");
+    for (place, (count, a, b, there, back, times)) in table.into_iter().enumerate() {
+        let fails =
+            |failed: Failed| move |place: usize, run: &mut record::Run| fail(run, failed(place));
+        let row = first_row(count, fails(a), fails(b));
+        let failing = row.failing.unwrap();
+        assert_eq!(failing.verdict, there, "{place}: {row:?}");
         assert_eq!(
-            (row.ratio, row.b.failed, row.b.operations),
-            (None, b as u64, 60)
+            row.ratio.map(|ratio| ratio.verdict),
+            times,
+            "{place}: {row:?}"
         );
-        let sure = row.failing.is_some_and(|failing| failing.p_holm < ALPHA);
-        assert_eq!(sure, there == Broken, "{row:?}");
-        let turned = first_row(|run| fail(run, b), |run| fail(run, a));
-        assert_eq!(turned.verdict, back, "{b} and {a}");
+        assert_eq!(row.b.operations, 60 * count as u64, "{place}: {row:?}");
+        assert_eq!(
+            failing.is_total,
+            there == Broken && times.is_none() && count == 2
+        );
+        let turned = first_row(count, fails(b), fails(a));
+        assert_eq!(turned.failing.unwrap().verdict, back, "{place}: {turned:?}");
     }
-    // Failures are in the family of all tests: the other row has a p-value, too.
-    let row = first_row(|_| (), |run| fail(run, 6));
-    let failing = row.failing.unwrap();
+    // What is twice as slow and failed once is still slower.
+    let slow = first_row(
+        10,
+        |_, _| (),
+        |place, run| {
+            delay(run, 100);
+            fail(run, usize::from(place == 0));
+        },
+    );
+    let times = slow.ratio.unwrap().verdict;
+    assert_eq!((times, slow.verdict), (Verdict::Slower, Verdict::Slower));
+    assert_eq!(slow.failing.unwrap().verdict, Inconclusive);
+    // Failures are in the family of all tests: both rows have a p-value of times.
+    let failing = first_row(10, |_, _| (), |_, run| fail(run, 6))
+        .failing
+        .unwrap();
     assert!(
-        failing.p < ALPHA && failing.p_holm == (2.0 * failing.p).min(1.0),
+        (failing.p_holm / failing.p - 3.0).abs() < 1e-9,
         "{failing:?}"
     );
-    assert_eq!(row.verdict, Unclear);
+    assert_eq!(failing.pairs_needed, None);
+    let early = first_row(5, |_, _| (), |_, run| fail(run, 6))
+        .failing
+        .unwrap();
+    assert_eq!(early.pairs_needed, Some(7), "{early:?}");
 }
 
 #[test]
 fn what_cannot_be_measured_at_all_is_compared_by_what_stands_in_its_way() {
-    use Verdict::{Broken, Gained, Lost, NotCompared, Repaired};
-    type Change = fn(&mut record::Run);
+    use Verdict::{Broken, Gained, Inconclusive, Lost, NotCompared, Repaired};
+    type Change = fn(usize, &mut record::Run);
     let (fine, some, all): (Change, Change, Change) =
-        (|_| (), |run| fail(run, 20), |run| fail(run, 60));
-    let table: [(Change, Change, Verdict, Verdict); 8] = [
-        (fine, not_supported, Lost, Gained),
-        // Only what is ok can be lost or gained.
-        (some, not_supported, NotCompared, NotCompared),
-        (all, not_supported, NotCompared, NotCompared),
-        (not_supported, not_supported, NotCompared, NotCompared),
-        (fine, not_set_up, Broken, Repaired),
-        (some, not_set_up, Broken, Repaired),
-        (all, not_set_up, NotCompared, NotCompared),
-        (not_set_up, not_set_up, NotCompared, NotCompared),
+        (|_, _| (), |_, run| fail(run, 20), |_, run| fail(run, 60));
+    let (unsupported, unset): (Change, Change) =
+        (|_, run| not_supported(run), |_, run| not_set_up(run));
+    let once_unset: Change = |place, run| match place {
+        3 => not_set_up(run),
+        _ => (),
+    };
+    let table: [(usize, Change, Change, Verdict, Verdict); 10] = [
+        (1, fine, unsupported, Lost, Gained),
+        (10, some, unsupported, Lost, Gained),
+        (10, all, unsupported, NotCompared, NotCompared),
+        (10, unsupported, unsupported, NotCompared, NotCompared),
+        (2, fine, unset, Broken, Repaired),
+        (1, fine, unset, Inconclusive, Inconclusive),
+        (10, some, unset, Broken, Repaired),
+        (10, all, unset, NotCompared, NotCompared),
+        (10, unset, unset, NotCompared, NotCompared),
+        (20, fine, once_unset, Inconclusive, Inconclusive),
     ];
-    for (place, (a, b, there, back)) in table.into_iter().enumerate() {
-        assert_eq!(first_row(a, b).verdict, there, "{place}");
-        assert_eq!(first_row(b, a).verdict, back, "{place}");
+    for (place, (count, a, b, there, back)) in table.into_iter().enumerate() {
+        assert_eq!(first_row(count, a, b).verdict, there, "{place}");
+        assert_eq!(first_row(count, b, a).verdict, back, "{place}");
     }
 }
 
@@ -160,16 +247,31 @@ fn what_an_interrupted_run_did_not_reach_is_not_broken() {
         let kind = record::EventKind::Interrupted;
         run.events.push(record::Event { at: 0, kind });
     };
-    let cut = changed(cut_off).unwrap();
+    let cut = pairs(5, |_, _| (), |_, run| cut_off(run));
     let verdicts: Vec<Verdict> = cut.rows.iter().map(|row| row.verdict).collect();
     assert_eq!(verdicts, [Verdict::Same, Verdict::NotCompared]);
-    assert!(cut.caveats.contains(&Caveat::Incomplete(1)));
+    assert!(cut.caveats.contains(&Caveat::Incomplete(5)));
     // What failed before is a failure all the same.
-    let failed = changed(|run| {
-        cut_off(run);
-        fail(run, 60);
-    });
-    assert_eq!(failed.unwrap().rows[0].verdict, Verdict::Broken);
+    let failed = pairs(
+        5,
+        |_, _| (),
+        |_, run| {
+            cut_off(run);
+            fail(run, 60);
+        },
+    );
+    assert_eq!(failed.rows[0].verdict, Verdict::Broken);
+    // The pairs that came to it are compared.
+    let last = pairs(
+        5,
+        |_, _| (),
+        |place, run| match place {
+            4 => cut_off(run),
+            _ => (),
+        },
+    );
+    let ratio = last.rows[1].ratio.unwrap();
+    assert_eq!((ratio.verdict, ratio.pairs), (Verdict::Same, 4));
 }
 
 #[test]
@@ -197,7 +299,7 @@ fn failures_outside_the_window_have_operations_outside_the_window_beside_them() 
         .rows
         .remove(0);
     assert_eq!((row.b.failed, row.b.operations), (30, 80), "{row:?}");
-    assert_eq!(row.verdict, Verdict::Broken);
+    assert_eq!(row.verdict, Verdict::Inconclusive);
 }
 
 #[test]
@@ -225,7 +327,8 @@ fn in_an_open_loop_waiting_is_part_of_the_time() {
     let found = compare(&[of(&a, &of_a)], &[of(&b, &of_b)], 0.02).unwrap();
     assert_eq!(found.since, Since::Planned);
     let row = &found.rows[0];
-    assert_eq!(row.verdict, Verdict::Slower, "{row:?}");
+    let ratio = row.ratio.unwrap();
+    assert!(ratio.value > 4.0 && ratio.usual > 4.0, "{row:?}");
     let waited = of_b.tests[0].waited().unwrap().mean;
     assert!((row.b.mean.unwrap() - waited).abs() < 1.0, "{row:?}");
     assert_eq!(changed(|_| ()).unwrap().since, Since::Sent);
@@ -263,7 +366,10 @@ fn runs_that_were_not_made_at_the_same_time_are_told() {
         "{:?}",
         itself.caveats
     );
-    assert!(itself.rows.iter().all(|row| row.verdict == Verdict::Same));
+    let itself = itself.rows.iter().filter_map(|row| row.ratio);
+    assert!(itself.map(|ratio| ratio.value).all(|ratio| ratio == 1.0));
+    let alike = pairs(3, |_, _| (), |_, _| ());
+    assert!(alike.rows.iter().all(|row| row.verdict == Verdict::Same));
     // A run that is there twice would make its chance figures sure ones.
     let (a, b) = (recorded("a", 100), recorded("b", 104));
     let (of_a, of_b) = (summarise(&a), summarise(&b));

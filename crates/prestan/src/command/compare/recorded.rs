@@ -1,0 +1,99 @@
+//! Recorded runs: reading them, and measuring a server as they were measured.
+
+use std::path::{Path, PathBuf};
+
+use engine::rundir;
+use record::{Pace, PlanRecord};
+use suite::{Builtin, Overrides};
+
+use super::{Ran, Server};
+use crate::command::run::SuiteText;
+use crate::exit::Failed;
+use crate::intake::summary_of_kept;
+use crate::state;
+
+/// Whether this names recorded runs.
+pub(super) fn is_recorded(side: &str) -> bool {
+    find(side).is_ok()
+}
+
+/// The first of the runs of a side.
+fn find(side: &str) -> Result<PathBuf, Failed> {
+    state::find_run(side.split(',').next().map(Path::new))
+}
+
+/// Reads the runs of a server.
+pub(super) fn read(side: &str) -> Result<Server, Failed> {
+    let runs = side.split(',').map(|name| {
+        let path = state::find_run(Some(Path::new(name)))?;
+        let recorded = rundir::open(&path).map_err(|error| Failed::Usage(error.to_string()))?;
+        let summary = summary_of_kept(&recorded).map_err(Failed::Usage)?;
+        Ok(Ran {
+            plan: recorded.plan,
+            summary,
+            env: recorded.env,
+            path: path.display().to_string(),
+        })
+    });
+    Ok(Server {
+        name: side.to_owned(),
+        runs: runs.collect::<Result<_, Failed>>()?,
+    })
+}
+
+/// Why recorded runs and a server that is measured now are not compared, and what to type.
+pub(super) fn refuse_mixed(sides: &[&str], servers: &[&str]) -> Failed {
+    let of_kind = |wanted: bool| sides.iter().find(|side| is_recorded(side) == wanted);
+    let recorded = of_kind(true).copied().unwrap_or_default();
+    let live = match (of_kind(false), servers.first()) {
+        (Some(url), _) => format!("'{url}'"),
+        (None, server) => format!("--server {}", server.copied().unwrap_or_default()),
+    };
+    let command = find(recorded)
+        .ok()
+        .and_then(|path| Some(how_measured(&path, &rundir::open(&path).ok()?.plan)));
+    let options = command.unwrap_or_else(|| " with the options of the recorded run".to_owned());
+    Failed::Usage(format!(
+        "{recorded} is recorded, and {live} would be measured now. Measure it as {recorded} was \
+         measured, as many times as there are recorded runs, and compare what was recorded:\n  \
+         prestan run {live}{options} --run-id new-1\n  prestan compare {recorded} new-1"
+    ))
+}
+
+/// The options of `prestan run` that do what this recorded run did.
+fn how_measured(path: &Path, plan: &PlanRecord) -> String {
+    if plan.load.pace != Pace::Rounds {
+        return format!(
+            " (with the options of that run, which are in {})",
+            path.join("plan.yaml").display()
+        );
+    }
+    let suite = match Builtin::find(&plan.suite.name) {
+        Some(_) => plan.suite.name.clone(),
+        None => path.join("suite.yaml").display().to_string(),
+    };
+    let mut options = format!(" --suite {suite}");
+    let usual = SuiteText::find(&suite).and_then(|text| text.resolved(&Overrides::default()));
+    let usual = usual.ok();
+    for (name, value) in &plan.params {
+        let is_usual = usual.as_ref().and_then(|usual| usual.params.get(name)) == Some(value);
+        if !is_usual {
+            options += &format!(" --param {name}={value}");
+        }
+    }
+    if usual.is_none_or(|usual| usual.tests.len() != plan.tests.len()) {
+        let tests: Vec<&str> = plan.tests.iter().map(|test| test.name.as_str()).collect();
+        options += &format!(" --only {}", tests.join(","));
+    }
+    if let Some(seconds) = plan.load.duration_s {
+        options += &format!(" --duration {seconds}s");
+    }
+    if plan.load.users != 1 {
+        options += &format!(" --concurrency {}", plan.load.users);
+    }
+    format!(
+        "{options} --warmup {} --clock {}",
+        plan.load.warmup,
+        format!("{:?}", plan.clock).to_lowercase()
+    )
+}

@@ -1,0 +1,262 @@
+//! A row of a comparison in words and figures, each rounded to what is known.
+
+use stats::{
+    Compared, Direction, Estimate, Evidence, Failing, Ratio, RowKind, Verdict, WORTH_DETECTING,
+};
+
+use crate::clean;
+use crate::units::human;
+
+/// Number of columns.
+pub(crate) const COLUMNS: usize = 7;
+
+/// Nanoseconds of a minute.
+const MINUTE: f64 = 60e9;
+
+/// Ratios beyond which, and below the inverse of which, none is printed.
+const MOST: f64 = 100.0;
+
+/// The cells of a row: name, A, B, ratio, interval, p-value, verdict.
+pub(crate) fn cells(row: &Compared, pairs: usize) -> [String; COLUMNS] {
+    let interval = row.evidence().map(|found| shown(row.kind, found.ci95()));
+    [
+        clean(&row.name),
+        mean(row.kind, &row.a),
+        mean(row.kind, &row.b),
+        row.ratio.map_or(String::new(), |ratio| {
+            figure(as_shown(row.kind, ratio.value), digits(interval))
+        }),
+        interval.map_or(String::new(), |(low, high)| {
+            let digits = digits(interval);
+            format!("{} .. {}", figure(low, digits), figure(high, digits))
+        }),
+        p_holm(row).map_or(String::new(), |p| match p {
+            p if p < 0.0001 => "< 0.0001".to_owned(),
+            p => format!("{p:.4}"),
+        }),
+        verdict(row, pairs),
+    ]
+}
+
+fn mean(kind: RowKind, estimate: &Estimate) -> String {
+    match (kind, estimate.mean) {
+        (_, None) => estimate.status.name().replace('_', " "),
+        (RowKind::Number, Some(between)) => {
+            let number = MINUTE / between;
+            let digits = usize::from(number < 99.95);
+            format!("{number:.digits$}/min")
+        }
+        (_, Some(mean)) => human(mean),
+    }
+}
+
+/// The ratio that is shown: of times, or of pages a minute, of which more are better.
+pub(super) fn as_shown(kind: RowKind, ratio: f64) -> f64 {
+    match kind {
+        RowKind::Number => 1.0 / ratio,
+        RowKind::Operation | RowKind::Page => ratio,
+    }
+}
+
+/// The interval of what is shown.
+pub(super) fn shown(kind: RowKind, (low, high): (f64, f64)) -> (f64, f64) {
+    match kind {
+        RowKind::Number => (1.0 / high, 1.0 / low),
+        RowKind::Operation | RowKind::Page => (low, high),
+    }
+}
+
+/// Decimals of a ratio: two digits of the half of its interval, three decimals at most.
+fn digits(interval: Option<(f64, f64)>) -> usize {
+    let half = interval.map_or(0.05, |(low, high)| (high - low) / 2.0);
+    match half {
+        half if half < 0.05 => 3,
+        half if half < 1.0 => 2,
+        half if half < 10.0 => 1,
+        _ => 0,
+    }
+}
+
+fn figure(ratio: f64, digits: usize) -> String {
+    if ratio > MOST {
+        format!("> {MOST}")
+    } else if ratio < 1.0 / MOST {
+        format!("< {}", 1.0 / MOST)
+    } else {
+        format!("{ratio:.digits$}")
+    }
+}
+
+/// The p-value of the test that the verdict comes from.
+fn p_holm(row: &Compared) -> Option<f64> {
+    let times = row.evidence().map(|found| found.p_holm);
+    match row.failing {
+        Some(failing) if failing.is_total => None,
+        Some(failing) if failing.verdict == row.verdict || times.is_none() => Some(failing.p_holm),
+        _ => times,
+    }
+}
+
+/// Both verdicts of a row, that about failures first.
+fn verdict(row: &Compared, pairs: usize) -> String {
+    match row.verdict {
+        Verdict::Lost => return "only A can do it".to_owned(),
+        Verdict::Gained => return "only B can do it".to_owned(),
+        _ => {}
+    }
+    let failures = row.failing.map(|failing| failures(row, &failing));
+    let times = row.ratio.map(|ratio| times(row.kind, &ratio, pairs));
+    let said: Vec<String> = failures.into_iter().chain(times).collect();
+    match said.is_empty() {
+        true => "not compared".to_owned(),
+        false => said.join("; "),
+    }
+}
+
+/// The verdict about times, of a comparison of so many pairs.
+fn times(kind: RowKind, ratio: &Ratio, pairs: usize) -> String {
+    let said = match (ratio.verdict, &ratio.evidence) {
+        (Verdict::Same, _) => "same".to_owned(),
+        (Verdict::Slower | Verdict::Faster, _) => difference(kind, ratio.value),
+        (_, Some(found)) => format!("inconclusive ({})", why(ratio, found)),
+        (_, None) => "inconclusive".to_owned(),
+    };
+    match pairs.saturating_sub(ratio.pairs) {
+        0 => said,
+        _ => format!("{said} (times of {} of {pairs} pairs)", ratio.pairs),
+    }
+}
+
+/// `slower by 4.9 %`, `faster, ×2.4`.
+fn difference(kind: RowKind, ratio: f64) -> String {
+    let shown = as_shown(kind, ratio);
+    let times = shown.max(1.0 / shown);
+    let by = match times > 2.0 {
+        true => format!(", {}", fold(times)),
+        false => format!(" by {}", percent((shown - 1.0).abs())),
+    };
+    let word = match (kind, ratio > 1.0) {
+        (RowKind::Number, true) => "slower: fewer pages a minute",
+        (RowKind::Number, false) => "faster: more pages a minute",
+        (_, true) => "slower",
+        (_, false) => "faster",
+    };
+    format!("{word}{by}")
+}
+
+/// Why a row is inconclusive.
+fn why(ratio: &Ratio, found: &Evidence) -> String {
+    use Direction::{Faster, Same, Slower, Unsure};
+    if ratio.is_contradicted() {
+        let (usually, on_average) = match ratio.value > 1.0 {
+            true => ("slower", "faster"),
+            false => ("faster", "slower"),
+        };
+        return format!("usually {usually}, {on_average} on average because of few slow runs");
+    }
+    match (found.usually, found.on_average) {
+        (Faster, Slower) => {
+            "usually faster, slower on average because of few slow operations".to_owned()
+        }
+        (Slower, Faster) => {
+            "usually slower, faster on average because A has few slow operations".to_owned()
+        }
+        (Same, Slower) => {
+            "usually the same, slower on average because of few slow operations".to_owned()
+        }
+        (Same, Faster) => {
+            "usually the same, faster on average because A has few slow operations".to_owned()
+        }
+        (Slower | Faster, Same) => {
+            format!("usually {}, the same on average", found.usually.name())
+        }
+        (Unsure, Slower | Faster) => {
+            format!(
+                "{} on average, usually not surely so",
+                found.on_average.name()
+            )
+        }
+        (Slower | Faster, Unsure) => {
+            format!("usually {}, on average not surely so", found.usually.name())
+        }
+        _ => detectable(found),
+    }
+}
+
+/// What would have been detected, and what 5 % would take where that is more than twofold.
+fn detectable(found: &Evidence) -> String {
+    let smallest = match found.detectable {
+        share if share > MOST => "no difference is detectable with so few pairs of runs".to_owned(),
+        share if share > 1.0 => {
+            format!("smallest detectable difference: {}", fold(1.0 + share))
+        }
+        share => return format!("smallest detectable difference: {}", percent(share)),
+    };
+    let needed = match found.pairs_needed {
+        Some(pairs) => format!("about {}", rounded(pairs)),
+        None => "more than 10,000".to_owned(),
+    };
+    format!(
+        "{smallest}; {} takes {needed} runs of each",
+        percent(WORTH_DETECTING)
+    )
+}
+
+/// Two significant digits.
+fn rounded(count: u64) -> u64 {
+    let unit = 10_u64.pow(count.max(1).ilog10().saturating_sub(1));
+    count.div_ceil(unit) * unit
+}
+
+/// `×14`, `×2.4`.
+fn fold(times: f64) -> String {
+    let digits = usize::from(times < 9.95);
+    match times > MOST {
+        true => format!("more than ×{MOST}"),
+        false => format!("×{times:.digits$}"),
+    }
+}
+
+/// `49 %`, `4.9 %`, `0.5 %`.
+pub(super) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    let is_whole = (percent - percent.round()).abs() < 1e-6;
+    let digits = usize::from(percent < 9.95 && !is_whole);
+    format!("{percent:.digits$} %")
+}
+
+/// The verdict about failures.
+fn failures(row: &Compared, failing: &Failing) -> String {
+    match failing.verdict {
+        Verdict::Broken => fails_with("B", (&row.b, &row.a)),
+        Verdict::Repaired => fails_with("A", (&row.a, &row.b)),
+        Verdict::NotCompared => "fails with both".to_owned(),
+        _ => {
+            let needed = failing.pairs_needed.map_or(String::new(), |pairs| {
+                format!("; sure with {pairs} runs of each at the earliest")
+            });
+            format!(
+                "failures inconclusive ({} failed with A, {} with B{needed})",
+                share(&row.a),
+                share(&row.b)
+            )
+        }
+    }
+}
+
+fn fails_with(side: &str, (bad, good): (&Estimate, &Estimate)) -> String {
+    let bad = match bad.failed {
+        0 => "not measured".to_owned(),
+        _ => format!("{} failed", share(bad)),
+    };
+    let good = match good.failed {
+        0 => String::new(),
+        _ => format!(", and {} with the other", share(good)),
+    };
+    format!("fails with {side}: {bad}{good}")
+}
+
+/// What failed of all: `2 of 60`.
+fn share(of: &Estimate) -> String {
+    format!("{} of {}", of.failed, of.operations)
+}

@@ -1,0 +1,217 @@
+//! What each run says of each row: operations, pages, and the WEBSTONE number.
+
+use super::{Estimate, Side};
+use crate::bins::total;
+use crate::pages::{PageSummary, Pages};
+use crate::{Batch, Completeness, Distribution, Status, Summary, TestSummary};
+
+/// What a row of a comparison measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowKind {
+    /// The times of one kind of operations.
+    Operation,
+    /// The time in which a page is loaded as a whole.
+    Page,
+    /// Complete pages a minute. Its times are those between two of them, so that *slower* is fewer
+    /// pages.
+    Number,
+}
+
+impl RowKind {
+    /// All of them.
+    pub const ALL: [RowKind; 3] = [RowKind::Operation, RowKind::Page, RowKind::Number];
+
+    /// The name used in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            RowKind::Operation => "operation",
+            RowKind::Page => "page",
+            RowKind::Number => "number",
+        }
+    }
+}
+
+/// Nanoseconds of a minute.
+const MINUTE: f64 = 60e9;
+
+/// The name of the row of the WEBSTONE number.
+const NUMBER: &str = "WEBSTONE number";
+
+/// A row, as it is called.
+pub(super) struct RowName {
+    pub(super) kind: RowKind,
+    pub(super) name: String,
+    pub(super) method: String,
+}
+
+/// What one run says of a row.
+#[derive(Debug, Clone)]
+pub(super) struct Row {
+    status: Status,
+    times: Option<RowTimes>,
+    failed: u64,
+    /// Operations that were as expected or failed.
+    operations: u64,
+    /// The test could not be measured, and not because operations failed.
+    is_unmeasured: bool,
+    /// The run ended before it came to this row.
+    is_unreached: bool,
+}
+
+/// Times of a row of a run, in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RowTimes {
+    pub(super) mean: f64,
+    pub(super) median: f64,
+    pub(super) sum: Batch,
+}
+
+impl RowTimes {
+    fn of(times: &Distribution) -> RowTimes {
+        RowTimes {
+            mean: times.mean,
+            median: times.p50 as f64,
+            sum: Batch {
+                n: times.n,
+                sum: (times.mean * times.n as f64).round() as u128,
+            },
+        }
+    }
+}
+
+impl Row {
+    fn of_operations(row: &TestSummary, complete: &Completeness) -> Row {
+        let failed = row.failed();
+        let operations = row.expected() + failed;
+        Row {
+            status: row.status,
+            times: row.waited().map(RowTimes::of),
+            failed,
+            operations,
+            is_unmeasured: row.status == Status::Failed && failed == 0 && !row.all_missed(),
+            is_unreached: *complete != Completeness::Complete && operations == 0,
+        }
+    }
+
+    fn of_page(page: &PageSummary) -> Row {
+        let visits = &page.visits;
+        let operations = visits.complete + visits.incomplete;
+        Row {
+            status: match (operations, visits.incomplete) {
+                (0, _) => Status::NotDrawn,
+                (_, 0) => Status::Ok,
+                _ => Status::Failed,
+            },
+            times: visits.load.as_ref().map(RowTimes::of),
+            failed: visits.incomplete,
+            operations,
+            is_unmeasured: false,
+            is_unreached: operations == 0,
+        }
+    }
+
+    fn of_number(pages: &Pages) -> Row {
+        let is_known = pages.per_minute > 0.0;
+        let between = MINUTE / pages.per_minute;
+        Row {
+            status: if is_known { Status::Ok } else { Status::Failed },
+            times: is_known.then(|| RowTimes {
+                mean: between,
+                median: between,
+                sum: Batch {
+                    n: 1,
+                    sum: between.round() as u128,
+                },
+            }),
+            failed: 0,
+            operations: pages.all.complete,
+            is_unmeasured: !is_known,
+            is_unreached: false,
+        }
+    }
+
+    pub(super) fn times(&self) -> Option<RowTimes> {
+        self.times
+    }
+
+    pub(super) fn is_unreached(&self) -> bool {
+        self.is_unreached
+    }
+
+    pub(super) fn is_unsupported(&self) -> bool {
+        self.status == Status::NotSupported
+    }
+
+    /// Some operation ended as expected.
+    pub(super) fn has_worked(&self) -> bool {
+        self.operations > self.failed
+    }
+
+    /// The share of its operations that failed.
+    pub(super) fn share_failed(&self) -> f64 {
+        match self.is_unmeasured || self.is_unsupported() {
+            true => 1.0,
+            false => self.failed as f64 / self.operations.max(1) as f64,
+        }
+    }
+}
+
+/// The rows of a run: the number and the pages first, where there are some.
+pub(super) fn names(summary: &Summary) -> Vec<RowName> {
+    let pages = summary.pages.iter();
+    let number = pages.clone().map(|_| RowName {
+        kind: RowKind::Number,
+        name: NUMBER.to_owned(),
+        method: "GET".to_owned(),
+    });
+    let pages = pages.flat_map(|pages| &pages.pages).map(|page| RowName {
+        kind: RowKind::Page,
+        name: format!("page {}", page.page.name),
+        method: "GET".to_owned(),
+    });
+    let operations = summary.tests.iter().map(|row| RowName {
+        kind: RowKind::Operation,
+        name: row.name.clone(),
+        method: row.method.clone(),
+    });
+    number.chain(pages).chain(operations).collect()
+}
+
+/// The row at this place of [`names`] in each of the runs, which have all done the same.
+pub(super) fn of_runs(sides: &[Side<'_>], place: usize) -> Vec<Row> {
+    sides
+        .iter()
+        .filter_map(|side| at(side.summary, place))
+        .collect()
+}
+
+fn at(summary: &Summary, place: usize) -> Option<Row> {
+    let pages = summary.pages.as_ref();
+    let before = pages.map_or(0, |pages| 1 + pages.pages.len());
+    if let Some(place) = place.checked_sub(before) {
+        let row = summary.tests.get(place)?;
+        return Some(Row::of_operations(row, &summary.complete));
+    }
+    let pages = pages?;
+    Some(match place.checked_sub(1) {
+        None => Row::of_number(pages),
+        Some(place) => Row::of_page(pages.pages.get(place)?),
+    })
+}
+
+/// What the runs of one server say together.
+pub(super) fn estimate(rows: &[Row]) -> Estimate {
+    let sums: Vec<Batch> = rows.iter().filter_map(|row| Some(row.times?.sum)).collect();
+    let all = total(&sums);
+    Estimate {
+        status: rows
+            .iter()
+            .map(|row| row.status)
+            .max_by_key(|status| status.badness())
+            .unwrap_or(Status::Failed),
+        mean: (all.n > 0).then(|| all.mean()),
+        n: all.n,
+        failed: rows.iter().map(|row| row.failed).sum(),
+        operations: rows.iter().map(|row| row.operations).sum(),
+    }
+}
