@@ -371,6 +371,7 @@ impl Session<'_> {
             users: settings.users,
             warmup: settings.warmup,
             warmup_time: settings.warmup_time,
+            steady_within: settings.steady_within,
             allow: server.allow.clone(),
             standing: Standing::new(self.plan.tests.len(), settings.users),
             vitals: Totals::default(),

@@ -53,6 +53,9 @@ pub struct Settings {
     pub warmup: u32,
     /// How long users of a load run do so at least.
     pub warmup_time: Duration,
+    /// How long a user of a suite goes on warming up at most, beyond `warmup`, until its rounds get
+    /// no quicker any more.
+    pub steady_within: Duration,
     /// After which an operation without a complete answer is given up.
     pub timeout: Duration,
     /// Seed of everything random.

@@ -28,6 +28,8 @@ pub(crate) struct Stage {
     pub(crate) warmup: u32,
     /// How long users of a load run warm up at least.
     pub(crate) warmup_time: Duration,
+    /// How long users of a suite go on warming up at most until their rounds get no quicker.
+    pub(crate) steady_within: Duration,
     /// Methods that OPTIONS lists, for evidence.
     pub(crate) allow: Vec<String>,
     pub(crate) standing: Standing,

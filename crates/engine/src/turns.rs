@@ -1,12 +1,18 @@
-//! Runs side by side that take turns, test by test, so that whatever the machine does meanwhile
-//! happens to all of them alike.
+//! Runs side by side that take turns, so that whatever the machine does meanwhile happens to all of
+//! them alike.
 //!
 //! ```text
-//! test 1   run 0, run 1, run 1', run 0'
-//! test 2   run 1, run 0, run 0', run 1'      the order is turned round: ABBA
+//! test 1   prepare      run 0, run 1
+//!          batch 1      run 1, run 0
+//!          batch 2      run 0, run 1          the order is turned round each time: ABBA
+//!          ...
+//! test 2   prepare      run 1, run 0
 //! ```
 //!
-//! No run begins before all are ready, and none cleans up before all have measured.
+//! A test of a run is a sequence of slots: its preparation, then batches of measured rounds, the last
+//! of which also cleans up. The turn always belongs to the run that has done the fewest tests and,
+//! within its test, the fewest slots. No run begins before all are ready, and none removes its
+//! collection before all have measured.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,20 +20,13 @@ use tokio::sync::Notify;
 
 use crate::cancel::Cancel;
 
-/// The order in which runs do their tests.
+/// The order in which runs work.
 #[derive(Debug)]
 pub struct Turns {
-    state: Mutex<State>,
+    players: Mutex<Vec<Player>>,
     changed: Notify,
-}
-
-#[derive(Debug)]
-struct State {
-    players: Vec<Player>,
-    /// Whose turn comes when: test and run.
-    order: Vec<(usize, usize)>,
-    /// How many of these are over.
-    over: usize,
+    /// Added to the number of a slot, whose parity says which run is first.
+    parity: usize,
 }
 
 /// How far a run is.
@@ -35,9 +34,17 @@ struct State {
 enum Player {
     /// It is on its way to the first test.
     Coming,
-    Ready,
+    /// It does this slot, or will do it next.
+    At(Slot),
     /// It has ended, or will do no more tests.
     Gone,
+}
+
+/// A part of a test that is done in one turn. The derived order is that of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Slot {
+    test: usize,
+    number: usize,
 }
 
 /// The part of one run in it. A run that is dropped has no more turns.
@@ -48,98 +55,97 @@ pub struct Turn {
 }
 
 impl Turns {
-    /// Turns for so many tests of `sides` servers, each of them in `repeats` runs: those of the
-    /// first repeat come first, side by side.
-    pub fn among(tests: usize, sides: usize, repeats: usize) -> Vec<Turn> {
+    /// Turns for so many runs side by side. With an odd `parity`, the last run prepares the first
+    /// test before the others.
+    pub fn among(runs: usize, parity: usize) -> Vec<Turn> {
         let turns = Arc::new(Turns {
-            state: Mutex::new(State {
-                players: vec![Player::Coming; sides * repeats],
-                order: order(tests, sides, repeats),
-                over: 0,
-            }),
+            players: Mutex::new(vec![Player::Coming; runs]),
             changed: Notify::new(),
+            parity,
         });
         let turn = |player| Turn {
             turns: Arc::clone(&turns),
             player,
         };
-        (0..sides * repeats).map(turn).collect()
+        (0..runs).map(turn).collect()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        // The state is whole between any two lines that change it.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn players(&self) -> MutexGuard<'_, Vec<Player>> {
+        // They are whole between any two lines that change them.
+        self.players.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-/// Side 0, 1, 1, 0, ... of each test, and the other way round in the next test.
-fn order(tests: usize, sides: usize, repeats: usize) -> Vec<(usize, usize)> {
-    let of_test = |test: usize| {
-        let of_repeat = move |repeat: usize| {
-            let place = move |place: usize| match (test + repeat).is_multiple_of(2) {
-                true => place,
-                false => sides - 1 - place,
-            };
-            (0..sides).map(move |at| (test, repeat * sides + place(at)))
-        };
-        (0..repeats).flat_map(of_repeat)
-    };
-    (0..tests).flat_map(of_test).collect()
-}
-
-impl State {
-    /// The turn that has come, if everybody is there.
-    fn now(&mut self) -> Option<(usize, usize)> {
-        if self.players.contains(&Player::Coming) {
+    /// The run whose turn it is, if all are there.
+    fn now(&self, players: &[Player]) -> Option<usize> {
+        if players.contains(&Player::Coming) {
             return None;
         }
-        while let Some((_, player)) = self.order.get(self.over)
-            && self.players[*player] == Player::Gone
-        {
-            self.over += 1;
+        let slot = players.iter().filter_map(|player| player.slot()).min()?;
+        let mut is_there = players.iter().map(|player| player.slot() == Some(slot));
+        match (slot.test + slot.number + self.parity).is_multiple_of(2) {
+            true => is_there.position(|there| there),
+            false => is_there.rposition(|there| there),
         }
-        self.order.get(self.over).copied()
+    }
+}
+
+impl Player {
+    fn slot(self) -> Option<Slot> {
+        match self {
+            Player::At(slot) => Some(slot),
+            Player::Coming | Player::Gone => None,
+        }
     }
 }
 
 impl Turn {
-    /// Waits for the turn of this run to do a test, or for the end of the run.
+    /// Waits for the turn of this run to go on with a test, or for the end of the run.
     pub(crate) async fn take(&self, test: usize, cancel: &Cancel) {
-        let own = Some((test, self.player));
-        self.turns.state().players[self.player] = Player::Ready;
-        self.turns.changed.notify_waiters();
-        self.wait_until(cancel, |state| state.now() == own).await;
+        self.change(|own| match own {
+            Player::At(slot) if slot.test == test => {}
+            _ => *own = Player::At(Slot { test, number: 0 }),
+        });
+        self.wait_until(cancel, |players| {
+            self.turns.now(players) == Some(self.player)
+        })
+        .await;
     }
 
-    /// Gives the turn on; does nothing where it is not ours.
-    pub(crate) fn pass(&self, test: usize) {
-        let mut state = self.turns.state();
-        if state.now() == Some((test, self.player)) {
-            state.over += 1;
-        }
-        drop(state);
-        self.turns.changed.notify_waiters();
+    /// Gives the turn on within a test.
+    pub(crate) fn pass(&self) {
+        self.change(|own| {
+            if let Player::At(slot) = own {
+                slot.number += 1;
+            }
+        });
+    }
+
+    /// Gives the turn on when a test is over.
+    pub(crate) fn end_test(&self, test: usize) {
+        let next = Slot {
+            test: test + 1,
+            number: 0,
+        };
+        self.change(|own| *own = Player::At(next));
     }
 
     /// Waits until all runs have done all their tests, or for the end of the run.
     pub(crate) async fn all_over(&self, cancel: &Cancel) {
-        self.leave();
-        let is_over =
-            |state: &mut State| state.players.iter().all(|player| *player == Player::Gone);
+        self.change(|own| *own = Player::Gone);
+        let is_over = |players: &[Player]| players.iter().all(|player| *player == Player::Gone);
         self.wait_until(cancel, is_over).await;
     }
 
-    /// This run has no more turns.
-    fn leave(&self) {
-        self.turns.state().players[self.player] = Player::Gone;
+    fn change(&self, change: impl FnOnce(&mut Player)) {
+        change(&mut self.turns.players()[self.player]);
         self.turns.changed.notify_waiters();
     }
 
-    async fn wait_until(&self, cancel: &Cancel, has_come: impl Fn(&mut State) -> bool) {
+    async fn wait_until(&self, cancel: &Cancel, has_come: impl Fn(&[Player]) -> bool) {
         loop {
             // Made before the look, so that no change between the two is missed.
             let changed = self.turns.changed.notified();
-            if has_come(&mut self.turns.state()) {
+            if has_come(&self.turns.players()) {
                 return;
             }
             tokio::select! {
@@ -152,7 +158,7 @@ impl Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.leave();
+        self.change(|own| *own = Player::Gone);
     }
 }
 
@@ -163,26 +169,16 @@ mod tests {
     use super::*;
     use crate::event_loop::EventLoop;
 
-    #[test]
-    fn sides_alternate_from_repeat_to_repeat_and_from_test_to_test() {
-        let players = |test: usize| -> Vec<usize> {
-            let of_test = order(3, 2, 2).into_iter().filter(|(at, _)| *at == test);
-            of_test.map(|(_, player)| player).collect()
-        };
-        // Runs 0 and 2 are of the first server, 1 and 3 of the second.
-        assert_eq!(players(0), [0, 1, 3, 2]);
-        assert_eq!(players(1), [1, 0, 2, 3]);
-        assert_eq!(players(2), [0, 1, 3, 2]);
-        assert_eq!(order(1, 3, 1), [(0, 0), (0, 1), (0, 2)]);
-    }
+    const TESTS: usize = 2;
 
-    /// Plays: each run does its tests on a thread of its own, but for one that leaves early.
-    fn played(sides: usize, repeats: usize, leaves: Option<usize>) -> Vec<(usize, usize)> {
-        const TESTS: usize = 3;
+    /// Plays: each run does its tests, of so many slots each, on a thread of its own, but for one
+    /// that leaves after the first test. What is said is test, slot and run.
+    fn played(slots: &[usize], parity: usize, leaves: Option<usize>) -> Vec<(usize, usize, usize)> {
         let log = Mutex::new(Vec::new());
         let cancel = Cancel::default();
         thread::scope(|scope| {
-            for (player, turn) in Turns::among(TESTS, sides, repeats).into_iter().enumerate() {
+            let turns = Turns::among(slots.len(), parity);
+            for ((player, turn), slots) in turns.into_iter().enumerate().zip(slots) {
                 let (log, cancel) = (&log, &cancel);
                 scope.spawn(move || {
                     EventLoop::new().unwrap().run(async {
@@ -190,12 +186,16 @@ mod tests {
                             if leaves == Some(player) && test == 1 {
                                 return;
                             }
-                            turn.take(test, cancel).await;
-                            log.lock().unwrap().push((test, player));
-                            turn.pass(test);
+                            for slot in 0..*slots {
+                                turn.take(test, cancel).await;
+                                log.lock().unwrap().push((test, slot, player));
+                                if slot + 1 < *slots {
+                                    turn.pass();
+                                }
+                            }
+                            turn.end_test(test);
                         }
                         turn.all_over(cancel).await;
-                        assert!(log.lock().unwrap().len() >= TESTS * (sides * repeats - 1));
                     });
                     drop(turn);
                 });
@@ -204,23 +204,40 @@ mod tests {
         log.into_inner().unwrap()
     }
 
+    fn players(played: &[(usize, usize, usize)]) -> Vec<usize> {
+        played.iter().map(|(_, _, player)| *player).collect()
+    }
+
     #[test]
-    fn runs_keep_to_their_turns() {
-        assert_eq!(played(2, 3, None), order(3, 2, 3));
-        assert_eq!(played(1, 1, None), order(3, 1, 1));
-        // Nobody waits for one that is gone.
-        let expected: Vec<_> = order(3, 2, 2)
-            .into_iter()
-            .filter(|(test, player)| *player != 1 || *test == 0)
-            .collect();
-        assert_eq!(played(2, 2, Some(1)), expected);
+    fn runs_alternate_from_slot_to_slot_and_from_test_to_test() {
+        let there = played(&[3, 3], 0, None);
+        assert_eq!(players(&there), [0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0]);
+        let in_order = there.iter().map(|(test, slot, _)| (*test, *slot));
+        assert!(in_order.is_sorted());
+        let back = played(&[3, 3], 1, None);
+        assert_eq!(players(&back), [1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1]);
+        assert_eq!(players(&played(&[1; 3], 0, None)), [0, 1, 2, 2, 1, 0]);
+        assert_eq!(players(&played(&[2], 0, None)), [0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_run_with_fewer_slots_waits_at_the_next_test() {
+        let found = played(&[2, 4], 0, None);
+        assert_eq!(players(&found), [0, 1, 1, 0, 1, 1, 1, 0, 0, 1, 1, 1]);
+        assert!(found.iter().map(|(test, _, _)| *test).is_sorted());
+    }
+
+    #[test]
+    fn nobody_waits_for_a_run_that_is_gone() {
+        let found = played(&[2, 2], 0, Some(1));
+        assert_eq!(players(&found), [0, 1, 1, 0, 0, 0]);
     }
 
     #[test]
     fn the_end_of_the_run_ends_waiting() {
         let cancel = Cancel::default();
         // The other run never comes.
-        let turns = Turns::among(1, 2, 1);
+        let turns = Turns::among(2, 0);
         thread::scope(|scope| {
             let waits = scope.spawn(|| {
                 EventLoop::new().unwrap().run(async {

@@ -9,12 +9,14 @@
 
 mod round;
 mod script;
+mod warmup;
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rand_chacha::ChaCha8Rng;
-use record::{EventKind, Outcome};
+use record::{EventKind, Nanos, Outcome};
 use suite::{Limit, TestPlan, Workspace};
 use wire::auth::Authenticator;
 
@@ -25,9 +27,15 @@ use crate::stage::{Stage, Stop};
 use crate::worker::Worker;
 use crate::workspace::held::HeldLock;
 use script::{Phase, Script};
+use warmup::Warmup;
 
 /// A user who is through goes on for at most this many times its share.
 const LONGEST_OVERTIME: u32 = 10;
+
+/// Rounds of one run that are done in a turn, before another run does as many: long enough for the
+/// first request of a batch, which finds colder caches, not to matter, and short enough for both runs
+/// to see the same machine.
+const BATCH: Duration = Duration::from_millis(10);
 
 /// What a progress bar counts for a user in a test: rounds, or one for a duration.
 pub(crate) fn rounds_of(test: &TestPlan) -> u64 {
@@ -72,19 +80,46 @@ impl User {
     pub(crate) async fn run(mut self) {
         let stage = Arc::clone(&self.stage);
         for test in &stage.plan.tests {
-            self.wait_for_turn(test).await;
+            self.take_turn(test).await;
             self.test(test).await;
         }
     }
 
     /// Where runs take turns, the first user waits for that of this run, and the others for it.
-    async fn wait_for_turn(&self, test: &TestPlan) {
+    async fn take_turn(&self, test: &TestPlan) {
         let Some(turn) = &self.stage.turn else { return };
         if self.id == 0 && !self.stage.is_over() {
             let taken = turn.take(usize::from(test.id.0), &self.stage.cancel);
             self.worker.config.watchdog.rest_during(taken).await;
         }
         self.stage.meet().await;
+    }
+
+    /// Lets the other runs do what this one has just done, and waits until it may go on.
+    async fn hand_over(&self, test: &TestPlan) {
+        let Some(turn) = &self.stage.turn else { return };
+        if self.stage.meet().await {
+            turn.pass();
+        }
+        self.stage.meet().await;
+        self.take_turn(test).await;
+    }
+
+    /// Between two rounds: hands over when the batch has lasted long enough. Returns how long this
+    /// run waited, in nanoseconds.
+    ///
+    /// Several users do a test in one batch, because fewer of them are at work at its edges.
+    async fn between_rounds(&self, script: &mut Script<'_>) -> Nanos {
+        let now = self.stage.clock.now();
+        if self.stage.turn.is_none() || self.stage.users > 1 || now < script.batch_end {
+            return 0;
+        }
+        self.worker.vitals.pause();
+        self.hand_over(script.test).await;
+        self.worker.vitals.resume();
+        let resumed = self.stage.clock.now();
+        script.batch_end = resumed + nanos(BATCH);
+        resumed - now
     }
 
     async fn test(&mut self, test: &TestPlan) {
@@ -96,6 +131,7 @@ impl User {
             stage.stop(test.id, stop);
         }
         let leads = stage.meet().await;
+        self.hand_over(test).await;
 
         let goes_on = stage.goes_on(test.id);
         if leads && goes_on {
@@ -125,7 +161,7 @@ impl User {
         if stage.meet().await {
             stage.journal.write(EventKind::TestEnded { test: test.id });
             if let Some(turn) = &stage.turn {
-                turn.pass(usize::from(test.id.0));
+                turn.end_test(usize::from(test.id.0));
             }
         }
     }
@@ -168,11 +204,16 @@ impl User {
             self.stage.meet().await;
         }
         set_up?;
-        for _ in 0..self.stage.warmup {
-            if !self.stage.goes_on(test.id) {
-                break;
-            }
+        self.warm_up(script).await
+    }
+
+    async fn warm_up(&mut self, script: &mut Script<'_>) -> Result<(), Stop> {
+        let stage = Arc::clone(&self.stage);
+        let mut warmup = Warmup::new(stage.warmup, nanos(stage.steady_within));
+        while !warmup.is_over() && stage.goes_on(script.test.id) {
+            let begun = stage.clock.now();
             self.round(script, Phase::WarmUp).await?;
+            warmup.add(stage.clock.now() - begun);
         }
         Ok(())
     }
@@ -222,14 +263,15 @@ impl User {
     }
 
     async fn measure(&mut self, script: &mut Script<'_>) -> Result<(), Stop> {
-        script.start_measuring();
+        script.start_measuring(self.stage.clock.now() + nanos(BATCH));
         let stage = Arc::clone(&self.stage);
         let test = script.test;
         match test.limit {
             Limit::Requests(share) => self.measure_share(script, share).await,
             Limit::Duration(duration) => {
-                let end = stage.clock.now() + nanos(duration);
+                let mut end = stage.clock.now() + nanos(duration);
                 while stage.goes_on(test.id) && stage.clock.now() < end {
+                    end += self.between_rounds(script).await;
                     self.round(script, Phase::Measured).await?;
                 }
                 Ok(())
@@ -243,6 +285,7 @@ impl User {
         let mut result = Ok(());
         let mut rounds = 0;
         while rounds < share && result.is_ok() && stage.goes_on(test) {
+            self.between_rounds(script).await;
             result = self.round(script, Phase::Measured).await;
             rounds += 1;
             script.counted += 1;

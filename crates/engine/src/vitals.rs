@@ -35,6 +35,7 @@ struct Sums {
     stalled: Nanos,
     longest_stall: Nanos,
     rested: Nanos,
+    waited: Nanos,
     lateness: Option<Histogram<u64>>,
 }
 
@@ -51,6 +52,7 @@ impl Totals {
             stalled: sums.stalled,
             longest_stall: sums.longest_stall,
             rested: sums.rested,
+            waited: sums.waited,
             lateness: sums.lateness.as_ref().map(described),
             exhausted,
         }
@@ -82,6 +84,7 @@ impl Sums {
         self.stalled += later.stalled;
         self.longest_stall = self.longest_stall.max(later.longest_stall);
         self.rested += later.rested;
+        self.waited += later.waited;
         match (&mut self.lateness, &later.lateness) {
             // Both grow by themselves, so that nothing is out of range.
             (Some(all), Some(times)) => all.add(times).unwrap_or_default(),
@@ -163,6 +166,19 @@ impl Vitals {
             self.tell();
             totals.add_worker(&self.all.take());
         }
+    }
+
+    /// The run waits for its turn: what the thread does meanwhile says nothing of it.
+    pub(crate) fn pause(&self) {
+        self.tell();
+    }
+
+    /// The run goes on after a [pause](Vitals::pause).
+    pub(crate) fn resume(&self) {
+        let paused = self.told.replace(self.reading());
+        let now = self.told.get().at;
+        self.lately.borrow_mut().waited += now - paused.at;
+        self.beaten.set(now);
     }
 
     /// An operation began so late by our own fault.

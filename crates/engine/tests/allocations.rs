@@ -107,6 +107,7 @@ fn settings(address: SocketAddr, clock: Clock, pace: Pace, pipeline: u32) -> Set
         spin: Duration::ZERO,
         warmup: 100,
         warmup_time: Duration::ZERO,
+        steady_within: Duration::ZERO,
         timeout: Duration::from_secs(30),
         seed: 1,
         threads: 1,

@@ -215,6 +215,7 @@ impl Connection {
             spin: Duration::ZERO,
             warmup: 0,
             warmup_time: Duration::ZERO,
+            steady_within: Duration::ZERO,
             timeout: Duration::from_secs(60),
             seed: state::new_seed(),
             threads: 1,

@@ -101,6 +101,7 @@ mod tests {
             stalled: 0,
             longest_stall: 0,
             rested: 0,
+            waited: 0,
             lateness: None,
             exhausted: Exhausted::default(),
         };

@@ -30,6 +30,9 @@ pub struct Generator {
     /// over all users.
     #[serde(default)]
     pub rested: Nanos,
+    /// Time in which a run beside others waited for its turn, between two batches of a test.
+    #[serde(default)]
+    pub waited: Nanos,
     /// How late operations began by the generator's own fault; only in an open loop.
     pub lateness: Option<Lateness>,
     /// Resources of this machine that ran out.

@@ -147,6 +147,7 @@ pub fn together(one: &Generator, other: &Generator) -> Generator {
         stalled: one.stalled + other.stalled,
         longest_stall: one.longest_stall.max(other.longest_stall),
         rested: one.rested + other.rested,
+        waited: one.waited + other.waited,
         ..one.clone()
     }
 }

@@ -308,7 +308,9 @@ pub(crate) fn row(tally: &Tally, around: &Around<'_>) -> TestSummary {
     let planned = tally.planned.describe();
     let told_notes = told.notes.get(&around.id).cloned().unwrap_or_default();
     let dominated = planned.or(response).filter(Distribution::is_dominated);
-    let window_s = around.window.map(Span::seconds);
+    // A run beside others did nothing while it waited for its turn.
+    let waited_s = told.waited(measure.test) as f64 / 1e9;
+    let window_s = around.window.map(|span| span.seconds() - waited_s);
     let timed = tally.response.count();
     TestSummary {
         name: measure.name.clone(),

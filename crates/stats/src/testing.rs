@@ -36,6 +36,7 @@ pub fn generator(test: TestId) -> Generator {
         cpu: 5 * S,
         queued: Some(S / 10),
         rested: 0,
+        waited: 0,
         stalled: S / 100,
         longest_stall: 3_000 * US,
         lateness: None,

@@ -63,6 +63,13 @@ pub(crate) struct Told {
 }
 
 impl Told {
+    /// Nanoseconds for which the run waited for its turn between two batches of a test.
+    pub(crate) fn waited(&self, test: TestId) -> Nanos {
+        let of_test = |generator: &&Generator| generator.test == test;
+        let all = self.generator.iter().filter(of_test);
+        all.map(|generator| generator.waited).sum()
+    }
+
     /// Sorts the events of a run of so many users.
     pub(crate) fn by(events: &[Event], users: u32) -> Told {
         let mut told = Told::default();

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use record::MeasureId;
+use record::{MeasureId, Nanos};
 use suite::{Piece, RequestPlan, TestPlan, Text, Variable};
 
 /// In which part of a test a step is done.
@@ -51,6 +51,8 @@ pub(super) struct Script<'a> {
     pub(super) begun: BTreeSet<MeasureId>,
     /// What has worked in this test: it is supported, whatever is answered later.
     pub(super) worked: BTreeSet<Worked>,
+    /// When the batch of rounds under way has lasted long enough, where runs take turns.
+    pub(super) batch_end: Nanos,
     /// Measured operations in a row without any answer.
     pub(super) silent: u32,
 }
@@ -70,13 +72,15 @@ impl<'a> Script<'a> {
             read_closely: BTreeSet::new(),
             begun: BTreeSet::new(),
             worked: BTreeSet::new(),
+            batch_end: 0,
             silent: 0,
         }
     }
 
     /// The first answers of the measured part are read closely, not those of the warm-up.
-    pub(super) fn start_measuring(&mut self) {
+    pub(super) fn start_measuring(&mut self, batch_end: Nanos) {
         self.read_closely.clear();
+        self.batch_end = batch_end;
     }
 
     /// A repetition begins for the so manieth time, from 1.
