@@ -88,7 +88,7 @@ mod tests {
         let compiled = |n| if n < 40 { 3 * MS } else { MS };
         assert_eq!(rounds(Warmup::new(3, 640 * MS), compiled), 256);
         let slowly = |n| MS + 4 * MS * 20 / (20 + n as Nanos);
-        assert_eq!(rounds(Warmup::new(3, 2_000 * MS), slowly), 1_024);
+        assert!(rounds(Warmup::new(3, 2_000 * MS), slowly) > 1_024);
     }
 
     #[test]
