@@ -32,10 +32,12 @@ const CREDENTIALS: (&str, &str) = ("user", "password");
 pub struct RealServer {
     // In the order of their end: the process first, then its port, then its files.
     process: Process,
-    port: Port,
+    /// Held as long as it lives; a command of the user's may not be able to share it.
+    _port: Option<Port>,
     recipe: Recipe,
     installed: Installed,
     dir: tempfile::TempDir,
+    url: String,
 }
 
 /// Log files of a server; any of them may not exist yet.
@@ -57,7 +59,7 @@ impl RealServer {
 
     /// URL of its root collection, with the slash.
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/", self.port.number())
+        self.url.clone()
     }
 
     /// User and password, when it wants them.
@@ -84,7 +86,7 @@ impl RealServer {
 
     /// Directory it serves; [`Recipe::bookkeeping`] names what in it is the server's own.
     pub fn storage(&self) -> PathBuf {
-        self.dir.path().join("storage")
+        self.dir.path().join(start::STORAGE)
     }
 
     /// All files and directories in the storage but the server's own, relative to it: the same

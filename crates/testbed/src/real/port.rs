@@ -33,10 +33,6 @@ impl Port {
     pub(super) fn number(&self) -> u16 {
         self.number
     }
-
-    pub(super) fn addr(&self) -> SocketAddr {
-        SocketAddr::from((Ipv4Addr::LOCALHOST, self.number))
-    }
 }
 
 #[cfg(test)]
@@ -51,7 +47,7 @@ mod tests {
         numbers.sort_unstable();
         numbers.dedup();
         assert_eq!(numbers.len(), 200);
-        let server = listen(ports[0].addr()).unwrap();
+        let server = listen((Ipv4Addr::LOCALHOST, ports[0].number()).into()).unwrap();
         std::net::TcpStream::connect(server.local_addr().unwrap()).unwrap();
     }
 }

@@ -43,6 +43,16 @@ pub struct Recipe {
     pub(super) logs: LogNames,
     #[serde(default)]
     variants: Vec<Variant>,
+    /// The URL of its root collection.
+    #[serde(skip, default = "root_url")]
+    pub(super) url: String,
+    /// It runs in the directory in which this process does, not in its own.
+    #[serde(skip)]
+    pub(super) in_place: bool,
+}
+
+fn root_url() -> String {
+    "http://127.0.0.1:{{ port }}/".to_owned()
 }
 
 /// Where a server has what it knows of resources beside their content.
@@ -183,6 +193,91 @@ impl Recipe {
         recipes().iter().find(|recipe| recipe.name == name)
     }
 
+    /// A command of the user's, for a shell, that serves what is at `url`. Both are templates as in
+    /// `servers/`.
+    pub fn of_command(name: &str, command: &str, url: Option<&str>) -> Recipe {
+        Recipe {
+            name: name.to_owned(),
+            title: command.to_owned(),
+            keeps: Keeps {
+                properties: Keeping::Nothing,
+                locks: Keeping::Nothing,
+            },
+            auth: Scheme::None,
+            install: "the system's shell".to_owned(),
+            bookkeeping: Vec::new(),
+            program: "sh".to_owned(),
+            version: vec!["-c".to_owned(), ":".to_owned()],
+            needs: Vec::new(),
+            user: None,
+            directories: Vec::new(),
+            files: BTreeMap::new(),
+            arguments: vec!["-c".to_owned(), command.to_owned()],
+            environment: BTreeMap::new(),
+            logs: LogNames {
+                error: "output.log".to_owned(),
+                access: None,
+            },
+            variants: Vec::new(),
+            url: url.map_or_else(root_url, str::to_owned),
+            in_place: true,
+        }
+    }
+
+    /// A recipe with parameters: `apache`, or `apache,program=/opt/httpd/bin/httpd` and other
+    /// [settings](Recipe::set), with commas between them.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong.
+    pub fn with_parameters(text: &str) -> Result<Recipe, String> {
+        let mut parts = text.split(',');
+        let name = parts.next().unwrap_or_default();
+        let mut recipe = Recipe::named(name).cloned().ok_or_else(|| {
+            let names: Vec<&str> = recipes().iter().map(|recipe| &*recipe.name).collect();
+            format!(
+                "no server is called `{name}`; there are {}",
+                names.join(", ")
+            )
+        })?;
+        parts.try_for_each(|part| recipe.set(part))?;
+        recipe.name = text.to_owned();
+        Ok(recipe)
+    }
+
+    /// Changes what the recipe says: `program=PATH`, `arg=ARGUMENT` (one more), `env.NAME=VALUE`, or
+    /// `file.NAME=PATH` (the content of one of its files, from that file).
+    fn set(&mut self, parameter: &str) -> Result<(), String> {
+        let (key, value) = parameter
+            .split_once('=')
+            .ok_or_else(|| format!("`{parameter}`: write NAME=VALUE"))?;
+        match key.split_once('.') {
+            None if key == "program" => self.program = value.to_owned(),
+            None if key == "arg" => self.arguments.push(value.to_owned()),
+            Some(("env", name)) => {
+                self.environment.insert(name.to_owned(), value.to_owned());
+            }
+            Some(("file", name)) => {
+                let Some(content) = self.files.get_mut(name) else {
+                    let names: Vec<&str> = self.files.keys().map(String::as_str).collect();
+                    return Err(format!(
+                        "`{name}` is no file of {}; there are {}",
+                        self.name,
+                        names.join(", ")
+                    ));
+                };
+                *content = fs::read_to_string(value)
+                    .map_err(|error| format!("reading {value} failed: {error}"))?;
+            }
+            _ => {
+                return Err(format!(
+                    "`{key}` is no parameter of a server; there are program, arg, env.NAME and \
+                     file.NAME"
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// The same recipe with one more argument for the program.
     pub fn with_argument(mut self, argument: &str) -> Recipe {
         self.arguments.push(argument.to_owned());
@@ -273,6 +368,36 @@ mod tests {
         assert_eq!(names.len(), listed.len());
         assert_eq!(Recipe::named("apache-digest").unwrap().auth, Scheme::Digest);
         assert!(Recipe::named("iis").is_none());
+    }
+
+    #[test]
+    fn recipes_have_parameters() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("conf");
+        fs::write(&file, "Listen {{ port }}").unwrap();
+        let text = format!(
+            "apache,program=/opt/httpd,env.A=b=c,arg=-X,file.httpd.conf={}",
+            file.display()
+        );
+        let recipe = Recipe::with_parameters(&text).unwrap();
+        assert_eq!(recipe.program, "/opt/httpd");
+        assert_eq!(recipe.environment["A"], "b=c");
+        assert_eq!(recipe.arguments.last().unwrap(), "-X");
+        assert_eq!(recipe.files["httpd.conf"], "Listen {{ port }}");
+        assert_eq!(recipe.name, text);
+        for (wrong, said) in [
+            ("iis", "no server is called `iis`"),
+            ("apache,colour=red", "`colour` is no parameter"),
+            ("apache,program", "write NAME=VALUE"),
+            ("apache,file.nothing=x", "`nothing` is no file of apache"),
+            (
+                "apache,file.httpd.conf=/nowhere/conf",
+                "reading /nowhere/conf failed",
+            ),
+        ] {
+            let error = Recipe::with_parameters(wrong).unwrap_err();
+            assert!(error.contains(said), "{wrong}: {error}");
+        }
     }
 
     #[test]

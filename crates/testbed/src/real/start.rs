@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -46,12 +46,31 @@ pub enum StartError {
         user: String,
     },
     /// A template of the recipe is broken.
-    #[error("cannot start {server}: servers/ has a bad template: {source}")]
+    #[error("cannot start {server}: bad template: {source}")]
     Template {
         /// Name of the recipe.
         server: String,
         /// What is wrong with it.
         source: minijinja::Error,
+    },
+    /// Its URL has no host.
+    #[error("cannot start {server}: `{url}` is not the URL of a server")]
+    Url {
+        /// Name of the recipe.
+        server: String,
+        /// What was given.
+        url: String,
+    },
+    /// Something else answers where it should.
+    #[error(
+        "cannot start {server}: a server answers at {url} already; stop it, or use {{{{ port }}}} in \
+         the command and the URL for a free port"
+    )]
+    Taken {
+        /// Name of the recipe.
+        server: String,
+        /// Where.
+        url: String,
     },
     /// A system call failed.
     #[error("cannot start {server}: {what}: {source}")]
@@ -75,13 +94,13 @@ pub enum StartError {
     },
     /// It runs and does not answer.
     #[error(
-        "{server} does not answer OPTIONS at {addr} after {waited:?}; its logs end with\n{log}"
+        "{server} does not answer OPTIONS at {address} after {waited:?}; its logs end with\n{log}"
     )]
     NotReady {
         /// Name of the recipe.
         server: String,
         /// Where it should listen.
-        addr: SocketAddr,
+        address: String,
         /// How long it had.
         waited: Duration,
         /// End of its logs.
@@ -101,11 +120,6 @@ impl Step<'_> {
             source,
         }
     }
-
-    fn template(&self) -> impl FnOnce(minijinja::Error) -> StartError {
-        let server = self.0.name.clone();
-        move |source| StartError::Template { server, source }
-    }
 }
 
 pub(super) fn start(recipe: &Recipe) -> Result<RealServer, StartError> {
@@ -116,23 +130,121 @@ pub(super) fn start(recipe: &Recipe) -> Result<RealServer, StartError> {
         missing,
     })?;
     let owner = owner(recipe)?;
+    let (name, _) = recipe.name.split_once(',').unwrap_or((&recipe.name, ""));
     let dir = tempfile::Builder::new()
-        .prefix(&format!("prestan-{}-", recipe.name))
+        .prefix(&format!("prestan-{name}-"))
         .tempdir()
         .map_err(step.io("create a temporary directory"))?;
     let port = Port::reserve().map_err(step.io("find a free port of 127.0.0.1"))?;
-    let command = prepare(recipe, &installed.program, dir.path(), &port, owner)?;
+    let templates = Templates::of(recipe, dir.path(), &port);
+    let url = templates.render(&recipe.url)?;
+    let address = Address::of(&url).ok_or_else(|| StartError::Url {
+        server: recipe.name.clone(),
+        url: url.clone(),
+    })?;
+    let command = prepare(recipe, &installed.program, dir.path(), &templates, owner)?;
     let what = format!("run {}", installed.program.display());
+    let port = (!recipe.in_place).then_some(port);
+    if port.is_none() && address.answers() {
+        return Err(StartError::Taken {
+            server: recipe.name.clone(),
+            url,
+        });
+    }
     let mut process = Process::spawn(command).map_err(step.io(what))?;
-    wait_until_ready(recipe, &mut process, port.addr(), dir.path())?;
+    wait_until_ready(recipe, &mut process, &address, dir.path())?;
     Ok(RealServer {
         process,
-        port,
+        _port: port,
         recipe: recipe.clone(),
         installed,
         dir,
+        url,
     })
 }
+
+/// The templates of a recipe, and what they know.
+struct Templates<'a> {
+    recipe: &'a Recipe,
+    environment: Environment<'static>,
+    context: minijinja::Value,
+}
+
+impl Templates<'_> {
+    fn of<'a>(recipe: &'a Recipe, dir: &Path, port: &Port) -> Templates<'a> {
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        let context = context! {
+            dir => dir.to_string_lossy(),
+            storage => dir.join(STORAGE).to_string_lossy(),
+            port => port.number(),
+            auth => recipe.auth.name(),
+        };
+        Templates {
+            recipe,
+            environment,
+            context,
+        }
+    }
+
+    fn render(&self, text: &str) -> Result<String, StartError> {
+        let rendered = self.environment.render_str(text, &self.context);
+        rendered.map_err(|source| StartError::Template {
+            server: self.recipe.name.clone(),
+            source,
+        })
+    }
+}
+
+/// Where a server listens.
+struct Address {
+    /// Host and port.
+    authority: String,
+    is_tls: bool,
+}
+
+impl Address {
+    /// That of a URL; `None` where it has no host.
+    fn of(url: &str) -> Option<Address> {
+        let uri: http::Uri = url.parse().ok()?;
+        let is_tls = uri.scheme_str() == Some("https");
+        let port = uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
+        Some(Address {
+            authority: format!("{}:{port}", uri.host()?),
+            is_tls,
+        })
+    }
+
+    /// Any HTTP response but a server's error will do: with authentication it is a 401. Of a server
+    /// with TLS it is enough that it accepts connections.
+    fn answers(&self) -> bool {
+        let status = || -> io::Result<u8> {
+            let mut addresses = self.authority.to_socket_addrs()?;
+            let address = addresses.next().ok_or(io::ErrorKind::NotFound)?;
+            let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
+            if self.is_tls {
+                return Ok(b'2');
+            }
+            stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+            let probe = format!(
+                "OPTIONS / HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
+                self.authority
+            );
+            stream.write_all(probe.as_bytes())?;
+            let mut answer = [0; 12];
+            stream.read_exact(&mut answer)?;
+            Ok(if answer.starts_with(b"HTTP/1.") {
+                answer[9]
+            } else {
+                b'5'
+            })
+        };
+        status().is_ok_and(|class| class < b'5')
+    }
+}
+
+/// The directory that a server serves, below its own.
+pub(super) const STORAGE: &str = "storage";
 
 /// User and group that the server is to run as, when that is not who we are.
 fn owner(recipe: &Recipe) -> Result<Option<(u32, u32)>, StartError> {
@@ -161,38 +273,24 @@ fn prepare(
     recipe: &Recipe,
     program: &Path,
     dir: &Path,
-    port: &Port,
+    templates: &Templates<'_>,
     owner: Option<(u32, u32)>,
 ) -> Result<Command, StartError> {
     let step = Step(recipe);
-    let storage = dir.join("storage");
-    let context = context! {
-        dir => dir.to_string_lossy(),
-        storage => storage.to_string_lossy(),
-        port => port.number(),
-        auth => recipe.auth.name(),
-    };
-    let mut templates = Environment::new();
-    templates.set_undefined_behavior(UndefinedBehavior::Strict);
-    let render = |text: &str| {
-        templates
-            .render_str(text, &context)
-            .map_err(step.template())
-    };
-
     let mut created: Vec<PathBuf> = vec![dir.to_owned()];
     let mut add_dir = |path: PathBuf| {
         let made = fs::create_dir(&path);
         created.push(path);
         made
     };
-    add_dir(storage.clone()).map_err(step.io("create its storage"))?;
+    add_dir(dir.join(STORAGE)).map_err(step.io("create its storage"))?;
     for name in &recipe.directories {
         add_dir(dir.join(name)).map_err(step.io(format!("create its directory {name}")))?;
     }
     for (name, content) in &recipe.files {
         let path = dir.join(name);
-        fs::write(&path, render(content)?).map_err(step.io(format!("write its {name}")))?;
+        fs::write(&path, templates.render(content)?)
+            .map_err(step.io(format!("write its {name}")))?;
         created.push(path);
     }
     let output_name = logs(recipe, dir).output;
@@ -204,16 +302,15 @@ fn prepare(
 
     let mut command = Command::new(program);
     for argument in &recipe.arguments {
-        command.arg(render(argument)?);
+        command.arg(templates.render(argument)?);
     }
     for (name, value) in &recipe.environment {
-        command.env(name, render(value)?);
+        command.env(name, templates.render(value)?);
     }
-    command
-        .current_dir(dir)
-        .stdin(Stdio::null())
-        .stdout(output)
-        .stderr(errors);
+    if !recipe.in_place {
+        command.current_dir(dir);
+    }
+    command.stdin(Stdio::null()).stdout(output).stderr(errors);
     if let Some((uid, gid)) = owner {
         for path in &created {
             let what = format!("give {} to user {uid}", path.display());
@@ -229,12 +326,12 @@ fn prepare(
 fn wait_until_ready(
     recipe: &Recipe,
     process: &mut Process,
-    addr: SocketAddr,
+    address: &Address,
     dir: &Path,
 ) -> Result<(), StartError> {
     let started = Instant::now();
     while started.elapsed() < READY_WITHIN {
-        if answers(addr) {
+        if address.answers() {
             return Ok(());
         }
         // This is the pause between two probes as well.
@@ -248,28 +345,10 @@ fn wait_until_ready(
     }
     Err(StartError::NotReady {
         server: recipe.name.clone(),
-        addr,
+        address: address.authority.clone(),
         waited: READY_WITHIN,
         log: log_tail(recipe, dir),
     })
-}
-
-/// Any HTTP answer but a server's error will do: with authentication it is a 401.
-fn answers(addr: SocketAddr) -> bool {
-    let status = || -> io::Result<u8> {
-        let mut stream = TcpStream::connect_timeout(&addr, Duration::from_secs(1))?;
-        stream.set_read_timeout(Some(Duration::from_secs(1)))?;
-        let probe = format!("OPTIONS / HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n\r\n");
-        stream.write_all(probe.as_bytes())?;
-        let mut answer = [0; 12];
-        stream.read_exact(&mut answer)?;
-        Ok(if answer.starts_with(b"HTTP/1.") {
-            answer[9]
-        } else {
-            b'5'
-        })
-    };
-    status().is_ok_and(|class| class < b'5')
 }
 
 fn log_tail(recipe: &Recipe, dir: &Path) -> String {
