@@ -46,6 +46,17 @@ enum What {
     Threads(How),
     /// Whether comparisons are right
     Verdicts(How),
+    /// The server that `verdicts` compares
+    Serve {
+        /// Port on 127.0.0.1
+        port: u16,
+        /// The test whose requests take longer
+        #[arg(long, requires = "by_ns")]
+        slow: Option<String>,
+        /// By how many nanoseconds
+        #[arg(long)]
+        by_ns: Option<u64>,
+    },
     /// The bare client that `cost` compares with
     Floor {
         /// Server
@@ -111,6 +122,7 @@ fn dispatch(what: What) -> Result<()> {
             connections,
             requests,
         } => floor::run(server, &path, connections, requests),
+        What::Serve { port, slow, by_ns } => verdicts::serve(port, slow.as_deref().zip(by_ns)),
         What::Accuracy(how) => perform("accuracy", &how, |prestan| {
             let sizes = (accuracy::Size::FULL, accuracy::Size::QUICK);
             accuracy::run(prestan, how.size(sizes))

@@ -1,10 +1,11 @@
-//! Whether `prestan compare` is right: a server beside itself, and one that is 5 % slower.
+//! Whether `prestan compare` is right: two processes of one server, and one that is 5 % slower.
 //!
-//! All of it is one demo server. Where one is to be slower, the requests of the runs of B (their
-//! collections are called so) spend more time at work, for one test: as much as makes B 5 % slower
-//! on average over all comparisons. Work has a price beside itself (whoever waits for the answer
-//! sleeps more deeply meanwhile), so that how much is needed is learned from the comparisons before.
+//! Real servers are compared with themselves, as `--server` starts them. The demo server is compared
+//! with one that spends more time at work, and not asleep, for one test: as much as makes it 5 % slower
+//! on average over all comparisons. Work has a price beside itself (whoever waits for the answer sleeps
+//! more deeply meanwhile), so that how much is needed is learned from the comparisons before.
 
+use std::env;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use testbed::real::Recipe;
 use testbed::{DemoServer, Root, Slowdown};
 
 use crate::comparison::Verdict;
@@ -19,22 +21,25 @@ use crate::load::{self, Prestan};
 use crate::machine::Machine;
 use crate::table::Table;
 
-/// The test that is slower.
-const SLOWED: &str = "PropfindDeadMult";
-/// Tests that are compared where one is slower.
-const TESTS: &str = "PropfindDeadMult,Get1K,Put1K";
+/// Servers that are compared with themselves, where they are installed.
+const SERVERS: [&str; 6] = ["nginx", "apache", "dufs", "lighttpd", "rclone", "wsgidav"];
+/// The tests that are slower, one after the other. Their rows are called as they are, and take less
+/// than a millisecond.
+const SLOWED: [&str; 5] = [
+    "PropfindDeadMult",
+    "Get1K",
+    "Put1K",
+    "PropfindLiveSingle",
+    "Get64K",
+];
 /// By how much it is slower.
 const BY: f64 = 0.05;
 /// Comparisons that only teach how much work that takes.
-const PILOTS: u32 = 4;
-/// Runs of each side, and times each test is done in one. The speed of requests drifts within some
-/// tens of them (which processor does what), so that short runs differ more than they take less.
-const REPEAT: &str = "120";
-const REQUESTS: &str = "200";
+const PILOTS: u32 = 5;
 /// The share of comparisons that may be wrong where nothing is.
 const ALPHA: f64 = 0.05;
-/// A comparison may take so long, in seconds.
-const LONGEST: f64 = 60.0;
+/// A comparison may take so long, in seconds: its budget, and what it takes to end.
+const LONGEST: f64 = 65.0;
 
 /// How often is compared.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +60,7 @@ impl Size {
 pub struct Report {
     /// Where.
     pub machine: Machine,
-    /// A server beside itself, with all tests of the suite.
+    /// Two processes of one server, with all tests of the suite.
     pub itself: Series,
     /// Runs of these with A and B exchanged: rows whose verdict is not the opposite.
     pub not_turned: usize,
@@ -84,9 +89,21 @@ pub struct Series {
     pub slower_percent: Vec<f64>,
 }
 
-fn server(slowdown: Option<Slowdown>) -> Result<DemoServer> {
-    let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    DemoServer::start_slowed(Root::Temporary, loopback, slowdown).context("start the demo server")
+/// Serves a temporary directory until it is ended; requests of one test take longer.
+///
+/// # Errors
+/// Where it cannot listen.
+pub fn serve(port: u16, slowed: Option<(&str, u64)>) -> Result<()> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let slowdown = slowed.map(|(test, nanos)| Slowdown {
+        label: format!("({test})"),
+        by: Duration::from_nanos(nanos),
+    });
+    let server = DemoServer::start_slowed(Root::Temporary, address, slowdown);
+    let _server = server.context("start the demo server")?;
+    loop {
+        std::thread::park();
+    }
 }
 
 /// Compares again and again.
@@ -95,67 +112,65 @@ fn server(slowdown: Option<Slowdown>) -> Result<DemoServer> {
 /// Where a program is missing or fails.
 pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
     let save = tempfile::tempdir()?;
-    let compare = |sides: &[&str], options: &[&str]| -> Result<(Value, f64)> {
+    let kept_in = save.path().to_str().context("a directory with a name")?;
+    let compare = |sides: &[&str]| -> Result<(Value, f64)> {
         let mut command = prestan.command();
         command
             .arg("compare")
             .args(sides)
-            .args(["--quiet", "--json", "-"]);
-        command.args(options);
+            .args(["--quiet", "--json", "-", "--save", kept_in]);
         let finished = load::run(&mut command)?;
         let document = serde_json::from_str(&finished.stdout).context("read the comparison")?;
         Ok((document, finished.wall.as_secs_f64()))
     };
 
-    let demo = server(None)?;
-    let url = demo.url();
-    let kept_in = save.path().to_str().context("a directory with a name")?;
-    let short = [
-        "-r", "10", "-w", "5", "-d", "3", "--repeat", "6", "--save", kept_in,
-    ];
+    let is_installed = |name: &&str| Recipe::named(name).is_some_and(|it| it.installed().is_ok());
+    let servers: Vec<&str> = SERVERS.into_iter().filter(is_installed).collect();
     let mut itself = Series::default();
     let (mut not_turned, mut not_same) = (0, 0);
-    for number in 1..=size.comparisons {
-        eprintln!("verdicts: beside itself, {number} of {}", size.comparisons);
-        let (document, seconds) = compare(&[&url, &url], &short)?;
+    for (number, server) in (1..=size.comparisons).zip(servers.iter().cycle()) {
+        eprintln!(
+            "verdicts: two processes of {server}, {number} of {}",
+            size.comparisons
+        );
+        let (document, seconds) = compare(&["--server", server, "--server", server])?;
         itself.add(&document, seconds, |_| false)?;
         if number == 1 {
             let runs = [kept(&document["a"])?, kept(&document["b"][0])?];
-            let back = compare(&[&runs[1], &runs[0]], &[])?.0;
-            not_turned = turned_wrong(&document, &back)?;
-            let own = compare(&[&runs[0], &runs[0]], &[])?.0;
+            let recorded = |sides: [&str; 2]| {
+                let mut command = prestan.command();
+                command.arg("compare").args(sides).args(["--json", "-"]);
+                let finished = load::run(&mut command)?;
+                serde_json::from_str::<Value>(&finished.stdout).context("read the comparison")
+            };
+            not_turned = turned_wrong(&document, &recorded([&runs[1], &runs[0]])?)?;
+            let own = recorded([&runs[0], &runs[0]])?;
             not_same = rows(&own)?.filter(|row| row["verdict"] != "same").count();
         }
         clear(save.path())?;
     }
 
-    let many = [
-        "--only", TESTS, "-r", REQUESTS, "--repeat", REPEAT, "--run-id", "verdict", "--save",
-        kept_in,
-    ];
-    let (document, _) = compare(&[&url, &url], &many)?;
-    clear(save.path())?;
-    drop(demo);
-    let mut mean_us = slowed_row(&document)?.0;
+    let program = env::current_exe().context("where this program is")?;
+    let program = program.display();
+    let plain = format!("exec {program} serve {{{{ port }}}}");
     let (mut slowed, mut pilots) = (Series::default(), Series::default());
-    for number in 1..=PILOTS + size.comparisons {
-        let is_pilot = number <= PILOTS;
+    let mut means_us = [100.0; SLOWED.len()];
+    for number in 0..PILOTS + size.comparisons {
+        let is_pilot = number < PILOTS;
+        let at = number as usize % SLOWED.len();
+        let test = SLOWED[at];
         eprintln!(
-            "verdicts: one is slower, {number} of {} with {PILOTS} to learn from",
+            "verdicts: {test} is slower, {} of {} with {PILOTS} to learn from",
+            number + 1,
             PILOTS + size.comparisons
         );
-        let added_us = mean_us * BY / price([&pilots, &slowed]);
-        let demo = server(Some(Slowdown {
-            label: format!("({SLOWED})"),
-            path: "PrestanTest-verdict-b".to_owned(),
-            by: Duration::from_nanos((added_us * 1e3) as u64),
-        }))?;
-        let url = demo.url();
-        let (document, seconds) = compare(&[&url, &url], &many)?;
+        let added_us = means_us[at] * BY / price([&pilots, &slowed]);
+        let slow = format!("{plain} --slow {test} --by-ns {}", (added_us * 1e3) as u64);
+        let (document, seconds) = compare(&["--start-a", &plain, "--start-b", &slow])?;
         let series = if is_pilot { &mut pilots } else { &mut slowed };
-        series.add(&document, seconds, |name| name == SLOWED)?;
-        let ratio;
-        (mean_us, ratio) = slowed_row(&document)?;
+        series.add(&document, seconds, |name| name == test)?;
+        let (mean_us, ratio) = slowed_row(&document, test)?;
+        means_us[at] = mean_us;
         series.added_percent.push(added_us / mean_us * 100.0);
         series.slower_percent.push((ratio - 1.0) * 100.0);
         for row in rows(&document)? {
@@ -174,8 +189,8 @@ pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
 }
 
 /// Of the test that is slower: the mean of A in microseconds, and how many times that B takes.
-fn slowed_row(document: &Value) -> Result<(f64, f64)> {
-    let mut rows = rows(document)?.filter(|row| row["name"] == SLOWED);
+fn slowed_row(document: &Value, test: &str) -> Result<(f64, f64)> {
+    let mut rows = rows(document)?.filter(|row| row["name"] == test);
     let row = rows.next().context("the test that is to be slower")?;
     let mean = row["a_says"]["mean_us"].as_f64();
     let both = mean.zip(row["ratio"].as_f64());
@@ -274,7 +289,9 @@ impl Report {
         } = &self.itself;
         let most = comparisons.div_ceil(20);
         row(
-            format!("false verdicts, {comparisons} comparisons with itself, {rows} rows"),
+            format!(
+                "false verdicts, {comparisons} comparisons of two processes of one server, {rows} rows"
+            ),
             wrong.len().to_string(),
             format!("at most {most}"),
             wrong.len() <= most,
@@ -288,14 +305,14 @@ impl Report {
         let (slower, added) = (mean(&slowed.slower_percent), mean(&slowed.added_percent));
         row(
             format!(
-                "{slower:.1} % slower (mean; {added:.1} % more work) in one test of three: found"
+                "{slower:.1} % slower (mean; {added:.1} % more work) in one row of the suite: found"
             ),
             format!("{} of {}", slowed.found, slowed.comparisons),
             format!("at least {least}"),
             slowed.found >= least,
         );
         row(
-            "false verdicts of its other tests".to_owned(),
+            "false verdicts of its other rows".to_owned(),
             slowed.wrong.len().to_string(),
             format!("{most} on average, {by_chance} at most"),
             slowed.wrong.len() <= by_chance,

@@ -155,6 +155,7 @@ pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
             .collect(),
         clock: settings.clock,
         acks: settings.acks && settings.clock == Clock::Kernel,
+        fresh_start: settings.fresh_start,
         params: plan.params.clone(),
         load: Load {
             users: settings.users,

@@ -56,6 +56,8 @@ pub struct Settings {
     /// How long a user of a suite goes on warming up at most, beyond `warmup`, until its rounds get
     /// no quicker any more.
     pub steady_within: Duration,
+    /// The server was started for this run.
+    pub fresh_start: bool,
     /// After which an operation without a complete answer is given up.
     pub timeout: Duration,
     /// Seed of everything random.

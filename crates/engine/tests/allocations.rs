@@ -108,6 +108,7 @@ fn settings(address: SocketAddr, clock: Clock, pace: Pace, pipeline: u32) -> Set
         warmup: 100,
         warmup_time: Duration::ZERO,
         steady_within: Duration::ZERO,
+        fresh_start: false,
         timeout: Duration::from_secs(30),
         seed: 1,
         threads: 1,

@@ -216,6 +216,7 @@ impl Connection {
             warmup: 0,
             warmup_time: Duration::ZERO,
             steady_within: Duration::ZERO,
+            fresh_start: false,
             timeout: Duration::from_secs(60),
             seed: state::new_seed(),
             threads: 1,

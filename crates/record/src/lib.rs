@@ -61,6 +61,10 @@ pub struct PlanRecord {
     pub clock: Clock,
     /// Whether the kernel's stamp of the server's acknowledgement was asked for as well.
     pub acks: bool,
+    /// Whether the server was started for this run, so that what differs from start to start differs
+    /// between runs.
+    #[serde(default)]
+    pub fresh_start: bool,
     /// Parameters of the suite after the command line had its say.
     pub params: BTreeMap<String, serde_json::Value>,
     /// How much load there was, and for how long.

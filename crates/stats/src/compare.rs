@@ -40,7 +40,7 @@ pub(crate) use holm::holm;
 
 pub use alike::{Caveat, Difference};
 pub use failing::{Failing, LEAST_TOTAL};
-pub use inference::{Inference, fixed};
+pub use inference::{EARLY, Early, Inference, infer};
 pub use ratio::{Direction, Evidence, Observations, Ratio, WORTH_DETECTING};
 pub use rows::RowKind;
 
@@ -93,6 +93,8 @@ pub struct Compared {
     pub failing: Option<Failing>,
     /// The answer: that about times or that about failures, the worse of both.
     pub verdict: Verdict,
+    /// More pairs may change the answer.
+    pub is_open: bool,
 }
 
 impl Compared {
@@ -102,9 +104,11 @@ impl Compared {
     }
 
     fn judge(&mut self, same_within: f64, level: f64, tests: usize) {
+        self.is_open = self.failing.is_some();
         let mut verdicts = Vec::new();
         if let Some(ratio) = &mut self.ratio {
             ratio.judge(same_within, level);
+            self.is_open |= ratio.is_open(same_within, tests);
             verdicts.push(ratio.verdict);
         }
         if let Some(failing) = &mut self.failing {
@@ -209,32 +213,18 @@ impl Verdict {
     }
 }
 
-/// Compares runs of B with runs of A: the first with the first, and so on. Their number was fixed
-/// before the first of them.
+/// Compares runs of B with runs of A, in the order in which they were made: the first with the first,
+/// and so on. Both runs of a pair have done the same tests; a pair need not have done all.
 ///
 /// # Errors
 /// Where they did not do the same.
 pub fn compare(a: &[Side<'_>], b: &[Side<'_>], same_within: f64) -> Result<Comparison, Difference> {
-    compare_by(a, b, same_within, fixed)
-}
-
-/// Compares with another inference than [`fixed`].
-///
-/// # Errors
-/// Where the runs did not do the same.
-pub fn compare_by(
-    a: &[Side<'_>],
-    b: &[Side<'_>],
-    same_within: f64,
-    infer: impl Fn(&[f64]) -> Option<Inference>,
-) -> Result<Comparison, Difference> {
     let caveats = alike::check(a, b)?;
-    let first = a[0].summary;
-    let names = rows::names(first).into_iter().enumerate();
-    let mut rows: Vec<Compared> = names
-        .map(|(place, row)| {
-            let (a, b) = (rows::of_runs(a, place), rows::of_runs(b, place));
-            compared(row, &a, &b, &infer)
+    let mut rows: Vec<Compared> = rows::names(a)
+        .into_iter()
+        .map(|row| {
+            let (a, b) = (rows::of_runs(a, &row), rows::of_runs(b, &row));
+            compared(row, &a, &b)
         })
         .collect();
     judge(&mut rows, same_within);
@@ -243,7 +233,7 @@ pub fn compare_by(
         caveats,
         pairs: a.len(),
         same_within,
-        since: Since::of(&first.tests),
+        since: Since::of(a.iter().flat_map(|side| &side.summary.tests)),
     })
 }
 
@@ -275,12 +265,7 @@ fn correct(tests: Vec<(f64, &mut f64)>) -> (usize, f64) {
 }
 
 /// The row of both, with a verdict that is preliminary where there is something to test.
-fn compared(
-    row: rows::RowName,
-    a: &[Row],
-    b: &[Row],
-    infer: impl Fn(&[f64]) -> Option<Inference>,
-) -> Compared {
+fn compared(row: rows::RowName, a: &[Row], b: &[Row]) -> Compared {
     let reached: Vec<(&Row, &Row)> = a
         .iter()
         .zip(b)
@@ -295,7 +280,7 @@ fn compared(
         (false, true) if reached.iter().any(|(a, _)| a.has_worked()) => verdict = Verdict::Lost,
         (true, false) if reached.iter().any(|(_, b)| b.has_worked()) => verdict = Verdict::Gained,
         (false, false) => {
-            ratio = Ratio::new(&Observations::of(&reached), infer);
+            ratio = Ratio::new(&Observations::of(&reached));
             failing = Failing::of(&reached);
         }
         _ => {}
@@ -309,6 +294,7 @@ fn compared(
         ratio,
         failing,
         verdict,
+        is_open: false,
     }
 }
 

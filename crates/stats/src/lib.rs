@@ -68,9 +68,9 @@ use record::{
 pub use bias::Bias;
 pub use bins::Sum as Batch;
 pub use compare::{
-    ALPHA, Caveat, Compared, Comparison, Difference, Direction, Estimate, Evidence, Failing,
-    Inference, LEAST_TOTAL, Observations, Ratio, RowKind, Side, Verdict, WORTH_DETECTING, compare,
-    compare_by, fixed,
+    ALPHA, Caveat, Compared, Comparison, Difference, Direction, EARLY, Early, Estimate, Evidence,
+    Failing, Inference, LEAST_TOTAL, Observations, Ratio, RowKind, Side, Verdict, WORTH_DETECTING,
+    compare, infer,
 };
 pub use convergence::Convergence;
 pub use details::{Bucket, Details, Operation, Resolution, Step, TimeLine, details_from};

@@ -7,6 +7,10 @@
 //! Wald's sequential probability ratio test (*Sequential tests of statistical hypotheses*, Annals of
 //! Mathematical Statistics 16, 1945), and the guarantee holds for every other rule of stopping, too.
 
+mod mean;
+
+pub(crate) use mean::Sequence;
+
 /// Trials of one kind, by what became of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {

@@ -110,6 +110,7 @@ impl RunBuilder {
             others: Vec::new(),
             clock: Clock::User,
             acks: false,
+            fresh_start: false,
             params: params(),
             load: Load {
                 users,

@@ -31,6 +31,7 @@ fn plan() -> PlanRecord {
         others: Vec::new(),
         clock: Clock::User,
         acks: false,
+        fresh_start: false,
         params: Default::default(),
         load: Load {
             users: 1,

@@ -1,6 +1,7 @@
 //! The command line of `prestan compare`. The comments on its fields are what `--help` prints.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
@@ -8,15 +9,43 @@ use super::{AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, LoadOptions
 
 #[derive(Debug, Args)]
 #[command(override_usage = "prestan compare [OPTIONS] <A> <B>...\n       \
-                            prestan compare [OPTIONS] --server <A> --server <B>...")]
+                            prestan compare [OPTIONS] --server <A> --server <B>...\n       \
+                            prestan compare [OPTIONS] --start-a <A> --start-b <B> [URL]")]
 pub(crate) struct CompareArgs {
     /// URLs of servers to measure now, or recorded runs: DIR, or DIR,DIR,... of one server
     #[arg(value_name = "A B")]
     pub(crate) sides: Vec<String>,
 
-    /// Start this server (see `prestan servers`) and measure it; may be repeated
+    /// Start this server (see `prestan servers`) before each run, measure it, stop it; once for each
+    ///
+    /// Parameters follow the name, with commas: program=PATH, arg=ARGUMENT, env.NAME=VALUE, and
+    /// file.NAME=PATH for one of its configuration files. `--server apache
+    /// --server apache,program=/opt/httpd/bin/httpd` compares two builds.
     #[arg(long, value_name = "NAME", conflicts_with = "sides", conflicts_with_all = CONNECTING)]
     pub(crate) server: Vec<String>,
+
+    /// Start A by this command before each run, and stop it afterwards
+    ///
+    /// A shell runs it in this directory; it must stay in the foreground and end on SIGTERM. In it,
+    /// and in the URLs, {{ port }} is a free port, {{ storage }} a new directory, removed with the
+    /// server, and {{ dir }} that in which it is. Without URLs, A and B are
+    /// http://127.0.0.1:{{ port }}/.
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        requires = "start_b",
+        conflicts_with = "server"
+    )]
+    pub(crate) start_a: Option<String>,
+
+    /// Start B by this command before each run, and stop it afterwards
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        requires = "start_a",
+        conflicts_with = "server"
+    )]
+    pub(crate) start_b: Option<String>,
 
     #[command(flatten)]
     pub(crate) series: SeriesOptions,
@@ -70,10 +99,17 @@ pub(crate) struct SeriesOptions {
     #[arg(long, value_name = "SUITE", default_value = "prestan")]
     pub(crate) suite: String,
 
-    /// Runs of each server, side by side: the more, the smaller the differences that are found
-    #[arg(long, value_name = "N", default_value_t = 10,
-          value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) repeat: u32,
+    /// Measure for this long: as many runs of each server as fit, of the tests that are undecided
+    ///
+    /// The longer, the smaller the differences that are found. A test whose rows are all decided
+    /// leaves its time to the others. Two runs of each server are made in any case.
+    #[arg(long = "for", value_name = "TIME", default_value = "60s", conflicts_with = "repeat",
+          value_parser = super::positive_duration)]
+    pub(crate) budget: Duration,
+
+    /// Make this number of runs of each server instead, with all tests
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: Option<u32>,
 }
 
 /// What a comparison fails by.

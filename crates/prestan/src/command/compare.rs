@@ -4,19 +4,22 @@ mod gate;
 mod recorded;
 pub(crate) mod side_by_side;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use record::MeasureRecord;
 use report::page::Page;
 use report::{Comparisons, Versus};
 use stats::{Compared, Side};
+use testbed::real::Recipe;
 
-use super::series::Ran;
+use super::series::{Ran, Wanted, wanted};
 use crate::args::{CompareArgs, Gate, is_given};
 use crate::command::report::{Kept, diagnosed};
 use crate::exit::{Code, Failed};
 use crate::output;
 
-use side_by_side::{Measured, SideBySide};
+use side_by_side::{Extent, Measured, SideBySide};
 
 /// Differences up to this share count as the same, where nobody says otherwise (`--same-within`).
 pub(crate) const SAME_WITHIN: f64 = 0.02;
@@ -46,16 +49,67 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Code, Failed> {
 }
 
 fn measure(args: &CompareArgs) -> Result<Measured, Failed> {
+    let undecided = |servers: &[Server]| undecided(servers, args.question.same_within);
     let how = SideBySide {
         suite: &args.series.suite,
-        repeat: args.series.repeat,
+        extent: match args.series.repeat {
+            Some(runs) => Extent::Runs(runs),
+            None => Extent::Within(args.series.budget, &undecided),
+        },
         load: &args.load,
         clock: args.clock,
         connect: &args.connect,
         save: args.runs.save.as_deref(),
         quiet: args.runs.quiet,
     };
-    side_by_side::measure(&how, &args.sides, &args.server)
+    side_by_side::measure(&how, wanted_by(args)?)
+}
+
+/// The servers to measure.
+fn wanted_by(args: &CompareArgs) -> Result<Vec<Wanted>, Failed> {
+    let Some((a, b)) = commands(args) else {
+        return wanted(&args.sides, &args.server);
+    };
+    let urls = match &args.sides[..] {
+        [] => [None, None],
+        [both] => [Some(both), Some(both)],
+        [a, b] => [Some(a), Some(b)],
+        _ => {
+            let why = "--start-a and --start-b start two servers; give one URL for each, or one for \
+                       both";
+            return Err(Failed::Usage(why.to_owned()));
+        }
+    };
+    let start = |((name, command), url): ((&str, &String), Option<&String>)| {
+        let recipe = Recipe::of_command(name, command, url.map(String::as_str));
+        Wanted::Start(Box::new(recipe))
+    };
+    Ok([("A", a), ("B", b)]
+        .into_iter()
+        .zip(urls)
+        .map(start)
+        .collect())
+}
+
+/// The commands that start the servers.
+fn commands(args: &CompareArgs) -> Option<(&String, &String)> {
+    args.start_a.as_ref().zip(args.start_b.as_ref())
+}
+
+/// Tests with a row that is undecided.
+fn undecided(servers: &[Server], same_within: f64) -> Option<BTreeSet<String>> {
+    let comparisons = compared(servers, same_within).ok()?;
+    let open: BTreeSet<&str> = rows(&comparisons)
+        .filter(|row| row.is_open)
+        .map(|row| row.name.as_str())
+        .collect();
+    let runs = servers.iter().flat_map(|server| &server.runs);
+    let tests = runs.flat_map(|run| {
+        let is_open = |measure: &&MeasureRecord| open.contains(measure.name.as_str());
+        let tests = run.plan.measures.iter().filter(is_open);
+        tests.filter_map(|measure| run.plan.tests.get(usize::from(measure.test.0)))
+    });
+    Some(tests.map(|test| test.name.clone()).collect())
 }
 
 /// A server and its runs.
@@ -83,6 +137,9 @@ enum Asked<'a> {
 }
 
 fn asked(args: &CompareArgs) -> Result<Asked<'_>, Failed> {
+    if commands(args).is_some() {
+        return Ok(Asked::Now);
+    }
     let sides = args.sides.len() + args.server.len();
     if sides < 2 {
         return Err(Failed::Usage(format!(
@@ -97,7 +154,7 @@ fn asked(args: &CompareArgs) -> Result<Asked<'_>, Failed> {
         .filter(|side| recorded::is_recorded(side))
         .count()
     {
-        0 if is_gated && args.series.repeat == 1 => Err(gate::refuse(
+        0 if is_gated && args.series.repeat == Some(1) => Err(gate::refuse(
             "leave out --repeat 1, or give a larger number",
         )),
         0 => Ok(Asked::Now),
@@ -106,7 +163,7 @@ fn asked(args: &CompareArgs) -> Result<Asked<'_>, Failed> {
             match is_gated && names.iter().all(|side| !side.contains(',')) {
                 true => Err(gate::refuse(
                     "record more, and give them as DIR,DIR,... of one server and DIR,DIR,... of the \
-                     other; or measure both side by side: `prestan compare URL URL --repeat 10`",
+                     other; or measure both side by side: `prestan compare URL URL`",
                 )),
                 false => Ok(Asked::Recorded(names)),
             }

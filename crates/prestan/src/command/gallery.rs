@@ -8,9 +8,10 @@ use report::gallery::{Exhibit, File, Gallery};
 use stats::Summary;
 use testbed::real::{Recipe, Scheme, recipes};
 
-use super::compare::side_by_side::{self, Measured, SideBySide};
+use super::compare::side_by_side::{self, Extent, Measured, SideBySide};
 use super::compare::{SAME_WITHIN, Server, compared, shown};
 use super::report::Kept;
+use super::series::wanted;
 use crate::args::{ClockArg, ConnectOptions, GalleryArgs, WARMUP};
 use crate::exit::{Code, Failed};
 use crate::output::{self, tell};
@@ -29,14 +30,14 @@ pub(crate) fn gallery(args: &GalleryArgs) -> Result<Code, Failed> {
     let names: Vec<String> = recipes.iter().map(|recipe| recipe.name.clone()).collect();
     let how = SideBySide {
         suite: &args.suite,
-        repeat: args.repeat,
+        extent: Extent::Runs(args.repeat),
         load: &args.load,
         clock: args.clock,
         connect: &ConnectOptions::default(),
         save: args.runs.save.as_deref(),
         quiet: args.runs.quiet,
     };
-    let Measured { servers, ended } = side_by_side::measure(&how, &[], &names)?;
+    let Measured { servers, ended } = side_by_side::measure(&how, wanted(&[], &names)?)?;
     if let Some(why) = ended {
         return Err(why);
     }

@@ -6,6 +6,7 @@ use std::fs;
 use engine::Settings;
 use suite::{Builtin, Overrides, Plan, Selection};
 use testbed::RealServer;
+use testbed::real::Recipe;
 use wire::auth::{Credentials, Secret};
 
 use crate::args::{ClassicArgs, ClockOptions, LoadOptions, OutputOptions, RunArgs};
@@ -32,7 +33,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Code, Failed> {
         let connection = connection(url, &args.login, &args.options.connect)?;
         return measure(task, args.options.clock, connection);
     };
-    let server = start_server(name)?;
+    let server = RealServer::start(&recipe(name)?);
+    let server = server.map_err(|error| Failed::Target(error.to_string()))?;
     let connection = to_own_server(&server.url(), credentials_of(&server))?;
     measure(task, args.options.clock, connection)
 }
@@ -46,19 +48,10 @@ pub(crate) fn credentials_of(server: &RealServer) -> Option<Credentials> {
     })
 }
 
-/// Starts the server of that name.
-pub(crate) fn start_server(name: &str) -> Result<RealServer, Failed> {
-    let recipe = testbed::real::Recipe::named(name).ok_or_else(|| {
-        let names: Vec<&str> = testbed::real::recipes()
-            .iter()
-            .map(|recipe| recipe.name.as_str())
-            .collect();
-        Failed::Usage(format!(
-            "no server is called `{name}`; there are {}",
-            names.join(", ")
-        ))
-    })?;
-    RealServer::start(recipe).map_err(|error| Failed::Target(error.to_string()))
+/// The recipe of that name, with its parameters.
+pub(crate) fn recipe(text: &str) -> Result<Recipe, Failed> {
+    let recipe = Recipe::with_parameters(text);
+    recipe.map_err(|error| Failed::Usage(format!("--server {text}: {error}")))
 }
 
 /// The text of a suite, built in or from a file.

@@ -1,10 +1,11 @@
 //! Runs of a series: each is kept, none has a report of its own.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use engine::rundir::RunDir;
 use engine::{Cancel, LONGEST_RUN_ID, Observer, Progress, Settings, Turn, Watch};
@@ -14,11 +15,12 @@ use report::page::Told;
 use stats::{Completeness, Summary};
 use suite::Plan;
 use testbed::RealServer;
+use testbed::real::Recipe;
 use wire::target::Target;
 
 use crate::args::{ClockOptions, ConnectOptions, LoadOptions, Login};
 use crate::command::job::not_saved;
-use crate::command::run::{credentials_of, settings, start_server};
+use crate::command::run::{credentials_of, recipe, settings};
 use crate::connect::{connection, to_own_server};
 use crate::exit::Failed;
 use crate::intake::Intake;
@@ -36,30 +38,33 @@ pub(crate) struct Series {
     _interruptible: Interruptible,
 }
 
+/// A server as it was asked for.
+pub(crate) enum Wanted {
+    /// One that runs, by its URL.
+    Running(String),
+    /// One that is started here.
+    Start(Box<Recipe>),
+}
+
+/// Servers at these URLs, and those of these recipes.
+pub(crate) fn wanted(urls: &[String], recipes: &[String]) -> Result<Vec<Wanted>, Failed> {
+    let running = urls.iter().map(|url| Ok(Wanted::Running(url.clone())));
+    let start = |text: &String| Ok(Wanted::Start(Box::new(recipe(text)?)));
+    running.chain(recipes.iter().map(start)).collect()
+}
+
 impl Series {
-    /// For servers at these URLs, and those of these recipes, which are started. Ctrl-C is looked
-    /// after before they are.
-    pub(crate) fn of(
-        urls: &[String],
-        recipes: &[String],
-        run_id: Option<&str>,
-    ) -> Result<Series, Failed> {
-        let by_url = urls.iter().map(|url| {
-            let target = Target::parse(url).map_err(|error| Failed::Usage(error.to_string()))?;
-            Ok(Subject {
-                name: target.url(),
-                means: Means::Url(url.clone()),
-            })
-        });
-        let mut servers = by_url.collect::<Result<Vec<Subject>, Failed>>()?;
+    /// For these servers; those that are to be started are. Ctrl-C is looked after before they are.
+    pub(crate) fn of(wanted: Vec<Wanted>, run_id: Option<&str>) -> Result<Series, Failed> {
+        let mut servers = wanted
+            .into_iter()
+            .map(Subject::new)
+            .collect::<Result<Vec<Subject>, Failed>>()?;
         let name = name_of(run_id)?;
         let cancel = Cancel::default();
         let interruptible = on_interrupt(cancel.clone(), collections(&servers, &name))?;
-        for recipe in recipes {
-            servers.push(Subject {
-                name: recipe.clone(),
-                means: Means::Own(Box::new(start_server(recipe)?)),
-            });
+        for server in &mut servers {
+            server.start()?;
             if cancel.is_cancelled() {
                 let why = "interrupted before anything was measured";
                 return Err(Failed::Interrupted(why.to_owned()));
@@ -71,6 +76,11 @@ impl Series {
             cancel,
             _interruptible: interruptible,
         })
+    }
+
+    /// Stops all servers that were started here, and starts them again.
+    pub(crate) fn start_anew(&mut self) -> Result<(), Failed> {
+        self.servers.iter_mut().try_for_each(Subject::start)
     }
 }
 
@@ -92,7 +102,8 @@ pub(crate) fn name_of(run_id: Option<&str>) -> Result<String, Failed> {
 
 /// What the runs of a series make on servers that are not ours.
 fn collections(servers: &[Subject], name: &str) -> Option<String> {
-    let names = servers.iter().map(|server| {
+    let is_running = |server: &&Subject| matches!(server.means, Means::Url(_));
+    let names = servers.iter().filter(is_running).map(|server| {
         let collections = engine::collection_name(&format!("{name}-"));
         format!("{}{collections}...", server.name)
     });
@@ -102,7 +113,7 @@ fn collections(servers: &[Subject], name: &str) -> Option<String> {
 
 /// A server that is to be measured. It is stopped when this goes, if it was started here.
 pub(crate) struct Subject {
-    /// Its URL, without a password, or its recipe.
+    /// Its URL, without a password, its recipe, or the command that starts it.
     pub(crate) name: String,
     means: Means,
 }
@@ -111,11 +122,50 @@ pub(crate) struct Subject {
 enum Means {
     /// As it was typed, maybe with a password.
     Url(String),
-    Own(Box<RealServer>),
+    Own {
+        recipe: Box<Recipe>,
+        running: Option<RealServer>,
+    },
 }
 
 impl Subject {
-    /// How its runs are to be done, but for what differs between them. Asked once for each server:
+    fn new(wanted: Wanted) -> Result<Subject, Failed> {
+        Ok(match wanted {
+            Wanted::Running(url) => {
+                let target =
+                    Target::parse(&url).map_err(|error| Failed::Usage(error.to_string()))?;
+                Subject {
+                    name: target.url(),
+                    means: Means::Url(url),
+                }
+            }
+            Wanted::Start(recipe) => Subject {
+                name: recipe.name.clone(),
+                means: Means::Own {
+                    recipe,
+                    running: None,
+                },
+            },
+        })
+    }
+
+    /// Whether it is started here.
+    pub(crate) fn is_own(&self) -> bool {
+        matches!(self.means, Means::Own { .. })
+    }
+
+    /// Starts it, if it is to be started here; one that runs already is stopped first.
+    pub(crate) fn start(&mut self) -> Result<(), Failed> {
+        if let Means::Own { recipe, running } = &mut self.means {
+            // Stopped before the next one starts, which may want the same port.
+            drop(running.take());
+            let server = RealServer::start(recipe);
+            *running = Some(server.map_err(|error| Failed::Target(error.to_string()))?);
+        }
+        Ok(())
+    }
+
+    /// How its runs are to be done, but for what differs between them. Wanted once for each start:
     /// what is to be warned of is warned of once, and all runs go to the same address.
     pub(crate) fn settings(
         &self,
@@ -124,7 +174,11 @@ impl Subject {
         clock: ClockOptions,
     ) -> Result<Settings, Failed> {
         let connection = match &self.means {
-            Means::Own(server) => to_own_server(&server.url(), credentials_of(server)),
+            Means::Own { running, .. } => {
+                let not_running = || Failed::Local(format!("{} does not run", self.name));
+                let server = running.as_ref().ok_or_else(not_running)?;
+                to_own_server(&server.url(), credentials_of(server))
+            }
             Means::Url(url) => connection(url, &Login::default(), connect),
         };
         settings(connection?, load, clock)
@@ -152,6 +206,8 @@ pub(crate) struct Ran {
     pub(crate) env: Environment,
     /// Where it is kept.
     pub(crate) path: String,
+    /// How long each test took, with its preparation and its clean-up.
+    pub(crate) spent: BTreeMap<String, Duration>,
 }
 
 impl Ran {
@@ -232,6 +288,7 @@ impl Planned {
         let summary = concluded.summary.map_err(Failed::Local)?;
         let complete = summary.complete.clone();
         let ran = Ran {
+            spent: spent(&finished.plan, &finished.events),
             plan: finished.plan,
             summary,
             env: finished.env,
@@ -254,6 +311,27 @@ impl Planned {
         let ran = Some(Box::new(ran));
         Err(Ended { why, ran })
     }
+}
+
+/// How long each test took, with its preparation and its clean-up.
+pub(crate) fn spent(plan: &PlanRecord, events: &[Event]) -> BTreeMap<String, Duration> {
+    let mut started = BTreeMap::new();
+    let mut spent = BTreeMap::new();
+    for event in events {
+        match event.kind {
+            EventKind::TestStarted { test } => {
+                started.insert(test, event.at);
+            }
+            EventKind::TestEnded { test } => {
+                let took = event.at - started.get(&test).copied().unwrap_or(event.at);
+                if let Some(record) = plan.tests.get(usize::from(test.0)) {
+                    spent.insert(record.name.clone(), Duration::from_nanos(took));
+                }
+            }
+            _ => {}
+        }
+    }
+    spent
 }
 
 /// Keeps the events of a run, and shows how far it is.
@@ -289,18 +367,38 @@ pub(crate) struct Shown {
     bar: Option<ProgressBar>,
     quiet: bool,
     done: AtomicUsize,
-    all: usize,
+    all: All,
+    /// Tenths of all that a line was written for.
+    told: AtomicUsize,
     /// What is on servers, as far as it was said.
     left: Mutex<BTreeSet<String>>,
 }
 
+/// When all is done.
+#[derive(Debug, Clone, Copy)]
+enum All {
+    /// So many tests are to be done.
+    Tests(usize),
+    /// It ends by itself, by that time after this moment at the latest.
+    Within(Duration, Instant),
+}
+
 impl Shown {
     /// So many tests are to be done.
-    pub(crate) fn new(all: usize, quiet: bool) -> Shown {
+    pub(crate) fn new(tests: usize, quiet: bool) -> Shown {
+        Shown::of(All::Tests(tests), quiet)
+    }
+
+    /// It takes so long from now on, or less.
+    pub(crate) fn within(budget: Duration, quiet: bool) -> Shown {
+        Shown::of(All::Within(budget, Instant::now()), quiet)
+    }
+
+    fn of(all: All, quiet: bool) -> Shown {
         let on_terminal = !quiet && io::stderr().is_terminal();
         let bar = on_terminal.then(|| {
             let bar = bar(BAR);
-            bar.set_length(all as u64);
+            bar.set_length(PARTS as u64);
             bar
         });
         Shown {
@@ -308,6 +406,7 @@ impl Shown {
             quiet,
             done: AtomicUsize::new(0),
             all,
+            told: AtomicUsize::new(0),
             left: Mutex::default(),
         }
     }
@@ -315,17 +414,24 @@ impl Shown {
     /// A test of a run is over.
     fn done(&self, test: &str) {
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        let share = match self.all {
+            All::Tests(tests) => done as f64 / tests as f64,
+            All::Within(budget, begun) => begun.elapsed().as_secs_f64() / budget.as_secs_f64(),
+        };
+        let parts = (share.min(1.0) * PARTS as f64) as usize;
         match &self.bar {
             Some(bar) => {
                 bar.set_message(test.to_owned());
-                bar.set_position(done as u64);
+                bar.set_position(parts as u64);
             }
             None if self.quiet => {}
             // A line for each tenth is enough for a log.
-            None if done * 10 / self.all != (done - 1) * 10 / self.all => {
-                tell(&format!("{:3} %  {test}", done * 100 / self.all));
+            None => {
+                let tenth = parts * 10 / PARTS;
+                if self.told.fetch_max(tenth, Ordering::Relaxed) < tenth {
+                    tell(&format!("{:3} %  {test}", parts * 100 / PARTS));
+                }
             }
-            None => {}
         }
     }
 
@@ -350,5 +456,8 @@ impl Shown {
         }
     }
 }
+
+/// What a bar is divided into.
+const PARTS: usize = 1000;
 
 const BAR: &str = "{msg:20} {wide_bar} {percent:>3} %  {elapsed}, {eta} left";

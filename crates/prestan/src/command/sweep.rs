@@ -15,7 +15,7 @@ use stats::Swept;
 use suite::{Limit, Plan};
 
 use super::load::{guard, pace};
-use super::series::{Ended, Planned, Ran, Series, Shown};
+use super::series::{Ended, Planned, Ran, Series, Shown, wanted};
 use crate::args::{AnswerOptions, DesignArg, LoadOptions, SweepArgs, Vary};
 use crate::command::run::{SuiteText, overrides};
 use crate::exit::{Code, Failed};
@@ -40,11 +40,8 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<Code, Failed> {
     let order = order(points.len(), servers, args.plan.repeat, seed);
     tell_budget(args, &plans, &order);
 
-    let series = Series::of(
-        &args.urls,
-        &args.server,
-        args.load.running.run_id.as_deref(),
-    )?;
+    let wanted = wanted(&args.urls, &args.server)?;
+    let series = Series::of(wanted, args.load.running.run_id.as_deref())?;
     let made = perform(args, &suite, &plans, &series, &order, seed)?;
     let servers = series.servers.iter().map(|server| server.name.clone());
     let servers: Vec<String> = servers.collect();

@@ -68,6 +68,8 @@ pub enum Caveat {
     Incomplete(usize),
     /// One run of each, which does not show how much runs differ.
     OneRun,
+    /// Servers were not started anew for each run.
+    OneProcess,
     /// So many pairs are a run beside itself.
     SameRun(usize),
     /// The runs of so many pairs were not made at the same time.
@@ -94,8 +96,13 @@ impl fmt::Display for Caveat {
             Caveat::Incomplete(runs) => write!(f, "{runs} of the runs did not go through"),
             Caveat::OneRun => f.write_str(
                 "one run of each does not show how much runs of one server differ, so there are \
-                 ratios and no verdicts; measure both with `--repeat 10`, or give several recorded \
+                 ratios and no verdicts; measure both with `--for 60s`, or give several recorded \
                  runs of each as DIR,DIR,...",
+            ),
+            Caveat::OneProcess => f.write_str(
+                "the servers were not started anew for each run: verdicts are about these two \
+                 processes, and two processes of one program differ, too; let prestan start them \
+                 (--server, or --start-a and --start-b)",
             ),
             Caveat::SameRun(1) => f.write_str("it is the same run on both sides"),
             Caveat::SameRun(pairs) => write!(f, "{pairs} pairs are the same run on both sides"),
@@ -114,18 +121,16 @@ impl fmt::Display for Caveat {
 }
 
 /// What times depend on, in words.
-fn essentials(plan: &PlanRecord) -> [(&'static str, String); 8] {
+fn essentials(plan: &PlanRecord) -> [(&'static str, String); 7] {
     let load = &plan.load;
     let mut params = plan.params.clone();
     // How often says nothing of how long.
     params.remove("requests");
-    let tests: Vec<&str> = plan.measures.iter().map(|row| row.name.as_str()).collect();
     [
         (
             "the suite",
             format!("{} ({:.12})", plan.suite.name, plan.suite.sha256),
         ),
-        ("the set of tests", tests.join(", ")),
         (
             "the set of parameters",
             serde_json::Value::from_iter(params).to_string(),
@@ -144,8 +149,27 @@ fn essentials(plan: &PlanRecord) -> [(&'static str, String); 8] {
     ]
 }
 
+/// What a run does. It may differ from pair to pair.
+fn tests_of(plan: &PlanRecord) -> (&'static str, String) {
+    let tests: Vec<&str> = plan.measures.iter().map(|row| row.name.as_str()).collect();
+    ("the set of tests", tests.join(", "))
+}
+
+/// How much a run does. It may differ from pair to pair.
+fn amounts(side: &Side<'_>) -> [(&'static str, String); 2] {
+    let load = &side.plan.load;
+    let requests = load.requests.map_or("none".to_owned(), |n| n.to_string());
+    let duration = load
+        .duration_s
+        .map_or("none".to_owned(), |s| format!("{s} s"));
+    [
+        ("the number of requests", requests),
+        ("the duration", duration),
+    ]
+}
+
 /// What should do no harm, or what nobody can help.
-fn harmless(side: &Side<'_>) -> [(&'static str, String); 8] {
+fn harmless(side: &Side<'_>) -> [(&'static str, String); 6] {
     let (plan, load, machine) = (side.plan, &side.plan.load, &side.env.machine);
     let scheme = plan
         .target
@@ -156,18 +180,12 @@ fn harmless(side: &Side<'_>) -> [(&'static str, String); 8] {
     } else {
         "not asked for"
     };
-    let requests = load.requests.map_or("none".to_owned(), |n| n.to_string());
-    let duration = load
-        .duration_s
-        .map_or("none".to_owned(), |s| format!("{s} s"));
     [
         ("the version of prestan", plan.prestan.clone()),
         (
             "the machine that measured",
             format!("{} ({} cores, {})", machine.cpu, machine.cores, machine.os),
         ),
-        ("the number of requests", requests),
-        ("the duration", duration),
         ("the number of rounds to warm up", load.warmup.to_string()),
         ("the scheme of the URL", scheme.to_owned()),
         ("the stamp of acknowledgements", acks.to_owned()),
@@ -220,11 +238,14 @@ pub(super) fn check(a: &[Side<'_>], b: &[Side<'_>]) -> Result<Vec<Caveat>, Diffe
     }
     let first = a[0].plan;
     let all = || a.iter().chain(b);
-    for side in all() {
-        let mut differing = differing(essentials(first), essentials(side.plan));
-        if let Some((what, one, other)) = differing.next() {
-            return Err(Difference::Plan { what, one, other });
-        }
+    let ways = a.iter().map(|side| (first, side.plan));
+    let tests = a.iter().zip(b).map(|(a, b)| (a.plan, b.plan));
+    let of_all = ways
+        .chain(b.iter().map(|side| (first, side.plan)))
+        .map(|(one, other)| differing(essentials(one), essentials(other)).next());
+    let of_pairs = tests.map(|(one, other)| differing([tests_of(one)], [tests_of(other)]).next());
+    if let Some((what, one, other)) = of_all.chain(of_pairs).flatten().next() {
+        return Err(Difference::Plan { what, one, other });
     }
     let mut caveats = Vec::new();
     let inconclusive = all().filter(|side| side.summary.is_inconclusive()).count();
@@ -246,16 +267,20 @@ pub(super) fn check(a: &[Side<'_>], b: &[Side<'_>]) -> Result<Vec<Caveat>, Diffe
     if same > 0 {
         caveats.push(Caveat::SameRun(same));
     }
+    if all().any(|side| !side.plan.fresh_start) && same < a.len() && a.len() > 1 {
+        caveats.push(Caveat::OneProcess);
+    }
     let apart = count(|a, b| !is_same_run(a, b) && !is_beside(a, b));
     if apart > 0 {
         caveats.push(Caveat::Apart(apart));
     }
-    for side in all() {
-        for (what, one, other) in differing(harmless(&a[0]), harmless(side)) {
-            let caveat = Caveat::Differs { what, one, other };
-            if !caveats.contains(&caveat) {
-                caveats.push(caveat);
-            }
+    let of_all = all().flat_map(|side| differing(harmless(&a[0]), harmless(side)));
+    let of_pairs = a.iter().zip(b);
+    let of_pairs = of_pairs.flat_map(|(a, b)| differing(amounts(a), amounts(b)));
+    for (what, one, other) in of_all.chain(of_pairs) {
+        let caveat = Caveat::Differs { what, one, other };
+        if !caveats.contains(&caveat) {
+            caveats.push(caveat);
         }
     }
     Ok(caveats)

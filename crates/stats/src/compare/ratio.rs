@@ -1,14 +1,14 @@
 //! How the times of two servers relate: observations of pairs, and the verdict on them.
 //!
 //! Of each pair of runs there are two observations: the log ratio of the means, and that of the
-//! medians, which is what an operation usually takes. A few slow operations move the mean and not
-//! the median, and a difference that is only usual, or only on average, is neither *slower* nor
-//! *faster*: both tests must point the same way (an intersection-union test, so the larger of both
-//! one-sided p-values counts), and the quotient of the means over all runs must not contradict.
+//! medians, which is what an operation usually takes. The verdict is about the means, whose p-values
+//! are corrected for the number of tests. A few slow operations move the mean and not the median, so
+//! that the medians must point the same way (one-sided, 5 %, uncorrected: another condition can only
+//! make errors rarer), and the quotient of the means over all runs must not contradict.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::inference::students;
+use super::inference::{EARLY, infer, students};
 use super::{ALPHA, Inference, Row, Verdict, is_same};
 use crate::bins::total;
 
@@ -150,16 +150,11 @@ impl Direction {
 
 impl Ratio {
     /// The ratio that these observations show, not judged yet; `None` without any.
-    pub fn new(
-        observations: &Observations,
-        infer: impl Fn(&[f64]) -> Option<Inference>,
-    ) -> Option<Ratio> {
+    pub fn new(observations: &Observations) -> Option<Ratio> {
         let (first, usual) = (observations.means.first()?, observations.medians.first()?);
         let inferred = infer(&observations.means).zip(infer(&observations.medians));
         let evidence = inferred.map(|(means, medians)| {
-            let p_slower = means.p_slower.max(medians.p_slower);
-            let p_faster = means.p_faster.max(medians.p_faster);
-            let p = (2.0 * p_slower.min(p_faster)).min(1.0);
+            let p = (2.0 * means.p_slower.min(means.p_faster)).min(1.0);
             Evidence {
                 means,
                 medians,
@@ -190,7 +185,7 @@ impl Ratio {
             return;
         };
         found.on_average = Direction::of(&found.means, same_within, level);
-        found.usually = Direction::of(&found.medians, same_within, level);
+        found.usually = Direction::of(&found.medians, same_within, 2.0 * ALPHA);
         found.detectable = found.detectable(same_within, level);
         found.pairs_needed = found.pairs_needed(same_within, level);
         let is_sure = found.p_holm < ALPHA && !is_same(self.value, same_within);
@@ -199,9 +194,31 @@ impl Ratio {
         self.verdict = match (found.on_average, found.usually) {
             (Direction::Same, Direction::Same) => Verdict::Same,
             _ if !is_sure || is_contradicted => Verdict::Inconclusive,
-            _ if is_slower => Verdict::Slower,
-            _ => Verdict::Faster,
+            (_, Direction::Slower) if is_slower => Verdict::Slower,
+            (_, Direction::Faster) if !is_slower => Verdict::Faster,
+            _ => Verdict::Inconclusive,
         };
+    }
+
+    /// Whether more pairs may change the answer, beside so many tests in all: the sequential tests have
+    /// found neither a difference nor that there is none.
+    pub(super) fn is_open(&self, same_within: f64, tests: usize) -> bool {
+        let Some(Evidence { means, medians, .. }) = &self.evidence else {
+            return true;
+        };
+        let level = ALPHA / tests.max(1) as f64;
+        let is_sure = |p: f64| 2.0 * p < level;
+        let is_within = |(low, high): (f64, f64)| {
+            is_same(low.exp(), same_within) && is_same(high.exp(), same_within)
+        };
+        let differs = is_sure(means.early.p_slower) || is_sure(means.early.p_faster);
+        let same = is_within(means.early.interval) && is_within(medians.early.interval);
+        let is_settled = match self.verdict {
+            Verdict::Slower | Verdict::Faster => differs,
+            Verdict::Same => same,
+            _ => false,
+        };
+        !is_settled
     }
 
     /// The means of all operations of both say the opposite of the pairs: of a few runs.
@@ -225,13 +242,14 @@ impl Evidence {
         exp(self.medians.ci95)
     }
 
-    /// The smallest difference that both tests find at this level, and that is more than the same.
+    /// The smallest difference that is found at this level, and that is more than the same.
     fn detectable(&self, same_within: f64, level: f64) -> f64 {
-        let of = |inference: &Inference| {
-            let sure = inference.quantile(1.0 - level / 2.0) * inference.error;
+        let of = |inference: &Inference, level: f64| {
+            let sure = inference.quantile(1.0 - late(level) / 2.0) * inference.error;
             sure.max(same_within.ln_1p()) + power() * inference.error
         };
-        of(&self.means).max(of(&self.medians)).exp_m1()
+        let usual = of(&self.medians, 2.0 * ALPHA);
+        of(&self.means, level).max(usual).exp_m1()
     }
 
     /// The least number of pairs with which 5 % (or what is twice the same, if that is more) would
@@ -239,11 +257,13 @@ impl Evidence {
     fn pairs_needed(&self, same_within: f64, level: f64) -> Option<u64> {
         let wanted = WORTH_DETECTING.max(2.0 * same_within).ln_1p();
         let spread = |inference: &Inference| inference.error * (inference.pairs as f64).sqrt();
-        let spread = spread(&self.means).max(spread(&self.medians));
-        let is_enough = |pairs: u64| {
-            let error = spread / (pairs as f64).sqrt();
-            let sure = students((pairs - 1) as f64).inverse_cdf(1.0 - level / 2.0) * error;
+        let is_found = |inference: &Inference, level: f64, pairs: u64| {
+            let error = spread(inference) / (pairs as f64).sqrt();
+            let sure = students((pairs - 1) as f64).inverse_cdf(1.0 - late(level) / 2.0) * error;
             sure.max(same_within.ln_1p()) + power() * error <= wanted
+        };
+        let is_enough = |pairs: u64| {
+            is_found(&self.means, level, pairs) && is_found(&self.medians, 2.0 * ALPHA, pairs)
         };
         // More pairs always find more, so the least number is between two powers of two.
         let mut high = 2;
@@ -263,6 +283,11 @@ impl Evidence {
         }
         Some(high)
     }
+}
+
+/// What is left of a level for the look at all pairs.
+fn late(level: f64) -> f64 {
+    level * (1.0 - EARLY)
 }
 
 fn power() -> f64 {

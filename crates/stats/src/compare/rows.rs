@@ -139,7 +139,7 @@ impl Row {
     }
 
     pub(super) fn is_unsupported(&self) -> bool {
-        self.status == Status::NotSupported
+        self.status.is_beyond_the_server()
     }
 
     /// Some operation ended as expected.
@@ -156,8 +156,15 @@ impl Row {
     }
 }
 
-/// The rows of a run: the number and the pages first, where there are some.
-pub(super) fn names(summary: &Summary) -> Vec<RowName> {
+/// The rows of all runs, in the order of that with the most tests: the number and the pages first,
+/// where there are some.
+pub(super) fn names(sides: &[Side<'_>]) -> Vec<RowName> {
+    let all = sides.iter().map(|side| side.summary);
+    let most = all.max_by_key(|summary| summary.tests.len());
+    most.map(names_of).unwrap_or_default()
+}
+
+fn names_of(summary: &Summary) -> Vec<RowName> {
     let pages = summary.pages.iter();
     let number = pages.clone().map(|_| RowName {
         kind: RowKind::Number,
@@ -166,7 +173,7 @@ pub(super) fn names(summary: &Summary) -> Vec<RowName> {
     });
     let pages = pages.flat_map(|pages| &pages.pages).map(|page| RowName {
         kind: RowKind::Page,
-        name: format!("page {}", page.page.name),
+        name: page_name(page),
         method: "GET".to_owned(),
     });
     let operations = summary.tests.iter().map(|row| RowName {
@@ -177,26 +184,30 @@ pub(super) fn names(summary: &Summary) -> Vec<RowName> {
     number.chain(pages).chain(operations).collect()
 }
 
-/// The row at this place of [`names`] in each of the runs, which have all done the same.
-pub(super) fn of_runs(sides: &[Side<'_>], place: usize) -> Vec<Row> {
-    sides
-        .iter()
-        .filter_map(|side| at(side.summary, place))
-        .collect()
+fn page_name(page: &PageSummary) -> String {
+    format!("page {}", page.page.name)
 }
 
-fn at(summary: &Summary, place: usize) -> Option<Row> {
+/// That row of each of the runs that have it.
+pub(super) fn of_runs(sides: &[Side<'_>], row: &RowName) -> Vec<Row> {
+    let found = sides.iter().map(|side| find(side.summary, row));
+    found.flatten().collect()
+}
+
+fn find(summary: &Summary, row: &RowName) -> Option<Row> {
     let pages = summary.pages.as_ref();
-    let before = pages.map_or(0, |pages| 1 + pages.pages.len());
-    if let Some(place) = place.checked_sub(before) {
-        let row = summary.tests.get(place)?;
-        return Some(Row::of_operations(row, &summary.complete));
+    match row.kind {
+        RowKind::Number => pages.map(Row::of_number),
+        RowKind::Page => {
+            let mut pages = pages?.pages.iter();
+            let page = pages.find(|page| page_name(page) == row.name)?;
+            Some(Row::of_page(page))
+        }
+        RowKind::Operation => {
+            let found = summary.tests.iter().find(|test| test.name == row.name)?;
+            Some(Row::of_operations(found, &summary.complete))
+        }
     }
-    let pages = pages?;
-    Some(match place.checked_sub(1) {
-        None => Row::of_number(pages),
-        Some(place) => Row::of_page(pages.pages.get(place)?),
-    })
 }
 
 /// What the runs of one server say together.

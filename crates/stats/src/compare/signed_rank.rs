@@ -19,7 +19,7 @@ pub(super) const LEAST: usize = 20;
 pub(super) struct Middle {
     /// The estimate.
     pub(super) value: f64,
-    /// Its 95 % interval.
+    /// Its interval.
     pub(super) interval: (f64, f64),
     /// The one-sided p-value of a middle above zero.
     pub(super) p_above: f64,
@@ -27,11 +27,12 @@ pub(super) struct Middle {
     pub(super) p_below: f64,
 }
 
-/// The middle of at least [`LEAST`] differences.
-pub(super) fn middle(differences: &[f64]) -> Middle {
+/// The middle of at least [`LEAST`] differences, with an interval of that confidence.
+pub(super) fn middle(differences: &[f64], confidence: f64) -> Middle {
     let means = means_of_two(differences);
     let (expected, deviation) = by_chance(differences.len());
-    let outside = expected - Normal::standard().inverse_cdf(0.975) * deviation;
+    let outside =
+        expected - Normal::standard().inverse_cdf(f64::midpoint(1.0, confidence)) * deviation;
     let place = (outside.floor() as usize).saturating_sub(1);
     let last = means.len() - 1;
     // The number of such means above zero is Wilcoxon's statistic (Tukey 1949).
@@ -82,10 +83,10 @@ mod tests {
             1.0, 2.0, 3.0, -4.0, 5.0, 6.0, -7.0, 8.0, 9.0, -10.0, 11.0, 12.0, 13.0, -14.0, 15.0,
             16.0, 17.0, -13.5, 19.0, 20.0,
         ];
-        let found = middle(&ranks);
+        let found = middle(&ranks, 0.95);
         assert!((2.0 * found.p_above - 0.041_888).abs() < 1e-6, "{found:?}");
         assert_eq!((found.value, found.interval), (6.0, (0.5, 11.0)));
-        let turned = middle(&ranks.map(|rank| -rank));
+        let turned = middle(&ranks.map(|rank| -rank), 0.95);
         assert_eq!(
             (turned.value, turned.interval.0, turned.p_below),
             (-found.value, -found.interval.1, found.p_above)
@@ -94,13 +95,13 @@ mod tests {
 
     #[test]
     fn no_difference_is_no_doubt_and_one_torn_pair_changes_little() {
-        let none = middle(&[0.0; 20]);
+        let none = middle(&[0.0; 20], 0.95);
         assert_eq!((none.value, none.interval), (0.0, (0.0, 0.0)));
         assert!(none.p_above > 0.5 && none.p_below > 0.5, "{none:?}");
         let always: Vec<f64> = (0..20).map(|i| 0.05 + f64::from(i) * 1e-4).collect();
         let mut torn = always.clone();
         torn[7] = 40.0;
-        let (before, after) = (middle(&always), middle(&torn));
+        let (before, after) = (middle(&always, 0.95), middle(&torn, 0.95));
         assert!((before.value - after.value).abs() < 1e-3, "{after:?}");
         assert!(after.interval.1 < 0.06 && after.p_above < 1e-4, "{after:?}");
     }

@@ -1,3 +1,4 @@
 //! Comparisons of which the answer is known.
 
+mod budget;
 mod recorded;

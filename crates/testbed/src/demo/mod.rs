@@ -54,8 +54,6 @@ pub enum Root {
 pub struct Slowdown {
     /// What their `X-Prestan` ends with.
     pub label: String,
-    /// What their path contains.
-    pub path: String,
     /// Time that is spent at work, and not asleep, before the answer.
     pub by: Duration,
 }
@@ -63,9 +61,7 @@ pub struct Slowdown {
 impl Slowdown {
     fn concerns<B>(&self, request: &hyper::Request<B>) -> bool {
         let label = request.headers().get("x-prestan");
-        let is_labelled =
-            label.is_some_and(|label| label.as_bytes().ends_with(self.label.as_bytes()));
-        is_labelled && request.uri().path().contains(&self.path)
+        label.is_some_and(|label| label.as_bytes().ends_with(self.label.as_bytes()))
     }
 
     fn take_effect(&self) {

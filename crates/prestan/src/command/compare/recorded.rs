@@ -8,6 +8,7 @@ use suite::{Builtin, Overrides};
 
 use super::{Ran, Server};
 use crate::command::run::SuiteText;
+use crate::command::series::spent;
 use crate::exit::Failed;
 use crate::intake::summary_of_kept;
 use crate::state;
@@ -29,6 +30,7 @@ pub(super) fn read(side: &str) -> Result<Server, Failed> {
         let recorded = rundir::open(&path).map_err(|error| Failed::Usage(error.to_string()))?;
         let summary = summary_of_kept(&recorded).map_err(Failed::Usage)?;
         Ok(Ran {
+            spent: spent(&recorded.plan, &recorded.events),
             plan: recorded.plan,
             summary,
             env: recorded.env,

@@ -1,8 +1,20 @@
 //! Servers measured now, in turns.
+//!
+//! ```text
+//! block 1   start A, start B   test 1: A B B A A B B A ...   test 2: B A A B ...   stop both
+//! block 2   start A, start B   test 1: B A A B B A A B ...   test 2: A B B A ...   stop both
+//! ...
+//! ```
+//!
+//! The runs of a block are whole runs, each on a thread of its own with its own record.
 
+mod blocks;
+
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use engine::{Cancel, Settings, Turn, Turns};
 use suite::Plan;
@@ -10,16 +22,17 @@ use suite::Plan;
 use super::Server;
 use crate::args::{ClockOptions, ConnectOptions, LoadOptions};
 use crate::command::run::SuiteText;
-use crate::command::series::{Ended, Planned, Ran, Series, Shown};
+use crate::command::series::{Ended, Planned, Ran, Series, Shown, Wanted};
 use crate::exit::Failed;
 use crate::state;
+
+use blocks::{Block, Blocks};
 
 /// How servers are measured side by side.
 pub(crate) struct SideBySide<'a> {
     /// With which suite.
     pub(crate) suite: &'a str,
-    /// How often each.
-    pub(crate) repeat: u32,
+    pub(crate) extent: Extent<'a>,
     pub(crate) load: &'a LoadOptions,
     pub(crate) clock: ClockOptions,
     pub(crate) connect: &'a ConnectOptions,
@@ -28,6 +41,18 @@ pub(crate) struct SideBySide<'a> {
     pub(crate) quiet: bool,
 }
 
+/// How much is measured.
+#[derive(Clone, Copy)]
+pub(crate) enum Extent<'a> {
+    /// So many runs of each server.
+    Runs(u32),
+    /// As many as fit into this time, of the tests that are still undecided.
+    Within(Duration, &'a Undecided<'a>),
+}
+
+/// Of these runs, the names of the tests with a row that is undecided; `None` before that can be told.
+pub(crate) type Undecided<'a> = dyn Fn(&[Server]) -> Option<BTreeSet<String>> + 'a;
+
 /// What was measured side by side.
 pub(crate) struct Measured {
     pub(crate) servers: Vec<Server>,
@@ -35,77 +60,191 @@ pub(crate) struct Measured {
     pub(crate) ended: Option<Failed>,
 }
 
-/// Measures all servers, those at `urls` and those of `recipes`, as often as is asked for. Where
-/// they cannot be measured to the end, that is no error if each run has begun: what they have all
-/// done can be compared.
-pub(crate) fn measure(
-    how: &SideBySide<'_>,
-    urls: &[String],
-    recipes: &[String],
-) -> Result<Measured, Failed> {
-    let count = urls.len() + recipes.len();
-    if count > LETTERS.len() {
+/// The runs of each server have a letter of their own.
+const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz";
+
+/// Measures all servers. Where they cannot be measured to the end, that is no error if each of them
+/// has a run: what they have all done can be compared.
+pub(crate) fn measure(how: &SideBySide<'_>, wanted: Vec<Wanted>) -> Result<Measured, Failed> {
+    let begun = Instant::now();
+    if wanted.len() > LETTERS.len() {
         return Err(Failed::Usage(format!(
-            "{count} servers are too many to be measured side by side; {} can be",
+            "{} servers are too many to be measured side by side; {} can be",
+            wanted.len(),
             LETTERS.len()
         )));
     }
     let suite = SuiteText::find(how.suite)?;
-    let plan = suite.plan(how.load)?;
-    let series = Series::of(urls, recipes, how.load.running.run_id.as_deref())?;
-    let runs = runs(how, &suite, &plan, &series)?;
-    let shown = Arc::new(Shown::new(plan.tests.len() * runs.len(), how.quiet));
-    let turns = Turns::among(plan.tests.len(), count, how.repeat as usize);
-    let performed = perform(runs, turns, &series.cancel, &shown);
+    let whole = suite.plan(how.load)?;
+    let series = Series::of(wanted, how.load.running.run_id.as_deref())?;
+    let servers = series.servers.iter().map(|server| Server {
+        name: server.name.clone(),
+        runs: Vec::new(),
+    });
+    let mut comparing = Comparing {
+        how,
+        suite: &suite,
+        seed: how.load.running.seed.unwrap_or_else(state::new_seed),
+        measured: Measured {
+            servers: servers.collect(),
+            ended: None,
+        },
+        series,
+        blocks: 0,
+    };
+    let sides = comparing.measured.servers.len();
+    let (shown, done) = match how.extent {
+        Extent::Runs(runs) => {
+            let tests = whole.tests.len() * sides * runs as usize;
+            let shown = Arc::new(Shown::new(tests, how.quiet));
+            let mut blocks = (0..runs).map(|_| comparing.block(&whole, how.load, &shown));
+            let done = blocks.try_for_each(|block| block.map(|_| ()));
+            (Arc::clone(&shown), done)
+        }
+        Extent::Within(budget, undecided) => {
+            let shown = Arc::new(Shown::within(budget, how.quiet));
+            let tests = whole.tests.iter().map(|test| test.name.clone());
+            let mut blocks = Blocks::new(budget, u32::try_from(sides).unwrap_or(1), tests);
+            let done = comparing.within(&mut blocks, begun, undecided, &shown);
+            (shown, done)
+        }
+    };
     shown.end();
-    let (ran, ended) = performed?;
-    let mut servers: Vec<Server> = series
-        .servers
-        .into_iter()
-        .map(|server| Server {
-            name: server.name,
-            runs: Vec::new(),
-        })
-        .collect();
-    for (place, ran) in ran.into_iter().enumerate() {
-        servers[place % count].runs.push(ran);
+    let Measured { servers, ended } = comparing.measured;
+    match done {
+        Err(why) if servers.iter().any(|server| server.runs.is_empty()) => Err(why),
+        done => Ok(Measured {
+            servers,
+            ended: ended.or(done.err()),
+        }),
     }
-    Ok(Measured { servers, ended })
 }
 
-/// The runs of each server have a letter of their own.
-const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz";
+/// Servers that are being measured.
+struct Comparing<'a> {
+    how: &'a SideBySide<'a>,
+    suite: &'a SuiteText,
+    /// Runs of a block do the same, also where chance decides what.
+    seed: u64,
+    series: Series,
+    measured: Measured,
+    /// Blocks that were begun.
+    blocks: u32,
+}
 
-/// All runs: those of the first repeat come first, side by side.
-fn runs(
-    how: &SideBySide<'_>,
-    suite: &SuiteText,
-    plan: &Plan,
-    series: &Series,
-) -> Result<Vec<Planned>, Failed> {
-    let name = &series.name;
-    let seed = how.load.running.seed.unwrap_or_else(state::new_seed);
-    let of_servers = series
-        .servers
-        .iter()
-        .map(|server| server.settings(how.connect, how.load, how.clock))
-        .collect::<Result<Vec<Settings>, Failed>>()?;
-    let places = (1..=how.repeat).flat_map(|repeat| {
-        of_servers
-            .iter()
-            .zip(LETTERS.chars())
-            .map(move |(settings, letter)| (repeat, settings, letter))
-    });
-    let run = |(repeat, of_server, letter): (u32, &Settings, char)| {
-        let settings = Settings {
-            run_id: format!("{name}-{letter}{repeat}"),
-            // Runs of a pair do the same, also where chance decides what.
-            seed: seed.wrapping_add(u64::from(repeat)),
-            ..of_server.clone()
+impl Comparing<'_> {
+    /// Makes blocks until all is decided, or the budget is spent.
+    fn within(
+        &mut self,
+        blocks: &mut Blocks,
+        begun: Instant,
+        undecided: &Undecided<'_>,
+        shown: &Arc<Shown>,
+    ) -> Result<(), Failed> {
+        while let Some(block) = blocks.next(begun.elapsed()) {
+            let block_begun = Instant::now();
+            let load = self.load_of(&block);
+            let plan = self.suite.plan(&load)?;
+            if !self.block(&plan, &load, shown)? {
+                break;
+            }
+            let spent = self
+                .measured
+                .servers
+                .iter()
+                .filter_map(|server| server.runs.last());
+            let longest = spent.map(|run| run.spent.clone()).reduce(|mut one, other| {
+                for (test, took) in other {
+                    let own = one.entry(test).or_default();
+                    *own = took.max(*own);
+                }
+                one
+            });
+            blocks.add(&block, block_begun.elapsed(), &longest.unwrap_or_default());
+            if let Some(open) = undecided(&self.measured.servers) {
+                blocks.keep(|test| open.contains(test));
+            }
+        }
+        Ok(())
+    }
+
+    /// Options of the runs of a block. What is said of how much a run does holds for each of them.
+    fn load_of(&self, block: &Block) -> LoadOptions {
+        let given = self.how.load;
+        let is_said = given.requests.is_some() || given.duration.is_some();
+        LoadOptions {
+            only: block.tests.clone(),
+            skip: Vec::new(),
+            duration: match is_said {
+                true => given.duration,
+                false => Some(block.measured),
+            },
+            ..given.clone()
+        }
+    }
+
+    /// One run of each server, after a fresh start where they are started here. Returns whether it
+    /// went through; what it did until then is kept.
+    fn block(
+        &mut self,
+        plan: &Plan,
+        load: &LoadOptions,
+        shown: &Arc<Shown>,
+    ) -> Result<bool, Failed> {
+        if self.measured.ended.is_some() {
+            return Ok(false);
+        }
+        self.blocks += 1;
+        if self.blocks > 1 {
+            self.series.start_anew()?;
+        }
+        let runs = self.runs(plan, load)?;
+        let turns = Turns::among(runs.len(), self.blocks as usize);
+        let (ran, ended) = perform(runs, turns, &self.series.cancel, shown);
+        if ran.len() == self.measured.servers.len() {
+            for (server, run) in self.measured.servers.iter_mut().zip(ran) {
+                server.runs.push(run);
+            }
+        }
+        match ended {
+            Some(why) if self.measured.servers[0].runs.is_empty() => Err(why),
+            ended => {
+                self.measured.ended = ended;
+                Ok(self.measured.ended.is_none())
+            }
+        }
+    }
+
+    fn runs(&self, plan: &Plan, load: &LoadOptions) -> Result<Vec<Planned>, Failed> {
+        let (how, number) = (self.how, self.blocks);
+        let servers = self.series.servers.iter().zip(LETTERS.chars());
+        let run = |(server, letter): (&crate::command::series::Subject, char)| {
+            let is_fresh = server.is_own();
+            let settings = Settings {
+                run_id: format!("{}-{letter}{number}", self.series.name),
+                seed: self.seed.wrapping_add(u64::from(number)),
+                fresh_start: is_fresh,
+                steady_within: match is_fresh {
+                    true => plan_duration(plan),
+                    false => Duration::ZERO,
+                },
+                ..server.settings(how.connect, load, how.clock)?
+            };
+            Planned::new(plan, &self.suite.text, settings, how.save)
         };
-        Planned::new(plan, &suite.text, settings, how.save)
-    };
-    places.map(run).collect()
+        servers.map(run).collect()
+    }
+}
+
+/// A server that was just started is warmed up for as long as it is measured at most, and this long
+/// where it is measured by requests.
+const STEADY_WITHIN: Duration = Duration::from_millis(100);
+
+fn plan_duration(plan: &Plan) -> Duration {
+    match plan.tests.first().map(|test| test.limit) {
+        Some(suite::Limit::Duration(duration)) => duration,
+        _ => STEADY_WITHIN,
+    }
 }
 
 /// Does all runs, each on a thread of its own; they wait for each other, and end together.
@@ -114,13 +253,13 @@ fn perform(
     turns: Vec<Turn>,
     cancel: &Cancel,
     shown: &Arc<Shown>,
-) -> Result<(Vec<Ran>, Option<Failed>), Failed> {
+) -> (Vec<Ran>, Option<Failed>) {
     let ended: Vec<Result<Ran, Ended>> = thread::scope(|scope| {
         let start = |(run, turn): (Planned, Turn)| {
             scope.spawn(move || {
                 let ran = run.perform(cancel, shown, Some(turn));
                 if ran.is_err() {
-                    // Nothing more of this pair can be compared.
+                    // Nothing more of this block can be compared.
                     cancel.cancel();
                 }
                 ran
@@ -134,7 +273,6 @@ fn perform(
         let ended = threads.into_iter().map(|run| run.join());
         ended.map(|ran| ran.unwrap_or_else(lost)).collect()
     });
-    let all = ended.len();
     let mut ran = Vec::new();
     let mut reasons = Vec::new();
     for run in ended {
@@ -148,8 +286,5 @@ fn perform(
     }
     // What went wrong first interrupted the others.
     reasons.sort_by_key(|why| matches!(why, Failed::Interrupted(_)));
-    match reasons.into_iter().next() {
-        Some(why) if ran.len() < all => Err(why),
-        why => Ok((ran, why)),
-    }
+    (ran, reasons.into_iter().next())
 }

@@ -10,7 +10,7 @@ use suite::Plan;
 use crate::args::{DiagnoseArgs, FormatOptions, LoadOptions, OutputOptions, defaults};
 use crate::command::job::Job;
 use crate::command::run::SuiteText;
-use crate::command::series::Series;
+use crate::command::series::{Series, wanted};
 use crate::exit::Failed;
 use crate::intake::material_of_kept;
 use crate::output::tell;
@@ -29,7 +29,7 @@ const LOAD_REQUESTS: u32 = 25;
 pub(super) fn measure(args: &DiagnoseArgs) -> Result<(Vec<PathBuf>, Option<Failed>), Failed> {
     // What is wrong with a suite is said before anything is measured.
     let suites = suites(args)?;
-    let series = Series::of(&args.subjects, args.server.as_slice(), None)?;
+    let series = Series::of(wanted(&args.subjects, args.server.as_slice())?, None)?;
     let of_server = series.servers[0].settings(&args.connect, &load_options(args), args.clock)?;
     let mut kept = Vec::new();
     let measure = |planned: Vec<Planned<'_>>, kept: &mut Vec<PathBuf>| -> Result<(), Failed> {

@@ -1,0 +1,264 @@
+//! Which tests the next block of runs does, and for how long.
+//!
+//! A block is one run of each server, side by side, after a fresh start where we start them. What
+//! differs from start to start is the same for all operations of a run, so that many short blocks say
+//! more than a few long ones (Kalibera and Jones 2013, section 5: repeat at the highest level that
+//! varies, as often as its cost allows). Time is shared equally between the tests that are undecided:
+//! those that are cheap to set up take part in every block, and the others in as many as their share
+//! allows.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Blocks that a budget is divided into. More would be lost to starting; from fewer, Student's t with
+/// its few degrees of freedom makes wide intervals.
+const BLOCKS: u32 = 24;
+
+/// Blocks that are made even where the budget is too small for them: one says nothing of how much
+/// blocks differ.
+const LEAST_BLOCKS: u32 = 2;
+
+/// Time of starting and of everything else that is no test, of which a block is this many times as
+/// long at least.
+const OVERHEADS: u32 = 3;
+
+/// How long a test is measured in a run of the first block, and at least in those after it: two
+/// batches.
+const LEAST_MEASURED: Duration = Duration::from_millis(20);
+
+/// How long a test is measured in a run at most, so that blocks stay many.
+const MOST_MEASURED: Duration = Duration::from_secs(2);
+
+/// The blocks of a comparison within a budget of time.
+#[derive(Debug)]
+pub(super) struct Blocks {
+    budget: Duration,
+    /// Servers side by side.
+    sides: u32,
+    tests: Vec<Test>,
+    done: u32,
+    /// What a block takes beside its tests.
+    overhead: Duration,
+}
+
+#[derive(Debug)]
+struct Test {
+    name: String,
+    /// Over all blocks, on all servers.
+    spent: Duration,
+    /// What it took in its last block beside measuring, on all servers.
+    fixed: Duration,
+    /// Some row of it is undecided.
+    is_open: bool,
+}
+
+/// What a block does.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Block {
+    pub(super) tests: Vec<String>,
+    /// How long each of them is measured on each server.
+    pub(super) measured: Duration,
+}
+
+impl Blocks {
+    /// Blocks with these tests, on so many servers.
+    pub(super) fn new(budget: Duration, sides: u32, tests: impl Iterator<Item = String>) -> Blocks {
+        let test = |name| Test {
+            name,
+            spent: Duration::ZERO,
+            fixed: Duration::ZERO,
+            is_open: true,
+        };
+        Blocks {
+            budget,
+            sides,
+            tests: tests.map(test).collect(),
+            done: 0,
+            overhead: Duration::ZERO,
+        }
+    }
+
+    /// The next block, when so much of the budget is spent; `None` when all is decided, or nothing
+    /// more fits.
+    pub(super) fn next(&self, elapsed: Duration) -> Option<Block> {
+        let left = self.budget.saturating_sub(elapsed);
+        let mut chosen = self.due();
+        // The dearest ones make room for the others.
+        chosen.sort_by_key(|test| test.fixed);
+        while self.done >= LEAST_BLOCKS && !chosen.is_empty() && self.least(&chosen) > left {
+            chosen.pop();
+        }
+        let count = u32::try_from(chosen.len())
+            .ok()
+            .filter(|count| *count > 0)?;
+        let length = left / BLOCKS.saturating_sub(self.done).max(1);
+        let length = length.max(self.overhead * OVERHEADS);
+        let for_measuring = length.min(left).saturating_sub(self.fixed(&chosen));
+        let is_chosen = |test: &&Test| chosen.iter().any(|other| other.name == test.name);
+        let in_order = self.tests.iter().filter(is_chosen);
+        Some(Block {
+            tests: in_order.map(|test| test.name.clone()).collect(),
+            measured: (for_measuring / (count * self.sides)).clamp(LEAST_MEASURED, MOST_MEASURED),
+        })
+    }
+
+    /// A block is done, and took so long; so long took each of its tests on all servers together.
+    pub(super) fn add(
+        &mut self,
+        block: &Block,
+        took: Duration,
+        tests: &BTreeMap<String, Duration>,
+    ) {
+        self.done += 1;
+        for test in &mut self.tests {
+            if let Some(spent) = tests.get(&test.name) {
+                test.spent += *spent;
+                test.fixed = spent.saturating_sub(block.measured * self.sides);
+            }
+        }
+        self.overhead = took.saturating_sub(tests.values().sum());
+    }
+
+    /// From now on, these tests are undecided and no others.
+    pub(super) fn keep(&mut self, is_open: impl Fn(&str) -> bool) {
+        for test in &mut self.tests {
+            test.is_open = is_open(&test.name);
+        }
+    }
+
+    /// The tests that have not had more than their share.
+    fn due(&self) -> Vec<&Test> {
+        let open: Vec<&Test> = self.tests.iter().filter(|test| test.is_open).collect();
+        let spent: Duration = open.iter().map(|test| test.spent).sum();
+        let share = spent / u32::try_from(open.len().max(1)).unwrap_or(u32::MAX);
+        // Somebody is always at or below the mean.
+        open.into_iter()
+            .filter(|test| test.spent <= share)
+            .collect()
+    }
+
+    /// What a block with these tests takes beside measuring.
+    fn fixed(&self, tests: &[&Test]) -> Duration {
+        self.overhead + tests.iter().map(|test| test.fixed).sum::<Duration>()
+    }
+
+    /// What it takes with the least of measuring.
+    fn least(&self, tests: &[&Test]) -> Duration {
+        let measured = LEAST_MEASURED * self.sides * u32::try_from(tests.len()).unwrap_or(u32::MAX);
+        self.fixed(tests) + measured
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+    const BUDGET: Duration = Duration::from_secs(60);
+
+    /// Plays a comparison of two servers: tests by the time that setting them up takes on both
+    /// servers, and rows by the block after which they are decided. Returns the blocks, and the time
+    /// they took.
+    fn played(
+        tests: &[(&str, Duration, usize)],
+        overhead: Duration,
+        budget: Duration,
+    ) -> (Vec<Block>, Duration) {
+        let names = tests.iter().map(|(name, _, _)| (*name).to_owned());
+        let mut blocks = Blocks::new(budget, 2, names);
+        let mut made: Vec<Block> = Vec::new();
+        let mut elapsed = Duration::ZERO;
+        while let Some(block) = blocks.next(elapsed) {
+            let spent = |name: &String| {
+                let (_, fixed, _) = tests.iter().find(|test| test.0 == *name).unwrap();
+                (name.clone(), *fixed + 2 * block.measured)
+            };
+            let spent: BTreeMap<_, _> = block.tests.iter().map(spent).collect();
+            let took = overhead + spent.values().sum::<Duration>();
+            elapsed += took;
+            blocks.add(&block, took, &spent);
+            made.push(block);
+            let pairs = |name: &str| {
+                let with = made
+                    .iter()
+                    .filter(|block| block.tests.iter().any(|test| test == name));
+                with.count()
+            };
+            blocks.keep(|name| {
+                let (_, _, decided) = tests.iter().find(|test| test.0 == name).unwrap();
+                pairs(name) < *decided
+            });
+        }
+        (made, elapsed)
+    }
+
+    fn count(blocks: &[Block], name: &str) -> usize {
+        let with = blocks
+            .iter()
+            .filter(|block| block.tests.iter().any(|test| test == name));
+        with.count()
+    }
+
+    const NEVER: usize = usize::MAX;
+
+    #[test]
+    fn a_budget_is_used_and_kept() {
+        let many: Vec<String> = (0..19).map(|number| format!("T{number}")).collect();
+        let tests: Vec<_> = many
+            .iter()
+            .map(|name| (name.as_str(), 10 * MS, NEVER))
+            .collect();
+        let (blocks, took) = played(&tests, 300 * MS, BUDGET);
+        assert!((23..=26).contains(&blocks.len()), "{}", blocks.len());
+        assert!(took > BUDGET * 95 / 100 && took <= BUDGET, "{took:?}");
+        assert!(blocks.iter().all(|block| block.tests.len() == 19));
+        assert!(blocks[1].measured > 45 * MS, "{:?}", blocks[1].measured);
+    }
+
+    #[test]
+    fn what_is_dear_to_set_up_gets_no_more_than_its_share() {
+        let tests = [
+            ("Cheap", 5 * MS, NEVER),
+            ("Cheaper", 2 * MS, NEVER),
+            ("Dear", 4_000 * MS, NEVER),
+        ];
+        let (blocks, took) = played(&tests, 200 * MS, BUDGET);
+        let dear = count(&blocks, "Dear");
+        assert!((3..=7).contains(&dear), "{dear}");
+        assert!(count(&blocks, "Cheap") >= 20, "{}", count(&blocks, "Cheap"));
+        assert!(took <= BUDGET + 4 * MS, "{took:?}");
+    }
+
+    #[test]
+    fn the_time_of_what_is_decided_goes_to_the_rest() {
+        let tests = [("Soon", 5 * MS, 8), ("Never", 5 * MS, NEVER)];
+        let (blocks, took) = played(&tests, 100 * MS, BUDGET);
+        assert_eq!(count(&blocks, "Soon"), 8);
+        assert!(count(&blocks, "Never") > 20);
+        let (first, last) = (&blocks[2], &blocks[blocks.len() - 2]);
+        assert!(last.measured > first.measured * 3 / 2, "{first:?} {last:?}");
+        assert!(took <= BUDGET);
+        // And when all is decided, it is over.
+        let (blocks, took) = played(&[("Soon", 5 * MS, 8)], 100 * MS, BUDGET);
+        assert_eq!(blocks.len(), 8);
+        assert!(took < BUDGET / 2);
+    }
+
+    #[test]
+    fn slow_starts_make_fewer_blocks() {
+        let (blocks, took) = played(&[("Row", 5 * MS, NEVER)], 3_000 * MS, BUDGET);
+        assert!((6..=9).contains(&blocks.len()), "{}", blocks.len());
+        assert!(took <= BUDGET + MS);
+    }
+
+    #[test]
+    fn a_budget_that_is_too_small_makes_two_blocks() {
+        let (blocks, _) = played(
+            &[("Row", 5_000 * MS, NEVER)],
+            3_000 * MS,
+            Duration::from_secs(1),
+        );
+        assert_eq!(blocks.len(), 2);
+        assert_eq!(blocks[0].measured, LEAST_MEASURED);
+    }
+}

@@ -1,0 +1,149 @@
+//! `prestan compare` within a budget of time, with servers that it starts itself.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::fs;
+use std::io;
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use engine::rundir;
+use record::PlanRecord;
+use serde_json::Value;
+use support::Prestan;
+use support::faulty::Faulty;
+use support::load::plain;
+use testbed::fault::{Fault, Rule};
+
+/// A comparison of two quick tests.
+fn compare(options: &[&str]) -> Prestan {
+    let small = ["--only", "Get1K,Put1K", "--warmup", "1"];
+    Prestan::new().arg("compare").args(small).args(options)
+}
+
+/// A command that serves what `{{ storage }}` has.
+fn serve() -> String {
+    let program = env!("CARGO_BIN_EXE_prestan");
+    format!("exec '{program}' serve --port {{{{ port }}}} '{{{{ storage }}}}'")
+}
+
+fn row<'a>(document: &'a Value, name: &str) -> &'a Value {
+    let mut rows = document["tests"].as_array().unwrap().iter();
+    rows.find(|row| row["name"] == name).unwrap()
+}
+
+/// The plan of each run below a directory.
+fn plans(directory: &Path) -> Vec<PlanRecord> {
+    let entries = fs::read_dir(directory).unwrap();
+    let plan = |entry: io::Result<fs::DirEntry>| rundir::open(&entry.unwrap().path()).unwrap().plan;
+    entries.map(plan).collect()
+}
+
+#[test]
+fn a_budget_is_kept_and_a_decided_row_leaves_its_time_to_the_others() {
+    let a = plain();
+    let rule = Rule::new(Fault::Delay(Duration::from_millis(10))).tag("(Get1K)");
+    let b = Faulty::new(|builder| builder.rule(rule));
+    let kept = tempfile::tempdir().unwrap();
+    let (a, b) = (a.server.url(), b.server.url());
+    let save = kept.path().to_str().unwrap();
+    let begun = Instant::now();
+    let outcome = compare(&[&a, &b, "--for", "8s", "--save", save, "--json", "-"]).run();
+    // Half as much again for a machine that is busy.
+    assert!(
+        begun.elapsed() < Duration::from_secs(12),
+        "{:?}",
+        begun.elapsed()
+    );
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let document = outcome.json();
+    assert_eq!(row(&document, "Get1K")["verdict"], "slower", "{document:#}");
+    let caveats = document["b"][0]["caveats"].to_string() + &document["caveats"].to_string();
+    assert!(caveats.contains("not started anew"), "{document:#}");
+    let plans = plans(kept.path());
+    let with = |name: &str| {
+        let has = |plan: &&PlanRecord| plan.tests.iter().any(|test| test.name == name);
+        plans.iter().filter(has).count()
+    };
+    assert!(with("Put1K") >= 8, "{} runs", with("Put1K"));
+    assert!(
+        with("Get1K") < with("Put1K"),
+        "{} {}",
+        with("Get1K"),
+        with("Put1K")
+    );
+    assert!(plans.iter().all(|plan| !plan.fresh_start));
+}
+
+#[test]
+fn two_builds_are_started_for_each_run_and_stopped() {
+    let kept = tempfile::tempdir().unwrap();
+    let save = kept.path().to_str().unwrap();
+    let command = serve();
+    let started = ["--start-a", &*command, "--start-b", &*command];
+    let outcome = compare(&started)
+        .args(["--repeat", "3", "-r", "5", "--save", save, "--json", "-"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert!(!outcome.stdout.contains("not started anew"), "{outcome}");
+    let plans = plans(kept.path());
+    assert_eq!(plans.len(), 6);
+    for plan in &plans {
+        assert!(plan.fresh_start);
+        // Nothing listens there any more.
+        let url = &plan.target;
+        let port = url.trim_end_matches('/').rsplit(':').next().unwrap();
+        let port: u16 = port.parse().unwrap();
+        assert!(
+            std::net::TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err(),
+            "{url}"
+        );
+    }
+}
+
+#[test]
+fn a_command_that_does_not_serve_is_shown_with_what_it_said() {
+    let command = serve();
+    let broken = [
+        "--start-a",
+        &*command,
+        "--start-b",
+        "echo no such option; exit 3",
+    ];
+    let outcome = compare(&broken).run();
+    assert_eq!(outcome.code, 4, "{outcome}");
+    assert!(outcome.stderr.contains("no such option"), "{outcome}");
+
+    let answers = plain();
+    let url = answers.server.url();
+    let outcome = compare(&["--start-a", "sleep 9", "--start-b", "sleep 9", &url]).run();
+    assert_eq!(outcome.code, 4, "{outcome}");
+    assert!(outcome.stderr.contains("answers at"), "{outcome}");
+
+    for (options, said) in [
+        (&["--start-a", "true"][..], "--start-b"),
+        (
+            &["--start-a", "a", "--start-b", "b", "u1", "u2", "u3"][..],
+            "one for both",
+        ),
+        (
+            &["--server", "nginx,colour=red", "--server", "nginx"][..],
+            "no parameter",
+        ),
+        (
+            &["a", "b", "--for", "1s", "--repeat", "2"][..],
+            "cannot be used with",
+        ),
+        (
+            &["--start-a", "{{ nothing }}", "--start-b", "b"][..],
+            "bad template",
+        ),
+    ] {
+        let outcome = compare(options).run();
+        assert_ne!(outcome.code, 0, "{options:?}: {outcome}");
+        assert!(outcome.stderr.contains(said), "{options:?}: {outcome}");
+    }
+}
