@@ -41,7 +41,7 @@ pub(crate) use holm::holm;
 pub use alike::{Caveat, Difference};
 pub use failing::{Failing, LEAST_TOTAL};
 pub use inference::{EARLY, Early, Inference, infer};
-pub use ratio::{Direction, Evidence, Observations, Ratio, WORTH_DETECTING};
+pub use ratio::{Certainty, Direction, Observations, Ratio, WORTH_DETECTING};
 pub use rows::RowKind;
 
 /// Rate of false alarms that is accepted, over all rows of a comparison together.
@@ -99,7 +99,7 @@ pub struct Compared {
 
 impl Compared {
     /// What the times say and how sure that is; `None` with a single pair.
-    pub fn evidence(&self) -> Option<&Evidence> {
+    pub fn evidence(&self) -> Option<&Certainty> {
         self.ratio.as_ref()?.evidence.as_ref()
     }
 

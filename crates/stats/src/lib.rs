@@ -68,7 +68,7 @@ use record::{
 pub use bias::Bias;
 pub use bins::Sum as Batch;
 pub use compare::{
-    ALPHA, Caveat, Compared, Comparison, Difference, Direction, EARLY, Early, Estimate, Evidence,
+    ALPHA, Caveat, Certainty, Compared, Comparison, Difference, Direction, EARLY, Early, Estimate,
     Failing, Inference, LEAST_TOTAL, Observations, Ratio, RowKind, Side, Verdict, WORTH_DETECTING,
     compare, infer,
 };

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use record::{
-    Environment, Event, EventKind, Generator, Goal, LeftBehind, MeasureId, MissingStep, Nanos, TestId,
+    Environment, Event, EventKind, Generator, Goal, LeftBehind, MeasureId, MissingStep, Nanos,
+    TestId,
 };
 
 /// Failures of one measure that a summary describes; the others are counted only.

@@ -1,7 +1,7 @@
 //! A row of a comparison in words and figures, each rounded to what is known.
 
 use stats::{
-    Compared, Direction, Estimate, Evidence, Failing, Ratio, RowKind, Verdict, WORTH_DETECTING,
+    Certainty, Compared, Direction, Estimate, Failing, Ratio, RowKind, Verdict, WORTH_DETECTING,
 };
 
 use crate::clean;
@@ -145,7 +145,7 @@ fn difference(kind: RowKind, ratio: f64) -> String {
 }
 
 /// Why a row is inconclusive.
-fn why(ratio: &Ratio, found: &Evidence) -> String {
+fn why(ratio: &Ratio, found: &Certainty) -> String {
     use Direction::{Faster, Same, Slower, Unsure};
     if ratio.is_contradicted() {
         let (usually, on_average) = match ratio.value > 1.0 {
@@ -184,7 +184,7 @@ fn why(ratio: &Ratio, found: &Evidence) -> String {
 }
 
 /// What would have been detected, and what 5 % would take where that is more than twofold.
-fn detectable(found: &Evidence) -> String {
+fn detectable(found: &Certainty) -> String {
     let smallest = match found.detectable {
         share if share > MOST => "no difference is detectable with so few pairs of runs".to_owned(),
         share if share > 1.0 => {

@@ -73,7 +73,7 @@ pub struct Ratio {
     /// The estimate from the medians.
     pub usual: f64,
     /// How sure both are; `None` for a single pair, which says nothing of how much pairs differ.
-    pub evidence: Option<Evidence>,
+    pub evidence: Option<Certainty>,
     /// Pairs of runs with times of both.
     pub pairs: usize,
     /// The answer.
@@ -83,7 +83,7 @@ pub struct Ratio {
 
 /// How sure a ratio is.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Evidence {
+pub struct Certainty {
     /// Of the means.
     pub means: Inference,
     /// Of the medians.
@@ -155,7 +155,7 @@ impl Ratio {
         let inferred = infer(&observations.means).zip(infer(&observations.medians));
         let evidence = inferred.map(|(means, medians)| {
             let p = (2.0 * means.p_slower.min(means.p_faster)).min(1.0);
-            Evidence {
+            Certainty {
                 means,
                 medians,
                 p,
@@ -203,7 +203,7 @@ impl Ratio {
     /// Whether more pairs may change the answer, beside so many tests in all: the sequential tests have
     /// found neither a difference nor that there is none.
     pub(super) fn is_open(&self, same_within: f64, tests: usize) -> bool {
-        let Some(Evidence { means, medians, .. }) = &self.evidence else {
+        let Some(Certainty { means, medians, .. }) = &self.evidence else {
             return true;
         };
         let level = ALPHA / tests.max(1) as f64;
@@ -223,7 +223,7 @@ impl Ratio {
 
     /// The means of all operations of both say the opposite of the pairs: of a few runs.
     pub fn is_contradicted(&self) -> bool {
-        let opposite = |found: Evidence| {
+        let opposite = |found: Certainty| {
             let is_slower = found.means.p_slower < found.means.p_faster;
             found.p_holm < ALPHA && self.pooled != 0.0 && (self.pooled > 0.0) != is_slower
         };
@@ -231,7 +231,7 @@ impl Ratio {
     }
 }
 
-impl Evidence {
+impl Certainty {
     /// The 95 % interval of the ratio of the means.
     pub fn ci95(&self) -> (f64, f64) {
         exp(self.means.ci95)
