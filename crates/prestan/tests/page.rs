@@ -72,7 +72,9 @@ fn the_page_shows_what_the_document_says() {
 
     let rows = browser.evaluate(
         "[...document.querySelectorAll('#tests tbody tr')].map((row) =>
-            [...row.cells].map((cell) => [cell.textContent, Number(cell.dataset.sort)]))",
+            [...row.cells].map((cell) => [
+                cell.firstChild.textContent.trim(), Number(cell.dataset.sort),
+                cell.querySelector('small')?.textContent]))",
     );
     let tests = document["tests"].as_array().unwrap();
     assert_eq!(rows.as_array().unwrap().len(), tests.len());
@@ -85,6 +87,10 @@ fn the_page_shows_what_the_document_says() {
             let read = read_time(shown[0].as_str().unwrap());
             // Three digits.
             assert!((read - value).abs() <= value * 0.006, "{read} {value}");
+        }
+        for (column, percentile) in [(5, 0), (6, 1), (7, 3)] {
+            let ends = &us["percentiles_ci95"][percentile];
+            assert_eq!(row[column][2] == "-", ends.is_null(), "{row} {test:#}");
         }
         assert_eq!(row[2][1].as_f64(), us["n"].as_f64());
     }
