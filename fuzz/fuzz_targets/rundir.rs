@@ -17,6 +17,9 @@ struct Whole {
 }
 
 fn whole() -> Whole {
+    // The reader of samples turns panics of the Parquet library into errors, and libFuzzer ends the
+    // process in the hook. Panics that go further end it all the same.
+    std::panic::set_hook(Box::new(|_| {}));
     let directory = std::env::temp_dir().join(format!("prestan-fuzz-{}", std::process::id()));
     // Of a process before us that had our number.
     let _ = fs::remove_dir_all(&directory);

@@ -65,9 +65,23 @@ fn write_page(number: usize, page: &Page, out: &mut String) -> std::fmt::Result 
     Ok(())
 }
 
-/// A text between quotes, as JSON and YAML have them.
+/// A text between quotes, as JSON and YAML have them; escaped is also what YAML does not allow to
+/// stand there (YAML 1.2.2, section 5.1).
 fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    let json = serde_json::Value::from(text).to_string();
+    json.chars()
+        .map(|c| match c {
+            '\u{7f}'..='\u{9f}'
+            | '\u{2028}'
+            | '\u{2029}'
+            | '\u{feff}'
+            | '\u{fffe}'
+            | '\u{ffff}' => {
+                format!("\\u{:04x}", u32::from(c))
+            }
+            c => c.to_string(),
+        })
+        .collect()
 }
 
 /// The beginning of a text in letters that a name may have.
@@ -119,6 +133,8 @@ mod tests {
 
     #[test]
     fn a_file_may_be_in_several_pages_and_a_path_may_look_strange() {
+        let odd = "1 1\n/a\u{ffff}\u{fffe}\u{feff}b\n";
+        assert_eq!(plan(&FileList::parse("l", odd).unwrap()).pages.len(), 1);
         let text = "1 3\n/a%20%22b%22/%C3%A9.html\n/x\n/\n1 1\n/x\n";
         let plan = plan(&FileList::parse("l", text).unwrap());
         let names: Vec<&str> = plan.measures.iter().map(|one| one.name.as_str()).collect();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::slice;
 
@@ -72,7 +73,8 @@ pub(super) struct OpenSegment<'a> {
 impl<'a> OpenSegment<'a> {
     pub(super) fn new(segment: &'a Segment) -> Result<OpenSegment<'a>, RunDirError> {
         let path = segment.path();
-        let reader = SerializedFileReader::new(segment.file()?)
+        let file = segment.file()?;
+        let reader = unless_damaged(|| SerializedFileReader::new(file))
             .map_err(|error| failed("reading failed", path, &error))?;
         let schema = reader.metadata().file_metadata().schema_descr();
         let names = schema.columns().iter().enumerate();
@@ -95,7 +97,8 @@ impl<'a> OpenSegment<'a> {
         if self.next >= self.reader.num_row_groups() {
             return None;
         }
-        let samples = self.reader.get_row_group(self.next).and_then(|group| {
+        let samples = unless_damaged(|| {
+            let group = self.reader.get_row_group(self.next)?;
             let group = Group {
                 reader: &*group,
                 places: &self.places,
@@ -105,6 +108,13 @@ impl<'a> OpenSegment<'a> {
         self.next += 1;
         Some(samples.map_err(|error| failed("reading failed", self.path, &error)))
     }
+}
+
+/// Reads, and turns a panic into an error: the reader of Parquet asserts what a damaged page does not
+/// keep (found by fuzzing). What it was reading is dropped with it.
+fn unless_damaged<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+    let damaged = |_| Err(ParquetError::General("the file is damaged".to_owned()));
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(damaged)
 }
 
 /// A group of rows.

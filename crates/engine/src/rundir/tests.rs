@@ -304,6 +304,23 @@ fn a_record_that_is_not_complete_says_why_and_has_no_end() {
     assert_eq!(load(whole.path()).unwrap().env, ended);
 }
 
+/// The reader of Parquet panics at some of them.
+#[test]
+fn a_damaged_segment_is_read_or_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    finish(&create(directory.path()), &run((0..20).map(bare).collect()));
+    let path = directory.path().join("samples-00001.parquet");
+    let whole = fs::read(&path).unwrap();
+    let mut refused = 0;
+    for at in (0..whole.len()).step_by(2) {
+        let mut damaged = whole.clone();
+        damaged[at] ^= [0xff, 0x01, 0x80][at % 3];
+        fs::write(&path, damaged).unwrap();
+        refused += usize::from(load(directory.path()).is_err());
+    }
+    assert!(refused > whole.len() / 20, "{refused} of {}", whole.len());
+}
+
 #[test]
 fn files_are_for_their_owner_only() {
     use std::os::unix::fs::PermissionsExt;
