@@ -165,7 +165,7 @@ pub(crate) enum Command {
     ///
     /// prestan webstone general http://127.0.0.1:8080/ --prepare --children 24 --duration 1m has 24
     /// children fetch pages of several files, drawn by weight, as fast as the server sends them, and
-    /// says how many pages a minute that are: the WEBSTONE number.
+    /// reports complete pages a minute beside the WEBSTONE number.
     Webstone(Box<WebstoneArgs>),
     /// Measure all servers that are installed, and write a site about them
     ///

@@ -5,7 +5,7 @@
 const CHANGING: [&str; 7] = [
     "Prestan, Version ",
     "Start Testing ",
-    "* Suite prestan, version 1 ",
+    "* Suite prestan, version 2 ",
     "* Suite load, version 1 ",
     "* Clock ",
     "* Client ",
