@@ -51,8 +51,14 @@ pub(crate) struct Standing {
 #[derive(Default)]
 struct TestState {
     stopped: AtomicBool,
+    /// Users who have begun to measure.
+    begun: AtomicU32,
     /// Users who have done their share.
     through: AtomicU32,
+    /// Nothing counts that begins from now on.
+    window_closed: AtomicBool,
+    /// Users with an operation under way that may count.
+    under_way: AtomicU32,
 }
 
 /// Why a test is not measured, or no longer.
@@ -159,6 +165,19 @@ impl Stage {
         self.standing.aborted.load(Ordering::SeqCst)
     }
 
+    /// One more user begins to measure.
+    pub(crate) fn count_begun(&self, test: TestId) {
+        self.standing
+            .test(test)
+            .begun
+            .fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Whether all users have begun to measure.
+    pub(crate) fn all_begun(&self, test: TestId) -> bool {
+        self.standing.test(test).begun.load(Ordering::SeqCst) >= self.users
+    }
+
     /// One more user has done its share of a test.
     pub(crate) fn count_through(&self, test: TestId) {
         self.standing
@@ -170,5 +189,38 @@ impl Stage {
     /// Whether all users have done their share.
     pub(crate) fn all_through(&self, test: TestId) -> bool {
         self.standing.test(test).through.load(Ordering::SeqCst) >= self.users
+    }
+
+    /// Closes the window of a test: users go on, uncounted, until nothing that counts is under way.
+    pub(crate) fn close_window(&self, test: TestId) {
+        let state = self.standing.test(test);
+        if !state.window_closed.swap(true, Ordering::SeqCst) {
+            self.journal.write(EventKind::MeasuringEnded { test });
+        }
+    }
+
+    /// Whether nothing that counts is under way any more, nor will be.
+    pub(crate) fn is_run_out(&self, test: TestId) -> bool {
+        let state = self.standing.test(test);
+        state.window_closed.load(Ordering::SeqCst) && state.under_way.load(Ordering::SeqCst) == 0
+    }
+
+    /// A user begins a measured operation, and ends it when what this returns is dropped.
+    pub(crate) fn begin_operation(&self, test: TestId) -> Option<OperationUnderWay<'_>> {
+        let state = self.standing.test(test);
+        if state.window_closed.load(Ordering::SeqCst) {
+            return None;
+        }
+        state.under_way.fetch_add(1, Ordering::SeqCst);
+        Some(OperationUnderWay(&state.under_way))
+    }
+}
+
+/// A measured operation that may count.
+pub(crate) struct OperationUnderWay<'s>(&'s AtomicU32);
+
+impl Drop for OperationUnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }

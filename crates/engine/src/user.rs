@@ -5,7 +5,8 @@
 //! ```
 //!
 //! A user who has done its share goes on until the slowest has, so that all are at work as long
-//! as anybody measures (Xu 2004, section 4.4: only overlapping requests count).
+//! as the window is open (Xu 2004, section 4.4: only overlapping requests count). Then all go on,
+//! uncounted, until the last operation has ended that began in the window.
 
 mod round;
 mod script;
@@ -29,7 +30,7 @@ use crate::workspace::held::HeldLock;
 use script::{Phase, Script};
 use warmup::Warmup;
 
-/// A user who is through goes on for at most this many times its share.
+/// From the moment when all users are at work, a user goes on for at most this many times its share.
 const LONGEST_OVERTIME: u32 = 10;
 
 /// Rounds of one run that are done in a turn, before another run does as many: long enough for the
@@ -266,12 +267,19 @@ impl User {
         script.start_measuring(self.stage.clock.now() + nanos(BATCH));
         let stage = Arc::clone(&self.stage);
         let test = script.test;
+        stage.count_begun(test.id);
         match test.limit {
             Limit::Requests(share) => self.measure_share(script, share).await,
             Limit::Duration(duration) => {
                 let mut end = stage.clock.now() + nanos(duration);
-                while stage.goes_on(test.id) && stage.clock.now() < end {
+                while stage.goes_on(test.id) {
                     end += self.between_rounds(script).await;
+                    if stage.clock.now() >= end {
+                        stage.close_window(test.id);
+                    }
+                    if stage.is_run_out(test.id) {
+                        break;
+                    }
                     self.round(script, Phase::Measured).await?;
                 }
                 Ok(())
@@ -284,8 +292,11 @@ impl User {
         let test = script.test.id;
         let mut result = Ok(());
         let mut rounds = 0;
+        // Rounds that began when all users were at work.
+        let mut together = 0;
         while rounds < share && result.is_ok() && stage.goes_on(test) {
             self.between_rounds(script).await;
+            together += u32::from(stage.all_begun(test));
             result = self.round(script, Phase::Measured).await;
             rounds += 1;
             script.counted += 1;
@@ -294,9 +305,15 @@ impl User {
         result?;
         self.through(script);
         let most = share.saturating_mul(LONGEST_OVERTIME);
-        while rounds < most && !stage.all_through(test) && stage.goes_on(test) {
+        while together < most && stage.goes_on(test) {
+            if stage.all_through(test) {
+                stage.close_window(test);
+            }
+            if stage.is_run_out(test) {
+                break;
+            }
+            together += u32::from(stage.all_begun(test));
             self.round(script, Phase::Measured).await?;
-            rounds += 1;
         }
         Ok(())
     }

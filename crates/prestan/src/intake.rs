@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use engine::rundir::{Recorded, RunDir, RunDirError, Samples, SamplesWriter};
 use engine::{Finished, Sink};
-use record::{Environment, Pace, PlanRecord, Sample};
+use record::{Environment, Load, Pace, PlanRecord, Sample};
 use report::{Diagnosed, DiagnosedRun};
 use stats::{Convergence, Details, Material, Resolution, Summariser, Summary, Until, Window};
 
@@ -273,7 +273,7 @@ pub(crate) fn material_of_kept(recorded: &Recorded) -> Result<Material, String> 
 
 impl Sink for Intake {
     fn take(&mut self, samples: &[Sample], window: engine::Window) -> ControlFlow<()> {
-        let window = counting(&self.plan.load.pace, window);
+        let window = counting(&self.plan.load, window);
         self.write(samples);
         self.hold(samples);
         if let Sums::Load(sums) = &mut self.sums {
@@ -292,15 +292,14 @@ impl Sink for Intake {
 }
 
 /// Which operations of a load run count, of those that come now.
-fn counting(pace: &Pace, window: engine::Window) -> Window {
-    match (pace, window.begun) {
+fn counting(load: &Load, window: engine::Window) -> Window {
+    let end = window.ended.unwrap_or(u64::MAX);
+    match (&load.pace, window.begun) {
         (Pace::Open { .. }, _) => Window::Everything,
         // They were over before it began.
         (_, None) => Window::Nothing,
-        (_, Some(start)) => Window::Between {
-            start,
-            end: window.ended.unwrap_or(u64::MAX),
-        },
+        (_, Some(start)) if load.requests.is_some() => Window::Asked { start, end },
+        (_, Some(start)) => Window::Between { start, end },
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use record::{Generator, Load};
+use record::{Generator, PlanRecord};
 use stats::{Lately, Warning, doubts_about};
 
 /// Seconds that are judged together: a single one has too many hiccups.
@@ -27,7 +27,7 @@ impl Lookout {
         &mut self,
         generator: &Generator,
         lately: &Lately,
-        load: &Load,
+        plan: &PlanRecord,
     ) -> Vec<Warning> {
         self.second += 1;
         if self.seconds.len() == TOGETHER {
@@ -37,7 +37,7 @@ impl Lookout {
         let seconds = self.seconds.iter().cloned();
         let all = seconds.reduce(|sum, next| (both(&sum.0, &next.0), plus(&sum.1, &next.1)));
         let mut doubts = all.map_or_else(Vec::new, |(generator, lately)| {
-            doubts_about(&generator, &lately, load)
+            doubts_about(&generator, &lately, plan)
         });
         doubts.retain(|doubt| self.is_news(doubt));
         doubts
@@ -115,19 +115,18 @@ mod tests {
         (generator, lately)
     }
 
-    fn load() -> Load {
+    fn plan() -> PlanRecord {
         stats::testing::RunBuilder::new(4)
             .with(|run| run.plan.load.pace = record::Pace::Closed)
             .build()
             .plan
-            .load
     }
 
     fn kinds(
         lookout: &mut Lookout,
         (generator, lately): &(Generator, Lately),
     ) -> Vec<&'static str> {
-        let doubts = lookout.look(generator, lately, &load());
+        let doubts = lookout.look(generator, lately, &plan());
         doubts.iter().map(Warning::kind).collect()
     }
 

@@ -133,7 +133,7 @@ impl Console {
                     None => tell(&format!("{seconds:3} s  {}", now.line())),
                 }
                 let generator = self.progress.lately();
-                for warning in lookout.look(&generator, &now.lately, &self.plan.load) {
+                for warning in lookout.look(&generator, &now.lately, &self.plan) {
                     self.say(&format!("warning: {warning}"));
                 }
                 figures = Some(now);

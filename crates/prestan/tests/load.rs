@@ -7,7 +7,7 @@ mod support;
 use std::time::Duration;
 
 use insta::assert_snapshot;
-use record::Outcome as Ended;
+use record::{EventKind, Outcome as Ended, Sample};
 use support::faulty::Faulty;
 use support::load::{at_least, begun, counted, ended, file, load, operations, plain, seen};
 use support::rows::row;
@@ -231,4 +231,108 @@ fn shape_of_the_reports() {
         "4",
     ];
     assert_snapshot!("open", text(&pace));
+}
+
+/// One request takes 600 ms, and begins in the window: it counts, and the others go on meanwhile.
+#[test]
+fn what_begins_in_the_window_counts_and_ends_under_the_same_load() {
+    let slow = || Rule::new(Fault::Delay(Duration::from_millis(600)));
+    // Of some hundred, since each user waits for 2 ms each time.
+    let every = Rule::new(Fault::AnswerAfter(Duration::from_millis(2))).method("GET");
+    let server = Faulty::new(|builder| builder.rule(slow().method("GET").nth(150)).rule(every));
+    let url = file(&server, "a.txt");
+    let options = ["-c", "3", "--duration", "400ms", "--warmup", "0"];
+    let outcome = load("GET", &url).args(options).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let (result, run) = counted(&outcome);
+    let started = begun(&run);
+    let ended = run.events.iter().find_map(|event| match event.kind {
+        EventKind::MeasuringEnded { .. } => Some(event.at),
+        _ => None,
+    });
+    let ended = ended.unwrap();
+    assert_eq!(
+        ended - started,
+        400_000_000,
+        "the window is as long as asked for"
+    );
+    let total = |sample: &&Sample| sample.moments.total().unwrap_or(0) > 590_000_000;
+    let slow = run.samples.iter().find(total).unwrap();
+    let moments = slow.moments;
+    assert!((started..=ended).contains(&moments.started), "{moments:?}");
+    let most = result["tests"][0]["total_us"]["max"].as_f64().unwrap();
+    assert!(most > 590_000.0, "{most}");
+    // All users were at work before the window, and the two others until its end, uncounted.
+    let begin = |sample: &&Sample| sample.moments.started;
+    let before = run.samples.iter().filter(|sample| begin(sample) < started);
+    assert!(before.count() >= 3, "{outcome}");
+    let last = run
+        .samples
+        .iter()
+        .map(|sample| begin(&sample))
+        .max()
+        .unwrap();
+    let end = moments.done.unwrap();
+    assert!(
+        last + 100_000_000 > end && last < end + 100_000_000,
+        "{last} {end}"
+    );
+    let counts = run.samples.iter().map(|sample| begin(&sample));
+    let counts = counts
+        .filter(|begin| (started..=ended).contains(begin))
+        .count();
+    assert_eq!(result["tests"][0]["operations"], counts);
+}
+
+/// No user begins before the window does, however the threads are woken.
+#[test]
+fn few_requests_of_users_on_several_threads_all_count() {
+    let server = plain();
+    let url = file(&server, "a.txt");
+    for seed in 0..15 {
+        let seed = seed.to_string();
+        let few = [
+            "-c",
+            "8",
+            "--threads",
+            "4",
+            "--requests",
+            "12",
+            "--warmup",
+            "0",
+        ];
+        let outcome = load("GET", &url).args(few).args(["--seed", &seed]).run();
+        assert_eq!(outcome.code, 0, "{outcome}");
+        let (result, _) = counted(&outcome);
+        assert_eq!(result["tests"][0]["operations"], 12, "{outcome}");
+    }
+}
+
+/// Two users on two threads; the first request takes 700 ms, and the user of the other thread does
+/// all others meanwhile.
+#[test]
+fn an_open_loop_on_several_threads_has_one_queue() {
+    let slow = Rule::new(Fault::Delay(Duration::from_millis(700))).method("GET");
+    let server = Faulty::new(|builder| builder.rule(slow.nth(1)));
+    let url = file(&server, "a.txt");
+    let options = [
+        "-c",
+        "2",
+        "--threads",
+        "2",
+        "--rate",
+        "50",
+        "--arrivals",
+        "constant",
+    ];
+    let outcome = load("GET", &url)
+        .args(options)
+        .args(["--duration", "1s", "--warmup", "0"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let (_, run) = counted(&outcome);
+    assert_eq!(run.samples.len(), 50);
+    // With a queue for each thread, some seventeen would have waited for the first.
+    let waited = at_least(&run, 250, |sample| sample.moments.from_planned());
+    assert_eq!(waited, 1, "{outcome}");
 }

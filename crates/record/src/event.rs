@@ -29,13 +29,14 @@ pub enum EventKind {
         test: TestId,
     },
     /// All users were through with set-up and warm-up, and the measured part began. In a load run,
-    /// all of them are at work from this moment on, and the window begins here.
+    /// all of them are at work from this moment on, and the measurement window begins here.
     MeasuringStarted {
         /// Which.
         test: TestId,
     },
-    /// No further operation begins: users stopped, or the schedule was through. In a load run
-    /// ([`Pace::Closed`](crate::Pace::Closed)) the window in which operations count ends here.
+    /// No further operation counts: the time was over, users had done their share, or the schedule
+    /// was through. The measurement window ends here. Users may go on, uncounted, until the last
+    /// operation has ended that counts.
     MeasuringEnded {
         /// Which.
         test: TestId,

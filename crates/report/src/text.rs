@@ -277,8 +277,8 @@ impl Page {
         }
         let counted: u64 = supported().map(TestSummary::operations).sum();
         let item = Item::new(&format!(
-            "{left_out} of {} operations, which were not wholly inside the time in which all {} \
-             users were at work; they are in no time above",
+            "{left_out} of {} operations, which began outside the measurement window, in which all \
+             {} users are at work; they are in no time above",
             counted + left_out,
             run.plan.load.users,
         ));

@@ -28,13 +28,18 @@ pub(crate) fn classic(run: &Run, pages: &Pages) -> Vec<String> {
 /// What is known beside it.
 pub(crate) fn beyond(run: &Run, pages: &Pages) -> Vec<String> {
     let Pages { all, left_out, .. } = pages;
-    let interval = pages
-        .per_minute_ci95
-        .map(|(low, high)| format!(", with 95 % confidence {low:.1} to {high:.1}"));
+    let interval = match (pages.per_minute_ci95, pages.wanders) {
+        (None, _) => ", too few for an interval".to_owned(),
+        (Some((low, high)), false) => format!(", with 95 % confidence {low:.1} to {high:.1}"),
+        (Some((low, high)), true) => format!(
+            ", with 95 % confidence {low:.1} to {high:.1} (perhaps too narrow: throughput went up \
+             and down slowly; measure for longer)"
+        ),
+    };
     let mut lines = vec![format!(
         "Complete pages a minute: {:.1}{}, over {:.2} s ({} version {})",
         pages.per_minute,
-        interval.unwrap_or_default(),
+        interval,
         pages.window_s,
         clean(&run.plan.suite.name),
         run.plan.suite.version,

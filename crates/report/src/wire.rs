@@ -50,7 +50,7 @@ pub(crate) struct Document {
     pub(crate) complete: Complete,
     /// How near a load run came to what it was to go on for (`load.until`); null without that.
     pub(crate) goal: Option<Goal>,
-    /// Operations of all tests that lie outside the time in which all users were at work.
+    /// Operations of all tests that began outside the measurement window.
     pub(crate) left_out: u64,
     /// Whether it was the server that was measured.
     pub(crate) verdict: Verdict,
@@ -383,7 +383,7 @@ pub(crate) struct Test {
     pub(crate) evidence: Option<String>,
     /// Operations by outcome. They add up to `operations`.
     pub(crate) outcomes: Outcomes,
-    /// Operations that count: those in the time in which all users were at work.
+    /// Operations that count: those that began in the measurement window.
     pub(crate) operations: u64,
     /// Operations outside that time; they are in no other number but `left_out_outcomes`.
     pub(crate) left_out: u64,

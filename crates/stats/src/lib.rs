@@ -52,6 +52,7 @@ mod sweep;
 pub mod testing;
 #[cfg(test)]
 mod tests;
+mod throughput;
 mod times;
 mod told;
 mod until;
@@ -221,8 +222,8 @@ impl Windows {
         Piece: AsRef<[Sample]>,
     {
         Ok(match plan.load.pace {
-            Pace::Rounds => Windows::Rounds(windows_of_rounds(plan, pieces()?)?),
-            Pace::Closed => Windows::Closed(Measured::by(events)),
+            Pace::Rounds => Windows::Rounds(windows_of_rounds(plan, events, pieces()?)?),
+            Pace::Closed => Windows::Closed(Measured::by(plan, events)),
             Pace::Open { .. } => Windows::Open,
         })
     }
@@ -249,6 +250,7 @@ impl Windows {
 /// The windows of a suite: of each test, the time in which all users were at work.
 fn windows_of_rounds<Piece, Error>(
     plan: &PlanRecord,
+    events: &[Event],
     pieces: impl IntoIterator<Item = Result<Piece, Error>>,
 ) -> Result<BTreeMap<TestId, Result<window::Span, window::NoWindow>>, Error>
 where
@@ -264,6 +266,10 @@ where
             }
         }
     }
-    let window = |(test, users): (TestId, Users)| (test, users.window(plan.load.users));
+    let measured = Measured::by(plan, events);
+    let window = |(test, users): (TestId, Users)| {
+        let through = measured.ended(test);
+        (test, users.window(plan.load.users, through))
+    };
     Ok(users.into_iter().map(window).collect())
 }

@@ -1,8 +1,9 @@
 //! Pages: what the files of a visit came to together (Trent and Sake 1995, sections 4.4 and 7).
 //!
 //! A visit is complete when every file of its page came as expected; anything else, one that was
-//! broken off included, is an error, and its bytes are counted apart. A visit counts by its end: what
-//! ended inside the window was done there.
+//! broken off included, is an error, and its bytes are counted apart. What was done in the window is
+//! counted by the end of visits: their number, files, connections and bytes. Times are those of the
+//! visits that begin in it, because long ones would be too few otherwise.
 //!
 //! ```text
 //! files --> visit (open until the last of them) --> page, inside the window or outside --> Pages
@@ -15,20 +16,11 @@ use std::collections::{BTreeMap, HashMap};
 use record::{MeasureId, Nanos, Outcome, PageRecord, PlanRecord, Sample, server_of};
 
 use crate::Distribution;
-use crate::bins::{Bins, Sum};
-use crate::interval::student_interval;
+use crate::throughput::Throughput;
 use crate::times::Times;
 use crate::window::{Span, Window, end};
 pub use came::{FilesCame, Sizes};
 
-/// Bins of time that visits are counted in, and the shortest of them: 2^20 ns, a millisecond.
-const BINS: usize = 256;
-const SHORTEST: u32 = 20;
-/// Batches of neighbouring bins for the interval of the rate, of about the same length: so long that
-/// one says little of the next.
-const BATCHES: usize = 20;
-/// Complete visits without which there is no interval: five a batch.
-const VISITS: u64 = 5 * BATCHES as u64;
 /// Seconds of a minute.
 const MINUTE: f64 = 60.0;
 
@@ -41,14 +33,18 @@ pub struct Pages {
     pub all: Visits,
     /// The same server by server, where there are several.
     pub servers: Vec<ServerSummary>,
-    /// All visits that do not: they ended after the window, or before it.
+    /// All visits that do not: they ended after the window, or before it. Their times are those of
+    /// the visits that began outside.
     pub left_out: Visits,
     /// Seconds that count.
     pub window_s: f64,
     /// Complete visits a minute.
     pub per_minute: f64,
-    /// The 95 % interval of that; `None` where the window is too short for one.
+    /// The 95 % interval of that; `None` where there are too few of them for one.
     pub per_minute_ci95: Option<(f64, f64)>,
+    /// The rate went up or down over times that are not short beside the window, so that the
+    /// interval may be too narrow.
+    pub wanders: bool,
     /// Mean number of requests in progress, connecting included.
     pub in_progress: f64,
 }
@@ -130,8 +126,10 @@ pub(crate) struct PageTally {
     /// Of each page of each server, what counts.
     counted: Vec<VisitTally>,
     left_out: VisitTally,
+    /// Nanoseconds of visits inside the window, of all users together.
+    under_way: u128,
     /// Complete visits by the time of their end.
-    ended: Bins<Sum>,
+    throughput: Throughput,
 }
 
 /// A visit as far as it is known.
@@ -175,7 +173,8 @@ impl PageTally {
             open: HashMap::new(),
             counted: vec![VisitTally::default(); servers.len() * plan.pages.len()],
             left_out: VisitTally::default(),
-            ended: Bins::new(BINS, SHORTEST),
+            under_way: 0,
+            throughput: Throughput::default(),
             pages: plan.pages.clone(),
             servers,
             users: plan.load.users,
@@ -201,13 +200,19 @@ impl PageTally {
 
     fn close(&mut self, visit: &Visit, window: Window) {
         let is_complete = visit.failed == 0 && visit.requests() == self.files_of(visit.page);
-        if !window.contains_moment(visit.ended) {
-            return self.left_out.add(visit, is_complete);
-        }
         let place = visit.server * self.pages.len() + visit.page;
-        self.counted[place].add(visit, is_complete);
+        self.under_way += u128::from(window.share(visit.span()));
+        let timed = match window.counts_from(visit.started) {
+            true => &mut self.counted[place],
+            false => &mut self.left_out,
+        };
+        timed.time(visit, is_complete);
+        if !window.contains_moment(visit.ended) {
+            return self.left_out.count(visit, is_complete);
+        }
+        self.counted[place].count(visit, is_complete);
         if is_complete {
-            self.ended.at(visit.ended).add(visit.ended - visit.started);
+            self.throughput.add(visit.ended);
         }
     }
 
@@ -222,12 +227,20 @@ impl PageTally {
             own.merge(others);
         }
         self.left_out.merge(&other.left_out);
-        self.ended.merge(&other.ended);
+        self.under_way += other.under_way;
+        self.throughput.merge(&other.throughput);
         for (number, visit) in &other.open {
             let own = self.open.remove(number);
             let whole = own.map_or_else(|| visit.clone(), |own| own.with(visit));
             self.open.insert(*number, whole);
         }
+    }
+
+    /// Nanoseconds of visits inside the window, those included that still miss a file.
+    pub(crate) fn under_way(&self, window: Window) -> u128 {
+        let open = self.open.values();
+        let open = open.map(|visit| u128::from(window.share(visit.span())));
+        self.under_way + open.sum::<u128>()
     }
 
     /// What the visits came to in these windows, in which that many nanoseconds of requests were in
@@ -243,14 +256,17 @@ impl PageTally {
         let window_s: f64 = windows.iter().map(|window| window.seconds()).sum();
         let rate = |per_second: f64| if window_s > 0.0 { per_second } else { 0.0 };
         let per_minute = rate(all.complete as f64 / window_s * MINUTE);
+        let throughput = match windows {
+            [window] => whole.throughput.rate(*window),
+            _ => None,
+        };
+        let ci95 = throughput.and_then(|rate| rate.ci95);
         Pages {
             pages: whole.of_pages(),
             servers: whole.of_servers(|complete| rate(complete as f64 / window_s * MINUTE)),
             per_minute,
-            per_minute_ci95: match windows {
-                [window] => whole.rate_interval(*window, per_minute),
-                _ => None,
-            },
+            per_minute_ci95: ci95.map(|(low, high)| (low * MINUTE, high * MINUTE)),
+            wanders: throughput.is_some_and(|rate| rate.wanders),
             in_progress: rate(under_way as f64 / 1e9 / window_s),
             left_out: whole.left_out.describe(),
             all,
@@ -290,43 +306,6 @@ impl PageTally {
         let servers = self.servers.iter().zip(tallies);
         servers.enumerate().map(of_server).collect()
     }
-
-    /// The interval of the complete visits a minute, from batches of bins. The first bin and the
-    /// last have but a part in the window; they have as much of the visits.
-    fn rate_interval(&self, window: Span, per_minute: f64) -> Option<(f64, f64)> {
-        let length = self.ended.length();
-        let first = window.start / length;
-        let bins = window.end / length - first + 1;
-        let visits: u64 = self
-            .counted
-            .iter()
-            .map(|tally| tally.amounts.complete)
-            .sum();
-        if bins < 2 * BATCHES as u64 || visits < VISITS {
-            return None;
-        }
-        let batch_of = |place: u64| (place * BATCHES as u64 / bins) as usize;
-        let (mut lengths, mut counts) = ([0_u64; BATCHES], [0_u64; BATCHES]);
-        for place in 0..bins {
-            let begin = (first + place) * length;
-            let inside = window.end.min(begin + length) - window.start.max(begin);
-            lengths[batch_of(place)] += inside;
-        }
-        for (begin, bin) in self.ended.recorded() {
-            let place = (begin / length).checked_sub(first);
-            if let Some(place) = place.filter(|place| *place < bins) {
-                counts[batch_of(place)] += bin.n;
-            }
-        }
-        let batches = counts.into_iter().zip(lengths);
-        let rates: Vec<f64> = batches
-            .map(|(count, length)| count as f64 / (length as f64 / 1e9) * MINUTE)
-            .collect();
-        // Batches are of almost the same length: their mean is almost the number, and the interval
-        // is that of the number.
-        let half = student_interval(&rates).map(|(low, high)| (high - low) / 2.0)?;
-        Some(((per_minute - half).max(0.0), per_minute + half))
-    }
 }
 
 impl Visit {
@@ -345,6 +324,14 @@ impl Visit {
             bytes_received: 0,
             body_received: 0,
             came: FilesCame::default(),
+        }
+    }
+
+    /// From its beginning to the end of the last request for a file of it.
+    fn span(&self) -> Span {
+        Span {
+            start: self.started,
+            end: self.ended,
         }
     }
 
@@ -414,20 +401,14 @@ impl VisitTally {
         all
     }
 
-    fn add(&mut self, visit: &Visit, is_complete: bool) {
-        let started = visit.started;
+    /// Counts what a visit did.
+    fn count(&mut self, visit: &Visit, is_complete: bool) {
         let amounts = &mut self.amounts;
+        amounts.came.merge(&visit.came());
         amounts.files += visit.files;
         amounts.failed += visit.failed;
         amounts.connects += visit.connects.len() as u64;
         amounts.bytes_sent += visit.bytes_sent;
-        amounts.came.merge(&visit.came());
-        for took in &visit.connects {
-            self.connect.add(started, *took);
-        }
-        for (began, took) in &visit.took {
-            self.file.add(*began, *took);
-        }
         if !is_complete {
             amounts.incomplete += 1;
             amounts.bytes_apart += visit.bytes_received;
@@ -437,9 +418,22 @@ impl VisitTally {
         amounts.files_of_complete += visit.files;
         amounts.bytes_received += visit.bytes_received;
         amounts.body_received += visit.body_received;
-        self.load.add(started, visit.ended - started);
-        let first = visit.first.map(|first| first.saturating_sub(started));
-        self.first_byte.add_some(started, first);
+    }
+
+    /// Adds the times of a visit.
+    fn time(&mut self, visit: &Visit, is_complete: bool) {
+        let started = visit.started;
+        for took in &visit.connects {
+            self.connect.add(started, *took);
+        }
+        for (began, took) in &visit.took {
+            self.file.add(*began, *took);
+        }
+        if is_complete {
+            self.load.add(started, visit.ended - started);
+            let first = visit.first.map(|first| first.saturating_sub(started));
+            self.first_byte.add_some(started, first);
+        }
     }
 
     fn merge(&mut self, other: &VisitTally) {

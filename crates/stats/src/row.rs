@@ -5,8 +5,9 @@ use record::{Connect, MeasureId, MeasureRecord, Outcome, Sample, Timing};
 use crate::bias::{Bias, Differences};
 use crate::spread::{Bar, ROWS, spread};
 use crate::status::{Facts, Missing};
+use crate::throughput::Throughput;
 use crate::times::Times;
-use crate::window::Span;
+use crate::window::{Span, Window, end};
 use crate::{Batch, Completeness, Distribution, Outcomes, Status, Told};
 
 /// What one measure of the plan came to.
@@ -55,9 +56,14 @@ pub struct TestSummary {
     pub bytes_received: u64,
     /// Length of the window in seconds; `None` where there is none. Rows of one test share it.
     pub window_s: Option<f64>,
-    /// Expected operations in the window a second. The window also contains the other steps of
-    /// the test's loop, so this is what the users got done, not what the server could do.
+    /// Expected operations that ended in the window, a second. The window also contains the other
+    /// steps of the test's loop, so this is what the users got done, not what the server could do.
     pub per_second: Option<f64>,
+    /// The 95 % interval of that; `None` where there are too few operations for one.
+    pub per_second_ci95: Option<(f64, f64)>,
+    /// The rate went up or down over times that are not short beside the window, so that the
+    /// interval may be too narrow.
+    pub wanders: bool,
     /// Descriptions of failures: why the test could not be measured, and the first failed
     /// operations, at most [`FAILURES_DESCRIBED`](crate::FAILURES_DESCRIBED) of them.
     pub failures: Vec<String>,
@@ -180,10 +186,19 @@ pub(crate) struct Tally {
     tls_resumed: Times,
     bytes_sent: u64,
     bytes_received: u64,
+    throughput: Throughput,
 }
 
 impl Tally {
-    /// Adds an operation that lies outside the window.
+    /// Adds the end of an operation, whether or not the operation counts.
+    pub(crate) fn add_end(&mut self, sample: &Sample, window: Window) {
+        let ended = end(sample);
+        if sample.outcome == Outcome::Ok && window.contains_moment(ended) {
+            self.throughput.add(ended);
+        }
+    }
+
+    /// Adds an operation that does not count.
     pub(crate) fn leave_out(&mut self, sample: &Sample) {
         self.left_out.add(sample.outcome);
     }
@@ -235,6 +250,7 @@ impl Tally {
         self.resent += other.resent;
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
+        self.throughput.merge(&other.throughput);
         self.bias.merge(&other.bias);
         for (own, others) in [
             (&mut self.response, &other.response),
@@ -311,6 +327,11 @@ pub(crate) fn row(tally: &Tally, around: &Around<'_>) -> TestSummary {
     // A run beside others did nothing while it waited for its turn.
     let waited_s = told.waited(measure.test) as f64 / 1e9;
     let window_s = around.window.map(|span| span.seconds() - waited_s);
+    let throughput = around
+        .window
+        .and_then(|window| tally.throughput.rate(window));
+    // Its completions come in lumps then, which say nothing of the server.
+    let alone = throughput.filter(|_| waited_s == 0.0);
     let timed = tally.response.count();
     TestSummary {
         name: measure.name.clone(),
@@ -344,7 +365,10 @@ pub(crate) fn row(tally: &Tally, around: &Around<'_>) -> TestSummary {
         window_s,
         per_second: window_s
             .filter(|s| *s > 0.0)
-            .map(|s| tally.outcomes.ok() as f64 / s),
+            .zip(throughput)
+            .map(|(s, rate)| rate.completed as f64 / s),
+        per_second_ci95: alone.and_then(|rate| rate.ci95),
+        wanders: alone.is_some_and(|rate| rate.wanders),
         failures: test_failed.iter().chain(failures).cloned().collect(),
         notes: told_notes.into_iter().chain(dominated.map(|times| {
             format!(

@@ -33,11 +33,14 @@ pub struct Summariser {
 /// The operations of one test, added up.
 #[derive(Debug, Clone, Copy, Default)]
 struct TestTally {
+    /// Operations but for those that only kept the load up.
     recorded: u64,
     /// From the first beginning to the last end.
     hull: Option<Span>,
-    /// Nanoseconds of operations under way inside the window, of all users together.
+    /// Nanoseconds of requests under way inside the window, of all users together.
     under_way: u128,
+    /// Of those that belong to no page.
+    alone_under_way: u128,
 }
 
 impl Summariser {
@@ -56,13 +59,14 @@ impl Summariser {
         }
     }
 
-    /// Adds operations, of which those in the window count and the others are only counted.
+    /// Adds operations, of which those that begin in the window count, and the number of the others.
     ///
     /// In a load run the window begins at
     /// [`MeasuringStarted`](record::EventKind::MeasuringStarted). Its end may stay open
     /// ([`u64::MAX`]) for operations that were over before
     /// [`MeasuringEnded`](record::EventKind::MeasuringEnded); those recorded later need the true one.
-    /// In an open loop it is [`Window::Everything`].
+    /// Where a number of operations was asked for it is [`Window::Asked`], and in an open loop
+    /// [`Window::Everything`].
     pub fn add(&mut self, samples: &[Sample], window: Window) {
         for sample in samples {
             self.add_one(sample, |_| window);
@@ -80,13 +84,18 @@ impl Summariser {
         let window = window(measure.test);
         if let Some(test) = self.tests.get_mut(&measure.test) {
             let own = Span::of_one(sample);
-            test.recorded += 1;
+            test.recorded += u64::from(!window.is_before(sample));
             test.hull = Some(test.hull.map_or(own, |hull| hull.hull(own)));
-            test.under_way += u128::from(window.share_of(sample));
+            let inside = u128::from(window.share_of(sample));
+            test.under_way += inside;
+            if sample.visit.is_none() {
+                test.alone_under_way += inside;
+            }
         }
         if let Some(pages) = &mut self.pages {
             pages.add(sample, window);
         }
+        row.add_end(sample, window);
         if window.contains(sample) {
             row.add(sample, self.open);
         } else {
@@ -106,6 +115,7 @@ impl Summariser {
         for (own, others) in self.tests.values_mut().zip(other.tests.values()) {
             own.recorded += others.recorded;
             own.under_way += others.under_way;
+            own.alone_under_way += others.alone_under_way;
             own.hull = match (own.hull, others.hull) {
                 (Some(own), Some(other)) => Some(own.hull(other)),
                 (own, other) => own.or(other),
@@ -118,7 +128,7 @@ impl Summariser {
     ///
     /// Windows are those that the events tell of, and without any they span all operations.
     pub fn finish(&self, events: &[Event], env: &Environment) -> Summary {
-        let measured = Measured::by(events);
+        let measured = Measured::by(&self.plan, events);
         let window = |test, tally: &TestTally| match self.plan.load.pace {
             Pace::Closed => measured.closed_window(test, tally.hull),
             Pace::Open { .. } => measured.open_window(test, tally.hull),
@@ -249,7 +259,11 @@ impl Summariser {
             counted: own().map(TestSummary::operations).sum(),
             recorded: tally.recorded,
             not_supported: own().all(|row| row.status.is_beyond_the_server()),
-            under_way: tally.under_way,
+            under_way: match &self.pages {
+                Some(pages) => pages.under_way(window.into()) + tally.alone_under_way,
+                None => tally.under_way,
+            },
+            of_each_user: warning::operations_of_each_user(&self.plan),
             rested: told
                 .generator
                 .iter()
@@ -276,13 +290,18 @@ impl Summariser {
 /// When the measured part of each test began and ended, as far as the events say.
 #[derive(Debug, Default)]
 pub(crate) struct Measured {
+    /// A number of operations was asked for.
+    is_asked: bool,
     started: BTreeMap<TestId, Nanos>,
     ended: BTreeMap<TestId, Nanos>,
 }
 
 impl Measured {
-    pub(crate) fn by(events: &[Event]) -> Measured {
-        let mut measured = Measured::default();
+    pub(crate) fn by(plan: &PlanRecord, events: &[Event]) -> Measured {
+        let mut measured = Measured {
+            is_asked: plan.load.requests.is_some(),
+            ..Measured::default()
+        };
         for event in events {
             match event.kind {
                 EventKind::MeasuringStarted { test } => {
@@ -297,14 +316,20 @@ impl Measured {
         measured
     }
 
+    /// When users of a test stopped, or went on only to keep the load up.
+    pub(crate) fn ended(&self, test: TestId) -> Option<Nanos> {
+        self.ended.get(&test).copied()
+    }
+
     /// The window of a test in a closed loop; its end is open where the run was cut off.
     pub(crate) fn window(&self, test: TestId) -> Window {
-        match self.started.get(&test) {
-            None => Window::Nothing,
-            Some(start) => Window::Between {
-                start: *start,
-                end: self.ended.get(&test).copied().unwrap_or(Nanos::MAX),
-            },
+        let Some(start) = self.started.get(&test).copied() else {
+            return Window::Nothing;
+        };
+        let end = self.ended(test).unwrap_or(Nanos::MAX);
+        match self.is_asked {
+            true => Window::Asked { start, end },
+            false => Window::Between { start, end },
         }
     }
 

@@ -6,6 +6,8 @@ mod generator;
 mod intervals;
 mod load;
 mod properties;
+mod steady;
 mod stopping;
 mod streaming;
+mod throughput;
 mod warnings;

@@ -15,7 +15,7 @@ use record::{Exhausted, Load};
 pub use judge::{
     BIAS, BIAS_SHARE, IN_PROGRESS, IN_PROGRESS_HALF, Lately, MISSED, P99_NEEDS, doubts_about,
 };
-pub(crate) use judge::{Material, TestFacts, all};
+pub(crate) use judge::{Material, TestFacts, all, operations_of_each_user};
 
 /// A part of a whole, of one row or test.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,7 +100,7 @@ pub enum Warning {
         tests: Vec<Share>,
     },
     /// Less than half of the operations that users should have had under way were under way, on
-    /// average (`count` of `of` nanoseconds): Little's law.
+    /// average (`count` of `of` nanoseconds).
     HalfIdle {
         /// Tests.
         tests: Vec<Share>,

@@ -1,27 +1,31 @@
-//! The time in which all users of a test are at work.
+//! The measurement window: which operations count.
 //!
-//! Users cannot start at exactly the same time, and do not end at the same time. An operation of
-//! the first user while nobody else has begun says nothing about the server under that load, so
-//! only what lies in the overlap counts (Xu 2004, section 4.4, figure 3):
+//! An operation counts when it *begins* inside the window, and it is waited for until it ends, up
+//! to its time limit. Counting those that lie wholly inside would leave out long operations more
+//! often than short ones: one of three seconds fits into a window of ten in seven places of ten.
+//! Beginnings have no such bias, because whether an operation begins inside does not depend on how
+//! long it will take (the number of operations that a user begins is a stopping time: Wald 1944).
+//! The engine keeps all users at work, uncounted, until the last operation that counts has ended.
+//!
+//! Throughput has a rule of its own: operations that *end* inside the window, over its length. In
+//! the steady state as many end inside as were in progress when it began.
+//!
+//! In a suite with several users the window reaches from the moment when the last user has begun
+//! to the moment when the first one ends, or when all have done their share (Xu 2004, section 4.4,
+//! figure 3), over all measures of a test together, because its users go through all of them:
 //!
 //! ```text
 //! user 0   [--][---][--][---][--][--]
-//! user 1        [---][---][---][---]
+//! user 1        [---][---][---][-----]
 //! user 2          [--][--][----][--][--][--]
 //!                 |<--  window  -->|
 //! ```
 //!
-//! It reaches from the moment when the last user has begun to the moment when the first one has
-//! ended, over all measures of a test together, because its users go through all of them. An
-//! operation counts when all of it lies inside, both ends included. The engine lets users who
-//! are through with their share go on until the slowest is through with its own, so the window
-//! is long and what is left out are the edges.
-//!
 //! A single user is always at work: everything counts.
 //!
-//! In a load run ([`Pace::Closed`](record::Pace::Closed)) the engine says when all users were at
-//! work, and in an open loop everything that was planned counts: cutting at the end would leave
-//! out the slowest.
+//! In a closed loop ([`Pace::Closed`](record::Pace::Closed)) the events of the engine give the
+//! window. Where a number of operations was asked for, exactly these are begun, and all of them
+//! count. In an open loop everything that was planned counts.
 
 use std::collections::BTreeMap;
 
@@ -32,12 +36,20 @@ use record::{Nanos, Sample};
 pub enum Window {
     /// All of them.
     Everything,
-    /// Those that lie wholly between two moments of the run, both included. The end of a window
-    /// that is still open is [`Nanos::MAX`].
+    /// Those that begin between two moments of the run, both included. The end of a window that is
+    /// still open is [`Nanos::MAX`].
     Between {
         /// First moment that counts.
         start: Nanos,
         /// Last moment that counts.
+        end: Nanos,
+    },
+    /// All of them, because a number of them was asked for. Between these moments all users were
+    /// at work, which is what throughput is about.
+    Asked {
+        /// First moment.
+        start: Nanos,
+        /// Last moment.
         end: Nanos,
     },
     /// None of them.
@@ -47,28 +59,44 @@ pub enum Window {
 impl Window {
     /// The operation counts.
     pub fn contains(self, sample: &Sample) -> bool {
-        match self {
-            Window::Everything => true,
-            Window::Between { start, end } => Span { start, end }.contains(sample),
-            Window::Nothing => false,
-        }
+        self.counts_from(sample.moments.started)
     }
 
-    /// Something that ended at that moment counts.
-    pub(crate) fn contains_moment(self, moment: Nanos) -> bool {
+    /// What begins at that moment counts.
+    pub(crate) fn counts_from(self, moment: Nanos) -> bool {
         match self {
-            Window::Everything => true,
+            Window::Everything | Window::Asked { .. } => true,
             Window::Between { start, end } => (start..=end).contains(&moment),
             Window::Nothing => false,
         }
     }
 
+    /// What ends at that moment is part of the throughput.
+    pub(crate) fn contains_moment(self, moment: Nanos) -> bool {
+        match self {
+            Window::Everything => true,
+            Window::Between { start, end } | Window::Asked { start, end } => {
+                (start..=end).contains(&moment)
+            }
+            Window::Nothing => false,
+        }
+    }
+
+    /// The operation began after the end of the window, so that the load stayed what it is called.
+    pub(crate) fn is_before(self, sample: &Sample) -> bool {
+        matches!(self, Window::Between { end, .. } if sample.moments.started > end)
+    }
+
     /// The part of an operation that lies inside, in nanoseconds.
     pub(crate) fn share_of(self, sample: &Sample) -> Nanos {
-        let own = Span::of_one(sample);
+        self.share(Span::of_one(sample))
+    }
+
+    /// The part of a span that lies inside, in nanoseconds.
+    pub(crate) fn share(self, own: Span) -> Nanos {
         match self {
             Window::Everything => own.end - own.start,
-            Window::Between { start, end } => {
+            Window::Between { start, end } | Window::Asked { start, end } => {
                 let inside = own.overlap(Span { start, end });
                 inside.end.saturating_sub(inside.start)
             }
@@ -118,8 +146,9 @@ impl Users {
         *span = span.hull(own);
     }
 
-    /// The time in which all `users` were at work.
-    pub(crate) fn window(&self, users: u32) -> Result<Span, NoWindow> {
+    /// The time in which all `users` were at work, and not all of them had done their share: from
+    /// the moment `through` on they only kept the load up.
+    pub(crate) fn window(&self, users: u32, through: Option<Nanos>) -> Result<Span, NoWindow> {
         let spans = || self.0.values().copied();
         let hull = spans().reduce(Span::hull).ok_or(NoWindow::Nothing)?;
         if users <= 1 {
@@ -129,7 +158,8 @@ impl Users {
         if idle > 0 {
             return Err(NoWindow::Idle(idle as u64));
         }
-        let overlap = spans().fold(hull, Span::overlap);
+        let mut overlap = spans().fold(hull, Span::overlap);
+        overlap.end = overlap.end.min(through.unwrap_or(Nanos::MAX));
         if overlap.start > overlap.end {
             Err(NoWindow::NoOverlap)
         } else {
@@ -145,11 +175,6 @@ impl Span {
             start: sample.moments.started,
             end: end(sample),
         }
-    }
-
-    /// All of the operation lies inside.
-    pub(crate) fn contains(self, sample: &Sample) -> bool {
-        self.start <= sample.moments.started && end(sample) <= self.end
     }
 
     /// Length in seconds.
@@ -199,11 +224,11 @@ mod tests {
     fn window(users: u32, samples: &[Sample]) -> Result<Span, NoWindow> {
         let mut at_work = Users::default();
         samples.iter().for_each(|sample| at_work.add(sample));
-        at_work.window(users)
+        at_work.window(users, None)
     }
 
     #[test]
-    fn it_reaches_from_the_last_beginning_to_the_first_end() {
+    fn it_reaches_from_the_last_beginning_to_the_first_end_and_counts_what_begins_in_it() {
         let samples = [
             op(0, 0, 10),
             op(0, 10, 20),
@@ -211,12 +236,38 @@ mod tests {
             op(1, 15, 30),
             op(2, 7, 25),
         ];
-        let window = window(3, &samples).unwrap();
-        assert_eq!(window, Span { start: 7, end: 20 });
+        let span = window(3, &samples).unwrap();
+        assert_eq!(span, Span { start: 7, end: 20 });
+        let window = Window::from(Ok(span));
         let counted: Vec<bool> = samples.iter().map(|s| window.contains(s)).collect();
-        assert_eq!(counted, [false, true, false, false, false]);
-        assert!(window.contains(&op(0, 7, 20)), "both ends included");
-        assert!(!window.contains(&op(0, 6, 20)) && !window.contains(&op(0, 7, 21)));
+        assert_eq!(counted, [false, true, false, true, true]);
+        assert!(window.contains(&op(0, 20, 90)), "both ends included");
+        assert!(!window.contains(&op(0, 6, 20)) && !window.contains(&op(0, 21, 22)));
+        let ends: Vec<bool> = [6, 7, 20, 21].map(|at| window.contains_moment(at)).into();
+        assert_eq!(ends, [false, true, true, false]);
+    }
+
+    #[test]
+    fn it_ends_when_all_have_done_their_share() {
+        let mut users = Users::default();
+        for sample in [op(0, 0, 100), op(1, 10, 90)] {
+            users.add(&sample);
+        }
+        let end = |through| users.window(2, through).map(|span| span.end);
+        assert_eq!(end(Some(50)), Ok(50));
+        assert_eq!(end(Some(95)), Ok(90));
+        assert_eq!(end(Some(5)), Err(NoWindow::NoOverlap));
+        // Alone, everything counts.
+        let mut alone = Users::default();
+        alone.add(&op(0, 0, 100));
+        assert_eq!(alone.window(1, Some(50)), Ok(Span { start: 0, end: 100 }));
+    }
+
+    #[test]
+    fn what_was_asked_for_counts_whenever_it_began() {
+        let window = Window::Asked { start: 10, end: 20 };
+        assert!(window.contains(&op(0, 5, 6)) && window.contains(&op(0, 21, 30)));
+        assert!(window.contains_moment(15) && !window.contains_moment(21));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::field::UserPhase;
 use super::lane::{Lane, Turn};
 
 /// One user of a closed loop.
@@ -10,10 +11,10 @@ pub(super) async fn lane(mut lane: Lane) {
     lane.get_ready().await;
 
     lane.worker.vitals.enter();
-    field.arrive();
+    let mut phase = UserPhase::default();
     let mut now = field.stage().clock.now();
     let mut unanswered = 0;
-    while let Some(number) = field.claim(now) {
+    while let Some(number) = field.claim(&mut phase, now, None) {
         let turn = Turn {
             number,
             planned: None,
@@ -21,6 +22,7 @@ pub(super) async fn lane(mut lane: Lane) {
         };
         let done = lane.operate(turn).await;
         now = done.ended;
+        phase.has_ended_one = true;
         match done.answered {
             true => unanswered = 0,
             false => {

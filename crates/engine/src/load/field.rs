@@ -1,12 +1,26 @@
 //! What all users of a load run share, over all threads: how much is left to do, and the window.
+//!
+//! ```text
+//! closed loop by time   begin --run-in--> |<-- window -->| --run-out--> end
+//! closed loop by number                   |<-- window -->|     none begins once all are begun
+//! ```
+//!
+//! Users who begin an operation together are in no steady state, and what they get done in a window
+//! that opens at the same moment is off by (cv^2 - 1) / 2 operations each, where cv is the standard
+//! deviation of their times over the mean (Cox, *Renewal Theory*, 1962, section 4.2). So the window
+//! opens while they are at work. When it closes they go on, uncounted, until the last operation that
+//! began in it has ended: it was measured under the load that the run is called by.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use rand::RngExt;
 use record::{Arrivals, EventKind, Nanos, Pace, TestId};
 
+use super::open::Queue;
 use super::schedule::Schedule;
 use crate::cancel::Cancel;
+use crate::chance::stream;
 use crate::clock::nanos;
 use crate::event_loop::sleep_until;
 use crate::recorder::Window;
@@ -23,17 +37,31 @@ const RUN_UP: Nanos = 10_000_000;
 pub(super) const STEP: Nanos = 100_000_000;
 /// Stands for a moment that has not come.
 const NEVER: u64 = u64::MAX;
+/// The run-in of a run by time is this part of it, but no longer than that.
+const RUN_IN_PART: Nanos = 10;
+const LONGEST_RUN_IN: Nanos = 10_000_000_000;
+/// The stream of random numbers that no user has, nor the schedule.
+const STREAM: u64 = u64::MAX - 1;
 
 /// What all users of a load run share.
 pub(crate) struct Field {
     stage: Arc<Stage>,
-    /// Operations of all users together.
-    limit: u64,
+    /// Operations of all users together, where a number was asked for.
+    limit: Option<u64>,
     /// How long is measured in a closed loop.
     duration: Option<Nanos>,
     open: Option<(Arrivals, Vec<record::Stage>)>,
     seed: u64,
     timeout: Nanos,
+    /// Requests under way on a connection at a time.
+    pipeline: u64,
+    /// How long the run-in of a closed loop takes at least; `None` where there is none.
+    run_in: Option<Nanos>,
+    running_since: AtomicU64,
+    /// Users who have ended an operation in the run-in.
+    settled: AtomicU32,
+    /// Users with no operation under way that counts, after the window.
+    cleared: AtomicU32,
     claimed: AtomicU64,
     /// Requests of operations that are more than one.
     requests: AtomicU64,
@@ -45,6 +73,8 @@ pub(crate) struct Field {
     /// Threads that are through with their part of the schedule.
     through: AtomicU32,
     go: Cancel,
+    /// What is handed out in an open loop.
+    queue: Queue,
     /// Connections opened until now, since when, and the distance between two of them.
     opened: AtomicU64,
     opening_since: OnceLock<Nanos>,
@@ -61,8 +91,13 @@ impl Field {
         };
         Field {
             stage: Arc::clone(stage),
-            limit: settings.requests.unwrap_or(u64::MAX),
+            limit: settings.requests,
             duration: settings.duration.map(nanos),
+            pipeline: u64::from(settings.http.pipeline.max(1)),
+            run_in: run_in_of(settings),
+            running_since: AtomicU64::new(NEVER),
+            settled: AtomicU32::new(0),
+            cleared: AtomicU32::new(0),
             open,
             seed: settings.seed,
             timeout: nanos(settings.timeout),
@@ -75,6 +110,7 @@ impl Field {
             stopped: AtomicBool::new(false),
             through: AtomicU32::new(0),
             go: Cancel::default(),
+            queue: Queue::default(),
             opened: AtomicU64::new(0),
             opening_since: OnceLock::new(),
             connect_distance: (1e9 / settings.connect_rate) as Nanos,
@@ -87,22 +123,23 @@ impl Field {
 
     /// The window, as far as it is known.
     pub(crate) fn window(&self) -> Window {
-        let known = |moment: &AtomicU64| match moment.load(Ordering::Acquire) {
-            NEVER => None,
-            moment => Some(moment),
-        };
+        let known = |moment: u64| Some(moment).filter(|moment| *moment != NEVER);
+        let ended = self.ended.load(Ordering::Acquire);
         Window {
-            begun: known(&self.begun),
-            ended: known(&self.ended),
+            begun: known(self.begun.load(Ordering::Acquire)),
+            ended: known(ended.min(self.due())),
         }
     }
 
-    /// No further operation begins.
+    /// No further operation counts.
     pub(crate) fn stop(&self) {
+        self.stop_at(self.stage.clock.now());
+    }
+
+    fn stop_at(&self, moment: Nanos) {
         if self.stopped.swap(true, Ordering::SeqCst) {
             return;
         }
-        let moment = self.stage.clock.now();
         self.ended.store(moment, Ordering::Release);
         self.stage
             .journal
@@ -116,14 +153,14 @@ impl Field {
         }
     }
 
-    /// Whether no further operation may begin.
+    /// Whether no further operation that counts may begin.
     pub(super) fn is_over(&self) -> bool {
         self.stopped.load(Ordering::Relaxed) || self.stage.is_over()
     }
 
     /// When a closed loop ends by the clock.
     fn due(&self) -> Nanos {
-        let begun = self.begun.load(Ordering::Relaxed);
+        let begun = self.begun.load(Ordering::Acquire);
         self.duration
             .map_or(NEVER, |duration| begun.saturating_add(duration))
     }
@@ -145,25 +182,84 @@ impl Field {
         self.requests.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Takes the number of the next operation, from 1; `None` when there is no next one.
-    pub(super) fn claim(&self, now: Nanos) -> Option<u64> {
-        if self.is_over() || now >= self.due() {
+    /// Takes the number of the next operation, from 1; `None` when there is no next one. `oldest`
+    /// is when the first of those began that the user has under way.
+    pub(super) fn claim(
+        &self,
+        user: &mut UserPhase,
+        now: Nanos,
+        oldest: Option<Nanos>,
+    ) -> Option<u64> {
+        if self.stage.is_over() {
             self.stop();
             return None;
         }
+        if self.begun.load(Ordering::Acquire) == NEVER {
+            self.run_in(user, now);
+        } else if now >= self.due() {
+            self.stop_at(self.due());
+        }
+        if self.stopped.load(Ordering::SeqCst) && self.is_run_out(user, oldest) {
+            return None;
+        }
         let number = self.claimed.fetch_add(1, Ordering::Relaxed) + 1;
-        if number > self.limit {
+        if self.limit.is_some_and(|limit| number > limit) {
             self.stop();
             return None;
         }
         Some(number)
     }
 
-    /// A user of a closed loop begins its first operation. With the last of them the window
-    /// begins.
+    /// Opens the window once every user has ended an operation and some time has passed; a random
+    /// part of an operation later, since users with equal times may still keep step. The slowest
+    /// are waited for as long as one request may take.
+    fn run_in(&self, user: &mut UserPhase, now: Nanos) {
+        if user.has_ended_one && !std::mem::replace(&mut user.is_settled, true) {
+            self.settled.fetch_add(1, Ordering::SeqCst);
+        }
+        let Some(least) = self.run_in else { return };
+        let since = self.running_since.load(Ordering::SeqCst);
+        let elapsed = now.saturating_sub(since);
+        let users = self.stage.users;
+        let all_settled = self.settled.load(Ordering::SeqCst) == users && elapsed >= least;
+        if !all_settled && elapsed < self.timeout.max(least) {
+            return;
+        }
+        // One user opens it; the others find it opened.
+        if self.running_since.swap(NEVER, Ordering::SeqCst) == NEVER {
+            return;
+        }
+        // Of those claimed, the last of each user are under way.
+        let under_way = u64::from(users) * self.pipeline;
+        let claimed = self.claimed.load(Ordering::Relaxed);
+        let ended = claimed.saturating_sub(under_way).max(u64::from(users));
+        let mean = (elapsed as f64 * f64::from(users) / ended as f64).min(self.timeout as f64);
+        let part: f64 = stream(self.seed, STREAM).random();
+        self.begin(self.stage.clock.now() + (mean * part) as Nanos);
+    }
+
+    /// Whether, after the window, nothing that counts is under way any more. Where a number of
+    /// operations was asked for, exactly these are begun.
+    fn is_run_out(&self, user: &mut UserPhase, oldest: Option<Nanos>) -> bool {
+        let ended = self.ended.load(Ordering::Acquire);
+        let has_none = oldest.is_none_or(|oldest| oldest > ended);
+        if has_none && !std::mem::replace(&mut user.is_clear, true) {
+            self.cleared.fetch_add(1, Ordering::SeqCst);
+        }
+        self.limit.is_some() || self.cleared.load(Ordering::SeqCst) >= self.stage.users
+    }
+
+    /// A user is ready. With the last of them users begin, and where there is no run-in the window
+    /// does, before any of them has begun an operation.
     pub(super) fn arrive(&self) {
-        if self.at_work.fetch_add(1, Ordering::SeqCst) + 1 == self.stage.users {
-            self.begin(self.stage.clock.now());
+        if self.at_work.fetch_add(1, Ordering::SeqCst) + 1 < self.stage.users {
+            return;
+        }
+        let now = self.stage.clock.now();
+        match (&self.open, self.run_in) {
+            (Some(_), _) => {}
+            (None, Some(_)) => self.running_since.store(now, Ordering::SeqCst),
+            (None, None) => self.begin(now),
         }
     }
 
@@ -180,6 +276,10 @@ impl Field {
         self.go.cancel();
     }
 
+    pub(super) fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
     /// Waits for the schedule to begin, and says when it does.
     pub(super) async fn schedule_begins(&self) -> Nanos {
         self.go.cancelled().await;
@@ -192,10 +292,10 @@ impl Field {
             .open
             .clone()
             .unwrap_or((Arrivals::Constant, Vec::new()));
-        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        let limit = self.limit.and_then(|limit| usize::try_from(limit).ok());
         (1..)
             .zip(Schedule::new(arrivals, stages, self.seed))
-            .take(limit)
+            .take(limit.unwrap_or(usize::MAX))
     }
 
     /// Waits for the turn of one more connection: they are opened at a bounded rate.
@@ -212,6 +312,28 @@ impl Field {
             sleep_until(clock.monotonic(due.min(step))).await;
         }
     }
+}
+
+/// How long users of a closed loop are at work at least before the window opens: where a number of
+/// operations was asked for, none, and where a goal ends the run no time in particular.
+fn run_in_of(settings: &Settings) -> Option<Nanos> {
+    let part = || settings.duration.map(nanos).unwrap_or(0) / RUN_IN_PART;
+    match (&settings.requests, &settings.until) {
+        (Some(_), _) => None,
+        (None, Some(_)) => Some(0),
+        (None, None) => Some(part().min(LONGEST_RUN_IN)),
+    }
+}
+
+/// How far one user of a closed loop is.
+#[derive(Debug, Default)]
+pub(super) struct UserPhase {
+    /// An operation of its own has ended.
+    pub(super) has_ended_one: bool,
+    /// It has been counted among those of which that is so.
+    is_settled: bool,
+    /// It has been counted among those who have nothing under way that counts.
+    is_clear: bool,
 }
 
 /// What one user hears of the server.

@@ -154,6 +154,7 @@ impl Lane {
             times += 1;
         }
         self.rng = sequence;
+        field.arrive();
         let is_leader = stage.meet().await;
         self.log.hearing = Hearing::new(stage.clock.now());
         is_leader

@@ -61,18 +61,17 @@ pub(crate) fn tasks(
     };
     match &settings.pace {
         Pace::Open { max_waiting, .. } => {
-            let queue = Rc::new(open::Queue::new(max_waiting.div_ceil(workers) as usize));
             let dispatcher = open::Dispatcher {
                 field: Arc::clone(field),
                 worker: Rc::clone(worker),
                 kinds: Rc::clone(&kinds[0]),
-                queue: Rc::clone(&queue),
+                room: *max_waiting as usize,
                 share: (index, workers),
                 spin: settings.spin,
                 rng: ChaCha8Rng::seed_from_u64(settings.seed ^ u64::from(index)),
             };
             let lanes = users.iter().map(|user| {
-                let task: Task = Box::pin(open::lane(lane(*user), Rc::clone(&queue)));
+                let task: Task = Box::pin(open::lane(lane(*user), index));
                 task
             });
             let dispatching: Task = Box::pin(dispatcher.run());

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use record::{Connect, Nanos, Outcome, Sample};
 use wire::response::ResponseHead;
 
+use super::field::UserPhase;
 use super::kinds::{Kind, Unit};
 use super::lane::{Lane, body_of};
 use crate::check::{Wrong, outcome};
@@ -67,7 +68,6 @@ pub(super) async fn lane(mut lane: Lane, depth: usize) {
     lane.get_ready().await;
 
     lane.worker.vitals.enter();
-    field.arrive();
     let mut pipe = Pipe {
         connection: None,
         under_way: VecDeque::with_capacity(depth),
@@ -75,6 +75,7 @@ pub(super) async fn lane(mut lane: Lane, depth: usize) {
         outgoing: Outgoing::default(),
         body: Vec::new(),
         now: field.stage().clock.now(),
+        phase: UserPhase::default(),
         unanswered: 0,
         credentials: 0,
     };
@@ -109,6 +110,7 @@ struct Pipe {
     outgoing: Outgoing,
     body: Vec<u8>,
     now: Nanos,
+    phase: UserPhase,
     unanswered: u32,
     /// Counts the challenges that were heeded: requests carry other credentials after each.
     credentials: u32,
@@ -152,7 +154,11 @@ impl Pipe {
             if self.page.visit.is_some() && !self.under_way.is_empty() {
                 return None;
             }
-            let operation = lane.field.claim(self.now)?;
+            // What is not sent yet begins later than now.
+            let first = self.under_way.front();
+            let first = first.map(|first| first.stamps.started);
+            let oldest = first.filter(|started| *started > 0);
+            let operation = lane.field.claim(&mut self.phase, self.now, oldest)?;
             let kinds = Rc::clone(&lane.kinds);
             let unit = kinds.unit(lane.draw(operation));
             self.page.visit = matches!(unit, Unit::Page(_)).then_some(operation);
@@ -412,6 +418,7 @@ impl Pipe {
         let time = &lane.worker.config.time;
         let (moments, timing) = time.moments(&request.stamps, None, started, Some(done));
         self.now = done;
+        self.phase.has_ended_one = true;
         let number = request.values.number;
         let answered = answer.is_some();
         if let (None, Err(wrong)) = (answer, &verdict) {

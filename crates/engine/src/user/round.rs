@@ -200,6 +200,8 @@ impl User {
             .iter()
             .map(|(name, value)| (*name, value.as_ref()))
             .collect();
+        let stage = Arc::clone(&self.stage);
+        let under_way = measured.and_then(|_| stage.begin_operation(script.test.id));
         let exchange = self
             .client
             .perform(Request {
@@ -214,6 +216,7 @@ impl User {
                 keep_body: closely || !request.save.is_empty(),
             })
             .await;
+        drop(under_way);
         let verdict = match &exchange.result {
             Ok(answer) => self.judge_at_leisure(script, request, answer, &filled, closely),
             Err(failure) => Err(Wrong {

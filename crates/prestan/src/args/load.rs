@@ -95,11 +95,14 @@ pub(crate) struct PaceOptions {
     #[arg(long, value_name = "N")]
     pub(crate) max_waiting: Option<u32>,
 
-    /// End after so many requests of all users together
+    /// Measure exactly so many requests, of all users together
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) requests: Option<u64>,
 
-    /// End after this long [default: 10s; 10m with --until; none with --requests]
+    /// How long is measured [default: 10s; 10m with --until; none with --requests]
+    ///
+    /// A closed loop runs in before that for a tenth of it, and goes on, uncounted, until the last
+    /// operation that counts has ended.
     #[arg(long, value_name = "TIME", value_parser = positive_duration)]
     pub(crate) duration: Option<Duration>,
 

@@ -1,5 +1,3 @@
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use record::{Connect, EventKind, Pace, Run};
 
 use super::*;
@@ -23,6 +21,7 @@ fn run() -> Run {
         .test("Pages", &files)
         .with(|run| {
             run.plan.load.pace = Pace::Closed;
+            run.plan.load.requests = None;
             run.plan.pages = vec![page("A", &[0, 1]), page("B", &[2])];
         })
         .event_at(S, |test| EventKind::MeasuringStarted { test })
@@ -97,7 +96,7 @@ fn a_visit_that_misses_a_file_is_an_error_and_its_bytes_are_apart() {
 }
 
 #[test]
-fn a_visit_counts_by_its_end() {
+fn a_visit_counts_by_its_end_and_is_timed_by_its_beginning() {
     let pages = pages_of(&[
         file(1, 2, S - MS, S + MS),
         file(2, 2, 5 * S, 6 * S),
@@ -107,6 +106,13 @@ fn a_visit_counts_by_its_end() {
     assert_eq!(pages.all.complete, 2);
     assert_eq!(pages.left_out.complete, 2);
     assert_eq!(pages.left_out.bytes_received, 1000);
+    let times = |visits: &Visits| visits.load.map(|load| (load.n, load.max));
+    assert_eq!(
+        times(&pages.all),
+        Some((2, 2 * S)),
+        "the third was waited for"
+    );
+    assert_eq!(times(&pages.left_out), Some((2, S / 2 - 2 * MS)));
 }
 
 #[test]
@@ -232,65 +238,6 @@ fn parts_of_a_run_merge_into_the_whole() {
         let (left, right) = samples.split_at(cut);
         assert_eq!(of(&[left, right]).pages.unwrap(), whole, "cut at {cut}");
         assert_eq!(of(&[right, left]).pages.unwrap(), whole, "cut at {cut}");
-    }
-}
-
-/// Pages that end at random, so many a second on average, in a window of ten seconds.
-#[test]
-fn the_interval_of_the_rate_covers_the_truth() {
-    let mut rng = ChaCha8Rng::seed_from_u64(5);
-    let runs = 2_000;
-    let mut covered = 0;
-    for _ in 0..runs {
-        let per_second = 30.0;
-        let (mut at, mut samples) = (S as f64, Vec::new());
-        loop {
-            at += -rng.random::<f64>().max(1e-12).ln() / per_second * S as f64;
-            if at > 11.0 * S as f64 {
-                break;
-            }
-            let visit = samples.len() as u64;
-            samples.push(file(visit, 2, at as Nanos - 3 * MS, at as Nanos));
-        }
-        let pages = pages_of(&samples);
-        let (low, high) = pages.per_minute_ci95.unwrap();
-        covered += u32::from((low..=high).contains(&(per_second * 60.0)));
-    }
-    let share = f64::from(covered) / f64::from(runs);
-    assert!((0.93..=0.97).contains(&share), "{share}");
-}
-
-/// Children whose pages all take the same time: in step, or one after the other.
-#[test]
-fn the_number_lies_in_its_interval_however_regular_the_pages() {
-    for (took, apart) in [
-        (10 * MS, 0),
-        (97 * MS, 0),
-        (97 * MS, 12 * MS),
-        (400 * MS, 0),
-    ] {
-        let mut samples = Vec::new();
-        for child in 0..8 {
-            let mut at = S + child * apart;
-            // The last of them end with the window.
-            while at + took <= 11 * S {
-                samples.push(file(samples.len() as u64, 2, at, at + took));
-                at += took;
-            }
-        }
-        let pages = pages_of(&samples);
-        let truth = 8.0 * 60e9 / took as f64;
-        let (low, high) = pages.per_minute_ci95.unwrap();
-        assert!(
-            (low..=high).contains(&pages.per_minute),
-            "{took} {low} {high}"
-        );
-        // What is under way at the end is not counted: at most a page a child.
-        let missing = 8.0 / 10.0 * 60.0;
-        assert!(
-            (low - missing..=high + missing).contains(&truth),
-            "{took} {low} {high}"
-        );
     }
 }
 

@@ -55,16 +55,17 @@ fn only_the_common_window_counts_and_the_rest_is_counted_beside_it() {
         .sample("Put1K", op(0, 20, 30))
         .sample("Put1K", op(1, 5, 15))
         .sample("Put1K", op(1, 15, 42))
+        .sample("Put1K", op(1, 42, 43))
         .build();
     let summary = summarise(&run);
     let row = &summary.tests[0];
-    // The window is 5..=30: the first of user 0 begins before it, the last of user 1 ends after.
+    // The window is 5..=30: the first of user 0 begins before it, the last of user 1 after.
     assert_eq!(
         (row.operations(), row.left_out(), summary.left_out()),
-        (3, 2, 2)
+        (4, 2, 2)
     );
     let response = row.response.unwrap();
-    assert_eq!((response.n, response.min, response.max), (3, 10, 10));
+    assert_eq!((response.n, response.min, response.max), (4, 10, 27));
     assert_eq!(row.window_s, Some(25e-9));
 }
 

@@ -21,31 +21,62 @@ fn counts(summary: &Summary) -> (u64, u64) {
     (summary.tests[0].operations(), summary.left_out())
 }
 
+/// Operations of two users around a window from 100 to 200.
+fn around(builder: RunBuilder) -> RunBuilder {
+    builder
+        .sample("Get", op(0, 90, 110))
+        .sample("Get", op(0, 110, 150))
+        .sample("Get", op(1, 100, 200))
+        .sample("Get", op(0, 150, 290))
+        .sample("Get", op(1, 201, 280))
+}
+
 #[test]
-fn in_a_closed_loop_what_lies_in_the_window_of_the_engine_counts() {
-    let ops = |builder: RunBuilder| {
-        builder
-            .sample("Get", op(0, 90, 110))
-            .sample("Get", op(0, 110, 150))
-            .sample("Get", op(1, 100, 200))
-            .sample("Get", op(0, 150, 201))
-    };
+fn in_a_closed_loop_what_begins_in_the_window_counts() {
+    let timed = |pace| load(pace).with(|run| run.plan.load.requests = None);
     let started =
-        ops(load(Pace::Closed)).event_at(100, |test| EventKind::MeasuringStarted { test });
+        around(timed(Pace::Closed)).event_at(100, |test| EventKind::MeasuringStarted { test });
     let open_end = summarise(&started.clone().build());
     assert_eq!(
         counts(&open_end),
-        (3, 1),
+        (4, 1),
         "cut off, the window reaches to the last answer"
     );
-    assert_eq!(open_end.tests[0].window_s, Some(101e-9));
+    assert_eq!(open_end.tests[0].window_s, Some(190e-9));
     let ended = started.event_at(200, |test| EventKind::MeasuringEnded { test });
     let summary = summarise(&ended.build());
-    assert_eq!(counts(&summary), (2, 2));
-    assert_eq!(summary.tests[0].window_s, Some(100e-9));
-    assert_eq!(summary.tests[0].per_second, Some(2.0 / 100e-9));
-    let never = summarise(&ops(load(Pace::Closed)).build());
-    assert_eq!(counts(&never), (0, 4), "users were never all at work");
+    assert_eq!(counts(&summary), (3, 2));
+    let row = &summary.tests[0];
+    assert_eq!(row.response.unwrap().max, 140, "it was waited for");
+    assert_eq!(row.window_s, Some(100e-9));
+    // Of the three that ended inside, one began before.
+    assert_eq!(row.per_second, Some(3.0 / 100e-9));
+    let never = summarise(&around(timed(Pace::Closed)).build());
+    assert_eq!(counts(&never), (0, 5), "users were never all at work");
+}
+
+#[test]
+fn of_a_number_that_was_asked_for_all_count() {
+    let asked = load(Pace::Closed).with(|run| run.plan.load.requests = Some(5));
+    let run = around(asked)
+        .event_at(100, |test| EventKind::MeasuringStarted { test })
+        .event_at(200, |test| EventKind::MeasuringEnded { test });
+    let summary = summarise(&run.build());
+    assert_eq!(counts(&summary), (5, 0));
+    assert_eq!(summary.tests[0].per_second, Some(3.0 / 100e-9));
+}
+
+#[test]
+fn in_a_suite_users_who_have_done_their_share_keep_the_load_up_uncounted() {
+    let run = around(load(Pace::Rounds));
+    let counted = |run: RunBuilder| {
+        let summary = summarise(&run.build());
+        (counts(&summary), summary.tests[0].window_s)
+    };
+    // Recorded by a version that did not tell when all were through.
+    assert_eq!(counted(run.clone()), ((4, 1), Some(180e-9)));
+    let run = run.event_at(200, |test| EventKind::MeasuringEnded { test });
+    assert_eq!(counted(run), ((3, 2), Some(100e-9)));
 }
 
 /// A schedule of one operation each 100 us; the server takes so long for each, one at a time.

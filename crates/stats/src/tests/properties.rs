@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use record::{Connect, MeasureId, Moments, Outcome, Run, Sample};
 
 use crate::testing::{self, RunBuilder};
-use crate::window::{NoWindow, Span, Users, end};
+use crate::window::{NoWindow, Span, Users, Window, end};
 use crate::{Distribution, Summary, TestSummary, summarise};
 
 /// Rows of the plans here: two tests, the first with two rows.
@@ -90,7 +90,7 @@ fn any_run_twice() -> impl Strategy<Value = (Run, Run)> {
 fn window(users: u32, samples: &[Sample]) -> Result<Span, NoWindow> {
     let mut at_work = Users::default();
     samples.iter().for_each(|sample| at_work.add(sample));
-    at_work.window(users)
+    at_work.window(users, None)
 }
 
 fn distributions(summary: &Summary) -> impl Iterator<Item = Distribution> + '_ {
@@ -159,14 +159,15 @@ proptest! {
 
     /// By the definition, user by user, and not by the code that is tested.
     #[test]
-    fn while_an_operation_counts_every_user_is_at_work(run in any_run()) {
+    fn when_an_operation_that_counts_begins_every_user_is_at_work(run in any_run()) {
         let users = run.plan.load.users;
         let Ok(window) = window(users, &run.samples) else { return Ok(()) };
+        let window = Window::from(Ok(window));
         for sample in run.samples.iter().filter(|sample| window.contains(sample)) {
             for user in 0..users {
                 let own = || run.samples.iter().filter(move |sample| sample.user == user);
                 let began = own().any(|other| other.moments.started <= sample.moments.started);
-                let goes_on = own().any(|other| end(other) >= end(sample));
+                let goes_on = own().any(|other| end(other) >= sample.moments.started);
                 prop_assert!(began && goes_on, "user {} while {:?}", user, sample);
             }
         }
@@ -179,7 +180,7 @@ fn in_the_hull_not_every_user_is_at_work() {
     let mut late = testing::sample(MeasureId(0), 1, Outcome::Ok);
     late.moments = testing::moments(1_000_000, 1_000_000, 2_000_000, 2_000_000);
     let samples = [testing::sample(MeasureId(0), 0, Outcome::Ok), late];
-    let hull = window(1, &samples).unwrap();
+    let hull = Window::from(window(1, &samples));
     assert!(samples.iter().all(|sample| hull.contains(sample)));
     assert!(window(2, &samples).is_err());
 }

@@ -45,11 +45,19 @@ proptest! {
     }
 
     #[test]
-    fn several_summarisers_merge_into_one(run in any_run(), size in 1..40_usize, open in any::<bool>()) {
-        let run = paced(run, if open { 2 } else { 1 });
-        let window = match open {
-            true => Window::Everything,
-            false => Window::Between { start: 500, end: 4_000 },
+    fn several_summarisers_merge_into_one(
+        run in any_run(),
+        size in 1..40_usize,
+        open in any::<bool>(),
+        is_asked in any::<bool>(),
+    ) {
+        let mut run = paced(run, if open { 2 } else { 1 });
+        run.plan.load.requests = is_asked.then_some(100);
+        let (start, end) = (500, 4_000);
+        let window = match (open, is_asked) {
+            (true, _) => Window::Everything,
+            (false, true) => Window::Asked { start, end },
+            (false, false) => Window::Between { start, end },
         };
         let mut threads = vec![Summariser::new(&run.plan); 3];
         for (piece, thread) in run.samples.chunks(size).zip((0..3).cycle()) {

@@ -1,6 +1,6 @@
 //! When each doubt is raised.
 
-use record::{Generator, Load, Nanos, Outcome, Pace};
+use record::{Generator, Load, Nanos, Outcome, Pace, PlanRecord};
 
 use super::{Limit, Share, Warning};
 use crate::TestSummary;
@@ -46,8 +46,11 @@ pub(crate) struct TestFacts {
     pub(crate) recorded: u64,
     /// The server cannot do the test, so that doubts about the window are beside the point.
     pub(crate) not_supported: bool,
-    /// Nanoseconds of operations under way inside the window, of all users together.
+    /// Nanoseconds of operations under way inside the window, of all users together. The files of a
+    /// page are one operation.
     pub(crate) under_way: u128,
+    /// Operations that a user of a closed loop has under way at all times.
+    pub(crate) of_each_user: u64,
     /// Nanoseconds that users let pass because they had not been answered, all together.
     pub(crate) rested: Nanos,
     /// Length of the window, nanoseconds.
@@ -72,7 +75,7 @@ pub struct Lately {
 
 /// Doubts about the last seconds of a load run: those about the generator and its clock, as they
 /// would be raised if these were all of the run. What ran out may be of the whole run.
-pub fn doubts_about(generator: &Generator, lately: &Lately, load: &Load) -> Vec<Warning> {
+pub fn doubts_about(generator: &Generator, lately: &Lately, plan: &PlanRecord) -> Vec<Warning> {
     let name = || "the last seconds".to_owned();
     let facts = TestFacts {
         name: name(),
@@ -80,12 +83,14 @@ pub fn doubts_about(generator: &Generator, lately: &Lately, load: &Load) -> Vec<
         counted: lately.operations,
         recorded: lately.operations,
         not_supported: false,
+        // Files of a page that overlap are more than the page, so that this is never too low.
         under_way: lately.under_way,
+        of_each_user: operations_of_each_user(plan),
         rested: generator.rested,
         window: generator.wall,
     };
     let mut warnings = all(&Material {
-        load,
+        load: &plan.load,
         rows: &[],
         tests: &[facts],
         strain: &Strain::of(std::slice::from_ref(generator), |_| name()),
@@ -248,11 +253,21 @@ impl From<(&String, (u64, u64))> for Share {
     }
 }
 
-/// Little's law: users of a closed loop without a pause have an operation under way at all times,
-/// or rest because the server did not answer. What is missing they spent in the generator. `None`
+/// Operations that a user of a closed loop has under way at all times: as many as its pipeline is
+/// long, but one where there are pages, because a page begins when the one before it is complete
+/// and has no more requests to send than it has files.
+pub(crate) fn operations_of_each_user(plan: &PlanRecord) -> u64 {
+    match plan.pages.is_empty() {
+        true => u64::from(plan.load.http.pipeline.max(1)),
+        false => 1,
+    }
+}
+
+/// The occupancy: users of a closed loop without a pause have operations under way at all times, or
+/// rest because the server did not answer. What is missing they spent in the generator. `None`
 /// where there is no such promise, or too little to hold it against.
 fn under_way(test: &TestFacts, load: &Load) -> Option<Share> {
-    let at_a_time = u64::from(load.users) * u64::from(load.http.pipeline.max(1));
+    let at_a_time = u64::from(load.users) * test.of_each_user;
     let enough = test.window >= LEAST_WALL && test.recorded >= IN_PROGRESS_NEEDS * at_a_time;
     (load.pace == Pace::Closed && enough).then(|| Share {
         name: test.name.clone(),

@@ -1,0 +1,166 @@
+//! Throughput: what ended in the window, over its length, and how sure that is.
+//!
+//! The capacity of a server wanders: garbage collections, caches, neighbours on the machine.
+//! Intervals from batches of time are too narrow where it wanders more slowly than a batch is
+//! long (in simulations they cover 43 % to 93 % in place of 95 %, see `tests::throughput`). What the
+//! mean over a window is uncertain by are its *slowest* waves, those that a longer window would
+//! average out, and these can be measured: with completions `n` in bins of time at the places
+//! `m` of a window of length 1, and `e` the completions that each bin would have at the mean rate,
+//!
+//! ```text
+//!    W(j) = sqrt(2) sum (n - e) cos(pi j m)        j = 1, 2, 3
+//! ```
+//!
+//! are the sums of three waves of half a period, one, and one and a half. They have the variance of
+//! the number of completions itself, whatever its autocorrelation, if that is short beside the
+//! window, and are nearly independent of it and of each other. So the number of completions is
+//! known by Student's t with three degrees of freedom (equal-weighted cosines: Müller 2007 and
+//! 2014; Lazarus, Lewis, Stock and Watson, *HAR inference: recommendations for practice*, Journal of
+//! Business & Economic Statistics 36(4), 2018). More waves make a narrower interval where nothing
+//! wanders (a quarter narrower with eight), and one that is too narrow where something does. The
+//! length of the autocorrelation need not be known, which a short window cannot tell; where the
+//! three slowest waves are far larger than the next ones it is too long for the window, and the
+//! interval, which may then be too narrow, is marked.
+
+use record::Nanos;
+use statrs::distribution::{ContinuousCDF, FisherSnedecor};
+
+use crate::bins::{Bin, Bins};
+use crate::interval::t_quantile;
+use crate::window::Span;
+
+/// Bins of time that completions are counted in, and the shortest of them: 2^16 ns, 66 us.
+const BINS: usize = 512;
+const SHORTEST: u32 = 16;
+/// Bins below which the waves are not seen.
+const BINS_NEEDED: u64 = 32;
+/// Completions below which there is no interval: they come in lumps, and t knows of none.
+const COMPLETIONS_NEEDED: u64 = 20;
+/// The slowest waves, which give the interval, and the waves that they are compared with.
+const SLOW: usize = 3;
+const WAVES: usize = 12;
+/// Probability that the slowest waves of a steady server are marked as too large.
+const ALARM: f64 = 0.01;
+
+/// Completions, counted by the time at which they happened.
+#[derive(Debug, Clone)]
+pub(crate) struct Throughput {
+    completed: u64,
+    bins: Bins<Count>,
+}
+
+/// A rate and what is known of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Rate {
+    /// Completions in the window.
+    pub(crate) completed: u64,
+    /// Over its length.
+    pub(crate) per_second: f64,
+    /// The 95 % interval of that; `None` where there are too few completions for one.
+    pub(crate) ci95: Option<(f64, f64)>,
+    /// The rate went up or down over times that are not short beside the window, so that the
+    /// interval may be too narrow.
+    pub(crate) wanders: bool,
+}
+
+/// Completions of a bin.
+#[derive(Debug, Clone, Copy, Default)]
+struct Count(u64);
+
+impl Bin for Count {
+    fn count(&self) -> u64 {
+        self.0
+    }
+
+    fn absorb(&mut self, other: &Count) {
+        self.0 += other.0;
+    }
+}
+
+impl Default for Throughput {
+    fn default() -> Throughput {
+        Throughput {
+            completed: 0,
+            bins: Bins::new(BINS, SHORTEST),
+        }
+    }
+}
+
+impl Throughput {
+    /// Adds a completion inside the window.
+    pub(crate) fn add(&mut self, moment: Nanos) {
+        self.completed += 1;
+        self.bins.at(moment).0 += 1;
+    }
+
+    /// Takes in those of the same window that another one has counted.
+    pub(crate) fn merge(&mut self, other: &Throughput) {
+        self.completed += other.completed;
+        self.bins.merge(&other.bins);
+    }
+
+    /// The rate over the window; `None` for a window of no length.
+    pub(crate) fn rate(&self, window: Span) -> Option<Rate> {
+        let seconds = window.seconds();
+        if seconds <= 0.0 {
+            return None;
+        }
+        let waves = self.waves(window);
+        let half = waves.map(|waves| half_width(&waves) / seconds);
+        let per_second = self.completed as f64 / seconds;
+        Some(Rate {
+            completed: self.completed,
+            per_second,
+            ci95: half.map(|half| ((per_second - half).max(0.0), per_second + half)),
+            wanders: waves.is_some_and(|waves| are_steep(&waves)),
+        })
+    }
+
+    /// The squares of the waves, from the slowest on.
+    fn waves(&self, window: Span) -> Option<[f64; WAVES]> {
+        let length = self.bins.length();
+        let first = window.start / length;
+        let bins = window.end / length - first + 1;
+        if bins < BINS_NEEDED || self.completed < COMPLETIONS_NEEDED {
+            return None;
+        }
+        let whole = (window.end - window.start) as f64;
+        let mut counts = vec![0_u64; bins as usize];
+        for (begin, count) in self.bins.recorded() {
+            let place = (begin / length).checked_sub(first);
+            let bin = place.and_then(|place| counts.get_mut(place as usize));
+            if let Some(bin) = bin {
+                *bin += count.0;
+            }
+        }
+        let mut sums = [0.0; WAVES];
+        for (place, count) in (first..).zip(counts) {
+            // The first bin and the last have but a part in the window.
+            let from = (place * length).max(window.start);
+            let to = ((place + 1) * length).min(window.end);
+            let expected = self.completed as f64 * (to - from) as f64 / whole;
+            let middle = ((from + to) as f64 / 2.0 - window.start as f64) / whole;
+            for (wave, sum) in (1..).zip(&mut sums) {
+                let phase = std::f64::consts::PI * f64::from(wave) * middle;
+                *sum += (count as f64 - expected) * phase.cos();
+            }
+        }
+        Some(sums.map(|sum| 2.0 * sum * sum))
+    }
+}
+
+/// Half of the 95 % interval of the number of completions.
+fn half_width(waves: &[f64; WAVES]) -> f64 {
+    let variance = waves[..SLOW].iter().sum::<f64>() / SLOW as f64;
+    t_quantile(SLOW as f64) * variance.sqrt()
+}
+
+/// Whether the slowest waves are larger than the next ones by more than chance.
+fn are_steep(waves: &[f64; WAVES]) -> bool {
+    let (slow, others) = waves.split_at(SLOW);
+    let mean = |waves: &[f64]| waves.iter().sum::<f64>() / waves.len() as f64;
+    let limit = FisherSnedecor::new(slow.len() as f64, others.len() as f64)
+        .expect("there are waves of both kinds")
+        .inverse_cdf(1.0 - ALARM);
+    mean(slow) > limit * mean(others)
+}
