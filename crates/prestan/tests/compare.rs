@@ -73,7 +73,7 @@ fn what_is_slower_is_found_and_may_fail_a_build() {
     let bad = run(&["--fail-if", "slower 5%"]);
     assert_eq!(bad.code, 1, "{bad}");
     assert!(
-        bad.stderr.contains("not good enough: ") && bad.stderr.contains("Get1K (slower)"),
+        bad.stderr.contains("prestan: failed: ") && bad.stderr.contains("Get1K (slower)"),
         "{bad}"
     );
     // It would have to be a hundred times as slow, and more.
@@ -86,6 +86,52 @@ fn what_is_slower_is_found_and_may_fail_a_build() {
         "Get1K",
     ]);
     assert_eq!(good.code, 0, "{good}");
+}
+
+#[test]
+fn a_gate_looks_at_times_beside_failures_and_names_what_it_cannot_judge() {
+    // Slow always, and one operation of all runs fails.
+    let slow = Rule::new(Fault::Delay(Duration::from_millis(20))).tag("(Get1K)");
+    let once = Rule::new(status(500, &[], "")).tag("(Get1K)").nth(1);
+    let (a, b) = (
+        plain(),
+        Faulty::new(|builder| builder.rule(once).rule(slow)),
+    );
+    let sides = [&*a.server.url(), &*b.server.url()];
+    let options = ["-r", "5", "--repeat", "5", "--warmup", "0"];
+    let run = |gate: &str| {
+        let prestan = Prestan::new().arg("compare").args(sides);
+        let prestan = prestan.args(["--only", "Get1K"]).args(options);
+        with_json(prestan.args(["--fail-if", gate]))
+    };
+    let failed = run("slower 5%");
+    assert_eq!(failed.code, 1, "{failed}");
+    let document = failed.json();
+    let get = test(&document, "Get1K");
+    assert_eq!(
+        (&get["verdict"], &get["times"], &get["failures"]["verdict"]),
+        (&"slower".into(), &"slower".into(), &"inconclusive".into()),
+        "{get:#}"
+    );
+    assert_eq!(get["b_says"]["failed"], 1);
+
+    // Two runs of a server with itself say next to nothing, and that is said.
+    let run = |gate: &str| {
+        let prestan = compare(&[sides[0], sides[0]], "Get1K");
+        prestan
+            .args(["-r", "3", "--repeat", "2", "--fail-if", gate])
+            .run()
+    };
+    let open = run("slower 0.1%");
+    assert_eq!(open.code, 2, "{open}");
+    let open = run("slower 2%");
+    assert_eq!(open.code, 0, "{open}");
+    assert!(
+        open.stderr.contains("undecided") && open.stderr.contains("Get1K"),
+        "{open}"
+    );
+    let closed = run("slower 2%, undecided");
+    assert_eq!(closed.code, 1, "{closed}");
 }
 
 #[test]
@@ -157,23 +203,25 @@ fn recorded_runs_are_compared_too() {
     let compared = |sides: &[&str]| with_json(Prestan::new().arg("compare").args(sides));
 
     let there = compared(&[&a, &b]).json();
-    assert_eq!(verdicts(&there)["Get1K"], "slower");
+    assert_eq!(verdicts(&there)["Get1K"], "inconclusive");
+    assert_eq!(test(&there, "Get1K")["ci95"], Value::Null);
     let says = there["b"][0]["caveats"].to_string();
     assert!(says.contains("one run of each"), "{says}");
     let back = compared(&[&b, &a]).json();
-    assert_eq!(verdicts(&back)["Get1K"], "faster");
     let product = |test: &Value, back: &Value| {
         test["ratio"].as_f64().unwrap() * back["ratio"].as_f64().unwrap()
     };
     let one = product(test(&there, "Get1K"), test(&back, "Get1K"));
     assert!((one - 1.0).abs() < 1e-9, "{one}");
-
-    // A run beside itself is the same, everywhere.
-    let itself = compared(&[&a, &a]).json();
     assert!(
-        verdicts(&itself).values().all(|verdict| verdict == "same"),
-        "{itself:#}"
+        test(&there, "Get1K")["ratio"].as_f64().unwrap() > 2.0,
+        "{there:#}"
     );
+
+    // A run beside itself has the ratio 1, everywhere.
+    let itself = compared(&[&a, &a]).json();
+    let rows = itself["tests"].as_array().unwrap();
+    assert!(rows.iter().all(|row| row["ratio"] == 1.0), "{itself:#}");
     // Several runs of one server, and three servers.
     let many = compared(&[
         &format!("{a},{b}"),
@@ -187,8 +235,12 @@ fn recorded_runs_are_compared_too() {
     for (sides, says) in [
         (vec![&*a, &format!("{b},{b}")], "as many of both"),
         (
-            vec![&*a, "http://127.0.0.1:1/"],
-            "some of these are recorded runs",
+            vec![&*a, "--server", "apache"],
+            "is recorded, and --server apache would be measured now",
+        ),
+        (
+            vec![&*a, &b, "--fail-if", "slower 5%"],
+            "--fail-if needs several runs of each server",
         ),
         (vec![&*a], "there is one thing to compare"),
         (vec![&*a, &b, "--only", "Get1K"], "as they are"),
@@ -204,6 +256,29 @@ fn recorded_runs_are_compared_too() {
         assert_eq!(refused.code, 2, "{refused}");
         assert!(refused.stderr.contains(says), "{says}: {refused}");
     }
+    // What the refusal says to type does what it says.
+    let url = fast.server.url();
+    let mixed = Prestan::new().args(["compare", &*a, &*url]).run();
+    assert_eq!(mixed.code, 2, "{mixed}");
+    let lines: Vec<&str> = mixed.stderr.lines().map(str::trim).collect();
+    let words = |line: &str| -> Vec<String> {
+        let words = line.split_whitespace().skip(1);
+        words
+            .map(|word| word.trim_matches('\'').to_owned())
+            .collect()
+    };
+    let typed = |start: &str| -> Vec<String> {
+        let line = lines.iter().find(|line| line.starts_with(start));
+        words(line.unwrap_or_else(|| panic!("no {start} in {mixed}")))
+    };
+    let prestan = Prestan::new().args(typed("prestan run"));
+    let measured = prestan.args(["--json", "-", "--quiet"]).run();
+    assert_eq!(measured.code, 0, "{measured}");
+    let compared = Prestan::new()
+        .args(["compare", &*a, &*path(&measured), "--json", "-"])
+        .run();
+    assert_eq!(compared.code, 0, "{compared}");
+
     let other = support::faulty::run_of(&fast.server.url(), "Get1K", 30).run();
     let refused = Prestan::new().args(["compare", &*a, &*path(&other)]).run();
     assert_eq!(refused.code, 2, "{refused}");

@@ -260,3 +260,82 @@ fn fails_with(side: &str, (bad, good): (&Estimate, &Estimate)) -> String {
 fn share(of: &Estimate) -> String {
     format!("{} of {}", of.failed, of.operations)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_have_the_digits_that_are_known() {
+        let table = [
+            (RowKind::Operation, 1.0049, "slower by 0.5 %"),
+            (RowKind::Operation, 1.0486, "slower by 4.9 %"),
+            (RowKind::Operation, 1.486, "slower by 49 %"),
+            (RowKind::Operation, 2.4, "slower, ×2.4"),
+            (RowKind::Operation, 14.016, "slower, ×14"),
+            (RowKind::Operation, 21_085.3, "slower, more than ×100"),
+            (RowKind::Operation, 0.9, "faster by 10 %"),
+            (RowKind::Page, 0.25, "faster, ×4.0"),
+            (RowKind::Number, 0.8, "faster: more pages a minute by 25 %"),
+            (
+                RowKind::Number,
+                1.25,
+                "slower: fewer pages a minute by 20 %",
+            ),
+        ];
+        for (kind, ratio, expected) in table {
+            assert_eq!(difference(kind, ratio), expected);
+        }
+    }
+
+    #[test]
+    fn ratios_have_the_digits_that_their_interval_leaves() {
+        let table = [
+            (1.4861, Some((1.4812, 1.4903)), "1.486"),
+            (1.49, Some((1.2, 1.9)), "1.49"),
+            (5.27, Some((2.0, 17.0)), "5.3"),
+            (13.2, Some((0.001, 9_000.0)), "13"),
+            (9_000.0, Some((0.001, 9_000.0)), "> 100"),
+            (0.001, Some((0.001, 9_000.0)), "< 0.01"),
+            (1.486, None, "1.49"),
+        ];
+        for (ratio, interval, expected) in table {
+            assert_eq!(figure(ratio, digits(interval)), expected);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_detected_is_said_in_words() {
+        let pairs = |values: &[f64]| stats::Observations {
+            means: values.to_vec(),
+            medians: values.to_vec(),
+            pooled: 0.0,
+        };
+        let evidence = |values: &[f64], share, needed| {
+            let ratio = Ratio::new(&pairs(values)).unwrap();
+            Certainty {
+                detectable: share,
+                pairs_needed: needed,
+                ..ratio.evidence.unwrap()
+            }
+        };
+        let values = [0.1, -0.1];
+        let table = [
+            (0.084, Some(12), "smallest detectable difference: 8.4 %"),
+            (
+                2.55,
+                Some(1_234),
+                "smallest detectable difference: ×3.5; 5 % takes about 1300 runs of each",
+            ),
+            (
+                21_085.3,
+                None,
+                "no difference is detectable with so few pairs of runs; 5 % takes more than 10,000 runs \
+                 of each",
+            ),
+        ];
+        for (share, needed, expected) in table {
+            assert_eq!(detectable(&evidence(&values, share, needed)), expected);
+        }
+    }
+}

@@ -1,4 +1,7 @@
 //! Comparisons of which the answer is known.
 
 mod budget;
+mod failures;
 mod recorded;
+mod simulated;
+mod webstone;

@@ -71,21 +71,27 @@ pub(super) fn judge(comparisons: &Comparisons, gate: Option<Gate>) -> Result<Cod
         format!("{} ({})", row.name, row.verdict.name())
     });
     let undecided = named(Passage::Undecided, |row| row.name.clone());
-    let passed = named(Passage::Passes, |row| row.name.clone());
     if !failed.is_empty() {
         tell(&format!("prestan: failed: {}", failed.join(", ")));
     }
-    if !undecided.is_empty() {
+    let is_nothing = comparisons
+        .versus
+        .iter()
+        .flat_map(|versus| &versus.comparison.rows)
+        .all(|row| row.verdict == Verdict::NotCompared);
+    if is_nothing {
+        tell("prestan: failed: no test could be compared");
+    } else if !undecided.is_empty() {
         tell(&format!(
             "prestan: undecided, because these tests may be slower than allowed, fail more often, or \
              could not be compared: {}",
             undecided.join(", ")
         ));
     }
-    let is_good = failed.is_empty() && (undecided.is_empty() || !gate.undecided);
-    Ok(match is_good && !passed.is_empty() {
-        true => Code::Done,
-        false => Code::TestFailed,
+    let is_failed = is_nothing || !failed.is_empty() || (gate.undecided && !undecided.is_empty());
+    Ok(match is_failed {
+        true => Code::TestFailed,
+        false => Code::Done,
     })
 }
 

@@ -51,32 +51,35 @@ pub(super) fn refuse_mixed(sides: &[&str], servers: &[&str]) -> Failed {
         (Some(url), _) => format!("'{url}'"),
         (None, server) => format!("--server {}", server.copied().unwrap_or_default()),
     };
-    let command = find(recorded)
+    let commands = find(recorded)
         .ok()
-        .and_then(|path| Some(how_measured(&path, &rundir::open(&path).ok()?.plan)));
-    let options = command.unwrap_or_else(|| " with the options of the recorded run".to_owned());
+        .and_then(|path| how_measured(&path, &rundir::open(&path).ok()?.plan))
+        .map(|(suite, options)| {
+            format!(
+                ":\n  prestan run {suite} {live}{options} --run-id new-1\n  prestan compare \
+                 {recorded} new-1"
+            )
+        });
     Failed::Usage(format!(
-        "{recorded} is recorded, and {live} would be measured now. Measure it as {recorded} was \
-         measured, as many times as there are recorded runs, and compare what was recorded:\n  \
-         prestan run {live}{options} --run-id new-1\n  prestan compare {recorded} new-1"
+        "{recorded} is recorded, and {live} would be measured now. Measure it with the command that \
+         made {recorded}, as many times as there are recorded runs, and compare what was recorded{}",
+        commands.unwrap_or_default()
     ))
 }
 
-/// The options of `prestan run` that do what this recorded run did.
-fn how_measured(path: &Path, plan: &PlanRecord) -> String {
+/// The suite and the options of `prestan run` that do what this recorded run did; `None` for a run
+/// of another command.
+fn how_measured(path: &Path, plan: &PlanRecord) -> Option<(String, String)> {
     if plan.load.pace != Pace::Rounds {
-        return format!(
-            " (with the options of that run, which are in {})",
-            path.join("plan.yaml").display()
-        );
+        return None;
     }
     let suite = match Builtin::find(&plan.suite.name) {
         Some(_) => plan.suite.name.clone(),
         None => path.join("suite.yaml").display().to_string(),
     };
-    let mut options = format!(" --suite {suite}");
     let usual = SuiteText::find(&suite).and_then(|text| text.resolved(&Overrides::default()));
     let usual = usual.ok();
+    let mut options = String::new();
     for (name, value) in &plan.params {
         let is_usual = usual.as_ref().and_then(|usual| usual.params.get(name)) == Some(value);
         if !is_usual {
@@ -93,9 +96,7 @@ fn how_measured(path: &Path, plan: &PlanRecord) -> String {
     if plan.load.users != 1 {
         options += &format!(" --concurrency {}", plan.load.users);
     }
-    format!(
-        "{options} --warmup {} --clock {}",
-        plan.load.warmup,
-        format!("{:?}", plan.clock).to_lowercase()
-    )
+    let clock = format!("{:?}", plan.clock).to_lowercase();
+    options += &format!(" --warmup {} --clock {clock}", plan.load.warmup);
+    Some((suite, options))
 }
