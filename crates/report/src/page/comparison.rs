@@ -134,6 +134,8 @@ fn heat(row: &Compared) -> i8 {
         _ => 1,
     };
     match row.verdict {
+        Verdict::Broken | Verdict::Lost => 3,
+        Verdict::Repaired | Verdict::Gained => -3,
         verdict if verdict.is_worse() => step,
         verdict if verdict.is_better() => -step,
         _ => 0,
