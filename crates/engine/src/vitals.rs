@@ -13,9 +13,6 @@ use crate::patience::BEAT;
 use crate::progress::Progress;
 use crate::recorder::Recorder;
 
-/// A heartbeat that is later than this was held up; less is an ordinary moment without a
-/// processor.
-const HELD_UP: Nanos = 10_000_000;
 /// Heartbeats after which samples are handed over.
 const FLUSH: u32 = 10;
 /// Heartbeats after which who looks on is told how the thread fares.
@@ -33,6 +30,7 @@ struct Sums {
     cpu: Nanos,
     queued: Option<Nanos>,
     stalled: Nanos,
+    stalls: u64,
     longest_stall: Nanos,
     rested: Nanos,
     waited: Nanos,
@@ -50,6 +48,7 @@ impl Totals {
             cpu: sums.cpu,
             queued: sums.queued,
             stalled: sums.stalled,
+            stalls: sums.stalls,
             longest_stall: sums.longest_stall,
             rested: sums.rested,
             waited: sums.waited,
@@ -82,6 +81,7 @@ impl Sums {
             *self.queued.get_or_insert(0) += queued;
         }
         self.stalled += later.stalled;
+        self.stalls += later.stalls;
         self.longest_stall = self.longest_stall.max(later.longest_stall);
         self.rested += later.rested;
         self.waited += later.waited;
@@ -210,9 +210,10 @@ impl Vitals {
         let due = self.beaten.replace(now) + nanos(BEAT);
         let late = now.saturating_sub(due);
         let is_measuring = self.measuring.get() > 0;
-        if late > HELD_UP && is_measuring {
+        if late > Generator::HELD_UP && is_measuring {
             let mut lately = self.lately.borrow_mut();
             lately.stalled += late;
+            lately.stalls += 1;
             lately.longest_stall = lately.longest_stall.max(late);
         }
         let beats = self.beats.get() + 1;
@@ -308,6 +309,7 @@ mod tests {
         let fared = beside_heartbeat(async || busy_for(Duration::from_millis(120)));
         assert!(fared.longest_stall > 80_000_000, "{fared:?}");
         assert!(fared.stalled >= fared.longest_stall && fared.cpu > 50_000_000);
+        assert!(fared.stalls >= 1 && fared.stalls * Generator::HELD_UP < fared.stalled);
         assert_eq!(fared.workers, 1);
         assert!(fared.wall > 120_000_000);
     }

@@ -69,9 +69,10 @@ Environment:
 
 Exit status:
   0    done
-  1    a test failed, or something could not be written here (3 goes before that)
+  1    a test failed, or something could not be written here
   2    wrong usage, or a bad suite file
-  3    inconclusive: the generator was the bottleneck, the numbers are not those of the server
+  3    nothing failed, but the result is inconclusive: the load generator was the bottleneck
+       (--inconclusive pass|fail makes it 0 or 1)
   4    the target could not be reached, or is not WebDAV
   130  interrupted";
 
@@ -95,8 +96,27 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 
+    /// What an inconclusive result counts as (exit status 0 or 1 in place of 3)
+    #[arg(
+        long,
+        value_enum,
+        value_name = "AS",
+        global = true,
+        help_heading = "Output"
+    )]
+    pub(crate) inconclusive: Option<InconclusiveArg>,
+
     #[command(flatten)]
     pub(crate) classic: ClassicArgs,
+}
+
+/// What an inconclusive result counts as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InconclusiveArg {
+    /// Exit status 0
+    Pass,
+    /// Exit status 1
+    Fail,
 }
 
 /// The line of 2004: `prestan URL [USER PASSWORD] [options]`.

@@ -3,6 +3,11 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use stats::{Conclusion, Summary};
+
+use crate::args::InconclusiveArg;
+use crate::output::tell;
+
 /// Exit status, as `--help` documents it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Code {
@@ -12,7 +17,7 @@ pub(crate) enum Code {
     TestFailed,
     /// Wrong usage, or a bad suite file.
     Usage,
-    /// The generator was the bottleneck: the numbers are not those of the server.
+    /// What was asked for rests on estimates that do not describe the server.
     Inconclusive,
     /// The target could not be reached or is not WebDAV.
     Target,
@@ -29,6 +34,15 @@ impl Code {
             Code::Inconclusive => 3,
             Code::Target => 4,
             Code::Interrupted => 130,
+        }
+    }
+
+    /// The same where an inconclusive result is to count as something else.
+    pub(crate) fn with(self, inconclusive: Option<InconclusiveArg>) -> Code {
+        match (self, inconclusive) {
+            (Code::Inconclusive, Some(InconclusiveArg::Pass)) => Code::Done,
+            (Code::Inconclusive, Some(InconclusiveArg::Fail)) => Code::TestFailed,
+            (code, _) => code,
         }
     }
 }
@@ -60,22 +74,9 @@ pub(crate) enum Failed {
 }
 
 impl Failed {
-    /// The generator was the bottleneck, for this reason.
-    pub(crate) fn bottleneck(why: impl fmt::Display) -> Failed {
-        Failed::Inconclusive(format!(
-            "inconclusive, because the generator was the bottleneck: {why}"
-        ))
-    }
-
-    /// It was the bottleneck in that many of so many runs; `None` where that is less than half of
-    /// them, which says something of the server all the same.
-    pub(crate) fn mostly_bottleneck(inconclusive: usize, runs: usize) -> Option<Failed> {
-        (2 * inconclusive >= runs).then(|| {
-            Failed::Inconclusive(format!(
-                "inconclusive, because the generator was the bottleneck in {inconclusive} of {runs} \
-                 runs"
-            ))
-        })
+    /// What was asked for rests on rows that are inconclusive, for this reason.
+    pub(crate) fn inconclusive(why: impl fmt::Display) -> Failed {
+        Failed::Inconclusive(format!("inconclusive: {why}"))
     }
 
     pub(crate) fn code(&self) -> Code {
@@ -86,6 +87,22 @@ impl Failed {
             Failed::Local(_) => Code::TestFailed,
             Failed::Interrupted(_) => Code::Interrupted,
         }
+    }
+}
+
+/// How a run ends in which all rows were asked for. A failure goes before an inconclusive row, and
+/// both are reported.
+pub(crate) fn code_of(summary: &Summary) -> Result<Code, Failed> {
+    let inconclusive = report::inconclusive(summary).map(Failed::inconclusive);
+    match (summary.conclusion(), inconclusive) {
+        (Conclusion::Fail, why) => {
+            if let Some(why) = why {
+                tell(&format!("prestan: {why}"));
+            }
+            Ok(Code::TestFailed)
+        }
+        (_, Some(why)) => Err(why),
+        (_, None) => Ok(Code::Done),
     }
 }
 

@@ -1,15 +1,14 @@
-//! Doubts about a load run while it goes on, so that nobody waits ten minutes for a result that is
-//! none.
+//! Warnings about a load run while it goes on, so that nobody waits ten minutes for an inconclusive
+//! result.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use record::{Generator, PlanRecord};
-use stats::{Lately, Warning, doubts_about};
+use stats::{Lately, Warning, warnings_about};
 
 /// Seconds that are judged together: a single one has too many hiccups.
 const TOGETHER: usize = 5;
-/// Seconds that pass before the user is told again that the generator is the bottleneck. Any other
-/// doubt is told once.
+/// Seconds before a warning that disqualifies is given again. Any other is given once.
 const RESPITE: u64 = 10;
 
 /// What the last seconds were like, and what was said of them.
@@ -17,7 +16,7 @@ const RESPITE: u64 = 10;
 pub(crate) struct Lookout {
     seconds: VecDeque<(Generator, Lately)>,
     second: u64,
-    /// When each kind of doubt was told.
+    /// When each kind of warning was given.
     told: BTreeMap<&'static str, u64>,
 }
 
@@ -36,19 +35,19 @@ impl Lookout {
         self.seconds.push_back((generator.clone(), *lately));
         let seconds = self.seconds.iter().cloned();
         let all = seconds.reduce(|sum, next| (both(&sum.0, &next.0), plus(&sum.1, &next.1)));
-        let mut doubts = all.map_or_else(Vec::new, |(generator, lately)| {
-            doubts_about(&generator, &lately, plan)
+        let mut warnings = all.map_or_else(Vec::new, |(generator, lately)| {
+            warnings_about(&generator, &lately, plan)
         });
-        doubts.retain(|doubt| self.is_news(doubt));
-        doubts
+        warnings.retain(|warning| self.is_news(warning));
+        warnings
     }
 
-    fn is_news(&mut self, doubt: &Warning) -> bool {
-        let told = self.told.get(doubt.kind());
+    fn is_news(&mut self, warning: &Warning) -> bool {
+        let told = self.told.get(warning.kind());
         let is_news =
-            told.is_none_or(|told| doubt.is_bottleneck() && self.second >= told + RESPITE);
+            told.is_none_or(|told| warning.disqualifies() && self.second >= told + RESPITE);
         if is_news {
-            self.told.insert(doubt.kind(), self.second);
+            self.told.insert(warning.kind(), self.second);
         }
         is_news
     }
@@ -99,6 +98,7 @@ mod tests {
             cpu: 300 * MS,
             queued: Some(5 * MS),
             stalled: 0,
+            stalls: 0,
             longest_stall: 0,
             rested: 0,
             waited: 0,
@@ -126,12 +126,12 @@ mod tests {
         lookout: &mut Lookout,
         (generator, lately): &(Generator, Lately),
     ) -> Vec<&'static str> {
-        let doubts = lookout.look(generator, lately, &plan());
-        doubts.iter().map(Warning::kind).collect()
+        let warnings = lookout.look(generator, lately, &plan());
+        warnings.iter().map(Warning::kind).collect()
     }
 
     #[test]
-    fn each_doubt_is_raised_when_it_happens_and_not_before() {
+    fn each_warning_is_given_when_it_happens_and_not_before() {
         type Change = fn(&mut Generator, &mut Lately);
         let table: [(Change, &[&str]); 10] = [
             (|_, _| {}, &[]),
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bottleneck_is_told_again_after_a_while_and_anything_else_once() {
+    fn a_warning_that_disqualifies_is_given_again_after_a_while_and_any_other_once() {
         let mut lookout = Lookout::default();
         let (mut generator, mut lately) = second();
         generator.stalled = 60 * MS;

@@ -23,13 +23,12 @@ use exit::Failed;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    match dispatch(cli) {
-        Ok(code) => code.into(),
-        Err(failed) => {
-            output::tell(&format!("prestan: {failed}"));
-            failed.code().into()
-        }
-    }
+    let inconclusive = cli.inconclusive;
+    let code = dispatch(cli).unwrap_or_else(|failed| {
+        output::tell(&format!("prestan: {failed}"));
+        failed.code()
+    });
+    code.with(inconclusive).into()
 }
 
 fn dispatch(cli: Cli) -> Result<exit::Code, Failed> {

@@ -24,6 +24,9 @@ pub struct Generator {
     /// Time in which a worker did not come round to its users although something was due: the
     /// sum of the delays of a regular heartbeat beyond what is normal.
     pub stalled: Nanos,
+    /// How many such delays there were; 0 in records made before they were counted.
+    #[serde(default)]
+    pub stalls: u64,
     /// The longest of these delays.
     pub longest_stall: Nanos,
     /// Time in which users did not ask, because the server had not answered them before: the sum
@@ -37,6 +40,15 @@ pub struct Generator {
     pub lateness: Option<Lateness>,
     /// Resources of this machine that ran out.
     pub exhausted: Exhausted,
+}
+
+impl Generator {
+    /// Nanoseconds from one heartbeat of a worker thread to the next.
+    pub const BEAT: Nanos = 10_000_000;
+
+    /// A heartbeat that is later than this many nanoseconds is a stall; less is an ordinary moment
+    /// without a processor.
+    pub const HELD_UP: Nanos = 10_000_000;
 }
 
 /// *started* minus the later of *planned* and the moment when a connection was free: what the

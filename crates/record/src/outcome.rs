@@ -66,6 +66,11 @@ impl Outcome {
         }
     }
 
+    /// It is neither as expected nor cut off by the user.
+    pub fn is_failure(self) -> bool {
+        !matches!(self, Outcome::Ok | Outcome::Cancelled)
+    }
+
     /// The outcome of that [name](Outcome::name).
     pub fn from_name(name: &str) -> Option<Outcome> {
         Outcome::ALL

@@ -83,6 +83,7 @@ struct Page {
 impl Page {
     fn diagnosis(&mut self, diagnosed: &Diagnosed) {
         let Diagnosed { runs, diagnosis } = diagnosed;
+        self.disqualified(diagnosed);
         if let Some(run) = runs.first() {
             let server = run.server.as_deref();
             let server = server.map_or(String::new(), |server| format!(" ({})", clean(server)));
@@ -101,7 +102,6 @@ impl Page {
             );
         }
         self.text.push('\n');
-        self.inconclusive(diagnosed);
         if diagnosis.findings.is_empty() {
             self.wrapped(&nothing(diagnosed), "", "");
         } else {
@@ -125,8 +125,9 @@ impl Page {
         }
     }
 
-    fn inconclusive(&mut self, diagnosed: &Diagnosed) {
-        for line in inconclusive(diagnosed) {
+    /// What had to be left out stands first: a fault may hide there.
+    fn disqualified(&mut self, diagnosed: &Diagnosed) {
+        if let Some(line) = disqualified(diagnosed) {
             let at = self.text.len();
             self.wrapped(&line, "", "");
             let painted = self.paint.bad(self.text[at..].trim_end());
@@ -214,45 +215,53 @@ pub(crate) fn title(finding: &Finding) -> String {
     }
 }
 
-/// What is said where nothing is conspicuous: a look at no row is no good news.
+/// What stands where there is no finding. A look at no row is no good news, and rows that were left
+/// out are none either.
 pub(crate) fn nothing(diagnosed: &Diagnosed) -> String {
     let rows: usize = diagnosed.runs.iter().map(|run| run.rows).sum();
-    match rows.saturating_sub(not_looked_at(diagnosed)) {
-        0 => "There is nothing to say: no row was measured without failing.".to_owned(),
-        rows => format!(
-            "Nothing conspicuous: {} rules looked at {rows} rows.{}",
-            RULES.len(),
-            too_few(diagnosed.diagnosis.few)
-        ),
+    let looked_at = rows.saturating_sub(diagnosed.diagnosis.left_out.len());
+    match looked_at {
+        0 => "Findings: none, because no row could be looked at.".to_owned(),
+        _ => {
+            let of = match looked_at == rows {
+                true => String::new(),
+                false => format!(" of {rows}"),
+            };
+            format!(
+                "Findings: none ({} checks of {looked_at}{of} rows).{}",
+                RULES.len(),
+                too_few(diagnosed.diagnosis.few)
+            )
+        }
     }
 }
 
-/// Runs that were not looked at.
-pub(crate) fn inconclusive(diagnosed: &Diagnosed) -> Vec<String> {
-    let left_out = diagnosed.diagnosis.left_out.iter();
-    let line = |left: &LeftOut| match left {
-        LeftOut::Row { .. } => None,
-        LeftOut::Inconclusive { run, why } => Some(format!(
-            "The run of suite {} is inconclusive and was not looked at, because the generator was \
-             the bottleneck: {}",
-            suite_of(diagnosed, *run),
-            clean(why)
-        )),
+/// The rows that a warning disqualifies and that were left out for it, and why; `None` where there
+/// are none.
+pub(crate) fn disqualified(diagnosed: &Diagnosed) -> Option<String> {
+    let mut rows = diagnosed.diagnosis.disqualified();
+    let first = rows.next()?;
+    let more = match rows.count() {
+        0 => String::new(),
+        1 => ", and 1 more row".to_owned(),
+        more => format!(", and {more} more rows"),
     };
-    left_out.filter_map(line).collect()
+    Some(format!(
+        "Inconclusive: {} (suite {}){more} could not be judged, see below: {}",
+        clean(&first.row),
+        suite_of(diagnosed, first.run),
+        clean(&first.why)
+    ))
 }
 
-/// Rows that were not looked at, of runs that were.
+/// The rows that were not looked at.
 pub(crate) fn left_out(diagnosed: &Diagnosed) -> Vec<String> {
     let left_out = diagnosed.diagnosis.left_out.iter();
-    let line = |left: &LeftOut| match left {
-        LeftOut::Inconclusive { .. } => None,
-        LeftOut::Row { run, row, why } => {
-            let suite = suite_of(diagnosed, *run);
-            Some(format!("{} (suite {suite}): {}", clean(row), clean(why)))
-        }
+    let line = |left: &LeftOut| {
+        let suite = suite_of(diagnosed, left.run);
+        format!("{} (suite {suite}): {}", clean(&left.row), clean(&left.why))
     };
-    left_out.filter_map(line).collect()
+    left_out.map(line).collect()
 }
 
 fn suite_of(diagnosed: &Diagnosed, run: usize) -> String {
@@ -271,16 +280,6 @@ fn too_few(rows: usize) -> String {
         " {have} fewer than {MANY} operations, too few to tell how times go on over the run (trends, \
          modes, intervals, first requests); measure with more (-r)."
     )
-}
-
-/// Rows that no rule looked at.
-fn not_looked_at(diagnosed: &Diagnosed) -> usize {
-    let left_out = diagnosed.diagnosis.left_out.iter();
-    let rows = left_out.map(|left| match left {
-        LeftOut::Row { .. } => 1,
-        LeftOut::Inconclusive { run, .. } => diagnosed.runs.get(*run).map_or(0, |run| run.rows),
-    });
-    rows.sum()
 }
 
 /// The diagnoses for programs: one JSON document.

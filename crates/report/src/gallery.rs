@@ -13,7 +13,6 @@
 mod index;
 mod words;
 
-use record::Run;
 use stats::{Summary, Swept, SweptRow};
 
 use crate::page::{self, Link, Page, PageRun, Site, html};
@@ -191,7 +190,7 @@ fn of_test(gallery: &Gallery<'_>, name: &str, site: &Site) -> String {
             let summary = exhibit.shown.summary;
             let place = summary.tests.iter().position(|test| test.name == name);
             let place = place.unwrap_or(usize::MAX);
-            (place, only(exhibit.shown.run, summary, place))
+            (place, only(summary, place))
         })
         .collect();
     let page = Page {
@@ -208,19 +207,15 @@ fn of_test(gallery: &Gallery<'_>, name: &str, site: &Site) -> String {
     html(&page)
 }
 
-/// What a run says of one test: of doubts, those about it and about the run as a whole.
-fn only(run: &Run, summary: &Summary, place: usize) -> Summary {
+/// What a run says of one row: its warnings, and those about the run as a whole.
+fn only(summary: &Summary, place: usize) -> Summary {
     let row = summary.tests.get(place);
-    let mut names: Vec<&str> = row.iter().map(|row| row.name.as_str()).collect();
-    let measure = run.plan.measures.get(place);
-    let test = measure.and_then(|measure| run.plan.tests.get(usize::from(measure.test.0)));
-    names.extend(test.map(|test| test.name.as_str()));
-    let warnings = summary.warnings.iter();
+    let own = row.iter().flat_map(|row| &row.warnings);
+    let of_run = summary.warnings.iter();
+    let of_run = of_run.filter(|warning| warning.is_about_run());
     Summary {
         tests: row.cloned().into_iter().collect(),
-        warnings: warnings
-            .filter_map(|warning| warning.about(&names))
-            .collect(),
+        warnings: own.chain(of_run).cloned().collect(),
         ..summary.clone()
     }
 }

@@ -2,7 +2,7 @@
 
 use record::{Outcome, Run};
 use schemars::generate::SchemaSettings;
-use stats::{Completeness, Status, Summary, TestSummary};
+use stats::{Completeness, Conclusion, Status, Summary, TestSummary};
 
 use crate::clean::is_harmful;
 use crate::{webstone, wire};
@@ -76,11 +76,8 @@ pub(crate) fn document(run: &Run, summary: &Summary) -> wire::Document {
             reached: goal.reached,
         }),
         left_out: summary.left_out(),
-        verdict: match summary.is_inconclusive() {
-            true => wire::Verdict::Inconclusive,
-            false => wire::Verdict::Conclusive,
-        },
-        reasons: summary.bottlenecks().map(ToString::to_string).collect(),
+        conclusion: summary.conclusion().into(),
+        inconclusive: crate::inconclusive(summary),
         generator: summary
             .generator
             .iter()
@@ -137,6 +134,9 @@ impl From<&TestSummary> for wire::Test {
             per_second: test.per_second.map(thousandths),
             failures: test.failures.clone(),
             notes: test.notes.clone(),
+            conclusion: test.conclusion().into(),
+            disqualified: test.disqualified().map(ToString::to_string),
+            warnings: test.warnings.iter().map(|own| own.kind().into()).collect(),
         }
     }
 }
@@ -201,6 +201,16 @@ impl From<Status> for wire::Status {
             Status::NotSupported => wire::Status::NotSupported,
             Status::Skipped => wire::Status::Skipped,
             Status::NotDrawn => wire::Status::NotDrawn,
+        }
+    }
+}
+
+impl From<Conclusion> for wire::Conclusion {
+    fn from(conclusion: Conclusion) -> wire::Conclusion {
+        match conclusion {
+            Conclusion::Pass => wire::Conclusion::Pass,
+            Conclusion::Inconclusive => wire::Conclusion::Inconclusive,
+            Conclusion::Fail => wire::Conclusion::Fail,
         }
     }
 }
@@ -359,6 +369,7 @@ fn generator(run: &Run, of: &record::Generator) -> wire::Generator {
         cpu_share: share(of.cpu),
         queued_share: of.queued.map(share),
         stalled_s: of.stalled as f64 / 1e9,
+        stalls: of.stalls,
         longest_stall_us: us(of.longest_stall as f64),
         lateness_us: of.lateness.map(|late| wire::Lateness {
             n: late.n,

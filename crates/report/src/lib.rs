@@ -19,6 +19,7 @@
 mod clean;
 mod columns;
 mod compare;
+mod conclusion;
 mod csv;
 mod diagnose;
 mod figure;
@@ -43,6 +44,7 @@ pub use clean::clean;
 pub use compare::{
     Comparisons, Versus, compare_json, compare_markdown, compare_schema, compare_text,
 };
+pub use conclusion::inconclusive;
 pub use diagnose::{
     Diagnosed, DiagnosedRun, diagnose_json, diagnose_schema, diagnose_text, findings_json,
 };

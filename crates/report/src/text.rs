@@ -8,6 +8,7 @@ use record::{Environment, EventKind, Http, LeftBehind, Pace, PlanRecord, Run};
 use stats::{Completeness, Status, Summary, TestSummary, Warning, describe_failed};
 
 use crate::clean;
+use crate::conclusion::inconclusive;
 use crate::load;
 use crate::table::{Table, table};
 use crate::webstone;
@@ -41,7 +42,7 @@ pub fn text(run: &Run, summary: &Summary, options: &TextOptions) -> String {
         width: options.width,
         paint,
     };
-    page.verdict(summary);
+    page.conclusion(summary);
     page.title(run, summary);
     page.configuration(run, summary);
     page.pages(run, summary);
@@ -147,18 +148,12 @@ impl Page {
         }
     }
 
-    /// That the numbers are worth nothing stands above them, and why.
-    fn verdict(&mut self, summary: &Summary) {
-        let mut reasons = summary.bottlenecks();
-        let Some(first) = reasons.next() else { return };
-        let more = match reasons.count() {
-            0 => String::new(),
-            more => format!(" (and {more} more, see the warnings)"),
+    /// Figures that do not describe the server are named above them, with the reason.
+    fn conclusion(&mut self, summary: &Summary) {
+        let Some(rows) = inconclusive(summary) else {
+            return;
         };
-        let sentence = format!(
-            "Inconclusive: the generator was the bottleneck, and the numbers below are its own; \
-             {first}{more}"
-        );
+        let sentence = format!("Inconclusive: {rows}");
         let wrapped = textwrap::fill(&clean(&sentence), wrapping(self.width));
         let painted = wrapped.replacen("Inconclusive", &self.paint.bad("Inconclusive"), 1);
         self.line(&painted);
@@ -285,7 +280,7 @@ impl Page {
         self.section("Left out:", &[item]);
     }
 
-    /// The doubts, except the one that a footnote of the rows tells already.
+    /// The warnings, except the one that a footnote of the rows has already.
     fn warnings(&mut self, summary: &Summary) {
         let items: Vec<Item> = summary
             .warnings

@@ -52,11 +52,11 @@ pub(crate) struct Document {
     pub(crate) goal: Option<Goal>,
     /// Operations of all tests that began outside the measurement window.
     pub(crate) left_out: u64,
-    /// Whether it was the server that was measured.
-    pub(crate) verdict: Verdict,
-    /// Why the result is inconclusive; empty where it is not. They are among the warnings, too.
-    pub(crate) reasons: Vec<String>,
-    /// Doubts about the result.
+    /// What the run comes to: the worst of its rows.
+    pub(crate) conclusion: Conclusion,
+    /// Which rows are inconclusive, and why; null where none is.
+    pub(crate) inconclusive: Option<String>,
+    /// The warnings of all rows, each once, and those about the run as a whole.
     pub(crate) warnings: Vec<Warning>,
     /// How the generator fared: an entry for each test of which the record tells it.
     pub(crate) generator: Vec<Generator>,
@@ -223,14 +223,17 @@ pub(crate) struct Http {
     pub(crate) parallel: u32,
 }
 
-/// Whether it was the server that was measured.
+/// What a row or a run comes to. Of several, a failure goes before an inconclusive row, and that
+/// before a pass.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Verdict {
-    /// Nothing says otherwise.
-    Conclusive,
-    /// The generator was the bottleneck: the numbers are its own.
+pub(crate) enum Conclusion {
+    /// What was asked for was done, and its estimates describe the server.
+    Pass,
+    /// A warning disqualifies the row, or the load generator may have caused its failures.
     Inconclusive,
+    /// The server failed.
+    Fail,
 }
 
 /// How the generator fared while a test was measured.
@@ -248,9 +251,11 @@ pub(crate) struct Generator {
     /// Time in which workers could have run and had no processor, as a share of all their time;
     /// null where the system does not tell.
     pub(crate) queued_share: Option<f64>,
-    /// Seconds, of all workers together, in which they left their users waiting.
+    /// Seconds, of all worker threads together, in which they stalled.
     pub(crate) stalled_s: f64,
-    /// The longest such time.
+    /// How many stalls there were; 0 in records made before they were counted.
+    pub(crate) stalls: u64,
+    /// The longest of them.
     pub(crate) longest_stall_us: f64,
     /// How late operations began by the generator's own fault; null but in an open loop.
     pub(crate) lateness_us: Option<Lateness>,
@@ -333,11 +338,11 @@ pub(crate) enum State {
     Aborted,
 }
 
-/// A doubt about the result.
+/// A warning about rows.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Warning {
-    /// Which doubt: a word of a list that may grow.
+    /// Which warning: a word of a list that may grow.
     pub(crate) kind: String,
     /// In words, with what to do about it.
     pub(crate) text: String,
@@ -423,6 +428,12 @@ pub(crate) struct Test {
     pub(crate) failures: Vec<String>,
     /// Remarks that are no failures.
     pub(crate) notes: Vec<String>,
+    /// What the row comes to.
+    pub(crate) conclusion: Conclusion,
+    /// The warning for which its estimates do not describe the server; null where there is none.
+    pub(crate) disqualified: Option<String>,
+    /// The kinds of all warnings about the row.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// What became of a test.

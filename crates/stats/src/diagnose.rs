@@ -34,6 +34,8 @@ pub use rules::{RULES, Rule};
 
 use record::PlanRecord;
 
+use crate::{Conclusion, TestSummary};
+
 use case::Case;
 
 /// Something conspicuous.
@@ -74,25 +76,25 @@ pub struct Diagnosis {
     pub few: usize,
 }
 
-/// Something that no finding can come from.
+impl Diagnosis {
+    /// The rows that were left out because a warning disqualifies them, or because the load generator
+    /// may have caused their failures.
+    pub fn disqualified(&self) -> impl Iterator<Item = &LeftOut> {
+        self.left_out.iter().filter(|left| left.disqualified)
+    }
+}
+
+/// A row that no finding can come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LeftOut {
-    /// All of a run: the generator was the bottleneck.
-    Inconclusive {
-        /// Which run.
-        run: usize,
-        /// The doubt.
-        why: String,
-    },
-    /// A row of a run, because it failed or is not supported.
-    Row {
-        /// Which run.
-        run: usize,
-        /// Name of the row.
-        row: String,
-        /// Why.
-        why: String,
-    },
+pub struct LeftOut {
+    /// Which run.
+    pub run: usize,
+    /// Name of the row.
+    pub row: String,
+    /// Why.
+    pub why: String,
+    /// A warning disqualifies it: the server may be at fault there, or not.
+    pub disqualified: bool,
 }
 
 /// Diagnoses runs of one server: rules may look at several of them. Of rows of the same name, the
@@ -126,25 +128,22 @@ pub fn does_the_same(one: &PlanRecord, other: &PlanRecord) -> bool {
 }
 
 fn left_out(runs: &[Material]) -> Vec<LeftOut> {
-    let mut all = Vec::new();
-    for (run, material) in runs.iter().enumerate() {
-        let summary = &material.summary;
-        if let Some(why) = summary.bottlenecks().next() {
-            let why = why.to_string();
-            all.push(LeftOut::Inconclusive { run, why });
-            continue;
-        }
-        let bad = summary.tests.iter().filter(|row| !case::is_good(row));
-        all.extend(bad.map(|row| {
-            LeftOut::Row {
-                run,
-                row: row.name.clone(),
-                why: row
-                    .evidence
-                    .clone()
-                    .unwrap_or_else(|| "it has no response times".to_owned()),
-            }
-        }));
-    }
-    all
+    let of_run = |(run, material): (usize, &Material)| {
+        let bad = material.summary.tests.iter();
+        let bad = bad.filter(|row| !case::is_good(row));
+        let left_out = move |row: &TestSummary| LeftOut {
+            run,
+            row: row.name.clone(),
+            why: why(row),
+            disqualified: row.conclusion() == Conclusion::Inconclusive,
+        };
+        bad.map(left_out).collect::<Vec<LeftOut>>()
+    };
+    runs.iter().enumerate().flat_map(of_run).collect()
+}
+
+fn why(row: &TestSummary) -> String {
+    let warning = row.disqualified().map(ToString::to_string);
+    let why = row.evidence.clone().or(warning);
+    why.unwrap_or_else(|| "it has no response times".to_owned())
 }

@@ -1,4 +1,4 @@
-//! How hard the generator had to work: whether it was the server that was measured.
+//! How hard the load generator had to work: whether it was the server that was measured.
 
 use record::{Exhausted, Generator, Lateness, Nanos, TestId};
 
@@ -20,57 +20,65 @@ pub const BUSY: u64 = 80;
 /// else, perhaps the server, takes what they need (percent).
 pub const QUEUED: u64 = 10;
 
-/// The share of time in which workers did not look after their users, above which the slowest
-/// operations, those that p99 is about, are theirs and not the server's (percent).
-pub const STALLED: u64 = 1;
-
-/// A single delay that is worth a word: 50 ms. No p99 is in danger below [`STALLED`], a maximum is.
+/// A single stall that is worth a warning: 50 ms. No estimate need be in danger, a maximum is.
 pub const LONG_STALL: Nanos = 50_000_000;
 
 /// The greatest p99 of lateness with which a schedule was kept: 1 ms, a tick of the timer.
 pub const LATE: Nanos = 1_000_000;
 
-/// Operations below which p99 of lateness is only its maximum, and a single hiccup.
-const LATENESS_NEEDS: u64 = 100;
-
-/// The marks that generators left, as far as there is enough of them to judge.
+/// What the load generator recorded of itself, by the names of tests.
 #[derive(Debug, Default)]
 pub(crate) struct Strain {
-    workers: Vec<(String, Generator)>,
-    late: Vec<(String, Lateness)>,
-    /// What ran out, of all tests.
-    pub(crate) exhausted: Exhausted,
+    /// As it was recorded.
+    tests: Vec<(String, Generator)>,
+    /// The same, as far as there is enough of it to judge shares of time: tests that are too short
+    /// to be judged alone have the sum of all short ones.
+    judged: Vec<(String, Generator)>,
 }
 
 impl Strain {
-    /// Sorts what generators reported. Tests too short to be judged alone are judged together.
+    /// Sorts what was recorded. Tests too short to be judged alone are judged together.
     pub(crate) fn of(generators: &[Generator], name: impl Fn(TestId) -> String) -> Strain {
-        let mut strain = Strain::default();
-        let mut short: Option<Generator> = None;
-        for generator in generators {
-            let all = &mut strain.exhausted;
+        let is_short = |generator: &&Generator| generator.wall < LEAST_WALL;
+        let short = generators.iter().filter(is_short).cloned();
+        let short = short.reduce(|one, other| together(&one, &other));
+        let short = short.filter(|short| short.wall >= LEAST_WALL);
+        let tests = generators.iter();
+        let tests = tests.map(|generator| (name(generator.test), generator.clone()));
+        let tests: Vec<(String, Generator)> = tests.collect();
+        let judged = |(name, own): &(String, Generator)| match own.wall < LEAST_WALL {
+            true => Some((name.clone(), short.clone()?)),
+            false => Some((name.clone(), own.clone())),
+        };
+        Strain {
+            judged: tests.iter().filter_map(judged).collect(),
+            tests,
+        }
+    }
+
+    /// Tests in which something ran out, and what did in all of them.
+    pub(crate) fn exhausted(&self) -> (Vec<Share>, Exhausted) {
+        let mut all = Exhausted::default();
+        for (_, generator) in &self.tests {
             all.ports += generator.exhausted.ports;
             all.files += generator.exhausted.files;
             all.buffers += generator.exhausted.buffers;
-            let late = generator.lateness.filter(|late| late.n >= LATENESS_NEEDS);
-            strain
-                .late
-                .extend(late.map(|late| (name(generator.test), late)));
-            if generator.wall >= LEAST_WALL {
-                strain
-                    .workers
-                    .push((name(generator.test), generator.clone()));
-            } else {
-                short = Some(match short {
-                    None => generator.clone(),
-                    Some(others) => together(&others, generator),
-                });
-            }
         }
-        if let Some(short) = short.filter(|short| short.wall >= LEAST_WALL) {
-            strain.workers.push(("short tests".into(), short));
-        }
-        strain
+        let times = |what: &Exhausted| what.ports + what.files + what.buffers;
+        let tests = self.tests.iter();
+        let tests = tests.filter(|(_, generator)| generator.exhausted.any());
+        let share = |(name, generator): &(String, Generator)| Share {
+            name: name.clone(),
+            count: times(&generator.exhausted),
+            of: times(&all),
+        };
+        (tests.map(share).collect(), all)
+    }
+
+    /// How late operations of a test began.
+    pub(crate) fn lateness(&self, test: &str) -> Option<&Lateness> {
+        let (_, own) = self.tests.iter().find(|(name, _)| name == test)?;
+        own.lateness.as_ref()
     }
 
     /// Tests in which the workers had no time, or little, to spare: time used and time wanted, of
@@ -84,34 +92,14 @@ impl Strain {
         self.shares(QUEUED..u64::MAX, |of| of.queued.unwrap_or(0))
     }
 
-    /// Tests in which workers left their users waiting.
-    pub(crate) fn stalled(&self) -> Vec<Share> {
-        let mut stalled = self.shares(STALLED..u64::MAX, |of| of.stalled);
-        stalled.retain(|share| share.percent() > STALLED as f64);
-        stalled
-    }
-
-    /// Tests with a single long delay that are not [stalled](Strain::stalled) as a whole.
+    /// Tests with a single long stall.
     pub(crate) fn hiccups(&self) -> Vec<Share> {
-        let stalled = self.stalled();
-        let long = self.workers.iter().filter(|(name, generator)| {
-            generator.longest_stall >= LONG_STALL && stalled.iter().all(|share| share.name != *name)
-        });
+        let tests = self.tests.iter();
+        let long = tests.filter(|(_, generator)| generator.longest_stall >= LONG_STALL);
         long.map(|(name, generator)| Share {
             name: name.clone(),
             count: generator.longest_stall,
             of: generator.wall,
-        })
-        .collect()
-    }
-
-    /// Tests whose schedule was not kept.
-    pub(crate) fn late(&self) -> Vec<Share> {
-        let late = self.late.iter().filter(|(_, late)| late.p99 > LATE);
-        late.map(|(name, late)| Share {
-            name: name.clone(),
-            count: late.p99,
-            of: LATE,
         })
         .collect()
     }
@@ -122,7 +110,7 @@ impl Strain {
         percent: std::ops::Range<u64>,
         part: impl Fn(&Generator) -> Nanos,
     ) -> Vec<Share> {
-        let shares = self.workers.iter().map(|(name, generator)| Share {
+        let shares = self.judged.iter().map(|(name, generator)| Share {
             name: name.clone(),
             count: part(generator),
             of: generator.wall * u64::from(generator.workers),
@@ -145,6 +133,7 @@ pub fn together(one: &Generator, other: &Generator) -> Generator {
         cpu: one.cpu + other.cpu,
         queued: one.queued.zip(other.queued).map(|(a, b)| a + b),
         stalled: one.stalled + other.stalled,
+        stalls: one.stalls + other.stalls,
         longest_stall: one.longest_stall.max(other.longest_stall),
         rested: one.rested + other.rested,
         waited: one.waited + other.waited,

@@ -6,7 +6,7 @@
 //!              v                                  |    |             |
 //! samples --> window --> counted? --> Summariser --+----+--> row ------+--> Summary
 //!                                        |                            |
-//!               times, bins, bias, spread, interval             warnings, verdict
+//!               times, bins, bias, spread, interval             warnings, conclusion
 //! ```
 //!
 //! Everything here is a pure function of a [`Run`]: no clock, no socket, no file, no randomness,
@@ -23,8 +23,9 @@
 //! - The interval of a mean allows for correlated neighbours ([`interval`]); a run can go on until
 //!   one is narrow enough ([`Convergence`]).
 //! - *Ok*, *failed* and *not supported* are three things (`status`).
-//! - Doubts are a closed list ([`Warning`]). Some of them mean that the generator was measured and
-//!   not the server, and then the result is inconclusive ([`Summary::is_inconclusive`]).
+//! - Warnings are a closed list ([`Warning`]), and belong to rows. Some of them disqualify a row: the
+//!   load generator was measured and not the server. What rests on such a row is inconclusive
+//!   ([`Conclusion`]).
 
 pub mod interval;
 pub mod units;
@@ -33,6 +34,7 @@ mod batch;
 mod bias;
 mod bins;
 mod compare;
+mod conclusion;
 mod convergence;
 mod details;
 mod diagnose;
@@ -73,6 +75,7 @@ pub use compare::{
     Failing, Inference, LEAST_TOTAL, Observations, Ratio, RowKind, Side, Verdict, WORTH_DETECTING,
     compare, infer,
 };
+pub use conclusion::Conclusion;
 pub use convergence::Convergence;
 pub use details::{Bucket, Details, Operation, Resolution, Step, TimeLine, details_from};
 pub use diagnose::{
@@ -80,7 +83,7 @@ pub use diagnose::{
     does_the_same, material_from,
 };
 pub use distribution::Distribution;
-pub use generator::{BUSY, LATE, LEAST_WALL, LONG_STALL, QUEUED, SATURATED, STALLED, together};
+pub use generator::{BUSY, LATE, LEAST_WALL, LONG_STALL, QUEUED, SATURATED, together};
 pub use growth::{
     EXPONENTS, Effect, Fitted, Growing, Growth, Law, Observation, Shape, Term, growth,
 };
@@ -100,7 +103,7 @@ pub use told::{Completeness, FAILURES_DESCRIBED};
 pub use until::{Statistic, Until, UntilError};
 pub use warning::{
     BIAS, BIAS_SHARE, IN_PROGRESS, IN_PROGRESS_HALF, Lately, Limit, MISSED, P99_NEEDS, Share,
-    Warning, doubts_about,
+    TOLERATED, Warning, warnings_about,
 };
 pub use window::Window;
 
@@ -108,14 +111,15 @@ use summariser::Measured;
 use told::Told;
 use window::Users;
 
-/// What a run says: one row for each measure of the plan, in its order, and the doubts.
+/// What a run says: one row for each measure of the plan, in its order, and the warnings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     /// One row for each measure of the plan, in the order of the plan.
     pub tests: Vec<TestSummary>,
     /// What its pages came to, where the plan has some.
     pub pages: Option<Pages>,
-    /// Doubts about the result.
+    /// The warnings of all rows, each once and with the names of the rows or tests that it is about,
+    /// and those about the run as a whole.
     pub warnings: Vec<Warning>,
     /// Whether the run went through to its end.
     pub complete: Completeness,
@@ -144,24 +148,6 @@ impl Summary {
     /// Operations outside the windows, of all tests.
     pub fn left_out(&self) -> u64 {
         self.tests.iter().map(TestSummary::left_out).sum()
-    }
-
-    /// Some test failed, which is what the exit status tells.
-    pub fn any_failed(&self) -> bool {
-        self.tests.iter().any(|test| test.status == Status::Failed)
-    }
-
-    /// The doubts that the generator was measured and not the server.
-    pub fn bottlenecks(&self) -> impl Iterator<Item = &Warning> {
-        self.warnings
-            .iter()
-            .filter(|warning| warning.is_bottleneck())
-    }
-
-    /// The generator was the bottleneck: the numbers say nothing about the server, which is what
-    /// the exit status tells.
-    pub fn is_inconclusive(&self) -> bool {
-        self.bottlenecks().next().is_some()
     }
 }
 

@@ -30,7 +30,8 @@ impl Outcomes {
 
     /// Operations that failed: all but the expected ones and those that the user cut off.
     pub fn failed(&self) -> u64 {
-        self.total() - self.ok() - self.of(Outcome::Cancelled)
+        let failed = self.iter().filter(|(outcome, _)| outcome.is_failure());
+        failed.map(|(_, n)| n).sum()
     }
 
     /// Every outcome with its count, zeros too, in the order of reports.

@@ -1,20 +1,23 @@
 //! One row of the report: a measure of the plan, and what its operations say.
 
-use record::{Connect, MeasureId, MeasureRecord, Outcome, Sample, Timing};
+use record::{Clock, Connect, Load, MeasureId, MeasureRecord, Outcome, Sample, Timing};
 
 use crate::bias::{Bias, Differences};
 use crate::spread::{Bar, ROWS, spread};
 use crate::status::{Facts, Missing};
 use crate::throughput::Throughput;
 use crate::times::Times;
+use crate::warning::{RowFacts, RowTimes, Stalls};
 use crate::window::{Span, Window, end};
-use crate::{Batch, Completeness, Distribution, Outcomes, Status, Told};
+use crate::{Batch, Completeness, Distribution, Outcomes, Status, Told, Warning};
 
 /// What one measure of the plan came to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestSummary {
     /// Name of the row, `Put1K` for example.
     pub name: String,
+    /// Name of its test.
+    pub test: String,
     /// HTTP method whose time it is.
     pub method: String,
     /// What became of it.
@@ -69,6 +72,10 @@ pub struct TestSummary {
     pub failures: Vec<String>,
     /// Remarks that are no failures.
     pub notes: Vec<String>,
+    /// Warnings about this row, those about its test among them.
+    pub warnings: Vec<Warning>,
+    /// It failed, and the load generator may have caused all of its failures.
+    pub may_be_no_failure: bool,
 }
 
 /// The moment from which [what somebody waits](TestSummary::waited) is counted.
@@ -270,6 +277,22 @@ impl Tally {
         self.outcomes.plus(&self.left_out)
     }
 
+    /// What stalls of the load generator can have done to the estimates of this measure, in a run of
+    /// that load and clock.
+    pub(crate) fn facts(&self, stalls: &Stalls, load: &Load, clock: Clock) -> RowFacts {
+        let times = RowTimes {
+            clock,
+            response: &self.response,
+            planned: (self.planned.count() > 0).then_some(&self.planned),
+            total: &self.total,
+            bytes: self.bytes_received / self.outcomes.total().max(1),
+        };
+        RowFacts {
+            stalled: stalls.of_estimates(&times, load),
+            total_stalled: stalls.of_total(&times),
+        }
+    }
+
     /// Adds what user space would have added to these response times.
     pub(crate) fn add_bias_to(&self, all: &mut Differences) {
         all.merge(&self.bias);
@@ -279,6 +302,8 @@ impl Tally {
 /// What is known of a row beside its operations.
 pub(crate) struct Around<'a> {
     pub(crate) measure: &'a MeasureRecord,
+    /// Name of its test.
+    pub(crate) test: String,
     pub(crate) id: MeasureId,
     /// Outcomes of all operations of all measures of its test.
     pub(crate) together: Outcomes,
@@ -335,6 +360,7 @@ pub(crate) fn row(tally: &Tally, around: &Around<'_>) -> TestSummary {
     let timed = tally.response.count();
     TestSummary {
         name: measure.name.clone(),
+        test: around.test.clone(),
         method: measure.method.clone(),
         status,
         evidence,
@@ -377,5 +403,8 @@ pub(crate) fn row(tally: &Tally, around: &Around<'_>) -> TestSummary {
                 (times.slowest_share() * 100.0).floor()
             )
         })).collect(),
+        // Known when all rows are.
+        warnings: Vec::new(),
+        may_be_no_failure: false,
     }
 }

@@ -174,7 +174,7 @@ fn all_unsupported(outcomes: &Outcomes) -> bool {
 pub fn describe_failed(outcomes: &Outcomes) -> String {
     let kinds: Vec<String> = outcomes
         .iter()
-        .filter(|(outcome, n)| *n > 0 && !matches!(outcome, Outcome::Ok | Outcome::Cancelled))
+        .filter(|(outcome, n)| *n > 0 && outcome.is_failure())
         .map(|(outcome, n)| format!("{n} {outcome}"))
         .collect();
     format!(

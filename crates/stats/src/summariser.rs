@@ -3,15 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use record::{
-    Clock, Environment, Event, EventKind, MeasureId, Nanos, Pace, PlanRecord, Sample, TestId,
+    Clock, Environment, Event, EventKind, Generator, MeasureId, MeasureRecord, Nanos, Pace,
+    PlanRecord, Sample, TestId,
 };
 
 use crate::bias::Differences;
+use crate::conclusion::may_be_no_failure;
 use crate::generator::Strain;
 use crate::pages::{PageTally, Pages};
 use crate::row::{Around, Tally, row};
 use crate::told::Told;
-use crate::warning::{self, TestFacts};
+use crate::warning::{self, RowFacts, Stalls, TestFacts, Warning};
 use crate::window::{NoWindow, Span, Window};
 use crate::{ClockSummary, Completeness, Outcomes, Summary, TestSummary};
 
@@ -152,11 +154,12 @@ impl Summariser {
         let told = Told::by(events, self.plan.load.users);
         let complete = Completeness::of(events, env);
         let rows = self.plan.measures.iter().zip(&self.rows).zip(0..);
-        let tests: Vec<TestSummary> = rows
+        let mut tests: Vec<TestSummary> = rows
             .map(|((measure, tally), index)| {
                 let window = windows.get(&measure.test).and_then(|window| window.ok());
                 let around = Around {
                     measure,
+                    test: self.name(measure.test),
                     id: MeasureId(index),
                     together: self.together(measure.test),
                     never_drawn: self.was_never_drawn(MeasureId(index)),
@@ -176,12 +179,14 @@ impl Summariser {
         let warnings = warning::all(&warning::Material {
             load: &self.plan.load,
             rows: &tests,
+            row_facts: &self.row_facts(&told),
             tests: &facts,
             strain: &strain,
             orphans: self.orphans,
             clock_steps: told.clock_steps,
             recorded: &told.warnings,
         });
+        self.warn(&mut tests, &warnings, &told);
         Summary {
             tests,
             pages: self.describe_pages(windows),
@@ -191,6 +196,38 @@ impl Summariser {
             clock,
             generator: told.generator,
             goal: told.goal,
+        }
+    }
+
+    /// What the load generator recorded of that test.
+    fn generator<'a>(told: &'a Told, test: TestId) -> Option<&'a Generator> {
+        told.generator.iter().find(|own| own.test == test)
+    }
+
+    /// What stalls can have done to each row.
+    fn row_facts(&self, told: &Told) -> Vec<RowFacts> {
+        let PlanRecord { load, clock, .. } = &self.plan;
+        let rows = self.plan.measures.iter().zip(&self.rows);
+        let facts = |(measure, row): (&MeasureRecord, &Tally)| {
+            let stalls = Stalls::of(Summariser::generator(told, measure.test)?, load)?;
+            Some(row.facts(&stalls, load, *clock))
+        };
+        rows.map(|row| facts(row).unwrap_or_default()).collect()
+    }
+
+    /// Gives each row its warnings, and what they make of its failures.
+    fn warn(&self, rows: &mut [TestSummary], warnings: &[Warning], told: &Told) {
+        let timeout_s = self.plan.load.timeout_s;
+        for (row, measure) in rows.iter_mut().zip(&self.plan.measures) {
+            let own = warnings.iter();
+            row.warnings = own
+                .filter_map(|warning| warning.of_row(&row.name, &row.test))
+                .collect();
+            let longest =
+                Summariser::generator(told, measure.test).map_or(0, |own| own.longest_stall);
+            let all = row.outcomes.plus(&row.left_out_outcomes);
+            row.may_be_no_failure = row.status == Status::Failed
+                && may_be_no_failure(&all, &row.warnings, longest, timeout_s);
         }
     }
 

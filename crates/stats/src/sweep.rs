@@ -53,12 +53,14 @@ pub struct Point {
     pub runs: usize,
     /// The worst of them.
     pub status: Status,
+    /// Those of them in which a warning disqualifies the row, so that they are in no mean.
+    pub disqualified: usize,
     /// Operations that count.
     pub operations: u64,
     /// Operations that failed.
     pub failed: u64,
     /// Mean time in nanoseconds: the geometric mean of the means of all runs, as the laws see them;
-    /// `None` where the status is not ok.
+    /// `None` where the status is not ok, or all runs are disqualified.
     pub mean: Option<f64>,
     /// Its 95 % interval, Student's of the logarithms; `None` for fewer than two runs.
     pub ci95: Option<(f64, f64)>,
@@ -129,12 +131,15 @@ fn points(name: &str, server: usize, runs: &[Swept<'_>]) -> Vec<Point> {
             .map(|(_, row)| row.status)
             .max_by_key(|status| status.badness());
         let status = worst.unwrap_or(Status::Failed);
-        let means = own().filter_map(|(_, row)| Some(row.waited()?.mean));
+        let is_disqualified = |row: &TestSummary| row.disqualified().is_some();
+        let sound = own().filter(|(_, row)| !is_disqualified(row));
+        let means = sound.filter_map(|(_, row)| Some(row.waited()?.mean));
         let means = means.filter(|mean| status == Status::Ok && *mean > 0.0);
         let logs: Vec<f64> = means.map(f64::ln).collect();
         Point {
             levels: levels.to_vec(),
             runs: own().count(),
+            disqualified: own().filter(|(_, row)| is_disqualified(row)).count(),
             status,
             operations: own().map(|(_, row)| row.operations()).sum(),
             failed: own().map(|(_, row)| row.failed()).sum(),
@@ -145,7 +150,8 @@ fn points(name: &str, server: usize, runs: &[Swept<'_>]) -> Vec<Point> {
     all.into_iter().map(point).collect()
 }
 
-/// What growth is fitted to: points where a run failed are left out.
+/// What growth is fitted to: points where a run failed are left out, and so are runs in which the
+/// row is disqualified.
 fn observations(
     name: &str,
     server: usize,
@@ -157,14 +163,16 @@ fn observations(
         point.is_some_and(|point| point.status == Status::Ok)
     };
     let own = rows(name, server, runs).filter(|(run, _)| is_ok(run.levels));
-    own.filter_map(|(run, row)| {
-        Some(Observation {
-            levels: run.levels.to_vec(),
-            repeat: run.repeat,
-            mean: row.waited()?.mean,
+    let sound = own.filter(|(_, row)| row.disqualified().is_none());
+    sound
+        .filter_map(|(run, row)| {
+            Some(Observation {
+                levels: run.levels.to_vec(),
+                repeat: run.repeat,
+                mean: row.waited()?.mean,
+            })
         })
-    })
-    .collect()
+        .collect()
 }
 
 #[cfg(test)]

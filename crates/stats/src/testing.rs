@@ -38,6 +38,7 @@ pub fn generator(test: TestId) -> Generator {
         rested: 0,
         waited: 0,
         stalled: S / 100,
+        stalls: 4,
         longest_stall: 3_000 * US,
         lateness: None,
         exhausted: Exhausted::default(),

@@ -197,6 +197,24 @@ impl Times {
         Some(found)
     }
 
+    /// How many values are at least that.
+    pub(crate) fn count_from(&self, least: Nanos) -> u64 {
+        let mut found = 0;
+        self.for_each(|value, count| found += if value >= least { count } else { 0 });
+        found
+    }
+
+    /// The sum of that many of the largest values, of each at most so much.
+    pub(crate) fn sum_of_slowest(&self, many: u64, at_most: Nanos) -> u128 {
+        let (mut others, mut sum) = (self.count().saturating_sub(many), 0);
+        self.for_each(|value, count| {
+            let skipped = others.min(count);
+            others -= skipped;
+            sum += u128::from(value.min(at_most)) * u128::from(count - skipped);
+        });
+        sum
+    }
+
     /// Every value with how often it occurs, ascending; values of a bucket as its middle.
     pub(crate) fn for_each(&self, mut take: impl FnMut(Nanos, u64)) {
         match &self.0 {

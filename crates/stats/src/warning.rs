@@ -1,26 +1,32 @@
-//! Doubts about a result: a closed list, each with what to do about it.
+//! Warnings about rows: a closed list, each with advice.
 //!
-//! The advice depends on what the user already did (after hyperfine, `output/warnings.rs`): who
-//! measured for a duration is told to raise that, not the number of requests. One doubt about
-//! many tests is one warning that names them.
+//! A warning belongs to rows, never to a run: each row has its own
+//! ([`TestSummary::warnings`](crate::TestSummary::warnings)), and the summary has the same warnings
+//! once more for people, where one warning names all the rows or tests it is about.
 //!
-//! Some doubts mean that the generator was the bottleneck ([`Warning::is_bottleneck`]): then the
-//! numbers are not those of the server, and the result as a whole is inconclusive.
+//! Some warnings disqualify a row ([`Warning::disqualifies`]): the load generator may have changed
+//! its estimates so much that they do not describe the server.
+//!
+//! The advice depends on what the user already did (after hyperfine, `output/warnings.rs`): a user
+//! who measured for a duration is told to raise that, not the number of requests.
 
 mod judge;
+mod stall;
 mod words;
 
 use record::{Exhausted, Load};
 
 pub use judge::{
-    BIAS, BIAS_SHARE, IN_PROGRESS, IN_PROGRESS_HALF, Lately, MISSED, P99_NEEDS, doubts_about,
+    BIAS, BIAS_SHARE, IN_PROGRESS, IN_PROGRESS_HALF, Lately, MISSED, P99_NEEDS, warnings_about,
 };
-pub(crate) use judge::{Material, TestFacts, all, operations_of_each_user};
+pub(crate) use judge::{Material, RowFacts, TestFacts, all, operations_of_each_user};
+pub use stall::TOLERATED;
+pub(crate) use stall::{RowTimes, Stalls};
 
 /// A part of a whole, of one row or test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Share {
-    /// Name of the row, or of the test where a doubt concerns all its rows.
+    /// Name of the row, or of the test where the warning is about all its rows.
     pub name: String,
     /// The part; of times, in nanoseconds.
     pub count: u64,
@@ -64,40 +70,55 @@ impl Limit {
     }
 }
 
-/// A doubt about a result. Its `Display` is one sentence for people, with advice.
+/// A warning about a result. Its `Display` is one sentence for people, with advice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Warning {
-    /// Workers had no idle time (`count` of `of` nanoseconds went into computing and into waiting
-    /// for a processor).
+    /// Something of this machine ran out.
+    Exhausted {
+        /// Tests, and how often in each (of as many refusals in all).
+        tests: Vec<Share>,
+        /// What, and how often.
+        what: Exhausted,
+    },
+    /// The worker threads had no idle time (`count` of `of` nanoseconds went into computing and
+    /// into waiting for a processor).
     Saturated {
         /// Tests.
         tests: Vec<Share>,
     },
-    /// Workers had little idle time (`count` of `of` nanoseconds were used or wanted).
+    /// The worker threads had little idle time (`count` of `of` nanoseconds were used or wanted).
     Busy {
         /// Tests.
         tests: Vec<Share>,
     },
-    /// Workers could have run and had no processor (`count` of `of` nanoseconds).
+    /// The worker threads waited for a processor (`count` of `of` nanoseconds).
     Queued {
         /// Tests.
         tests: Vec<Share>,
     },
-    /// Workers left their users waiting (`count` of `of` nanoseconds).
+    /// Stalls of the load generator may be `count` of the `of` nanoseconds of an estimate: more
+    /// than [`TOLERATED`] percent of the mean, of p99, or of the time in which users were at work.
     Stalled {
-        /// Tests.
-        tests: Vec<Share>,
+        /// Rows.
+        rows: Vec<Share>,
     },
-    /// Workers left their users waiting once, for long (`count` of `of` nanoseconds).
+    /// Such stalls may be `count` of the `of` nanoseconds of the mean total time, which is always
+    /// read by the user clock; the response times do not contain them.
+    TotalStalled {
+        /// Rows.
+        rows: Vec<Share>,
+    },
+    /// The load generator stalled once, for long (`count` of `of` nanoseconds), and no estimate can
+    /// have changed much by it.
     Hiccup {
         /// Tests.
         tests: Vec<Share>,
     },
-    /// Operations began later than planned by the generator's own fault (p99 of `count`
-    /// nanoseconds, of `of` that may be).
+    /// Operations began later than planned through the load generator's own fault, by so much
+    /// (p99 of `count` nanoseconds) that the times from *planned* (p99 of `of`) contain it.
     Late {
-        /// Tests.
-        tests: Vec<Share>,
+        /// Rows.
+        rows: Vec<Share>,
     },
     /// Less than half of the operations that users should have had under way were under way, on
     /// average (`count` of `of` nanoseconds).
@@ -109,11 +130,6 @@ pub enum Warning {
     PartlyIdle {
         /// Tests.
         tests: Vec<Share>,
-    },
-    /// Something of this machine ran out.
-    Exhausted {
-        /// What, and how often.
-        what: Exhausted,
     },
     /// Expected operations (`count` of `of`) have no response time, because the kernel's time
     /// stamps never came.
@@ -188,69 +204,79 @@ pub enum Warning {
         /// How many.
         samples: u64,
     },
-    /// A doubt that the engine had while it measured.
+    /// A warning that the engine recorded while it measured.
     Recorded {
         /// In words.
         text: String,
     },
 }
 
-/// The rows or tests that a warning is about, to be read or, of `&mut`, to be changed; `None` for one
-/// about the run as a whole.
+/// What the names in the shares of a warning are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Subject {
+    Rows,
+    Tests,
+}
+
+/// The shares of a warning, to be read or, of `&mut`, to be changed, and what they are of; `None` for
+/// a warning about the run as a whole.
 macro_rules! shares_of {
     ($warning:expr) => {
         match $warning {
-            Warning::Saturated { tests: shares }
+            Warning::Exhausted { tests: shares, .. }
+            | Warning::Saturated { tests: shares }
             | Warning::Busy { tests: shares }
             | Warning::Queued { tests: shares }
-            | Warning::Stalled { tests: shares }
             | Warning::Hiccup { tests: shares }
-            | Warning::Late { tests: shares }
             | Warning::HalfIdle { tests: shares }
             | Warning::PartlyIdle { tests: shares }
-            | Warning::MissedStamps { rows: shares }
-            | Warning::Bias { rows: shares }
             | Warning::UsersIdle { tests: shares }
             | Warning::NoOverlap { tests: shares, .. }
-            | Warning::WindowSmall { tests: shares, .. }
+            | Warning::WindowSmall { tests: shares, .. } => Some((Subject::Tests, shares)),
+            Warning::Stalled { rows: shares }
+            | Warning::TotalStalled { rows: shares }
+            | Warning::Late { rows: shares }
+            | Warning::MissedStamps { rows: shares }
+            | Warning::Bias { rows: shares }
             | Warning::EarlyResponses { rows: shares }
             | Warning::Resent { rows: shares }
             | Warning::Reconnects { rows: shares }
             | Warning::Dropped { rows: shares, .. }
-            | Warning::FewForPercentiles { rows: shares, .. } => Some(shares),
-            Warning::Exhausted { .. }
-            | Warning::ClockStepped { .. }
-            | Warning::Orphans { .. }
-            | Warning::Recorded { .. } => None,
+            | Warning::FewForPercentiles { rows: shares, .. } => Some((Subject::Rows, shares)),
+            Warning::ClockStepped { .. } | Warning::Orphans { .. } | Warning::Recorded { .. } => {
+                None
+            }
         }
     };
 }
 
 impl Warning {
-    /// The generator was the bottleneck: the numbers are its own, and not those of the server.
-    pub fn is_bottleneck(&self) -> bool {
+    /// The load generator, or its machine, may have changed the estimates of these rows so much
+    /// that they do not describe the server.
+    pub fn disqualifies(&self) -> bool {
         matches!(
             self,
-            Warning::Saturated { .. }
+            Warning::Exhausted { .. }
+                | Warning::Saturated { .. }
                 | Warning::Stalled { .. }
                 | Warning::Late { .. }
                 | Warning::HalfIdle { .. }
-                | Warning::Exhausted { .. }
         )
     }
 
     /// The name used in files: `users_idle`.
     pub fn kind(&self) -> &'static str {
         match self {
+            Warning::Exhausted { .. } => "exhausted",
             Warning::Saturated { .. } => "saturated",
             Warning::Busy { .. } => "busy",
             Warning::Queued { .. } => "queued",
             Warning::Stalled { .. } => "stalled",
+            Warning::TotalStalled { .. } => "total_stalled",
             Warning::Hiccup { .. } => "hiccup",
             Warning::Late { .. } => "late",
             Warning::HalfIdle { .. } => "half_idle",
             Warning::PartlyIdle { .. } => "partly_idle",
-            Warning::Exhausted { .. } => "exhausted",
             Warning::MissedStamps { .. } => "missed_stamps",
             Warning::ClockStepped { .. } => "clock_stepped",
             Warning::Bias { .. } => "bias",
@@ -269,17 +295,24 @@ impl Warning {
 
     /// The rows or tests it is about; empty for one about the run as a whole.
     pub fn shares(&self) -> &[Share] {
-        shares_of!(self).map_or(&[], Vec::as_slice)
+        shares_of!(self).map_or(&[], |(_, shares)| shares.as_slice())
     }
 
-    /// The same doubt about these rows and tests alone; `None` where it is about others. One about
-    /// the run as a whole stays.
-    pub fn about(&self, names: &[&str]) -> Option<Warning> {
+    /// It is about the run as a whole, and about no row in particular.
+    pub fn is_about_run(&self) -> bool {
+        shares_of!(self).is_none()
+    }
+
+    /// The same warning about one row of one test alone; `None` where it is about others, or about
+    /// the run as a whole.
+    pub(crate) fn of_row(&self, row: &str, test: &str) -> Option<Warning> {
         let mut own = self.clone();
-        let Some(shares) = shares_of!(&mut own) else {
-            return Some(own);
+        let (subject, shares) = shares_of!(&mut own)?;
+        let name = match subject {
+            Subject::Rows => row,
+            Subject::Tests => test,
         };
-        shares.retain(|share| names.contains(&share.name.as_str()));
+        shares.retain(|share| share.name == name);
         let is_left = !shares.is_empty();
         is_left.then_some(own)
     }

@@ -24,7 +24,20 @@ pub(crate) fn diagnose(args: &DiagnoseArgs) -> Result<Code, Failed> {
     let patients = patients(runs.collect::<Result<_, _>>()?);
     let diagnosed: Vec<Diagnosed> = patients.iter().map(diagnosed).collect();
     print(&patients, &diagnosed, &args.answer)?;
-    ended.map_or(Ok(Code::Done), Err)
+    ended.map_or_else(|| judge(&diagnosed), Err)
+}
+
+/// Where nothing was found, rows that were left out for a warning are no good news.
+fn judge(all: &[Diagnosed]) -> Result<Code, Failed> {
+    let is_silent = |of: &&Diagnosed| of.diagnosis.findings.is_empty();
+    let silent = all.iter().filter(is_silent);
+    let left_out = silent.map(|of| of.diagnosis.disqualified().count());
+    match left_out.sum() {
+        0 => Ok(Code::Done),
+        rows => Err(Failed::inconclusive(format!(
+            "nothing was found, but {rows} rows could not be judged"
+        ))),
+    }
 }
 
 /// The directories of the runs to look at; and why these are not all, where they were to be made now.

@@ -10,7 +10,7 @@ use stats::{Completeness, Summary, Until};
 use suite::Plan;
 
 use crate::args::{FormatOptions, OutputOptions};
-use crate::exit::{Code, Failed};
+use crate::exit::{Code, Failed, code_of};
 use crate::intake::{self, Drawn, Intake};
 use crate::live::Live;
 use crate::log;
@@ -266,7 +266,7 @@ fn finish(
     )
     .and(logged)?;
     match (saved, went_through_all(&summary)) {
-        (Ok(_), _) => code_of(&summary),
+        (Ok(_), end) => end.and_then(|()| code_of(&summary)),
         (Err(why), Ok(())) => Err(why),
         (Err(why), Err(end)) => {
             output::tell(&format!("prestan: warning: {why}"));
@@ -315,16 +315,6 @@ fn drawn_of(finished: &Finished, samples: &Samples) -> Option<Drawn> {
             ));
         })
         .ok()
-}
-
-fn code_of(summary: &Summary) -> Result<Code, Failed> {
-    went_through_all(summary)?;
-    // What failed then may have failed for the generator's sake.
-    match summary.bottlenecks().next() {
-        Some(why) => Err(Failed::bottleneck(why)),
-        None if summary.any_failed() => Ok(Code::TestFailed),
-        None => Ok(Code::Done),
-    }
 }
 
 fn went_through_all(summary: &Summary) -> Result<(), Failed> {

@@ -27,8 +27,7 @@ const FIRST_RATE: f64 = 10.0;
 /// Requests that a trial has to have, on average: at random moments there may be none in a trial of
 /// few.
 const REQUESTS_AT_LEAST: f64 = 10.0;
-/// Trials in a row in which the load generator was the bottleneck, before the search ends: a single
-/// one may be a neighbour's fault.
+/// Inconclusive trials in a row, before the search ends: a single one may be a neighbour's fault.
 const PATIENCE: u32 = 3;
 
 /// Tries loads until the largest is found.
@@ -215,9 +214,8 @@ impl<'a> Trials<'a> {
         let mut why = String::new();
         for left in (0..PATIENCE).rev() {
             let ran = self.run(load, cancel)?;
-            let bottleneck = ran.summary.bottlenecks().next();
-            if let Some(doubt) = bottleneck {
-                why = format!("{}: {doubt}", self.find().amount(load));
+            if let Some(rows) = report::inconclusive(&ran.summary) {
+                why = format!("{}: {rows}", self.find().amount(load));
                 let once_more = if left > 0 { "; repeated" } else { "" };
                 self.tell(&format!("trial {}, {why}{once_more}", self.number));
                 continue;
@@ -237,7 +235,7 @@ impl<'a> Trials<'a> {
             self.ran.push(ran);
             return Ok(tried);
         }
-        Err(Failed::bottleneck(why))
+        Err(Failed::inconclusive(why))
     }
 
     fn run(&mut self, load: Load, cancel: &Cancel) -> Result<Ran, Failed> {

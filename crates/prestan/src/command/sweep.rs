@@ -11,7 +11,7 @@ use rand::seq::SliceRandom;
 use record::Pace;
 use report::page::{Common, Page};
 use report::{Design, Sweep, SweepServer, Varied};
-use stats::Swept;
+use stats::{Swept, Warning};
 use suite::{Limit, Plan};
 
 use super::load::{guard, pace};
@@ -61,20 +61,48 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<Code, Failed> {
 
 /// Whether it says something of the servers.
 fn judge(done: &Done, result: &Sweep) -> Result<Code, Failed> {
-    if let Some(why) = Failed::mostly_bottleneck(inconclusive(done), done.len()) {
-        return Err(why);
-    }
     let swept = result.rows.iter().flat_map(|row| &row.servers);
-    let mut points = swept.flat_map(|server| &server.points);
-    match points.any(|point| point.mean.is_some()) {
-        true => Ok(Code::Done),
-        false => Ok(Code::TestFailed),
+    let points = || swept.clone().flat_map(|server| &server.points);
+    if points().all(|point| point.mean.is_none() && point.disqualified == 0) {
+        return Ok(Code::TestFailed);
+    }
+    // A law needs each of its points.
+    let without = points().filter(|point| point.runs > 0 && point.disqualified == point.runs);
+    match without.count() {
+        0 => Ok(Code::Done),
+        without => {
+            let why = disqualified(done).unwrap_or_default();
+            let all = points().count();
+            Err(Failed::inconclusive(format!(
+                "{without} of {all} points have no estimate: {why}"
+            )))
+        }
     }
 }
 
-fn inconclusive(done: &Done) -> usize {
-    let is_inconclusive = |(_, ran): &&(Place, Ran)| ran.summary.is_inconclusive();
-    done.iter().filter(is_inconclusive).count()
+/// In how many runs a row is disqualified, and the most frequent reason.
+fn disqualified(done: &Done) -> Option<String> {
+    let mut reasons: BTreeMap<&str, (usize, String)> = BTreeMap::new();
+    let mut runs = 0;
+    for (_, ran) in done {
+        let warnings: BTreeMap<&str, &Warning> = ran
+            .summary
+            .disqualified()
+            .map(|(_, warning)| (warning.kind(), warning))
+            .collect();
+        runs += usize::from(!warnings.is_empty());
+        for (kind, warning) in warnings {
+            let (times, _) = reasons
+                .entry(kind)
+                .or_insert_with(|| (0, warning.to_string()));
+            *times += 1;
+        }
+    }
+    let (_, why) = reasons.into_values().max_by_key(|(times, _)| *times)?;
+    Some(format!(
+        "rows are disqualified in {runs} of {} runs: {why}",
+        done.len()
+    ))
 }
 
 /// Refuses what makes no sense, before a server is started for it.
@@ -405,20 +433,7 @@ fn described(name: &str, place: usize, done: &Done) -> SweepServer {
 
 fn caveats(args: &SweepArgs, Made { done, ended }: &Made) -> Vec<String> {
     let mut caveats = Vec::new();
-    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
-    for (_, ran) in done {
-        for why in ran.summary.bottlenecks() {
-            *reasons.entry(why.to_string()).or_default() += 1;
-        }
-    }
-    let bottleneck = reasons.into_iter().max_by_key(|(_, runs)| *runs);
-    if let Some((why, _)) = bottleneck {
-        caveats.push(format!(
-            "the generator was the bottleneck in {} of {} runs: {why}",
-            inconclusive(done),
-            done.len()
-        ));
-    }
+    caveats.extend(disqualified(done));
     if let Some((place, why)) = ended {
         let why = match why {
             Failed::Interrupted(_) => "it was interrupted".to_owned(),

@@ -198,7 +198,7 @@ impl Running {
             -std::os::unix::process::ExitStatusExt::signal(&status).unwrap_or_default()
         });
         let inconclusive = code == INCONCLUSIVE;
-        let said = |line: &&str| !inconclusive || !line.starts_with("prestan: inconclusive, ");
+        let said = |line: &&str| !line.starts_with("prestan: inconclusive: ");
         Outcome {
             code: if inconclusive {
                 i32::from(any_failed(&stdout))
@@ -241,7 +241,7 @@ impl Drop for Running {
 /// How it ended, and what it said.
 pub struct Outcome {
     /// Exit status; the negative number of the signal that killed it. In place of 3 it is what it
-    /// would have been without: whether the generator was the bottleneck depends on what else this
+    /// would have been without: whether the load generator was the bottleneck depends on what else this
     /// machine does, and only tests that are about it look at `inconclusive`.
     pub code: i32,
     /// The exit status was 3.

@@ -159,16 +159,18 @@ impl From<&Evidence> for Piece {
     }
 }
 
-/// Something that no finding can come from.
+/// A row that no finding can come from.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 struct NotSeen {
     /// Index into runs.
     run: usize,
-    /// Name of the row; null for all of an inconclusive run.
-    row: Option<String>,
+    /// Name of the row.
+    row: String,
     /// Why.
     why: String,
+    /// Whether that is for a warning, and not for the server: the row is inconclusive.
+    disqualified: bool,
 }
 
 impl From<&[Diagnosed]> for Document {
@@ -228,16 +230,10 @@ pub(crate) fn found(finding: &Finding, first: usize) -> Found {
 }
 
 fn not_seen(left: &LeftOut, first: usize) -> NotSeen {
-    match left {
-        LeftOut::Inconclusive { run, why } => NotSeen {
-            run: first + run,
-            row: None,
-            why: why.clone(),
-        },
-        LeftOut::Row { run, row, why } => NotSeen {
-            run: first + run,
-            row: Some(row.clone()),
-            why: why.clone(),
-        },
+    NotSeen {
+        run: first + left.run,
+        row: left.row.clone(),
+        why: left.why.clone(),
+        disqualified: left.disqualified,
     }
 }

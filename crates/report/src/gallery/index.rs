@@ -43,11 +43,11 @@ pub(super) fn index(
             sentence(&words)
         )
     });
-    let doubts = words::doubts(gallery);
-    let doubts = doubts.iter().map(|doubt| sentence(doubt)).collect();
+    let warnings = words::disqualified(gallery);
+    let warnings = warnings.iter().map(|warning| sentence(warning)).collect();
     let content = format!(
         "{}<h2>Mean response times</h2>\n{}<h2>Server by server</h2>\n{}{}<h2>Test by test</h2>\n{}",
-        section("Warnings", "doubt", doubts),
+        section("Warnings", "doubt", warnings),
         table(gallery, rows, places),
         list("counts", servers),
         database.unwrap_or_default(),
@@ -221,8 +221,8 @@ pub(super) fn markdown(gallery: &Gallery<'_>, rows: &[SweptRow]) -> String {
         versions.join("; ")
     ));
     markdown += &format!("\n{measured}\n");
-    for doubt in words::doubts(gallery) {
-        markdown += &format!("\nWarning: {}.\n", text_of(&doubt));
+    for warning in words::disqualified(gallery) {
+        markdown += &format!("\nWarning: {}.\n", text_of(&warning));
     }
     if let Some(words) = words::files_and_database(gallery) {
         markdown += &format!("\n{}\n", text_of(&words));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use stats::{Compared, Point, Status, SweptRow, Verdict, Warning};
+use stats::{Compared, Point, Status, SweptRow, Verdict};
 
 use super::{Exhibit, Gallery};
 use crate::units::factor;
@@ -41,32 +41,23 @@ pub(super) fn of_server(place: usize, rows: &[SweptRow]) -> String {
     }
 }
 
-/// What makes the figures doubtful: runs in which the generator was the bottleneck.
-pub(super) fn doubts(gallery: &Gallery<'_>) -> Vec<String> {
-    let doubt = |exhibit: &Exhibit<'_>| {
-        let runs = exhibit.runs.iter();
-        let inconclusive = runs.filter(|summary| summary.is_inconclusive()).count();
-        (inconclusive > 0).then(|| {
-            let names: BTreeSet<&str> = exhibit
-                .runs
-                .iter()
-                .flat_map(|summary| summary.bottlenecks().flat_map(Warning::shares))
-                .map(|share| share.name.as_str())
-                .collect();
-            let names: Vec<&str> = names.into_iter().collect();
-            let tests = match &names[..] {
-                [] => String::new(),
-                names => format!(", in {}", enumerated(names)),
-            };
+/// Rows that are disqualified in some runs, and are missing in their means.
+pub(super) fn disqualified(gallery: &Gallery<'_>) -> Vec<String> {
+    let warning = |exhibit: &Exhibit<'_>| {
+        let rows = exhibit.runs.iter();
+        let rows = rows.flat_map(|summary| summary.disqualified());
+        let names: BTreeSet<&str> = rows.map(|(row, _)| row.name.as_str()).collect();
+        let names: Vec<&str> = names.into_iter().collect();
+        (!names.is_empty()).then(|| {
             format!(
-                "in {inconclusive} of {} runs of {} the generator was the bottleneck{tests}: \
-                 what they say there is no figure of the server",
-                exhibit.runs.len(),
-                exhibit.name
+                "the load generator was the bottleneck in some runs of {}, which are left out \
+                 of the means of {}",
+                exhibit.name,
+                enumerated(&names)
             )
         })
     };
-    gallery.exhibits.iter().filter_map(doubt).collect()
+    gallery.exhibits.iter().filter_map(warning).collect()
 }
 
 /// A test in a sentence: who is fastest, who is slowest, and by which factor.

@@ -103,7 +103,7 @@ fn moment(rfc3339: &str) -> String {
     }
 }
 
-/// Verdicts, doubts and what failed: what has to be known before any figure is looked at.
+/// Verdicts, warnings and what failed: what has to be known before any figure is looked at.
 pub(super) fn overview(page: &Page<'_>, names: &[String]) -> String {
     let runs = || page.runs.iter().zip(names);
     let mut html = String::new();
@@ -132,21 +132,16 @@ pub(super) fn overview(page: &Page<'_>, names: &[String]) -> String {
 }
 
 fn inconclusive(summary: &Summary, name: &str, runs: usize) -> String {
-    let reasons: Vec<String> = summary
-        .bottlenecks()
-        .map(|why| words(&why.to_string()))
-        .collect();
-    if reasons.is_empty() {
+    let Some(rows) = crate::inconclusive(summary) else {
         return String::new();
-    }
+    };
     let whose = match runs {
         1 => String::new(),
         _ => format!("{}: ", text(name)),
     };
     format!(
-        "<div class=\"box bad\"><p><strong>{whose}Inconclusive.</strong> The generator was the \
-         bottleneck: the figures are its own, not those of the server.</p>\n{}</div>\n",
-        list("reasons", reasons)
+        "<div class=\"box bad\"><p><strong>{whose}Inconclusive:</strong> {}.</p></div>\n",
+        words(&rows)
     )
 }
 
@@ -211,12 +206,13 @@ fn failures(summary: &Summary) -> Vec<String> {
     failed.map(item).collect()
 }
 
-/// All doubts but those that stand above already, and the one that a mark in the table tells.
+/// All warnings but the one that a mark in the table gives.
 fn warnings(summary: &Summary) -> Vec<String> {
-    let told = |warning: &&Warning| {
-        warning.is_bottleneck() || matches!(warning, Warning::FewForPercentiles { .. })
-    };
-    let warnings = summary.warnings.iter().filter(|warning| !told(warning));
+    let is_marked = |warning: &&Warning| matches!(warning, Warning::FewForPercentiles { .. });
+    let warnings = summary
+        .warnings
+        .iter()
+        .filter(|warning| !is_marked(warning));
     warnings
         .map(|warning| words(&warning.to_string()))
         .collect()
@@ -278,7 +274,7 @@ pub(super) fn findings(page: &Page<'_>, names: &[String]) -> String {
 
 fn diagnosis(diagnosed: &Diagnosed, whose: impl Fn(usize) -> String) -> String {
     let findings = &diagnosed.diagnosis.findings;
-    let said = diagnose::inconclusive(diagnosed).into_iter();
+    let said = diagnose::disqualified(diagnosed).into_iter();
     let nothing = findings.is_empty().then(|| diagnose::nothing(diagnosed));
     let said = said.chain(nothing);
     let said: String = said

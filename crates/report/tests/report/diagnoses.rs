@@ -102,10 +102,11 @@ fn diagnosed() -> Diagnosed {
                 is_seen_once: true,
                 ..finding("put-against-get", 0, 0.1)
             }],
-            left_out: vec![LeftOut::Row {
+            left_out: vec![LeftOut {
                 run: 1,
                 row: "Infinityx100".into(),
                 why: format!("PROPFIND tree/: 403 {HOSTILE}"),
+                disqualified: false,
             }],
             few: 3,
         },
@@ -133,12 +134,14 @@ fn for_people() {
 }
 
 #[test]
-fn nothing_is_an_answer_and_an_inconclusive_run_is_none() {
-    let inconclusive = LeftOut::Inconclusive {
+fn nothing_is_an_answer_and_a_disqualified_row_is_none() {
+    let disqualified = LeftOut {
         run: 0,
-        why: "the generator had no time to spare".into(),
+        row: "Lock".into(),
+        why: "the load generator had no idle time".into(),
+        disqualified: true,
     };
-    let both = [of(vec![], vec![]), of(vec![], vec![inconclusive])];
+    let both = [of(vec![], vec![]), of(vec![], vec![disqualified])];
     assert_snapshot!(report::diagnose_text(&both, false, 80));
     let few = |few: usize| {
         let mut nothing = of(vec![], vec![]);

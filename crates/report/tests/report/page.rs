@@ -378,15 +378,16 @@ fn sweeps_and_searches_have_their_tables_without_scripts() {
 }
 
 #[test]
-fn nothing_conspicuous_is_said_only_where_something_was_looked_at() {
-    let row = |row: &str| LeftOut::Row {
+fn a_page_without_findings_says_how_many_rows_were_looked_at() {
+    let row = |row: &str| LeftOut {
         run: 0,
         row: row.to_owned(),
         why: "405 <i>".to_owned(),
+        disqualified: false,
     };
-    let inconclusive = LeftOut::Inconclusive {
-        run: 0,
-        why: "it had no time to spare".to_owned(),
+    let disqualified = LeftOut {
+        disqualified: true,
+        ..row("Lock")
     };
     let page = |left_out: Vec<LeftOut>| {
         markup(&html(&Page {
@@ -396,18 +397,18 @@ fn nothing_conspicuous_is_said_only_where_something_was_looked_at() {
     };
     let all: Vec<LeftOut> = (0..23).map(|number| row(&format!("Row{number}"))).collect();
     let table = [
-        (vec![row("Lock")], "rules looked at 22 rows", true),
-        (all, "There is nothing to say", false),
-        (
-            vec![inconclusive],
-            "is inconclusive and was not looked at",
-            false,
-        ),
+        (vec![row("Lock")], "checks of 22 of 23 rows", false),
+        (all, "no row could be looked at", false),
+        (vec![disqualified], "checks of 22 of 23 rows", true),
     ];
-    for (left_out, says, is_good) in table {
+    for (left_out, says, is_inconclusive) in table {
         let page = page(left_out);
         assert!(page.contains(says), "no {says} in {page}");
-        assert_eq!(page.contains("Nothing conspicuous"), is_good, "{says}");
+        assert_eq!(
+            page.contains("Inconclusive: Lock"),
+            is_inconclusive,
+            "{says}"
+        );
     }
     assert!(page(vec![row("Lock")]).contains("Lock (suite prestan): 405 &lt;i&gt;"));
 }

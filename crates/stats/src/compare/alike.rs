@@ -248,7 +248,8 @@ pub(super) fn check(a: &[Side<'_>], b: &[Side<'_>]) -> Result<Vec<Caveat>, Diffe
         return Err(Difference::Plan { what, one, other });
     }
     let mut caveats = Vec::new();
-    let inconclusive = all().filter(|side| side.summary.is_inconclusive()).count();
+    let is_disqualified = |side: &&Side<'_>| side.summary.disqualified().next().is_some();
+    let inconclusive = all().filter(is_disqualified).count();
     if inconclusive > 0 {
         caveats.push(Caveat::Inconclusive(inconclusive));
     }

@@ -9,7 +9,7 @@ use super::line::Point;
 use super::material::Material;
 use crate::interval::error_of;
 use crate::times::Times;
-use crate::{Distribution, Status, TestSummary};
+use crate::{Distribution, Status, TestSummary, Warning};
 
 /// Operations below which a row says nothing of its course. A mean has an interval, which says how
 /// much few are worth.
@@ -103,9 +103,9 @@ pub(super) struct Mean {
     pub(super) high: f64,
 }
 
-/// It was measured, and nothing of it failed.
+/// It was measured, nothing of it failed, and no warning disqualifies it.
 pub(super) fn is_good(row: &TestSummary) -> bool {
-    row.status == Status::Ok && row.response.is_some()
+    row.status == Status::Ok && row.disqualified().is_none() && row.response.is_some()
 }
 
 impl<'a> Case<'a> {
@@ -153,7 +153,7 @@ impl<'a> Case<'a> {
         (is_sure && slow.mean - normal >= NOTICEABLE).then_some(normal)
     }
 
-    /// All rows, each once: a run that repeats a suite is left out.
+    /// All good rows, each once: a run that repeats a suite is left out.
     pub(super) fn rows(&self) -> impl Iterator<Item = Row<'a>> {
         let is_first = |row: &Row<'a>| {
             let before = &self.runs[..row.run];
@@ -171,8 +171,7 @@ impl<'a> Case<'a> {
     /// All rows of all runs in which the generator was at its ease.
     fn all_rows(&self) -> impl Iterator<Item = Row<'a>> {
         let runs = self.runs.iter().enumerate();
-        let sound = runs.filter(|(_, material)| !material.summary.is_inconclusive());
-        sound.flat_map(|(run, material)| {
+        runs.flat_map(|(run, material)| {
             let rows = material.summary.tests.iter().zip(&material.courses);
             rows.zip(0..)
                 .filter(|((summary, _), _)| is_good(summary))
@@ -261,8 +260,13 @@ impl<'a> Row<'a> {
         self.mean(self.summary.response)
     }
 
-    /// Mean time until the whole answer was there, streamed or not.
+    /// Mean time until the whole answer was there, streamed or not; `None` where the load generator
+    /// may have made it longer.
     pub(super) fn whole(&self) -> Option<Mean> {
+        let mut warnings = self.summary.warnings.iter();
+        if warnings.any(|warning| matches!(warning, Warning::TotalStalled { .. })) {
+            return None;
+        }
         self.mean_of(&self.course.whole)
     }
 

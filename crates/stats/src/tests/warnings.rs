@@ -1,4 +1,4 @@
-//! Every doubt in a run in which it must be raised, and in one in which it must not.
+//! Every warning in a run in which it must be given, and in one in which it must not.
 
 use record::{Connect, EventKind, MeasureId, Outcome, Sample};
 
@@ -185,18 +185,18 @@ fn orphans() {
 
 #[test]
 fn recorded() {
-    let doubt = || EventKind::Warning {
+    let warning = || EventKind::Warning {
         text: "the clock was set".into(),
     };
     assert_eq!(
-        fires("recorded", put(1).run_event(doubt()).run_event(doubt())),
+        fires("recorded", put(1).run_event(warning()).run_event(warning())),
         "the clock was set"
     );
     silent("recorded", put(1).run_event(EventKind::Interrupted));
 }
 
 #[test]
-fn a_doubt_about_many_rows_is_one_warning_that_names_three() {
+fn a_warning_about_many_rows_names_three() {
     let names = ["A", "B", "C", "D", "E"];
     let run = names.iter().fold(RunBuilder::new(1), |builder, name| {
         builder.test(name, &[(name, "PUT")]).ok(name, 10, |_| 100)

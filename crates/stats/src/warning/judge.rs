@@ -1,16 +1,17 @@
-//! When each doubt is raised.
+//! When each warning is raised.
 
-use record::{Generator, Load, Nanos, Outcome, Pace, PlanRecord};
+use record::{Generator, Lateness, Load, Nanos, Outcome, Pace, PlanRecord};
 
+use super::stall::{Part, Stalls, is_too_much};
 use super::{Limit, Share, Warning};
 use crate::TestSummary;
-use crate::generator::{BUSY, LEAST_WALL, SATURATED, Strain};
+use crate::generator::{BUSY, LATE, LEAST_WALL, SATURATED, Strain};
 use crate::window::NoWindow;
 
 /// Operations below which p99 is the maximum (nearest rank).
 pub const P99_NEEDS: u64 = 100;
 
-/// Operations, beyond a first one for each user, below which nothing is said about keep-alive.
+/// Operations, beyond a first one for each user, below which there is no warning about keep-alive.
 const RECONNECTS_NEED: u64 = 5;
 
 /// Percent of the operations that should be under way below which users waited in the generator
@@ -44,7 +45,7 @@ pub(crate) struct TestFacts {
     pub(crate) counted: u64,
     /// All operations.
     pub(crate) recorded: u64,
-    /// The server cannot do the test, so that doubts about the window are beside the point.
+    /// The server cannot do the test, so that warnings about the window are beside the point.
     pub(crate) not_supported: bool,
     /// Nanoseconds of operations under way inside the window, of all users together. The files of a
     /// page are one operation.
@@ -73,9 +74,18 @@ pub struct Lately {
     pub response: Nanos,
 }
 
-/// Doubts about the last seconds of a load run: those about the generator and its clock, as they
-/// would be raised if these were all of the run. What ran out may be of the whole run.
-pub fn doubts_about(generator: &Generator, lately: &Lately, plan: &PlanRecord) -> Vec<Warning> {
+/// What stalls and late beginnings can have done to the estimates of one row.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RowFacts {
+    /// The largest part of an estimate that stalls can be.
+    pub(crate) stalled: Option<Part>,
+    /// The part of the mean total time that they can be.
+    pub(crate) total_stalled: Option<Part>,
+}
+
+/// Warnings about the last seconds of a load run: those about the load generator and its clock, as
+/// they would be given if these were all of the run. What ran out may be of the whole run.
+pub fn warnings_about(generator: &Generator, lately: &Lately, plan: &PlanRecord) -> Vec<Warning> {
     let name = || "the last seconds".to_owned();
     let facts = TestFacts {
         name: name(),
@@ -92,6 +102,7 @@ pub fn doubts_about(generator: &Generator, lately: &Lately, plan: &PlanRecord) -
     let mut warnings = all(&Material {
         load: &plan.load,
         rows: &[],
+        row_facts: &[],
         tests: &[facts],
         strain: &Strain::of(std::slice::from_ref(generator), |_| name()),
         orphans: 0,
@@ -106,7 +117,20 @@ pub fn doubts_about(generator: &Generator, lately: &Lately, plan: &PlanRecord) -
     let rows = |found: Option<(u64, u64)>| Vec::from_iter(found.map(share));
     let (expected, missing) = lately.answers;
     let (n, p99) = lately.bias;
-    let about_clock = [
+    // No operation is known by itself, so a stall counts by the load that was missing meanwhile.
+    let load = &plan.load;
+    let stalled = Stalls::of(generator, load).and_then(|stalls| stalls.of_load(load));
+    let stalled = stalled.filter(is_too_much);
+    if stalled.is_some() {
+        warnings.retain(|warning| !matches!(warning, Warning::Hiccup { .. }));
+    }
+    let median = (lately.response, lately.response);
+    let late = generator.lateness.and_then(|late| lateness(&late, median));
+    let of_last_seconds = [
+        Warning::Stalled {
+            rows: rows(stalled),
+        },
+        Warning::Late { rows: rows(late) },
         Warning::MissedStamps {
             rows: rows(many_missed(missing, expected)),
         },
@@ -114,37 +138,32 @@ pub fn doubts_about(generator: &Generator, lately: &Lately, plan: &PlanRecord) -
             rows: rows(great_bias(n, p99, lately.response)),
         },
     ];
-    warnings.extend(
-        about_clock
-            .into_iter()
-            .filter(|clock| !clock.shares().is_empty()),
-    );
+    let given = of_last_seconds.into_iter();
+    warnings.extend(given.filter(|warning| !warning.shares().is_empty()));
     warnings
 }
 
-/// What doubts are made of.
+/// What warnings are made of.
 pub(crate) struct Material<'a> {
     pub(crate) load: &'a Load,
     pub(crate) rows: &'a [TestSummary],
+    /// One for each row.
+    pub(crate) row_facts: &'a [RowFacts],
     pub(crate) tests: &'a [TestFacts],
     pub(crate) strain: &'a Strain,
     /// Samples of no row.
     pub(crate) orphans: u64,
     /// How often the clock of the kernel's stamps was set.
     pub(crate) clock_steps: u64,
-    /// Doubts that the engine had.
+    /// Warnings of the engine.
     pub(crate) recorded: &'a [String],
 }
 
-/// All doubts about a run, in the order of the enum.
+/// All warnings of a run, in the order of the enum.
 pub(crate) fn all(material: &Material<'_>) -> Vec<Warning> {
     let mut warnings = about_generator(material);
     warnings.extend(about_operations(material));
     warnings.retain(|warning| !warning.shares().is_empty());
-    let what = material.strain.exhausted;
-    if what.any() {
-        warnings.insert(0, Warning::Exhausted { what });
-    }
     if material.clock_steps > 0 {
         let times = material.clock_steps;
         warnings.push(Warning::ClockStepped { times });
@@ -170,7 +189,12 @@ fn about_generator(material: &Material<'_>) -> Vec<Warning> {
             })
             .collect()
     };
-    vec![
+    let (exhausted, what) = strain.exhausted();
+    let mut warnings = vec![
+        Warning::Exhausted {
+            tests: exhausted,
+            what,
+        },
         Warning::Saturated {
             tests: strain.used(SATURATED..u64::MAX),
         },
@@ -180,14 +204,11 @@ fn about_generator(material: &Material<'_>) -> Vec<Warning> {
         Warning::Queued {
             tests: strain.queued(),
         },
-        Warning::Stalled {
-            tests: strain.stalled(),
-        },
-        Warning::Hiccup {
-            tests: strain.hiccups(),
-        },
+    ];
+    warnings.extend(about_stalls(material));
+    warnings.extend([
         Warning::Late {
-            tests: strain.late(),
+            rows: late(material),
         },
         Warning::HalfIdle {
             tests: under_way(0..IN_PROGRESS_HALF),
@@ -195,7 +216,59 @@ fn about_generator(material: &Material<'_>) -> Vec<Warning> {
         Warning::PartlyIdle {
             tests: under_way(IN_PROGRESS_HALF..IN_PROGRESS),
         },
+    ]);
+    warnings
+}
+
+fn about_stalls(material: &Material<'_>) -> [Warning; 3] {
+    let rows = || material.rows.iter().zip(material.row_facts);
+    let too_much = |part: fn(&RowFacts) -> Option<Part>| -> Vec<Share> {
+        let found = rows().filter_map(|(row, facts)| {
+            let part = part(facts).filter(is_too_much)?;
+            Some((&row.name, part))
+        });
+        found.map(Share::from).collect()
+    };
+    let stalled = too_much(|facts| facts.stalled);
+    let mut total_stalled = too_much(|facts| facts.total_stalled);
+    total_stalled.retain(|share| stalled.iter().all(|other| other.name != share.name));
+    let mut hiccups = material.strain.hiccups();
+    // Where an estimate suffered, that is the warning.
+    let suffered = |test: &str| {
+        rows().any(|(row, _)| {
+            let is_stalled = stalled.iter().any(|share| share.name == row.name);
+            is_stalled && row.test == test
+        })
+    };
+    hiccups.retain(|share| !suffered(&share.name));
+    [
+        Warning::Stalled { rows: stalled },
+        Warning::TotalStalled {
+            rows: total_stalled,
+        },
+        Warning::Hiccup { tests: hiccups },
     ]
+}
+
+/// Rows of an open loop whose times from *planned* contain the lateness of the load generator.
+fn late(material: &Material<'_>) -> Vec<Share> {
+    let share = |row: &TestSummary| {
+        let planned = row.planned.as_ref()?;
+        let late = material.strain.lateness(&row.test)?;
+        let found = lateness(late, (planned.mean as Nanos, planned.p99))?;
+        Some(Share::from((&row.name, found)))
+    };
+    material.rows.iter().filter_map(share).collect()
+}
+
+/// p99 of lateness and the p99 that contains it, where it is too large a part of that or of the
+/// mean. The mean of lateness is not recorded; it is at most as if half of the operations were as
+/// late as the median, all others but 1 % as p99, and these as the maximum.
+fn lateness(late: &Lateness, (mean, p99): (Nanos, Nanos)) -> Option<Part> {
+    let mean_lateness = (50 * late.p50 + 49 * late.p99 + late.max) / 100;
+    let is_late = late.n >= P99_NEEDS && late.p99 > LATE;
+    let too_much = is_too_much(&(mean_lateness, mean)) || is_too_much(&(late.p99, p99));
+    (is_late && too_much).then_some((late.p99, p99))
 }
 
 fn about_operations(material: &Material<'_>) -> Vec<Warning> {

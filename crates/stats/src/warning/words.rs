@@ -1,11 +1,10 @@
-//! Each doubt in one sentence.
+//! Each warning in one sentence.
 
 use std::fmt;
 
 use record::Exhausted;
 
 use super::{P99_NEEDS, Share, Warning};
-use crate::generator::LATE;
 
 /// Names that a warning spells out; a longer list is cut with its length.
 const NAMED: usize = 3;
@@ -17,15 +16,16 @@ const MORE_THREADS: &str = "more --threads help only where processors are idle";
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Warning::Exhausted { what, .. } => exhausted(self.shares(), *what, f),
             Warning::Saturated { .. }
             | Warning::Busy { .. }
             | Warning::Queued { .. }
             | Warning::Stalled { .. }
+            | Warning::TotalStalled { .. }
             | Warning::Hiccup { .. }
             | Warning::Late { .. }
             | Warning::HalfIdle { .. }
-            | Warning::PartlyIdle { .. }
-            | Warning::Exhausted { .. } => about_generator(self, f),
+            | Warning::PartlyIdle { .. } => about_generator(self, f),
             _ => about_operations(self, f),
         }
     }
@@ -36,55 +36,61 @@ fn about_generator(warning: &Warning, f: &mut fmt::Formatter<'_>) -> fmt::Result
     match warning {
         Warning::Saturated { .. } => write!(
             f,
-            "the generator had no time to spare ({percents} of the time of its threads used or \
-             wanted), so it set the pace and not the server; lower the load, or measure from a \
-             stronger machine ({MORE_THREADS})"
+            "the load generator had no idle time ({percents} of the time of its worker threads used \
+             or wanted), so it set the pace and not the server; lower the load, or use a stronger \
+             machine ({MORE_THREADS})"
         ),
         Warning::Busy { .. } => write!(
             f,
-            "the generator had little time to spare ({percents} of the time of its threads used \
-             or wanted), so operations waited for each other in it; lower the load \
+            "the load generator had little idle time ({percents} of the time of its worker threads \
+             used or wanted), so operations waited for each other in it; lower the load \
              ({MORE_THREADS})"
         ),
         Warning::Queued { .. } => write!(
             f,
-            "the generator waited for a processor ({percents} of its time); server and generator, \
-             or something else, share this machine: measure from another one"
+            "the load generator waited for a processor ({percents} of its time): the server or \
+             another program uses this machine; use another one"
         ),
         Warning::Stalled { .. } => write!(
             f,
-            "the generator left its users waiting ({percents} of its time), and the slowest times \
-             are its own; find out what else this machine does"
+            "the load generator stalled, which may be a part of these estimates: {percents}; stop \
+             other programs or use another machine"
+        ),
+        Warning::TotalStalled { .. } => write!(
+            f,
+            "the load generator stalled, which may be a part of these total times: {percents}; the \
+             response times hardly contain it"
         ),
         Warning::Hiccup { .. } => write!(
             f,
-            "the generator stood still once, for {}: the maximum may be its own; measure again, \
-             or for longer",
+            "the load generator stalled once for {}, which may be in the slowest times; measure \
+             again, or for longer",
             Listed(warning.shares(), milliseconds)
         ),
         Warning::Late { .. } => write!(
             f,
-            "the generator did not keep to its own schedule: operations began late by {} (p99; {} \
-             ms may be); lower the rate, or leave this machine to it alone ({MORE_THREADS})",
-            Listed(warning.shares(), milliseconds),
-            LATE / 1_000_000
+            "the load generator did not keep its schedule: operations began late by {} (p99), which \
+             their times contain; lower the rate, or stop other programs \
+             ({MORE_THREADS})",
+            Listed(warning.shares(), milliseconds_of),
         ),
         Warning::HalfIdle { .. } => write!(
             f,
-            "users waited in the generator for most of the time: on average only {percents} of the \
-             operations were under way that should have been; lower --concurrency ({MORE_THREADS})"
+            "users waited in the load generator for most of the time: on average only {percents} of \
+             the operations were under way that should have been; lower --concurrency \
+             ({MORE_THREADS})"
         ),
         Warning::PartlyIdle { .. } => write!(
             f,
-            "users waited in the generator now and then: on average {percents} of the operations \
-             were under way that should have been; lower --concurrency ({MORE_THREADS})"
+            "users waited in the load generator now and then: on average {percents} of the \
+             operations were under way that should have been; lower --concurrency \
+             ({MORE_THREADS})"
         ),
-        Warning::Exhausted { what } => exhausted(*what, f),
         _ => Ok(()),
     }
 }
 
-fn exhausted(what: Exhausted, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn exhausted(tests: &[Share], what: Exhausted, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let resources = [
         (
             what.ports,
@@ -104,7 +110,10 @@ fn exhausted(what: Exhausted, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let comma = if place > 0 { "; of " } else { "" };
         write!(f, "{comma}{resource} ({times} times): {advice}")?;
     }
-    Ok(())
+    match tests {
+        [] => Ok(()),
+        tests => write!(f, " (in {})", Listed(tests, times)),
+    }
 }
 
 fn about_operations(warning: &Warning, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -122,8 +131,8 @@ fn about_operations(warning: &Warning, f: &mut fmt::Formatter<'_>) -> fmt::Resul
         ),
         Warning::Bias { .. } => write!(
             f,
-            "the generator was slow to wake up: a tool that reads the clock in user space would \
-             have said more, by {} (p99); the times here do not contain it",
+            "the load generator was slow to wake up: a user-space clock would have over-reported by \
+             {} (p99); the times here do not contain it",
             Listed(warning.shares(), milliseconds)
         ),
         Warning::UsersIdle { .. } => write!(
@@ -200,6 +209,15 @@ fn count_of(share: &Share, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 
 fn percent(share: &Share, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "{:.0} %", share.percent())
+}
+
+fn milliseconds_of(share: &Share, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    milliseconds(share, f)?;
+    write!(f, " of {:.2} ms", share.of as f64 / 1e6)
+}
+
+fn times(share: &Share, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "{} times", share.count)
 }
 
 fn milliseconds(share: &Share, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use engine::{Cancel, Settings};
 use report::page::Common;
 use report::{Counted, Find, Found, Tried};
-use stats::Answer;
+use stats::{Answer, Conclusion};
 use suite::Plan;
 
 use super::Loads;
@@ -49,11 +49,14 @@ pub(super) fn curve(
         let common = Common::of(&found.target, ran.iter().map(Ran::told));
         print(&found, common, &answer)?;
     }
-    let inconclusive = ran.iter().filter(|one| one.summary.is_inconclusive());
-    match ended.or_else(|| Failed::mostly_bottleneck(inconclusive.count(), ran.len().max(1))) {
-        Some(why) => Err(why),
-        None if ran.iter().any(|one| one.summary.any_failed()) => Ok(Code::TestFailed),
-        None => Ok(Code::Done),
+    if let Some(why) = ended {
+        return Err(why);
+    }
+    let worst = ran.iter().map(|one| one.summary.conclusion()).max();
+    match (worst, inconclusive(&ran)) {
+        (Some(Conclusion::Fail), _) => Ok(Code::TestFailed),
+        (_, Some(why)) => Err(Failed::inconclusive(why)),
+        (_, None) => Ok(Code::Done),
     }
 }
 
@@ -87,14 +90,24 @@ fn measure(
 fn say(ran: &Ran, children: u32) {
     let number = ran.summary.pages.as_ref();
     let number = number.map_or(0.0, |pages| pages.per_minute);
-    let doubt = ran.summary.bottlenecks().next();
-    let doubt = doubt.map_or(String::new(), |doubt| format!("; inconclusive: {doubt}"));
+    let why = report::inconclusive(&ran.summary);
+    let why = why.map_or(String::new(), |why| format!("; inconclusive: {why}"));
     let amount = Counted::Pages.amount(Find::Users, f64::from(children));
     tell(&format!(
-        "prestan: {amount}: WEBSTONE number {:.0}, kept in {}{doubt}",
+        "prestan: {amount}: WEBSTONE number {:.0}, kept in {}{why}",
         number.floor(),
         ran.path
     ));
+}
+
+/// In how many runs rows are inconclusive.
+fn inconclusive(ran: &[Ran]) -> Option<String> {
+    let why = ran
+        .iter()
+        .filter_map(|one| report::inconclusive(&one.summary));
+    let why: Vec<String> = why.collect();
+    let first = why.first()?;
+    Some(format!("{} of {} runs: {first}", why.len(), ran.len()))
 }
 
 fn found(
@@ -105,16 +118,6 @@ fn found(
     ended: Option<&Failed>,
 ) -> Found {
     let server = ran.last().and_then(|ran| ran.env.server.as_ref());
-    let doubts = ran
-        .iter()
-        .filter(|one| one.summary.is_inconclusive())
-        .count();
-    let doubtful = (doubts > 0).then(|| {
-        format!(
-            "the generator was the bottleneck in {doubts} of {} runs",
-            ran.len()
-        )
-    });
     Found {
         find: Find::Users,
         condition: None,
@@ -124,7 +127,7 @@ fn found(
         what: format!("{}: {}", plan.suite.name, plan.suite.title),
         answer: Answer::default(),
         knee: knee(&made),
-        inconclusive: ended.map(ToString::to_string).or(doubtful),
+        inconclusive: ended.map(ToString::to_string).or_else(|| inconclusive(ran)),
         trials: made,
     }
 }

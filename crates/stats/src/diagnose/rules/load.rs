@@ -46,7 +46,8 @@ fn pairs<'a>(case: &Case<'a>) -> Vec<Pair<'a>> {
             let alone = base.summary.tests.iter().find(|own| own.name == row.name);
             pairs.extend(alone.map(|alone| Pair {
                 run,
-                is_sound: !base.summary.is_inconclusive() && !loaded.summary.is_inconclusive(),
+                is_sound: alone.disqualified().is_none()
+                    && row.conclusion() != crate::Conclusion::Inconclusive,
                 users,
                 alone,
                 alone_users: base.plan.load.users,

@@ -1,10 +1,10 @@
 //! Every rule: a server of which it must say something, and nothing else is said of it.
 
-use record::{EventKind, Generator, TestId};
+use record::{EventKind, Generator};
 
 use super::simulated::{Noise, Odd, Path, Row, material, of, plain, run, run_over};
 use crate::diagnose::case::{Case as Seen, Row as Believed};
-use crate::diagnose::{Finding, LeftOut, MANY, Material, RULES, Rule, diagnose};
+use crate::diagnose::{Diagnosis, Finding, LeftOut, MANY, Material, RULES, Rule, diagnose};
 use crate::testing::generator;
 
 pub(super) const NOISE: Noise = Noise::LogNormal(0.15);
@@ -468,7 +468,12 @@ fn what_failed_or_is_too_little_gives_no_finding() {
     odd(of(&mut failed, "Put1K"));
     assert_eq!(findings(&failed, 1, 4), []);
     let said = diagnose(&[material(&run(&failed, NOISE, 1, 4))]);
-    let [LeftOut::Row { run: 0, row, why }] = &said.left_out[..] else {
+    let [
+        LeftOut {
+            run: 0, row, why, ..
+        },
+    ] = &said.left_out[..]
+    else {
         panic!("{:?}", said.left_out);
     };
     assert!(row == "Put1K" && why.contains("2 of 100 failed"), "{why}");
@@ -495,27 +500,43 @@ fn size_of_name(name: &str) -> f64 {
 }
 
 #[test]
-fn of_an_inconclusive_run_nothing_is_believed() {
+fn a_disqualified_row_is_left_out_and_no_other() {
     let mut rows = plain();
     of(&mut rows, "Put1K").us = 8_000.0;
-    let mut busy = run(&rows, NOISE, 1, 8);
+    of(&mut rows, "ContendedLock").us = 4_000.0;
+    let quiet = run(&rows, NOISE, 4, 8);
+    let mut busy = quiet.clone();
+    let place = busy.plan.measures.iter();
+    let test = place
+        .clone()
+        .find(|measure| measure.name == "Put1K")
+        .unwrap()
+        .test;
     let event = busy.events[0].clone();
     let wall = 10_000_000_000;
     busy.events.push(record::Event {
         kind: EventKind::Generator(Generator {
-            stalled: wall / 2,
+            cpu: 2 * wall,
             wall,
-            ..generator(TestId(0))
+            ..generator(test)
         }),
         ..event
     });
+    let rules =
+        |said: &Diagnosis| -> Vec<&str> { said.findings.iter().map(|found| found.rule).collect() };
+    let all = diagnose(&[material(&quiet)]);
+    assert_eq!(rules(&all), ["put-against-get", "contended-lock"]);
     let said = diagnose(&[material(&busy)]);
-    assert_eq!(said.findings, []);
-    assert!(
-        matches!(&said.left_out[..], [LeftOut::Inconclusive { run: 0, why }] if !why.is_empty()),
-        "{:?}",
-        said.left_out
-    );
+    assert_eq!(rules(&said), ["contended-lock"]);
+    let left_out: Vec<&str> = said.disqualified().map(|left| left.row.as_str()).collect();
+    let of_test = busy
+        .plan
+        .measures
+        .iter()
+        .filter(|measure| measure.test == test);
+    let of_test: Vec<&str> = of_test.map(|measure| measure.name.as_str()).collect();
+    assert_eq!(left_out, of_test);
+    assert!(said.left_out[0].why.contains("had no idle time"));
 }
 
 #[test]

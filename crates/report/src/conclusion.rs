@@ -1,0 +1,48 @@
+//! Which rows of a run are inconclusive, and why, in words.
+
+use stats::{Summary, TestSummary};
+
+/// Names that are spelled out; of a longer list, the rest is counted.
+const NAMED: usize = 5;
+
+/// The rows of a run that are inconclusive, and why, in a sentence without a period; `None` where
+/// there are none.
+pub fn inconclusive(summary: &Summary) -> Option<String> {
+    let rows: Vec<&TestSummary> = summary.inconclusive().collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let names = rows.iter().take(NAMED).map(|row| row.name.as_str());
+    let names = names.collect::<Vec<_>>().join(", ");
+    let more = match rows.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let of = match (summary.tests.len(), rows.len()) {
+        (1, _) => String::new(),
+        (all, own) => format!(" ({own} of {all} rows)"),
+    };
+    Some(format!("{names}{more}{of}: {}", why(summary, &rows)))
+}
+
+/// The first reason, and how many more there are.
+fn why(summary: &Summary, rows: &[&TestSummary]) -> String {
+    let is_their = |kind: &str| {
+        let mut warnings = rows.iter().flat_map(|row| &row.warnings);
+        warnings.any(|warning| warning.kind() == kind)
+    };
+    let mut reasons = summary
+        .warnings
+        .iter()
+        .filter(|warning| warning.disqualifies() && is_their(warning.kind()));
+    let own = || rows.iter().find_map(|row| row.disqualified());
+    let Some(first) = reasons.next().or_else(own) else {
+        return "the load generator stalled for so long that it may have caused the failures; stop \
+                other programs or use another machine"
+            .to_owned();
+    };
+    match reasons.count() {
+        0 => first.to_string(),
+        more => format!("{first} (and {more} more, see the warnings)"),
+    }
+}

@@ -1,0 +1,96 @@
+//! Pass, inconclusive or fail: what a row, and a run, come to.
+
+use record::{Nanos, Outcome};
+
+use crate::{Outcomes, Status, Summary, TestSummary, Warning};
+
+/// What a row or a run comes to. Of several, the greatest counts: a failure is not hidden by an
+/// inconclusive row, and an inconclusive row is no pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Conclusion {
+    /// What was asked for was done, and its estimates describe the server.
+    Pass,
+    /// A warning disqualifies the row, or the load generator may have caused its failures.
+    Inconclusive,
+    /// The server failed.
+    Fail,
+}
+
+impl Conclusion {
+    /// The name used in files: `inconclusive`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Conclusion::Pass => "pass",
+            Conclusion::Inconclusive => "inconclusive",
+            Conclusion::Fail => "fail",
+        }
+    }
+}
+
+impl TestSummary {
+    /// The warning for which the estimates of this row do not describe the server.
+    pub fn disqualified(&self) -> Option<&Warning> {
+        self.warnings.iter().find(|warning| warning.disqualifies())
+    }
+
+    /// What the row comes to.
+    pub fn conclusion(&self) -> Conclusion {
+        match (self.status, self.disqualified()) {
+            (Status::Failed, _) if self.may_be_no_failure => Conclusion::Inconclusive,
+            (Status::Failed, _) => Conclusion::Fail,
+            (Status::Ok, Some(_)) => Conclusion::Inconclusive,
+            (Status::Ok | Status::NotSupported | Status::NotDrawn, _) => Conclusion::Pass,
+        }
+    }
+}
+
+impl Summary {
+    /// The rows of which a warning disqualifies the estimates, each with that warning.
+    pub fn disqualified(&self) -> impl Iterator<Item = (&TestSummary, &Warning)> {
+        self.tests
+            .iter()
+            .filter_map(|row| Some((row, row.disqualified()?)))
+    }
+
+    /// The rows that are inconclusive.
+    pub fn inconclusive(&self) -> impl Iterator<Item = &TestSummary> {
+        self.tests
+            .iter()
+            .filter(|row| row.conclusion() == Conclusion::Inconclusive)
+    }
+
+    /// What the run comes to where all of its rows were asked for.
+    pub fn conclusion(&self) -> Conclusion {
+        let rows = self.tests.iter().map(TestSummary::conclusion);
+        rows.max().unwrap_or(Conclusion::Pass)
+    }
+}
+
+/// Whether the load generator may have caused all failures of a row.
+pub(crate) fn may_be_no_failure(
+    outcomes: &Outcomes,
+    warnings: &[Warning],
+    longest_stall: Nanos,
+    timeout_s: f64,
+) -> bool {
+    let any = |is_so: fn(&Warning) -> bool| warnings.iter().any(is_so);
+    let is_exhausted = any(|warning| matches!(warning, Warning::Exhausted { .. }));
+    // A worker thread without time reads late and sends late; the server may have closed the
+    // connection by then.
+    let is_slow = any(|warning| matches!(warning, Warning::Saturated { .. }))
+        || longest_stall as f64 * STALL_OF_TIMEOUT >= timeout_s * 1e9;
+    // A server that responds is judged by its response. Only what had none may be explained.
+    let is_explained = |outcome| match outcome {
+        Outcome::Dropped => any(Warning::disqualifies),
+        Outcome::ConnectFailed => is_exhausted || is_slow,
+        Outcome::Reset | Outcome::Timeout => is_slow,
+        _ => false,
+    };
+    let of = outcomes.iter();
+    let mut failed = of.filter(|(outcome, n)| *n > 0 && outcome.is_failure());
+    outcomes.failed() > 0 && failed.all(|(outcome, _)| is_explained(outcome))
+}
+
+/// A stall of the time limit's part with this divisor, or longer, may have made an operation
+/// exceed the limit.
+const STALL_OF_TIMEOUT: f64 = 4.0;
