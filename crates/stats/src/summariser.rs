@@ -200,7 +200,7 @@ impl Summariser {
     }
 
     /// What the load generator recorded of that test.
-    fn generator<'a>(told: &'a Told, test: TestId) -> Option<&'a Generator> {
+    fn generator(told: &Told, test: TestId) -> Option<&Generator> {
         told.generator.iter().find(|own| own.test == test)
     }
 
