@@ -6,6 +6,7 @@ mod generator;
 mod intervals;
 mod load;
 mod properties;
+mod stalls;
 mod steady;
 mod stopping;
 mod streaming;

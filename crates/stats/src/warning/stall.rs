@@ -91,7 +91,10 @@ impl Stalls {
         let prolonged = self.prolonged(row) + late;
         let times = row.planned.or(is_seen.then_some(row.response));
         let of_times = times.and_then(|times| {
-            let parts = [self.of_mean(times, prolonged), of_p99(times, prolonged)];
+            let parts = [
+                self.of_mean(times, prolonged),
+                of_p99(times, prolonged, self.longest),
+            ];
             parts.into_iter().flatten().max_by(by_share)
         });
         let parts = of_times.into_iter().chain(self.of_load(load));
@@ -130,18 +133,19 @@ impl Stalls {
     }
 }
 
-/// The part that p99 can have where so many operations were prolonged. Fewer than chance moves it
-/// by (its 95 % interval, by the binomial distribution) change nothing that was known.
-fn of_p99(times: &Times, prolonged: u64) -> Option<Part> {
+/// The part that p99 can have where so many operations were prolonged by that much at most. What
+/// chance moves it by (its 95 % interval, by the binomial distribution) is no loss.
+fn of_p99(times: &Times, prolonged: u64, longest: Nanos) -> Option<Part> {
     let n = times.count();
-    let by_chance = Z95 * (n as f64 * 0.99 * 0.01).sqrt();
-    if n < P99_NEEDS || prolonged as f64 <= by_chance {
+    let by_chance = (Z95 * (n as f64 * 0.99 * 0.01).sqrt()).ceil() as u64;
+    if n < P99_NEEDS || prolonged <= by_chance {
         return None;
     }
     let place = rank(n, 990);
-    let without = place.saturating_sub(prolonged).max(1);
-    let [least, found] = times.at_ranks([without, place])?;
-    Some((found - least, found))
+    let below = |ranks: u64| place.saturating_sub(ranks).max(1);
+    let [least, low, found] = times.at_ranks([below(prolonged), below(by_chance), place])?;
+    let part = (found - least).min(longest);
+    (part > found - low).then_some((part, found))
 }
 
 fn by_share(one: &Part, other: &Part) -> std::cmp::Ordering {
