@@ -139,7 +139,7 @@ impl Outcome {
         Some(Outcome {
             per_second: row["per_second"].as_f64()?,
             p99: row["total_us"]["p99"].as_f64()?,
-            is_inconclusive: document["verdict"] == "inconclusive",
+            is_inconclusive: document["conclusion"] == "inconclusive",
         })
     }
 }
@@ -201,7 +201,7 @@ mod tests {
     fn runs_are_compared_in_pairs() {
         let run = |per_second: f64, verdict: &str| {
             let row = serde_json::json!({"per_second": per_second, "total_us": {"p99": 2.0}});
-            Outcome::of(&serde_json::json!({"verdict": verdict, "tests": [row]})).unwrap()
+            Outcome::of(&serde_json::json!({"conclusion": verdict, "tests": [row]})).unwrap()
         };
         let one = [run(100.0, "inconclusive"), run(10.0, "conclusive")];
         let several = [run(200.0, "conclusive"), run(20.0, "conclusive")];
