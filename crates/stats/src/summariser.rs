@@ -226,7 +226,7 @@ impl Summariser {
             let longest =
                 Summariser::generator(told, measure.test).map_or(0, |own| own.longest_stall);
             let all = row.outcomes.plus(&row.left_out_outcomes);
-            row.may_be_no_failure = row.status == Status::Failed
+            row.may_be_no_failure = row.status == crate::Status::Failed
                 && may_be_no_failure(&all, &row.warnings, longest, timeout_s);
         }
     }
