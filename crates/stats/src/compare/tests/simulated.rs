@@ -236,6 +236,7 @@ pub(super) fn row(ratio: Option<Ratio>, failing: Option<Failing>) -> Compared {
         ratio,
         failing,
         verdict: Verdict::NotCompared,
+        is_open: false,
     }
 }
 
