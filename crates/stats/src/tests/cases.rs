@@ -190,7 +190,7 @@ fn connections_are_measured_apart() {
     );
     let connects = row.connects;
     assert_eq!((connects.count, connects.resent), (4, 1));
-    let mean = |times: Option<Distribution>| times.map(|times| (times.n, times.mean));
+    let mean = |times: Option<crate::Distribution>| times.map(|times| (times.n, times.mean));
     assert_eq!(mean(connects.tcp), Some((4, 25.0)));
     // What is not known to be resumed counts as a full handshake.
     assert_eq!(mean(connects.tls), Some((2, 150.0)));
