@@ -52,11 +52,14 @@ impl Summary {
             .filter_map(|row| Some((row, row.disqualified()?)))
     }
 
-    /// The rows that are inconclusive.
+    /// The rows that are inconclusive, and the failed ones of which the times are disqualified as
+    /// well: a failure does not hide that.
     pub fn inconclusive(&self) -> impl Iterator<Item = &TestSummary> {
-        self.tests
-            .iter()
-            .filter(|row| row.conclusion() == Conclusion::Inconclusive)
+        self.tests.iter().filter(|row| match row.conclusion() {
+            Conclusion::Inconclusive => true,
+            Conclusion::Fail => row.disqualified().is_some() && row.response.is_some(),
+            Conclusion::Pass => false,
+        })
     }
 
     /// What the run comes to where all of its rows were asked for.

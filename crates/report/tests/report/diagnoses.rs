@@ -148,7 +148,7 @@ fn nothing_is_an_answer_and_a_disqualified_row_is_none() {
         nothing.diagnosis.few = few;
         report::diagnose_text(&[nothing], false, 300)
     };
-    assert!(few(1).contains("23 rows. One of them has fewer than 50 operations, too few"));
+    assert!(few(1).contains("23 rows). One of them has fewer than 50 operations, too few"));
     assert!(few(12).contains("12 of them have fewer than 50 operations"));
     assert!(!few(0).contains("fewer"));
 }

@@ -250,7 +250,7 @@ fn what_matters_stands_first() {
     let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
     let order = [
         "<h1>",
-        "Inconclusive.",
+        "Inconclusive:",
         "id=\"bars\"",
         "id=\"tests\"",
         "id=\"details\"",

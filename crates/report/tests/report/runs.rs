@@ -190,8 +190,8 @@ pub(crate) fn open() -> Run {
                 lateness: Some(Lateness {
                     n: 1_200,
                     p50: 80 * US,
-                    p99: 4_100 * US,
-                    max: 9_000 * US,
+                    p99: 14_100 * US,
+                    max: 19_000 * US,
                 }),
                 ..testing::generator(test)
             })
