@@ -124,7 +124,7 @@ enum Means {
     Url(String),
     Own {
         recipe: Box<Recipe>,
-        running: Option<RealServer>,
+        running: Option<Box<RealServer>>,
     },
 }
 
@@ -160,7 +160,8 @@ impl Subject {
             // Stopped before the next one starts, which may want the same port.
             drop(running.take());
             let server = RealServer::start(recipe);
-            *running = Some(server.map_err(|error| Failed::Target(error.to_string()))?);
+            let server = server.map_err(|error| Failed::Target(error.to_string()))?;
+            *running = Some(Box::new(server));
         }
         Ok(())
     }
