@@ -304,7 +304,7 @@ fn every_kind_of_figure_is_drawn() {
     );
     assert_eq!(
         by(&mut browser, 2),
-        ["Get1K", "Propfind", "Put1K", "Lock", "UnLock"]
+        ["Lock", "UnLock", "Get1K", "Propfind", "Put1K"]
     );
     assert_eq!(
         by(&mut browser, 0),

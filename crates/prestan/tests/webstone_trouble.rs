@@ -135,7 +135,8 @@ fn a_page_of_many_slow_files_does_not_hold_the_run() {
         let webstone = &result["webstone"];
         let both =
             |what: &str| number(&webstone["retrieved"][what]) + number(&webstone["left_out"][what]);
-        assert_eq!((both("pages"), both("errors")), (0, 1), "{outcome}");
+        assert_eq!(both("pages"), 0, "{outcome}");
+        assert!(both("errors") >= 1, "{outcome}");
     }
 }
 
@@ -229,12 +230,18 @@ fn ctrl_c_while_files_are_put_there_removes_them() {
 #[test]
 fn ctrl_c_while_pages_are_fetched_reports_what_was_done() {
     let server = Faulty::new(|builder| builder);
-    let running = lasting(&server.server.url(), "1h")
+    let running = lasting(&server.server.url(), "30s")
         .args(["--prepare", "-c", "2"])
         .spawn();
-    until("pages were fetched", || {
+    let fetched = || {
         let exchanges = server.server.exchanges();
-        exchanges.iter().filter(|one| one.method == "GET").count() > 60
+        exchanges.iter().filter(|one| one.method == "GET").count()
+    };
+    until("pages were fetched", || fetched() > 60);
+    // The window opens after a tenth of the duration.
+    let first = Instant::now();
+    until("the window is open", || {
+        first.elapsed() > Duration::from_secs(5)
     });
     send(&running, Signal::INT);
     let outcome = running.wait();

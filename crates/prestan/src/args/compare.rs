@@ -21,7 +21,7 @@ pub(crate) struct CompareArgs {
     /// Parameters follow the name, with commas: program=PATH, arg=ARGUMENT, env.NAME=VALUE, and
     /// file.NAME=PATH for one of its configuration files. `--server apache
     /// --server apache,program=/opt/httpd/bin/httpd` compares two builds.
-    #[arg(long, value_name = "NAME", conflicts_with = "sides", conflicts_with_all = CONNECTING)]
+    #[arg(long, value_name = "NAME", conflicts_with_all = CONNECTING)]
     pub(crate) server: Vec<String>,
 
     /// Start A by this command before each run, and stop it afterwards

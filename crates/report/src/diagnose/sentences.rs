@@ -37,7 +37,13 @@ pub(crate) const SENTENCES: &[(&str, &[&str])] = &[
              ({one}).",
         ],
     ),
-    ("copy-of-collection", OF_COLLECTION),
+    (
+        "copy-of-collection",
+        &[
+            OF_COLLECTION,
+            "The removal of what it replaces takes {removal} of it and is not counted.",
+        ],
+    ),
     (
         "move-of-collection",
         &[
@@ -46,7 +52,7 @@ pub(crate) const SENTENCES: &[(&str, &[&str])] = &[
              members are why.",
         ],
     ),
-    ("delete-of-collection", OF_COLLECTION),
+    ("delete-of-collection", &[OF_COLLECTION]),
     (
         "lock-against-unlock",
         &[
@@ -169,11 +175,9 @@ pub(crate) const SENTENCES: &[(&str, &[&str])] = &[
 ];
 
 /// COPY or DELETE of a collection.
-const OF_COLLECTION: &[&str] = &[
-    "{method} of a collection with {members} members takes {all}: {each} for each member, {share} of the \
-     work of a {method} of a single resource ({one}).",
-    "The removal of what it replaces takes {removal} of it and is not counted.",
-];
+const OF_COLLECTION: &str = "{method} of a collection with {members} members takes {all}: {each} for \
+                             each member, {share} of the work of a {method} of a single resource \
+                             ({one}).";
 
 /// What is seen in rows one by one.
 const OF_ROWS: &[&str] = &["Rows: {rows}; {row} loses the most time."];

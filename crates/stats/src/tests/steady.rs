@@ -271,7 +271,8 @@ fn with_pauses_and_in_pipelines_times_are_true_too() {
         think: Some(Takes::TwoKinds(0.05, 1.5)),
         ..load(rarely)
     };
-    assert_true(paused, 300, 0.02, 0.03);
+    // Three standard errors of 300 runs are 4 %: each has some twenty slow operations.
+    assert_true(paused, 300, 0.04, 0.03);
     let pipelined = Case {
         pipeline: 4,
         ..load(Takes::Rarely(0.010, 0.2, 0.02))

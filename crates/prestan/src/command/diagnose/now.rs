@@ -145,7 +145,12 @@ fn run(
     series: &Series,
     of_server: &Settings,
     number: usize,
-    Planned { name, suite, plan }: Planned<'_>,
+    Planned {
+        name,
+        suite,
+        plan,
+        users,
+    }: Planned<'_>,
 ) -> Result<PathBuf, Failed> {
     if !args.runs.quiet {
         tell(&format!("suite {name}"));
@@ -153,6 +158,7 @@ fn run(
     let settings = Settings {
         run_id: format!("{}-{number}", series.name),
         seed: state::new_seed(),
+        users,
         ..of_server.clone()
     };
     let directory = state::directory_of(&settings.run_id, args.runs.save.as_deref())?;
@@ -174,6 +180,7 @@ struct Planned<'a> {
     name: &'a str,
     suite: SuiteText,
     plan: Plan,
+    users: u32,
 }
 
 fn suites(args: &DiagnoseArgs) -> Result<Vec<Planned<'_>>, Failed> {
@@ -207,6 +214,7 @@ fn suites(args: &DiagnoseArgs) -> Result<Vec<Planned<'_>>, Failed> {
             name,
             plan: suite.plan(&load)?,
             suite,
+            users: load.concurrency.unwrap_or(1),
         })
     };
     suites.into_iter().map(plan).collect()
@@ -230,6 +238,7 @@ fn planned<'a>(
         name,
         plan: suite.plan(&load)?,
         suite,
+        users: load.concurrency.unwrap_or(1),
     })
 }
 

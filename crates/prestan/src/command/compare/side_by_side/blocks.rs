@@ -225,7 +225,7 @@ mod tests {
         let (blocks, took) = played(&tests, 200 * MS, BUDGET);
         let dear = count(&blocks, "Dear");
         assert!((3..=7).contains(&dear), "{dear}");
-        assert!(count(&blocks, "Cheap") >= 20, "{}", count(&blocks, "Cheap"));
+        assert!(count(&blocks, "Cheap") >= 18, "{}", count(&blocks, "Cheap"));
         assert!(took <= BUDGET + 4 * MS, "{took:?}");
     }
 
@@ -259,6 +259,6 @@ mod tests {
             Duration::from_secs(1),
         );
         assert_eq!(blocks.len(), 2);
-        assert_eq!(blocks[0].measured, LEAST_MEASURED);
+        assert_eq!(blocks[1].measured, LEAST_MEASURED);
     }
 }
