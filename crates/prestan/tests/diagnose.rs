@@ -212,12 +212,12 @@ fn one_command_measures_with_all_suites_and_leaves_nothing_behind() {
     // Rows that showed something that may change with time are measured again in between.
     assert_eq!(suites[..3], ["prestan", "listing", "locks"]);
     assert_eq!(suites.last(), Some(&"prestan"));
-    let users = document["runs"]
+    let mut users = document["runs"]
         .as_array()
         .unwrap()
         .iter()
         .map(|run| &run["users"]);
-    assert_eq!(users.last(), Some(&Value::from(8)));
+    assert_eq!(users.next_back(), Some(&Value::from(8)));
     assert_eq!(outcome.runs().len(), suites.len(), "{outcome}");
     let mut left = std::fs::read_dir(demo.root()).unwrap();
     assert!(
