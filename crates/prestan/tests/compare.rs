@@ -316,7 +316,12 @@ fn ctrl_c_ends_all_runs_and_cleans_up_behind_them() {
     let outcome = running.wait();
     assert_eq!(outcome.code, 130, "{outcome}");
     assert!(outcome.stderr.contains("it was interrupted"), "{outcome}");
-    assert_eq!(outcome.stdout, "", "nothing was done by all: {outcome}");
+    // What both have done of a test is told; one run of each has no verdict.
+    let said = &outcome.stdout;
+    assert!(
+        !said.contains("slower by") && !said.contains("faster by"),
+        "{outcome}"
+    );
     for server in [&a, &b] {
         assert_eq!(server.left(), [""; 0]);
     }

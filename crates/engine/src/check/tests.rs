@@ -184,7 +184,8 @@ fn a_note_names_the_kind_of_resource_that_lacks_a_property() {
         "<propfind xmlns='DAV:'><prop><resourcetype/><x/><y/><z/></prop></propfind>",
     );
     listing.expect.missing = Missing::Noted;
-    let table: [(&[(&str, &str)], Option<&str>); 6] = [
+    type Listed<'a> = &'a [(&'a str, &'a str)];
+    let table: [(Listed<'_>, Option<&str>); 6] = [
         (&[("/c/", "x y z"), ("/c/f", "x y z")], None),
         (
             &[("/c/", "x y"), ("/c/f", "x y z"), ("/c/g", "x y z")],

@@ -263,7 +263,10 @@ fn a_load_of_a_search_tells_how_often_it_held() {
     let note = "A.search(data, look).note";
     let judged = evaluated(&page(&found), note);
     assert!(
-        judged.as_str().unwrap().contains("did not hold"),
+        judged
+            .as_str()
+            .unwrap()
+            .contains("failed in more than 1 of 10"),
         "{judged}"
     );
     found.condition = None;

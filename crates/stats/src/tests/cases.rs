@@ -3,9 +3,7 @@
 use record::{Clock, Connect, EventKind, LeftBehind, MeasureId, Outcome, Run, Sample, TestId};
 
 use crate::testing::{self, RunBuilder, US};
-use crate::{
-    ClockSummary, Completeness, Conclusion, Distribution, Status, Summary, TestSummary, summarise,
-};
+use crate::{ClockSummary, Completeness, Conclusion, Status, Summary, TestSummary, summarise};
 
 /// A run of one test with one row, `Put1K`.
 fn put(users: u32) -> RunBuilder {

@@ -216,9 +216,10 @@ fn what_cannot_be_measured_at_all_is_compared_by_what_stands_in_its_way() {
         (|_, _| (), |_, run| fail(run, 20), |_, run| fail(run, 60));
     let (unsupported, unset): (Change, Change) =
         (|_, run| not_supported(run), |_, run| not_set_up(run));
-    let once_unset: Change = |place, run| match place {
-        3 => not_set_up(run),
-        _ => (),
+    let once_unset: Change = |place, run| {
+        if place == 3 {
+            not_set_up(run)
+        }
     };
     let table: [(usize, Change, Change, Verdict, Verdict); 10] = [
         (1, fine, unsupported, Lost, Gained),
@@ -263,9 +264,10 @@ fn what_an_interrupted_run_did_not_reach_is_not_broken() {
     let last = pairs(
         5,
         |_, _| (),
-        |place, run| match place {
-            4 => cut_off(run),
-            _ => (),
+        |place, run| {
+            if place == 4 {
+                cut_off(run)
+            }
         },
     );
     let ratio = last.rows[1].ratio.unwrap();
