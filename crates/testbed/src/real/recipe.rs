@@ -224,8 +224,9 @@ impl Recipe {
         }
     }
 
-    /// A recipe with parameters: `apache`, or `apache,program=/opt/httpd/bin/httpd` and other
-    /// [settings](Recipe::set), with commas between them.
+    /// A recipe with parameters behind its name, with commas between them: `apache`, or
+    /// `apache,program=/opt/httpd/bin/httpd`. There are `program=PATH`, `arg=ARGUMENT` (one more),
+    /// `env.NAME=VALUE`, and `file.NAME=PATH` (the content of one of its files).
     ///
     /// # Errors
     /// A sentence that says what is wrong.
