@@ -105,6 +105,15 @@ fn two_builds_are_started_for_each_run_and_stopped() {
 }
 
 #[test]
+fn a_warning_about_a_server_is_printed_once_and_not_for_each_block() {
+    let server = plain();
+    let url = server.server.url().replace("http://", "http://ann:secret@");
+    let outcome = compare(&[&url, &url, "--repeat", "3", "-r", "1"]).run();
+    let warnings = outcome.stderr.matches("process list").count();
+    assert_eq!(warnings, 2, "one for A and one for B: {outcome}");
+}
+
+#[test]
 fn a_command_that_does_not_serve_is_shown_with_what_it_said() {
     let command = serve();
     let broken = [

@@ -7,7 +7,7 @@ pub(crate) mod side_by_side;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use record::MeasureRecord;
+use record::PlanRecord;
 use report::page::Page;
 use report::{Comparisons, Versus};
 use stats::{Compared, Side};
@@ -103,12 +103,14 @@ fn undecided(servers: &[Server], same_within: f64) -> Option<BTreeSet<String>> {
         .filter(|row| row.is_open)
         .map(|row| row.name.as_str())
         .collect();
-    let runs = servers.iter().flat_map(|server| &server.runs);
-    let tests = runs.flat_map(|run| {
-        let is_open = |measure: &&MeasureRecord| open.contains(measure.name.as_str());
-        let tests = run.plan.measures.iter().filter(is_open);
-        tests.filter_map(|measure| run.plan.tests.get(usize::from(measure.test.0)))
-    });
+    // The first block has all tests.
+    let PlanRecord {
+        measures, tests, ..
+    } = &servers.first()?.runs.first()?.plan;
+    let of_open = measures
+        .iter()
+        .filter(|measure| open.contains(measure.name.as_str()));
+    let tests = of_open.filter_map(|measure| tests.get(usize::from(measure.test.0)));
     Some(tests.map(|test| test.name.clone()).collect())
 }
 

@@ -21,7 +21,7 @@ use wire::target::Target;
 use crate::args::{ClockOptions, ConnectOptions, LoadOptions, Login};
 use crate::command::job::not_saved;
 use crate::command::run::{credentials_of, recipe, settings};
-use crate::connect::{connection, to_own_server};
+use crate::connect::{Connection, connection, to_own_server};
 use crate::exit::Failed;
 use crate::intake::Intake;
 use crate::output::tell;
@@ -166,8 +166,8 @@ impl Subject {
         Ok(())
     }
 
-    /// How its runs are to be done, but for what differs between them. Wanted once for each start:
-    /// what is to be warned of is warned of once, and all runs go to the same address.
+    /// How its runs are to be done, but for what differs between them. Called once for each server:
+    /// warnings are printed once, a password is read once, and all runs go to the same address.
     pub(crate) fn settings(
         &self,
         connect: &ConnectOptions,
@@ -175,14 +175,25 @@ impl Subject {
         clock: ClockOptions,
     ) -> Result<Settings, Failed> {
         let connection = match &self.means {
-            Means::Own { running, .. } => {
-                let not_running = || Failed::Local(format!("{} does not run", self.name));
-                let server = running.as_ref().ok_or_else(not_running)?;
-                to_own_server(&server.url(), credentials_of(server))
-            }
+            Means::Own { running, .. } => self.own_connection(running.as_deref()),
             Means::Url(url) => connection(url, &Login::default(), connect),
         };
         settings(connection?, load, clock)
+    }
+
+    /// Points the settings of an earlier start at the process that runs now.
+    pub(crate) fn follow(&self, settings: &mut Settings) -> Result<(), Failed> {
+        if let Means::Own { running, .. } = &self.means {
+            let Connection { target, route, .. } = self.own_connection(running.as_deref())?;
+            (settings.target, settings.route) = (target, route);
+        }
+        Ok(())
+    }
+
+    fn own_connection(&self, running: Option<&RealServer>) -> Result<Connection, Failed> {
+        let not_running = || Failed::Local(format!("{} does not run", self.name));
+        let server = running.ok_or_else(not_running)?;
+        to_own_server(&server.url(), credentials_of(server))
     }
 }
 

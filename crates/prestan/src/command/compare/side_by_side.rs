@@ -22,7 +22,7 @@ use suite::Plan;
 use super::Server;
 use crate::args::{ClockOptions, ConnectOptions, LoadOptions};
 use crate::command::run::SuiteText;
-use crate::command::series::{Ended, Planned, Ran, Series, Shown, Wanted};
+use crate::command::series::{Ended, Planned, Ran, Series, Shown, Subject, Wanted};
 use crate::exit::Failed;
 use crate::state;
 
@@ -81,9 +81,12 @@ pub(crate) fn measure(how: &SideBySide<'_>, wanted: Vec<Wanted>) -> Result<Measu
         name: server.name.clone(),
         runs: Vec::new(),
     });
+    let settings = series.servers.iter();
+    let settings = settings.map(|server| server.settings(how.connect, how.load, how.clock));
     let mut comparing = Comparing {
         how,
         suite: &suite,
+        settings: settings.collect::<Result<_, _>>()?,
         seed: how.load.running.seed.unwrap_or_else(state::new_seed),
         measured: Measured {
             servers: servers.collect(),
@@ -97,7 +100,7 @@ pub(crate) fn measure(how: &SideBySide<'_>, wanted: Vec<Wanted>) -> Result<Measu
         Extent::Runs(runs) => {
             let tests = whole.tests.len() * sides * runs as usize;
             let shown = Arc::new(Shown::new(tests, how.quiet));
-            let mut blocks = (0..runs).map(|_| comparing.block(&whole, how.load, &shown));
+            let mut blocks = (0..runs).map(|_| comparing.block(&whole, &shown));
             let done = blocks.try_for_each(|block| block.map(|_| ()));
             (Arc::clone(&shown), done)
         }
@@ -127,6 +130,8 @@ struct Comparing<'a> {
     /// Runs of a block do the same, also where chance decides what.
     seed: u64,
     series: Series,
+    /// Of each server.
+    settings: Vec<Settings>,
     measured: Measured,
     /// Blocks that were begun.
     blocks: u32,
@@ -143,9 +148,8 @@ impl Comparing<'_> {
     ) -> Result<(), Failed> {
         while let Some(block) = blocks.next(begun.elapsed()) {
             let block_begun = Instant::now();
-            let load = self.load_of(&block);
-            let plan = self.suite.plan(&load)?;
-            if !self.block(&plan, &load, shown)? {
+            let plan = self.suite.plan(&self.load_of(&block))?;
+            if !self.block(&plan, shown)? {
                 break;
             }
             let spent = self
@@ -185,20 +189,17 @@ impl Comparing<'_> {
 
     /// One run of each server, after a fresh start where they are started here. Returns whether it
     /// went through; what it did until then is kept.
-    fn block(
-        &mut self,
-        plan: &Plan,
-        load: &LoadOptions,
-        shown: &Arc<Shown>,
-    ) -> Result<bool, Failed> {
+    fn block(&mut self, plan: &Plan, shown: &Arc<Shown>) -> Result<bool, Failed> {
         if self.measured.ended.is_some() {
             return Ok(false);
         }
         self.blocks += 1;
         if self.blocks > 1 {
             self.series.start_anew()?;
+            let mut servers = self.series.servers.iter().zip(&mut self.settings);
+            servers.try_for_each(|(server, settings)| server.follow(settings))?;
         }
-        let runs = self.runs(plan, load)?;
+        let runs = self.runs(plan)?;
         let turns = Turns::among(runs.len(), self.blocks as usize);
         let (ran, ended) = perform(runs, turns, &self.series.cancel, shown);
         if ran.len() == self.measured.servers.len() {
@@ -215,10 +216,10 @@ impl Comparing<'_> {
         }
     }
 
-    fn runs(&self, plan: &Plan, load: &LoadOptions) -> Result<Vec<Planned>, Failed> {
-        let (how, number) = (self.how, self.blocks);
-        let servers = self.series.servers.iter().zip(LETTERS.chars());
-        let run = |(server, letter): (&crate::command::series::Subject, char)| {
+    fn runs(&self, plan: &Plan) -> Result<Vec<Planned>, Failed> {
+        let number = self.blocks;
+        let servers = self.series.servers.iter().zip(&self.settings);
+        let run = |((server, settings), letter): ((&Subject, &Settings), char)| {
             let is_fresh = server.is_own();
             let settings = Settings {
                 run_id: format!("{}-{letter}{number}", self.series.name),
@@ -228,11 +229,11 @@ impl Comparing<'_> {
                     true => plan_duration(plan),
                     false => Duration::ZERO,
                 },
-                ..server.settings(how.connect, load, how.clock)?
+                ..settings.clone()
             };
-            Planned::new(plan, &self.suite.text, settings, how.save)
+            Planned::new(plan, &self.suite.text, settings, self.how.save)
         };
-        servers.map(run).collect()
+        servers.zip(LETTERS.chars()).map(run).collect()
     }
 }
 
