@@ -241,10 +241,12 @@ fn one_command_measures_with_all_suites_and_leaves_nothing_behind() {
     let text = outcome.again().arg("diagnose").run();
     assert!(text.stdout.contains("Server: http://127.0.0.1:"), "{text}");
 
-    // Every row of these suites works on a complete server, but what it says it does not have.
+    // Every row of these suites works on a complete server, but what it says it does not have. That
+    // other programs took the processor from this one is not the server's, and may happen to any row.
     for left in document["left_out"].as_array().unwrap() {
         let why = left["why"].as_str().unwrap();
-        assert!(left["row"].is_null() || why.contains("501"), "{left:#}");
+        let of_this_machine = left["disqualified"] == true;
+        assert!(left["row"].is_null() || of_this_machine || why.contains("501"), "{left:#}");
     }
 }
 
