@@ -18,7 +18,9 @@ use engine::rundir::{Recorded, RunDir, RunDirError, Samples, SamplesWriter};
 use engine::{Finished, Sink};
 use record::{Environment, Load, Pace, PlanRecord, Sample};
 use report::{Diagnosed, DiagnosedRun};
-use stats::{Convergence, Details, Material, Resolution, Summariser, Summary, Until, Window};
+use stats::{
+    Convergence, Details, Material, PoolRun, Pooled, Resolution, Summariser, Summary, Until, Window,
+};
 
 use crate::live::Live;
 
@@ -200,47 +202,62 @@ pub(crate) fn summary_from(finished: &Finished, samples: &Samples) -> Result<Sum
     stats::summarise_from(plan, events, env, || samples.pieces()).map_err(|error| error.to_string())
 }
 
-/// What a run says, and what its operations look like on a page that shows so many rows.
-pub(crate) fn drawn(
-    plan: &PlanRecord,
-    env: &Environment,
-    events: &[record::Event],
-    samples: &Samples,
-    rows: usize,
-) -> Result<(Summary, Drawn), String> {
-    let details = details(plan, events, samples, rows)?;
-    let material = stats::material_from(plan, events, env, || samples.pieces());
-    let material = material.map_err(|error| error.to_string())?;
-    let summary = material.summary.clone();
+/// A run as it was recorded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Record<'a> {
+    pub(crate) plan: &'a PlanRecord,
+    pub(crate) env: &'a Environment,
+    pub(crate) events: &'a [record::Event],
+    pub(crate) samples: &'a Samples,
+}
+
+impl<'a> Record<'a> {
+    pub(crate) fn of(recorded: &'a Recorded) -> Record<'a> {
+        Record {
+            plan: &recorded.plan,
+            env: &recorded.env,
+            events: &recorded.events,
+            samples: &recorded.samples,
+        }
+    }
+}
+
+/// What runs of one server say together, and what their operations look like on a page that shows so many
+/// rows.
+pub(crate) fn drawn(runs: &[Record<'_>], rows: usize) -> Result<(Summary, Drawn), String> {
+    let all = pooled(runs, Some(Resolution::for_rows(rows)))?;
+    let (one, other) = runs.split_at(runs.len() / 2);
+    let halves = [one, other]
+        .into_iter()
+        .filter(|half| !half.is_empty() && runs.len() > 1);
+    let halves = halves.map(|half| Ok(pooled(half, None)?.material));
+    let halves: Vec<Material> = halves.collect::<Result<_, String>>()?;
+    let summary = all.summary().clone();
+    let details = all.details;
+    let run_id = all.material.plan.run_id.clone();
     let diagnosed = Diagnosed {
-        runs: vec![DiagnosedRun::of(&material, plan.run_id.clone())],
-        diagnosis: stats::diagnose(&[material]),
+        runs: vec![DiagnosedRun::of(&all.material, run_id)],
+        diagnosis: stats::diagnose_pooled(all.material, halves),
     };
     Ok((summary, Drawn { details, diagnosed }))
 }
 
-fn details(
-    plan: &PlanRecord,
-    events: &[record::Event],
-    samples: &Samples,
-    rows: usize,
-) -> Result<Vec<Details>, String> {
-    let resolution = Resolution::for_rows(rows);
-    let details = stats::details_from(plan, events, resolution, || samples.pieces());
-    details.map_err(|error| error.to_string())
+/// These runs, at least one, put together.
+pub(crate) fn pooled(
+    runs: &[Record<'_>],
+    resolution: Option<Resolution>,
+) -> Result<Pooled, String> {
+    let runs = runs.iter().map(|run| PoolRun {
+        plan: run.plan,
+        events: run.events,
+        env: run.env,
+        pieces: || run.samples.pieces(),
+    });
+    let runs: Vec<_> = runs.collect();
+    stats::pool(&runs, resolution).map_err(|error| error.to_string())
 }
 
-/// What a recorded run says, and what its operations look like.
-pub(crate) fn drawn_of_kept(kept: &Recorded, rows: usize) -> Result<(Summary, Drawn), String> {
-    drawn(&kept.plan, &kept.env, &kept.events, &kept.samples, rows)
-}
-
-/// What the operations of a recorded run look like.
-pub(crate) fn details_of_kept(kept: &Recorded, rows: usize) -> Result<Vec<Details>, String> {
-    details(&kept.plan, &kept.events, &kept.samples, rows)
-}
-
-/// What a page shows of a run beside its summary.
+/// What a page shows of runs of one server beside their summary.
 #[derive(Debug, Clone)]
 pub(crate) struct Drawn {
     pub(crate) details: Vec<Details>,
@@ -257,18 +274,6 @@ pub(crate) fn summary_of_kept(recorded: &Recorded) -> Result<Summary, String> {
     } = recorded;
     let summary = stats::summarise_from(plan, events, env, || samples.pieces());
     summary.map_err(|error| error.to_string())
-}
-
-/// What a recorded run gives to the rules of a diagnosis, read piece by piece as well.
-pub(crate) fn material_of_kept(recorded: &Recorded) -> Result<Material, String> {
-    let Recorded {
-        plan,
-        env,
-        events,
-        samples,
-    } = recorded;
-    let material = stats::material_from(plan, events, env, || samples.pieces());
-    material.map_err(|error| error.to_string())
 }
 
 impl Sink for Intake {

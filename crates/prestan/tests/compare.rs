@@ -5,6 +5,7 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -190,6 +191,60 @@ fn what_fails_with_one_is_said() {
     let back = with_json(compare(&[sides[1], sides[0]], "Get1K,Lock").args(&options[..4]));
     assert_eq!(verdicts(&back.json())["Get1K"], "repaired");
     assert_eq!(verdicts(&back.json())["Lock"], "gained");
+}
+
+/// Makes the load generator the bottleneck of all tests of a recorded run.
+fn saturate(run: &Path) {
+    let file = run.join("events.jsonl");
+    let events = std::fs::read_to_string(&file).unwrap();
+    let changed = events.lines().map(|line| {
+        let mut event: Value = serde_json::from_str(line).unwrap();
+        if event["event"] == "generator" {
+            let workers = event["workers"].as_u64().unwrap();
+            event["wall"] = Value::from(1_000_000_000_u64);
+            event["cpu"] = Value::from(workers * 1_000_000_000);
+        }
+        event.to_string() + "\n"
+    });
+    std::fs::write(&file, changed.collect::<String>()).unwrap();
+}
+
+#[test]
+fn rows_of_which_too_little_is_left_are_inconclusive_and_hide_no_failure() {
+    let server = plain();
+    let broken =
+        Faulty::new(|builder| builder.rule(Rule::new(status(500, &[], "")).tag("(Put1K)")));
+    let run = |server: &Faulty, tests: &str| {
+        support::faulty::run_of(&server.server.url(), tests, 30).run()
+    };
+    let outcomes = [
+        run(&server, "Get1K,Put1K"),
+        run(&server, "Get1K,Put1K"),
+        run(&server, "Get1K,Put1K"),
+        run(&server, "Get1K,Put1K"),
+        run(&broken, "Get1K,Put1K"),
+        run(&broken, "Get1K,Put1K"),
+    ];
+    let paths = outcomes
+        .each_ref()
+        .map(|outcome| outcome.run().display().to_string());
+    let [a1, a2, b1, b2, bad1, bad2] = &paths;
+    saturate(Path::new(b1));
+    saturate(Path::new(bad1));
+    let compared = |b: String, options: &[&str]| {
+        let prestan = Prestan::new()
+            .arg("compare")
+            .args([format!("{a1},{a2}"), b]);
+        prestan.args(options).run()
+    };
+    let alike = compared(format!("{b1},{b2}"), &[]);
+    assert!(alike.inconclusive, "{alike}");
+    assert!(alike.stdout.contains("of 1 of 2 pairs"), "{alike}");
+    let gated = compared(format!("{b1},{b2}"), &["--fail-if", "slower 5%"]);
+    assert!(gated.inconclusive, "{gated}");
+    let gated = compared(format!("{bad1},{bad2}"), &["--fail-if", "slower 5%"]);
+    assert_eq!(gated.code, 1, "{gated}");
+    assert!(gated.stderr.contains("Put1K (broken)"), "{gated}");
 }
 
 #[test]

@@ -246,7 +246,10 @@ fn one_command_measures_with_all_suites_and_leaves_nothing_behind() {
     for left in document["left_out"].as_array().unwrap() {
         let why = left["why"].as_str().unwrap();
         let of_this_machine = left["disqualified"] == true;
-        assert!(left["row"].is_null() || of_this_machine || why.contains("501"), "{left:#}");
+        assert!(
+            left["row"].is_null() || of_this_machine || why.contains("501"),
+            "{left:#}"
+        );
     }
 }
 

@@ -13,7 +13,7 @@
 mod index;
 mod words;
 
-use stats::{Summary, Swept, SweptRow};
+use stats::{Status, Summary, TestSummary};
 
 use crate::page::{self, Link, Page, PageRun, Site, html};
 use crate::{Comparisons, Diagnosed, FileNames};
@@ -25,6 +25,8 @@ pub struct Gallery<'a> {
     pub day: String,
     /// The command that made it.
     pub command: String,
+    /// Runs of each server.
+    pub runs: usize,
     /// The servers; all are compared with the first.
     pub exhibits: Vec<Exhibit<'a>>,
     /// How they compare.
@@ -44,12 +46,29 @@ pub struct Exhibit<'a> {
     pub properties: &'static str,
     /// Where it has locks.
     pub locks: &'static str,
-    /// Its first run, for its pages.
+    /// All its runs, put together.
     pub shown: PageRun<'a>,
-    /// What all its runs say.
-    pub runs: Vec<&'a Summary>,
-    /// What is conspicuous in its first run; `None` where nobody looked.
+    /// What was found in them; `None` where nothing was looked for.
     pub diagnosed: Option<Diagnosed>,
+}
+
+/// A test on all servers.
+struct Row<'a> {
+    name: &'a str,
+    /// One for each server; `None` where it is not part of its runs.
+    servers: Vec<Option<&'a TestSummary>>,
+}
+
+impl Row<'_> {
+    fn of(&self, server: usize) -> Option<&TestSummary> {
+        self.servers.get(server).copied().flatten()
+    }
+}
+
+/// The mean time of a test that works, and its interval.
+fn mean_of(row: &TestSummary) -> Option<(f64, Option<(f64, f64)>)> {
+    let times = row.waited().filter(|_| row.status == Status::Ok)?;
+    Some((times.mean, times.ci95))
 }
 
 /// A file of a site.
@@ -63,7 +82,7 @@ pub struct File {
 
 /// All files of a gallery.
 pub fn gallery(gallery: &Gallery<'_>) -> Vec<File> {
-    let rows = means(gallery);
+    let rows = rows(gallery);
     let places = Places::of(gallery, &rows);
     let site = site(gallery, &rows, &places);
     let mut files = vec![
@@ -82,7 +101,7 @@ pub fn gallery(gallery: &Gallery<'_>) -> Vec<File> {
         files.push(file(place, html(&page)));
     }
     for (row, place) in rows.iter().zip(&places.tests) {
-        files.push(file(place, of_test(gallery, &row.name, &site)));
+        files.push(file(place, of_test(gallery, row.name, &site)));
     }
     files.extend(page::assets().map(|(path, content)| file(path, content)));
     files
@@ -99,14 +118,14 @@ struct Places {
 }
 
 impl Places {
-    fn of(gallery: &Gallery<'_>, rows: &[SweptRow]) -> Places {
+    fn of(gallery: &Gallery<'_>, rows: &[Row<'_>]) -> Places {
         let mut names = FileNames::default();
         let mut place = |kind: &str, name: &str| names.of(&format!("{kind}-{name}")) + ".html";
         let servers = gallery.exhibits.iter();
         let servers = servers
             .map(|exhibit| place("server", &exhibit.name))
             .collect();
-        let tests = rows.iter().map(|row| place("test", &row.name)).collect();
+        let tests = rows.iter().map(|row| place("test", row.name)).collect();
         Places { servers, tests }
     }
 }
@@ -118,25 +137,26 @@ fn file(path: &str, content: String) -> File {
     }
 }
 
-/// Every row: a mean for each server, over all its runs.
-fn means(gallery: &Gallery<'_>) -> Vec<SweptRow> {
-    let runs = gallery
-        .exhibits
-        .iter()
-        .enumerate()
-        .flat_map(|(server, exhibit)| {
-            let runs = exhibit.runs.iter().enumerate();
-            runs.map(move |(repeat, summary)| Swept {
-                server,
-                levels: &[],
-                repeat,
-                summary,
-            })
-        });
-    stats::sweep(&[], &runs.collect::<Vec<_>>(), 0.0)
+/// Every test, in the order of the first server.
+fn rows<'a>(gallery: &'a Gallery<'_>) -> Vec<Row<'a>> {
+    let summaries = || gallery.exhibits.iter().map(|exhibit| exhibit.shown.summary);
+    let mut names: Vec<&str> = Vec::new();
+    for row in summaries().flat_map(|summary| &summary.tests) {
+        if !names.contains(&row.name.as_str()) {
+            names.push(&row.name);
+        }
+    }
+    let row = |name: &'a str| {
+        let of = |summary: &'a Summary| summary.tests.iter().find(|row| row.name == name);
+        Row {
+            name,
+            servers: summaries().map(of).collect(),
+        }
+    };
+    names.into_iter().map(row).collect()
 }
 
-fn site(gallery: &Gallery<'_>, rows: &[SweptRow], places: &Places) -> Site {
+fn site(gallery: &Gallery<'_>, rows: &[Row<'_>], places: &Places) -> Site {
     let link = |name: &str, file: &str| Link {
         name: name.to_owned(),
         file: file.to_owned(),
@@ -161,7 +181,7 @@ fn site(gallery: &Gallery<'_>, rows: &[SweptRow], places: &Places) -> Site {
             ),
             (
                 "Tests:".to_owned(),
-                tests.map(|(row, place)| link(&row.name, place)).collect(),
+                tests.map(|(row, place)| link(row.name, place)).collect(),
             ),
         ],
     }

@@ -32,6 +32,7 @@ mod tests;
 
 use record::{Environment, PlanRecord};
 
+use crate::row::sound;
 use crate::{Since, Status, Summary};
 
 use rows::Row;
@@ -91,6 +92,11 @@ pub struct Compared {
     pub ratio: Option<Ratio>,
     /// How sure it is that one fails more often; `None` where neither failed any operation.
     pub failing: Option<Failing>,
+    /// Pairs of runs that came to this row.
+    pub reached: usize,
+    /// Those of them in which a warning disqualifies the row in one of both runs. They are not in the
+    /// ratio, but where there are no others.
+    pub disqualified: usize,
     /// The answer: that about times or that about failures, the worse of both.
     pub verdict: Verdict,
     /// More pairs may change the answer.
@@ -103,11 +109,23 @@ impl Compared {
         self.ratio.as_ref()?.evidence.as_ref()
     }
 
+    /// So many pairs are disqualified that its times have no verdict: half of all, or more.
+    pub fn is_disqualified(&self) -> bool {
+        self.disqualified > 0 && 2 * self.disqualified >= self.reached
+    }
+
     fn judge(&mut self, same_within: f64, level: f64, tests: usize) {
+        let is_disqualified = self.is_disqualified();
         self.is_open = self.failing.is_some();
         let mut verdicts = Vec::new();
+        if is_disqualified {
+            verdicts.push(Verdict::Inconclusive);
+        }
         if let Some(ratio) = &mut self.ratio {
             ratio.judge(same_within, level);
+            if is_disqualified {
+                ratio.verdict = Verdict::Inconclusive;
+            }
             self.is_open |= ratio.is_open(same_within, tests);
             verdicts.push(ratio.verdict);
         }
@@ -274,14 +292,20 @@ fn compared(row: rows::RowName, a: &[Row], b: &[Row]) -> Compared {
     let is_any = !reached.is_empty();
     let a_never = is_any && reached.iter().all(|(a, _)| a.is_unsupported());
     let b_never = is_any && reached.iter().all(|(_, b)| b.is_unsupported());
-    let (mut ratio, mut failing) = (None, None);
+    let (mut ratio, mut failing, mut disqualified) = (None, None, 0);
     let mut verdict = Verdict::NotCompared;
     match (a_never, b_never) {
         (false, true) if reached.iter().any(|(a, _)| a.has_worked()) => verdict = Verdict::Lost,
         (true, false) if reached.iter().any(|(_, b)| b.has_worked()) => verdict = Verdict::Gained,
         (false, false) => {
-            ratio = Ratio::new(&Observations::of(&reached));
-            failing = Failing::of(&reached);
+            let is_disqualified =
+                |(a, b): &(&Row, &Row)| a.is_disqualified() || b.is_disqualified();
+            disqualified = reached.iter().filter(|pair| is_disqualified(pair)).count();
+            let sound: Vec<(&Row, &Row)> = sound(&reached, is_disqualified).copied().collect();
+            ratio = Ratio::new(&Observations::of(&sound));
+            let pairs = reached.iter().copied();
+            let pairs = pairs.filter(|(a, b)| !a.may_be_no_failure() && !b.may_be_no_failure());
+            failing = Failing::of(&pairs.collect::<Vec<_>>());
         }
         _ => {}
     }
@@ -293,6 +317,8 @@ fn compared(row: rows::RowName, a: &[Row], b: &[Row]) -> Compared {
         b: rows::estimate(b),
         ratio,
         failing,
+        reached: reached.len(),
+        disqualified,
         verdict,
         is_open: false,
     }

@@ -131,42 +131,43 @@ where
     Piece: AsRef<[Sample]>,
 {
     let windows = Windows::of(plan, events, &pieces)?;
-    let mut rows: Vec<Row> = plan
+    let mut rows: Vec<(Window, Drawing)> = plan
         .measures
         .iter()
-        .map(|measure| Row::new(windows.of_test(measure.test), resolution))
+        .map(|measure| (windows.of_test(measure.test), Drawing::new(resolution)))
         .collect();
     for piece in pieces()? {
         for sample in piece?.as_ref() {
-            if let Some(row) = rows.get_mut(usize::from(sample.measure.0)) {
-                row.add(sample);
+            let row = rows.get_mut(usize::from(sample.measure.0));
+            if let Some((_, drawing)) = row.filter(|(window, _)| window.contains(sample)) {
+                drawing.add(sample, 0);
             }
         }
     }
-    Ok(rows.into_iter().map(|row| row.finish(resolution)).collect())
+    let rows = rows.into_iter();
+    Ok(rows.map(|(_, drawing)| drawing.finish()).collect())
 }
 
-/// A row as far as it is known.
-struct Row {
-    window: Window,
+/// The details of a row as far as they are known.
+#[derive(Debug)]
+pub(crate) struct Drawing {
+    resolution: Resolution,
     times: Times,
     line: Line,
 }
 
-impl Row {
-    fn new(window: Window, resolution: Resolution) -> Row {
-        Row {
-            window,
+impl Drawing {
+    pub(crate) fn new(resolution: Resolution) -> Drawing {
+        Drawing {
+            resolution,
             times: Times::default(),
             line: Line::Every(Vec::new(), resolution.buckets),
         }
     }
 
-    fn add(&mut self, sample: &Sample) {
-        if !self.window.contains(sample) {
-            return;
-        }
-        let at = sample.moments.started;
+    /// Adds an operation that counts, of a run that began at `begin` on the time line.
+    pub(crate) fn add(&mut self, sample: &Sample, begin: Nanos) {
+        let at = begin + sample.moments.started;
         match sample.outcome {
             // Whoever interrupted it made it no failure of the server.
             Outcome::Cancelled => {}
@@ -181,7 +182,8 @@ impl Row {
         }
     }
 
-    fn finish(self, resolution: Resolution) -> Details {
+    pub(crate) fn finish(self) -> Details {
+        let resolution = self.resolution;
         let (steps, all_steps) = steps(&self.times, resolution.steps);
         Details {
             histogram: spread(&self.times, &Times::default(), resolution.ranges),
@@ -245,6 +247,7 @@ fn ranks(n: u64, most: usize) -> Vec<u64> {
 }
 
 /// A time line in the making. Which of both forms it has depends on the number of operations alone.
+#[derive(Debug)]
 enum Line {
     /// At most so many operations.
     Every(Vec<Operation>, usize),

@@ -28,6 +28,7 @@ mod rules;
 mod tests;
 
 pub use case::MANY;
+pub(crate) use course::Course;
 pub use figure::{Evidence, Figure, Quantity};
 pub use material::{Material, material_from};
 pub use rules::{RULES, Rule};
@@ -114,6 +115,15 @@ pub fn diagnose(runs: &[Material]) -> Diagnosis {
         left_out: left_out(runs),
         few: case.few(),
     }
+}
+
+/// Diagnoses several runs of one suite on one server, put together as `all`. What changes with time is
+/// looked for in each of `parts` as well: all runs again, in parts that were measured one after the other.
+pub fn diagnose_pooled(all: Material, parts: Vec<Material>) -> Diagnosis {
+    let runs: Vec<Material> = std::iter::once(all).chain(parts).collect();
+    let mut diagnosis = diagnose(&runs);
+    diagnosis.left_out.retain(|left| left.run == 0);
+    diagnosis
 }
 
 /// Both run the same suite with the same parameters, but for how often and by how many users: what one

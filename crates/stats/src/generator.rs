@@ -137,6 +137,15 @@ pub fn together(one: &Generator, other: &Generator) -> Generator {
         longest_stall: one.longest_stall.max(other.longest_stall),
         rested: one.rested + other.rested,
         waited: one.waited + other.waited,
-        ..one.clone()
+        lateness: [one.lateness, other.lateness]
+            .into_iter()
+            .flatten()
+            .max_by_key(|late| late.p99),
+        exhausted: Exhausted {
+            ports: one.exhausted.ports + other.exhausted.ports,
+            files: one.exhausted.files + other.exhausted.files,
+            buffers: one.exhausted.buffers + other.exhausted.buffers,
+        },
+        test: one.test,
     }
 }

@@ -113,19 +113,6 @@ pub(crate) fn error_of(half: f64, operations: u64) -> f64 {
     half / t_quantile((batches - 1) as f64)
 }
 
-/// Student's 95 % interval of the mean of independent values; `None` for fewer than two.
-pub(crate) fn student_interval(values: &[f64]) -> Option<(f64, f64)> {
-    let n = values.len();
-    if n < 2 {
-        return None;
-    }
-    let mean = mean(values);
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    let degrees = (n - 1) as f64;
-    let half = t_quantile(degrees) * (squares / degrees / n as f64).sqrt();
-    Some((mean - half, mean + half))
-}
-
 /// Batches for `n` operations.
 fn batches(n: usize) -> usize {
     (n / LONG).clamp(LEAST, MOST).min(n)
@@ -221,9 +208,6 @@ mod tests {
         let (low, high) = mean_interval(&[2.0, 4.0, 6.0]).unwrap();
         assert_eq!(low, 0.0);
         assert!((high - 8.9683).abs() < 1e-3, "{high}");
-        assert_eq!(student_interval(&[7.0]), None);
-        let (low, high) = student_interval(&[-2.0, 0.0, 2.0]).unwrap();
-        assert!((low + 4.9683).abs() < 1e-3 && (high - 4.9683).abs() < 1e-3);
         let (low, high) = mean_interval(&[-2.0, 0.0, 2.0]).unwrap();
         assert!((low + 4.9683).abs() < 1e-3 && (high - 4.9683).abs() < 1e-3);
     }

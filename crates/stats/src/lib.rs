@@ -43,6 +43,7 @@ mod generator;
 mod growth;
 mod outcomes;
 mod pages;
+mod pool;
 mod row;
 mod search;
 mod sequential;
@@ -80,7 +81,7 @@ pub use convergence::Convergence;
 pub use details::{Bucket, Details, Operation, Resolution, Step, TimeLine, details_from};
 pub use diagnose::{
     Diagnosis, Evidence, Figure, Finding, LeftOut, MANY, Material, Quantity, RULES, Rule, diagnose,
-    does_the_same, material_from,
+    diagnose_pooled, does_the_same, material_from,
 };
 pub use distribution::Distribution;
 pub use generator::{BUSY, LATE, LEAST_WALL, LONG_STALL, QUEUED, SATURATED, together};
@@ -89,6 +90,7 @@ pub use growth::{
 };
 pub use outcomes::Outcomes;
 pub use pages::{FilesCame, PageSummary, Pages, ServerSummary, Sizes, Visits};
+pub use pool::{PoolRun, Pooled, pool};
 pub use row::{Connects, Since, TestSummary};
 pub use search::{
     Answer, Condition, ConditionError, Load, Search, Tested, Trial, TrialsLeft, knee,
@@ -131,6 +133,8 @@ pub struct Summary {
     pub generator: Vec<Generator>,
     /// How near a load run came to what it was to go on for.
     pub goal: Option<Goal>,
+    /// Runs that are put together in it: one, but on pages that show several runs of a server.
+    pub runs: usize,
 }
 
 /// Which clock gave the times of a run, over all its operations that count.
@@ -187,6 +191,7 @@ where
 }
 
 /// The windows of a run, which say what of its operations counts.
+#[derive(Debug)]
 enum Windows {
     /// Of a suite: of each test, the time in which all users were at work.
     Rounds(BTreeMap<TestId, Result<window::Span, window::NoWindow>>),
@@ -224,12 +229,21 @@ impl Windows {
         }
     }
 
+    /// The windows as times, for the operations that were added for them.
+    fn spans(
+        &self,
+        all: &Summariser,
+        events: &[Event],
+    ) -> BTreeMap<TestId, Result<window::Span, window::NoWindow>> {
+        match self {
+            Windows::Rounds(windows) => windows.clone(),
+            Windows::Closed(_) | Windows::Open => all.windows(events),
+        }
+    }
+
     /// What the operations say that were added for these windows.
     fn conclude(&self, all: &Summariser, events: &[Event], env: &Environment) -> Summary {
-        match self {
-            Windows::Rounds(windows) => all.conclude(events, env, windows),
-            Windows::Closed(_) | Windows::Open => all.finish(events, env),
-        }
+        all.conclude(events, env, &self.spans(all, events))
     }
 }
 

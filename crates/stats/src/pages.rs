@@ -10,6 +10,7 @@
 //! ```
 
 mod came;
+mod pooled;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,6 +21,7 @@ use crate::throughput::Throughput;
 use crate::times::Times;
 use crate::window::{Span, Window, end};
 pub use came::{FilesCame, Sizes};
+pub(crate) use pooled::pooled;
 
 /// Seconds of a minute.
 const MINUTE: f64 = 60.0;
@@ -246,12 +248,7 @@ impl PageTally {
     /// What the visits came to in these windows, in which that many nanoseconds of requests were in
     /// progress. Those that still miss a file were broken off.
     pub(crate) fn describe(&self, windows: &[Span], under_way: u128) -> Pages {
-        let mut whole = self.clone();
-        for (_, visit) in std::mem::take(&mut whole.open) {
-            let mut own = windows.iter().map(|window| Window::from(Ok(*window)));
-            let window = own.find(|window| window.contains_moment(visit.ended));
-            whole.close(&visit, window.unwrap_or(Window::Nothing));
-        }
+        let whole = self.closed(windows);
         let all = VisitTally::of_all(&whole.counted).describe();
         let window_s: f64 = windows.iter().map(|window| window.seconds()).sum();
         let rate = |per_second: f64| if window_s > 0.0 { per_second } else { 0.0 };
@@ -272,6 +269,17 @@ impl PageTally {
             all,
             window_s,
         }
+    }
+
+    /// The same with no visit open any more: those that still miss a file were broken off.
+    pub(crate) fn closed(&self, windows: &[Span]) -> PageTally {
+        let mut whole = self.clone();
+        for (_, visit) in std::mem::take(&mut whole.open) {
+            let mut own = windows.iter().map(|window| Window::from(Ok(*window)));
+            let window = own.find(|window| window.contains_moment(visit.ended));
+            whole.close(&visit, window.unwrap_or(Window::Nothing));
+        }
+        whole
     }
 
     /// Page by page, over all servers.

@@ -1,5 +1,7 @@
 //! One row of the report: a measure of the plan, and what its operations say.
 
+mod pooled;
+
 use record::{Clock, Connect, Load, MeasureId, MeasureRecord, Outcome, Sample, Timing};
 
 use crate::bias::{Bias, Differences};
@@ -9,7 +11,9 @@ use crate::throughput::Throughput;
 use crate::times::Times;
 use crate::warning::{RowFacts, RowTimes, Stalls};
 use crate::window::{Span, Window, end};
-use crate::{Batch, Completeness, Distribution, Outcomes, Status, Told, Warning};
+
+use crate::{Completeness, Distribution, Outcomes, Status, Told, Warning};
+pub(crate) use pooled::{RunRow, pooled, sound};
 
 /// What one measure of the plan came to.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,12 +40,8 @@ pub struct TestSummary {
     pub missed: u64,
     /// Response times (*first* minus *sent*) of the expected operations that count.
     pub response: Option<Distribution>,
-    /// The same operations in batches, in the order of time: what intervals come from.
-    pub batches: Vec<Batch>,
     /// *First* minus *planned* of the expected operations that count; only in an open loop.
     pub planned: Option<Distribution>,
-    /// The same operations in batches of those times; empty but in an open loop.
-    pub planned_batches: Vec<Batch>,
     /// *Acked* minus *started* of the expected operations that count; only where the kernel's
     /// stamp of the server's acknowledgement was asked for.
     pub upload: Option<Distribution>,
@@ -159,14 +159,6 @@ impl TestSummary {
     /// response time.
     pub fn waited(&self) -> Option<&Distribution> {
         self.planned.as_ref().or(self.response.as_ref())
-    }
-
-    /// The batches of [what somebody waits](TestSummary::waited).
-    pub fn waited_batches(&self) -> &[Batch] {
-        match &self.planned {
-            Some(_) => &self.planned_batches,
-            None => &self.batches,
-        }
     }
 
     /// No operation among the expected ones has a response time, for want of the kernel's stamps.
@@ -348,7 +340,6 @@ pub(crate) fn row(tally: &Tally, around: &Around<'_>) -> TestSummary {
     let response = tally.response.describe();
     let planned = tally.planned.describe();
     let told_notes = told.notes.get(&around.id).cloned().unwrap_or_default();
-    let dominated = planned.or(response).filter(Distribution::is_dominated);
     // A run beside others did nothing while it waited for its turn.
     let waited_s = told.waited(measure.test) as f64 / 1e9;
     let window_s = around.window.map(|span| span.seconds() - waited_s);
@@ -369,9 +360,7 @@ pub(crate) fn row(tally: &Tally, around: &Around<'_>) -> TestSummary {
         early: tally.outcomes.ok() - tally.missed - timed,
         missed: tally.missed,
         response,
-        batches: tally.response.batches(),
         planned,
-        planned_batches: tally.planned.batches(),
         upload: tally.upload.describe(),
         total: tally.total.describe(),
         bias: tally.bias.describe(),
@@ -396,15 +385,22 @@ pub(crate) fn row(tally: &Tally, around: &Around<'_>) -> TestSummary {
         per_second_ci95: alone.and_then(|rate| rate.ci95),
         wanders: alone.is_some_and(|rate| rate.wanders),
         failures: test_failed.iter().chain(failures).cloned().collect(),
-        notes: told_notes.into_iter().chain(dominated.map(|times| {
-            format!(
-                "the slowest operation has {:.0} % of the sum of all times, so the mean and its \
-                 interval depend on it",
-                (times.slowest_share() * 100.0).floor()
-            )
-        })).collect(),
+        notes: told_notes
+            .into_iter()
+            .chain(dominated(planned.or(response)))
+            .collect(),
         // Known when all rows are.
         warnings: Vec::new(),
         may_be_no_failure: false,
     }
+}
+
+/// The note on a row of which the mean depends on its slowest operation.
+fn dominated(waited: Option<Distribution>) -> Option<String> {
+    let times = waited.filter(Distribution::is_dominated)?;
+    Some(format!(
+        "the slowest operation has {:.0} % of the sum of all times, so the mean and its interval depend \
+         on it",
+        (times.slowest_share() * 100.0).floor()
+    ))
 }

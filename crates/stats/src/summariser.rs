@@ -7,7 +7,7 @@ use record::{
     PlanRecord, Sample, TestId,
 };
 
-use crate::bias::Differences;
+use crate::bias::{Bias, Differences};
 use crate::conclusion::may_be_no_failure;
 use crate::generator::Strain;
 use crate::pages::{PageTally, Pages};
@@ -130,18 +130,21 @@ impl Summariser {
     ///
     /// Windows are those that the events tell of, and without any they span all operations.
     pub fn finish(&self, events: &[Event], env: &Environment) -> Summary {
+        self.conclude(events, env, &self.windows(events))
+    }
+
+    /// The windows that the events tell of.
+    pub(crate) fn windows(&self, events: &[Event]) -> BTreeMap<TestId, Result<Span, NoWindow>> {
         let measured = Measured::by(&self.plan, events);
         let window = |test, tally: &TestTally| match self.plan.load.pace {
             Pace::Closed => measured.closed_window(test, tally.hull),
             Pace::Open { .. } => measured.open_window(test, tally.hull),
             Pace::Rounds => tally.hull.ok_or(NoWindow::Nothing),
         };
-        let windows = self
-            .tests
-            .iter()
+        let tests = self.tests.iter();
+        tests
             .map(|(test, tally)| (*test, window(*test, tally)))
-            .collect();
-        self.conclude(events, env, &windows)
+            .collect()
     }
 
     /// What operations and events say, for the windows with which the operations were added.
@@ -196,6 +199,7 @@ impl Summariser {
             clock,
             generator: told.generator,
             goal: told.goal,
+            runs: 1,
         }
     }
 
@@ -233,13 +237,36 @@ impl Summariser {
 
     fn describe_pages(&self, windows: &BTreeMap<TestId, Result<Span, NoWindow>>) -> Option<Pages> {
         let pages = self.pages.as_ref()?;
-        let files = self.plan.pages.iter().flat_map(|page| &page.files);
-        let measures = files.filter_map(|file| self.plan.measures.get(usize::from(file.0)));
-        let tests: BTreeSet<TestId> = measures.map(|measure| measure.test).collect();
-        let own = tests.iter().filter_map(|test| windows.get(test)?.ok());
+        let tests = self.tests_of_pages();
         let under_way = tests.iter().filter_map(|test| self.tests.get(test));
         let under_way = under_way.map(|tally| tally.under_way).sum();
-        Some(pages.describe(&own.collect::<Vec<_>>(), under_way))
+        Some(pages.describe(&self.windows_of_pages(windows), under_way))
+    }
+
+    /// Its pages, those included that still miss a file: they were broken off.
+    pub(crate) fn closed_pages(
+        &self,
+        windows: &BTreeMap<TestId, Result<Span, NoWindow>>,
+    ) -> Option<PageTally> {
+        let pages = self.pages.as_ref()?;
+        Some(pages.closed(&self.windows_of_pages(windows)))
+    }
+
+    fn windows_of_pages(&self, windows: &BTreeMap<TestId, Result<Span, NoWindow>>) -> Vec<Span> {
+        let tests = self.tests_of_pages();
+        let own = tests.iter().filter_map(|test| windows.get(test)?.ok());
+        own.collect()
+    }
+
+    fn tests_of_pages(&self) -> BTreeSet<TestId> {
+        let files = self.plan.pages.iter().flat_map(|page| &page.files);
+        let measures = files.filter_map(|file| self.plan.measures.get(usize::from(file.0)));
+        measures.map(|measure| measure.test).collect()
+    }
+
+    /// The operations of the measure at that place of the plan.
+    pub(crate) fn row(&self, place: usize) -> Option<&Tally> {
+        self.rows.get(place)
     }
 
     /// Whether chance decides about a measure, and has never come to it: nor to any other file of
@@ -312,15 +339,20 @@ impl Summariser {
     }
 
     fn clock(&self, tests: &[TestSummary]) -> ClockSummary {
-        let mut bias = Differences::default();
-        for row in &self.rows {
-            row.add_bias_to(&mut bias);
-        }
         ClockSummary {
             clock: self.plan.clock,
-            bias: bias.describe().filter(|_| self.plan.clock == Clock::Kernel),
+            bias: Summariser::bias(std::iter::once(self)),
             missed: tests.iter().map(|test| test.missed).sum(),
         }
+    }
+
+    /// What user space would have added to the response times of these runs; only with the kernel's clock.
+    pub(crate) fn bias<'a>(runs: impl Iterator<Item = &'a Summariser>) -> Option<Bias> {
+        let mut all = Differences::default();
+        for run in runs.filter(|run| run.plan.clock == Clock::Kernel) {
+            run.rows.iter().for_each(|row| row.add_bias_to(&mut all));
+        }
+        all.describe()
     }
 }
 

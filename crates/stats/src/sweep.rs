@@ -6,7 +6,7 @@
 //! ```
 
 use crate::growth::{Growth, Observation, growth};
-use crate::interval::{mean, student_interval};
+use crate::interval::ratio_half_width;
 use crate::{Since, Status, Summary, TestSummary};
 
 /// A run of a sweep.
@@ -59,10 +59,10 @@ pub struct Point {
     pub operations: u64,
     /// Operations that failed.
     pub failed: u64,
-    /// Mean time in nanoseconds: the geometric mean of the means of all runs, as the laws see them;
-    /// `None` where the status is not ok, or all runs are disqualified.
+    /// Mean time in nanoseconds, over all operations of all runs; `None` where the status is not ok, or
+    /// all runs are disqualified.
     pub mean: Option<f64>,
-    /// Its 95 % interval, Student's of the logarithms; `None` for fewer than two runs.
+    /// Its 95 % interval, from how much the runs differ; `None` for fewer than two runs.
     pub ci95: Option<(f64, f64)>,
 }
 
@@ -133,9 +133,15 @@ fn points(name: &str, server: usize, runs: &[Swept<'_>]) -> Vec<Point> {
         let status = worst.unwrap_or(Status::Failed);
         let is_disqualified = |row: &TestSummary| row.disqualified().is_some();
         let sound = own().filter(|(_, row)| !is_disqualified(row));
-        let means = sound.filter_map(|(_, row)| Some(row.waited()?.mean));
-        let means = means.filter(|mean| status == Status::Ok && *mean > 0.0);
-        let logs: Vec<f64> = means.map(f64::ln).collect();
+        let times = sound.filter_map(|(_, row)| row.waited());
+        let times = times.filter(|_| status == Status::Ok);
+        let sums: Vec<(f64, f64)> = times
+            .map(|times| (times.mean * times.n as f64, times.n as f64))
+            .collect();
+        let (sum, n) = sums
+            .iter()
+            .fold((0.0, 0.0), |(sum, n), (own, of)| (sum + own, n + of));
+        let mean = (n > 0.0).then_some(sum / n);
         Point {
             levels: levels.to_vec(),
             runs: own().count(),
@@ -143,8 +149,11 @@ fn points(name: &str, server: usize, runs: &[Swept<'_>]) -> Vec<Point> {
             status,
             operations: own().map(|(_, row)| row.operations()).sum(),
             failed: own().map(|(_, row)| row.failed()).sum(),
-            mean: (!logs.is_empty()).then(|| mean(&logs).exp()),
-            ci95: student_interval(&logs).map(|(low, high)| (low.exp(), high.exp())),
+            mean,
+            ci95: mean.filter(|_| sums.len() > 1).map(|mean| {
+                let half = ratio_half_width(sums.iter().copied(), mean);
+                ((mean - half).max(0.0), mean + half)
+            }),
         }
     };
     all.into_iter().map(point).collect()
@@ -221,8 +230,9 @@ mod tests {
         assert_eq!(copy.points.len(), 4);
         let first = &copy.points[0];
         assert_eq!((first.runs, first.operations, first.failed), (3, 60, 0));
+        // Over all operations of all runs.
         let mean = first.mean.unwrap();
-        assert!((200_990.0..201_000.0).contains(&mean), "{mean}");
+        assert!((mean - 201_000.0).abs() < 1e-6, "{mean}");
         let (low, high) = first.ci95.unwrap();
         assert!(low > 198_000.0 && low < mean && high > mean && high < 204_000.0);
         let effect = copy.growth.effects[0].as_ref().unwrap();

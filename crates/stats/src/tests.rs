@@ -5,6 +5,7 @@ mod coverage;
 mod generator;
 mod intervals;
 mod load;
+mod pooled;
 mod properties;
 mod stalls;
 mod steady;

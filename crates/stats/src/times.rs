@@ -15,7 +15,7 @@ use crate::Distribution;
 use crate::batch::{TimedBatch, half_width_of_share};
 use crate::bins::{Bins, Sum};
 use crate::distribution::{Moments, PER_MILLE, has_enough_beyond, places};
-use crate::interval::{self, interval_of_batches};
+use crate::interval::{self, interval_of_batches, ratio_half_width};
 
 /// Values that are kept as they are: 1 MiB.
 pub const EXACT: usize = 1 << 16;
@@ -162,22 +162,57 @@ impl Times {
         intervals
     }
 
-    /// The batches that the interval of the mean comes from, in the order of time.
-    pub(crate) fn batches(&self) -> Vec<Sum> {
+    /// What the values of several runs look like together; `None` without any. Runs are the batches
+    /// that intervals come from: values of one run depend on each other, and runs of one server differ.
+    pub(crate) fn describe_runs(runs: &[&Times]) -> Option<Distribution> {
+        let runs: Vec<&Times> = runs.iter().copied().filter(|run| run.count() > 0).collect();
+        if let [one] = runs[..] {
+            return one.describe();
+        }
+        let mut all = Times::default();
+        runs.iter().for_each(|run| all.merge(run));
+        let described = all.describe()?;
+        let sums = runs.iter().map(|run| run.sum() as f64);
+        let counts = runs.iter().map(|run| run.count() as f64);
+        let half = ratio_half_width(sums.zip(counts), described.mean);
+        let quantiles = all.at_ranks(PER_MILLE.map(|per_mille| rank(described.n, per_mille)))?;
+        let mut percentiles_ci95 = [None; PER_MILLE.len()];
+        let of = PER_MILLE.iter().zip(quantiles).zip(&mut percentiles_ci95);
+        for ((per_mille, estimate), interval) in of {
+            *interval = all.interval_over_runs(&runs, *per_mille, estimate);
+        }
+        Some(Distribution {
+            ci95: Some(((described.mean - half).max(0.0), described.mean + half)),
+            percentiles_ci95,
+            ..described
+        })
+    }
+
+    /// The interval of that percentile of all values of these runs, from the share of each run's values
+    /// that are at most the estimate.
+    fn interval_over_runs(
+        &self,
+        runs: &[&Times],
+        per_mille: u64,
+        estimate: Nanos,
+    ) -> Option<(Nanos, Nanos)> {
+        let n = self.count();
+        if !has_enough_beyond(n, per_mille) {
+            return None;
+        }
+        let below = |times: &Times| (times.count() - times.count_from(estimate + 1)) as f64;
+        let shares = runs.iter().map(|run| (below(run), run.count() as f64));
+        let half = ratio_half_width(shares, below(self) / n as f64);
+        let (low, high) = places(n, per_mille, half)?;
+        let [low, high] = self.at_ranks([low, high])?;
+        Some((low, high))
+    }
+
+    /// The sum of all values.
+    pub(crate) fn sum(&self) -> u128 {
         match &self.0 {
-            Form::Exact(values) => {
-                let mut values = values.clone();
-                values.sort_unstable();
-                let batch = |(from, to): (usize, usize)| {
-                    let mut sum = Sum::default();
-                    values[from..to]
-                        .iter()
-                        .for_each(|(_, value)| sum.add(*value));
-                    sum
-                };
-                interval::batches_of(values.len()).map(batch).collect()
-            }
-            Form::Binned(binned) => binned.bins.batches(interval::MOST),
+            Form::Exact(values) => values.iter().map(|(_, value)| u128::from(*value)).sum(),
+            Form::Binned(binned) => binned.sum,
         }
     }
 

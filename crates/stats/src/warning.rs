@@ -303,6 +303,39 @@ impl Warning {
         shares_of!(self).is_none()
     }
 
+    /// Warnings of several runs, each kind once: of each row or test, what was worst.
+    pub(crate) fn worst_of<'a>(warnings: impl Iterator<Item = &'a Warning>) -> Vec<Warning> {
+        let mut all: Vec<Warning> = Vec::new();
+        for warning in warnings {
+            if !all.iter_mut().any(|own| own.absorb(warning)) {
+                all.push(warning.clone());
+            }
+        }
+        all
+    }
+
+    /// Takes in another warning, where it is the same or of the same kind.
+    fn absorb(&mut self, other: &Warning) -> bool {
+        if self == other {
+            return true;
+        }
+        if std::mem::discriminant(self) != std::mem::discriminant(other) {
+            return false;
+        }
+        let (Some((_, own)), Some((_, others))) = (shares_of!(self), shares_of!(other)) else {
+            return false;
+        };
+        for share in others {
+            let size = |share: &Share| share.count as f64 / share.of.max(1) as f64;
+            match own.iter_mut().find(|own| own.name == share.name) {
+                Some(own) if size(own) < size(share) => own.clone_from(share),
+                Some(_) => {}
+                None => own.push(share.clone()),
+            }
+        }
+        true
+    }
+
     /// The same warning about one row of one test alone; `None` where it is about others, or about
     /// the run as a whole.
     pub(crate) fn of_row(&self, row: &str, test: &str) -> Option<Warning> {

@@ -194,11 +194,15 @@ fn refuse_measuring(args: &CompareArgs) -> Result<(), Failed> {
     }
 }
 
-/// The first run of each server, for a page: the comparison is of all of them.
+/// All runs of each server, for a page.
 pub(crate) fn shown(servers: &[Server]) -> Result<Vec<Kept>, Failed> {
-    let first = servers.iter().filter_map(|server| server.runs.first());
-    first
-        .map(|run| Kept::read(PathBuf::from(&run.path), Some(servers.len())))
+    let paths = |server: &Server| -> Vec<PathBuf> {
+        let runs = server.runs.iter();
+        runs.map(|run| PathBuf::from(&run.path)).collect()
+    };
+    let measured = servers.iter().map(paths).filter(|paths| !paths.is_empty());
+    measured
+        .map(|paths| Kept::drawn(&paths, servers.len()))
         .collect()
 }
 

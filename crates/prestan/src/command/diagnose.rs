@@ -8,11 +8,11 @@ use engine::rundir;
 use record::{PlanRecord, Run};
 use report::page::{Page, PageRun};
 use report::{Diagnosed, DiagnosedRun};
-use stats::{Details, Material};
+use stats::{Details, Material, Pooled, Resolution};
 
 use crate::args::{AnswerOptions, DiagnoseArgs, is_given};
 use crate::exit::{Code, Failed};
-use crate::intake::{details_of_kept, material_of_kept};
+use crate::intake::{self, Record};
 use crate::{output, state};
 
 /// Measures, or reads, and says what is conspicuous.
@@ -107,13 +107,12 @@ struct Kept {
 /// Reads a run, and what figures need where they show so many runs.
 fn read(path: PathBuf, drawn: Option<usize>) -> Result<(Material, Kept), Failed> {
     let recorded = rundir::open(&path).map_err(|error| Failed::Usage(error.to_string()))?;
-    let material = material_of_kept(&recorded).map_err(Failed::Usage)?;
-    let details = drawn.map(|runs| {
-        let rows = runs * recorded.plan.measures.len();
-        details_of_kept(&recorded, rows).map_err(Failed::Usage)
-    });
+    let measures = recorded.plan.measures.len();
+    let resolution = drawn.map(|runs| Resolution::for_rows(runs * measures));
+    let Pooled { material, details } =
+        intake::pooled(&[Record::of(&recorded)], resolution).map_err(Failed::Usage)?;
     let kept = Kept {
-        details: details.transpose()?,
+        details: drawn.map(|_| details),
         path: path.display().to_string(),
         run: recorded.into_run(),
     };

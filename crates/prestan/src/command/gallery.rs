@@ -5,7 +5,6 @@ use std::path::Path;
 
 use report::Comparisons;
 use report::gallery::{Exhibit, File, Gallery};
-use stats::Summary;
 use testbed::real::{Recipe, Scheme, recipes};
 
 use super::compare::side_by_side::{self, Extent, Measured, SideBySide};
@@ -43,13 +42,12 @@ pub(crate) fn gallery(args: &GalleryArgs) -> Result<Code, Failed> {
     }
     let comparison = without_places(compared(&servers, SAME_WITHIN)?);
     let kept = shown(&servers)?;
-    let exhibits = recipes.iter().zip(&servers).zip(&kept);
+    let runs = servers.first().map_or(0, |server| server.runs.len());
     let gallery = Gallery {
         day: engine::time_of_day().chars().take(10).collect(),
         command: command(args, &servers),
-        exhibits: exhibits
-            .map(|((recipe, server), kept)| exhibit(recipe, server, kept))
-            .collect(),
+        runs,
+        exhibits: recipes.iter().zip(&kept).map(exhibit).collect(),
         comparison: &comparison,
     };
     let files = report::gallery::gallery(&gallery);
@@ -118,9 +116,8 @@ fn without_places(mut comparison: Comparisons) -> Comparisons {
     comparison
 }
 
-fn exhibit<'a>(recipe: &Recipe, server: &'a Server, kept: &'a Kept) -> Exhibit<'a> {
+fn exhibit<'a>((recipe, kept): (&&Recipe, &'a Kept)) -> Exhibit<'a> {
     let version = recipe.installed().map(|installed| installed.version);
-    let runs = server.runs.iter();
     Exhibit {
         name: recipe.name.clone(),
         title: recipe.title.clone(),
@@ -128,7 +125,6 @@ fn exhibit<'a>(recipe: &Recipe, server: &'a Server, kept: &'a Kept) -> Exhibit<'
         properties: recipe.keeps.properties.name(),
         locks: recipe.keeps.locks.name(),
         shown: kept.shown(Some(recipe.name.clone())),
-        runs: runs.map(|run| &run.summary).collect::<Vec<&Summary>>(),
         diagnosed: kept.drawn.as_ref().map(|drawn| drawn.diagnosed.clone()),
     }
 }

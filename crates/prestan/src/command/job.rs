@@ -11,7 +11,7 @@ use suite::Plan;
 
 use crate::args::{FormatOptions, OutputOptions};
 use crate::exit::{Code, Failed, code_of};
-use crate::intake::{self, Drawn, Intake};
+use crate::intake::{self, Drawn, Intake, Record};
 use crate::live::Live;
 use crate::log;
 use crate::output;
@@ -307,7 +307,13 @@ fn drawn_of(finished: &Finished, samples: &Samples) -> Option<Drawn> {
     let Finished {
         plan, env, events, ..
     } = finished;
-    intake::drawn(plan, env, events, samples, plan.measures.len())
+    let run = Record {
+        plan,
+        env,
+        events,
+        samples,
+    };
+    intake::drawn(&[run], plan.measures.len())
         .map(|(_, drawn)| drawn)
         .inspect_err(|why| {
             output::tell(&format!(

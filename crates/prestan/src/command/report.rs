@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use engine::rundir::{self, RunDirError};
+use engine::rundir::{self, Recorded};
 use record::Run;
 use report::page::{Page, PageRun};
 use report::{Comparisons, Diagnosed, Versus};
@@ -11,7 +11,7 @@ use stats::{Side, Summary};
 use super::compare::SAME_WITHIN;
 use crate::args::{FormatOptions, ReportArgs};
 use crate::exit::{Code, Failed};
-use crate::intake::{Drawn, drawn_of_kept, summary_of_kept};
+use crate::intake::{Drawn, Record, drawn, summary_of_kept};
 use crate::{log, output, state};
 
 pub(crate) fn report(args: &ReportArgs) -> Result<Code, Failed> {
@@ -29,7 +29,10 @@ fn one(args: &ReportArgs) -> Result<Code, Failed> {
         summary,
         drawn,
         path,
-    } = Kept::read(path, args.formats.figures.any().then_some(1))?;
+    } = match args.formats.figures.any() {
+        true => Kept::drawn(&[path], 1)?,
+        false => Kept::read(path)?,
+    };
     let logged = match &args.formats.log {
         Some(file) => write_log(file, Path::new(&path)),
         None => Ok(()),
@@ -47,37 +50,45 @@ fn one(args: &ReportArgs) -> Result<Code, Failed> {
 }
 
 fn write_log(file: &Path, run: &Path) -> Result<(), Failed> {
-    let recorded = rundir::open(run).map_err(|error| Failed::Usage(error.to_string()))?;
+    let recorded = open(run)?;
     log::write(file, &recorded.plan, &recorded.samples)
 }
 
-/// A run that was recorded.
+/// A run that was recorded, or several of one server, put together.
 pub(crate) struct Kept {
+    /// The first one.
     pub(crate) run: Run,
+    /// What all of them say.
     pub(crate) summary: Summary,
     pub(crate) drawn: Option<Drawn>,
-    /// Where it is.
+    /// Where the first one is.
     pub(crate) path: String,
 }
 
 impl Kept {
-    /// Reads a run, and what figures need where they show so many runs.
-    pub(crate) fn read(path: PathBuf, drawn: Option<usize>) -> Result<Kept, Failed> {
-        let unreadable = |error: RunDirError| Failed::Usage(error.to_string());
-        let recorded = rundir::open(&path).map_err(unreadable)?;
-        let (summary, drawn) = match drawn {
-            None => (summary_of_kept(&recorded).map_err(Failed::Usage)?, None),
-            Some(runs) => {
-                let rows = runs * recorded.plan.measures.len();
-                let (summary, drawn) = drawn_of_kept(&recorded, rows).map_err(Failed::Usage)?;
-                (summary, Some(drawn))
-            }
-        };
+    /// Reads a run.
+    pub(crate) fn read(path: PathBuf) -> Result<Kept, Failed> {
+        let recorded = open(&path)?;
         Ok(Kept {
-            summary,
-            drawn,
+            summary: summary_of_kept(&recorded).map_err(Failed::Usage)?,
+            drawn: None,
             path: path.display().to_string(),
             run: recorded.into_run(),
+        })
+    }
+
+    /// Reads runs of one server, at least one, and what figures need that show so many servers.
+    pub(crate) fn drawn(paths: &[PathBuf], servers: usize) -> Result<Kept, Failed> {
+        let opened = paths.iter().map(|path| open(path));
+        let mut recorded = opened.collect::<Result<Vec<Recorded>, Failed>>()?;
+        let records: Vec<Record<'_>> = recorded.iter().map(Record::of).collect();
+        let rows = servers * records[0].plan.measures.len();
+        let (summary, drawn) = drawn(&records, rows).map_err(Failed::Usage)?;
+        Ok(Kept {
+            summary,
+            drawn: Some(drawn),
+            path: paths[0].display().to_string(),
+            run: recorded.swap_remove(0).into_run(),
         })
     }
 
@@ -89,7 +100,7 @@ impl Kept {
         }
     }
 
-    /// The run on a page.
+    /// The server on a page.
     pub(crate) fn shown(&self, name: Option<String>) -> PageRun<'_> {
         PageRun {
             name,
@@ -98,6 +109,10 @@ impl Kept {
             details: self.drawn.as_ref().map(|drawn| drawn.details.clone()),
         }
     }
+}
+
+fn open(path: &Path) -> Result<Recorded, Failed> {
+    rundir::open(path).map_err(|error| Failed::Usage(error.to_string()))
 }
 
 fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<Code, Failed> {
@@ -118,7 +133,7 @@ fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<Code, Failed> {
     }
     let kept = paths
         .iter()
-        .map(|run| Kept::read(state::find_run(Some(run))?, Some(paths.len())))
+        .map(|run| Kept::drawn(&[state::find_run(Some(run))?], paths.len()))
         .collect::<Result<Vec<Kept>, Failed>>()?;
     let mut page = Page {
         runs: kept.iter().map(|kept| kept.shown(None)).collect(),

@@ -100,6 +100,9 @@ struct Test {
     detectable_percent: Option<f64>,
     /// Pairs of runs with which 5 % would have been; null with the interval, and beyond 10,000.
     pairs_for_5_percent: Option<u64>,
+    /// Pairs of runs that are not in the ratio, because the load generator may have changed the times of
+    /// one of both. With half of all pairs or more there is no verdict about times.
+    disqualified_pairs: usize,
     /// The answer about times: faster, slower, same, inconclusive; null without times of both.
     #[schemars(extend("enum" = verdicts_of_times()))]
     times: Option<&'static str>,
@@ -214,6 +217,7 @@ fn test(row: &Compared, b: &str) -> Test {
         p_holm: evidence.map(|found| found.p_holm),
         detectable_percent: evidence.map(|found| found.detectable * 100.0),
         pairs_for_5_percent: evidence.and_then(|found| found.pairs_needed),
+        disqualified_pairs: row.disqualified,
         times: ratio.map(|ratio| ratio.verdict.name()),
         failures: row.failing.as_ref().map(Failures::from),
         verdict: row.verdict.name(),

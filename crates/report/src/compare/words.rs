@@ -105,12 +105,23 @@ fn verdict(row: &Compared, pairs: usize) -> String {
         _ => {}
     }
     let failures = row.failing.map(|failing| failures(row, &failing));
-    let times = row.ratio.map(|ratio| times(row.kind, &ratio, pairs));
+    let times = match row.is_disqualified() {
+        true => Some(disqualified(row)),
+        false => row.ratio.map(|ratio| times(row.kind, &ratio, pairs)),
+    };
     let said: Vec<String> = failures.into_iter().chain(times).collect();
     match said.is_empty() {
         true => "not compared".to_owned(),
         false => said.join("; "),
     }
+}
+
+/// There is no verdict about times.
+fn disqualified(row: &Compared) -> String {
+    format!(
+        "inconclusive (the load generator may have changed the times of {} of {} pairs)",
+        row.disqualified, row.reached
+    )
 }
 
 /// The verdict about times, of a comparison of so many pairs.

@@ -1,9 +1,9 @@
 //! The pages of a gallery that have no figures.
 
-use stats::{Point, Status, SweptRow};
+use stats::{Status, TestSummary};
 
-use super::words::{self, point};
-use super::{Exhibit, Gallery, Places};
+use super::words;
+use super::{Exhibit, Gallery, Places, Row, mean_of};
 use crate::load;
 use crate::markdown::markdown as text_of;
 use crate::page::Site;
@@ -17,7 +17,7 @@ const TEMPLATE: &str = include_str!("../../page/gallery.html");
 /// The first page: every mean, and in words what is remarkable.
 pub(super) fn index(
     gallery: &Gallery<'_>,
-    rows: &[SweptRow],
+    rows: &[Row<'_>],
     places: &Places,
     site: &Site,
 ) -> String {
@@ -32,7 +32,7 @@ pub(super) fn index(
     let tests = rows.iter().zip(&places.tests);
     let tests = tests.filter_map(|(row, file)| {
         let said = sentence(&words::of_test(gallery, row)?);
-        let name = text(&row.name);
+        let name = text(row.name);
         Some(format!(
             "<a class=\"name\" href=\"{file}\">{name}</a> {said}"
         ))
@@ -70,38 +70,34 @@ fn page(gallery: &Gallery<'_>, site: &Site, title: &str, content: &str) -> Strin
     })
 }
 
-fn table(gallery: &Gallery<'_>, rows: &[SweptRow], places: &Places) -> String {
+fn table(gallery: &Gallery<'_>, rows: &[Row<'_>], places: &Places) -> String {
     let servers = gallery.exhibits.iter().zip(&places.servers);
     let heads = servers.map(|(exhibit, file)| {
         let name = text(&exhibit.name);
         format!("<th scope=\"col\" class=\"number\"><a href=\"{file}\">{name}</a></th>")
     });
     let heads: String = heads.collect();
-    let row = |(row, file): (&SweptRow, &String)| {
-        let cells = (0..gallery.exhibits.len())
-            .map(|server| point(row, server).map_or("<td></td>".to_owned(), cell));
+    let row = |(row, file): (&Row<'_>, &String)| {
+        let cells = row.servers.iter();
+        let cells = cells.map(|test| test.map_or("<td></td>".to_owned(), cell));
         let cells: String = cells.collect();
-        let name = text(&row.name);
+        let name = text(row.name);
         format!("<tr><th scope=\"row\"><a href=\"{file}\">{name}</a></th>{cells}</tr>\n")
     };
     let body: String = rows.iter().zip(&places.tests).map(row).collect();
-    let runs = gallery
-        .exhibits
-        .first()
-        .map_or(0, |exhibit| exhibit.runs.len());
+    let runs = gallery.runs;
     format!(
         "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"All tests\"><table>\n\
          <thead><tr><th scope=\"col\">Test</th>{heads}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n\
-         <p class=\"note\">Means of {runs} runs of each server, measured in turns, with their 95 % intervals. \
-         They are geometric means of the means of all runs, so that one slow run moves them little; \
-         the comparison tells the mean of all operations of all runs together, which it moves more.</p>\n"
+         <p class=\"note\">Means of all operations of {runs} runs of each server, measured in turns, with their \
+         95 % intervals, which include the variation between runs.</p>\n"
     )
 }
 
-fn cell(point: &Point) -> String {
-    let shown = match point.mean {
-        Some(of) => mean(of, point.ci95),
-        None => without_time(point.status).to_owned(),
+fn cell(row: &TestSummary) -> String {
+    let shown = match mean_of(row) {
+        Some((of, ci95)) => mean(of, ci95),
+        None => without_time(row.status).to_owned(),
     };
     format!("<td class=\"number\">{shown}</td>")
 }
@@ -144,13 +140,13 @@ pub(super) fn measured(gallery: &Gallery<'_>, site: &Site) -> String {
          Prestan, reached over loopback, and stopped. All of them were measured at the same time and in turns: each \
          server did a test, then each did the next, so that whatever the machine did meanwhile happened to all of \
          them.</p>\n\
-         <p>The means of the first page and the comparison are of all runs; pages of servers and of tests show the \
-         first run of each server.</p>\n{EXPLAINED}\
+         <p>Every page shows all {} runs of each server.</p>\n{EXPLAINED}\
          <p>The command was <code>{}</code>, on {}.</p>\n{machine}\
          <h2>Servers</h2>\n<div class=\"wide\"><table>\n<thead><tr><th>Name</th><th>Server</th><th>Version</th>\
-         <th>DAV class</th><th>Properties in</th><th>Locks in</th><th>Bias in its first run</th></tr></thead>\n<tbody>\n{versions}</tbody></table></div>\n\
+         <th>DAV class</th><th>Properties in</th><th>Locks in</th><th>Bias</th></tr></thead>\n<tbody>\n{versions}</tbody></table></div>\n\
          <p class=\"note\">A generator and a server on one machine share its processors. What the figures say of \
          servers beside each other holds better than what each says alone.</p>\n",
+        gallery.runs,
         text(&gallery.command),
         text(&gallery.day),
     );
@@ -183,7 +179,7 @@ fn alike_lines(gallery: &Gallery<'_>) -> String {
 }
 
 /// Every mean, for a README.
-pub(super) fn markdown(gallery: &Gallery<'_>, rows: &[SweptRow]) -> String {
+pub(super) fn markdown(gallery: &Gallery<'_>, rows: &[Row<'_>]) -> String {
     let names: Vec<String> = gallery
         .exhibits
         .iter()
@@ -195,15 +191,15 @@ pub(super) fn markdown(gallery: &Gallery<'_>, rows: &[SweptRow]) -> String {
         "---:|".repeat(names.len())
     );
     for row in rows {
-        let cells = (0..names.len()).map(|server| match point(row, server) {
-            Some(point) => match point.mean {
-                Some(mean) => crate::human(mean),
-                None => without_time(point.status).to_owned(),
+        let cells = row.servers.iter().map(|test| match test {
+            Some(row) => match mean_of(row) {
+                Some((mean, _)) => crate::human(mean),
+                None => without_time(row.status).to_owned(),
             },
             None => String::new(),
         });
         let cells: Vec<String> = cells.collect();
-        let name = text_of(&row.name);
+        let name = text_of(row.name);
         markdown += &format!("| {name} | {} |\n", cells.join(" | "));
     }
     let versions = gallery

@@ -1,34 +1,27 @@
 //! What is remarkable about servers, in words: Table 6 of Xu 2004, from figures alone.
 
-use std::collections::BTreeSet;
+use stats::{Compared, Status, TestSummary, Verdict};
 
-use stats::{Compared, Point, Status, SweptRow, Verdict};
-
-use super::{Exhibit, Gallery};
+use super::{Exhibit, Gallery, Row, mean_of};
 use crate::units::factor;
 
-/// A server in a sentence: what it cannot do, and where it is surely the fastest or the slowest.
-pub(super) fn of_server(place: usize, rows: &[SweptRow]) -> String {
+/// A server in a sentence: what it cannot do, and where it is the fastest or the slowest by intervals that
+/// do not overlap.
+pub(super) fn of_server(place: usize, rows: &[Row<'_>]) -> String {
     let status = |wanted: Status| -> Vec<&str> {
-        let with = |row: &&SweptRow| point(row, place).is_some_and(|point| point.status == wanted);
-        rows.iter()
-            .filter(with)
-            .map(|row| row.name.as_str())
-            .collect()
+        let with = |row: &&Row<'_>| row.of(place).is_some_and(|test| test.status == wanted);
+        rows.iter().filter(with).map(|row| row.name).collect()
     };
-    let extreme = |is_extreme: fn(&[(usize, &Point)], usize) -> bool| -> Vec<&str> {
-        let surely = |row: &&SweptRow| is_extreme(&by_time(row), place);
-        rows.iter()
-            .filter(surely)
-            .map(|row| row.name.as_str())
-            .collect()
+    let extreme = |is_extreme: fn(&[Time], usize) -> bool| -> Vec<&str> {
+        let is_so = |row: &&Row<'_>| is_extreme(&by_time(row), place);
+        rows.iter().filter(is_so).map(|row| row.name).collect()
     };
     let parts = [
         ("cannot do", status(Status::NotSupported)),
         ("skipped", status(Status::Skipped)),
         ("fails in", status(Status::Failed)),
-        ("surely the fastest in", extreme(is_fastest)),
-        ("surely the slowest in", extreme(is_slowest)),
+        ("fastest in", extreme(is_fastest)),
+        ("slowest in", extreme(is_slowest)),
     ];
     let said: Vec<String> = parts
         .into_iter()
@@ -36,24 +29,23 @@ pub(super) fn of_server(place: usize, rows: &[SweptRow]) -> String {
         .map(|(what, names)| format!("{what} {}", enumerated(&names)))
         .collect();
     match said.is_empty() {
-        true => "never surely the fastest or the slowest".to_owned(),
+        true => {
+            "neither the fastest nor the slowest in any test: 95 % intervals overlap".to_owned()
+        }
         false => said.join("; "),
     }
 }
 
-/// Rows that are disqualified in some runs, and are missing in their means.
+/// Tests whose times are disqualified in all runs. Where some runs are sound, only these are shown.
 pub(super) fn disqualified(gallery: &Gallery<'_>) -> Vec<String> {
     let warning = |exhibit: &Exhibit<'_>| {
-        let rows = exhibit.runs.iter();
-        let rows = rows.flat_map(|summary| summary.disqualified());
-        let names: BTreeSet<&str> = rows.map(|(row, _)| row.name.as_str()).collect();
-        let names: Vec<&str> = names.into_iter().collect();
+        let rows = exhibit.shown.summary.disqualified();
+        let names: Vec<&str> = rows.map(|(row, _)| row.name.as_str()).collect();
         (!names.is_empty()).then(|| {
             format!(
-                "the load generator was the bottleneck in some runs of {}, which are left out \
-                 of the means of {}",
+                "the load generator may have changed the times of {} of {} in all runs",
+                enumerated(&names),
                 exhibit.name,
-                enumerated(&names)
             )
         })
     };
@@ -61,24 +53,23 @@ pub(super) fn disqualified(gallery: &Gallery<'_>) -> Vec<String> {
 }
 
 /// A test in a sentence: who is fastest, who is slowest, and by which factor.
-pub(super) fn of_test(gallery: &Gallery<'_>, row: &SweptRow) -> Option<String> {
+pub(super) fn of_test(gallery: &Gallery<'_>, row: &Row<'_>) -> Option<String> {
     let times = by_time(row);
-    let ((fastest, least), (slowest, most)) = (times.first()?, times.last()?);
-    if fastest == slowest {
+    let (least, most) = (times.first()?, times.last()?);
+    if least.server == most.server {
         return None;
     }
     if !are_apart(least, most) {
-        return Some("no server is surely faster than another".to_owned());
+        return Some("no server is faster than another: 95 % intervals overlap".to_owned());
     }
-    let (least, most) = (least.mean?, most.mean?);
-    let name = |place: &usize| &gallery.exhibits[*place].name;
+    let name = |time: &Time| &gallery.exhibits[time.server].name;
     Some(format!(
         "{} {}, {} {}: {} times",
-        name(fastest),
-        crate::human(least),
-        name(slowest),
-        crate::human(most),
-        factor(most / least)
+        name(least),
+        crate::human(least.mean),
+        name(most),
+        crate::human(most.mean),
+        factor(most.mean / least.mean)
     ))
 }
 
@@ -139,39 +130,40 @@ fn enumerated(names: &[&str]) -> String {
     }
 }
 
-pub(super) fn point(row: &SweptRow, server: usize) -> Option<&Point> {
-    row.servers.get(server)?.points.first()
+/// The mean of a test on a server, in nanoseconds.
+struct Time {
+    server: usize,
+    mean: f64,
+    ci95: Option<(f64, f64)>,
 }
 
 /// Servers with a time, the fastest first.
-fn by_time(row: &SweptRow) -> Vec<(usize, &Point)> {
-    let servers = (0..row.servers.len()).filter_map(|server| Some((server, point(row, server)?)));
-    let mut times: Vec<(usize, &Point)> =
-        servers.filter(|(_, point)| point.mean.is_some()).collect();
-    times.sort_by(|(_, one), (_, other)| {
-        one.mean
-            .partial_cmp(&other.mean)
-            .unwrap_or(std::cmp::Ordering::Equal)
-    });
+fn by_time(row: &Row<'_>) -> Vec<Time> {
+    let time = |(server, test): (usize, &Option<&TestSummary>)| {
+        let (mean, ci95) = mean_of((*test)?)?;
+        Some(Time { server, mean, ci95 })
+    };
+    let mut times: Vec<Time> = row.servers.iter().enumerate().filter_map(time).collect();
+    times.sort_by(|one, other| one.mean.total_cmp(&other.mean));
     times
 }
 
 /// The interval of the fastest ends before that of the next begins.
-fn is_fastest(times: &[(usize, &Point)], server: usize) -> bool {
+fn is_fastest(times: &[Time], server: usize) -> bool {
     match times {
-        [(first, one), (_, next), ..] => *first == server && are_apart(one, next),
+        [first, next, ..] => first.server == server && are_apart(first, next),
         _ => false,
     }
 }
 
-fn is_slowest(times: &[(usize, &Point)], server: usize) -> bool {
+fn is_slowest(times: &[Time], server: usize) -> bool {
     match times {
-        [.., (_, before), (last, one)] => *last == server && are_apart(before, one),
+        [.., before, last] => last.server == server && are_apart(before, last),
         _ => false,
     }
 }
 
-fn are_apart(less: &Point, more: &Point) -> bool {
+fn are_apart(less: &Time, more: &Time) -> bool {
     match (less.ci95, more.ci95) {
         (Some((_, high)), Some((low, _))) => high < low,
         _ => false,

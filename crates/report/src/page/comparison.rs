@@ -86,7 +86,7 @@ pub(super) fn table(page: &Page<'_>) -> String {
          <div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Comparison\">\
          <table class=\"sorts heat\">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n{}\
          <div id=\"ratios\" class=\"figures\"></div></section>\n",
-        notes(page, all)
+        notes(all)
     )
 }
 
@@ -142,7 +142,7 @@ fn heat(row: &Compared) -> i8 {
     }
 }
 
-fn notes(page: &Page<'_>, all: &Comparisons) -> String {
+fn notes(all: &Comparisons) -> String {
     let note = |note: &str| format!("<p class=\"note\">{}</p>\n", text(note));
     let legends = all
         .versus
@@ -155,11 +155,6 @@ fn notes(page: &Page<'_>, all: &Comparisons) -> String {
             "A mean here is that of all operations of all runs together, so one slow run moves it. A ratio is \
              worked out pair by pair, which a slow run moves less: it need not be the quotient of the means beside it.",
         );
-        if !page.runs.is_empty() {
-            notes += &note(
-                "The comparison is of all runs; what else this page shows of servers is of the first run of each.",
-            );
-        }
     }
     notes
 }

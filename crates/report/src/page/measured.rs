@@ -74,6 +74,13 @@ pub(crate) fn lines(Told { plan, env, summary }: Told<'_>) -> Vec<Line> {
     lines.extend(configuration(plan, env, summary));
     let memory = env.machine.memory_bytes as f64 / f64::from(1_u32 << 30);
     lines.push(line("Memory of the client", format!("{memory:.1} GiB")));
+    if summary.runs > 1 {
+        let runs = format!(
+            "{}, put together; the first at {}",
+            summary.runs, env.started_at
+        );
+        lines.push(line("Runs", runs));
+    }
     lines.push(line("Seed", plan.load.seed.to_string()));
     lines.push(line("Prestan", format!("version {}", plan.prestan)));
     let generator = load::generator(summary);

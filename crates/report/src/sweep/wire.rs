@@ -106,7 +106,7 @@ struct Measured {
     operations: u64,
     /// Operations that failed.
     failed: u64,
-    /// Mean time in microseconds, the geometric mean of those of all runs; null where the status is not ok.
+    /// Mean time in microseconds, over all operations of all runs; null where the status is not ok.
     mean_us: Option<f64>,
     /// Its 95 % interval, from how much runs differ.
     ci95_us: Option<(f64, f64)>,

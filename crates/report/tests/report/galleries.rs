@@ -1,13 +1,15 @@
 //! A gallery: what it says, and that hostile names stay text.
 
+use std::convert::Infallible;
+
 use insta::assert_snapshot;
 use stats::testing::RunBuilder;
-use stats::{Share, Side, Summary, Warning, summarise};
+use stats::{PoolRun, Pooled, Resolution, Share, Side, Summary, Warning, summarise};
 
 use record::Run;
 use report::gallery::{Exhibit, Gallery, gallery};
 use report::page::PageRun;
-use report::{Comparisons, Versus};
+use report::{Comparisons, Diagnosed, DiagnosedRun, Versus};
 
 /// A run of three tests; the third fails where it takes no time.
 fn run(id: &str, us: [u64; 3]) -> Run {
@@ -25,29 +27,48 @@ fn run(id: &str, us: [u64; 3]) -> Run {
     builder.build()
 }
 
-struct Measured {
-    name: &'static str,
-    keeps: &'static str,
-    runs: Vec<(Run, Summary)>,
+pub(crate) struct Measured {
+    pub(crate) name: &'static str,
+    pub(crate) keeps: &'static str,
+    pub(crate) runs: Vec<(Run, Summary)>,
+    /// All runs, put together.
+    pub(crate) pooled: Pooled,
 }
 
 fn measured(name: &'static str, keeps: &'static str, us: [u64; 3]) -> Measured {
     let runs = (0..3).map(|repeat| {
-        let run = run(
+        run(
             &format!("{name}{repeat}"),
             us.map(|us| if us == 0 { 0 } else { us + repeat }),
-        );
-        let summary = summarise(&run);
-        (run, summary)
+        )
     });
-    Measured {
-        name,
-        keeps,
-        runs: runs.collect(),
-    }
+    Measured::of(name, keeps, runs.collect())
 }
 
 impl Measured {
+    pub(crate) fn of(name: &'static str, keeps: &'static str, runs: Vec<Run>) -> Measured {
+        let parts: Vec<_> = runs
+            .iter()
+            .map(|run| PoolRun {
+                plan: &run.plan,
+                events: &run.events,
+                env: &run.env,
+                pieces: || Ok([Ok::<_, Infallible>(&run.samples)]),
+            })
+            .collect();
+        let Ok(pooled) = stats::pool(&parts, Some(Resolution::for_rows(8)));
+        let summarised = |run: Run| {
+            let summary = summarise(&run);
+            (run, summary)
+        };
+        Measured {
+            name,
+            keeps,
+            pooled,
+            runs: runs.into_iter().map(summarised).collect(),
+        }
+    }
+
     fn sides(&self) -> Vec<Side<'_>> {
         self.runs
             .iter()
@@ -68,7 +89,7 @@ fn files() -> Vec<(String, String)> {
     ])
 }
 
-fn files_of(servers: &[Measured]) -> Vec<(String, String)> {
+pub(crate) fn files_of(servers: &[Measured]) -> Vec<(String, String)> {
     let versus = servers[1..].iter().map(|other| Versus {
         name: other.name.to_owned(),
         runs: Vec::new(),
@@ -88,15 +109,21 @@ fn files_of(servers: &[Measured]) -> Vec<(String, String)> {
         shown: PageRun {
             name: Some(server.name.to_owned()),
             run: &server.runs[0].0,
-            summary: &server.runs[0].1,
-            details: None,
+            summary: server.pooled.summary(),
+            details: Some(server.pooled.details.clone()),
         },
-        runs: server.runs.iter().map(|(_, summary)| summary).collect(),
-        diagnosed: None,
+        diagnosed: Some(Diagnosed {
+            runs: vec![DiagnosedRun::of(
+                &server.pooled.material,
+                server.name.to_owned(),
+            )],
+            diagnosis: stats::diagnose_pooled(server.pooled.material.clone(), Vec::new()),
+        }),
     });
     let files = gallery(&Gallery {
         day: "2026-11-21".to_owned(),
         command: "prestan gallery DIR --repeat 3".to_owned(),
+        runs: servers[0].runs.len(),
         exhibits: exhibits.collect(),
         comparison: &comparison,
     });
@@ -149,10 +176,10 @@ fn the_site_is_complete_and_its_names_are_safe() {
     assert!(test.contains("Put1K") && !test.contains("<th scope=\"row\">Get1K"));
 }
 
-/// A gallery of one suite on two servers, whose first runs were changed.
+/// A gallery of one suite on two servers; what is shown of the first was changed.
 fn changed(names: [&'static str; 2], change: impl Fn(&mut Summary)) -> Vec<(String, String)> {
     let mut servers = names.map(|name| measured(name, "files", [100, 200, 50]));
-    change(&mut servers[0].runs[0].1);
+    change(&mut servers[0].pooled.material.summary);
     files_of(&servers)
 }
 
@@ -183,8 +210,7 @@ fn warnings_stand_with_the_rows_that_they_are_about() {
         of("Put1K", resent, summary);
         summary.warnings = vec![Warning::ClockStepped { times: 3 }];
     });
-    let warning = "the load generator was the bottleneck in some runs of apache, which are left out \
-                   of the means of Get1K";
+    let warning = "the load generator may have changed the times of Get1K of apache in all runs";
     assert!(content(&files, "index.html").contains(warning));
     assert!(content(&files, "table.md").contains(&format!("Warning: {warning}")));
     let put = content(&files, "test-Put1K.html");

@@ -11,7 +11,7 @@ use report::{Comparisons, Found, Sweep, TextOptions, Versus};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use stats::{Side, Summary, summarise};
+use stats::{Side, summarise};
 
 use crate::{answers, runs};
 
@@ -184,17 +184,11 @@ fn of_run(run: &Run, reports: &mut Reports) {
         ..Page::default()
     }));
     if reports.files.is_empty() {
-        of_gallery(&name, shown, &summary, &comparisons, reports);
+        of_gallery(&name, shown, &comparisons, reports);
     }
 }
 
-fn of_gallery(
-    name: &str,
-    shown: PageRun<'_>,
-    summary: &Summary,
-    comparison: &Comparisons,
-    reports: &mut Reports,
-) {
+fn of_gallery(name: &str, shown: PageRun<'_>, comparison: &Comparisons, reports: &mut Reports) {
     let exhibit = Exhibit {
         name: name.to_owned(),
         title: name.to_owned(),
@@ -202,12 +196,12 @@ fn of_gallery(
         properties: "files",
         locks: "files",
         shown,
-        runs: vec![summary],
         diagnosed: None,
     };
     let site = gallery(&Gallery {
         day: "2026-11-21".to_owned(),
         command: name.to_owned(),
+        runs: 1,
         exhibits: vec![exhibit.clone(), exhibit],
         comparison,
     });

@@ -20,3 +20,5 @@ mod page;
 mod runs;
 #[cfg(test)]
 mod sweeps;
+#[cfg(test)]
+mod twice;

@@ -62,8 +62,8 @@ const CLOCK: &str = "the clock";
 /// What to know before a comparison is believed. Its `Display` is one sentence for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Caveat {
-    /// The generator was the bottleneck in so many runs.
-    Inconclusive(usize),
+    /// Warnings disqualify rows in so many runs.
+    Disqualified(usize),
     /// So many runs did not go through to their end.
     Incomplete(usize),
     /// One run of each, which does not show how much runs differ.
@@ -88,10 +88,10 @@ pub enum Caveat {
 impl fmt::Display for Caveat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Caveat::Inconclusive(runs) => write!(
+            Caveat::Disqualified(runs) => write!(
                 f,
-                "the generator was the bottleneck in {runs} of the runs: a difference may be its \
-                 own"
+                "the load generator may have changed rows in {runs} of the runs; the pairs concerned \
+                 are not in the ratios of these rows"
             ),
             Caveat::Incomplete(runs) => write!(f, "{runs} of the runs did not go through"),
             Caveat::OneRun => f.write_str(
@@ -249,9 +249,9 @@ pub(super) fn check(a: &[Side<'_>], b: &[Side<'_>]) -> Result<Vec<Caveat>, Diffe
     }
     let mut caveats = Vec::new();
     let is_disqualified = |side: &&Side<'_>| side.summary.disqualified().next().is_some();
-    let inconclusive = all().filter(is_disqualified).count();
-    if inconclusive > 0 {
-        caveats.push(Caveat::Inconclusive(inconclusive));
+    let disqualified = all().filter(is_disqualified).count();
+    if disqualified > 0 {
+        caveats.push(Caveat::Disqualified(disqualified));
     }
     let is_incomplete = |side: &&Side<'_>| side.summary.complete != crate::Completeness::Complete;
     let incomplete = all().filter(is_incomplete).count();

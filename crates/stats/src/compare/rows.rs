@@ -3,6 +3,7 @@
 use super::{Estimate, Side};
 use crate::bins::total;
 use crate::pages::{PageSummary, Pages};
+use crate::row::sound;
 use crate::{Batch, Completeness, Distribution, Status, Summary, TestSummary};
 
 /// What a row of a comparison measures.
@@ -56,6 +57,10 @@ pub(super) struct Row {
     is_unmeasured: bool,
     /// The run ended before it came to this row.
     is_unreached: bool,
+    /// A warning disqualifies its times.
+    is_disqualified: bool,
+    /// It failed, and the load generator may have caused all of its failures.
+    may_be_no_failure: bool,
 }
 
 /// Times of a row of a run, in nanoseconds.
@@ -90,10 +95,13 @@ impl Row {
             operations,
             is_unmeasured: row.status == Status::Failed && failed == 0 && !row.all_missed(),
             is_unreached: *complete != Completeness::Complete && operations == 0,
+            is_disqualified: row.disqualified().is_some(),
+            may_be_no_failure: row.may_be_no_failure,
         }
     }
 
-    fn of_page(page: &PageSummary) -> Row {
+    /// `is_disqualified` is about the files of all pages: they are requested in one loop.
+    fn of_page(page: &PageSummary, is_disqualified: bool) -> Row {
         let visits = &page.visits;
         let operations = visits.complete + visits.incomplete;
         Row {
@@ -107,10 +115,12 @@ impl Row {
             operations,
             is_unmeasured: false,
             is_unreached: operations == 0,
+            is_disqualified,
+            may_be_no_failure: false,
         }
     }
 
-    fn of_number(pages: &Pages) -> Row {
+    fn of_number(pages: &Pages, is_disqualified: bool) -> Row {
         let is_known = pages.per_minute > 0.0;
         let between = MINUTE / pages.per_minute;
         Row {
@@ -119,14 +129,16 @@ impl Row {
                 mean: between,
                 median: between,
                 sum: Batch {
-                    n: 1,
-                    sum: between.round() as u128,
+                    n: pages.all.complete,
+                    sum: (pages.window_s * 1e9).round() as u128,
                 },
             }),
             failed: 0,
             operations: pages.all.complete,
             is_unmeasured: !is_known,
             is_unreached: false,
+            is_disqualified,
+            may_be_no_failure: false,
         }
     }
 
@@ -136,6 +148,14 @@ impl Row {
 
     pub(super) fn is_unreached(&self) -> bool {
         self.is_unreached
+    }
+
+    pub(super) fn is_disqualified(&self) -> bool {
+        self.is_disqualified
+    }
+
+    pub(super) fn may_be_no_failure(&self) -> bool {
+        self.may_be_no_failure
     }
 
     pub(super) fn is_unsupported(&self) -> bool {
@@ -196,12 +216,13 @@ pub(super) fn of_runs(sides: &[Side<'_>], row: &RowName) -> Vec<Row> {
 
 fn find(summary: &Summary, row: &RowName) -> Option<Row> {
     let pages = summary.pages.as_ref();
+    let is_disqualified = || summary.disqualified().next().is_some();
     match row.kind {
-        RowKind::Number => pages.map(Row::of_number),
+        RowKind::Number => pages.map(|pages| Row::of_number(pages, is_disqualified())),
         RowKind::Page => {
             let mut pages = pages?.pages.iter();
             let page = pages.find(|page| page_name(page) == row.name)?;
-            Some(Row::of_page(page))
+            Some(Row::of_page(page, is_disqualified()))
         }
         RowKind::Operation => {
             let found = summary.tests.iter().find(|test| test.name == row.name)?;
@@ -210,9 +231,11 @@ fn find(summary: &Summary, row: &RowName) -> Option<Row> {
     }
 }
 
-/// What the runs of one server say together.
+/// What the runs of one server say together: the same as the pages of all these runs show
+/// ([`Pool`](crate::Pool)).
 pub(super) fn estimate(rows: &[Row]) -> Estimate {
-    let sums: Vec<Batch> = rows.iter().filter_map(|row| Some(row.times?.sum)).collect();
+    let sound = sound(rows, Row::is_disqualified);
+    let sums: Vec<Batch> = sound.filter_map(|row| Some(row.times?.sum)).collect();
     let all = total(&sums);
     Estimate {
         status: rows

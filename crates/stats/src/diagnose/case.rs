@@ -1,5 +1,7 @@
 //! The rows that can be believed, and what they say.
 
+use std::cmp::Reverse;
+
 use record::{MeasureId, Pace, PlanRecord, TestId};
 
 use super::course::Course;
@@ -8,7 +10,6 @@ use super::figure::{Evidence, Figure, Quantity};
 use super::line::Point;
 use super::material::Material;
 use crate::interval::error_of;
-use crate::times::Times;
 use crate::{Distribution, Status, TestSummary, Warning};
 
 /// Operations below which a row says nothing of its course. A mean has an interval, which says how
@@ -95,6 +96,8 @@ pub(super) struct Row<'a> {
 /// A mean with its interval.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Mean {
+    /// What the mean is of, as a figure is called.
+    what: &'static str,
     pub(super) row: String,
     pub(super) run: usize,
     pub(super) n: u64,
@@ -200,10 +203,10 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// The row of that name, of the run with the most users.
+    /// The row of that name, of the run with the most users, the first one of several.
     pub(super) fn busiest(&self, name: &str) -> Option<Row<'a>> {
         let rows = self.all_rows().filter(|row| row.name() == name);
-        rows.max_by_key(|row| row.plan().load.users)
+        rows.max_by_key(|row| (row.plan().load.users, Reverse(row.run)))
     }
 
     pub(super) fn row(&self, name: &str) -> Option<Row<'a>> {
@@ -257,7 +260,7 @@ impl<'a> Row<'a> {
 
     /// Mean response time: until the first byte.
     pub(super) fn response(&self) -> Option<Mean> {
-        self.mean(self.summary.response)
+        self.mean("mean", self.summary.response)
     }
 
     /// Mean time until the whole answer was there, streamed or not; `None` where the load generator
@@ -267,17 +270,14 @@ impl<'a> Row<'a> {
         if warnings.any(|warning| matches!(warning, Warning::TotalStalled { .. })) {
             return None;
         }
-        self.mean_of(&self.course.whole)
+        self.mean("until_last_byte", self.course.whole.describe())
     }
 
-    pub(super) fn mean_of(&self, times: &Times) -> Option<Mean> {
-        self.mean(times.describe())
-    }
-
-    fn mean(&self, times: Option<Distribution>) -> Option<Mean> {
+    fn mean(&self, what: &'static str, times: Option<Distribution>) -> Option<Mean> {
         let times = times.filter(|times| times.n >= FEW)?;
         let (low, high) = times.ci95?;
         Some(Mean {
+            what,
             row: self.name().to_owned(),
             run: self.run,
             n: times.n,
@@ -354,7 +354,7 @@ impl Mean {
     pub(super) fn evidence(&self) -> Evidence {
         Evidence {
             row: self.row.clone(),
-            figures: vec![self.figure("mean")],
+            figures: vec![self.figure(self.what)],
         }
     }
 

@@ -65,8 +65,12 @@ impl Default for Course {
 }
 
 impl Course {
-    /// Adds an operation that counts.
-    pub(crate) fn add(&mut self, sample: &Sample) {
+    /// Adds an operation that counts, of a run that began at `begin` on the time line of all runs.
+    ///
+    /// Parts are put together by the time within their run, so that what grows in each run grows in all of
+    /// them together. All else follows each other: runs are not mixed in the batches of an interval, and no
+    /// period is blurred.
+    pub(crate) fn add(&mut self, sample: &Sample, begin: Nanos) {
         self.operations += 1;
         self.opened += u64::from(sample.connect.is_some());
         self.connecting += sample.connect.map_or(0, |connect| {
@@ -83,14 +87,14 @@ impl Course {
         let Some(response) = moments.response() else {
             return;
         };
-        self.response.add(at, response);
+        self.response.add(begin + at, response);
         self.parts.at(at).add(response);
         if sample.connect.is_none() {
-            self.peaks.at(at).add(response);
+            self.peaks.at(begin + at).add(response);
         }
         let since = |begin: Option<Nanos>| moments.done?.checked_sub(begin?);
-        self.transfer.add_some(at, since(moments.first));
-        self.whole.add_some(at, since(moments.sent));
+        self.transfer.add_some(begin + at, since(moments.first));
+        self.whole.add_some(begin + at, since(moments.sent));
     }
 
     /// The times, each with how often it occurs, ascending.

@@ -2,14 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use record::{Environment, Event, EventKind, MeasureId, Nanos, PlanRecord, Sample, Server};
+use record::{Environment, Event, MeasureId, Nanos, PlanRecord, Sample, Server};
 
 use super::course::Course;
-use crate::window::Window;
-use crate::{Summariser, Summary, Windows};
-
-/// Connections of which it is remembered when they were opened.
-const OPENED: usize = 1 << 12;
+use crate::{PoolRun, Summary, pool};
 
 /// A recorded run, made ready to be diagnosed.
 #[derive(Debug, Clone)]
@@ -24,8 +20,10 @@ pub struct Material {
     pub(crate) courses: Vec<Course>,
     /// What the first requests took, in the warm-up.
     pub(crate) first_answers: BTreeMap<MeasureId, Nanos>,
-    /// Numbers of the requests for which connections were opened, the first ones of the run.
+    /// Numbers of the requests for which connections were opened, the first ones of the (first) run.
     pub(crate) opened: Vec<u64>,
+    /// Runs that are put together in it.
+    pub(crate) runs: usize,
 }
 
 /// Makes a run ready whose samples are read in pieces, as
@@ -43,37 +41,11 @@ where
     Pieces: IntoIterator<Item = Result<Piece, Error>>,
     Piece: AsRef<[Sample]>,
 {
-    let windows = Windows::of(plan, events, &pieces)?;
-    let mut summariser = Summariser::new(plan);
-    let mut courses = vec![Course::default(); plan.measures.len()];
-    let mut opened = Vec::new();
-    for piece in pieces()? {
-        for sample in piece?.as_ref() {
-            if sample.connect.is_some() && opened.len() < OPENED {
-                opened.push(sample.number);
-            }
-            let mut counts = Window::Nothing;
-            summariser.add_one(sample, |test| {
-                counts = windows.of_test(test);
-                counts
-            });
-            let course = courses.get_mut(usize::from(sample.measure.0));
-            if let Some(course) = course.filter(|_| counts.contains(sample)) {
-                course.add(sample);
-            }
-        }
-    }
-    opened.sort_unstable();
-    let first = |event: &Event| match event.kind {
-        EventKind::FirstAnswer { measure, took } => Some((measure, took)),
-        _ => None,
+    let run = PoolRun {
+        plan,
+        events,
+        env,
+        pieces,
     };
-    Ok(Material {
-        plan: plan.clone(),
-        server: env.server.clone(),
-        summary: windows.conclude(&summariser, events, env),
-        courses,
-        first_answers: events.iter().filter_map(first).collect(),
-        opened,
-    })
+    Ok(pool(&[run], None)?.material)
 }

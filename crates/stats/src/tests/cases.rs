@@ -369,6 +369,7 @@ fn an_empty_plan_and_ids_beyond_it_are_no_reason_to_panic() {
             },
             generator: vec![],
             goal: None,
+            runs: 1,
         }
     );
     let beyond = RunBuilder::new(1)

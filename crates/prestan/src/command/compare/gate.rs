@@ -1,7 +1,7 @@
 //! `--fail-if`: whether what was not to happen has happened, and what nobody can know of it.
 
 use report::Comparisons;
-use stats::{Caveat, Compared, Verdict};
+use stats::{Compared, Verdict};
 
 use crate::args::Gate;
 use crate::exit::{Code, Failed};
@@ -38,7 +38,8 @@ impl Gate {
             return Passage::Passes;
         }
         let limit = 1.0 + self.by.max(same_within);
-        let times_are_fine = row.evidence().is_some_and(|found| found.ci95().1 < limit);
+        let times_are_fine =
+            !row.is_disqualified() && row.evidence().is_some_and(|found| found.ci95().1 < limit);
         let failures_are_fine = row
             .failing
             .is_none_or(|failing| failing.verdict == Verdict::Repaired);
@@ -53,12 +54,9 @@ impl Gate {
 
 /// Judges all rows of all comparisons.
 pub(super) fn judge(comparisons: &Comparisons, gate: Option<Gate>) -> Result<Code, Failed> {
-    // What was slow or failed then may have been for the generator's sake.
-    if let Some(why) = most_inconclusive(comparisons) {
-        return Err(why);
-    }
+    let disqualified = disqualified(comparisons);
     let Some(gate) = gate else {
-        return Ok(Code::Done);
+        return disqualified.map_or(Ok(Code::Done), Err);
     };
     let named = |wanted: Passage, name: fn(&Compared) -> String| -> Vec<String> {
         let versus = comparisons.versus.iter().map(|versus| &versus.comparison);
@@ -89,25 +87,25 @@ pub(super) fn judge(comparisons: &Comparisons, gate: Option<Gate>) -> Result<Cod
         ));
     }
     let is_failed = is_nothing || !failed.is_empty() || (gate.undecided && !undecided.is_empty());
-    Ok(match is_failed {
-        true => Code::TestFailed,
-        false => Code::Done,
-    })
+    match (is_failed, disqualified) {
+        (true, _) => Ok(Code::TestFailed),
+        (false, Some(why)) => Err(why),
+        (false, None) => Ok(Code::Done),
+    }
 }
 
-/// Where the generator was the bottleneck in half of the runs or more.
-fn most_inconclusive(comparisons: &Comparisons) -> Option<Failed> {
-    comparisons.versus.iter().find_map(|versus| {
-        let caveats = &versus.comparison.caveats;
-        let inconclusive = caveats.iter().find_map(|caveat| match caveat {
-            Caveat::Inconclusive(inconclusive) => Some(*inconclusive),
-            _ => None,
-        })?;
-        let runs = 2 * versus.comparison.pairs;
-        (2 * inconclusive >= runs).then(|| {
-            Failed::inconclusive(format!(
-                "the load generator was the bottleneck of rows in {inconclusive} of {runs} runs"
-            ))
-        })
+/// Rows whose times have no verdict, because the load generator may have changed them.
+fn disqualified(comparisons: &Comparisons) -> Option<Failed> {
+    let versus = comparisons.versus.iter();
+    let rows = versus.flat_map(|versus| &versus.comparison.rows);
+    let rows = rows.filter(|row| row.is_disqualified());
+    let mut names: Vec<&str> = rows.map(|row| row.name.as_str()).collect();
+    names.dedup();
+    (!names.is_empty()).then(|| {
+        Failed::inconclusive(format!(
+            "the load generator may have changed the times of {} in half of the pairs of runs or more; \
+             stop other programs, or use another machine",
+            names.join(", ")
+        ))
     })
 }

@@ -12,7 +12,7 @@ use crate::command::job::Job;
 use crate::command::run::SuiteText;
 use crate::command::series::{Series, wanted};
 use crate::exit::Failed;
-use crate::intake::material_of_kept;
+use crate::intake::{Record, pooled};
 use crate::output::tell;
 use crate::state;
 
@@ -54,9 +54,10 @@ pub(super) fn series_of(run_id: &str) -> &str {
 
 /// The tests whose rows show something that is a finding only if they show it again.
 fn once_more<'a>(args: &'a DiagnoseArgs, kept: &[PathBuf]) -> Result<Vec<Planned<'a>>, Failed> {
-    let read = |path: &PathBuf| {
+    let read = |path: &PathBuf| -> Result<Material, Failed> {
         let recorded = rundir::open(path).map_err(|error| Failed::Local(error.to_string()))?;
-        material_of_kept(&recorded).map_err(Failed::Local)
+        let pooled = pooled(&[Record::of(&recorded)], None).map_err(Failed::Local)?;
+        Ok(pooled.material)
     };
     let runs: Vec<Material> = kept.iter().map(read).collect::<Result<_, _>>()?;
     let seen = stats::diagnose(&runs).seen_once;

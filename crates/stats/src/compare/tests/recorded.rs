@@ -208,6 +208,83 @@ fn failures_are_compared_too_and_times_all_the_same() {
     assert_eq!(early.pairs_needed, Some(7), "{early:?}");
 }
 
+/// Makes the load generator the bottleneck of the first row.
+fn saturate(run: &mut record::Run) {
+    event(run, |test| {
+        let generator = crate::testing::generator(test);
+        record::EventKind::Generator(record::Generator {
+            cpu: u64::from(generator.workers) * generator.wall,
+            ..generator
+        })
+    });
+}
+
+#[test]
+fn pairs_that_the_load_generator_may_have_changed_are_left_out() {
+    // Pairs in which A or B is saturated and ten times slower; how many are left out, and the verdict.
+    type Saturated = fn(usize) -> bool;
+    let (none, two, five): (Saturated, Saturated, Saturated) =
+        (|_| false, |place| place < 2, |place| place < 5);
+    let table = [
+        (none, none, 0, Verdict::Slower),
+        (none, two, 2, Verdict::Slower),
+        (two, two, 2, Verdict::Slower),
+        (two, |place| place == 5, 3, Verdict::Slower),
+        (none, five, 5, Verdict::Inconclusive),
+        (none, |_| true, 10, Verdict::Inconclusive),
+    ];
+    for (a, b, left_out, verdict) in table {
+        let change = |is_saturated: Saturated, us: u64| {
+            move |place: usize, run: &mut record::Run| {
+                delay(run, us);
+                if is_saturated(place) {
+                    delay(run, 2_000);
+                    saturate(run);
+                }
+            }
+        };
+        let compared = pairs(10, change(a, 0), change(b, 50));
+        let [row, other] = &compared.rows[..] else {
+            panic!("{compared:?}");
+        };
+        assert_eq!(
+            (row.disqualified, row.verdict),
+            (left_out, verdict),
+            "{row:?}"
+        );
+        assert_eq!(row.is_disqualified(), left_out >= 5);
+        let left = if left_out == 10 { 10 } else { 10 - left_out };
+        assert_eq!(row.ratio.unwrap().pairs, left);
+        assert!(row.is_open || verdict != Verdict::Inconclusive);
+        // The means beside the ratio are those of sound runs, too, where there are some.
+        let is_all = left_out == 10;
+        assert_eq!(row.b.mean.is_some_and(|mean| mean > 1e6), is_all, "{row:?}");
+        assert_eq!((other.disqualified, other.verdict), (0, Verdict::Same));
+    }
+}
+
+#[test]
+fn failures_that_the_load_generator_may_have_caused_break_nothing() {
+    let exhausted = |_: usize, run: &mut record::Run| {
+        for sample in run
+            .samples
+            .iter_mut()
+            .filter(|sample| sample.measure.0 == 0)
+        {
+            sample.outcome = Outcome::ConnectFailed;
+        }
+        saturate(run);
+    };
+    let row = first_row(10, |_, _| (), exhausted);
+    assert_eq!(
+        (row.failing, row.verdict),
+        (None, Verdict::Inconclusive),
+        "{row:?}"
+    );
+    let row = first_row(10, |_, _| (), |_, run| fail(run, 60));
+    assert_eq!(row.verdict, Verdict::Broken);
+}
+
 #[test]
 fn what_cannot_be_measured_at_all_is_compared_by_what_stands_in_its_way() {
     use Verdict::{Broken, Gained, Inconclusive, Lost, NotCompared, Repaired};

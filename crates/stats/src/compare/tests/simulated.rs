@@ -235,6 +235,8 @@ pub(super) fn row(ratio: Option<Ratio>, failing: Option<Failing>) -> Compared {
         b: nothing,
         ratio,
         failing,
+        reached: 0,
+        disqualified: 0,
         verdict: Verdict::NotCompared,
         is_open: false,
     }

@@ -138,14 +138,19 @@ fn over_time<'a>(
     })
 }
 
+/// Seconds for which the row went on in a run, on average over the runs that are put together.
+fn seconds_of_run(row: &Row<'_>) -> Option<f64> {
+    Some(row.summary.window_s? / row.material.runs as f64)
+}
+
 pub(super) fn grows(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    let is_long = |row: &Row<'_>| row.summary.window_s.is_some_and(|s| s >= LONG_ENOUGH);
+    let is_long = |row: &Row<'_>| seconds_of_run(row).is_some_and(|s| s >= LONG_ENOUGH);
     let rows: Vec<Row<'_>> = case.courses().filter(is_long).collect();
     // Bonferroni: any of the rows may grow by chance.
     let sure = TREND / rows.len().max(1) as f64;
     over_time(case, rows.iter().copied(), |row| {
         let parts = row.course.parts.batches(drift::PARTS);
-        let seconds = row.summary.window_s.filter(|_| is_long(row))?;
+        let seconds = seconds_of_run(row).filter(|_| is_long(row))?;
         let means: Vec<f64> = parts.iter().map(Part::mean).collect();
         let growth = drift::growth(&means, sure).filter(|growth| *growth >= DRIFT)?;
         let mean = row.response()?;
