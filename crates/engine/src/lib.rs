@@ -28,6 +28,7 @@ mod machine;
 mod patience;
 mod prepared;
 mod probe;
+pub mod processors;
 mod progress;
 mod publish;
 mod recorder;

@@ -28,6 +28,7 @@ use crate::load;
 use crate::machine::machine;
 use crate::patience::Watchdog;
 use crate::probe::{INSTEAD, INSTEAD_OF_PUTTING, probe};
+use crate::processors::kept_to;
 use crate::progress::{Observer, Progress};
 use crate::publish::publish;
 use crate::recorder::{Recorder, Sink, Window, recorders};
@@ -156,6 +157,7 @@ pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
         clock: settings.clock,
         acks: settings.acks && settings.clock == Clock::Kernel,
         fresh_start: settings.fresh_start,
+        processors: settings.processors.clone(),
         params: plan.params.clone(),
         load: Load {
             users: settings.users,
@@ -468,12 +470,15 @@ impl Session<'_> {
             Ok(())
         };
         let body = &body;
+        let processors = self.settings.processors.as_ref();
+        let processors = processors.map_or(&[][..], |own| &own.worker);
         std::thread::scope(|scope| {
             let workers: Vec<_> = (0..threads)
                 .zip(recorders)
                 .map(|(thread, recorder)| {
                     scope.spawn(move || {
-                        let done = catch_unwind(AssertUnwindSafe(|| body(thread, recorder)));
+                        let work = || kept_to(processors, || body(thread, recorder));
+                        let done = catch_unwind(AssertUnwindSafe(work));
                         let done: Result<(), RunError> = done.unwrap_or_else(|panic| {
                             let words = words(&*panic);
                             Err(RunError::Local(format!(

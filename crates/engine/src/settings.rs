@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use record::{Clock, Http, Pace};
+use record::{Clock, Http, Pace, Processors};
 use wire::auth::{AuthScheme, Authenticator, Credentials};
 use wire::target::{Scheme, Target};
 
@@ -58,6 +58,8 @@ pub struct Settings {
     pub steady_within: Duration,
     /// The server was started for this run.
     pub fresh_start: bool,
+    /// The processors that worker threads and the server are kept to; `None` leaves it to the system.
+    pub processors: Option<Processors>,
     /// After which an operation without a complete answer is given up.
     pub timeout: Duration,
     /// Seed of everything random.

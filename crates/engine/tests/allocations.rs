@@ -109,6 +109,7 @@ fn settings(address: SocketAddr, clock: Clock, pace: Pace, pipeline: u32) -> Set
         warmup_time: Duration::ZERO,
         steady_within: Duration::ZERO,
         fresh_start: false,
+        processors: None,
         timeout: Duration::from_secs(30),
         seed: 1,
         threads: 1,

@@ -217,6 +217,7 @@ impl Connection {
             warmup_time: Duration::ZERO,
             steady_within: Duration::ZERO,
             fresh_start: false,
+            processors: None,
             timeout: Duration::from_secs(60),
             seed: state::new_seed(),
             threads: 1,

@@ -91,6 +91,20 @@ fn two_builds_are_started_for_each_run_and_stopped() {
     assert!(!outcome.stdout.contains("not started anew"), "{outcome}");
     let plans = plans(kept.path());
     assert_eq!(plans.len(), 6);
+    // Both servers of a block are kept to the same processors, and the next block has others.
+    let processors = |run: &str| {
+        let mut found = plans.iter().filter(|plan| plan.run_id.ends_with(run));
+        found.next().unwrap().processors.clone()
+    };
+    for block in 1..=3 {
+        assert_eq!(
+            processors(&format!("-a{block}")),
+            processors(&format!("-b{block}"))
+        );
+    }
+    let usable = std::thread::available_parallelism().unwrap().get();
+    assert_eq!(processors("-a1").is_some(), usable > 1);
+    assert!(usable == 1 || processors("-a1") != processors("-a2"));
     for plan in &plans {
         assert!(plan.fresh_start);
         // Nothing listens there any more.

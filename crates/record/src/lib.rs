@@ -65,6 +65,9 @@ pub struct PlanRecord {
     /// between runs.
     #[serde(default)]
     pub fresh_start: bool,
+    /// The processors that the worker thread and the server were kept to; `None` where the system chose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processors: Option<Processors>,
     /// Parameters of the suite after the command line had its say.
     pub params: BTreeMap<String, serde_json::Value>,
     /// How much load there was, and for how long.
@@ -76,6 +79,16 @@ pub struct PlanRecord {
     /// The pages of the suite, in its order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pages: Vec<PageRecord>,
+}
+
+/// Numbers of processors, as the system counts them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Processors {
+    /// Those of the worker threads.
+    pub worker: Vec<u32>,
+    /// Those of the server.
+    pub server: Vec<u32>,
 }
 
 impl PlanRecord {

@@ -484,6 +484,17 @@ pub(crate) fn configuration(
         "Client",
         format!("{}, {} cores, {}", machine.os, machine.cores, machine.cpu),
     );
+    if let Some(kept) = &plan.processors {
+        let list = |processors: &[u32]| {
+            let numbers: Vec<String> = processors.iter().map(u32::to_string).collect();
+            numbers.join(", ")
+        };
+        let (worker, server) = (list(&kept.worker), list(&kept.server));
+        add(
+            "Processors",
+            format!("{worker} for prestan, {server} for the server"),
+        );
+    }
     add("Started", env.started_at.clone());
     add("Run", plan.run_id.clone());
     lines

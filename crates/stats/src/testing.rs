@@ -112,6 +112,7 @@ impl RunBuilder {
             clock: Clock::User,
             acks: false,
             fresh_start: false,
+            processors: None,
             params: params(),
             load: Load {
                 users,

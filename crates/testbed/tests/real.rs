@@ -120,6 +120,35 @@ fn a_server_may_be_started_on_a_thread_that_ends() {
     assert_eq!(send(addr(&server), "OPTIONS", "/", "", "").status, 200);
 }
 
+/// Processors that a process may use, as the system writes them: `0`, `1-3`.
+fn allowed(pid: impl std::fmt::Display) -> String {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    line.unwrap().trim().to_owned()
+}
+
+#[test]
+fn a_server_is_kept_to_its_processors_and_the_next_one_is_free() {
+    let recipe = Recipe::named("nginx").unwrap();
+    if need_or(recipe.installed()).is_none() {
+        return;
+    }
+    let all = allowed("self");
+    let last = all.rsplit([',', '-']).next().unwrap().parse().unwrap();
+    let server = RealServer::start_on(recipe, &[last]).unwrap();
+    assert_eq!(allowed(server.pid()), last.to_string());
+    // Its workers, too.
+    let pid = server.pid();
+    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+    for child in children.split_whitespace() {
+        assert_eq!(allowed(child), last.to_string());
+    }
+    let free = RealServer::start(recipe).unwrap();
+    assert_eq!((allowed(free.pid()), allowed("self")), (all.clone(), all));
+}
+
 /// The recipe that the process started by [`servers_end_when_their_owner_is_killed`] starts.
 const OWNER_OF: &str = "TESTBED_OWNER_OF";
 

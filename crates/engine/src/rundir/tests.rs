@@ -32,6 +32,7 @@ fn plan() -> PlanRecord {
         clock: Clock::User,
         acks: false,
         fresh_start: false,
+        processors: None,
         params: Default::default(),
         load: Load {
             users: 1,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use engine::rundir::RunDir;
 use engine::{Cancel, LONGEST_RUN_ID, Observer, Progress, Settings, Turn, Watch};
 use indicatif::ProgressBar;
-use record::{Environment, Event, EventKind, LeftBehind, PlanRecord};
+use record::{Environment, Event, EventKind, LeftBehind, PlanRecord, Processors};
 use report::page::Told;
 use stats::{Completeness, Summary};
 use suite::Plan;
@@ -33,6 +33,8 @@ pub(crate) struct Series {
     /// The names of its runs begin with it.
     pub(crate) name: String,
     pub(crate) servers: Vec<Subject>,
+    /// Those that the servers which run now, and what measures them, are kept to.
+    pub(crate) processors: Option<Processors>,
     /// What Ctrl-C ends.
     pub(crate) cancel: Cancel,
     _interruptible: Interruptible,
@@ -54,8 +56,13 @@ pub(crate) fn wanted(urls: &[String], recipes: &[String]) -> Result<Vec<Wanted>,
 }
 
 impl Series {
-    /// For these servers; those that are to be started are. Ctrl-C is looked after before they are.
-    pub(crate) fn of(wanted: Vec<Wanted>, run_id: Option<&str>) -> Result<Series, Failed> {
+    /// For these servers; those that are to be started are, on these processors. Ctrl-C is looked after
+    /// before they are.
+    pub(crate) fn of(
+        wanted: Vec<Wanted>,
+        run_id: Option<&str>,
+        processors: Option<Processors>,
+    ) -> Result<Series, Failed> {
         let mut servers = wanted
             .into_iter()
             .map(Subject::new)
@@ -64,7 +71,7 @@ impl Series {
         let cancel = Cancel::default();
         let interruptible = on_interrupt(cancel.clone(), collections(&servers, &name))?;
         for server in &mut servers {
-            server.start()?;
+            server.start(processors.as_ref())?;
             if cancel.is_cancelled() {
                 let why = "interrupted before anything was measured";
                 return Err(Failed::Interrupted(why.to_owned()));
@@ -73,14 +80,17 @@ impl Series {
         Ok(Series {
             name,
             servers,
+            processors,
             cancel,
             _interruptible: interruptible,
         })
     }
 
-    /// Stops all servers that were started here, and starts them again.
-    pub(crate) fn start_anew(&mut self) -> Result<(), Failed> {
-        self.servers.iter_mut().try_for_each(Subject::start)
+    /// Stops all servers that were started here, and starts them again on these processors.
+    pub(crate) fn start_anew(&mut self, processors: Option<Processors>) -> Result<(), Failed> {
+        self.processors = processors;
+        let mut servers = self.servers.iter_mut();
+        servers.try_for_each(|server| server.start(self.processors.as_ref()))
     }
 }
 
@@ -155,11 +165,12 @@ impl Subject {
     }
 
     /// Starts it, if it is to be started here; one that runs already is stopped first.
-    pub(crate) fn start(&mut self) -> Result<(), Failed> {
+    pub(crate) fn start(&mut self, processors: Option<&Processors>) -> Result<(), Failed> {
         if let Means::Own { recipe, running } = &mut self.means {
             // Stopped before the next one starts, which may want the same port.
             drop(running.take());
-            let server = RealServer::start(recipe);
+            let processors = processors.map_or(&[][..], |own| &own.server);
+            let server = RealServer::start_on(recipe, processors);
             let server = server.map_err(|error| Failed::Target(error.to_string()))?;
             *running = Some(Box::new(server));
         }

@@ -41,7 +41,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<Code, Failed> {
     tell_budget(args, &plans, &order);
 
     let wanted = wanted(&args.urls, &args.server)?;
-    let series = Series::of(wanted, args.load.running.run_id.as_deref())?;
+    let series = Series::of(wanted, args.load.running.run_id.as_deref(), None)?;
     let made = perform(args, &suite, &plans, &series, &order, seed)?;
     let servers = series.servers.iter().map(|server| server.name.clone());
     let servers: Vec<String> = servers.collect();

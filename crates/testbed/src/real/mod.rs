@@ -54,7 +54,12 @@ pub struct Logs {
 impl RealServer {
     /// Starts the server, and returns when it answers.
     pub fn start(recipe: &Recipe) -> Result<RealServer, StartError> {
-        start::start(recipe)
+        RealServer::start_on(recipe, &[])
+    }
+
+    /// The same, kept to these processors; to all where none are given.
+    pub fn start_on(recipe: &Recipe, processors: &[u32]) -> Result<RealServer, StartError> {
+        start::start(recipe, processors)
     }
 
     /// URL of its root collection, with the slash.

@@ -30,8 +30,9 @@ pub(super) struct Process {
 }
 
 impl Process {
-    pub(super) fn spawn(command: Command) -> io::Result<Process> {
-        let child = spawn_from_lasting_thread(command)?;
+    /// Kept to these processors; to all where none are given.
+    pub(super) fn spawn(command: Command, processors: &[u32]) -> io::Result<Process> {
+        let child = spawn_from_lasting_thread(command, processors)?;
         let group = Pid::from_child(&child);
         let (exit, exited) = mpsc::channel();
         thread::Builder::new()
@@ -81,17 +82,28 @@ impl Drop for Process {
     }
 }
 
-type Job = (Command, Sender<io::Result<Child>>);
+/// A server to start.
+struct Job {
+    command: Command,
+    processors: Vec<u32>,
+    answer: Sender<io::Result<Child>>,
+}
 
 /// "Parent" in `PR_SET_PDEATHSIG` means the thread that forked: one that ended would take the
 /// server with it. So all servers are started by one thread that lasts as long as the process.
-fn spawn_from_lasting_thread(mut command: Command) -> io::Result<Child> {
+fn spawn_from_lasting_thread(mut command: Command, processors: &[u32]) -> io::Result<Child> {
     static JOBS: LazyLock<Mutex<Option<Sender<Job>>>> = LazyLock::new(|| {
         let (sender, jobs) = mpsc::channel::<Job>();
         let thread = thread::Builder::new().name("server-start".to_owned());
         let started = thread.spawn(move || {
-            for (mut command, answer) in jobs {
-                let _ = answer.send(command.spawn());
+            for Job {
+                mut command,
+                processors,
+                answer,
+            } in jobs
+            {
+                let child = engine::processors::kept_to(&processors, || command.spawn());
+                let _ = answer.send(child);
             }
         });
         Mutex::new(started.is_ok().then_some(sender))
@@ -114,6 +126,11 @@ fn spawn_from_lasting_thread(mut command: Command) -> io::Result<Child> {
     let gone = || io::Error::other("the thread that starts servers is gone");
     let jobs = JOBS.lock().unwrap_or_else(PoisonError::into_inner);
     let jobs = jobs.as_ref().ok_or_else(gone)?;
-    jobs.send((command, answer)).map_err(|_| gone())?;
+    let job = Job {
+        command,
+        processors: processors.to_owned(),
+        answer,
+    };
+    jobs.send(job).map_err(|_| gone())?;
     child.recv().map_err(|_| gone())?
 }

@@ -122,7 +122,7 @@ impl Step<'_> {
     }
 }
 
-pub(super) fn start(recipe: &Recipe) -> Result<RealServer, StartError> {
+pub(super) fn start(recipe: &Recipe, processors: &[u32]) -> Result<RealServer, StartError> {
     let step = Step(recipe);
     engine::raise_open_files();
     let installed = recipe.installed().map_err(|missing| StartError::Missing {
@@ -151,7 +151,7 @@ pub(super) fn start(recipe: &Recipe) -> Result<RealServer, StartError> {
             url,
         });
     }
-    let mut process = Process::spawn(command).map_err(step.io(what))?;
+    let mut process = Process::spawn(command, processors).map_err(step.io(what))?;
     wait_until_ready(recipe, &mut process, &address, dir.path())?;
     Ok(RealServer {
         process,

@@ -17,6 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use engine::{Cancel, Settings, Turn, Turns};
+use record::Processors;
 use suite::Plan;
 
 use super::Server;
@@ -76,7 +77,10 @@ pub(crate) fn measure(how: &SideBySide<'_>, wanted: Vec<Wanted>) -> Result<Measu
     }
     let suite = SuiteText::find(how.suite)?;
     let whole = suite.plan(how.load)?;
-    let series = Series::of(wanted, how.load.running.run_id.as_deref())?;
+    let is_own = |wanted: &Wanted| matches!(wanted, Wanted::Start(_));
+    let are_kept_apart = wanted.iter().all(is_own) && has_one_user(how.load);
+    let run_id = how.load.running.run_id.as_deref();
+    let series = Series::of(wanted, run_id, processors(are_kept_apart, 1))?;
     let servers = series.servers.iter().map(|server| Server {
         name: server.name.clone(),
         runs: Vec::new(),
@@ -92,6 +96,7 @@ pub(crate) fn measure(how: &SideBySide<'_>, wanted: Vec<Wanted>) -> Result<Measu
             servers: servers.collect(),
             ended: None,
         },
+        are_kept_apart,
         series,
         blocks: 0,
     };
@@ -123,10 +128,25 @@ pub(crate) fn measure(how: &SideBySide<'_>, wanted: Vec<Wanted>) -> Result<Measu
     }
 }
 
+/// One user needs one worker thread, and one server at a time. With more of them servers want all processors
+/// that there are.
+fn has_one_user(load: &LoadOptions) -> bool {
+    load.concurrency.unwrap_or(1) == 1 && load.running.threads == 1
+}
+
+/// The processors of a block.
+fn processors(are_kept_apart: bool, block: u32) -> Option<Processors> {
+    are_kept_apart
+        .then(|| engine::processors::divide(block))
+        .flatten()
+}
+
 /// Servers that are being measured.
 struct Comparing<'a> {
     how: &'a SideBySide<'a>,
     suite: &'a SuiteText,
+    /// Servers and what measures them are kept to processors of their own.
+    are_kept_apart: bool,
     /// Runs of a block do the same, also where chance decides what.
     seed: u64,
     series: Series,
@@ -195,7 +215,8 @@ impl Comparing<'_> {
         }
         self.blocks += 1;
         if self.blocks > 1 {
-            self.series.start_anew()?;
+            let processors = processors(self.are_kept_apart, self.blocks);
+            self.series.start_anew(processors)?;
             let mut servers = self.series.servers.iter().zip(&mut self.settings);
             servers.try_for_each(|(server, settings)| server.follow(settings))?;
         }
@@ -225,6 +246,7 @@ impl Comparing<'_> {
                 run_id: format!("{}-{letter}{number}", self.series.name),
                 seed: self.seed.wrapping_add(u64::from(number)),
                 fresh_start: is_fresh,
+                processors: self.series.processors.clone(),
                 steady_within: match is_fresh {
                     true => plan_duration(plan),
                     false => Duration::ZERO,

@@ -29,7 +29,7 @@ const LOAD_REQUESTS: u32 = 25;
 pub(super) fn measure(args: &DiagnoseArgs) -> Result<(Vec<PathBuf>, Option<Failed>), Failed> {
     // What is wrong with a suite is said before anything is measured.
     let suites = suites(args)?;
-    let series = Series::of(wanted(&args.subjects, args.server.as_slice())?, None)?;
+    let series = Series::of(wanted(&args.subjects, args.server.as_slice())?, None, None)?;
     let of_server = series.servers[0].settings(&args.connect, &load_options(args), args.clock)?;
     let mut kept = Vec::new();
     let measure = |planned: Vec<Planned<'_>>, kept: &mut Vec<PathBuf>| -> Result<(), Failed> {

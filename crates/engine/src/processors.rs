@@ -1,0 +1,90 @@
+//! Which processors threads and servers run on.
+//!
+//! Where the system puts a server beside the thread that measures it decides about a third of a short
+//! response time (measured: nginx with itself, on two processors), and it decides anew for every process.
+//! So servers that are compared are kept to the same processors, and the worker threads to others.
+
+use record::Processors;
+use rustix::io::Errno;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// Divides the processors that this process may use: one for a worker thread, the others for servers.
+/// Each is the worker's in turn, by `number`. `None` where there is one only, or where the system does
+/// not tell.
+pub fn divide(number: u32) -> Option<Processors> {
+    divided(&usable().ok()?, number)
+}
+
+fn divided(usable: &[u32], number: u32) -> Option<Processors> {
+    let count = u32::try_from(usable.len())
+        .ok()
+        .filter(|count| *count > 1)?;
+    let worker = usable[(number % count) as usize];
+    Some(Processors {
+        worker: vec![worker],
+        server: usable
+            .iter()
+            .copied()
+            .filter(|other| *other != worker)
+            .collect(),
+    })
+}
+
+/// Does something with the current thread, and what it starts meanwhile, kept to these processors; to all
+/// where none are given. A processor that went away meanwhile keeps nothing from being done.
+pub fn kept_to<T>(processors: &[u32], work: impl FnOnce() -> T) -> T {
+    let before = match processors.is_empty() {
+        true => None,
+        false => sched_getaffinity(None).ok(),
+    };
+    let Some(before) = before else { return work() };
+    let mut own = CpuSet::new();
+    for processor in processors {
+        own.set(*processor as usize);
+    }
+    // An error leaves the thread where it was.
+    let _ = sched_setaffinity(None, &own);
+    let done = work();
+    let _ = sched_setaffinity(None, &before);
+    done
+}
+
+/// The processors that the current thread may use, ascending.
+fn usable() -> Result<Vec<u32>, Errno> {
+    let set = sched_getaffinity(None)?;
+    let all = (0..CpuSet::MAX_CPU).filter(|processor| set.is_set(*processor));
+    Ok(all
+        .filter_map(|processor| u32::try_from(processor).ok())
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_processor_has_its_turn_and_none_is_in_both() {
+        for number in 0..6 {
+            let Processors { worker, server } = divided(&[2, 5, 7], number).unwrap();
+            assert_eq!((worker.len(), server.len()), (1, 2));
+            assert!(!server.contains(&worker[0]));
+            assert_eq!(worker[0], [2, 5, 7][number as usize % 3]);
+        }
+        assert_eq!(divided(&[3], 0), None);
+    }
+
+    #[test]
+    fn a_thread_and_what_it_starts_are_kept_there_and_let_go() {
+        let all = usable().unwrap();
+        let last = *all.last().unwrap();
+        let (own, started) = kept_to(&[last], || {
+            let started = std::thread::spawn(|| usable().unwrap());
+            (usable().unwrap(), started.join().unwrap())
+        });
+        assert_eq!((own, started), (vec![last], vec![last]));
+        assert_eq!(usable().unwrap(), all);
+        // One that is not there.
+        assert_eq!(kept_to(&[1023], || usable().unwrap()), all);
+        assert_eq!(kept_to(&[], || usable().unwrap()), all);
+    }
+}
