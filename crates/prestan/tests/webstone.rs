@@ -99,7 +99,7 @@ fn the_report_is_that_of_1995_and_more() {
         "\nWEBSTONE number: ",
         "\nTotal number of clients: 1\n",
         "\nTotal number of errors to server: 0\n",
-        "\nBeyond WebSTONE:\n",
+        "\nBeyond WebSTONE, with 95 % intervals:\n",
     ] {
         assert!(outcome.stdout.contains(part), "{part}: {outcome}");
     }

@@ -79,6 +79,7 @@ fn header() -> Vec<String> {
         plain(&["missed", "bias_us_p50", "bias_us_p99"]),
         times("planned").to_vec(),
         times("upload").to_vec(),
+        plain(&["per_second_ci95_low", "per_second_ci95_high", "wanders"]),
     ]
     .concat()
 }
@@ -86,6 +87,8 @@ fn header() -> Vec<String> {
 fn row(run: &Run, test: &TestSummary) -> Vec<String> {
     let evidence = test.evidence.as_deref().unwrap_or_default();
     let counts = [test.operations(), test.left_out(), test.early];
+    let (low, high) = test.per_second_ci95.unzip();
+    let [low, high] = [low, high].map(|end| end.map(thousandths));
     [
         vec![
             cell(&run.plan.run_id),
@@ -125,6 +128,7 @@ fn row(run: &Run, test: &TestSummary) -> Vec<String> {
         ],
         times(test.planned.as_ref()),
         times(test.upload.as_ref()),
+        vec![optional(low), optional(high), test.wanders.to_string()],
     ]
     .concat()
 }

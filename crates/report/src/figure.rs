@@ -1,5 +1,8 @@
 //! Estimates for people, with no more digits than are known.
 
+use record::Nanos;
+use stats::Distribution;
+
 use crate::units::{human, human_range};
 
 /// Ratios beyond which none is printed: nobody needs to know by how much more.
@@ -43,6 +46,41 @@ pub(crate) fn decimals((low, high): (f64, f64)) -> usize {
     }
 }
 
+/// A rate with the digits that its 95 % interval leaves, and the interval: `984`, `970 .. 998`.
+pub(crate) fn rate(rate: f64, ci95: Option<(f64, f64)>) -> (String, Option<String>) {
+    let digits = match ci95 {
+        Some(ends) => decimals(ends),
+        None => usize::from(rate < 99.95) + usize::from(rate < 9.995),
+    };
+    let range = ci95.map(|(low, high)| format!("{low:.digits$} .. {high:.digits$}"));
+    (format!("{rate:.digits$}"), range)
+}
+
+/// An estimate with its interval in brackets, or the sign that it has none: `984 (970 .. 998)`.
+pub(crate) fn with_interval(estimate: &str, interval: Option<String>) -> String {
+    format!("{estimate} ({})", interval.as_deref().unwrap_or(NONE))
+}
+
+/// Stands for an interval where there is none.
+pub(crate) const NONE: &str = "no interval";
+
+/// `mean 24.8 ms (24.1 .. 25.5 ms), p50 24.0 ms (23.2 .. 24.7 ms), ..., max 45.0 ms`.
+pub(crate) fn times(of: &Distribution) -> String {
+    let [of_p50, of_p90, _, of_p99, _] = of.percentiles_ci95;
+    let percentile = |ns: Nanos, ends: Option<(Nanos, Nanos)>| {
+        let ends = ends.map(|(low, high)| human_range((low as f64, high as f64)));
+        with_interval(&human(ns as f64), ends)
+    };
+    format!(
+        "mean {}, p50 {}, p90 {}, p99 {}, max {}",
+        with_interval(&human(of.mean), of.ci95.map(human_range)),
+        percentile(of.p50, of_p50),
+        percentile(of.p90, of_p90),
+        percentile(of.p99, of_p99),
+        human(of.max as f64)
+    )
+}
+
 /// A time in nanoseconds and its 95 % interval: `38.0 us (37.1 .. 38.9 us)`.
 pub(crate) fn time(ns: f64, ci95: (f64, f64)) -> String {
     format!("{} ({})", human(ns), human_range(ci95))
@@ -74,6 +112,21 @@ mod tests {
             assert_eq!(change(ratio), expected, "{ratio}");
         }
         assert_eq!(percent(13.016), "1302 %");
+    }
+
+    #[test]
+    fn a_rate_has_the_digits_of_its_interval_and_a_sign_without_one() {
+        let table = [
+            (984.04, Some((969.7, 998.2)), "984 (970 .. 998)"),
+            (12.34, Some((12.21, 12.49)), "12.3 (12.2 .. 12.5)"),
+            (984.04, None, "984 (no interval)"),
+            (12.34, None, "12.3 (no interval)"),
+            (1.234, None, "1.23 (no interval)"),
+        ];
+        for (value, ci95, expected) in table {
+            let (shown, range) = rate(value, ci95);
+            assert_eq!(with_interval(&shown, range), expected);
+        }
     }
 
     #[test]

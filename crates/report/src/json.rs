@@ -108,6 +108,11 @@ pub(crate) fn thousandths(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }
 
+/// Both ends of the interval of a rate.
+pub(crate) fn rates((low, high): (f64, f64)) -> [f64; 2] {
+    [thousandths(low), thousandths(high)]
+}
+
 impl From<&TestSummary> for wire::Test {
     fn from(test: &TestSummary) -> wire::Test {
         wire::Test {
@@ -132,6 +137,8 @@ impl From<&TestSummary> for wire::Test {
             bytes_received: test.bytes_received,
             window_s: test.window_s,
             per_second: test.per_second.map(thousandths),
+            per_second_ci95: test.per_second_ci95.map(rates),
+            wanders: test.wanders,
             failures: test.failures.clone(),
             notes: test.notes.clone(),
             conclusion: test.conclusion().into(),
@@ -344,6 +351,9 @@ impl From<&stats::Bias> for wire::Bias {
             n: bias.n,
             p50: us(bias.p50 as f64),
             p99: us(bias.p99 as f64),
+            percentiles_ci95: bias
+                .percentiles_ci95
+                .map(|ends| ends.map(|(low, high)| [us(low as f64), us(high as f64)])),
         }
     }
 }

@@ -1,10 +1,11 @@
 //! What the text report says about clock, generator and load.
 
 use record::{Arrivals, Clock, Nanos, Pace, Stage};
-use stats::{Bar, Distribution, Summary, TestSummary};
+use stats::{Bar, Bias, Summary, TestSummary};
 
 use crate::clean;
-use crate::units::human;
+use crate::figure::{self, NONE};
+use crate::units::{human, human_range};
 
 /// The clock.
 pub(crate) fn clock_name(summary: &Summary) -> &'static str {
@@ -14,7 +15,7 @@ pub(crate) fn clock_name(summary: &Summary) -> &'static str {
     }
 }
 
-/// The clock, and what the other one would have said.
+/// The clock, and how much the other one would have differed.
 pub(crate) fn clock(summary: &Summary) -> String {
     let clock = summary.clock;
     let name = clock_name(summary);
@@ -22,7 +23,7 @@ pub(crate) fn clock(summary: &Summary) -> String {
         return name.into();
     }
     let bias = bias(summary).map_or(String::new(), |bias| {
-        format!("; a tool that reads the clock in user space would have said {bias}")
+        format!("; a user-space clock would have over-reported by {bias}")
     });
     let missed = match clock.missed {
         0 => String::new(),
@@ -31,21 +32,37 @@ pub(crate) fn clock(summary: &Summary) -> String {
     format!("{name}{bias}{missed}")
 }
 
-/// What user space would have said: `12.3 us more (p50), 40.1 us more (p99)`.
+/// What a user-space clock would have added: `16.8 us (p50; 16.2 .. 17.1 us), 40.1 us (p99; no interval)`.
 pub(crate) fn bias(summary: &Summary) -> Option<String> {
-    let bias = summary.clock.bias?;
+    let Bias {
+        p50,
+        p99,
+        percentiles_ci95: [of_p50, of_p99],
+        ..
+    } = summary.clock.bias?;
+    let by = |difference: i64, what: &str, ends: Option<(i64, i64)>| {
+        let range = ends.map_or(NONE.to_owned(), |(low, high)| signed_range(low, high));
+        format!("{} ({what}; {range})", signed(difference))
+    };
     Some(format!(
-        "{} (p50), {} (p99)",
-        more(bias.p50),
-        more(bias.p99)
+        "{}, {}",
+        by(p50, "p50", of_p50),
+        by(p99, "p99", of_p99)
     ))
 }
 
-/// A difference in words: `12.3 us more`.
-fn more(difference: i64) -> String {
-    let size = human(difference.unsigned_abs() as f64);
-    let word = if difference < 0 { "less" } else { "more" };
-    format!("{size} {word}")
+/// A time that may be negative.
+fn signed(ns: i64) -> String {
+    let sign = if ns < 0 { "-" } else { "" };
+    format!("{sign}{}", human(ns.unsigned_abs() as f64))
+}
+
+/// Two such times: `16.2 .. 17.1 us`, and `-120 us .. 40.2 us` across zero.
+fn signed_range(low: i64, high: i64) -> String {
+    match low < 0 {
+        true => format!("{} .. {}", signed(low), signed(high)),
+        false => human_range((low as f64, high as f64)),
+    }
 }
 
 /// Who decides when an operation begins; nothing for a suite, of which its tests tell.
@@ -98,7 +115,8 @@ pub(crate) fn generator(summary: &Summary) -> Option<String> {
     Some(text)
 }
 
-/// What a row got done: rate, time, outcomes.
+/// What a row got done: rate, time, outcomes. Of bytes there is no interval, because how many an
+/// operation has may change with every one.
 pub(crate) fn throughput(test: &TestSummary) -> Option<String> {
     let (rate, seconds) = (test.per_second?, test.window_s?);
     let outcomes: Vec<String> = test
@@ -109,30 +127,34 @@ pub(crate) fn throughput(test: &TestSummary) -> Option<String> {
         .collect();
     let bytes = |bytes: u64| format!("{:.2} MB/s", bytes as f64 / 1e6 / seconds);
     Some(format!(
-        "{}: {rate:.1} a second for {seconds:.2} s ({}); {} sent, {} received",
+        "{}: {} for {seconds:.2} s ({}); {} sent, {} received ({NONE})",
         test.name,
+        per_second(rate, test.per_second_ci95),
         outcomes.join(", "),
         bytes(test.bytes_sent),
         bytes(test.bytes_received),
     ))
 }
 
+/// `984 req/s (970 .. 998)`.
+pub(crate) fn per_second(rate: f64, ci95: Option<(f64, f64)>) -> String {
+    let (rate, range) = figure::rate(rate, ci95);
+    figure::with_interval(&format!("{rate} req/s"), range)
+}
+
 /// Times of a row beside the response times of the table.
 pub(crate) fn other_times(test: &TestSummary) -> Vec<String> {
-    let times = |what: &str, times: &Distribution| {
-        format!(
-            "{what}: mean {}, p50 {}, p99 {}, max {}",
-            human(times.mean),
-            human(times.p50 as f64),
-            human(times.p99 as f64),
-            human(times.max as f64)
-        )
-    };
-    let planned = test.planned.as_ref();
-    let upload = test.upload.as_ref();
-    let planned = planned.map(|found| times("from planned to the first byte of the answer", found));
-    let upload = upload.map(|found| times("until the server had the whole request", found));
-    planned.into_iter().chain(upload).collect()
+    let kinds = [
+        (
+            "from planned to the first byte of the answer",
+            &test.planned,
+        ),
+        ("until the server had the whole request", &test.upload),
+    ];
+    let kinds = kinds.into_iter();
+    kinds
+        .filter_map(|(what, times)| Some(format!("{what}: {}", figure::times(times.as_ref()?))))
+        .collect()
 }
 
 /// Widest bar, in columns.

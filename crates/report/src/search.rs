@@ -2,10 +2,11 @@
 
 pub(crate) mod wire;
 
-use stats::{Answer, Load, Tally, Tested};
+use stats::{Answer, Distribution, Load, Tally, Tested};
 
 use crate::clean;
 use crate::columns::columns;
+use crate::figure;
 use crate::json::{pretty, schema_of};
 use crate::text::{Paint, wrapping};
 use crate::units::human;
@@ -124,9 +125,11 @@ pub struct Tried {
     pub held: bool,
     /// Expected answers, or complete pages, a second.
     pub per_second: f64,
-    /// Times that were waited, or page loads took, in nanoseconds: mean, median, 99th percentile.
-    /// `None` where nothing was answered as expected.
-    pub times: Option<(f64, f64, f64)>,
+    /// The 95 % interval of that; `None` where it has none, and of the sum of several requests.
+    pub per_second_ci95: Option<(f64, f64)>,
+    /// Times that were waited, or page loads took, in nanoseconds; `None` where nothing was answered
+    /// as expected.
+    pub times: Option<Distribution>,
     /// Operations that failed or were dropped.
     pub failures: u64,
 }
@@ -138,9 +141,17 @@ pub(crate) struct Loaded {
     pub(crate) trials: Tally,
     /// The medians of what they measured.
     pub(crate) per_second: f64,
-    pub(crate) times: Option<(f64, f64, f64)>,
+    pub(crate) times: Option<Medians>,
     /// Of all trials together.
     pub(crate) failures: u64,
+}
+
+/// Medians of the times of several trials, in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Medians {
+    pub(crate) mean: f64,
+    pub(crate) p50: f64,
+    pub(crate) p99: f64,
 }
 
 impl Loaded {
@@ -152,8 +163,18 @@ impl Loaded {
 
     fn of(trials: &[Tried]) -> Loaded {
         let held = trials.iter().filter(|tried| tried.held).count();
-        let times: Vec<(f64, f64, f64)> = trials.iter().filter_map(|tried| tried.times).collect();
-        let of = |time: fn(&(f64, f64, f64)) -> f64| median(times.iter().map(time));
+        let of = |time: fn(&Distribution) -> f64| {
+            median(
+                trials
+                    .iter()
+                    .filter_map(|tried| tried.times.as_ref().map(time)),
+            )
+        };
+        let (mean, p50, p99) = (
+            of(|times| times.mean),
+            of(|times| times.p50 as f64),
+            of(|times| times.p99 as f64),
+        );
         Loaded {
             load: trials[0].load,
             trials: Tally {
@@ -161,10 +182,10 @@ impl Loaded {
                 failed: (trials.len() - held) as u32,
             },
             per_second: median(trials.iter().map(|tried| tried.per_second)).unwrap_or(0.0),
-            times: of(|times| times.0)
-                .zip(of(|times| times.1))
-                .zip(of(|times| times.2))
-                .map(|((mean, p50), p99)| (mean, p50, p99)),
+            times: mean
+                .zip(p50)
+                .zip(p99)
+                .map(|((mean, p50), p99)| Medians { mean, p50, p99 }),
             failures: trials.iter().map(|tried| tried.failures).sum(),
         }
     }
@@ -196,10 +217,8 @@ pub(crate) fn headers(found: &Found) -> [&'static str; 7] {
 }
 
 /// What the figures of the table are.
-pub(crate) fn note(found: &Found) -> Option<&'static str> {
-    let several = Loaded::all(found).len() < found.trials.len();
-    several.then_some("Rates and times are medians of the trials of a load; failures are summed.")
-}
+pub(crate) const NOTE: &str = "Rates and times are medians of the trials of a load, and have no \
+                               intervals; failures are summed.";
 
 /// The search for people. Ends with a newline.
 pub fn search_text(found: &Found, color: bool, width: usize) -> String {
@@ -224,9 +243,7 @@ pub fn search_text(found: &Found, color: bool, width: usize) -> String {
         };
         text.push('\n');
     }
-    if let Some(note) = note(found) {
-        text += &format!("\n{}\n", textwrap::fill(note, wrapping(width)));
-    }
+    text += &format!("\n{}\n", textwrap::fill(NOTE, wrapping(width)));
     text
 }
 
@@ -258,13 +275,24 @@ fn curve_in_words(found: &Found) -> String {
         return "No load could be tried.".to_owned();
     };
     let (unit, _) = found.counted.rate();
-    let time = best.times.map_or(String::new(), |(_, p50, p99)| {
-        format!(" (p50 {}, p99 {})", human(p50), human(p99))
+    let time = best.times.map_or(String::new(), |times| {
+        format!(
+            " (p50 {}, p99 {})",
+            human(times.p50 as f64),
+            human(times.p99 as f64)
+        )
     });
+    let scale = found.counted.rate().1;
+    let ci95 = best.per_second_ci95;
+    let range = match ci95.map(|(low, high)| (low * scale, high * scale)) {
+        Some(ends) => figure::rate(best.per_second * scale, Some(ends)).1,
+        None => None,
+    };
+    let rate = format!("{} {unit}", found.counted.shown(best.per_second));
     format!(
-        "The most was done with {}: {} {unit}{time}.",
+        "The most was done with {}: {}{time}.",
         found.amount(best.load),
-        found.counted.shown(best.per_second)
+        figure::with_interval(&rate, range)
     )
 }
 
@@ -349,7 +377,7 @@ pub(crate) fn how(found: &Found) -> String {
 }
 
 pub(crate) fn cells(found: &Found, loaded: &Loaded) -> [String; 7] {
-    let time = |of: fn((f64, f64, f64)) -> f64| {
+    let time = |of: fn(Medians) -> f64| {
         loaded
             .times
             .map_or("-".to_owned(), |times| human(of(times)))
@@ -363,9 +391,9 @@ pub(crate) fn cells(found: &Found, loaded: &Loaded) -> [String; 7] {
     [
         found.amount(loaded.load),
         found.counted.shown(loaded.per_second),
-        time(|(mean, _, _)| mean),
-        time(|(_, p50, _)| p50),
-        time(|(_, _, p99)| p99),
+        time(|times| times.mean),
+        time(|times| times.p50),
+        time(|times| times.p99),
         loaded.failures.to_string(),
         remarks.join(", "),
     ]

@@ -1,8 +1,8 @@
 //! The rows: the classic columns, and to their right what a reader needs today.
 //!
 //! ```text
-//!                                   n      p50       p99      max    mean's 95 % CI  failed
-//! Put1K   Rsp = 14248 [us]        100  14.2 ms   18.2 ms  19.0 ms   13.9 .. 14.6 ms       0
+//!                             n      p50      p99      max   mean's 95 % CI  failed
+//! Put1K   Rsp = 14248 [us]  100  14.2 ms  18.2 ms  19.0 ms  13.9 .. 14.6 ms       0
 //! Lock    not supported   LOCK was answered with 405
 //! ```
 //!
@@ -14,7 +14,7 @@ use stats::{Distribution, P99_NEEDS, Status, Summary, TestSummary};
 use textwrap::core::display_width;
 
 use crate::clean;
-use crate::figure::percent;
+use crate::figure::{self, percent};
 use crate::text::{Paint, wrapping};
 use crate::units::{human, human_range};
 
@@ -24,17 +24,78 @@ const AFTER_NAME: usize = 3;
 /// Blanks between the columns at the right.
 const BETWEEN: usize = 2;
 
-/// Which intervals are written, and how, from the most telling way on.
+/// Which estimates and intervals are written, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Interval {
-    /// Both ends of those of p50, p99 and the mean: `13.9 .. 14.6 ms`.
-    All,
-    /// Those of the mean.
+struct Layout {
+    /// Throughput, and both ends of its interval.
+    rate: bool,
+    /// Both ends of the intervals of p50 and p99: `13.9 .. 14.6 ms`.
+    percentiles: bool,
+    mean: OfMean,
+}
+
+/// How the interval of the mean is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OfMean {
+    /// Both ends.
     Ends,
     /// Half its width as a share of the mean: `2.5 %`.
     Share,
     /// Not at all.
     Absent,
+}
+
+impl Layout {
+    /// The layouts that say something of these rows, from the most telling one on.
+    fn all(summary: &Summary, rates: bool) -> Vec<Layout> {
+        let shown = || {
+            summary
+                .tests
+                .iter()
+                .filter_map(|test| Some((test, shown_times(test)?)))
+        };
+        let has_rate = rates && shown().any(|(test, _)| test.per_second.is_some());
+        let has_interval = |times: &Distribution| {
+            let [of_p50, _, _, of_p99, _] = times.percentiles_ci95;
+            of_p50.or(of_p99).is_some()
+        };
+        let percentiles = shown().any(|(_, times)| has_interval(times));
+        let layout = |rate, percentiles, mean| Layout {
+            rate,
+            percentiles,
+            mean,
+        };
+        let wide = [
+            has_rate.then(|| layout(true, percentiles, OfMean::Ends)),
+            percentiles.then(|| layout(false, true, OfMean::Ends)),
+        ];
+        let narrow = [OfMean::Ends, OfMean::Share, OfMean::Absent];
+        let narrow = narrow.map(|mean| Some(layout(false, false, mean)));
+        wide.into_iter().chain(narrow).flatten().collect()
+    }
+
+    fn headers(self, p99: &'static str) -> Vec<&'static str> {
+        const CI: &str = "95 % CI";
+        let of_percentile = self.percentiles.then_some(CI);
+        let of_mean = match self.mean {
+            OfMean::Ends => Some("mean's 95 % CI"),
+            OfMean::Share => Some("+-"),
+            OfMean::Absent => None,
+        };
+        let rate = self.rate.then_some(["req/s", CI]);
+        let times = [
+            Some("n"),
+            Some("p50"),
+            of_percentile,
+            Some(p99),
+            of_percentile,
+        ];
+        let times = times.into_iter().chain([Some("max"), of_mean]).flatten();
+        times
+            .chain(rate.into_iter().flatten())
+            .chain(["failed"])
+            .collect()
+    }
 }
 
 /// The rows as they look, and what has to be said below them.
@@ -80,56 +141,31 @@ impl From<String> for Cell {
     }
 }
 
-/// Draws the rows for a terminal of that width.
-pub(crate) fn table(summary: &Summary, width: usize, paint: Paint) -> Table {
-    let layouts = [
-        Interval::All,
-        Interval::Ends,
-        Interval::Share,
-        Interval::Absent,
-    ];
+/// Draws the rows for a terminal of that width, with their throughput if there are `rates` and room.
+pub(crate) fn table(summary: &Summary, rates: bool, width: usize, paint: Paint) -> Table {
+    let layouts = Layout::all(summary, rates).into_iter();
     let drawings: Vec<Drawing> = layouts
-        .into_iter()
-        .map(|interval| Drawing::new(summary, interval))
+        .map(|layout| Drawing::new(summary, layout))
         .collect();
-    let (all, full) = (drawings[0].width(), drawings[1].width());
-    let has_some = |times: &Distribution| {
-        let [of_p50, _, _, of_p99, _] = times.percentiles_ci95;
-        of_p50.or(of_p99).is_some()
-    };
-    let of_percentiles = summary.tests.iter().filter_map(shown_times).any(has_some);
     // The last one is the narrowest there is, fit or not.
-    let fitting = drawings.iter().find(|drawing| {
-        drawing.width() <= width && (of_percentiles || drawing.interval != Interval::All)
-    });
-    let drawing = fitting.unwrap_or(&drawings[drawings.len() - 1]);
+    let fitting = drawings.iter().position(|drawing| drawing.width() <= width);
+    let chosen = fitting.unwrap_or(drawings.len() - 1);
+    let drawing = &drawings[chosen];
     let mut footnotes = Vec::new();
     if drawing.starred {
         footnotes.push(format!(
             "* fewer than {P99_NEEDS} operations, so p99 is their maximum"
         ));
     }
-    match drawing.interval {
-        _ if drawing.mean_width() == 0 => {}
-        Interval::Ends if !of_percentiles => footnotes.push(
-            "p50 and p99 have no 95 % interval: fewer than 10 operations beyond them".to_owned(),
-        ),
-        Interval::All => footnotes.push(
-            "- is no interval: fewer than 10 operations beyond a percentile, or too few for its upper \
-             end"
-                .to_owned(),
-        ),
-        Interval::Ends => footnotes.push(format!(
-            "the 95 % intervals of p50 and p99 are left out; they take {all} columns"
-        )),
-        Interval::Share => footnotes.push(format!(
-            "+- is half the mean's 95 % interval; from {full} columns on it is printed in full, and \
-             from {all} on with those of p50 and p99"
-        )),
-        Interval::Absent => footnotes.push(format!(
-            "95 % intervals are left out; that of the mean takes {full} columns, with those of p50 \
-             and p99 {all}"
-        )),
+    if drawing.mean_width() > 0 {
+        if !drawings.iter().any(|drawing| drawing.layout.percentiles) {
+            footnotes.push(
+                "p50 and p99 have no 95 % interval: fewer than 10 operations beyond them"
+                    .to_owned(),
+            );
+        }
+        footnotes.extend(drawing.layout.signs().map(str::to_owned));
+        footnotes.extend(left_out(&drawings[..chosen], drawing.layout));
     }
     Table {
         text: drawing.draw(width, paint),
@@ -137,42 +173,54 @@ pub(crate) fn table(summary: &Summary, width: usize, paint: Paint) -> Table {
     }
 }
 
+/// What a chosen layout lacks of the wider ones, and how many columns these take.
+fn left_out(wider: &[Drawing], chosen: Layout) -> Option<String> {
+    let first = |has: fn(&Layout) -> bool, what: &str| {
+        // Of those that have it, the last one is the narrowest.
+        let drawing = wider.iter().rfind(|drawing| has(&drawing.layout));
+        let drawing = drawing.filter(|_| !has(&chosen));
+        drawing.map(|drawing| format!("{what} (from {} columns on)", drawing.width()))
+    };
+    let missing = [
+        first(
+            |layout| layout.mean == OfMean::Ends,
+            "95 % intervals of the mean",
+        ),
+        first(|layout| layout.percentiles, "95 % intervals of p50 and p99"),
+        first(|layout| layout.rate, "throughput"),
+    ];
+    let missing: Vec<String> = missing.into_iter().flatten().collect();
+    (!missing.is_empty()).then(|| format!("left out for lack of width: {}", missing.join(", ")))
+}
+
+impl Layout {
+    /// What its signs mean.
+    fn signs(self) -> impl Iterator<Item = &'static str> {
+        let no_interval =
+            "- is no interval: too few operations, or fewer than 10 beyond a percentile";
+        let no_interval = (self.percentiles || self.rate).then_some(no_interval);
+        let half = "+- is half the mean's 95 % interval";
+        let half = (self.mean == OfMean::Share).then_some(half);
+        no_interval.into_iter().chain(half)
+    }
+}
+
 /// Rows with the columns of one layout.
 struct Drawing {
-    interval: Interval,
+    layout: Layout,
     headers: Vec<&'static str>,
     rows: Vec<Row>,
     starred: bool,
 }
 
 impl Drawing {
-    fn new(summary: &Summary, interval: Interval) -> Drawing {
+    fn new(summary: &Summary, layout: Layout) -> Drawing {
         let starred = summary.tests.iter().filter_map(shown_times).any(few);
-        let p99 = if starred { "p99 " } else { "p99" };
-        let headers = match interval {
-            Interval::All => vec![
-                "n",
-                "p50",
-                "95 % CI",
-                p99,
-                "95 % CI",
-                "max",
-                "mean's 95 % CI",
-                "failed",
-            ],
-            Interval::Ends => vec!["n", "p50", p99, "max", "mean's 95 % CI", "failed"],
-            Interval::Share => vec!["n", "p50", p99, "max", "+-", "failed"],
-            Interval::Absent => vec!["n", "p50", p99, "max", "failed"],
-        };
-        let rows = summary
-            .tests
-            .iter()
-            .map(|test| row(test, interval, starred))
-            .collect();
+        let rows = summary.tests.iter();
         Drawing {
-            interval,
-            headers,
-            rows,
+            layout,
+            headers: layout.headers(if starred { "p99 " } else { "p99" }),
+            rows: rows.map(|test| row(test, layout, starred)).collect(),
             starred,
         }
     }
@@ -273,7 +321,7 @@ fn words(name: &str, what: &str, evidence: &str, width: usize, paint: Paint) -> 
     format!("{painted}{}\n", wrapped.trim_start())
 }
 
-fn row(test: &TestSummary, interval: Interval, starred: bool) -> Row {
+fn row(test: &TestSummary, layout: Layout, starred: bool) -> Row {
     let name = clean(&test.name);
     let Some(times) = shown_times(test) else {
         let (what, evidence) = in_words(test);
@@ -288,25 +336,31 @@ fn row(test: &TestSummary, interval: Interval, starred: bool) -> Row {
         (true, false) => " ",
         (true, true) => "*",
     };
-    let or_none = |text: Option<String>| Some(text.unwrap_or_else(|| "-".to_owned()));
-    let all = |ends: Option<(u64, u64)>| {
+    let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let of_percentile = |ends: Option<(u64, u64)>| {
         let ends = ends.map(|(low, high)| human_range((low as f64, high as f64)));
-        or_none(ends).filter(|_| interval == Interval::All)
+        layout.percentiles.then(|| or_none(ends))
     };
     let [of_p50, _, _, of_p99, _] = times.percentiles_ci95;
-    let of_mean = match interval {
-        Interval::All | Interval::Ends => or_none(times.ci95.map(human_range)),
-        Interval::Share => or_none(half_width(times)),
-        Interval::Absent => None,
+    let of_mean = match layout.mean {
+        OfMean::Ends => Some(or_none(times.ci95.map(human_range))),
+        OfMean::Share => Some(or_none(half_width(times))),
+        OfMean::Absent => None,
     };
+    let rate = test
+        .per_second
+        .map(|of| figure::rate(of, test.per_second_ci95));
+    let (rate, of_rate) = rate.unzip();
     let cells = [
         Some(times.n.to_string()),
         Some(human(times.p50 as f64)),
-        all(of_p50),
+        of_percentile(of_p50),
         Some(format!("{}{star}", human(times.p99 as f64))),
-        all(of_p99),
+        of_percentile(of_p99),
         Some(human(times.max as f64)),
         of_mean,
+        layout.rate.then(|| or_none(rate)),
+        layout.rate.then(|| or_none(of_rate.flatten())),
     ];
     let cells = cells.into_iter().flatten().map(Cell::from);
     Row::Measured {

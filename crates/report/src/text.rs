@@ -46,7 +46,7 @@ pub fn text(run: &Run, summary: &Summary, options: &TextOptions) -> String {
     page.title(run, summary);
     page.configuration(run, summary);
     page.pages(run, summary);
-    page.rows(summary);
+    page.rows(run, summary);
     page.generator(summary);
     if run.plan.load.pace != Pace::Rounds {
         page.throughput(summary);
@@ -186,22 +186,27 @@ impl Page {
             self.line(&line);
         }
         self.line("");
-        self.line("As later versions of WebStone counted:");
+        self.line("As later versions of WebStone counted (no intervals):");
         for line in webstone::later(run, pages) {
             self.line(&line);
         }
         let beyond = webstone::beyond(run, pages);
         let beyond = beyond.iter().map(|line| Item::new(line));
-        self.section("Beyond WebSTONE:", &beyond.collect::<Vec<_>>());
+        self.section(
+            "Beyond WebSTONE, with 95 % intervals:",
+            &beyond.collect::<Vec<_>>(),
+        );
     }
 
-    fn rows(&mut self, summary: &Summary) {
+    fn rows(&mut self, run: &Run, summary: &Summary) {
         self.line("");
         if summary.tests.is_empty() {
             self.line("Nothing to measure: the plan has no test");
             return;
         }
-        let Table { text, footnotes } = table(summary, self.width, self.paint);
+        // Where there is a section about throughput it has the rates of all rows that are not files.
+        let rates = run.plan.load.pace == Pace::Rounds || summary.pages.is_some();
+        let Table { text, footnotes } = table(summary, rates, self.width, self.paint);
         self.text.push_str(&text);
         if !footnotes.is_empty() {
             self.line("");
@@ -231,7 +236,7 @@ impl Page {
                 (!is_file).then_some(Item { text, below })
             })
             .collect();
-        self.section("Throughput:", &items);
+        self.section("Throughput, with 95 % intervals:", &items);
     }
 
     fn histograms(&mut self, summary: &Summary) {

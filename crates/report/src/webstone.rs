@@ -11,8 +11,8 @@ use record::Run;
 use stats::{Distribution, PageSummary, Pages, ServerSummary, Sizes, Visits};
 
 use crate::clean;
-use crate::json::{thousandths, us};
-use crate::units::human;
+use crate::figure::{self, NONE};
+use crate::json::{rates, thousandths, us};
 use crate::wire::Distribution as WireDistribution;
 use classic::{Totals, over};
 pub(crate) use wire::WebStone;
@@ -28,18 +28,9 @@ pub(crate) fn classic(run: &Run, pages: &Pages) -> Vec<String> {
 /// What is known beside it.
 pub(crate) fn beyond(run: &Run, pages: &Pages) -> Vec<String> {
     let Pages { all, left_out, .. } = pages;
-    let interval = match (pages.per_minute_ci95, pages.wanders) {
-        (None, _) => ", too few for an interval".to_owned(),
-        (Some((low, high)), false) => format!(", with 95 % confidence {low:.1} to {high:.1}"),
-        (Some((low, high)), true) => format!(
-            ", with 95 % confidence {low:.1} to {high:.1} (perhaps too narrow: throughput went up \
-             and down slowly; measure for longer)"
-        ),
-    };
+    let (rate, interval) = a_minute(pages.per_minute, pages.per_minute_ci95, pages.wanders);
     let mut lines = vec![format!(
-        "Complete pages a minute: {:.1}{}, over {:.2} s ({} version {})",
-        pages.per_minute,
-        interval,
+        "Complete pages a minute: {rate} {interval}, over {:.2} s ({} version {})",
         pages.window_s,
         clean(&run.plan.suite.name),
         run.plan.suite.version,
@@ -56,7 +47,7 @@ pub(crate) fn beyond(run: &Run, pages: &Pages) -> Vec<String> {
     ];
     for (what, times) in times {
         let times = times.as_ref();
-        lines.extend(times.map(|times| format!("{what}: {}", spread(times))));
+        lines.extend(times.map(|times| format!("{what}: {}", figure::times(times))));
     }
     lines.push(format!(
         "Files retrieved: {}, failed: {}",
@@ -65,11 +56,11 @@ pub(crate) fn beyond(run: &Run, pages: &Pages) -> Vec<String> {
     let megabytes = over(all.bytes_received as f64, pages.window_s) / 1e6;
     let clients = f64::from(run.plan.load.users);
     lines.push(format!(
-        "Throughput of complete pages: {megabytes:.2} MB/s, {:.3} MB/s for each client",
+        "Throughput of complete pages: {megabytes:.2} MB/s, {:.3} MB/s for each client ({NONE})",
         megabytes / clients.max(1.0)
     ));
     lines.push(format!(
-        "Load factor (mean number of requests in progress): {:.2}, of {} clients",
+        "Load factor (mean number of requests in progress): {:.2} ({NONE}), of {} clients",
         pages.in_progress, run.plan.load.users
     ));
     lines.extend(pages.servers.iter().map(of_server));
@@ -159,31 +150,33 @@ fn of_server(server: &ServerSummary) -> String {
         url,
         users,
         per_minute,
+        per_minute_ci95,
+        wanders,
         visits,
     } = server;
     let times = visits.load.as_ref();
     let times = times.map_or(String::new(), |load| {
-        format!("; page loads: {}", spread(load))
+        format!("; page loads: {}", figure::times(load))
     });
     let clients = if *users == 1 { "client" } else { "clients" };
+    let (rate, interval) = a_minute(*per_minute, *per_minute_ci95, *wanders);
     format!(
-        "Of {}: {per_minute:.1} pages a minute for {users} {clients}, {} complete, {} incomplete{times}",
+        "Of {}: {rate} pages a minute {interval} for {users} {clients}, {} complete, {} incomplete{times}",
         clean(url),
         visits.complete,
         visits.incomplete,
     )
 }
 
-fn spread(times: &Distribution) -> String {
-    let human = |ns: u64| human(ns as f64);
-    format!(
-        "mean {}, p50 {}, p90 {}, p99 {}, max {}",
-        self::human(times.mean),
-        human(times.p50),
-        human(times.p90),
-        human(times.p99),
-        human(times.max)
-    )
+/// A rate of complete pages, and in brackets its interval and whether to trust that.
+pub(crate) fn a_minute(rate: f64, ci95: Option<(f64, f64)>, wanders: bool) -> (String, String) {
+    let (rate, range) = figure::rate(rate, ci95);
+    let range = range.as_deref().unwrap_or(NONE);
+    let doubt = match wanders {
+        true => "; perhaps too narrow: throughput went up and down slowly, so measure for longer",
+        false => "",
+    };
+    (rate, format!("({range}{doubt})"))
 }
 
 /// Seconds of all of them together.
@@ -224,6 +217,8 @@ pub(crate) fn document(run: &Run, pages: &Pages) -> wire::WebStone {
         url: server.url.clone(),
         children: server.users,
         number: thousandths(server.per_minute),
+        number_ci95: server.per_minute_ci95.map(rates),
+        wanders: server.wanders,
         retrieved: (&server.visits).into(),
     };
     let totals = Totals::of(run, pages);
@@ -240,9 +235,8 @@ pub(crate) fn document(run: &Run, pages: &Pages) -> wire::WebStone {
             thruput: thousandths(totals.thruput()),
         },
         number: thousandths(pages.per_minute),
-        number_ci95: pages
-            .per_minute_ci95
-            .map(|(low, high)| [thousandths(low), thousandths(high)]),
+        number_ci95: pages.per_minute_ci95.map(rates),
+        wanders: pages.wanders,
         children: run.plan.load.users,
         seconds: pages.window_s,
         in_progress: thousandths(pages.in_progress),

@@ -263,15 +263,16 @@ pub(crate) struct Generator {
     pub(crate) exhausted: Exhausted,
 }
 
-/// How late operations began, in microseconds.
+/// How late operations began, in microseconds. All of them are described, so nothing of it has an
+/// interval.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Lateness {
     /// Operations.
     pub(crate) n: u64,
-    /// Median.
+    /// Median. It has no interval.
     pub(crate) p50: f64,
-    /// 99th percentile.
+    /// 99th percentile. It has no interval.
     pub(crate) p99: f64,
     /// Maximum.
     pub(crate) max: f64,
@@ -300,6 +301,8 @@ pub(crate) struct Bias {
     pub(crate) p50: f64,
     /// 99th percentile.
     pub(crate) p99: f64,
+    /// 95 % intervals of both, in this order; null as in the times of a row.
+    pub(crate) percentiles_ci95: [Option<[f64; 2]>; 2],
 }
 
 /// A range of times and how many fell into it.
@@ -424,6 +427,12 @@ pub(crate) struct Test {
     pub(crate) window_s: Option<f64>,
     /// Expected operations in that time, a second.
     pub(crate) per_second: Option<f64>,
+    /// Its 95 % interval; null with fewer than 20 of them or a window too short for one, in a
+    /// schedule whose rate changes, and in a run that took turns with others.
+    pub(crate) per_second_ci95: Option<[f64; 2]>,
+    /// The rate went up or down over times that are not short beside the window, so that the
+    /// interval may be too narrow.
+    pub(crate) wanders: bool,
     /// Descriptions of the first failures.
     pub(crate) failures: Vec<String>,
     /// Remarks that are no failures.
@@ -491,7 +500,8 @@ pub(crate) struct Distribution {
     pub(crate) mean: f64,
     /// 95 % interval of the mean, from batch means; null for one time.
     pub(crate) ci95: Option<[f64; 2]>,
-    /// Standard deviation; null for one time.
+    /// Standard deviation; null for one time. It has no interval: none covers 95 % where times have a
+    /// long tail.
     pub(crate) sd: Option<f64>,
     /// Least.
     pub(crate) min: f64,

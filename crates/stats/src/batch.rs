@@ -35,9 +35,21 @@ impl TimedBatch {
         record(times, time);
     }
 
-    fn below(&self, limit: Nanos) -> u64 {
+    /// Times that are at most `limit`.
+    pub(crate) fn at_most(&self, limit: Nanos) -> u64 {
         let times = self.times.as_ref();
         times.map_or(0, |times| times.count_between(0, limit))
+    }
+
+    /// Times that are at most `limit`, and all.
+    pub(crate) fn share(&self, limit: Nanos) -> (u64, u64) {
+        (self.at_most(limit), self.sum.n)
+    }
+
+    /// Times that are at least `limit`.
+    pub(crate) fn at_least(&self, limit: Nanos) -> u64 {
+        let times = self.times.as_ref();
+        times.map_or(0, |times| times.count_between(limit, Nanos::MAX))
     }
 }
 
@@ -56,13 +68,14 @@ impl Bin for TimedBatch {
     }
 }
 
-/// Half the 95 % interval of the share of times that are at most `limit`, from at least two batches.
-pub(crate) fn half_width_of_share(batches: &[TimedBatch], limit: Nanos) -> f64 {
-    let counts = batches
-        .iter()
-        .map(|batch| (batch.below(limit) as f64, batch.sum.n as f64));
-    let (below, all) = counts.clone().fold((0.0, 0.0), |(below, all), (one, of)| {
-        (below + one, all + of)
-    });
-    ratio_half_width(counts, below / all)
+/// Half the 95 % interval of the share of times that are at most a limit, from at least two batches:
+/// how many of each are, and how many it has.
+pub(crate) fn half_width_of_share(batches: impl IntoIterator<Item = (u64, u64)>) -> f64 {
+    let counts: Vec<(f64, f64)> = batches
+        .into_iter()
+        .map(|(at_most, all)| (at_most as f64, all as f64))
+        .collect();
+    let at_most: f64 = counts.iter().map(|(at_most, _)| at_most).sum();
+    let all: f64 = counts.iter().map(|(_, all)| all).sum();
+    ratio_half_width(counts.into_iter(), at_most / all)
 }

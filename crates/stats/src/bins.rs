@@ -157,6 +157,16 @@ impl<B: Bin> Bins<B> {
         batches
     }
 
+    /// The same bins with something else in them.
+    pub(crate) fn map<C>(self, of: impl FnMut(B) -> C) -> Bins<C> {
+        Bins {
+            most: self.most,
+            shift: self.shift,
+            first: self.first,
+            bins: self.bins.into_iter().map(of).collect(),
+        }
+    }
+
     /// All bins with the moments at which they begin, in the order of time; some may be empty.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Nanos, &B)> {
         let begin = |place: usize| (self.first + place as u64) << self.shift;

@@ -162,7 +162,7 @@ impl Progress {
 
     fn percentile(&self, batches: &[TimedBatch], n: u64, per_mille: u64) -> Option<f64> {
         let [estimate] = self.times.at_ranks([rank(n, per_mille)])?;
-        let half = half_width_of_share(batches, estimate);
+        let half = half_width_of_share(batches.iter().map(|batch| batch.share(estimate)));
         let (low, high) = places(n, per_mille, half)?;
         let [low, high] = self.times.at_ranks([low, high])?;
         let farther = (high - estimate).max(estimate.saturating_sub(low));

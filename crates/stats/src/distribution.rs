@@ -9,6 +9,7 @@
 
 use record::Nanos;
 
+use crate::batch::half_width_of_share;
 use crate::interval::{self, mean_interval};
 use crate::times::rank;
 
@@ -143,16 +144,17 @@ fn of_percentile(values: &[Nanos], sorted: &[Nanos], per_mille: u64) -> Option<(
         return None;
     }
     let estimate = sorted[rank(n, per_mille) as usize - 1];
-    let bounds: Vec<(usize, usize)> = interval::batches_of(values.len()).collect();
-    let below = bounds.iter().map(|(from, to)| {
-        let of_batch = &values[*from..*to];
-        let below = of_batch.iter().filter(|value| **value <= estimate).count();
-        (below as f64, of_batch.len() as f64)
-    });
-    let share = sorted.partition_point(|value| *value <= estimate) as f64 / n as f64;
-    let spread = interval::ratio_half_width(below, share);
-    let places = places(n, per_mille, spread)?;
+    let places = places(n, per_mille, half_width_at(values, estimate))?;
     Some((sorted[places.0 as usize - 1], sorted[places.1 as usize - 1]))
+}
+
+/// Half the 95 % interval of the share of values, in the order of time, that are at most `limit`.
+pub(crate) fn half_width_at<T: PartialOrd>(values: &[T], limit: T) -> f64 {
+    half_width_of_share(interval::batches_of(values.len()).map(|(from, to)| {
+        let of_batch = &values[from..to];
+        let at_most = of_batch.iter().filter(|value| **value <= limit).count();
+        (at_most as u64, of_batch.len() as u64)
+    }))
 }
 
 /// The places in the sorted values, counted from 1, that are so far to both sides of a percentile, as

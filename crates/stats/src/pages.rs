@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, HashMap};
 use record::{MeasureId, Nanos, Outcome, PageRecord, PlanRecord, Sample, server_of};
 
 use crate::Distribution;
-use crate::throughput::Throughput;
+use crate::throughput::{Throughput, is_steady};
 use crate::times::Times;
 use crate::window::{Span, Window, end};
 pub use came::{FilesCame, Sizes};
@@ -69,6 +69,10 @@ pub struct ServerSummary {
     pub users: u32,
     /// Complete visits a minute.
     pub per_minute: f64,
+    /// The 95 % interval of that; `None` where there are too few of them for one.
+    pub per_minute_ci95: Option<(f64, f64)>,
+    /// As [`wanders`](Pages::wanders).
+    pub wanders: bool,
     /// Its visits that count.
     pub visits: Visits,
 }
@@ -130,8 +134,10 @@ pub(crate) struct PageTally {
     left_out: VisitTally,
     /// Nanoseconds of visits inside the window, of all users together.
     under_way: u128,
-    /// Complete visits by the time of their end.
-    throughput: Throughput,
+    /// The load was the same throughout.
+    steady: bool,
+    /// Of each server, complete visits by the time of their end.
+    throughput: Vec<Throughput>,
 }
 
 /// A visit as far as it is known.
@@ -176,7 +182,8 @@ impl PageTally {
             counted: vec![VisitTally::default(); servers.len() * plan.pages.len()],
             left_out: VisitTally::default(),
             under_way: 0,
-            throughput: Throughput::default(),
+            steady: is_steady(&plan.load.pace),
+            throughput: vec![Throughput::default(); servers.len()],
             pages: plan.pages.clone(),
             servers,
             users: plan.load.users,
@@ -214,7 +221,7 @@ impl PageTally {
         }
         self.counted[place].count(visit, is_complete);
         if is_complete {
-            self.throughput.add(visit.ended);
+            self.throughput[visit.server].add(visit.ended);
         }
     }
 
@@ -230,7 +237,9 @@ impl PageTally {
         }
         self.left_out.merge(&other.left_out);
         self.under_way += other.under_way;
-        self.throughput.merge(&other.throughput);
+        for (own, others) in self.throughput.iter_mut().zip(&other.throughput) {
+            own.merge(others);
+        }
         for (number, visit) in &other.open {
             let own = self.open.remove(number);
             let whole = own.map_or_else(|| visit.clone(), |own| own.with(visit));
@@ -253,17 +262,18 @@ impl PageTally {
         let window_s: f64 = windows.iter().map(|window| window.seconds()).sum();
         let rate = |per_second: f64| if window_s > 0.0 { per_second } else { 0.0 };
         let per_minute = rate(all.complete as f64 / window_s * MINUTE);
-        let throughput = match windows {
-            [window] => whole.throughput.rate(*window),
-            _ => None,
-        };
-        let ci95 = throughput.and_then(|rate| rate.ci95);
+        let mut throughput = Throughput::default();
+        let of_servers = whole.throughput.iter();
+        of_servers.for_each(|own| throughput.merge(own));
+        let Uncertainty { ci95, wanders } = whole.uncertainty(&throughput, windows);
         Pages {
             pages: whole.of_pages(),
-            servers: whole.of_servers(|complete| rate(complete as f64 / window_s * MINUTE)),
+            servers: whole.of_servers(windows, |complete| {
+                rate(complete as f64 / window_s * MINUTE)
+            }),
             per_minute,
-            per_minute_ci95: ci95.map(|(low, high)| (low * MINUTE, high * MINUTE)),
-            wanders: throughput.is_some_and(|rate| rate.wanders),
+            per_minute_ci95: ci95,
+            wanders,
             in_progress: rate(under_way as f64 / 1e9 / window_s),
             left_out: whole.left_out.describe(),
             all,
@@ -282,6 +292,20 @@ impl PageTally {
         whole
     }
 
+    /// How far a rate of complete visits is known. With several windows it is not, because its waves
+    /// belong to one.
+    fn uncertainty(&self, throughput: &Throughput, windows: &[Span]) -> Uncertainty {
+        let rate = match windows {
+            [window] if self.steady => throughput.rate(*window),
+            _ => None,
+        };
+        let ci95 = rate.and_then(|rate| rate.ci95);
+        Uncertainty {
+            ci95: ci95.map(|(low, high)| (low * MINUTE, high * MINUTE)),
+            wanders: rate.is_some_and(|rate| rate.wanders),
+        }
+    }
+
     /// Page by page, over all servers.
     fn of_pages(&self) -> Vec<PageSummary> {
         let of_page = |(place, page): (usize, &PageRecord)| {
@@ -295,7 +319,7 @@ impl PageTally {
     }
 
     /// Server by server, over all pages; nothing where there is one.
-    fn of_servers(&self, per_minute: impl Fn(u64) -> f64) -> Vec<ServerSummary> {
+    fn of_servers(&self, windows: &[Span], per_minute: impl Fn(u64) -> f64) -> Vec<ServerSummary> {
         let count = self.servers.len();
         if count < 2 {
             return Vec::new();
@@ -304,10 +328,13 @@ impl PageTally {
         let of_server = |(place, (url, tallies)): (usize, (&String, &[VisitTally]))| {
             let visits = VisitTally::of_all(tallies).describe();
             let asks_it = |user: &u32| server_of(*user, count) == place;
+            let Uncertainty { ci95, wanders } = self.uncertainty(&self.throughput[place], windows);
             ServerSummary {
                 url: url.clone(),
                 users: (0..self.users).filter(asks_it).count() as u32,
                 per_minute: per_minute(visits.complete),
+                per_minute_ci95: ci95,
+                wanders,
                 visits,
             }
         };
@@ -395,6 +422,13 @@ impl Visit {
         self.came.merge(&other.came);
         self
     }
+}
+
+/// How far a rate of complete visits is known.
+struct Uncertainty {
+    /// The 95 % interval, a minute.
+    ci95: Option<(f64, f64)>,
+    wanders: bool,
 }
 
 fn earlier(one: Option<Nanos>, other: Option<Nanos>) -> Option<Nanos> {

@@ -62,7 +62,8 @@ pub struct TestSummary {
     /// Expected operations that ended in the window, a second. The window also contains the other
     /// steps of the test's loop, so this is what the users got done, not what the server could do.
     pub per_second: Option<f64>,
-    /// The 95 % interval of that; `None` where there are too few operations for one.
+    /// The 95 % interval of that; `None` where there are too few operations for one, where the load
+    /// changed on purpose, and where the run waited for others beside it.
     pub per_second_ci95: Option<(f64, f64)>,
     /// The rate went up or down over times that are not short beside the window, so that the
     /// interval may be too narrow.
@@ -301,6 +302,8 @@ pub(crate) struct Around<'a> {
     pub(crate) together: Outcomes,
     /// Chance decides about it, and never came to it.
     pub(crate) never_drawn: bool,
+    /// The load was the same throughout.
+    pub(crate) steady: bool,
     pub(crate) window: Option<Span>,
     pub(crate) told: &'a Told,
     pub(crate) complete: &'a Completeness,
@@ -346,8 +349,9 @@ pub(crate) fn row(tally: &Tally, around: &Around<'_>) -> TestSummary {
     let throughput = around
         .window
         .and_then(|window| tally.throughput.rate(window));
-    // Its completions come in lumps then, which say nothing of the server.
-    let alone = throughput.filter(|_| waited_s == 0.0);
+    // Completions come in lumps where the run waited, which say nothing of the server.
+    let estimate = throughput.filter(|_| waited_s == 0.0 && around.steady);
+    let wanders = estimate.is_some_and(|rate| rate.wanders);
     let timed = tally.response.count();
     TestSummary {
         name: measure.name.clone(),
@@ -382,18 +386,23 @@ pub(crate) fn row(tally: &Tally, around: &Around<'_>) -> TestSummary {
             .filter(|s| *s > 0.0)
             .zip(throughput)
             .map(|(s, rate)| rate.completed as f64 / s),
-        per_second_ci95: alone.and_then(|rate| rate.ci95),
-        wanders: alone.is_some_and(|rate| rate.wanders),
+        per_second_ci95: estimate.and_then(|rate| rate.ci95),
+        wanders,
         failures: test_failed.iter().chain(failures).cloned().collect(),
         notes: told_notes
             .into_iter()
             .chain(dominated(planned.or(response)))
+            .chain(wanders.then(|| WANDERS.to_owned()))
             .collect(),
         // Known when all rows are.
         warnings: Vec::new(),
         may_be_no_failure: false,
     }
 }
+
+/// The note on a row whose throughput [wanders](TestSummary::wanders).
+const WANDERS: &str = "throughput wandered over times that are not short beside the window: its \
+                       interval may be too narrow";
 
 /// The note on a row of which the mean depends on its slowest operation.
 fn dominated(waited: Option<Distribution>) -> Option<String> {

@@ -12,6 +12,7 @@ use crate::conclusion::may_be_no_failure;
 use crate::generator::Strain;
 use crate::pages::{PageTally, Pages};
 use crate::row::{Around, Tally, row};
+use crate::throughput::is_steady;
 use crate::told::Told;
 use crate::warning::{self, RowFacts, Stalls, TestFacts, Warning};
 use crate::window::{NoWindow, Span, Window};
@@ -166,6 +167,7 @@ impl Summariser {
                     id: MeasureId(index),
                     together: self.together(measure.test),
                     never_drawn: self.was_never_drawn(MeasureId(index)),
+                    steady: is_steady(&self.plan.load.pace),
                     window,
                     told: &told,
                     complete: &complete,
@@ -348,11 +350,13 @@ impl Summariser {
 
     /// What user space would have added to the response times of these runs; only with the kernel's clock.
     pub(crate) fn bias<'a>(runs: impl Iterator<Item = &'a Summariser>) -> Option<Bias> {
-        let mut all = Differences::default();
-        for run in runs.filter(|run| run.plan.clock == Clock::Kernel) {
+        let of_run = |run: &Summariser| {
+            let mut all = Differences::default();
             run.rows.iter().for_each(|row| row.add_bias_to(&mut all));
-        }
-        all.describe()
+            all
+        };
+        let runs = runs.filter(|run| run.plan.clock == Clock::Kernel);
+        Differences::describe_runs(&runs.map(of_run).collect::<Vec<_>>())
     }
 }
 

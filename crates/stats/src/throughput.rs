@@ -22,7 +22,7 @@
 //! three slowest waves are far larger than the next ones it is too long for the window, and the
 //! interval, which may then be too narrow, is marked.
 
-use record::Nanos;
+use record::{Nanos, Pace};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
 use crate::bins::{Bin, Bins};
@@ -146,6 +146,16 @@ impl Throughput {
             }
         }
         Some(sums.map(|sum| 2.0 * sum * sum))
+    }
+}
+
+/// Whether a load leaves the rate to the server, or asks for a single one. A schedule whose stages
+/// differ moves the rate on purpose: that is no wandering, and its mean over all stages estimates
+/// nothing.
+pub(crate) fn is_steady(pace: &Pace) -> bool {
+    match pace {
+        Pace::Rounds | Pace::Closed => true,
+        Pace::Open { stages, .. } => stages.windows(2).all(|pair| pair[0].rate == pair[1].rate),
     }
 }
 

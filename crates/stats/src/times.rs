@@ -30,7 +30,7 @@ const BINS: usize = 128;
 /// Bins for the intervals of percentiles, and the batches that they are put together into. They have
 /// histograms, and are fewer for that reason.
 const TIMED_BINS: usize = 32;
-const TIMED_BATCHES: usize = 16;
+pub(crate) const TIMED_BATCHES: usize = 16;
 
 /// Values, each with the moment at which its operation began.
 #[derive(Debug, Clone)]
@@ -154,7 +154,7 @@ impl Times {
             if batches.len() < interval::LEAST || !has_enough_beyond(binned.n, *per_mille) {
                 continue;
             }
-            let half = half_width_of_share(&batches, estimate);
+            let half = half_width_of_share(batches.iter().map(|batch| batch.share(estimate)));
             let ends = places(binned.n, *per_mille, half)
                 .and_then(|(low, high)| self.at_ranks([low, high]));
             *interval = ends.map(|[low, high]| (low, high));
@@ -200,12 +200,24 @@ impl Times {
         if !has_enough_beyond(n, per_mille) {
             return None;
         }
-        let below = |times: &Times| (times.count() - times.count_from(estimate + 1)) as f64;
-        let shares = runs.iter().map(|run| (below(run), run.count() as f64));
-        let half = ratio_half_width(shares, below(self) / n as f64);
+        let shares = runs.iter().map(|run| (run.count_to(estimate), run.count()));
+        let half = half_width_of_share(shares);
         let (low, high) = places(n, per_mille, half)?;
         let [low, high] = self.at_ranks([low, high])?;
         Some((low, high))
+    }
+
+    /// All values with their moments; `None` where there are too many to be kept.
+    pub(crate) fn exact(&self) -> Option<&[(Nanos, Nanos)]> {
+        match &self.0 {
+            Form::Exact(values) => Some(values),
+            Form::Binned(_) => None,
+        }
+    }
+
+    /// The values in bins of time, also where they are few.
+    pub(crate) fn timed(&self) -> Bins<TimedBatch> {
+        self.clone().binned().timed.clone()
     }
 
     /// The sum of all values.
@@ -237,6 +249,11 @@ impl Times {
         let mut found = 0;
         self.for_each(|value, count| found += if value >= least { count } else { 0 });
         found
+    }
+
+    /// How many values are at most that.
+    pub(crate) fn count_to(&self, most: Nanos) -> u64 {
+        self.count() - self.count_from(most.saturating_add(1))
     }
 
     /// The sum of that many of the largest values, of each at most so much.

@@ -177,8 +177,8 @@ impl<'a> Trials<'a> {
     }
 
     fn tell_outcome(&self, search: &Search, tried: &Tried) {
-        let p99 = tried.times.map_or("no answer".to_owned(), |(_, _, p99)| {
-            format!("p99 {}", report::human(p99))
+        let p99 = tried.times.map_or("no answer".to_owned(), |times| {
+            format!("p99 {}", report::human(times.p99 as f64))
         });
         let trials = search.trials_of(tried.load);
         let left = self.time_left(search);
@@ -345,7 +345,7 @@ pub(super) fn knee(made: &[Tried]) -> Option<Load> {
         Some(Trial {
             load: tried.load,
             per_second: tried.per_second,
-            mean: tried.times?.0,
+            mean: tried.times?.mean,
         })
     };
     stats::knee(&made.iter().filter_map(trial).collect::<Vec<_>>())
@@ -373,18 +373,24 @@ pub(super) fn tried(load: Load, held: bool, summary: &Summary) -> Tried {
         load,
         held,
         per_second: rows().filter_map(|row| row.per_second).sum(),
-        times: slowest.map(|times| (times.mean, times.p50 as f64, times.p99 as f64)),
+        per_second_ci95: match &summary.tests[..] {
+            [only] => only.per_second_ci95,
+            _ => None,
+        },
+        times: slowest.copied(),
         failures: rows().map(|row| row.failed()).sum(),
     }
 }
 
 fn of_pages(load: Load, held: bool, pages: &Pages) -> Tried {
-    let times = pages.all.load;
     Tried {
         load,
         held,
         per_second: pages.per_minute / 60.0,
-        times: times.map(|times| (times.mean, times.p50 as f64, times.p99 as f64)),
+        per_second_ci95: pages
+            .per_minute_ci95
+            .map(|(low, high)| (low / 60.0, high / 60.0)),
+        times: pages.all.load,
         failures: pages.all.incomplete + pages.left_out.incomplete,
     }
 }

@@ -153,7 +153,8 @@ fn verdicts_of_failures() -> [&'static str; 4] {
 struct Says {
     /// The worst status of all its runs: ok, failed, not_supported, skipped, not_drawn.
     status: &'static str,
-    /// Mean time in microseconds, over all runs; null without any, and of a number.
+    /// Mean time in microseconds, over all runs; null without any, and of a number. It has no
+    /// interval: that of the ratio says what is known.
     mean_us: Option<f64>,
     /// Complete pages a minute, over all runs; only of a number.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -72,7 +72,11 @@ pub(super) fn table(page: &Page<'_>) -> String {
         return String::new();
     };
     let mut head = heading("Test", "", "text");
-    head += &heading(&format!("A: {}", all.name), "Mean response time", "number");
+    head += &heading(
+        &format!("A: {}", all.name),
+        "Mean response time; the intervals are those of the ratios",
+        "number",
+    );
     for versus in &all.versus {
         let what = "Mean, ratio to A with its 95 % interval, verdict";
         head += &heading(&versus.name, what, "number");

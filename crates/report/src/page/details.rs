@@ -4,13 +4,30 @@
 use stats::{Distribution, TestSummary};
 
 use super::Page;
-use super::markup::{text, time, words};
-use super::tables::test_names;
+use super::markup::{mean, percentile, text, time, words};
+use super::tables::{heading, test_names};
 use crate::human;
+use crate::load::per_second;
 use crate::table::in_words;
 
-const COLUMNS: [&str; 10] = [
-    "n", "min", "p50", "p90", "p95", "p99", "p99.9", "max", "mean", "sd",
+/// What a percentile has beside it.
+const INTERVAL: &str = "With its 95 % interval; - where there are too few operations";
+
+/// Columns: heading, and what a reader may ask about it.
+const COLUMNS: [(&str, &str); 10] = [
+    ("n", ""),
+    ("min", ""),
+    ("p50", INTERVAL),
+    ("p90", INTERVAL),
+    ("p95", INTERVAL),
+    ("p99", INTERVAL),
+    ("p99.9", INTERVAL),
+    ("max", ""),
+    ("mean", "With its 95 % interval; - for one operation"),
+    (
+        "sd",
+        "Standard deviation. It has no interval: none covers 95 % where times have a long tail",
+    ),
 ];
 
 /// A part for each test.
@@ -61,7 +78,7 @@ fn percentiles(rows: &[(String, &TestSummary)]) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    let head = COLUMNS.map(|name| format!("<th scope=\"col\" class=\"number\">{name}</th>"));
+    let head = COLUMNS.map(|(name, what)| heading(name, what, "number"));
     format!(
         "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Percentiles\"><table>\n\
          <thead><tr><td></td>{}</tr></thead>\n<tbody>\n{lines}</tbody></table></div>\n",
@@ -71,19 +88,20 @@ fn percentiles(rows: &[(String, &TestSummary)]) -> String {
 
 fn line(what: &str, times: &Distribution) -> String {
     let at = |ns: u64| time(ns as f64);
+    let [of_p50, of_p90, of_p95, of_p99, of_p999] = times.percentiles_ci95;
     let cells = [
         times.n.to_string(),
         at(times.min),
-        at(times.p50),
-        at(times.p90),
-        at(times.p95),
-        at(times.p99),
-        at(times.p999),
+        percentile(times.p50, of_p50, ""),
+        percentile(times.p90, of_p90, ""),
+        percentile(times.p95, of_p95, ""),
+        percentile(times.p99, of_p99, ""),
+        percentile(times.p999, of_p999, ""),
         at(times.max),
-        time(times.mean),
+        mean(times.mean, times.ci95),
         times.sd.map_or("-".to_owned(), time),
     ];
-    let cells = cells.map(|cell| format!("<td class=\"number\">{cell}</td>"));
+    let cells = cells.map(|cell| format!("<td>{cell}</td>"));
     format!(
         "<tr><th scope=\"row\">{}</th>{}</tr>\n",
         text(what),
@@ -91,7 +109,7 @@ fn line(what: &str, times: &Distribution) -> String {
     )
 }
 
-/// `GET, ok; outcomes: 98 ok, 2 reset; 412 a second for 2.4 s`.
+/// `GET, ok; outcomes: 98 ok, 2 reset; 412 req/s (405 .. 419) for 2.4 s`.
 fn ended(row: &TestSummary) -> String {
     let status = match row.response {
         Some(_) => row.status.name().replace('_', " "),
@@ -112,7 +130,11 @@ fn ended(row: &TestSummary) -> String {
         false => counts.join(", "),
     };
     let rate = match (row.per_second, row.window_s) {
-        (Some(rate), Some(seconds)) => format!("; {rate:.1} a second for {}", human(seconds * 1e9)),
+        (Some(rate), Some(seconds)) => format!(
+            "; {} for {}",
+            per_second(rate, row.per_second_ci95),
+            human(seconds * 1e9)
+        ),
         _ => String::new(),
     };
     let evidence = row.evidence.as_ref();

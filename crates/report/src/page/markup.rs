@@ -1,6 +1,8 @@
 //! HTML, put together so that no text can become markup.
 
-use crate::clean;
+use record::Nanos;
+
+use crate::{clean, figure};
 
 /// Text as the content of an element or of a quoted attribute, with control characters visible.
 pub(crate) fn text(text: &str) -> String {
@@ -57,12 +59,26 @@ pub(crate) fn range(ends: (f64, f64)) -> String {
     words(&crate::human_range(ends))
 }
 
-/// A mean in nanoseconds and its interval, where it has one.
+/// A mean in nanoseconds and its interval.
 pub(crate) fn mean(mean: f64, ci95: Option<(f64, f64)>) -> String {
-    let interval = ci95.map_or(String::new(), |ends| {
-        format!(" <small>{}</small>", range(ends))
-    });
-    time(mean) + &interval
+    time(mean) + &interval(ci95.map(range))
+}
+
+/// A percentile in nanoseconds and its interval.
+pub(crate) fn percentile(ns: Nanos, ci95: Option<(Nanos, Nanos)>, star: &str) -> String {
+    let ends = ci95.map(|(low, high)| range((low as f64, high as f64)));
+    time(ns as f64) + star + &interval(ends)
+}
+
+/// Operations a second and their interval.
+pub(crate) fn rate(of: f64, ci95: Option<(f64, f64)>) -> String {
+    let (shown, range) = figure::rate(of, ci95);
+    shown + &interval(range)
+}
+
+/// What stands beside an estimate: its interval, or a sign that it has none. Headings say why.
+fn interval(ends: Option<String>) -> String {
+    format!(" <small>{}</small>", ends.as_deref().unwrap_or("-"))
 }
 
 /// A template with its parts, `{{name}}`, filled in. What is filled in is not looked at again, so

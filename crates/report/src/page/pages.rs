@@ -1,14 +1,14 @@
 //! What runs say of their pages: the number in short, a table of all pages, and the report of 1995.
 
-use record::Run;
+use record::{Nanos, Run};
 use stats::{Distribution, PageSummary, Pages, Visits};
 
-use super::markup::{mean, text, time, words};
-use super::tables::{self, heading, number, section};
+use super::markup::{mean, percentile, text, time, words};
+use super::tables::{self, heading, nothing, number, section};
 use super::{Page, PageRun};
 use crate::json::us;
 use crate::table::few;
-use crate::webstone;
+use crate::webstone::{self, a_minute};
 
 /// Columns of figures: heading, and what a reader may ask about it.
 const COLUMNS: [(&str, &str); 11] = [
@@ -18,13 +18,22 @@ const COLUMNS: [(&str, &str); 11] = [
     ("incomplete", "Loads that miss a file, or a byte of one"),
     ("connects", "Connections that were opened"),
     ("mean", "Mean time to load the page, and its 95 % interval"),
-    ("p50", "Half of the loads took no longer"),
-    ("p90", "Nine in ten took no longer"),
-    ("p99", "99 in a hundred took no longer"),
+    (
+        "p50",
+        "Half of the loads took no longer; its 95 % interval, - where there are too few",
+    ),
+    (
+        "p90",
+        "Nine in ten took no longer; its 95 % interval, - where there are too few",
+    ),
+    (
+        "p99",
+        "99 in a hundred took no longer; its 95 % interval, - where there are too few",
+    ),
     ("max", "The slowest load"),
     (
         "first byte",
-        "Mean time to the first byte of the first file",
+        "Mean time to the first byte of the first file, and its 95 % interval",
     ),
 ];
 
@@ -42,21 +51,17 @@ fn of_runs<'a>(
 /// The number of each run, and what goes with it.
 pub(super) fn in_short(page: &Page<'_>, names: &[String]) -> Vec<String> {
     let of_run = |(_, pages, name): (&Run, &Pages, &str)| {
-        let interval = pages.per_minute_ci95.map_or(String::new(), |(low, high)| {
-            format!(" ({low:.0} .. {high:.0} with 95 % confidence)")
-        });
         let Visits {
             complete,
             incomplete,
             ..
         } = pages.all;
         let class = if incomplete > 0 { "bad" } else { "ok" };
+        let (rate, interval) = a_minute(pages.per_minute, pages.per_minute_ci95, pages.wanders);
         format!(
-            "<span class=\"name\">{}</span> <strong>{:.0}</strong> complete pages a \
-             minute{interval}: {complete} in {:.1} s, <span class=\"{class}\">{incomplete} \
-             incomplete</span>",
+            "<span class=\"name\">{}</span> <strong>{rate}</strong> complete pages a minute {interval}: \
+             {complete} in {:.1} s, <span class=\"{class}\">{incomplete} incomplete</span>",
             text(name),
-            pages.per_minute,
             pages.window_s,
         )
     };
@@ -114,7 +119,7 @@ fn row(place: usize, (name, server): (&str, Option<&str>), known: String, of: &V
         None => nothing().repeat(5),
     };
     let first_byte = match &of.first_byte {
-        Some(times) => number(us(times.mean), &time(times.mean), ""),
+        Some(times) => number(us(times.mean), &mean(times.mean, times.ci95), ""),
         None => nothing(),
     };
     let cells = [
@@ -134,19 +139,17 @@ fn row(place: usize, (name, server): (&str, Option<&str>), known: String, of: &V
 }
 
 fn loads(load: &Distribution) -> String {
-    let at = |ns: u64| number(us(ns as f64), &time(ns as f64), "");
+    let [of_p50, of_p90, _, of_p99, _] = load.percentiles_ci95;
+    let at = |ns: Nanos, ends, star| number(us(ns as f64), &percentile(ns, ends, star), "");
     let star = if few(load) { "*" } else { "" };
-    let p99 = number(
-        us(load.p99 as f64),
-        &format!("{}{star}", time(load.p99 as f64)),
-        "",
-    );
-    let mean = number(us(load.mean), &mean(load.mean, load.ci95), "");
-    [mean, at(load.p50), at(load.p90), p99, at(load.max)].concat()
-}
-
-fn nothing() -> String {
-    "<td class=\"number\" data-sort=\"\">-</td>".to_owned()
+    [
+        number(us(load.mean), &mean(load.mean, load.ci95), ""),
+        at(load.p50, of_p50, ""),
+        at(load.p90, of_p90, ""),
+        at(load.p99, of_p99, star),
+        number(us(load.max as f64), &time(load.max as f64), ""),
+    ]
+    .concat()
 }
 
 /// The report of 1995, and what is known beside it.
@@ -161,8 +164,8 @@ fn report(run: &Run, pages: &Pages, server: Option<&str>) -> String {
     lines.extend(webstone::later(run, pages));
     let classic: Vec<String> = lines.iter().map(|line| text(line)).collect();
     format!(
-        "<details><summary>In the words of WebSTONE{whose}</summary>\n<pre>{}</pre>\n\
-         <p>Beyond WebSTONE:</p>\n<ul class=\"items\">\n{beyond}</ul></details>\n",
+        "<details><summary>In the words of WebSTONE{whose}</summary>\n<p>These lines have no intervals.</p>\n<pre>{}</pre>\n\
+         <p>Beyond WebSTONE, with 95 % intervals:</p>\n<ul class=\"items\">\n{beyond}</ul></details>\n",
         classic.join("\n")
     )
 }

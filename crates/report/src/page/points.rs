@@ -6,7 +6,7 @@ use super::Page;
 use super::markup::{mean, text, words};
 use super::tables::{heading, number, section};
 use crate::json::us;
-use crate::search::{self, Loaded};
+use crate::search::{self, Loaded, Medians};
 use crate::{Found, Sweep, sweep};
 
 /// All of them; nothing for a page without.
@@ -59,7 +59,7 @@ fn points(sweep: &Sweep, place: usize, row: &SweptRow) -> String {
 fn cell(point: &Point) -> String {
     let (Some(of), Status::Ok) = (point.mean, point.status) else {
         let why = text(&sweep::without_time(point));
-        return format!("<td class=\"number bad\" data-sort=\"\">{why}</td>");
+        return format!("<td class=\"bad\" data-sort=\"\">{why}</td>");
     };
     number(us(of), &mean(of, point.ci95), "")
 }
@@ -88,16 +88,16 @@ fn of_search(found: &Found) -> String {
         .collect();
     let loads = Loaded::all(found);
     let body: String = loads.iter().map(|loaded| row(found, loaded)).collect();
-    let note = search::note(found).map_or(String::new(), |note| format!("<p>{note}</p>"));
+    let note = format!("<p>{}</p>", search::NOTE);
     section("trials", "All loads", &head, &body, &note)
 }
 
 fn row(found: &Found, loaded: &Loaded) -> String {
     let cells = search::cells(found, loaded).map(|cell| words(&cell));
     let [load, per_second, mean, p50, p99, failures, remark] = cells;
-    let timed = |of: fn((f64, f64, f64)) -> f64, shown: &str| match loaded.times {
+    let timed = |of: fn(Medians) -> f64, shown: &str| match loaded.times {
         Some(times) => number(us(of(times)), shown, ""),
-        None => format!("<td class=\"number\" data-sort=\"\">{shown}</td>"),
+        None => format!("<td data-sort=\"\">{shown}</td>"),
     };
     let class = if loaded.fails() { "bad" } else { "ok" };
     let cells = [
@@ -106,9 +106,9 @@ fn row(found: &Found, loaded: &Loaded) -> String {
             loaded.load
         ),
         number(loaded.per_second, &per_second, ""),
-        timed(|(mean, _, _)| mean, &mean),
-        timed(|(_, p50, _)| p50, &p50),
-        timed(|(_, _, p99)| p99, &p99),
+        timed(|times| times.mean, &mean),
+        timed(|times| times.p50, &p50),
+        timed(|times| times.p99, &p99),
         number(
             loaded.failures as f64,
             &failures,

@@ -4,31 +4,35 @@ use record::Nanos;
 use stats::{Distribution, P99_NEEDS, Status, TestSummary};
 
 use super::Page;
-use super::markup::{range, text, time};
-use crate::json::us;
+use super::markup::{percentile, range, rate, text, time};
+use crate::json::{thousandths, us};
 use crate::table::{few, in_words, shown_times};
 
 /// Columns of figures: heading, and what a reader may ask about it.
-const COLUMNS: [(&str, &str); 8] = [
+const COLUMNS: [(&str, &str); 9] = [
     ("n", "Operations with a response time"),
     ("mean", "Mean response time"),
     (
         "95 % interval",
-        "In which the true mean lies, 19 times out of 20",
+        "In which the true mean lies, 19 times out of 20; - for one operation",
     ),
     (
         "p50",
-        "Half of the operations took no longer; its 95 % interval, - where there are too few",
+        "Half of the operations took no longer; its 95 % interval, - where there are too few operations",
     ),
     (
         "p90",
-        "Nine in ten took no longer; its 95 % interval, - where there are too few",
+        "Nine in ten took no longer; its 95 % interval, - where there are too few operations",
     ),
     (
         "p99",
-        "99 in a hundred took no longer; its 95 % interval, - where there are too few",
+        "99 in a hundred took no longer; its 95 % interval, - where there are too few operations",
     ),
     ("max", "The slowest operation"),
+    (
+        "req/s",
+        "Expected operations a second, the other steps of their test included; its 95 % interval, - where there are too few operations, the rate was changed on purpose, or runs took turns",
+    ),
     (
         "failed",
         "Operations that did not end as expected; they are in no time",
@@ -147,16 +151,17 @@ fn row(place: usize, name: &str, server: Option<&str>, test: Option<&TestSummary
 }
 
 fn figures(test: &TestSummary, times: &Distribution) -> String {
-    let at = |ns: Nanos, ends: Option<(Nanos, Nanos)>, star: &str| {
-        let shown = format!("{}{star}{}", time(ns as f64), of_percentile(ends));
-        number(us(ns as f64), &shown, "")
-    };
+    let at = |ns: Nanos, ends, star: &str| number(us(ns as f64), &percentile(ns, ends, star), "");
     let [of_p50, of_p90, _, of_p99, _] = times.percentiles_ci95;
     let star = if few(times) { "*" } else { "" };
-    let interval = times.ci95.map_or_else(
-        || "<td class=\"number\">-</td>".to_owned(),
-        |ends| number(us(ends.1 - ends.0), &range(ends), ""),
-    );
+    let interval = match times.ci95 {
+        Some(ends) => number(us(ends.1 - ends.0), &range(ends), ""),
+        None => nothing(),
+    };
+    let rate = match test.per_second {
+        Some(of) => number(thousandths(of), &rate(of, test.per_second_ci95), ""),
+        None => nothing(),
+    };
     let failed = match test.failed() {
         0 if test.status == Status::Failed => number(0.0, "failed", "bad"),
         0 => number(0.0, "0", ""),
@@ -164,30 +169,33 @@ fn figures(test: &TestSummary, times: &Distribution) -> String {
     };
     [
         number(times.n as f64, &times.n.to_string(), ""),
-        timed(times.mean, ""),
+        timed(times.mean),
         interval,
         at(times.p50, of_p50, ""),
         at(times.p90, of_p90, ""),
         at(times.p99, of_p99, star),
-        timed(times.max as f64, ""),
+        timed(times.max as f64),
+        rate,
         failed,
     ]
     .concat()
 }
 
-/// The interval of a percentile, smaller, or the sign that it has none.
-pub(super) fn of_percentile(ends: Option<(Nanos, Nanos)>) -> String {
-    let ends = ends.map(|(low, high)| range((low as f64, high as f64)));
-    let ends = ends.unwrap_or_else(|| "-".to_owned());
-    format!(" <small>{ends}</small>")
-}
-
 /// A time for people; the figure of the JSON document beside it, for sorting.
-fn timed(ns: f64, mark: &str) -> String {
-    number(us(ns), &format!("{}{mark}", time(ns)), "")
+fn timed(ns: f64) -> String {
+    number(us(ns), &time(ns), "")
 }
 
 /// A figure, and how it is written for people, as HTML.
 pub(super) fn number(value: f64, shown: &str, class: &str) -> String {
-    format!("<td class=\"number {class}\" data-sort=\"{value}\">{shown}</td>")
+    let class = match class {
+        "" => String::new(),
+        class => format!(" class=\"{class}\""),
+    };
+    format!("<td{class} data-sort=\"{value}\">{shown}</td>")
+}
+
+/// No figure; it is sorted behind all others.
+pub(super) fn nothing() -> String {
+    "<td data-sort=\"\">-</td>".to_owned()
 }

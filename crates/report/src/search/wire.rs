@@ -3,9 +3,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use record::Nanos;
 use stats::Tested;
 
-use super::{Found, Loaded, Tried};
+use super::{Found, Loaded, Medians, Tried};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
 const SCHEMA_VERSION: u32 = 2;
@@ -35,7 +36,7 @@ pub(crate) struct Document {
     /// The answer.
     answer: Answer,
     /// The load beyond which more costs more time than it brings answers; null where it may lie
-    /// beyond what was tried.
+    /// beyond what was tried. It has no interval.
     knee: Option<f64>,
     /// Why the generator, and not the server, ended the search; null where it did not.
     inconclusive: Option<String>,
@@ -73,7 +74,7 @@ struct Held {
     at_most: f64,
 }
 
-/// All trials of a load.
+/// All trials of a load. Medians of trials have no interval; those of each trial are in `points`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 struct OfLoad {
@@ -83,13 +84,13 @@ struct OfLoad {
     held: u32,
     /// All trials of this load.
     trials: u32,
-    /// The median of what they measured.
+    /// The median of what they measured. It has no interval.
     throughput_per_s: f64,
-    /// The median of their means, in microseconds.
+    /// The median of their means, in microseconds. It has no interval.
     mean_us: Option<f64>,
-    /// The median of their medians.
+    /// The median of their medians. It has no interval.
     p50_us: Option<f64>,
-    /// The median of their 99th percentiles.
+    /// The median of their 99th percentiles. It has no interval.
     p99_us: Option<f64>,
     /// Operations that failed or were dropped, in all of them.
     failures: u64,
@@ -105,13 +106,21 @@ struct Point {
     held: bool,
     /// Expected answers, or complete pages, a second.
     throughput_per_s: f64,
+    /// Its 95 % interval; null where it has none, and of the sum of several requests.
+    throughput_ci95_per_s: Option<[f64; 2]>,
     /// Mean time in microseconds: of answers, in an open loop from the planned moment on, or of
     /// page loads; null where nothing was answered as expected.
     mean_us: Option<f64>,
+    /// Its 95 % interval; null for one time.
+    mean_ci95_us: Option<[f64; 2]>,
     /// Median.
     p50_us: Option<f64>,
+    /// Its 95 % interval; null where there are too few times for one.
+    p50_ci95_us: Option<[f64; 2]>,
     /// 99th percentile.
     p99_us: Option<f64>,
+    /// Its 95 % interval; null where there are too few times for one.
+    p99_ci95_us: Option<[f64; 2]>,
     /// Operations that failed or were dropped.
     failures: u64,
 }
@@ -153,15 +162,15 @@ impl From<Tested> for Held {
 
 impl From<&Loaded> for OfLoad {
     fn from(loaded: &Loaded) -> OfLoad {
-        let us = |of: fn((f64, f64, f64)) -> f64| loaded.times.map(|times| of(times) / 1e3);
+        let us = |of: fn(Medians) -> f64| loaded.times.map(|times| of(times) / 1e3);
         OfLoad {
             load: loaded.load,
             held: loaded.trials.held,
             trials: loaded.trials.trials(),
             throughput_per_s: loaded.per_second,
-            mean_us: us(|(mean, _, _)| mean),
-            p50_us: us(|(_, p50, _)| p50),
-            p99_us: us(|(_, _, p99)| p99),
+            mean_us: us(|times| times.mean),
+            p50_us: us(|times| times.p50),
+            p99_us: us(|times| times.p99),
             failures: loaded.failures,
         }
     }
@@ -169,14 +178,24 @@ impl From<&Loaded> for OfLoad {
 
 impl From<&Tried> for Point {
     fn from(tried: &Tried) -> Point {
-        let us = |of: fn((f64, f64, f64)) -> f64| tried.times.map(|times| of(times) / 1e3);
+        let us = |ns: f64| ns / 1e3;
+        let times = tried.times.as_ref();
+        let percentile = |ends: Option<(Nanos, Nanos)>| {
+            ends.map(|(low, high)| [us(low as f64), us(high as f64)])
+        };
         Point {
             load: tried.load,
             held: tried.held,
             throughput_per_s: tried.per_second,
-            mean_us: us(|(mean, _, _)| mean),
-            p50_us: us(|(_, p50, _)| p50),
-            p99_us: us(|(_, _, p99)| p99),
+            throughput_ci95_per_s: tried.per_second_ci95.map(<[f64; 2]>::from),
+            mean_us: times.map(|times| us(times.mean)),
+            mean_ci95_us: times
+                .and_then(|times| times.ci95)
+                .map(|(low, high)| [us(low), us(high)]),
+            p50_us: times.map(|times| us(times.p50 as f64)),
+            p50_ci95_us: times.and_then(|times| percentile(times.percentiles_ci95[0])),
+            p99_us: times.map(|times| us(times.p99 as f64)),
+            p99_ci95_us: times.and_then(|times| percentile(times.percentiles_ci95[3])),
             failures: tried.failures,
         }
     }

@@ -143,7 +143,7 @@ struct TheLaw {
     base_us: f64,
     /// Its 95 % interval.
     base_ci95_us: (f64, f64),
-    /// Typical distance of points from the law, in percent.
+    /// Typical distance of points from the law, in percent. It has no interval.
     misfit_percent: f64,
     /// They surely do not follow it: look at the points.
     missed: bool,

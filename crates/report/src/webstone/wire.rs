@@ -11,16 +11,18 @@ use crate::wire::Distribution;
 pub(crate) struct WebStone {
     /// Complete pages a minute.
     pub(crate) number: f64,
-    /// Its 95 % interval, from batches of time; null where the run is too short for one, or has
-    /// fewer than 100 complete pages.
+    /// Its 95 % interval; null with fewer than 20 complete pages, or a window too short for one.
     pub(crate) number_ci95: Option<[f64; 2]>,
+    /// The rate went up or down over times that are not short beside the window, so that the
+    /// interval may be too narrow.
+    pub(crate) wanders: bool,
     /// The totals as WebSTONE counted them in 1995, incomplete pages among them.
     pub(crate) classic: Classic,
     /// Users at work at the same time, the *webchildren*.
     pub(crate) children: u32,
     /// Seconds that count.
     pub(crate) seconds: f64,
-    /// Load factor: mean number of requests in progress, connecting included.
+    /// Load factor: mean number of requests in progress, connecting included. It has no interval.
     pub(crate) in_progress: f64,
     /// What was retrieved in the time that counts.
     pub(crate) retrieved: Retrieved,
@@ -36,7 +38,8 @@ pub(crate) struct WebStone {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Classic {
-    /// The WEBSTONE number: pages a minute, complete or not, rounded down.
+    /// The WEBSTONE number: pages a minute, complete or not, rounded down. As in 1995 it has no
+    /// interval.
     pub(crate) number: f64,
     /// Total cumulative time: the response times of all files that came, added up.
     pub(crate) cumulative_seconds: f64,
@@ -52,19 +55,19 @@ pub(crate) struct Classic {
     pub(crate) body_bytes: u64,
     /// Bytes of their heads, and of what frames the bodies.
     pub(crate) header_bytes: u64,
-    /// Bytes over the cumulative time, a second.
+    /// Bytes over the cumulative time, a second. As in 1995 it has no interval.
     pub(crate) thruput: f64,
 }
 
-/// Sizes of files that came, in bytes.
+/// Sizes of files that came, in bytes. What a suite draws decides about them.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Sizes {
     /// How many there are.
     pub(crate) n: u64,
-    /// Arithmetic mean.
+    /// Arithmetic mean. It has no interval.
     pub(crate) mean: f64,
-    /// Standard deviation; null for one file.
+    /// Standard deviation; null for one file. It has no interval.
     pub(crate) sd: Option<f64>,
     /// Least.
     pub(crate) min: u64,
@@ -82,6 +85,10 @@ pub(crate) struct ServerResult {
     pub(crate) children: u32,
     /// Complete pages a minute.
     pub(crate) number: f64,
+    /// Its 95 % interval; null as above.
+    pub(crate) number_ci95: Option<[f64; 2]>,
+    /// As above.
+    pub(crate) wanders: bool,
     /// What was retrieved there in the time that counts.
     pub(crate) retrieved: Retrieved,
 }

@@ -5,7 +5,7 @@ use report::{
     Comparisons, Counted, Design, Find, Found, Sweep, SweepServer, Tried, Varied, Versus,
 };
 use stats::testing::RunBuilder;
-use stats::{Answer, Side, Summary, Swept, Tally, Tested, summarise};
+use stats::{Answer, Distribution, Side, Summary, Swept, Tally, Tested, summarise};
 
 const WIDTHS: [u64; 4] = [10, 30, 100, 300];
 const DEPTHS: [u64; 2] = [2, 10];
@@ -94,7 +94,8 @@ pub(crate) fn found() -> Found {
         load,
         held,
         per_second: 1000.0 * load.min(8.0),
-        times: Some((p99 / 2.0, p99 / 3.0, p99)),
+        per_second_ci95: Some((980.0 * load.min(8.0), 1020.0 * load.min(8.0))),
+        times: Distribution::of(&[(p99 / 6.0) as u64, (p99 / 3.0) as u64, p99 as u64]),
         failures: u64::from(!held),
     };
     Found {

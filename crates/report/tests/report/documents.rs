@@ -249,7 +249,7 @@ proptest! {
     }
 }
 
-fn all_runs() -> [Run; 8] {
+pub(crate) fn all_runs() -> [Run; 9] {
     [
         runs::classic(),
         runs::mixed(),
@@ -259,5 +259,6 @@ fn all_runs() -> [Run; 8] {
         runs::kernel(),
         runs::closed(),
         runs::open(),
+        runs::pages(),
     ]
 }

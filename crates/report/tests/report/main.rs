@@ -9,6 +9,8 @@ mod diagnoses;
 #[cfg(test)]
 mod documents;
 #[cfg(test)]
+mod estimates;
+#[cfg(test)]
 mod galleries;
 #[cfg(test)]
 mod hostile;

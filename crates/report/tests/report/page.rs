@@ -40,7 +40,7 @@ fn shown<'a>(run: &'a Run, summary: &'a Summary) -> PageRun<'a> {
 }
 
 /// The page of one run.
-fn page_of(run: &Run) -> String {
+pub(crate) fn page_of(run: &Run) -> String {
     let summary = summarise(run);
     html(&Page {
         runs: vec![shown(run, &summary)],
@@ -61,7 +61,7 @@ fn data(page: &str) -> &str {
 }
 
 /// The page but for its data, scripts and style.
-fn markup(page: &str) -> String {
+pub(crate) fn markup(page: &str) -> String {
     let style = page.find("<style>").unwrap()..page.find("</style>").unwrap();
     let from = page.find(DATA.0).unwrap();
     page[..style.start].to_owned() + &page[style.end..from]
@@ -177,19 +177,19 @@ fn pages_are_in_a_table_and_in_the_words_of_1995() {
     let (body, _) = body.split_once("</tbody>").unwrap();
     assert_eq!(body.matches("<tr>").count(), 2 + 1 + 2);
     for part in [
-        "<td class=\"number bad\" data-sort=\"1\">1</td>",
+        "<td class=\"bad\" data-sort=\"1\">1</td>",
         "http://192.0.2.2/",
         "Page # 1 (Page1)\nTotal number of times page was hit 25\n",
         // With the page that misses a file.
         "WEBSTONE number: 600",
-        "Complete pages a minute: 594.0",
+        "Complete pages a minute: 594 (574 .. 614),",
         "Response size (bytes)",
         "Load factor",
     ] {
         assert!(section.contains(part), "{part}\n{section}");
     }
     let (_, short) = text
-        .split_once("<strong>594</strong> complete pages a minute")
+        .split_once("<strong>594</strong> complete pages a minute (574 .. 614):")
         .unwrap();
     assert!(short.contains(">1 incomplete</span>"));
     assert!(!markup(&page_of(&runs::classic())).contains("id=\"pages\""));

@@ -21,8 +21,7 @@ pub(crate) fn pooled(runs: &[(PageTally, Pages)]) -> Pages {
         VisitTally::describe_runs(&runs.iter().map(of_run).collect::<Vec<_>>())
     };
     let left_out = runs.iter().map(|(tally, _)| tally.left_out.clone());
-    let windows = || runs.iter().map(|(_, pages)| pages.window_s);
-    let window_s: f64 = windows().sum();
+    let window_s: f64 = runs.iter().map(|(_, pages)| pages.window_s).sum();
     let rate = |count: f64| {
         if window_s > 0.0 {
             count / window_s
@@ -31,12 +30,15 @@ pub(crate) fn pooled(runs: &[(PageTally, Pages)]) -> Pages {
         }
     };
     let all = visits(&|_| true);
+    let interval = |per_minute: f64, complete: &dyn Fn(&Pages) -> u64| {
+        let parts = runs.iter().map(|(_, pages)| {
+            let complete = complete(pages) as f64 * MINUTE;
+            (complete, pages.window_s)
+        });
+        let half = ratio_half_width(parts, per_minute);
+        (window_s > 0.0).then(|| ((per_minute - half).max(0.0), per_minute + half))
+    };
     let per_minute = rate(all.complete as f64 * MINUTE);
-    let completed = runs
-        .iter()
-        .map(|(_, pages)| pages.all.complete as f64 * MINUTE);
-    let parts: Vec<(f64, f64)> = completed.zip(windows()).collect();
-    let half = ratio_half_width(parts.into_iter(), per_minute);
     let in_progress = runs
         .iter()
         .map(|(_, pages)| pages.in_progress * pages.window_s);
@@ -46,10 +48,20 @@ pub(crate) fn pooled(runs: &[(PageTally, Pages)]) -> Pages {
     };
     let of_server = |(place, own): (usize, &ServerSummary)| {
         let visits = visits(&|other| other / pages == place);
+        let per_minute = rate(visits.complete as f64 * MINUTE);
+        let complete = |pages: &Pages| {
+            pages
+                .servers
+                .get(place)
+                .map_or(0, |own| own.visits.complete)
+        };
         ServerSummary {
-            per_minute: rate(visits.complete as f64 * MINUTE),
+            url: own.url.clone(),
+            users: own.users,
+            per_minute,
+            per_minute_ci95: interval(per_minute, &complete),
+            wanders: false,
             visits,
-            ..own.clone()
         }
     };
     Pages {
@@ -58,9 +70,9 @@ pub(crate) fn pooled(runs: &[(PageTally, Pages)]) -> Pages {
         left_out: VisitTally::describe_runs(&left_out.collect::<Vec<_>>()),
         window_s,
         per_minute,
-        per_minute_ci95: (window_s > 0.0)
-            .then(|| ((per_minute - half).max(0.0), per_minute + half)),
-        wanders: runs.iter().any(|(_, pages)| pages.wanders),
+        per_minute_ci95: interval(per_minute, &|pages| pages.all.complete),
+        // The intervals come from how much runs differ, whatever the rate did in each of them.
+        wanders: false,
         in_progress: rate(in_progress.sum()),
         all,
     }

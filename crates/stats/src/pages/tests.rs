@@ -197,6 +197,32 @@ fn servers_have_their_own_share() {
 }
 
 #[test]
+fn each_server_has_an_interval_of_its_own() {
+    let visits = (0..125).map(|visit| Sample {
+        user: u32::from(visit % 3 > 0),
+        ..file(visit, 2, S + visit * 80 * MS, S + (visit * 80 + 30) * MS)
+    });
+    let mut run = Run {
+        samples: visits.collect(),
+        ..run()
+    };
+    run.plan.others = vec!["http://192.0.2.2/".to_owned()];
+    let pages = summarise(&run).pages.unwrap();
+    for (server, rate) in pages.servers.iter().zip([252.0, 498.0]) {
+        assert!((server.per_minute - rate).abs() < 1e-9);
+        let (low, high) = server.per_minute_ci95.unwrap();
+        assert!(low < server.per_minute && server.per_minute < high);
+        assert!(high - low < 0.2 * server.per_minute, "{low} .. {high}");
+    }
+    // Of 10 visits to one of them there is none.
+    run.samples
+        .retain(|sample| sample.user == 1 || sample.moments.started < 3 * S);
+    let servers = summarise(&run).pages.unwrap().servers;
+    assert_eq!(servers[0].per_minute_ci95, None);
+    assert!(servers[1].per_minute_ci95.is_some());
+}
+
+#[test]
 fn what_belongs_to_no_page_is_no_visit() {
     let alone = Sample {
         visit: None,

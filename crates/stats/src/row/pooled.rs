@@ -3,7 +3,7 @@
 //! Counts are those of all runs. Estimates come from the operations of the runs in which no warning
 //! disqualifies the row, all operations alike, and their intervals from how much these runs differ.
 
-use super::{Connects, Tally, TestSummary, dominated};
+use super::{Connects, Tally, TestSummary, WANDERS, dominated};
 use crate::bias::Differences;
 use crate::interval::ratio_half_width;
 use crate::spread::{ROWS, spread};
@@ -70,9 +70,8 @@ pub(crate) fn pooled(runs: &[RunRow<'_>]) -> TestSummary {
         upload: describe(|tally| &tally.upload),
         total: describe(|tally| &tally.total),
         bias: {
-            let mut all = Differences::default();
-            sound.iter().for_each(|(tally, _)| all.merge(&tally.bias));
-            all.describe()
+            let runs = sound.iter().map(|(tally, _)| tally.bias.clone());
+            Differences::describe_runs(&runs.collect::<Vec<_>>())
         },
         spread: match planned {
             None => Vec::new(),
@@ -97,7 +96,8 @@ pub(crate) fn pooled(runs: &[RunRow<'_>]) -> TestSummary {
         window_s: rate.window_s,
         per_second: rate.per_second,
         per_second_ci95: rate.ci95,
-        wanders: sound.iter().any(|(_, row)| row.wanders),
+        // The interval comes from how much runs differ, whatever the rate did in each of them.
+        wanders: false,
         failures: each_once(runs.iter().flat_map(|(_, row)| &row.failures))
             .into_iter()
             .take(FAILURES_DESCRIBED)
@@ -106,9 +106,8 @@ pub(crate) fn pooled(runs: &[RunRow<'_>]) -> TestSummary {
             let own = |row: &TestSummary| dominated(row.waited().copied());
             let told = runs.iter().flat_map(|(_, row)| {
                 let own = own(row);
-                row.notes
-                    .iter()
-                    .filter(move |note| Some(*note) != own.as_ref())
+                let notes = row.notes.iter();
+                notes.filter(move |note| Some(*note) != own.as_ref() && *note != WANDERS)
             });
             let without = (left_out > 0).then(|| {
                 format!(

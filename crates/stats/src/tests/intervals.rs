@@ -12,8 +12,8 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, StandardNormal};
 use record::Nanos;
 
-use crate::Distribution;
 use crate::distribution::PER_MILLE;
+use crate::{Distribution, interval};
 
 /// Times of a row, with a median of about 1 ms.
 #[derive(Debug, Clone, Copy)]
@@ -156,6 +156,39 @@ fn percentiles_are_covered_and_what_dominates_is_noticed() {
     );
     let found = covered(Server::LogNormal(0.5), 100, 400, truth);
     assert!(found.dominated < 0.05, "{found:?}");
+}
+
+/// The interval that a standard deviation would have: batch means of the squared deviations, which is
+/// symmetric for the logarithm.
+fn interval_of_sd(times: &[Nanos]) -> (f64, f64) {
+    let mean = times.iter().sum::<Nanos>() as f64 / times.len() as f64;
+    let squares = times.iter().map(|time| (*time as f64 - mean).powi(2));
+    let squares: Vec<f64> = squares.collect();
+    let variance = interval::mean(&squares);
+    let (_, high) = interval::mean_interval(&squares).unwrap();
+    let factor = ((high - variance) / variance / 2.0).exp();
+    (variance.sqrt() / factor, variance.sqrt() * factor)
+}
+
+/// Why none is printed.
+#[test]
+fn no_interval_of_a_standard_deviation_covers_a_long_tail() {
+    let covered = |server: Server, n: usize| {
+        let variance = match server {
+            Server::LogNormal(sigma) => (sigma * sigma).exp_m1() * (sigma * sigma).exp(),
+            _ => unreachable!("only for those"),
+        };
+        let truth = MEDIAN * variance.sqrt();
+        let mut rng = ChaCha8Rng::seed_from_u64(0x5EED);
+        let runs = (0..400).filter(|_| {
+            let (low, high) = interval_of_sd(&server.run(n, &mut rng));
+            (low..=high).contains(&truth)
+        });
+        runs.count() as f64 / 400.0
+    };
+    assert!(covered(Server::LogNormal(NARROW), 1000) > 0.9);
+    let found = covered(Server::LogNormal(1.0), 100);
+    assert!(found < 0.85, "{found}");
 }
 
 #[test]

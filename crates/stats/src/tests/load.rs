@@ -1,6 +1,6 @@
 //! Load runs: what counts in a closed loop and in an open one.
 
-use record::{EventKind, MeasureId, Outcome, Pace, Sample};
+use record::{EventKind, MeasureId, Outcome, Pace, Sample, Stage};
 
 use crate::testing::{self, RunBuilder, US};
 use crate::{Summary, Warning, summarise};
@@ -170,4 +170,58 @@ fn who_asked_for_new_connections_is_not_told_that_there_were_some() {
         summarise(&run.build()).warnings.len()
     };
     assert_eq!((connecting(true), connecting(false)), (1, 0));
+}
+
+/// A closed loop of ten seconds whose operations end at these moments, in milliseconds.
+fn ended(moments: impl Iterator<Item = u64>, pace: Pace) -> Summary {
+    const MS: u64 = 1_000 * US;
+    let builder = load(pace)
+        .event_at(0, |test| EventKind::MeasuringStarted { test })
+        .event_at(10_000 * MS, |test| EventKind::MeasuringEnded { test });
+    let run = moments.fold(builder, |builder, at| {
+        builder.sample("Get", op(0, at * MS - MS / 2, at * MS))
+    });
+    summarise(&run.build())
+}
+
+#[test]
+fn throughput_that_wanders_has_a_note_unless_the_load_did() {
+    let steady = || (1..1_000).map(|n| n * 10);
+    // Two thirds of them in the first third of the time.
+    let falling = || {
+        (1..400)
+            .map(|n| n * 8)
+            .chain((1..200).map(|n| 3_200 + n * 34))
+    };
+    let staged = |rates: &[f64]| match testing::open_loop() {
+        Pace::Open {
+            arrivals,
+            stages,
+            max_waiting,
+        } => Pace::Open {
+            arrivals,
+            stages: rates
+                .iter()
+                .map(|rate| Stage {
+                    rate: *rate,
+                    ..stages[0]
+                })
+                .collect(),
+            max_waiting,
+        },
+        pace => pace,
+    };
+    let of = |summary: Summary| {
+        let row = &summary.tests[0];
+        let has_note = row
+            .notes
+            .iter()
+            .any(|note| note.starts_with("throughput wandered"));
+        assert_eq!(has_note, row.wanders);
+        (row.wanders, row.per_second_ci95.is_some())
+    };
+    assert_eq!(of(ended(steady(), Pace::Closed)), (false, true));
+    assert_eq!(of(ended(falling(), Pace::Closed)), (true, true));
+    assert_eq!(of(ended(falling(), staged(&[80.0, 80.0]))), (true, true));
+    assert_eq!(of(ended(falling(), staged(&[120.0, 30.0]))), (false, false));
 }
