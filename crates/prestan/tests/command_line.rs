@@ -353,7 +353,7 @@ fn shape_of_the_text() {
     let outcome = a_run();
     let report = outcome
         .again()
-        .env("COLUMNS", "100")
+        .env("COLUMNS", "140")
         .args(["report", "run"])
         .run();
     assert_snapshot!("shape_text", shape::shape(&report.stdout));

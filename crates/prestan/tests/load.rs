@@ -212,7 +212,7 @@ fn shape_of_the_reports() {
     let text = |options: &[&str]| {
         let command = ["load", "GET", &url, "--run-id", "shape", "--save", "run"];
         let outcome = support::Prestan::new()
-            .env("COLUMNS", "100")
+            .env("COLUMNS", "120")
             .args(command)
             .args(options)
             .run();

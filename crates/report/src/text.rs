@@ -255,12 +255,7 @@ impl Page {
     }
 
     fn notes(&mut self, summary: &Summary) {
-        let items: Vec<Item> = summary
-            .tests
-            .iter()
-            .flat_map(|test| test.notes.iter().map(move |note| (&test.name, note)))
-            .map(|(name, note)| Item::new(&format!("{name}: {note}")))
-            .collect();
+        let items: Vec<Item> = notes(summary).iter().map(|note| Item::new(note)).collect();
         self.section("Notes:", &items);
     }
 
@@ -340,6 +335,22 @@ impl Item {
             below: Vec::new(),
         }
     }
+}
+
+/// The notes of all rows; one that several rows have stands once, behind the names of all of them.
+pub(crate) fn notes(summary: &Summary) -> Vec<String> {
+    let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
+    for test in &summary.tests {
+        for note in &test.notes {
+            match all.iter_mut().find(|(same, _)| same == note) {
+                Some((_, names)) => names.push(&test.name),
+                None => all.push((note, vec![&test.name])),
+            }
+        }
+    }
+    let all = all.into_iter();
+    all.map(|(note, names)| format!("{}: {note}", names.join(", ")))
+        .collect()
 }
 
 /// Details of a failed test: counts, and the first failures. `None` when its row says it all.
@@ -514,6 +525,8 @@ fn plain(value: &serde_json::Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use stats::testing::RunBuilder;
+
     use super::*;
 
     #[test]
@@ -523,6 +536,20 @@ mod tests {
             Paint { on: true }.bad("failed"),
             "\u{1b}[31mfailed\u{1b}[0m"
         );
+    }
+
+    #[test]
+    fn a_note_of_several_rows_stands_once() {
+        let builder = RunBuilder::new(1).test("T", &[("A", "GET"), ("B", "GET"), ("C", "GET")]);
+        let told = [("A", "one"), ("B", "two"), ("C", "one")];
+        let run = told.into_iter().fold(builder, |builder, (row, note)| {
+            builder.event(row, |_, measure| EventKind::Note {
+                measure,
+                text: note.to_owned(),
+            })
+        });
+        let summary = stats::summarise(&run.build());
+        assert_eq!(notes(&summary), ["A, C: one", "B: two"]);
     }
 
     #[test]

@@ -229,7 +229,7 @@ fn a_load_of_a_search_tells_how_often_it_held() {
     // The same load once more, and it did not hold.
     let mut again = found.trials[2];
     again.held = false;
-    again.times = Some((50e6, 40e6, 60e6));
+    again.times = stats::Distribution::of(&[40_000_000, 50_000_000, 60_000_000]);
     found.trials.insert(3, again);
     let page = |found: &Found| {
         figure_data(&Page {

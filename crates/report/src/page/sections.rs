@@ -5,6 +5,7 @@ use stats::{Completeness, Finding, Status, Summary, TestSummary, Warning};
 use super::markup::{list, text, words};
 use super::{Page, PageRun, answers, pages};
 use crate::diagnose::{self, Diagnosed};
+use crate::text::notes;
 
 /// What was measured on what, in one line.
 pub(super) fn title(page: &Page<'_>, names: &[String]) -> String {
@@ -126,7 +127,8 @@ pub(super) fn overview(page: &Page<'_>, names: &[String]) -> String {
         let left = run.summary.left_behind.iter();
         let left = left.map(|left| text(&format!("{}: {}", left.url, left.reason)));
         html += &section(&format!("Still on the server{of}"), "doubt", left.collect());
-        html += &section(&format!("Notes{of}"), "note", notes(run.summary));
+        let notes = notes(run.summary).iter().map(|note| text(note)).collect();
+        html += &section(&format!("Notes{of}"), "note", notes);
     }
     html
 }
@@ -216,14 +218,6 @@ fn warnings(summary: &Summary) -> Vec<String> {
     warnings
         .map(|warning| words(&warning.to_string()))
         .collect()
-}
-
-fn notes(summary: &Summary) -> Vec<String> {
-    let notes = |test: &TestSummary| -> Vec<String> {
-        let note = |note: &String| text(&format!("{}: {note}", test.name));
-        test.notes.iter().map(note).collect()
-    };
-    summary.tests.iter().flat_map(notes).collect()
 }
 
 /// What is conspicuous, and what was not looked at.
