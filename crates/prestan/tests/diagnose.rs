@@ -18,12 +18,13 @@ use testbed::fault::{Algorithm, Auth, Builder, Expiry, Fault, Rule};
 use testbed::{DemoServer, Root};
 
 /// The faults that are injected here, by the rule that must find them.
-const INJECTED: [&str; 5] = [
+const INJECTED: [&str; 6] = [
     "delayed-ack",
     "grows-over-the-run",
     "keep-alive-limit",
     "asked-twice",
     "slow-at-intervals",
+    "closes-silently",
 ];
 
 /// A run of these tests, which is kept.
@@ -153,6 +154,15 @@ fn a_limit_of_requests_on_a_connection() {
             })
         },
     );
+}
+
+/// Where the limit above is announced, this is not said.
+#[test]
+fn connections_that_end_without_notice_after_each_204() {
+    let only = "Put1K,Delete,Get1K";
+    finds("closes-silently", "Put1K", only, "60", |builder| {
+        builder.rule(Rule::new(Fault::CloseAfterStatus(204)))
+    });
 }
 
 #[test]

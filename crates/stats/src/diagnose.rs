@@ -17,6 +17,7 @@
 mod case;
 mod course;
 mod drift;
+mod facts;
 mod figure;
 mod line;
 mod material;
@@ -29,6 +30,7 @@ mod tests;
 
 pub use case::MANY;
 pub(crate) use course::Course;
+pub(crate) use facts::Facts;
 pub use figure::{Evidence, Figure, Quantity};
 pub use material::{Material, material_from};
 pub use rules::{RULES, Rule};

@@ -18,7 +18,7 @@ use record::{
 };
 
 use crate::details::Drawing;
-use crate::diagnose::{Course, Material};
+use crate::diagnose::{Course, Facts, Material};
 use crate::generator::together;
 use crate::pages::{PageTally, Pages};
 use crate::row::{RunRow, pooled, sound};
@@ -121,6 +121,7 @@ where
             courses,
             first_answers: pool.first_answers(runs),
             opened,
+            facts: Facts::of(runs.iter().flat_map(|run| run.events)),
         },
         details: drawings.into_iter().map(Drawing::finish).collect(),
     })

@@ -172,6 +172,14 @@ pub(crate) const SENTENCES: &[(&str, &[&str])] = &[
              Response times are those of the second answer: a client waits longer than they tell.",
         ],
     ),
+    (
+        "closes-silently",
+        &[
+            "{closes} kept connections were closed after responses that did not say so (status: \
+             {statuses}). {lost} requests were lost that way: sent once more on a new connection, or \
+             failed where that must not be (LOCK, POST, PATCH).",
+        ],
+    ),
 ];
 
 /// COPY or DELETE of a collection.

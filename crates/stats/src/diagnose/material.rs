@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use record::{Environment, Event, MeasureId, Nanos, PlanRecord, Sample, Server};
 
 use super::course::Course;
+use super::facts::Facts;
 use crate::{PoolRun, Summary, pool};
 
 /// A recorded run, made ready to be diagnosed.
@@ -22,6 +23,8 @@ pub struct Material {
     pub(crate) first_answers: BTreeMap<MeasureId, Nanos>,
     /// Numbers of the requests for which connections were opened, the first ones of the (first) run.
     pub(crate) opened: Vec<u64>,
+    /// What the events tell of the server.
+    pub(crate) facts: Facts,
     /// Runs that are put together in it.
     pub(crate) runs: usize,
 }

@@ -463,4 +463,17 @@ pub const RULES: &[Rule] = &[
         figures: &["challenged", "operations", "share"],
         find: connections::asked_twice,
     },
+    Rule {
+        name: "closes-silently",
+        title: "Kept connections are closed without notice",
+        at_least: 5.0,
+        because: "connections, and one for each user, were closed within a second after a response \
+                  that did not announce it; a server that is started anew closes one for each user",
+        look_at: "keep-alive after responses without a body (204, 304): what is kept after 200 can be \
+                  kept after these; a proxy, a time limit below a second, a worker that ends after \
+                  some requests: the last response has to say `Connection: close` (RFC 9112, section \
+                  9.6), because a request that is sent meanwhile is lost",
+        figures: &["closes", "statuses", "lost"],
+        find: connections::closes_silently,
+    },
 ];

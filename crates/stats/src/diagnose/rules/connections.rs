@@ -1,8 +1,12 @@
 //! What goes on beside the answers: connections that are opened, and credentials that are refused.
 
+use std::collections::BTreeMap;
+
 use super::Found;
 use crate::diagnose::case::{Case, NOTICEABLE, Row};
-use crate::diagnose::figure::{Evidence, count, share, time};
+use crate::diagnose::facts::ClosedAfter;
+use crate::diagnose::figure::{Evidence, count, share, text, time};
+use crate::diagnose::material::Material;
 
 /// Operations that must have met it.
 const LEAST: u64 = 5;
@@ -107,6 +111,62 @@ fn limit(row: &Row<'_>) -> Option<(u64, usize, usize)> {
     let beyond = gaps.iter().filter(is_beyond).count();
     let is_usual = count >= SAME_GAPS && count * 3 >= gaps.len();
     (is_usual && beyond * 20 <= gaps.len()).then_some((most, count, gaps.len()))
+}
+
+/// The runs with their places, without those that repeat a suite with as many users.
+fn first_runs<'a>(case: &Case<'a>) -> impl Iterator<Item = (usize, &'a Material)> {
+    let runs = case.runs();
+    let key = |run: &Material| (run.plan.suite.sha256.clone(), run.plan.load.users);
+    let is_first = move |(place, run): &(usize, &Material)| {
+        !runs[..*place].iter().any(|other| key(other) == key(run))
+    };
+    runs.iter().enumerate().filter(is_first)
+}
+
+pub(super) fn closes_silently(case: &Case<'_>, at_least: f64) -> Option<Found> {
+    let mut after: BTreeMap<u16, ClosedAfter> = BTreeMap::new();
+    for closed in first_runs(case).flat_map(|(_, run)| &run.facts.closed) {
+        let all = after.entry(closed.status).or_insert(ClosedAfter {
+            closes: 0,
+            lost: 0,
+            ..*closed
+        });
+        all.closes += closed.closes;
+        all.lost += closed.lost;
+    }
+    let mut after: Vec<ClosedAfter> = after.into_values().collect();
+    after.sort_by_key(|closed| std::cmp::Reverse(closed.closes));
+    let closes: u64 = after.iter().map(|closed| closed.closes).sum();
+    let affected = first_runs(case).filter(|(_, run)| !run.facts.closed.is_empty());
+    let users = affected.map(|(_, run)| run.plan.load.users).max()?;
+    // A server that is started anew closes one of each user.
+    let normal = at_least + f64::from(users);
+    if (closes as f64) < normal {
+        return None;
+    }
+    let statuses: Vec<String> = after.iter().map(|one| one.status.to_string()).collect();
+    let evidence = |closed: &ClosedAfter| Evidence {
+        row: format!("status {}", closed.status),
+        figures: vec![count("closes", closed.closes), count("lost", closed.lost)],
+    };
+    // Some were closed before requests that are not measured.
+    let rows: Vec<Row<'_>> = case.rows().filter(|row| row.course.opened > 0).collect();
+    let (opened, _, each) = opened(&rows);
+    let closes_of = |(_, run): &(usize, &Material)| -> u64 {
+        run.facts.closed.iter().map(|closed| closed.closes).sum()
+    };
+    Some(Found {
+        figures: vec![
+            count("closes", closes),
+            text("statuses", statuses.join(", ")),
+            count("lost", after.iter().map(|closed| closed.lost).sum()),
+        ],
+        evidence: after.iter().map(evidence).collect(),
+        tests: rows.iter().map(|row| row.name().to_owned()).collect(),
+        run: first_runs(case).max_by_key(closes_of)?.0,
+        saved: closes.min(opened) as f64 * each * (1.0 - normal / closes as f64),
+        ..Found::default()
+    })
 }
 
 pub(super) fn asked_twice(case: &Case<'_>, at_least: f64) -> Option<Found> {

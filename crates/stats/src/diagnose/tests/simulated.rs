@@ -38,6 +38,9 @@ pub(super) enum Odd {
     /// All of them have a pause of so many microseconds, give or take 2 %, between the first byte and the
     /// last.
     Paused(f64),
+    /// The connection is closed without notice after every response, which has that status. What comes
+    /// next is not measured but for the last one.
+    ClosesSilently(u16),
 }
 
 /// How times scatter.
@@ -292,6 +295,16 @@ impl Server {
             let end = run.samples.last().and_then(|one| one.moments.done);
             self.clock = end.unwrap_or(self.clock) + 20_000;
         }
+        if let Odd::ClosesSilently(status) = row.odd {
+            run.events.push(Event {
+                at: self.clock,
+                kind: EventKind::ClosedSilently {
+                    status,
+                    noticed: row.n * u64::from(users),
+                    lost: 1,
+                },
+            });
+        }
     }
 
     fn operation(&mut self, row: &Row, i: u64) -> record::Sample {
@@ -321,7 +334,12 @@ impl Server {
         if matches!(row.odd, Odd::Declined(every, _) if nth(every)) {
             one.status = Some(423);
         }
-        if matches!(row.odd, Odd::Opens(every) if nth(every)) {
+        let opens = match row.odd {
+            Odd::Opens(every) => nth(every),
+            Odd::ClosesSilently(_) => i + 1 == row.n,
+            _ => false,
+        };
+        if opens {
             let (tcp, tls) = (200_000, None);
             one.connect = Some(Connect {
                 tcp,

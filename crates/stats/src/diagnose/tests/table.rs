@@ -249,6 +249,12 @@ const CASES: &[Case] = &[
         "Put1K",
         "challenged",
     ),
+    case(
+        "closes-silently",
+        |rows| of(rows, "Delete").odd = Odd::ClosesSilently(204),
+        "Delete",
+        "status 204",
+    ),
 ];
 
 /// What is between the generator and the server, and the server.
@@ -383,7 +389,7 @@ fn every_rule_has_a_case_and_a_line_in_the_documents() {
 /// What a rule saves, and at most where it is just what is sure and noticeable; in nanoseconds.
 fn saves(rule: &Rule, case: &Seen<'_>) -> Option<(f64, f64)> {
     /// Rules of which a finding need not be noticeable beyond the threshold, nor surely beyond it.
-    const EXACT: [&str; 9] = [
+    const EXACT: [&str; 10] = [
         "grows-over-the-run",
         "delayed-ack",
         "two-modes",
@@ -393,6 +399,7 @@ fn saves(rule: &Rule, case: &Seen<'_>) -> Option<(f64, f64)> {
         "asked-twice",
         "long-tail",
         "connection-close",
+        "closes-silently",
     ];
     let found = rule.look(case)?;
     let is_its = |row: &Believed<'_>| found.tests.iter().any(|name| name == row.name());
