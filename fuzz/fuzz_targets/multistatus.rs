@@ -3,7 +3,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use wire::dav::{XmlLimits, href_path, lock_token_from_body, parse_multistatus, same_resource};
+use wire::coding::decoded;
+use wire::dav::{
+    XmlLimits, condition, href_path, lock_token_from_body, parse_multistatus, same_resource,
+};
 
 fuzz_target!(|body: &[u8]| {
     let limits = XmlLimits {
@@ -25,4 +28,8 @@ fuzz_target!(|body: &[u8]| {
         }
     }
     lock_token_from_body(body);
+    condition(body);
+    if let Ok(unpacked) = decoded(Some("gzip"), body, limits.bytes) {
+        assert!(unpacked.len() <= limits.bytes);
+    }
 });

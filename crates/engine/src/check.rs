@@ -6,8 +6,10 @@ mod multistatus;
 
 use std::borrow::Cow;
 
-use record::Outcome;
-use suite::RequestPlan;
+use record::{Cause, Outcome};
+use suite::{RequestPlan, Text};
+use wire::coding::decoded;
+use wire::dav::{XmlLimits, condition};
 use wire::response::ResponseHead;
 
 /// An answer, as the checker sees it.
@@ -29,6 +31,18 @@ pub(crate) struct Answered<'a> {
 pub(crate) struct Wrong {
     pub(crate) outcome: Outcome,
     pub(crate) what: String,
+    /// The same as data, where a rule of `stats::diagnose` asks for it.
+    pub(crate) cause: Option<Cause>,
+}
+
+impl Wrong {
+    pub(crate) fn new(outcome: Outcome, what: String) -> Wrong {
+        Wrong {
+            outcome,
+            what,
+            cause: None,
+        }
+    }
 }
 
 /// How an operation with this verdict ended.
@@ -45,21 +59,23 @@ pub(crate) fn check(
     answered: &Answered<'_>,
 ) -> Result<Option<String>, Wrong> {
     check_status(request, answered)?;
-    let note = match answered.head.status {
-        207 => multistatus::check(request, answered.body)?,
-        _ => None,
-    };
-    check_body(request, answered)?;
+    check_headers(request, answered)?;
+    if answered.head.status != 207 {
+        return check_body(request, answered).map(|()| None);
+    }
+    let coding = answered.head.headers.get("Content-Encoding");
+    let body = decoded(coding, answered.body, XmlLimits::default().bytes)
+        .map_err(|error| wrong_body(format!("207 with a body that is none: {error}")))?;
+    let note = multistatus::check(request, &body)?;
+    let body = &*body;
+    check_body(request, &Answered { body, ..*answered })?;
     Ok(note)
 }
 
 fn check_status(request: &RequestPlan, answered: &Answered<'_>) -> Result<(), Wrong> {
     let status = answered.head.status;
     if request.unsupported.contains(&status) && !request.expect.status.contains(status) {
-        return Err(Wrong {
-            outcome: Outcome::Unsupported,
-            what: answered.head.status_text(),
-        });
+        return Err(unsupported(request, answered));
     }
     if request.expect.status.contains(status) {
         return Ok(());
@@ -77,9 +93,48 @@ fn check_status(request: &RequestPlan, answered: &Answered<'_>) -> Result<(), Wr
             "; it points to {location}, and redirects are not followed"
         ));
     }
+    Err(Wrong::new(outcome_of(status), what))
+}
+
+/// A status that means that the server does not have this.
+fn unsupported(request: &RequestPlan, answered: &Answered<'_>) -> Wrong {
+    let status = answered.head.status;
+    let condition = condition(answered.body);
+    let mut what = answered.head.status_text();
+    if status < 400 {
+        what.push_str(&format!("; expected {}", request.expect.status));
+    }
+    if let Some(condition) = &condition {
+        what.push_str(&format!(", {condition}"));
+    }
+    // A 405 says that there is no PROPFIND at all.
+    if is_infinite(request) && status != 405 {
+        what.push_str("; a server may decline Depth: infinity (RFC 4918, section 9.1)");
+    }
+    Wrong {
+        cause: Some(Cause::Status { status, condition }),
+        ..Wrong::new(Outcome::Unsupported, what)
+    }
+}
+
+/// A PROPFIND with Depth: infinity.
+fn is_infinite(request: &RequestPlan) -> bool {
+    let infinity = Text::Fixed("infinity".to_owned());
+    let mut headers = request.headers.iter();
+    request.method == "PROPFIND"
+        && headers
+            .any(|header| header.name.eq_ignore_ascii_case("Depth") && header.value == infinity)
+}
+
+fn check_headers(request: &RequestPlan, answered: &Answered<'_>) -> Result<(), Wrong> {
+    let mut needed = request.unsupported_without.iter();
+    let Some(name) = needed.find(|name| answered.head.headers.get(name).is_none()) else {
+        return Ok(());
+    };
+    let what = format!("{} without {name}", answered.head.status_text());
     Err(Wrong {
-        outcome: outcome_of(status),
-        what,
+        cause: Some(Cause::Header { name: name.clone() }),
+        ..Wrong::new(Outcome::Unsupported, what)
     })
 }
 
@@ -146,11 +201,10 @@ fn check_body(request: &RequestPlan, answered: &Answered<'_>) -> Result<(), Wron
 }
 
 fn wrong_body(what: String) -> Wrong {
-    Wrong {
-        outcome: Outcome::WrongBody,
-        what,
-    }
+    Wrong::new(Outcome::WrongBody, what)
 }
 
+#[cfg(test)]
+mod features_tests;
 #[cfg(test)]
 mod tests;

@@ -21,6 +21,8 @@ pub(crate) struct Connection {
     pub(crate) target: Target,
     pub(crate) route: Route,
     pub(crate) tls: Arc<rustls::ClientConfig>,
+    /// No session of TLS is resumed.
+    pub(crate) full_handshakes: bool,
     pub(crate) credentials: Option<Credentials>,
     pub(crate) auth: AuthScheme,
     pub(crate) headers: Vec<(String, String)>,
@@ -80,17 +82,19 @@ pub(crate) fn connection_to(
             target.authority()
         ));
     }
+    let full_handshakes = options.tls_resumption == TlsResumptionArg::Off;
     let options_of_tls = TlsOptions {
         cacert: options.cacert.clone(),
         insecure: options.insecure,
         identity: options.cert.clone().zip(options.key.clone()),
-        without_resumption: options.tls_resumption == TlsResumptionArg::Off,
+        without_resumption: full_handshakes,
     };
     let tls = engine::tls_config(&options_of_tls, target.scheme()).map_err(Failed::Usage)?;
     Ok(Connection {
         target,
         route,
         tls,
+        full_handshakes,
         credentials,
         auth,
         headers,
@@ -168,6 +172,7 @@ pub(crate) fn to_own_server(
         target,
         route,
         tls,
+        full_handshakes: false,
         credentials,
         auth: AuthScheme::Auto,
         headers: Vec::new(),
@@ -223,7 +228,10 @@ impl Connection {
             threads: 1,
             clock: Clock::User,
             acks: false,
-            http: Http::default(),
+            http: Http {
+                full_handshakes: self.full_handshakes,
+                ..Http::default()
+            },
             in_turn: false,
         }
     }

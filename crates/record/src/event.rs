@@ -86,6 +86,9 @@ pub enum EventKind {
         outcome: Outcome,
         /// What was attempted, on what, and what came back.
         evidence: String,
+        /// The same as data.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cause: Option<Cause>,
     },
     /// The first request of a measure was answered as expected, in the warm-up: what it took when
     /// nothing was warm yet. Only of the first user.
@@ -138,6 +141,34 @@ pub struct MissingStep {
     pub method: String,
     /// What it measures; `None` for set-up.
     pub measure: Option<MeasureId>,
+    /// The evidence as data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
+}
+
+/// Why a response is not what a step expects, where `stats::diagnose` has a rule about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Cause {
+    /// A status that means that the server does not support the step.
+    Status {
+        /// Which.
+        status: u16,
+        /// The precondition code in its body (RFC 4918, section 16), `propfind-finite-depth` for
+        /// example.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        condition: Option<String>,
+    },
+    /// A header that the response lacks.
+    Header {
+        /// Its name.
+        name: String,
+    },
+    /// A PROPFIND with Depth: infinity was answered as one with another depth.
+    Depth {
+        /// That depth: 0 or 1.
+        depth: u8,
+    },
 }
 
 /// A collection of ours that is still on the server.

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use event::{Event, EventKind, Goal, LeftBehind, MissingStep, TestId};
+pub use event::{Cause, Event, EventKind, Goal, LeftBehind, MissingStep, TestId};
 pub use generator::{Exhausted, Generator, Lateness};
 pub use load::{Arrivals, Http, Load, Pace, Stage};
 pub use outcome::Outcome;

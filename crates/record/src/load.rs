@@ -88,6 +88,9 @@ pub struct Http {
     /// Connections of one user, for the files of a page.
     #[serde(default = "one")]
     pub parallel: u32,
+    /// Every TLS handshake is a full one: no session is resumed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub full_handshakes: bool,
 }
 
 fn one() -> u32 {
@@ -102,6 +105,7 @@ impl Default for Http {
             keep_alive: true,
             pipeline: 1,
             parallel: 1,
+            full_handshakes: false,
         }
     }
 }
@@ -118,6 +122,9 @@ impl fmt::Display for Http {
         }
         if self.parallel > 1 {
             write!(f, ", {} connections a user", self.parallel)?;
+        }
+        if self.full_handshakes {
+            f.write_str(", full TLS handshakes only")?;
         }
         Ok(())
     }

@@ -100,6 +100,7 @@ impl Told {
                 number,
                 outcome,
                 evidence,
+                ..
             } => {
                 let who = if users > 1 {
                     format!(" of user {user}")

@@ -24,6 +24,10 @@ pub const BUILTIN: &[Builtin] = &[
         text: include_str!("../../../suites/locks.yaml"),
     },
     Builtin {
+        name: "features",
+        text: include_str!("../../../suites/features.yaml"),
+    },
+    Builtin {
         name: "sizes",
         text: include_str!("../../../suites/sizes.yaml"),
     },

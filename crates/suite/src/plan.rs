@@ -139,6 +139,8 @@ pub struct RequestPlan {
     pub expect: Expect,
     /// Statuses that mean that the server does not have this.
     pub unsupported: Vec<u16>,
+    /// Headers without which an expected response means that, too.
+    pub unsupported_without: Vec<String>,
     /// What to keep of the answer.
     pub save: Vec<Save>,
     /// Under which name it is measured.

@@ -49,6 +49,7 @@ pub fn single(single: &Single) -> (Plan, String) {
             contains: Vec::new(),
         },
         unsupported: vec![405, 501],
+        unsupported_without: Vec::new(),
         save: Vec::new(),
         measure: Some(MeasureId(0)),
     };

@@ -137,8 +137,9 @@ pub struct StepOptions {
     pub body: Option<Placed<BodySpec>>,
     /// What the answer must be.
     pub expect: Option<Placed<ExpectSpec>>,
-    /// Statuses that mean that the server does not have this, beside 405 and 501.
-    pub unsupported: Vec<u16>,
+    /// Statuses that mean that the server does not have this, beside 405 and 501, and headers
+    /// without which a response means that: `no ETag`.
+    pub unsupported: Vec<Placed<Scalar>>,
     /// Names for parts of the answer, to be used later as `{{ name }}`.
     pub save: BTreeMap<String, Placed<String>>,
     /// Name under which the operation is measured.
@@ -421,7 +422,10 @@ impl JsonSchema for StepSpec {
                 "headers": generator.subschema_for::<BTreeMap<String, Scalar>>(),
                 "body": generator.subschema_for::<BodySpec>(),
                 "expect": generator.subschema_for::<ExpectSpec>(),
-                "unsupported": { "type": "array", "items": { "type": "integer" } },
+                "unsupported": {
+                    "type": "array",
+                    "items": { "anyOf": [{ "type": "integer" }, { "type": "string", "pattern": "^no \\S+$" }] },
+                },
                 "save": generator.subschema_for::<BTreeMap<String, String>>(),
                 "measure": { "type": "string" },
                 "as": { "type": "string" },

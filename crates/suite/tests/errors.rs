@@ -53,6 +53,18 @@ const STEPS: &[(&str, &str)] = &[
         "live expectation",
         "- GET: a\n  expect: {body: {text: \"{{ n }}\"}}\n  measure: M",
     ),
+    (
+        "no status that is unsupported",
+        "- GET: a\n  unsupported: [99]\n  measure: M",
+    ),
+    (
+        "no header that is missing",
+        "- GET: a\n  unsupported: [ETag]\n  measure: M",
+    ),
+    (
+        "a missing header that is none",
+        "- GET: a\n  unsupported: [no E Tag]\n  measure: M",
+    ),
     ("unknown save", "- LOCK: a\n  save: {t: body}\n  measure: M"),
     (
         "save over a parameter",

@@ -16,6 +16,7 @@
 
 pub mod auth;
 pub mod chunked;
+pub mod coding;
 pub mod dav;
 mod excerpt;
 pub mod request;

@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use record::Outcome;
-use suite::{Body, Missing, Piece, RequestPlan, Text};
+use record::{Cause, Outcome};
+use suite::{Body, Missing, Piece, RequestPlan};
 use wire::dav::{
     Multistatus, PropName, Response, XmlLimits, level, parse_multistatus, requested_properties,
 };
 use wire::response::status_text;
 
-use super::{Wrong, clause, outcome_of, wrong_body};
+use super::{Wrong, clause, is_infinite, outcome_of, wrong_body};
 
 /// Stands for a run-time variable where the names in a body are read: no name contains it.
 const VARIABLE: &str = "\u{1a}";
@@ -52,28 +52,26 @@ fn check_number(request: &RequestPlan, multistatus: &Multistatus) -> Result<(), 
     }
     let responses = if found == 1 { "response" } else { "responses" };
     let what = format!("207 with {found} {responses}; expected {wanted}");
-    Err(wrong_body(match answered_depth(request, multistatus) {
-        Some(depth) if found < wanted => format!(
-            "Depth: infinity answered as Depth: {depth}: {what} (a server that declines infinity \
-             answers 403: RFC 4918, section 9.1)"
-        ),
-        _ => what,
-    }))
+    Err(match answered_depth(request, multistatus) {
+        Some(depth) if found < wanted => Wrong {
+            cause: Some(Cause::Depth { depth }),
+            ..wrong_body(format!(
+                "Depth: infinity answered as Depth: {depth}: {what} (a server that declines infinity \
+                 answers 403: RFC 4918, section 9.1)"
+            ))
+        },
+        _ => wrong_body(what),
+    })
 }
 
 /// Of a request with Depth: infinity: 0 or 1, where nothing in the response lies deeper.
-fn answered_depth(request: &RequestPlan, multistatus: &Multistatus) -> Option<usize> {
-    let infinity = Text::Fixed("infinity".to_owned());
-    let is_infinite = |header: &suite::HeaderPlan| {
-        header.name.eq_ignore_ascii_case("Depth") && header.value == infinity
-    };
+fn answered_depth(request: &RequestPlan, multistatus: &Multistatus) -> Option<u8> {
     let levels = || {
         let responses = multistatus.responses.iter();
         responses.map(|response| level(&response.href))
     };
-    let depth = levels().max()? - levels().min()?;
-    let is_asked = request.method == "PROPFIND" && request.headers.iter().any(is_infinite);
-    (is_asked && depth <= 1).then_some(depth)
+    let depth = u8::try_from(levels().max()? - levels().min()?).ok()?;
+    (is_infinite(request) && depth <= 1).then_some(depth)
 }
 
 /// A PROPPATCH succeeds as a whole or not at all (RFC 4918, section 9.2), and has succeeded where
@@ -266,10 +264,8 @@ fn outcome_inside(request: &RequestPlan, status: u16) -> Outcome {
 /// A status inside a 207.
 fn inside(request: &RequestPlan, status: u16, outcome: Outcome, about: &str) -> Wrong {
     let clause = clause(&request.method, status);
-    Wrong {
-        outcome,
-        what: format!("207 with {} inside {about}{clause}", status_text(status)),
-    }
+    let status = status_text(status);
+    Wrong::new(outcome, format!("207 with {status} inside {about}{clause}"))
 }
 
 /// A few names without their namespaces, which the suite says.

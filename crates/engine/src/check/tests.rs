@@ -6,7 +6,7 @@ use wire::response::{Event, Limits, ResponseReader};
 use super::*;
 
 /// A request as `suites/prestan.yaml` would have it.
-fn request(method: &str, body: &str) -> RequestPlan {
+pub(super) fn request(method: &str, body: &str) -> RequestPlan {
     let status = match method {
         "PROPFIND" => StatusTest::Exactly(207),
         _ => StatusTest::Class(2),
@@ -27,12 +27,13 @@ fn request(method: &str, body: &str) -> RequestPlan {
             contains: Vec::new(),
         },
         unsupported: vec![405, 501],
+        unsupported_without: Vec::new(),
         save: Vec::new(),
         measure: None,
     }
 }
 
-fn head(status: &str) -> ResponseHead {
+pub(super) fn head(status: &str) -> ResponseHead {
     let message = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
     let mut reader = ResponseReader::new(false, Limits::default());
     let mut at = 0;

@@ -256,10 +256,7 @@ impl Way {
         self.body = buffer;
         let verdict = match &exchange.result {
             Ok(response) => kind.judge(&self.client, response),
-            Err(failure) => Err(Wrong {
-                outcome: failure.outcome,
-                what: failure.what.clone(),
-            }),
+            Err(failure) => Err(Wrong::new(failure.outcome, failure.what.clone())),
         };
         Asked {
             kind,
@@ -340,6 +337,7 @@ impl Log {
             number,
             outcome: wrong.outcome,
             evidence: format!("{}: {}", kind.plan.method, wrong.what),
+            cause: wrong.cause.clone(),
         });
     }
 }

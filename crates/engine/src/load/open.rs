@@ -308,6 +308,7 @@ impl Dispatcher {
                 number,
                 outcome: Outcome::Dropped,
                 evidence: format!("{}: not sent, because {why}", kind.plan.method),
+                cause: None,
             });
             self.worker.drop_operation(Dropped {
                 measure: kind.measure,

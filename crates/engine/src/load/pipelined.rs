@@ -377,7 +377,7 @@ impl Pipe {
                 self.record(lane, kind, &first, Some(answer), verdict);
             }
             Err(Failure { outcome, what }) => {
-                let wrong = Wrong { outcome, what };
+                let wrong = Wrong::new(outcome, what);
                 self.record(lane, kind, &first, None, Err(wrong));
             }
         }
@@ -447,10 +447,7 @@ impl Pipe {
             return;
         };
         let kinds = Rc::clone(&lane.kinds);
-        let wrong = Wrong {
-            outcome: failure.outcome,
-            what: failure.what,
-        };
+        let wrong = Wrong::new(failure.outcome, failure.what);
         self.record(lane, kinds.kind(first.kind), &first, None, Err(wrong));
     }
 
@@ -485,10 +482,7 @@ impl Pipe {
                 continue;
             }
             let what = format!("{why}, and the request behind it was never answered");
-            let wrong = Wrong {
-                outcome: Outcome::Reset,
-                what,
-            };
+            let wrong = Wrong::new(Outcome::Reset, what);
             self.record(lane, kind, &request, None, Err(wrong));
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rand::RngExt;
 use rand_distr::{Distribution, Exp};
-use record::{EventKind, MeasureId, MissingStep, Outcome, Sample};
+use record::{Cause, EventKind, MeasureId, MissingStep, Outcome, Sample};
 use suite::{Alternative, Body, PagePlan, RequestPlan, SaveFrom, Step, TestPlan, Think};
 use wire::dav::{lock_token_from_body, lock_token_from_header};
 
@@ -219,10 +219,7 @@ impl User {
         drop(under_way);
         let verdict = match &exchange.result {
             Ok(answer) => self.judge_at_leisure(script, request, answer, &filled, closely),
-            Err(failure) => Err(Wrong {
-                outcome: failure.outcome,
-                what: failure.what.clone(),
-            }),
+            Err(failure) => Err(Wrong::new(failure.outcome, failure.what.clone())),
         };
         let verdict = match verdict {
             Err(wrong) => reconsidered(script, request, &exchange, wrong),
@@ -278,6 +275,7 @@ impl User {
                 "{}: not sent, because an earlier step did not save what it needs",
                 request.method
             ),
+            cause: None,
         });
         self.worker.drop_operation(Dropped {
             measure,
@@ -313,8 +311,15 @@ impl User {
                     step: Some(MissingStep {
                         method: request.method.clone(),
                         measure: request.measure,
+                        cause: wrong.cause.clone(),
                     }),
-                    evidence: self.with_options(request, evidence),
+                    evidence: match wrong.cause {
+                        // That it has the method, its answer says.
+                        Some(Cause::Header { .. } | Cause::Status { status: ..400, .. }) => {
+                            evidence
+                        }
+                        _ => self.with_options(request, evidence),
+                    },
                 });
             }
             (_, None) => return Err(Stop::Failed(evidence)),
@@ -328,6 +333,7 @@ impl User {
                     number,
                     outcome,
                     evidence: evidence.clone(),
+                    cause: wrong.cause.clone(),
                 });
             }
         }
@@ -407,7 +413,7 @@ impl User {
         }
     }
 
-    /// A large 207 takes a while to read.
+    /// A large 207 takes a while to read, and a compressed one may be large.
     fn judge_at_leisure(
         &mut self,
         script: &mut Script<'_>,
@@ -416,7 +422,8 @@ impl User {
         filled: &Filled<'_>,
         closely: bool,
     ) -> Result<Option<String>, Wrong> {
-        if answer.body_length < LARGE {
+        let is_packed = answer.head.headers.get("Content-Encoding").is_some();
+        if answer.body_length < LARGE && !is_packed {
             return self.judge(script, request, answer, filled, closely);
         }
         let begun = self.stage.clock.now();
@@ -458,10 +465,7 @@ impl User {
                                             9.10.1)"
                         .to_owned(),
                 };
-                return Err(Wrong {
-                    outcome: Outcome::WrongBody,
-                    what,
-                });
+                return Err(Wrong::new(Outcome::WrongBody, what));
             };
             script.saved[save.slot] = Some(value);
         }

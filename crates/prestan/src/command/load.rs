@@ -6,6 +6,7 @@ mod request;
 mod sending;
 
 use engine::Settings;
+use record::Http;
 
 pub(crate) use sending::Sending;
 
@@ -37,7 +38,10 @@ pub(crate) fn load(args: &LoadArgs) -> Result<Code, Failed> {
         connect_rate: pace.connect_rate,
         spin: pace.spin.unwrap_or_default(),
         warmup: pace.warmup,
-        http: pace::http(pace),
+        http: Http {
+            full_handshakes: connection.full_handshakes,
+            ..pace::http(pace)
+        },
         ..connection.settings_of_run(&pace.running, args.clock)?
     };
     let makes_target = guard::look(permission, &settings, args.request.writes)?;

@@ -193,7 +193,10 @@ fn settings(args: &WebstoneArgs, urls: &[String]) -> Result<Settings, Failed> {
         in_turn: load.repeat.is_some(),
         warmup: 1,
         warmup_time: load.warmup.unwrap_or_default(),
-        http: http(load),
+        http: Http {
+            full_handshakes: first.full_handshakes,
+            ..http(load)
+        },
         ..first.settings_of_run(&load.running, args.clock)?
     })
 }
@@ -204,5 +207,6 @@ fn http(load: &ChildrenOptions) -> Http {
         keep_alive: !load.classic,
         pipeline: load.pipeline,
         parallel: load.parallel,
+        ..Http::default()
     }
 }

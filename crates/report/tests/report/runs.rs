@@ -73,6 +73,7 @@ pub(crate) fn mixed() -> Run {
             number,
             outcome: Outcome::WrongStatus,
             evidence: "PUT u1/put gave 500 Internal Server Error, 201 or 204 expected".into(),
+            cause: None,
         }
     };
     // User 0 goes on for one more operation after user 1 has ended.
@@ -241,6 +242,7 @@ pub(crate) fn awkward() -> Run {
             number: 2,
             outcome: Outcome::Reset,
             evidence: quoted.into(),
+            cause: None,
         })
         .ops(quoted, 1, Outcome::Reset, |_| 0)
         .build()

@@ -230,6 +230,7 @@ fn failures_are_described_with_who_and_how() {
                 number,
                 outcome: Outcome::Refused,
                 evidence: "PUT gave 423".into(),
+                cause: None,
             })
         })
     };

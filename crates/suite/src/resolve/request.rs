@@ -90,8 +90,13 @@ impl StepResolver<'_> {
         if let Some(content_type) = content_type {
             headers.push(fixed_header("Content-Type", &content_type));
         }
-        let mut unsupported = vec![405, 501];
-        unsupported.extend(&with.unsupported);
+        let (mut unsupported, mut unsupported_without) = (vec![405, 501], Vec::new());
+        for placed in &with.unsupported {
+            match self.unsupported(placed)? {
+                Unsupported::Status(status) => unsupported.push(status),
+                Unsupported::Without(header) => unsupported_without.push(header),
+            }
+        }
         Ok(Step::Request(Arc::new(RequestPlan {
             method: method.to_owned(),
             path: self.path(path)?,
@@ -100,6 +105,7 @@ impl StepResolver<'_> {
             body,
             expect: self.expect(method, with.expect.as_ref())?,
             unsupported,
+            unsupported_without,
             save: self.saves(step)?,
             measure: self.measure(step),
         })))
@@ -249,8 +255,7 @@ impl StepResolver<'_> {
             headers.push(fixed_header("Timeout", &format!("Second-{seconds}")));
         }
         for (name, value) in &with.headers {
-            let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
-            if name.is_empty() || !name.chars().all(token) {
+            if !is_header_name(name) {
                 return Err(self
                     .file
                     .error(value.place, format!("`{name}` is no header name")));
@@ -439,6 +444,20 @@ impl StepResolver<'_> {
         })
     }
 
+    fn unsupported(&self, placed: &Placed<Scalar>) -> Result<Unsupported, SuiteError> {
+        let text = self.fixed(placed)?;
+        let status = text.parse().ok().filter(|code| (200..=599).contains(code));
+        let header = text.strip_prefix("no ").map(str::trim);
+        match (status, header) {
+            (Some(status), _) => Ok(Unsupported::Status(status)),
+            (None, Some(name)) if is_header_name(name) => Ok(Unsupported::Without(name.to_owned())),
+            _ => Err(self.file.error(
+                placed.place,
+                format!("`{text}` is no status and no missing header; write 403 or `no ETag`"),
+            )),
+        }
+    }
+
     fn saves(&self, step: &StepSpec) -> Result<Vec<Save>, SuiteError> {
         let mut saves = Vec::new();
         for (name, from) in &step.with.save {
@@ -464,6 +483,19 @@ impl StepResolver<'_> {
         }
         Ok(saves)
     }
+}
+
+/// What means that a server does not have something.
+enum Unsupported {
+    Status(u16),
+    /// An expected response without that header.
+    Without(String),
+}
+
+/// A token (RFC 9110, section 5.6.2).
+fn is_header_name(name: &str) -> bool {
+    let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    !name.is_empty() && name.chars().all(is_token)
 }
 
 fn fixed_header(name: &str, value: &str) -> HeaderPlan {
@@ -519,6 +551,7 @@ fn plain_request(
             contains: Vec::new(),
         },
         unsupported: vec![405, 501],
+        unsupported_without: Vec::new(),
         save: Vec::new(),
         measure,
     }))

@@ -1,5 +1,10 @@
 //! An answer on its way to the client, and what faults do to it.
 
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
 use super::http::{Framing, Headers, ResponseHead};
 use super::rule::Fault;
 
@@ -93,6 +98,13 @@ impl Reply {
                 if let Ok(text) = std::str::from_utf8(&self.body) {
                     self.body = text.replace(from.as_str(), to).into_bytes();
                 }
+            }
+            Fault::Gzip => {
+                let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+                let whole = packed.write_all(&self.body).and_then(|()| packed.finish());
+                self.body = whole.expect("writing to memory does not fail");
+                let coding = ("Content-Encoding".to_owned(), "gzip".to_owned());
+                self.headers.0.push(coding);
             }
             Fault::Chunked if self.framing != Framing::None => self.framing = Framing::Chunked,
             Fault::Http10 => {

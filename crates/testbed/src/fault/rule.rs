@@ -66,6 +66,8 @@ pub enum Fault {
     Http10,
     /// The body chunked, whatever the upstream server did.
     Chunked,
+    /// The body in gzip, whoever asked for it.
+    Gzip,
     /// A header is missing (`DAV`, for a server that does not say what it is).
     DropHeader(String),
     /// Another status line: 201 without its reason phrase, a 423 in front of the same body.

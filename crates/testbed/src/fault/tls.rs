@@ -7,8 +7,8 @@ use rcgen::{
     KeyUsagePurpose, date_time_ymd,
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
 
 /// A certificate authority of one test.
@@ -133,6 +133,14 @@ impl Authority {
 }
 
 impl Tls {
+    /// The same, but no session is resumed.
+    pub fn without_resumption(self) -> Tls {
+        let mut config = (*self.0).clone();
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+        Tls(Arc::new(config))
+    }
+
     pub(super) fn into_config(self) -> Arc<ServerConfig> {
         self.0
     }

@@ -1,11 +1,13 @@
 //! WebDAV (RFC 4918): bodies, lock tokens, hrefs, and the headers that are WebDAV's own.
 
+mod condition;
 mod href;
 mod lock;
 mod multistatus;
 mod requested;
 mod xml;
 
+pub use condition::condition;
 pub use href::{
     encode_segment, href_path, last_segment, level, path_of, same_resource, stands_within,
 };

@@ -139,6 +139,6 @@ pub(super) fn http(pace: &PaceOptions) -> Http {
         minor: if pace.http == "1.0" { 0 } else { 1 },
         keep_alive: !pace.no_keep_alive,
         pipeline: pace.pipeline,
-        parallel: 1,
+        ..Http::default()
     }
 }
