@@ -220,7 +220,7 @@ fn one_command_measures_with_all_suites_and_leaves_nothing_behind() {
         .map(|run| run["suite"].as_str().unwrap())
         .collect();
     // Rows that showed something that may change with time are measured again in between.
-    assert_eq!(suites[..3], ["prestan", "listing", "locks"]);
+    assert_eq!(suites[..4], ["prestan", "listing", "locks", "features"]);
     assert_eq!(suites.last(), Some(&"prestan"));
     let mut users = document["runs"]
         .as_array()

@@ -6,7 +6,8 @@
 //!                                     RULES, one by one -------+--> findings, the dearest first
 //! ```
 //!
-//! A rule looks at some rows of the suites `prestan`, `listing` and `locks`, or at all rows of any run.
+//! A rule looks at some rows of the suites `prestan`, `listing`, `locks` and `features`, or at all rows of
+//! any run, or at what the events of a run tell.
 //! It finds something only where the rows are ok and have enough operations, where the difference is
 //! sure (the 95 % intervals of both sides keep the distance that the rule asks for; detectors of
 //! modes, trends and periods have tests of their own), and where it is large enough to matter. What

@@ -121,7 +121,7 @@ where
             courses,
             first_answers: pool.first_answers(runs),
             opened,
-            facts: Facts::of(runs.iter().flat_map(|run| run.events)),
+            facts: pool.facts(runs),
         },
         details: drawings.into_iter().map(Drawing::finish).collect(),
     })
@@ -240,6 +240,22 @@ impl Pool<'_> {
             }
         }
         all
+    }
+
+    /// What the events of all runs tell of the server.
+    fn facts<P>(&self, runs: &[PoolRun<'_, P>]) -> Facts {
+        let mut facts = Facts::default();
+        for (run, added) in runs.iter().zip(&self.runs) {
+            let test = |test: TestId| added.tests.get(usize::from(test.0)).copied().flatten();
+            let row = |measure: MeasureId| {
+                let (row, _) = *added.rows.get(usize::from(measure.0))?;
+                row.map(|row| MeasureId(row as u16))
+            };
+            for event in run.events {
+                facts.add(&event.kind, test, row);
+            }
+        }
+        facts
     }
 
     fn summary(&self) -> Summary {

@@ -38,7 +38,7 @@ pub(crate) struct DiagnoseArgs {
 pub(crate) struct Measuring {
     /// Suites to measure with: built-in ones, or files
     #[arg(long, value_name = "SUITE", value_delimiter = ',',
-          default_values_t = ["prestan", "listing", "locks"].map(String::from))]
+          default_values_t = ["prestan", "listing", "locks", "features"].map(String::from))]
     pub(crate) suite: Vec<String>,
 
     /// Times each user goes through each test [default: 100 of prestan, and as the others say]

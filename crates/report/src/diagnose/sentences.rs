@@ -173,6 +173,53 @@ pub(crate) const SENTENCES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "tls-not-resumed",
+        &[
+            "{full} of {handshakes} TLS handshakes ({share}) were full ones, {tls} each; a TCP handshake \
+             takes {tcp}. To resume a session saves the server a signature and the client the \
+             certificates, with TLS 1.2 a round trip as well.",
+        ],
+    ),
+    (
+        "no-etag",
+        &[
+            "A GET of a file ({row}) is answered without ETag: a client that has a copy cannot ask whether \
+             it is still the current one.",
+        ],
+    ),
+    (
+        "etag-ignored",
+        &[
+            "A GET with If-None-Match and the ETag that the server gave just before ({row}) is answered 200 \
+             with the whole file: each client that has a copy fetches it again.",
+        ],
+    ),
+    (
+        "uncompressed-listing",
+        &["A listing has {plain}, and where the client offers gzip {offered}."],
+    ),
+    (
+        "infinity-unbounded",
+        &[
+            "One request over {members} members takes {whole} and is answered with {bytes}. No bound was met \
+             up to there.",
+        ],
+    ),
+    (
+        "infinity-cut-short",
+        &[
+            "The response (207, {row}) has what Depth: {depth} asks for, and nothing says that members are \
+             missing.",
+        ],
+    ),
+    (
+        "infinity-declined-otherwise",
+        &[
+            "PROPFIND with Depth: infinity is answered {status}, without the code propfind-finite-depth that \
+             says why. To decline it is right where it costs too much.",
+        ],
+    ),
+    (
         "closes-silently",
         &[
             "{closes} kept connections were closed after responses that did not say so (status: \

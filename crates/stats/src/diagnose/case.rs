@@ -231,6 +231,11 @@ impl<'a> Case<'a> {
     }
 }
 
+/// The name of a row without its number: `Depth1` of `Depth1x1000`.
+pub(super) fn family_of(name: &str) -> &str {
+    sized(name).map_or(name, |(family, _)| family)
+}
+
 /// Takes `Depth1x1000` apart: what is listed, and how much of it there is.
 fn sized(name: &str) -> Option<(&str, u32)> {
     let (family, size) = name.rsplit_once('x')?;

@@ -1,12 +1,19 @@
 //! What the events of a run tell of a server, beside what its samples tell.
 
-use record::{Event, EventKind};
+use std::collections::BTreeMap;
+
+use record::{Cause, EventKind, MeasureId, TestId};
 
 /// Facts that are no matter of time.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Facts {
-    /// One for each status, in their order.
+    /// One for each status of each run.
     pub(crate) closed: Vec<ClosedAfter>,
+    /// Why tests are not supported: the step that is not, where it is measured, and the cause.
+    pub(crate) unsupported: BTreeMap<TestId, (Option<MeasureId>, Cause)>,
+    /// Why operations failed, `None` where that is not known as data. Of each measure only the first
+    /// few are described.
+    pub(crate) failures: BTreeMap<MeasureId, Vec<Option<Cause>>>,
 }
 
 /// Kept connections that the server closed after responses with this status, without
@@ -20,21 +27,48 @@ pub(crate) struct ClosedAfter {
 }
 
 impl Facts {
-    pub(crate) fn of<'a>(events: impl Iterator<Item = &'a Event>) -> Facts {
-        let closed = |event: &Event| match event.kind {
+    /// Adds what an event tells. `test` and `measure` give the places of what it is about, in the plan
+    /// that is diagnosed, if any.
+    pub(crate) fn add(
+        &mut self,
+        event: &EventKind,
+        test: impl Fn(TestId) -> Option<TestId>,
+        measure: impl Fn(MeasureId) -> Option<MeasureId>,
+    ) {
+        match event {
             EventKind::ClosedSilently {
                 status,
                 noticed,
                 lost,
-            } => Some(ClosedAfter {
-                status,
+            } => self.closed.push(ClosedAfter {
+                status: *status,
                 closes: noticed + lost,
-                lost,
+                lost: *lost,
             }),
-            _ => None,
-        };
-        Facts {
-            closed: events.filter_map(closed).collect(),
+            EventKind::NotSupported {
+                test: own,
+                step: Some(step),
+                ..
+            } => {
+                let its = step.measure.map(&measure);
+                if let (Some(test), Some(cause)) = (test(*own), &step.cause)
+                    && its != Some(None)
+                {
+                    let first = || (its.flatten(), cause.clone());
+                    self.unsupported.entry(test).or_insert_with(first);
+                }
+            }
+            EventKind::OperationFailed {
+                measure: own,
+                cause,
+                ..
+            } => {
+                if let Some(measure) = measure(*own) {
+                    let causes = self.failures.entry(measure).or_default();
+                    causes.push(cause.clone());
+                }
+            }
+            _ => {}
         }
     }
 }

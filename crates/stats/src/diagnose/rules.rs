@@ -3,6 +3,7 @@
 mod collections;
 mod connections;
 mod course;
+mod features;
 mod listing;
 mod load;
 mod locks;
@@ -475,5 +476,87 @@ pub const RULES: &[Rule] = &[
                   9.6), because a request that is sent meanwhile is lost",
         figures: &["closes", "statuses", "lost"],
         find: connections::closes_silently,
+    },
+    Rule {
+        name: "tls-not-resumed",
+        title: "TLS sessions are not resumed",
+        at_least: 0.5,
+        because: "of the TLS handshakes, of five and one for each user at the least, were full ones, 0.1 ms \
+                  longer than a TCP handshake, although the client would resume sessions; a server \
+                  that resumes them does so each time",
+        look_at: "session tickets or a cache of sessions: switched off, or one for each process or each \
+                  machine behind a load balancer (SSLSessionCache, SSLSessionTickets, \
+                  ssl_session_cache, ssl_session_ticket_key)",
+        figures: &["full", "handshakes", "share", "tls", "tcp"],
+        find: connections::full_handshakes,
+    },
+    Rule {
+        name: "no-etag",
+        title: "Files have no ETag",
+        at_least: 1.0,
+        because: "row in which a GET of a file is answered without ETag: RFC 9110 (section 8.8.3) wants \
+                  one wherever it can be had",
+        look_at: "an ETag from time of change, size or version; without it clients fetch files again, and \
+                  cannot know whether a PUT would overwrite what another client wrote (If-Match)",
+        figures: &["row"],
+        find: features::no_etag,
+    },
+    Rule {
+        name: "etag-ignored",
+        title: "Files that have not changed are sent again",
+        at_least: 1.0,
+        because: "row in which If-None-Match with the ETag of the response just before is answered 200 \
+                  and not 304 (RFC 9110, section 13.1.2)",
+        look_at: "If-None-Match, which is compared weakly (W/ does not matter); an ETag that is \
+                  another one each time; a proxy or a module that changes it (-gzip at its end)",
+        figures: &["row"],
+        find: features::etag_ignored,
+    },
+    Rule {
+        name: "uncompressed-listing",
+        title: "Large listings are not compressed",
+        at_least: 0.5,
+        because: "of the bytes come back where the client offers gzip, of a listing of 64 KiB and more; \
+                  gzip leaves 1 to 10 % of a listing",
+        look_at: "compression of responses with status 207, where clients are not on the same network: in \
+                  the server, or in a proxy before it. SetOutputFilter DEFLATE compresses them, \
+                  AddOutputFilterByType and the gzip module of nginx do not",
+        figures: &["plain", "offered", "ratio"],
+        find: features::uncompressed,
+    },
+    Rule {
+        name: "infinity-unbounded",
+        title: "One PROPFIND with Depth: infinity keeps the server at work for long",
+        at_least: 0.5,
+        because: "s for one request and a tree of 1,000 members at least, beside what its bytes take on \
+                  the network: two of them a second keep a processor busy",
+        look_at: "who may ask for it and for how much: RFC 4918 (section 9.1) lets a server decline Depth: \
+                  infinity, always or above a number of members (403 with propfind-finite-depth; \
+                  DavDepthInfinity, propfind-depth-infinity)",
+        figures: &["members", "whole", "bytes"],
+        find: features::infinity_unbounded,
+    },
+    Rule {
+        name: "infinity-cut-short",
+        title: "PROPFIND with Depth: infinity is answered as with another depth",
+        at_least: 1.0,
+        because: "row in which all responses are 207 without the members of members",
+        look_at: "what becomes of Depth: infinity: a server that does not want it answers 403 with \
+                  propfind-finite-depth (RFC 4918, section 9.1); what is missing in a 207 is taken \
+                  for deleted",
+        figures: &["row", "depth"],
+        find: features::infinity_cut_short,
+    },
+    Rule {
+        name: "infinity-declined-otherwise",
+        title: "Depth: infinity is declined without the code that says why",
+        at_least: 1.0,
+        because: "row in which PROPFIND with Depth: infinity, and no other, is declined otherwise than by \
+                  403 with propfind-finite-depth in its body (RFC 4918, section 9.1.1)",
+        look_at: "the body of the response: <error xmlns=\"DAV:\"><propfind-finite-depth/></error> tells \
+                  clients to ask level by level; without it they take the request for wrong, or \
+                  themselves for not permitted",
+        figures: &["status"],
+        find: features::infinity_declined,
     },
 ];

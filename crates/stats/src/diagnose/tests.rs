@@ -1,7 +1,9 @@
 //! What the rules say of servers of which the truth is known.
 
+mod cases;
 mod detectors;
 mod explained;
+mod lacking;
 mod null;
 mod simulated;
 mod table;

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use record::RUN_FORMAT;
+
 use super::Found;
+use crate::Distribution;
 use crate::diagnose::case::{Case, NOTICEABLE, Row};
 use crate::diagnose::facts::ClosedAfter;
 use crate::diagnose::figure::{Evidence, count, share, text, time};
@@ -166,6 +169,63 @@ pub(super) fn closes_silently(case: &Case<'_>, at_least: f64) -> Option<Found> {
         run: first_runs(case).max_by_key(closes_of)?.0,
         saved: closes.min(opened) as f64 * each * (1.0 - normal / closes as f64),
         ..Found::default()
+    })
+}
+
+/// Full TLS handshakes, and those that resumed a session.
+#[derive(Default)]
+struct Handshakes {
+    full: f64,
+    resumed: f64,
+    /// Nanoseconds of the full ones, and of the TCP handshakes before them.
+    tls: f64,
+    tcp: f64,
+}
+
+impl Handshakes {
+    fn of(rows: &[Row<'_>]) -> Handshakes {
+        let mut all = Handshakes::default();
+        for row in rows {
+            let connects = &row.summary.connects;
+            let count = |times: Option<Distribution>| times.map_or(0.0, |times| times.n as f64);
+            let mean = |times: Option<Distribution>| times.map_or(0.0, |times| times.mean);
+            let full = count(connects.tls);
+            all.full += full;
+            all.resumed += count(connects.tls_resumed);
+            all.tls += full * mean(connects.tls);
+            all.tcp += full * mean(connects.tcp);
+        }
+        all
+    }
+}
+
+pub(super) fn full_handshakes(case: &Case<'_>, at_least: f64) -> Option<Found> {
+    // Runs of an older format do not tell full handshakes from resumed ones.
+    let is_told = |row: &Row<'_>| {
+        let plan = row.plan();
+        plan.format >= RUN_FORMAT && !plan.load.http.full_handshakes
+    };
+    let rows: Vec<Row<'_>> = case.rows().filter(is_told).collect();
+    let all = Handshakes::of(&rows);
+    let (tls, tcp) = (all.tls / all.full, all.tcp / all.full);
+    let part = all.full / (all.full + all.resumed);
+    let users = rows.iter().map(|row| row.plan().load.users).max()?;
+    // A resumed session takes a round trip as well, as a TCP handshake does.
+    let is_enough = all.full >= (LEAST + u64::from(users)) as f64 && tls - tcp >= NOTICEABLE;
+    if !is_enough || part < at_least {
+        return None;
+    }
+    let of_row = |row: &Row<'_>| row.summary.connects.tls.map_or(0, |tls| tls.n);
+    Some(Found {
+        figures: vec![
+            count("full", all.full as u64),
+            count("handshakes", (all.full + all.resumed) as u64),
+            share("share", part),
+            time("tls", tls),
+            time("tcp", tcp),
+        ],
+        saved: all.full * (tls - tcp) * (1.0 - at_least / part),
+        ..most(&rows, of_row, "full")
     })
 }
 

@@ -96,13 +96,13 @@ impl Growth {
 }
 
 /// Mean bytes of an answer.
-fn bytes_of(row: &Row<'_>) -> f64 {
+pub(super) fn bytes_of(row: &Row<'_>) -> f64 {
     row.summary.bytes_received as f64 / row.course.operations.max(1) as f64
 }
 
 /// Nanoseconds that the network takes for a byte, by GET of a large file and of a small one; 0 where
 /// these are not known.
-fn nanos_per_byte(case: &Case<'_>) -> f64 {
+pub(super) fn nanos_per_byte(case: &Case<'_>) -> f64 {
     let whole = |name: &str| {
         let row = case.row(name)?;
         Some((bytes_of(&row), row.whole()?.mean))

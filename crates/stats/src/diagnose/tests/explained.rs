@@ -1,9 +1,8 @@
 //! Servers that look odd at first, and of which it is known why: what rules say of them, and do not say.
 
-use record::{Event, EventKind};
-
+use super::cases::{each, size};
 use super::simulated::{Noise, Odd, Row, material, of, plain, row, run};
-use super::table::{NOISE, each, findings, size};
+use super::table::{NOISE, findings};
 use crate::diagnose::{Quantity, diagnose};
 use crate::testing::RunBuilder;
 
@@ -233,28 +232,4 @@ fn requests_of_a_round_are_told_by_the_rows_beside_them() {
     assert_eq!(with_modes(&[("Twice", 200)], 100, 100), 0);
     // The first test was asked for less often than the others are.
     assert_eq!(with_modes(&[("Get", 400)], 400, 20), 1);
-}
-
-#[test]
-fn a_server_that_is_started_anew_closes_one_connection_for_each_user() {
-    let closes = |users: u32, noticed: u64, lost: u64| {
-        let mut run = run(&plain(), NOISE, users, 3);
-        let kind = EventKind::ClosedSilently {
-            status: 207,
-            noticed,
-            lost,
-        };
-        run.events.push(Event { at: 0, kind });
-        let found = diagnose(&[material(&run)]).findings;
-        let rules: Vec<&str> = found.iter().map(|finding| finding.rule).collect();
-        assert!(
-            rules.iter().all(|rule| *rule == "closes-silently"),
-            "{found:#?}"
-        );
-        !rules.is_empty()
-    };
-    assert!(!closes(1, 4, 1));
-    assert!(closes(1, 5, 1));
-    assert!(!closes(8, 9, 3));
-    assert!(closes(8, 9, 4));
 }

@@ -1,7 +1,7 @@
 //! How often the rules say something of a server of which there is nothing to say: the figures stand in
 //! METHODOLOGY.
 //!
-//! All three suites in one run, measured twice: findings are what both show, and what the first shows
+//! All four suites in one run, measured twice: findings are what both show, and what the first shows
 //! alone is *seen once*. No rule may err in more than 2 % of the runs.
 
 use std::collections::BTreeMap;

@@ -38,9 +38,6 @@ pub(super) enum Odd {
     /// All of them have a pause of so many microseconds, give or take 2 %, between the first byte and the
     /// last.
     Paused(f64),
-    /// The connection is closed without notice after every response, which has that status. What comes
-    /// next is not measured but for the last one.
-    ClosesSilently(u16),
 }
 
 /// How times scatter.
@@ -97,7 +94,7 @@ pub(super) fn row(name: &str, method: &'static str, us: f64, n: u64) -> Row {
     }
 }
 
-/// All rows of the three suites, of a server that does everything well enough.
+/// All rows of the four suites, of a server that does everything well enough.
 pub(super) fn plain() -> Vec<Row> {
     let prestan = [
         ("ProppatchMult", "PROPPATCH", 432.0),
@@ -158,6 +155,22 @@ pub(super) fn plain() -> Vec<Row> {
         rows.extend(locks.map(row));
     }
     rows.push(row("ContendedLock", "LOCK", 500.0, 30));
+    for size in [10, 100, 1_000, 10_000] {
+        let n = if size < 10_000 { 20 } else { 5 };
+        rows.push(Row {
+            transfer_us: 12.0 * f64::from(size),
+            bytes: 500 * u64::from(size as u32),
+            ..row(&format!("Infinityx{size}"), "PROPFIND", 250.0, n)
+        });
+    }
+    rows.push(row("GetUnchanged", "GET", 65.0, 20));
+    for (name, bytes) in [("ListPlain", 500_000), ("ListGzip", 40_000)] {
+        rows.push(Row {
+            transfer_us: 10_000.0,
+            bytes,
+            ..row(name, "PROPFIND", 250.0, 20)
+        });
+    }
     rows
 }
 
@@ -295,16 +308,6 @@ impl Server {
             let end = run.samples.last().and_then(|one| one.moments.done);
             self.clock = end.unwrap_or(self.clock) + 20_000;
         }
-        if let Odd::ClosesSilently(status) = row.odd {
-            run.events.push(Event {
-                at: self.clock,
-                kind: EventKind::ClosedSilently {
-                    status,
-                    noticed: row.n * u64::from(users),
-                    lost: 1,
-                },
-            });
-        }
     }
 
     fn operation(&mut self, row: &Row, i: u64) -> record::Sample {
@@ -334,12 +337,7 @@ impl Server {
         if matches!(row.odd, Odd::Declined(every, _) if nth(every)) {
             one.status = Some(423);
         }
-        let opens = match row.odd {
-            Odd::Opens(every) => nth(every),
-            Odd::ClosesSilently(_) => i + 1 == row.n,
-            _ => false,
-        };
-        if opens {
+        if matches!(row.odd, Odd::Opens(every) if nth(every)) {
             let (tcp, tls) = (200_000, None);
             one.connect = Some(Connect {
                 tcp,

@@ -2,6 +2,7 @@
 
 use record::{EventKind, Generator};
 
+use super::cases::{CASES, Case, each, size};
 use super::simulated::{Noise, Odd, Path, Row, material, of, plain, run, run_over};
 use crate::diagnose::case::{Case as Seen, Row as Believed};
 use crate::diagnose::{Diagnosis, Finding, LeftOut, MANY, Material, RULES, Rule, diagnose};
@@ -9,259 +10,15 @@ use crate::testing::generator;
 
 pub(super) const NOISE: Noise = Noise::LogNormal(0.15);
 
-/// A server that is odd in one way.
-struct Case {
-    rule: &'static str,
-    users: u32,
-    change: fn(&mut Vec<Row>),
-    /// How else it is where eight users are at work, in a run of its own.
-    load: fn(&mut Vec<Row>),
-    /// What the finding must be about, and its evidence must have.
-    about: &'static str,
-    says: &'static str,
-}
-
-const fn case(
-    rule: &'static str,
-    change: fn(&mut Vec<Row>),
-    about: &'static str,
-    says: &'static str,
-) -> Case {
-    Case {
-        rule,
-        users: 1,
-        change,
-        load: |_| (),
-        about,
-        says,
-    }
-}
-
-/// Makes all rows odd, or those whose names begin so.
-pub(super) fn each(rows: &mut [Row], prefix: &str, change: impl Fn(&mut Row)) {
-    let found = rows.iter_mut().filter(|row| row.name.starts_with(prefix));
-    found.for_each(change);
-}
-
-/// The number of members in a name.
-pub(super) fn size(row: &Row) -> f64 {
-    row.name.rsplit_once('x').unwrap().1.parse().unwrap()
-}
-
-const CASES: &[Case] = &[
-    case(
-        "put-against-get",
-        |rows| of(rows, "Put1K").us = 8_000.0,
-        "Put1K",
-        "Get1K",
-    ),
-    case(
-        "buffered-get",
-        |rows| of(rows, "Get1024K").us = 30_000.0,
-        "Get1024K",
-        "\"Get1K\"",
-    ),
-    case(
-        "proppatch-against-propfind",
-        |rows| {
-            of(rows, "ProppatchSingle").us = 6_000.0;
-            of(rows, "ProppatchMult").us = 6_100.0;
-        },
-        "ProppatchSingle",
-        "PropfindDeadSingle",
-    ),
-    case(
-        "cost-per-property",
-        |rows| of(rows, "PropfindDeadMult").us = 1_800.0,
-        "PropfindDeadMult",
-        "PropfindDeadSingle",
-    ),
-    case(
-        "copy-of-collection",
-        |rows| of(rows, "CopyCol").us = 90_000.0,
-        "CopyCol",
-        "DeleteCol",
-    ),
-    case(
-        "move-of-collection",
-        |rows| of(rows, "MoveCol").us = 9_000.0,
-        "MoveCol",
-        "DeleteCol",
-    ),
-    case(
-        "delete-of-collection",
-        |rows| of(rows, "DeleteCol").us = 90_000.0,
-        "DeleteCol",
-        "\"Delete\"",
-    ),
-    case(
-        "lock-against-unlock",
-        |rows| of(rows, "UnLock").us = 2_000.0,
-        "UnLock",
-        "\"Lock\"",
-    ),
-    case(
-        "lock-of-collection",
-        |rows| of(rows, "LockCol").us = 2_000.0,
-        "LockCol",
-        "\"Lock\"",
-    ),
-    case(
-        "locks-held",
-        |rows| each(rows, "LockHeld", |row| row.us += 0.3 * size(row)),
-        "LockHeldx10000",
-        "LockHeldx0",
-    ),
-    Case {
-        users: 4,
-        ..case(
-            "contended-lock",
-            |rows| of(rows, "ContendedLock").us = 4_000.0,
-            "ContendedLock",
-            "LockHeldx0",
-        )
-    },
-    case(
-        "cost-per-member",
-        |rows| {
-            for kind in ["Depth1", "Allprop", "Propname", "Collections"] {
-                each(rows, kind, |row| row.transfer_us = 160.0 * size(row));
-            }
-        },
-        "Depth1x10000",
-        "each",
-    ),
-    case(
-        "bytes-per-member",
-        |rows| each(rows, "Depth1", |row| row.bytes = 2_400 * size(row) as u64),
-        "Depth1x10000",
-        "bytes",
-    ),
-    case(
-        "listing-outgrows-members",
-        |rows| of(rows, "Collectionsx10000").transfer_us *= 2.5,
-        "Collectionsx10000",
-        "\"Collectionsx1000\"",
-    ),
-    case(
-        "depth-zero-counts-members",
-        |rows| each(rows, "Depth0", |row| row.us += 0.2 * size(row)),
-        "Depth0x10000",
-        "\"Depth0x10\"",
-    ),
-    case(
-        "allprop-against-named",
-        |rows| {
-            each(rows, "Depth0", |row| row.us = 500.0);
-            each(rows, "Allprop", |row| row.transfer_us = 90.0 * size(row));
-        },
-        "Allpropx10000",
-        "\"Depth1\"",
-    ),
-    case(
-        "collections-against-files",
-        |rows| {
-            each(rows, "Depth0", |row| row.us = 500.0);
-            each(rows, "Collections", |row| {
-                row.transfer_us = 90.0 * size(row)
-            });
-        },
-        "Collectionsx10000",
-        "\"Depth1\"",
-    ),
-    case(
-        "buffered-listing",
-        |rows| {
-            each(rows, "Depth1", |row| {
-                (row.us, row.transfer_us) = (2e6, 100.0)
-            });
-        },
-        "Depth1x10000",
-        "whole",
-    ),
-    case(
-        "grows-over-the-run",
-        |rows| of(rows, "CopyCol").odd = Odd::Grows(0.6),
-        "CopyCol",
-        "growth",
-    ),
-    case(
-        "delayed-ack",
-        |rows| of(rows, "Get1K").odd = Odd::Pauses(0.4, 40_500.0),
-        "Get1K",
-        "between the first byte and the last",
-    ),
-    case(
-        "two-modes",
-        |rows| of(rows, "Get64K").odd = Odd::Slow(0.2, 8_000.0),
-        "Get64K",
-        "slow_share",
-    ),
-    case(
-        "long-tail",
-        |rows| of(rows, "Get64K").odd = Odd::Few(30_000.0),
-        "Get64K",
-        "p99",
-    ),
-    case(
-        "slow-at-intervals",
-        |rows| of(rows, "MkCol").odd = Odd::Every(10, 12_000.0),
-        "MkCol",
-        "regular_distances",
-    ),
-    case(
-        "cold-start",
-        |rows| each(rows, "", |row| row.first = 60.0),
-        "Put1K",
-        "first",
-    ),
-    Case {
-        load: |rows| of(rows, "Lock").odd = Odd::Fails(10),
-        ..case("fails-under-load", |_| (), "Lock", "answer")
-    },
-    Case {
-        load: |rows| each(rows, "P", |row| row.us *= 9.0),
-        ..case("does-not-scale", |_| (), "Put1K", "rate_alone")
-    },
-    case(
-        "connection-close",
-        |rows| of(rows, "Put1K").odd = Odd::Opens(1),
-        "Put1K",
-        "opened",
-    ),
-    case(
-        "keep-alive-limit",
-        |rows| {
-            each(rows, "", |row| {
-                row.odd = if row.n == 100 {
-                    Odd::Opens(25)
-                } else {
-                    Odd::Plain
-                }
-            })
-        },
-        "Put1K",
-        "opened",
-    ),
-    case(
-        "asked-twice",
-        |rows| each(rows, "", |row| row.odd = Odd::Challenged(1)),
-        "Put1K",
-        "challenged",
-    ),
-    case(
-        "closes-silently",
-        |rows| of(rows, "Delete").odd = Odd::ClosesSilently(204),
-        "Delete",
-        "status 204",
-    ),
-];
-
 /// What is between the generator and the server, and the server.
 fn patient(path: Path, case: &Case, noise: Noise) -> Vec<Material> {
     let mut rows = plain();
     (case.change)(&mut rows);
-    let once = |seed| material(&run_over(path, &rows, noise, case.users, seed));
+    let once = |seed| {
+        let mut run = run_over(path, &rows, noise, case.users, seed);
+        (case.tells)(&mut run);
+        material(&run)
+    };
     let mut loaded = rows.clone();
     (case.load)(&mut loaded);
     loaded.retain(|row| LOADED.contains(&row.name.as_str()));
@@ -270,12 +27,18 @@ fn patient(path: Path, case: &Case, noise: Noise) -> Vec<Material> {
 }
 
 /// Rules of which a finding is no matter of time with one user, or is about when a byte comes and not the last one.
-const NOTHING_SAVED: [&str; 5] = [
+const NOTHING_SAVED: [&str; 11] = [
     "fails-under-load",
     "buffered-listing",
     "buffered-get",
     "does-not-scale",
     "bytes-per-member",
+    "uncompressed-listing",
+    "no-etag",
+    "etag-ignored",
+    "infinity-unbounded",
+    "infinity-cut-short",
+    "infinity-declined-otherwise",
 ];
 
 /// Rows that are measured with eight users as well.
@@ -389,7 +152,7 @@ fn every_rule_has_a_case_and_a_line_in_the_documents() {
 /// What a rule saves, and at most where it is just what is sure and noticeable; in nanoseconds.
 fn saves(rule: &Rule, case: &Seen<'_>) -> Option<(f64, f64)> {
     /// Rules of which a finding need not be noticeable beyond the threshold, nor surely beyond it.
-    const EXACT: [&str; 10] = [
+    const EXACT: [&str; 11] = [
         "grows-over-the-run",
         "delayed-ack",
         "two-modes",
@@ -400,6 +163,7 @@ fn saves(rule: &Rule, case: &Seen<'_>) -> Option<(f64, f64)> {
         "long-tail",
         "connection-close",
         "closes-silently",
+        "tls-not-resumed",
     ];
     let found = rule.look(case)?;
     let is_its = |row: &Believed<'_>| found.tests.iter().any(|name| name == row.name());
@@ -562,7 +326,8 @@ fn a_disqualified_row_is_left_out_and_no_other() {
 fn rows_of_several_runs_are_looked_at_together() {
     let mut rows = plain();
     of(&mut rows, "ContendedLock").us = 4_000.0;
-    let split = rows.len() - 1;
+    let contended = rows.iter().position(|row| row.name == "ContendedLock");
+    let split = contended.unwrap();
     let first = material(&run(&rows[..split], NOISE, 4, 9));
     let second = material(&run(&rows[split..], NOISE, 4, 9));
     let found = diagnose(&[first, second]).findings;

@@ -1,0 +1,205 @@
+//! What spares a transfer, and what a server does with Depth: infinity. Most of it is no matter of
+//! time: rows that the server does not support, with the cause as the engine recorded it.
+
+use record::{Cause, MeasureId, Outcome};
+
+use super::Found;
+use super::listing::{bytes_of, nanos_per_byte};
+use crate::diagnose::case::{Case, family_of};
+use crate::diagnose::figure::{Evidence, bytes, count, ratio, text};
+use crate::diagnose::material::Material;
+use crate::{Status, TestSummary};
+
+/// Bytes of a listing from which on compressing it is worth a word.
+const LARGE: f64 = 65_536.0;
+
+/// Members of a tree below which nobody cares how long it takes.
+const MANY: u32 = 1_000;
+
+/// The precondition code of a server that declines Depth: infinity (RFC 4918, section 9.1.1).
+const FINITE_DEPTH: &str = "propfind-finite-depth";
+
+/// A row, and why it was not measured or failed.
+struct Told<'a> {
+    run: usize,
+    row: &'a TestSummary,
+    cause: &'a Cause,
+}
+
+impl Told<'_> {
+    fn evidence(&self) -> Evidence {
+        let said = self.row.evidence.clone();
+        Evidence {
+            row: self.row.name.clone(),
+            figures: vec![text("answer", said.unwrap_or_default())],
+        }
+    }
+}
+
+/// Rows of the first run that has one of them.
+fn first_run(mut rows: Vec<Told<'_>>) -> Vec<Told<'_>> {
+    let first = rows.first().map(|told| told.run);
+    rows.retain(|told| Some(told.run) == first);
+    rows
+}
+
+/// The rows with names of that family that the server does not support, because of what it
+/// answered to a step of theirs.
+fn unsupported<'a>(case: &Case<'a>, family: &str) -> Vec<Told<'a>> {
+    let runs = case.runs().iter().enumerate();
+    let of_run = |(run, material): (usize, &'a Material)| {
+        let measures = material.plan.measures.iter().zip(0..);
+        let rows = measures.zip(&material.summary.tests);
+        rows.filter_map(move |((measure, id), row)| {
+            let (step, cause) = material.facts.unsupported.get(&measure.test)?;
+            let is_its = step.is_none_or(|step| step == MeasureId(id));
+            let is_believed = row.status == Status::NotSupported && row.disqualified().is_none();
+            (is_its && is_believed).then_some(Told { run, row, cause })
+        })
+    };
+    let rows = runs.flat_map(of_run);
+    first_run(
+        rows.filter(|told| family_of(&told.row.name) == family)
+            .collect(),
+    )
+}
+
+fn found(rows: &[Told<'_>]) -> Found {
+    Found {
+        evidence: rows.iter().map(Told::evidence).collect(),
+        tests: rows.iter().map(|told| told.row.name.clone()).collect(),
+        run: rows.first().map_or(0, |told| told.run),
+        ..Found::default()
+    }
+}
+
+pub(super) fn no_etag(case: &Case<'_>, at_least: f64) -> Option<Found> {
+    let lacks = |told: &Told<'_>| matches!(told.cause, Cause::Header { name } if name == "ETag");
+    let mut rows = unsupported(case, "GetUnchanged");
+    rows.retain(lacks);
+    let first = rows.first().filter(|_| rows.len() as f64 >= at_least)?;
+    Some(Found {
+        figures: vec![text("row", &first.row.name)],
+        ..found(&rows)
+    })
+}
+
+pub(super) fn etag_ignored(case: &Case<'_>, at_least: f64) -> Option<Found> {
+    let is_whole = |told: &Told<'_>| matches!(told.cause, Cause::Status { status: 200, .. });
+    let mut rows = unsupported(case, "GetUnchanged");
+    rows.retain(is_whole);
+    let first = rows.first().filter(|_| rows.len() as f64 >= at_least)?;
+    Some(Found {
+        figures: vec![text("row", &first.row.name)],
+        ..found(&rows)
+    })
+}
+
+pub(super) fn uncompressed(case: &Case<'_>, at_least: f64) -> Option<Found> {
+    let (plain, offered) = (case.row("ListPlain")?, case.row("ListGzip")?);
+    let (all, left) = (bytes_of(&plain), bytes_of(&offered));
+    if all < LARGE || left < at_least * all {
+        return None;
+    }
+    let figures = vec![
+        bytes("plain", all),
+        bytes("offered", left),
+        ratio("ratio", left / all),
+    ];
+    let evidence = |row: &TestSummary, of: f64| Evidence {
+        row: row.name.clone(),
+        figures: vec![bytes("bytes", of)],
+    };
+    let operations = offered.course.operations as f64;
+    Some(Found {
+        figures,
+        evidence: vec![
+            evidence(offered.summary, left),
+            evidence(plain.summary, all),
+        ],
+        tests: vec![offered.name().to_owned(), plain.name().to_owned()],
+        run: offered.run,
+        saved: (left - at_least * all) * nanos_per_byte(case) * operations,
+        ..Found::default()
+    })
+}
+
+pub(super) fn infinity_declined(case: &Case<'_>, at_least: f64) -> Option<Found> {
+    let is_unnamed = |told: &Told<'_>| {
+        // A server that has no other PROPFIND either declines no depth.
+        let rows = &case.runs()[told.run].summary.tests;
+        let mut others = rows.iter().filter(|row| row.method == "PROPFIND");
+        let has_others = others.any(|row| row.status == Status::Ok);
+        let is_named = matches!(
+            told.cause,
+            Cause::Status { status: 403, condition: Some(code) } if code == FINITE_DEPTH
+        );
+        has_others && !is_named
+    };
+    let mut rows = unsupported(case, "Infinity");
+    rows.retain(is_unnamed);
+    let first = rows.first().filter(|_| rows.len() as f64 >= at_least)?;
+    let Cause::Status { status, .. } = first.cause else {
+        return None;
+    };
+    Some(Found {
+        figures: vec![text("status", status.to_string())],
+        ..found(&rows)
+    })
+}
+
+/// Rows of which all operations failed, as far as they are described, because Depth: infinity was
+/// answered as another depth.
+fn cut_short<'a>(case: &Case<'a>) -> Vec<Told<'a>> {
+    let runs = case.runs().iter().enumerate();
+    let of_run = |(run, material): (usize, &'a Material)| {
+        let rows = material.summary.tests.iter().zip(0..);
+        rows.filter_map(move |(row, id)| {
+            let causes = material.facts.failures.get(&MeasureId(id))?;
+            let is_depth = |cause: &Option<Cause>| matches!(cause, Some(Cause::Depth { .. }));
+            let outcomes = row.outcomes.plus(&row.left_out_outcomes);
+            let all = outcomes.of(Outcome::WrongBody) == outcomes.total();
+            let first = causes.first()?.as_ref()?;
+            (all && causes.iter().all(is_depth)).then_some(Told {
+                run,
+                row,
+                cause: first,
+            })
+        })
+    };
+    first_run(runs.flat_map(of_run).collect())
+}
+
+pub(super) fn infinity_cut_short(case: &Case<'_>, at_least: f64) -> Option<Found> {
+    let rows = cut_short(case);
+    let first = rows.first().filter(|_| rows.len() as f64 >= at_least)?;
+    let Cause::Depth { depth } = first.cause else {
+        return None;
+    };
+    Some(Found {
+        figures: vec![
+            text("row", &first.row.name),
+            count("depth", u64::from(*depth)),
+        ],
+        ..found(&rows)
+    })
+}
+
+pub(super) fn infinity_unbounded(case: &Case<'_>, at_least: f64) -> Option<Found> {
+    let family = case.family("Infinity");
+    let (members, row) = family.last().filter(|(members, _)| *members >= MANY)?;
+    let (whole, size) = (row.whole()?, bytes_of(row));
+    let beside = case.floor + size * nanos_per_byte(case);
+    if whole.low - beside < at_least * 1e9 {
+        return None;
+    }
+    Some(Found {
+        figures: vec![
+            count("members", u64::from(*members)),
+            whole.figure("whole"),
+            bytes("bytes", size),
+        ],
+        // Nothing is saved: it is what others can make of the server.
+        ..Found::on(&[&whole])
+    })
+}
