@@ -97,6 +97,9 @@ pub struct Compared {
     /// Those of them in which a warning disqualifies the row in one of both runs. They are not in the
     /// ratio, but where there are no others.
     pub disqualified: usize,
+    /// Pairs of runs in which the load generator may have caused all failures of one of both runs. They
+    /// are in no verdict about failures, which is inconclusive where nothing else failed.
+    pub doubtful: usize,
     /// The answer: that about times or that about failures, the worse of both.
     pub verdict: Verdict,
     /// More pairs may change the answer.
@@ -118,7 +121,7 @@ impl Compared {
         let is_disqualified = self.is_disqualified();
         self.is_open = self.failing.is_some();
         let mut verdicts = Vec::new();
-        if is_disqualified {
+        if is_disqualified || self.doubtful > 0 {
             verdicts.push(Verdict::Inconclusive);
         }
         if let Some(ratio) = &mut self.ratio {
@@ -292,7 +295,7 @@ fn compared(row: rows::RowName, a: &[Row], b: &[Row]) -> Compared {
     let is_any = !reached.is_empty();
     let a_never = is_any && reached.iter().all(|(a, _)| a.is_unsupported());
     let b_never = is_any && reached.iter().all(|(_, b)| b.is_unsupported());
-    let (mut ratio, mut failing, mut disqualified) = (None, None, 0);
+    let (mut ratio, mut failing, mut disqualified, mut doubtful) = (None, None, 0, 0);
     let mut verdict = Verdict::NotCompared;
     match (a_never, b_never) {
         (false, true) if reached.iter().any(|(a, _)| a.has_worked()) => verdict = Verdict::Lost,
@@ -304,8 +307,11 @@ fn compared(row: rows::RowName, a: &[Row], b: &[Row]) -> Compared {
             let sound: Vec<(&Row, &Row)> = sound(&reached, is_disqualified).copied().collect();
             ratio = Ratio::new(&Observations::of(&sound));
             let pairs = reached.iter().copied();
-            let pairs = pairs.filter(|(a, b)| !a.may_be_no_failure() && !b.may_be_no_failure());
-            failing = Failing::of(&pairs.collect::<Vec<_>>());
+            let of_server =
+                |(a, b): &(&Row, &Row)| !a.may_be_no_failure() && !b.may_be_no_failure();
+            let judged: Vec<(&Row, &Row)> = pairs.filter(of_server).collect();
+            doubtful = reached.len() - judged.len();
+            failing = Failing::of(&judged);
         }
         _ => {}
     }
@@ -319,6 +325,7 @@ fn compared(row: rows::RowName, a: &[Row], b: &[Row]) -> Compared {
         failing,
         reached: reached.len(),
         disqualified,
+        doubtful,
         verdict,
         is_open: false,
     }

@@ -139,8 +139,14 @@ enum Asked<'a> {
 }
 
 fn asked(args: &CompareArgs) -> Result<Asked<'_>, Failed> {
+    let is_gated = args.question.fail_if.is_some();
+    let is_one_run = is_gated && args.series.repeat == Some(1);
+    let one_run = || gate::refuse("leave out --repeat 1, or give a larger number");
     if commands(args).is_some() {
-        return Ok(Asked::Now);
+        return match is_one_run {
+            true => Err(one_run()),
+            false => Ok(Asked::Now),
+        };
     }
     let sides = args.sides.len() + args.server.len();
     if sides < 2 {
@@ -150,15 +156,12 @@ fn asked(args: &CompareArgs) -> Result<Asked<'_>, Failed> {
         )));
     }
     let names: Vec<&str> = args.sides.iter().map(String::as_str).collect();
-    let is_gated = args.question.fail_if.is_some();
     match names
         .iter()
         .filter(|side| recorded::is_recorded(side))
         .count()
     {
-        0 if is_gated && args.series.repeat == Some(1) => Err(gate::refuse(
-            "leave out --repeat 1, or give a larger number",
-        )),
+        0 if is_one_run => Err(one_run()),
         0 => Ok(Asked::Now),
         all if all == sides => {
             refuse_measuring(args)?;

@@ -103,6 +103,9 @@ struct Test {
     /// Pairs of runs that are not in the ratio, because the load generator may have changed the times of
     /// one of both. With half of all pairs or more there is no verdict about times.
     disqualified_pairs: usize,
+    /// Pairs of runs that are in no verdict about failures, because the load generator may have caused
+    /// all failures of one of both.
+    doubtful_pairs: usize,
     /// The answer about times: faster, slower, same, inconclusive; null without times of both.
     #[schemars(extend("enum" = verdicts_of_times()))]
     times: Option<&'static str>,
@@ -219,6 +222,7 @@ fn test(row: &Compared, b: &str) -> Test {
         detectable_percent: evidence.map(|found| found.detectable * 100.0),
         pairs_for_5_percent: evidence.and_then(|found| found.pairs_needed),
         disqualified_pairs: row.disqualified,
+        doubtful_pairs: row.doubtful,
         times: ratio.map(|ratio| ratio.verdict.name()),
         failures: row.failing.as_ref().map(Failures::from),
         verdict: row.verdict.name(),

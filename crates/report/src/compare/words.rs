@@ -105,6 +105,7 @@ fn verdict(row: &Compared, pairs: usize) -> String {
         _ => {}
     }
     let failures = row.failing.map(|failing| failures(row, &failing));
+    let failures = failures.or_else(|| doubtful(row));
     let times = match row.is_disqualified() {
         true => Some(disqualified(row)),
         false => row.ratio.map(|ratio| times(row.kind, &ratio, pairs)),
@@ -114,6 +115,19 @@ fn verdict(row: &Compared, pairs: usize) -> String {
         true => "not compared".to_owned(),
         false => said.join("; "),
     }
+}
+
+/// There is no verdict about failures.
+fn doubtful(row: &Compared) -> Option<String> {
+    let Compared {
+        doubtful, reached, ..
+    } = row;
+    (*doubtful > 0).then(|| {
+        format!(
+            "failures inconclusive (the load generator may have caused those of {doubtful} of {reached} \
+             pairs)"
+        )
+    })
 }
 
 /// There is no verdict about times.

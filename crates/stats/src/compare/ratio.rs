@@ -184,6 +184,12 @@ impl Ratio {
         let Some(found) = &mut self.evidence else {
             return;
         };
+        // The row may have been left alone for this, and then the other interval would promise too much.
+        if found.is_early_same(same_within) {
+            for of in [&mut found.means, &mut found.medians] {
+                (of.ci95, of.ci95_of_mean) = (of.early.interval, of.early.interval);
+            }
+        }
         found.on_average = Direction::of(&found.means, same_within, level);
         found.usually = Direction::of(&found.medians, same_within, 2.0 * ALPHA);
         found.detectable = found.detectable(same_within, level);
@@ -203,19 +209,15 @@ impl Ratio {
     /// Whether more pairs may change the answer, beside so many tests in all: the sequential tests have
     /// found neither a difference nor that there is none.
     pub(super) fn is_open(&self, same_within: f64, tests: usize) -> bool {
-        let Some(Certainty { means, medians, .. }) = &self.evidence else {
+        let Some(found) = &self.evidence else {
             return true;
         };
         let level = ALPHA / tests.max(1) as f64;
         let is_sure = |p: f64| 2.0 * p < level;
-        let is_within = |(low, high): (f64, f64)| {
-            is_same(low.exp(), same_within) && is_same(high.exp(), same_within)
-        };
-        let differs = is_sure(means.early.p_slower) || is_sure(means.early.p_faster);
-        let same = is_within(means.early.interval) && is_within(medians.early.interval);
+        let early = &found.means.early;
         let is_settled = match self.verdict {
-            Verdict::Slower | Verdict::Faster => differs,
-            Verdict::Same => same,
+            Verdict::Slower | Verdict::Faster => is_sure(early.p_slower) || is_sure(early.p_faster),
+            Verdict::Same => found.is_early_same(same_within),
             _ => false,
         };
         !is_settled
@@ -240,6 +242,20 @@ impl Certainty {
     /// The 95 % interval of the ratio of the medians.
     pub fn ci95_usual(&self) -> (f64, f64) {
         exp(self.medians.ci95)
+    }
+
+    /// The largest ratio that the means allow, the few runs counted that signed ranks do not see.
+    pub fn most(&self) -> f64 {
+        self.means.ci95.1.max(self.means.ci95_of_mean.1).exp()
+    }
+
+    /// The sequences alone show that there is no difference that matters.
+    fn is_early_same(&self, same_within: f64) -> bool {
+        let is_within = |of: &Inference| {
+            let (low, high) = of.early.interval;
+            is_same(low.exp(), same_within) && is_same(high.exp(), same_within)
+        };
+        is_within(&self.means) && is_within(&self.medians)
     }
 
     /// The smallest difference that is found at this level, and that is more than the same.

@@ -100,8 +100,7 @@ impl Row {
         }
     }
 
-    /// `is_disqualified` is about the files of all pages: they are requested in one loop.
-    fn of_page(page: &PageSummary, is_disqualified: bool) -> Row {
+    fn of_page(page: &PageSummary, files: &Files) -> Row {
         let visits = &page.visits;
         let operations = visits.complete + visits.incomplete;
         Row {
@@ -115,12 +114,12 @@ impl Row {
             operations,
             is_unmeasured: false,
             is_unreached: operations == 0,
-            is_disqualified,
-            may_be_no_failure: false,
+            is_disqualified: files.are_disqualified,
+            may_be_no_failure: visits.incomplete > 0 && files.may_be_no_failures,
         }
     }
 
-    fn of_number(pages: &Pages, is_disqualified: bool) -> Row {
+    fn of_number(pages: &Pages, files: &Files) -> Row {
         let is_known = pages.per_minute > 0.0;
         let between = MINUTE / pages.per_minute;
         Row {
@@ -137,8 +136,8 @@ impl Row {
             operations: pages.all.complete,
             is_unmeasured: !is_known,
             is_unreached: false,
-            is_disqualified,
-            may_be_no_failure: false,
+            is_disqualified: files.are_disqualified,
+            may_be_no_failure: !is_known && files.may_be_no_failures,
         }
     }
 
@@ -216,17 +215,37 @@ pub(super) fn of_runs(sides: &[Side<'_>], row: &RowName) -> Vec<Row> {
 
 fn find(summary: &Summary, row: &RowName) -> Option<Row> {
     let pages = summary.pages.as_ref();
-    let is_disqualified = || summary.disqualified().next().is_some();
     match row.kind {
-        RowKind::Number => pages.map(|pages| Row::of_number(pages, is_disqualified())),
+        RowKind::Number => pages.map(|pages| Row::of_number(pages, &Files::of(summary))),
         RowKind::Page => {
             let mut pages = pages?.pages.iter();
             let page = pages.find(|page| page_name(page) == row.name)?;
-            Some(Row::of_page(page, is_disqualified()))
+            Some(Row::of_page(page, &Files::of(summary)))
         }
         RowKind::Operation => {
             let found = summary.tests.iter().find(|test| test.name == row.name)?;
             Some(Row::of_operations(found, &summary.complete))
+        }
+    }
+}
+
+/// What is known of the files of all pages of a run, which are requested in one loop.
+struct Files {
+    are_disqualified: bool,
+    /// Some failed, and the load generator may have caused all of their failures.
+    may_be_no_failures: bool,
+}
+
+impl Files {
+    fn of(summary: &Summary) -> Files {
+        let mut failed = summary
+            .tests
+            .iter()
+            .filter(|row| row.status == Status::Failed)
+            .peekable();
+        Files {
+            are_disqualified: summary.disqualified().next().is_some(),
+            may_be_no_failures: failed.peek().is_some() && failed.all(|row| row.may_be_no_failure),
         }
     }
 }

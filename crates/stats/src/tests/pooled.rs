@@ -203,8 +203,8 @@ impl Server {
             let [p50, p90, ..] = all.percentiles_ci95;
             let intervals = [all.ci95, p50.map(as_floats), p90.map(as_floats)];
             for ((count, interval), truth) in covered.iter_mut().zip(intervals).zip(self.truth()) {
-                // Where there is none, nothing wrong is said.
-                let is_in = interval.is_none_or(|(low, high)| low <= truth && truth <= high);
+                // All of these have one.
+                let is_in = interval.is_some_and(|(low, high)| low <= truth && truth <= high);
                 *count += u32::from(is_in);
             }
         }

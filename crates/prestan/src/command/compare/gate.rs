@@ -1,7 +1,7 @@
 //! `--fail-if`: whether what was not to happen has happened, and what nobody can know of it.
 
-use report::Comparisons;
-use stats::{Compared, Verdict};
+use report::{Comparisons, Versus};
+use stats::{Certainty, Compared, Verdict};
 
 use crate::args::Gate;
 use crate::exit::{Code, Failed};
@@ -38,11 +38,13 @@ impl Gate {
             return Passage::Passes;
         }
         let limit = 1.0 + self.by.max(same_within);
-        let times_are_fine =
-            !row.is_disqualified() && row.evidence().is_some_and(|found| found.ci95().1 < limit);
-        let failures_are_fine = row
-            .failing
-            .is_none_or(|failing| failing.verdict == Verdict::Repaired);
+        // A few slow runs are in the means over all of them, and not in their usual ratio.
+        let is_below = |found: &Certainty| found.most() < limit;
+        let times_are_fine = !row.is_disqualified() && row.evidence().is_some_and(is_below);
+        let failures_are_fine = row.doubtful == 0
+            && row
+                .failing
+                .is_none_or(|failing| failing.verdict == Verdict::Repaired);
         // Nothing is known of times that A does not have.
         let is_repaired = row.ratio.is_none() && row.verdict == Verdict::Repaired;
         match is_repaired || (times_are_fine && failures_are_fine) {
@@ -58,12 +60,10 @@ pub(super) fn judge(comparisons: &Comparisons, gate: Option<Gate>) -> Result<Cod
     let Some(gate) = gate else {
         return disqualified.map_or(Ok(Code::Done), Err);
     };
-    let named = |wanted: Passage, name: fn(&Compared) -> String| -> Vec<String> {
-        let versus = comparisons.versus.iter().map(|versus| &versus.comparison);
-        let rows = versus.flat_map(|of| of.rows.iter().map(|row| (row, of.same_within)));
-        rows.filter(|(row, same_within)| gate.passage(row, *same_within) == wanted)
-            .map(|(row, _)| name(row))
-            .collect()
+    let named = |wanted: Passage, name: fn(&Compared) -> String| {
+        names(comparisons, name, |row, same_within| {
+            gate.passage(row, same_within) == wanted
+        })
     };
     let failed = named(Passage::Fails, |row| {
         format!("{} ({})", row.name, row.verdict.name())
@@ -88,7 +88,11 @@ pub(super) fn judge(comparisons: &Comparisons, gate: Option<Gate>) -> Result<Cod
     }
     let is_failed = is_nothing || !failed.is_empty() || (gate.undecided && !undecided.is_empty());
     match (is_failed, disqualified) {
-        (true, _) => Ok(Code::TestFailed),
+        (true, Some(why)) => {
+            tell(&format!("prestan: {why}"));
+            Ok(Code::TestFailed)
+        }
+        (true, None) => Ok(Code::TestFailed),
         (false, Some(why)) => Err(why),
         (false, None) => Ok(Code::Done),
     }
@@ -96,11 +100,11 @@ pub(super) fn judge(comparisons: &Comparisons, gate: Option<Gate>) -> Result<Cod
 
 /// Rows whose times have no verdict, because the load generator may have changed them.
 fn disqualified(comparisons: &Comparisons) -> Option<Failed> {
-    let versus = comparisons.versus.iter();
-    let rows = versus.flat_map(|versus| &versus.comparison.rows);
-    let rows = rows.filter(|row| row.is_disqualified());
-    let mut names: Vec<&str> = rows.map(|row| row.name.as_str()).collect();
-    names.dedup();
+    let names = names(
+        comparisons,
+        |row| row.name.clone(),
+        |row, _| row.is_disqualified(),
+    );
     (!names.is_empty()).then(|| {
         Failed::inconclusive(format!(
             "the load generator may have changed the times of {} in half of the pairs of runs or more; \
@@ -108,4 +112,24 @@ fn disqualified(comparisons: &Comparisons) -> Option<Failed> {
             names.join(", ")
         ))
     })
+}
+
+/// Rows of which that is so, with the name of the server where several are compared with A.
+fn names(
+    comparisons: &Comparisons,
+    name: fn(&Compared) -> String,
+    is_so: impl Fn(&Compared, f64) -> bool,
+) -> Vec<String> {
+    let is_one = comparisons.versus.len() == 1;
+    let of_server = |versus: &'_ Versus| -> Vec<String> {
+        let comparison = &versus.comparison;
+        let rows = comparison.rows.iter();
+        let rows = rows.filter(|row| is_so(row, comparison.same_within));
+        rows.map(|row| match is_one {
+            true => name(row),
+            false => format!("{} of {}", name(row), versus.name),
+        })
+        .collect()
+    };
+    comparisons.versus.iter().flat_map(of_server).collect()
 }

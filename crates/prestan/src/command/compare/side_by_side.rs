@@ -17,7 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use engine::{Cancel, Settings, Turn, Turns};
-use record::Processors;
+use record::{MeasureRecord, Processors};
 use suite::Plan;
 
 use super::Server;
@@ -113,7 +113,7 @@ pub(crate) fn measure(how: &SideBySide<'_>, wanted: Vec<Wanted>) -> Result<Measu
             let shown = Arc::new(Shown::within(budget, how.quiet));
             let tests = whole.tests.iter().map(|test| test.name.clone());
             let mut blocks = Blocks::new(budget, u32::try_from(sides).unwrap_or(1), tests);
-            let done = comparing.within(&mut blocks, begun, undecided, &shown);
+            let done = comparing.within(&whole, &mut blocks, (begun, undecided), &shown);
             (shown, done)
         }
     };
@@ -161,14 +161,14 @@ impl Comparing<'_> {
     /// Makes blocks until all is decided, or the budget is spent.
     fn within(
         &mut self,
+        whole: &Plan,
         blocks: &mut Blocks,
-        begun: Instant,
-        undecided: &Undecided<'_>,
+        (begun, undecided): (Instant, &Undecided<'_>),
         shown: &Arc<Shown>,
     ) -> Result<(), Failed> {
         while let Some(block) = blocks.next(begun.elapsed()) {
             let block_begun = Instant::now();
-            let plan = self.suite.plan(&self.load_of(&block))?;
+            let plan = self.suite.plan(&self.load_of(whole, &block))?;
             if !self.block(&plan, shown)? {
                 break;
             }
@@ -192,13 +192,13 @@ impl Comparing<'_> {
         Ok(())
     }
 
-    /// Options of the runs of a block. What is said of how much a run does holds for each of them.
-    fn load_of(&self, block: &Block) -> LoadOptions {
+    /// Options of the runs of a block: of the rows that were asked for, those of its tests. What is said of
+    /// how much a run does holds for each of them.
+    fn load_of(&self, whole: &Plan, block: &Block) -> LoadOptions {
         let given = self.how.load;
         let is_said = given.requests.is_some() || given.duration.is_some();
         LoadOptions {
-            only: block.tests.clone(),
-            skip: Vec::new(),
+            only: rows_of(whole, &block.tests),
             duration: match is_said {
                 true => given.duration,
                 false => Some(block.measured),
@@ -257,6 +257,16 @@ impl Comparing<'_> {
         };
         servers.zip(LETTERS.chars()).map(run).collect()
     }
+}
+
+/// Names of the rows of these tests.
+fn rows_of(plan: &Plan, tests: &[String]) -> Vec<String> {
+    let of_block = |measure: &&MeasureRecord| {
+        let test = plan.tests.iter().find(|test| test.id == measure.test);
+        test.is_some_and(|test| tests.contains(&test.name))
+    };
+    let rows = plan.measures.iter().filter(of_block);
+    rows.map(|measure| measure.name.clone()).collect()
 }
 
 /// A server that was just started is warmed up for as long as it is measured at most, and this long

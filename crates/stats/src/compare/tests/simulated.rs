@@ -237,6 +237,7 @@ pub(super) fn row(ratio: Option<Ratio>, failing: Option<Failing>) -> Compared {
         failing,
         reached: 0,
         disqualified: 0,
+        doubtful: 0,
         verdict: Verdict::NotCompared,
         is_open: false,
     }

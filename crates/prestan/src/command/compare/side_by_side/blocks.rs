@@ -82,11 +82,9 @@ impl Blocks {
     /// more fits.
     pub(super) fn next(&self, elapsed: Duration) -> Option<Block> {
         let left = self.budget.saturating_sub(elapsed);
-        let mut chosen = self.due();
-        // The dearest ones make room for the others.
-        chosen.sort_by_key(|test| test.fixed);
-        while self.done >= LEAST_BLOCKS && !chosen.is_empty() && self.least(&chosen) > left {
-            chosen.pop();
+        let mut chosen = self.fitting(self.due(), left);
+        if chosen.is_empty() {
+            chosen = self.fitting(self.open().collect(), left);
         }
         let count = u32::try_from(chosen.len())
             .ok()
@@ -126,9 +124,23 @@ impl Blocks {
         }
     }
 
+    /// Those of the tests that fit into that time together: the dearest ones make room for the others.
+    fn fitting<'a>(&self, mut tests: Vec<&'a Test>, left: Duration) -> Vec<&'a Test> {
+        tests.sort_by_key(|test| test.fixed);
+        while self.done >= LEAST_BLOCKS && !tests.is_empty() && self.least(&tests) > left {
+            tests.pop();
+        }
+        tests
+    }
+
+    /// The tests that are undecided.
+    fn open(&self) -> impl Iterator<Item = &Test> {
+        self.tests.iter().filter(|test| test.is_open)
+    }
+
     /// The tests that have not had more than their share.
     fn due(&self) -> Vec<&Test> {
-        let open: Vec<&Test> = self.tests.iter().filter(|test| test.is_open).collect();
+        let open: Vec<&Test> = self.open().collect();
         let spent: Duration = open.iter().map(|test| test.spent).sum();
         let share = spent / u32::try_from(open.len().max(1)).unwrap_or(u32::MAX);
         // Somebody is always at or below the mean.
