@@ -19,7 +19,8 @@ use engine::{Finished, Sink};
 use record::{Environment, Load, Pace, PlanRecord, Sample};
 use report::{Diagnosed, DiagnosedRun};
 use stats::{
-    Convergence, Details, Material, PoolRun, Pooled, Resolution, Summariser, Summary, Until, Window,
+    Convergence, Details, Material, Part, PoolRun, Pooled, Resolution, Summariser, Summary, Until,
+    Window,
 };
 
 use crate::live::Live;
@@ -226,25 +227,39 @@ impl<'a> Record<'a> {
 /// rows.
 pub(crate) fn drawn(runs: &[Record<'_>], rows: usize) -> Result<(Summary, Drawn), String> {
     let all = pooled(runs, Some(Resolution::for_rows(rows)))?;
-    let (one, other) = runs.split_at(runs.len() / 2);
-    let halves = [one, other]
-        .into_iter()
-        .filter(|half| !half.is_empty() && runs.len() > 1);
-    let halves = halves.map(|half| Ok(pooled(half, None)?.material));
+    let halves = match runs.len() {
+        1 => &[][..],
+        _ => &[Part::Earlier, Part::Later],
+    };
+    let halves = halves.iter();
+    let halves = halves.map(|half| Ok(pooled_part(runs, *half, None)?.material));
     let halves: Vec<Material> = halves.collect::<Result<_, String>>()?;
     let summary = all.summary().clone();
-    let details = all.details;
+    let (details, base) = (all.details, all.base);
     let run_id = all.material.plan.run_id.clone();
     let diagnosed = Diagnosed {
         runs: vec![DiagnosedRun::of(&all.material, run_id)],
         diagnosis: stats::diagnose_pooled(all.material, halves),
     };
-    Ok((summary, Drawn { details, diagnosed }))
+    let drawn = Drawn {
+        details,
+        diagnosed,
+        base,
+    };
+    Ok((summary, drawn))
 }
 
 /// These runs, at least one, put together.
 pub(crate) fn pooled(
     runs: &[Record<'_>],
+    resolution: Option<Resolution>,
+) -> Result<Pooled, String> {
+    pooled_part(runs, Part::All, resolution)
+}
+
+fn pooled_part(
+    runs: &[Record<'_>],
+    part: Part,
     resolution: Option<Resolution>,
 ) -> Result<Pooled, String> {
     let runs = runs.iter().map(|run| PoolRun {
@@ -254,7 +269,7 @@ pub(crate) fn pooled(
         pieces: || run.samples.pieces(),
     });
     let runs: Vec<_> = runs.collect();
-    stats::pool(&runs, resolution).map_err(|error| error.to_string())
+    stats::pool(&runs, part, resolution).map_err(|error| error.to_string())
 }
 
 /// What a page shows of runs of one server beside their summary.
@@ -262,6 +277,8 @@ pub(crate) fn pooled(
 pub(crate) struct Drawn {
     pub(crate) details: Vec<Details>,
     pub(crate) diagnosed: Diagnosed,
+    /// The run whose rows these are, by its place.
+    pub(crate) base: usize,
 }
 
 /// What a recorded run says. It is read piece by piece: a long run is larger than the memory.

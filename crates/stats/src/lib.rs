@@ -90,7 +90,7 @@ pub use growth::{
 };
 pub use outcomes::Outcomes;
 pub use pages::{FilesCame, PageSummary, Pages, ServerSummary, Sizes, Visits};
-pub use pool::{PoolRun, Pooled, pool};
+pub use pool::{Part, PoolRun, Pooled, pool};
 pub use row::{Connects, Since, TestSummary};
 pub use search::{
     Answer, Condition, ConditionError, Load, Search, Tested, Trial, TrialsLeft, knee,

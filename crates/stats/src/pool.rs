@@ -10,6 +10,7 @@
 //! A mean of several runs is that of all of their operations, and its interval comes from how much the
 //! runs differ. Of one run all is as [`summarise_from`](crate::summarise_from) has it.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use record::{
@@ -24,8 +25,8 @@ use crate::pages::{PageTally, Pages};
 use crate::row::{RunRow, pooled, sound};
 use crate::window::end;
 use crate::{
-    ClockSummary, Completeness, Details, Generator, Resolution, Summariser, Summary, Warning,
-    Windows, pages,
+    ClockSummary, Completeness, Details, Generator, Resolution, Summariser, Summary, TestSummary,
+    Warning, Windows, pages,
 };
 
 /// Connections of which it is remembered when they were opened.
@@ -51,6 +52,8 @@ pub struct Pooled {
     pub material: Material,
     /// What figures show, one for each row; empty where no details are wanted.
     pub details: Vec<Details>,
+    /// The run whose rows these are, by its place.
+    pub base: usize,
 }
 
 impl Pooled {
@@ -60,8 +63,19 @@ impl Pooled {
     }
 }
 
-/// Puts runs of one server together, at least one. The first one has done all tests, the others some of
-/// them perhaps. `resolution` is that of the details that are wanted.
+/// Which of the runs of each row are put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// All of them.
+    All,
+    /// Of those that its estimates come from, the earlier half.
+    Earlier,
+    /// The others of these. A row that was measured in one run is in neither half.
+    Later,
+}
+
+/// Puts runs of one server together, at least one. Rows are those of the run with the most of them; the
+/// others may have done some of these. `resolution` is that of the details that are wanted.
 ///
 /// # Errors
 /// The first one of reading a piece.
@@ -70,6 +84,7 @@ impl Pooled {
 /// Without any run.
 pub fn pool<P, Pieces, Piece, Error>(
     runs: &[PoolRun<'_, P>],
+    part: Part,
     resolution: Option<Resolution>,
 ) -> Result<Pooled, Error>
 where
@@ -77,32 +92,35 @@ where
     Pieces: IntoIterator<Item = Result<Piece, Error>>,
     Piece: AsRef<[Sample]>,
 {
-    let plan = runs.first().expect("a pool has a run").plan;
+    let base = most_rows(runs.iter().map(|run| run.plan));
+    let plan = runs[base].plan;
     let added = runs.iter().map(|run| Added::of(plan, run));
-    let pool = Pool {
-        plan,
-        runs: added.collect::<Result<_, Error>>()?,
-    };
+    let pool = Pool::new(plan, added.collect::<Result<_, Error>>()?, part);
     let mut drawings = match resolution {
         None => Vec::new(),
         Some(resolution) => Vec::from_iter(plan.measures.iter().map(|_| Drawing::new(resolution))),
     };
-    let mut courses = vec![Course::default(); plan.measures.len()];
+    let mut courses: Vec<Course> = pool.courses();
     let mut opened = Vec::new();
     // Where the run begins on the time line, and where the next one will.
     let (mut begin, mut next) = (0, 0);
     for (place, (run, added)) in runs.iter().zip(&pool.runs).enumerate() {
-        let wanted = pool.wanted(place);
+        for (row, course) in courses.iter_mut().enumerate() {
+            if pool.chosen[row].contains(&place) {
+                course.begin_run(begin, pool.longest(row) == Some(place));
+            }
+        }
         for piece in (run.pieces)()? {
             for sample in piece?.as_ref() {
                 next = next.max(begin + end(sample));
                 if place == 0 && sample.connect.is_some() && opened.len() < OPENED {
                     opened.push(sample.number);
                 }
-                let Some(row) = added.counted(sample).filter(|row| wanted[*row]) else {
+                let row = added.counted(sample);
+                let Some(row) = row.filter(|row| pool.chosen[*row].contains(&place)) else {
                     continue;
                 };
-                courses[row].add(sample, begin);
+                courses[row].add(sample);
                 if let Some(drawing) = drawings.get_mut(row) {
                     drawing.add(sample, begin);
                 }
@@ -114,8 +132,7 @@ where
     let servers = runs.iter().map(|run| run.env.server.as_ref());
     Ok(Pooled {
         material: Material {
-            summary: pool.summary(),
-            runs: runs.len(),
+            summary: pool.summary(part),
             plan: plan.clone(),
             server: servers.flatten().next().cloned(),
             courses,
@@ -124,14 +141,23 @@ where
             facts: pool.facts(runs),
         },
         details: drawings.into_iter().map(Drawing::finish).collect(),
+        base,
     })
+}
+
+/// The first one of the plans with the most rows.
+fn most_rows<'a>(plans: impl Iterator<Item = &'a PlanRecord>) -> usize {
+    let rows = plans.map(|plan| plan.measures.len()).enumerate();
+    let most = rows.max_by_key(|(place, rows)| (*rows, Reverse(*place)));
+    most.expect("a pool has a run").0
 }
 
 /// Runs whose operations have been added up.
 struct Pool<'a> {
-    /// That of the first run.
     plan: &'a PlanRecord,
     runs: Vec<Added>,
+    /// Of each row, the runs that its estimates come from.
+    chosen: Vec<Vec<usize>>,
 }
 
 /// A run whose operations have been added up.
@@ -212,19 +238,52 @@ fn places(pool: &PlanRecord, run: &PlanRecord) -> Vec<Option<usize>> {
     names(pool).map(place).collect()
 }
 
-impl Pool<'_> {
-    /// Of each row, whether that run is among those that its estimates come from.
-    fn wanted(&self, run: usize) -> Vec<bool> {
+impl<'a> Pool<'a> {
+    fn new(plan: &'a PlanRecord, runs: Vec<Added>, part: Part) -> Pool<'a> {
         let of_row = |row: usize| {
-            let rows: Vec<(usize, bool)> = self
-                .runs
-                .iter()
-                .enumerate()
-                .filter_map(|(place, run)| Some((place, run.row(row)?.1.disqualified().is_some())))
-                .collect();
-            sound(&rows, |(_, is_disqualified)| *is_disqualified).any(|(place, _)| *place == run)
+            let places = runs.iter().enumerate();
+            let rows = places.filter_map(|(place, run)| {
+                let (_, summary) = run.row(row)?;
+                Some((place, summary.disqualified().is_some()))
+            });
+            let rows: Vec<(usize, bool)> = rows.collect();
+            let sound = sound(&rows, |(_, is_disqualified)| *is_disqualified);
+            let sound: Vec<usize> = sound.map(|(place, _)| *place).collect();
+            let (earlier, later) = sound.split_at(sound.len() / 2);
+            match part {
+                Part::All => sound,
+                _ if earlier.is_empty() => Vec::new(),
+                Part::Earlier => earlier.to_vec(),
+                Part::Later => later.to_vec(),
+            }
         };
-        (0..self.plan.measures.len()).map(of_row).collect()
+        Pool {
+            chosen: (0..plan.measures.len()).map(of_row).collect(),
+            plan,
+            runs,
+        }
+    }
+
+    /// Of the runs that a row's estimates come from, the one with the most operations: what goes on in
+    /// the course of a run is looked for in it.
+    fn longest(&self, row: usize) -> Option<usize> {
+        let operations = |place: usize| {
+            let row = self.runs[place].row(row);
+            row.map_or(0, |(_, summary)| summary.operations())
+        };
+        let chosen = self.chosen[row].iter().copied();
+        chosen.max_by_key(|place| (operations(*place), Reverse(*place)))
+    }
+
+    /// The courses of all rows, which nothing was added to.
+    fn courses(&self) -> Vec<Course> {
+        let of_row = |row: usize| {
+            let longest = self
+                .longest(row)
+                .and_then(|place| self.runs[place].row(row));
+            Course::of_seconds(longest.and_then(|(_, summary)| summary.window_s))
+        };
+        (0..self.chosen.len()).map(of_row).collect()
     }
 
     /// What the first requests took. What is cold is so in the first run.
@@ -258,15 +317,22 @@ impl Pool<'_> {
         facts
     }
 
-    fn summary(&self) -> Summary {
+    fn summary(&self, part: Part) -> Summary {
         if let [one] = &self.runs[..] {
             return one.summary.clone();
         }
         let summaries = || self.runs.iter().map(|run| &run.summary);
         let tests: Vec<_> = (0..self.plan.measures.len())
             .map(|row| {
-                let runs = self.runs.iter().filter_map(|run| run.row(row));
-                pooled(&runs.collect::<Vec<RunRow<'_>>>())
+                let is_wanted =
+                    |place: usize| part == Part::All || self.chosen[row].contains(&place);
+                let runs = self.runs.iter().enumerate();
+                let runs = runs.filter(|(place, _)| is_wanted(*place));
+                let runs: Vec<RunRow<'_>> = runs.filter_map(|(_, run)| run.row(row)).collect();
+                match runs.is_empty() {
+                    true => self.without_times(row),
+                    false => pooled(&runs),
+                }
             })
             .collect();
         let of_runs = summaries().flat_map(|summary| &summary.warnings);
@@ -298,8 +364,24 @@ impl Pool<'_> {
         }
     }
 
+    /// The row where no run of it is wanted.
+    fn without_times(&self, row: usize) -> TestSummary {
+        let (_, summary) = self
+            .runs
+            .iter()
+            .find_map(|run| run.row(row))
+            .expect("a row of some run");
+        TestSummary {
+            response: None,
+            planned: None,
+            ..summary.clone()
+        }
+    }
+
+    /// The pages of the runs in which no warning disqualifies any of their files, or of all runs.
     fn pages(&self) -> Option<Pages> {
-        let runs = self.runs.iter();
+        let is_disqualified = |run: &Added| run.summary.disqualified().next().is_some();
+        let runs = sound(&self.runs, is_disqualified);
         let runs = runs.filter_map(|run| Some((run.pages.clone()?, run.summary.pages.clone()?)));
         let runs: Vec<(PageTally, Pages)> = runs.collect();
         (!runs.is_empty()).then(|| pages::pooled(&runs))

@@ -303,7 +303,8 @@ impl Warning {
         shares_of!(self).is_none()
     }
 
-    /// Warnings of several runs, each kind once: of each row or test, what was worst.
+    /// Warnings of several runs, each kind once: counts of operations are added up, and of estimates and of
+    /// shares of time each row or test has the worst.
     pub(crate) fn worst_of<'a>(warnings: impl Iterator<Item = &'a Warning>) -> Vec<Warning> {
         let mut all: Vec<Warning> = Vec::new();
         for warning in warnings {
@@ -326,14 +327,47 @@ impl Warning {
             return false;
         };
         for share in others {
-            let size = |share: &Share| share.count as f64 / share.of.max(1) as f64;
             match own.iter_mut().find(|own| own.name == share.name) {
-                Some(own) if size(own) < size(share) => own.clone_from(share),
-                Some(_) => {}
+                Some(own) => other.put_together(own, share),
                 None => own.push(share.clone()),
             }
         }
+        if let (Warning::Exhausted { what, .. }, Warning::Exhausted { what: others, .. }) =
+            (self, other)
+        {
+            what.ports += others.ports;
+            what.files += others.files;
+            what.buffers += others.buffers;
+        }
         true
+    }
+
+    /// Puts two shares of the same name in warnings of this kind together.
+    fn put_together(&self, own: &mut Share, other: &Share) {
+        let size = |share: &Share| share.count as f64 / share.of.max(1) as f64;
+        let is_worse = match self {
+            Warning::Exhausted { .. }
+            | Warning::MissedStamps { .. }
+            | Warning::UsersIdle { .. }
+            | Warning::NoOverlap { .. }
+            | Warning::WindowSmall { .. }
+            | Warning::EarlyResponses { .. }
+            | Warning::Resent { .. }
+            | Warning::Reconnects { .. }
+            | Warning::Dropped { .. } => {
+                own.count += other.count;
+                own.of += other.of;
+                return;
+            }
+            // The less, the worse.
+            Warning::HalfIdle { .. }
+            | Warning::PartlyIdle { .. }
+            | Warning::FewForPercentiles { .. } => size(other) < size(own),
+            _ => size(other) > size(own),
+        };
+        if is_worse {
+            own.clone_from(other);
+        }
     }
 
     /// The same warning about one row of one test alone; `None` where it is about others, or about

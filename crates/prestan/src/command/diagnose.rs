@@ -109,8 +109,9 @@ fn read(path: PathBuf, drawn: Option<usize>) -> Result<(Material, Kept), Failed>
     let recorded = rundir::open(&path).map_err(|error| Failed::Usage(error.to_string()))?;
     let measures = recorded.plan.measures.len();
     let resolution = drawn.map(|runs| Resolution::for_rows(runs * measures));
-    let Pooled { material, details } =
-        intake::pooled(&[Record::of(&recorded)], resolution).map_err(Failed::Usage)?;
+    let Pooled {
+        material, details, ..
+    } = intake::pooled(&[Record::of(&recorded)], resolution).map_err(Failed::Usage)?;
     let kept = Kept {
         details: drawn.map(|_| details),
         path: path.display().to_string(),

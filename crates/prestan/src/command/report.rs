@@ -56,12 +56,12 @@ fn write_log(file: &Path, run: &Path) -> Result<(), Failed> {
 
 /// A run that was recorded, or several of one server, put together.
 pub(crate) struct Kept {
-    /// The first one.
+    /// The one, or the first of those with the most rows.
     pub(crate) run: Run,
     /// What all of them say.
     pub(crate) summary: Summary,
     pub(crate) drawn: Option<Drawn>,
-    /// Where the first one is.
+    /// Where that one is.
     pub(crate) path: String,
 }
 
@@ -86,9 +86,9 @@ impl Kept {
         let (summary, drawn) = drawn(&records, rows).map_err(Failed::Usage)?;
         Ok(Kept {
             summary,
+            path: paths[drawn.base].display().to_string(),
+            run: recorded.swap_remove(drawn.base).into_run(),
             drawn: Some(drawn),
-            path: paths[0].display().to_string(),
-            run: recorded.swap_remove(0).into_run(),
         })
     }
 

@@ -9,7 +9,7 @@ use super::does_the_same;
 use super::figure::{Evidence, Figure, Quantity};
 use super::line::Point;
 use super::material::Material;
-use crate::interval::error_of;
+use crate::interval::{error_of, t_quantile};
 use crate::{Distribution, Status, TestSummary, Warning};
 
 /// Operations below which a row says nothing of its course. A mean has an interval, which says how
@@ -104,6 +104,8 @@ pub(super) struct Mean {
     pub(super) mean: f64,
     pub(super) low: f64,
     pub(super) high: f64,
+    /// Runs that the interval comes from.
+    runs: usize,
 }
 
 /// It was measured, nothing of it failed, and no warning disqualifies it.
@@ -275,7 +277,7 @@ impl<'a> Row<'a> {
         if warnings.any(|warning| matches!(warning, Warning::TotalStalled { .. })) {
             return None;
         }
-        self.mean("until_last_byte", self.course.whole.describe())
+        self.mean("until_last_byte", self.course.describe_whole())
     }
 
     fn mean(&self, what: &'static str, times: Option<Distribution>) -> Option<Mean> {
@@ -289,6 +291,7 @@ impl<'a> Row<'a> {
             mean: times.mean,
             low,
             high,
+            runs: self.course.runs.len(),
         })
     }
 
@@ -319,11 +322,12 @@ impl<'a> Row<'a> {
     /// none has more than its rarest row has operations.
     fn asks_several(&self) -> bool {
         let load = &self.plan().load;
-        let operations = self.course.operations;
+        let of_run = |course: &Course| course.operations / (course.runs.len() as u64).max(1);
+        let operations = of_run(self.course);
         let rarest = |test: TestId| {
             let rows = self.plan().measures.iter().zip(&self.material.courses);
             let own = rows.filter(|(measure, _)| measure.test == test);
-            own.map(|(_, course)| course.operations)
+            own.map(|(_, course)| of_run(course))
                 .filter(|n| *n > 0)
                 .min()
         };
@@ -367,7 +371,10 @@ impl Mean {
         Point {
             size: f64::from(size),
             mean: self.mean,
-            error: error_of(self.high - self.mean, self.n),
+            error: match self.runs {
+                0 | 1 => error_of(self.high - self.mean, self.n),
+                runs => (self.high - self.mean) / t_quantile((runs - 1) as f64),
+            },
         }
     }
 

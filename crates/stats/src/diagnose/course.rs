@@ -14,7 +14,9 @@ use std::collections::BTreeMap;
 use record::{Nanos, Outcome, Sample, Timing};
 
 use crate::bins::{Bin, Bins};
+use crate::interval::ratio_half_width;
 use crate::times::Times;
+use crate::{Batch, Distribution};
 
 /// Bins along the run that parts are put together from.
 const PARTS: usize = 1 << 10;
@@ -45,6 +47,15 @@ pub(crate) struct Course {
     pub(crate) challenged: u64,
     /// How often each status came as expected.
     pub(crate) statuses: BTreeMap<u16, u64>,
+    /// Bytes of requests and of responses.
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+    /// Of each run, the times in `whole`.
+    pub(crate) runs: Vec<Batch>,
+    /// Seconds of the run that `parts` and `peaks` are of.
+    pub(crate) seconds: Option<f64>,
+    begin: Nanos,
+    is_longest: bool,
 }
 
 impl Default for Course {
@@ -60,18 +71,37 @@ impl Default for Course {
             connecting: 0,
             challenged: 0,
             statuses: BTreeMap::new(),
+            sent: 0,
+            received: 0,
+            runs: Vec::new(),
+            seconds: None,
+            begin: 0,
+            is_longest: false,
         }
     }
 }
 
 impl Course {
-    /// Adds an operation that counts, of a run that began at `begin` on the time line of all runs.
-    ///
-    /// Parts are put together by the time within their run, so that what grows in each run grows in all of
-    /// them together. All else follows each other: runs are not mixed in the batches of an interval, and no
-    /// period is blurred.
-    pub(crate) fn add(&mut self, sample: &Sample, begin: Nanos) {
+    /// Nothing yet; the run whose course is looked at has a window of so many seconds.
+    pub(crate) fn of_seconds(seconds: Option<f64>) -> Course {
+        Course {
+            seconds,
+            ..Course::default()
+        }
+    }
+
+    /// What is added from now on is of another run, which began at `begin` on the time line of all runs.
+    /// What goes on in the course of a run is that of the longest.
+    pub(crate) fn begin_run(&mut self, begin: Nanos, is_longest: bool) {
+        (self.begin, self.is_longest) = (begin, is_longest);
+        self.runs.push(Batch::default());
+    }
+
+    /// Adds an operation that counts.
+    pub(crate) fn add(&mut self, sample: &Sample) {
         self.operations += 1;
+        self.sent += sample.bytes_sent;
+        self.received += sample.bytes_received;
         self.opened += u64::from(sample.connect.is_some());
         self.connecting += sample.connect.map_or(0, |connect| {
             u128::from(connect.tcp) + u128::from(connect.tls.unwrap_or(0))
@@ -87,14 +117,37 @@ impl Course {
         let Some(response) = moments.response() else {
             return;
         };
-        self.response.add(begin + at, response);
-        self.parts.at(at).add(response);
-        if sample.connect.is_none() {
-            self.peaks.at(begin + at).add(response);
+        let moment = self.begin + at;
+        self.response.add(moment, response);
+        if self.is_longest {
+            self.parts.at(at).add(response);
+            if sample.connect.is_none() {
+                self.peaks.at(at).add(response);
+            }
         }
         let since = |begin: Option<Nanos>| moments.done?.checked_sub(begin?);
-        self.transfer.add_some(begin + at, since(moments.first));
-        self.whole.add_some(begin + at, since(moments.sent));
+        self.transfer.add_some(moment, since(moments.first));
+        if let Some(whole) = since(moments.sent) {
+            self.whole.add(moment, whole);
+            if let Some(run) = self.runs.last_mut() {
+                run.add(whole);
+            }
+        }
+    }
+
+    /// The whole times. With several runs the interval of their mean comes from how much these differ.
+    pub(crate) fn describe_whole(&self) -> Option<Distribution> {
+        let times = self.whole.describe()?;
+        let runs = self.runs.iter().filter(|run| run.n > 0);
+        let sums: Vec<(f64, f64)> = runs.map(|run| (run.sum as f64, run.n as f64)).collect();
+        if sums.len() < 2 {
+            return Some(times);
+        }
+        let half = ratio_half_width(sums.into_iter(), times.mean);
+        Some(Distribution {
+            ci95: Some(((times.mean - half).max(0.0), times.mean + half)),
+            ..times
+        })
     }
 
     /// The times, each with how often it occurs, ascending.

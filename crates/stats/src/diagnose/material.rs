@@ -6,7 +6,7 @@ use record::{Environment, Event, MeasureId, Nanos, PlanRecord, Sample, Server};
 
 use super::course::Course;
 use super::facts::Facts;
-use crate::{PoolRun, Summary, pool};
+use crate::{Part, PoolRun, Summary, pool};
 
 /// A recorded run, made ready to be diagnosed.
 #[derive(Debug, Clone)]
@@ -25,8 +25,6 @@ pub struct Material {
     pub(crate) opened: Vec<u64>,
     /// What the events tell of the server.
     pub(crate) facts: Facts,
-    /// Runs that are put together in it.
-    pub(crate) runs: usize,
 }
 
 /// Makes a run ready whose samples are read in pieces, as
@@ -50,5 +48,5 @@ where
         env,
         pieces,
     };
-    Ok(pool(&[run], None)?.material)
+    Ok(pool(&[run], Part::All, None)?.material)
 }

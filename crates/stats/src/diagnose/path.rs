@@ -8,6 +8,7 @@
 use super::case::{Case, Row};
 use super::course::Part;
 use super::modes::Mode;
+use crate::bins::Bin as _;
 
 /// Other rows that are looked at.
 const OTHERS: usize = 8;
@@ -53,7 +54,8 @@ pub(super) fn is_of_others(case: &Case<'_>, row: &Row<'_>, longer: f64, share: f
 /// intraclass correlation coefficient*, International Statistical Review 54, 1986), by the share of slow ones
 /// in each, which follows from its mean logarithm.
 pub(super) fn is_spread(row: &Row<'_>, quick: &Mode, slow: &Mode) -> bool {
-    let count = row.course.response.count();
+    let recorded = row.course.parts.recorded();
+    let count: u64 = recorded.map(|(_, part)| part.count()).sum();
     let parts = row
         .course
         .parts

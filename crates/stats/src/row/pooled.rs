@@ -125,7 +125,14 @@ pub(crate) fn pooled(runs: &[RunRow<'_>]) -> TestSummary {
             let told = told.filter(|warning| {
                 !(has_enough && matches!(warning, Warning::FewForPercentiles { .. }))
             });
-            Warning::worst_of(told)
+            let mut warnings = Warning::worst_of(told);
+            for warning in &mut warnings {
+                if let (Warning::FewForPercentiles { rows, .. }, Some(times)) = (warning, response)
+                {
+                    rows.iter_mut().for_each(|share| share.count = times.n);
+                }
+            }
+            warnings
         },
         may_be_no_failure: failed().count() > 0 && failed().all(|(_, row)| row.may_be_no_failure),
     }

@@ -13,11 +13,15 @@ use record::{EventKind, Outcome, Run};
 use crate::testing::{RunBuilder, generator};
 use crate::times::Times;
 use crate::{
-    Completeness, Distribution, PoolRun, Pooled, Resolution, Status, Warning, details_from, pool,
-    summarise,
+    Completeness, Distribution, Part, PoolRun, Pooled, Resolution, Share, Status, Warning,
+    details_from, pool, summarise,
 };
 
 fn pooled(runs: &[Run]) -> Pooled {
+    pooled_part(runs, Part::All)
+}
+
+fn pooled_part(runs: &[Run], part: Part) -> Pooled {
     let parts: Vec<_> = runs
         .iter()
         .map(|run| PoolRun {
@@ -27,7 +31,7 @@ fn pooled(runs: &[Run]) -> Pooled {
             pieces: || Ok(run.samples.chunks(7).map(Ok::<_, Infallible>)),
         })
         .collect();
-    let Ok(pooled) = pool(&parts, Some(Resolution::for_rows(4)));
+    let Ok(pooled) = pool(&parts, part, Some(Resolution::for_rows(4)));
     pooled
 }
 
@@ -126,6 +130,102 @@ fn disqualified_runs_are_counted_and_in_no_estimate() {
     let saturated = |warning: &&Warning| matches!(warning, Warning::Saturated { .. });
     assert!(put.disqualified().is_some());
     assert_eq!(none.summary().warnings.iter().filter(saturated).count(), 1);
+}
+
+#[test]
+fn rows_are_those_of_the_run_with_the_most() {
+    let first = RunBuilder::new(1)
+        .test("Get1K", &[("Get1K", "GET")])
+        .ok("Get1K", 40, |_| 7)
+        .build();
+    let all = pooled(&[first, run(100, 40), run(110, 40)]);
+    assert_eq!(all.base, 1);
+    let names: Vec<&str> = all
+        .summary()
+        .tests
+        .iter()
+        .map(|row| row.name.as_str())
+        .collect();
+    assert_eq!(names, ["Put1K", "Get1K"]);
+    assert_eq!(
+        [0, 1].map(|row| all.summary().tests[row].operations()),
+        [40, 120]
+    );
+}
+
+#[test]
+fn halves_of_a_row_have_nothing_in_common() {
+    let get = |us: u64| {
+        RunBuilder::new(1)
+            .test("Get1K", &[("Get1K", "GET")])
+            .ok("Get1K", 40, |_| us)
+            .build()
+    };
+    // Put1K is in the first run alone, Get1K in all five.
+    let runs = [run(100, 40), get(11), get(12), get(13), get(14)];
+    let [earlier, later] = [Part::Earlier, Part::Later].map(|part| pooled_part(&runs, part));
+    for half in [&earlier, &later] {
+        assert!(half.summary().tests[0].response.is_none());
+    }
+    let rows = [&earlier, &later].map(|half| half.summary().tests[1].response.unwrap());
+    assert_eq!(rows.map(|row| row.n), [80, 120]);
+    assert_eq!((rows[1].min, rows[1].max), (12_000, 14_000));
+}
+
+/// What is slow once in each run, at its beginning, comes at the distance of runs and not at intervals.
+#[test]
+fn what_begins_each_run_has_no_period() {
+    let begins_slowly = |seed: u64| {
+        RunBuilder::new(1)
+            .test("Get1K", &[("Get1K", "GET")])
+            .ok("Get1K", 400, |i| {
+                if i == 0 {
+                    20_000
+                } else {
+                    90 + (i * 7919 + seed) % 20
+                }
+            })
+            .build()
+    };
+    let runs: Vec<Run> = (0..24).map(begins_slowly).collect();
+    let halves = [Part::Earlier, Part::Later].map(|part| pooled_part(&runs, part).material);
+    let found = crate::diagnose_pooled(pooled(&runs).material, halves.into());
+    let rules: Vec<&str> = found.findings.iter().map(|finding| finding.rule).collect();
+    assert!(!rules.contains(&"slow-at-intervals"), "{rules:?}");
+    assert!(found.left_out.is_empty());
+}
+
+#[test]
+fn warnings_of_several_runs_are_those_of_all() {
+    let share = |count, of| Share {
+        name: "Get1K".to_owned(),
+        count,
+        of,
+    };
+    let idle = |count| Warning::PartlyIdle {
+        tests: vec![share(count, 100)],
+    };
+    let resent = |count| Warning::Resent {
+        rows: vec![share(count, 20)],
+    };
+    let bias = |count| Warning::Bias {
+        rows: vec![share(count, 50)],
+    };
+    let all = [
+        idle(80),
+        resent(3),
+        bias(10),
+        idle(60),
+        resent(6),
+        bias(30),
+        idle(70),
+    ];
+    let worst = Warning::worst_of(all.iter());
+    let of = |warning: &Warning| (warning.shares()[0].count, warning.shares()[0].of);
+    assert_eq!(
+        worst.iter().map(of).collect::<Vec<_>>(),
+        [(60, 100), (9, 40), (30, 50)]
+    );
 }
 
 #[test]

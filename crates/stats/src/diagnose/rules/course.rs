@@ -138,19 +138,14 @@ fn over_time<'a>(
     })
 }
 
-/// Seconds for which the row went on in a run, on average over the runs that are put together.
-fn seconds_of_run(row: &Row<'_>) -> Option<f64> {
-    Some(row.summary.window_s? / row.material.runs as f64)
-}
-
 pub(super) fn grows(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    let is_long = |row: &Row<'_>| seconds_of_run(row).is_some_and(|s| s >= LONG_ENOUGH);
+    let is_long = |row: &Row<'_>| row.course.seconds.is_some_and(|s| s >= LONG_ENOUGH);
     let rows: Vec<Row<'_>> = case.courses().filter(is_long).collect();
     // Bonferroni: any of the rows may grow by chance.
     let sure = TREND / rows.len().max(1) as f64;
     over_time(case, rows.iter().copied(), |row| {
         let parts = row.course.parts.batches(drift::PARTS);
-        let seconds = seconds_of_run(row).filter(|_| is_long(row))?;
+        let seconds = row.course.seconds.filter(|_| is_long(row))?;
         let means: Vec<f64> = parts.iter().map(Part::mean).collect();
         let growth = drift::growth(&means, sure).filter(|growth| *growth >= DRIFT)?;
         let mean = row.response()?;
@@ -193,7 +188,7 @@ impl Delayed {
         }
         let beside = |(part, times)| Delayed::beside_quick(part, times, at_least);
         kinds.into_iter().find_map(beside).or_else(|| {
-            let bytes = row.summary.bytes_received as f64 / row.course.operations as f64;
+            let bytes = row.course.received as f64 / row.course.operations as f64;
             let [_, (part, times)] = kinds;
             Delayed::always(part, times).filter(|_| bytes <= SMALL)
         })
@@ -271,7 +266,7 @@ pub(super) fn delayed_ack(case: &Case<'_>, at_least: f64) -> Option<Found> {
 
 /// Something else explains slow operations of that row, or nothing would be said of them.
 fn is_explained(case: &Case<'_>, row: &Row<'_>) -> bool {
-    let bytes = row.summary.bytes_sent as f64 / row.course.operations as f64;
+    let bytes = row.course.sent as f64 / row.course.operations as f64;
     bytes > BUFFERED
         || row.is_mixed()
         || Delayed::of(case, row, threshold("delayed-ack")).is_some()

@@ -97,7 +97,7 @@ impl Growth {
 
 /// Mean bytes of an answer.
 pub(super) fn bytes_of(row: &Row<'_>) -> f64 {
-    row.summary.bytes_received as f64 / row.course.operations.max(1) as f64
+    row.course.received as f64 / row.course.operations.max(1) as f64
 }
 
 /// Nanoseconds that the network takes for a byte, by GET of a large file and of a small one; 0 where
