@@ -170,3 +170,89 @@ fn a_command_that_does_not_serve_is_shown_with_what_it_said() {
         assert!(outcome.stderr.contains(said), "{options:?}: {outcome}");
     }
 }
+
+#[test]
+fn every_block_has_the_rows_that_were_asked_for_and_no_others() {
+    let (a, b) = (plain(), plain());
+    let (a, b) = (a.server.url(), b.server.url());
+    // Lock and UnLock are rows of one test.
+    for selection in [
+        &["--only", "Lock,Get1K", "--skip", "Get1K"][..],
+        &[
+            "--only",
+            "Lock*,UnLock",
+            "--skip",
+            "UnLock,LockCol,UnLockCol",
+        ],
+    ] {
+        let prestan = Prestan::new().arg("compare").args([&a, &b]).args(selection);
+        let outcome = prestan
+            .args(["--warmup", "1", "--for", "2s", "--json", "-"])
+            .run();
+        assert_eq!(outcome.code, 0, "{outcome}");
+        let document = outcome.json();
+        let rows = document["tests"].as_array().unwrap().iter();
+        let names: Vec<&Value> = rows.map(|row| &row["name"]).collect();
+        assert_eq!(names, ["Lock"], "{document:#}");
+        assert!(
+            document["b"][0]["pairs"].as_u64().unwrap() > 2,
+            "{document:#}"
+        );
+    }
+}
+
+#[test]
+fn a_run_that_takes_turns_has_the_window_in_which_it_measured() {
+    let slow = |delay: u64| {
+        let rule = Rule::new(Fault::Delay(Duration::from_millis(delay))).tag("(Get1K)");
+        Faulty::new(|builder| builder.rule(rule))
+    };
+    // Every round is longer than a batch, so that all of them end with handing over.
+    let (a, b) = (slow(15), slow(40));
+    let kept = tempfile::tempdir().unwrap();
+    let save = kept.path().to_str().unwrap();
+    let (a, b) = (a.server.url(), b.server.url());
+    let options = ["--duration", "0.1s", "--repeat", "2", "--save", save];
+    let outcome = compare(&[&a, &b, "--only", "Get1K"]).args(options).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let mut seen = 0;
+    for entry in fs::read_dir(kept.path()).unwrap() {
+        let path = entry.unwrap().path();
+        let report = Prestan::new()
+            .arg("report")
+            .arg(&path)
+            .args(["--json", "-"])
+            .run();
+        let document = report.json();
+        let get = row(&document, "Get1K");
+        let (n, mean_us) = (&get["operations"], &get["response_us"]["mean"]);
+        let worked_s = n.as_f64().unwrap() * mean_us.as_f64().unwrap() / 1e6;
+        let window_s = get["window_s"].as_f64().unwrap();
+        assert!(
+            window_s >= 0.9 * worked_s && window_s < 0.5,
+            "{worked_s}: {get:#}"
+        );
+        // Delays alone leave no more than that.
+        let most = if path.display().to_string().contains("-a") {
+            67.0
+        } else {
+            26.0
+        };
+        assert!(get["per_second"].as_f64().unwrap() <= most, "{get:#}");
+        seen += 1;
+    }
+    assert_eq!(seen, 4);
+}
+
+#[test]
+fn a_gate_on_one_run_of_each_is_refused() {
+    let command = serve();
+    let started = ["--start-a", &*command, "--start-b", &*command];
+    let gate = ["--repeat", "1", "--fail-if", "slower 5%"];
+    let outcome = compare(&started).args(gate).run();
+    assert_eq!(outcome.code, 2, "{outcome}");
+    assert!(
+        outcome.stderr.contains("several runs of each server"),
+        "{outcome}"
+    );
+}
