@@ -155,8 +155,21 @@ fn full_and_resumed_handshakes_are_told_apart() {
         assert_eq!(all["n"], connects["count"], "{connects:#}");
         assert!(all["n"].as_u64().unwrap() >= 2, "{connects:#}");
         assert!(none.is_null(), "{connects:#}");
-        let samples = engine::rundir::load(&outcome.run()).unwrap().samples;
-        let opened = samples.iter().filter_map(|sample| sample.connect);
+        let run = engine::rundir::load(&outcome.run()).unwrap();
+        let is_off = resumption == "off";
+        assert_eq!(run.plan.load.http.full_handshakes, is_off);
+        assert_eq!(result["load"]["http"]["full_handshakes"], is_off);
+        let report = outcome.again().arg("report").arg(outcome.run()).run();
+        let handshake = match resumption {
+            "on" => "TLS handshake, resumed (n = ",
+            _ => "TLS handshake, full (n = ",
+        };
+        for part in ["operations opened a connection", handshake] {
+            assert!(report.stdout.contains(part), "{part}: {report}");
+        }
+        let told = "* Requests HTTP/1.1, full TLS handshakes only\n";
+        assert_eq!(report.stdout.contains(told), is_off, "{report}");
+        let opened = run.samples.iter().filter_map(|sample| sample.connect);
         for connect in opened {
             assert_eq!(connect.resumed, Some(resumption == "on"), "{connect:?}");
         }

@@ -341,6 +341,7 @@ impl From<record::Http> for wire::Http {
             keep_alive: http.keep_alive,
             pipeline: http.pipeline,
             parallel: http.parallel,
+            full_handshakes: http.full_handshakes,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What the text report says about clock, generator and load.
 
 use record::{Arrivals, Clock, Nanos, Pace, Stage};
-use stats::{Bar, Bias, Summary, TestSummary};
+use stats::{Bar, Bias, Connects, Distribution, Summary, TestSummary};
 
 use crate::clean;
 use crate::figure::{self, NONE};
@@ -155,6 +155,35 @@ pub(crate) fn other_times(test: &TestSummary) -> Vec<String> {
     kinds
         .filter_map(|(what, times)| Some(format!("{what}: {}", figure::times(times.as_ref()?))))
         .collect()
+}
+
+/// Handshakes of a row: how they are called, and their times.
+pub(crate) fn handshakes(
+    connects: &Connects,
+) -> impl Iterator<Item = (&'static str, &Distribution)> {
+    let kinds = [
+        ("TCP handshake", &connects.tcp),
+        ("TLS handshake, full", &connects.tls),
+        ("TLS handshake, resumed", &connects.tls_resumed),
+    ];
+    let kinds = kinds.into_iter();
+    kinds.filter_map(|(what, times)| Some((what, times.as_ref()?)))
+}
+
+/// How connecting went, and below it how long it took; nothing where it is no part of what was done,
+/// because kept connections are opened anew now and then only.
+pub(crate) fn connecting(test: &TestSummary) -> Option<(String, Vec<String>)> {
+    let (opened, all) = (test.connects.count, test.operations());
+    if opened == 0 || opened.saturating_mul(10) < all {
+        return None;
+    }
+    let said = format!(
+        "{}: {opened} of {all} operations opened a connection",
+        test.name
+    );
+    let below = handshakes(&test.connects)
+        .map(|(what, times)| format!("{what} (n = {}): {}", times.n, figure::times(times)));
+    Some((said, below.collect()))
 }
 
 /// Widest bar, in columns.

@@ -51,6 +51,7 @@ pub fn text(run: &Run, summary: &Summary, options: &TextOptions) -> String {
     if run.plan.load.pace != Pace::Rounds {
         page.throughput(summary);
     }
+    page.connecting(summary);
     page.histograms(summary);
     page.failures(summary);
     page.notes(summary);
@@ -239,6 +240,12 @@ impl Page {
         self.section("Throughput, with 95 % intervals:", &items);
     }
 
+    fn connecting(&mut self, summary: &Summary) {
+        let rows = summary.tests.iter();
+        let items: Vec<Item> = rows.filter_map(load::connecting).map(Item::from).collect();
+        self.section("Connecting, with 95 % intervals:", &items);
+    }
+
     fn histograms(&mut self, summary: &Summary) {
         for test in &summary.tests {
             if !test.spread.is_empty() {
@@ -333,6 +340,15 @@ impl Item {
         Item {
             text: clean(text),
             below: Vec::new(),
+        }
+    }
+}
+
+impl From<(String, Vec<String>)> for Item {
+    fn from((text, below): (String, Vec<String>)) -> Item {
+        Item {
+            text: clean(&text),
+            below,
         }
     }
 }

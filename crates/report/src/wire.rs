@@ -221,6 +221,9 @@ pub(crate) struct Http {
     pub(crate) pipeline: u32,
     /// Connections of one user, for the files of a page.
     pub(crate) parallel: u32,
+    /// Every TLS handshake was a full one, because `--tls-resumption off` was given; false in runs that
+    /// were recorded before this was.
+    pub(crate) full_handshakes: bool,
 }
 
 /// What a row or a run comes to. Of several, a failure goes before an inconclusive row, and that

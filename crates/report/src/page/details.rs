@@ -7,7 +7,7 @@ use super::Page;
 use super::markup::{mean, percentile, text, time, words};
 use super::tables::{heading, test_names};
 use crate::human;
-use crate::load::per_second;
+use crate::load::{handshakes, per_second};
 use crate::table::in_words;
 
 /// What a percentile has beside it.
@@ -70,9 +70,10 @@ fn percentiles(rows: &[(String, &TestSummary)]) -> String {
             ("until acknowledged", &row.upload),
             ("whole operation", &row.total),
         ];
-        kinds
-            .into_iter()
-            .filter_map(move |(kind, times)| Some(line(&format!("{whose}{kind}"), times.as_ref()?)))
+        let kinds = kinds.into_iter();
+        let kinds = kinds.filter_map(|(kind, times)| Some((kind, times.as_ref()?)));
+        let kinds = kinds.chain(handshakes(&row.connects));
+        kinds.map(move |(kind, times)| line(&format!("{whose}{kind}"), times))
     });
     let lines: String = lines.collect();
     if lines.is_empty() {

@@ -249,7 +249,7 @@ proptest! {
     }
 }
 
-pub(crate) fn all_runs() -> [Run; 9] {
+pub(crate) fn all_runs() -> [Run; 10] {
     [
         runs::classic(),
         runs::mixed(),
@@ -260,5 +260,6 @@ pub(crate) fn all_runs() -> [Run; 9] {
         runs::closed(),
         runs::open(),
         runs::pages(),
+        runs::connecting(),
     ]
 }

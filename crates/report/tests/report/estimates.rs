@@ -539,6 +539,7 @@ fn every_estimate_on_a_page_has_its_interval_or_a_sign() {
         runs::kernel(),
         runs::open(),
         runs::pages(),
+        runs::connecting(),
     ] {
         let page = markup(&page_of(&run));
         let tests = between(&page, "<section id=\"tests\">", "</section>");

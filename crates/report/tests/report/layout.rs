@@ -70,6 +70,19 @@ fn pages() {
     insta::assert_snapshot!("pages", page(&runs::pages(), 120, false));
 }
 
+#[test]
+fn connections() {
+    let run = runs::connecting();
+    insta::assert_snapshot!("connecting", page(&run, 120, false));
+    // Not where a kept connection was opened anew once in a while.
+    let mut kept = run;
+    kept.samples
+        .iter_mut()
+        .skip(19)
+        .for_each(|sample| sample.connect = None);
+    assert!(!page(&kept, 120, false).contains("Connecting"));
+}
+
 /// Section 7 of Trent and Sake (1995), line by line, with one word spelt right.
 #[test]
 fn every_line_of_1995_is_there() {
@@ -160,6 +173,7 @@ fn a_page_keeps_to_its_width_from_80_columns_on() {
         runs::closed(),
         runs::open(),
         runs::pages(),
+        runs::connecting(),
     ] {
         for width in 80..140 {
             let text = page(&run, width, false);

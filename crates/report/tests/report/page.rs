@@ -414,6 +414,20 @@ fn a_page_without_findings_says_how_many_rows_were_looked_at() {
 }
 
 #[test]
+fn full_and_resumed_handshakes_have_rows_of_their_own() {
+    let page = markup(&page_of(&runs::connecting()));
+    for (kind, n) in [
+        ("TCP handshake", 200),
+        ("TLS handshake, full", 2),
+        ("TLS handshake, resumed", 198),
+    ] {
+        let row = format!("<th scope=\"row\">{kind}</th><td>{n}</td>");
+        assert!(page.contains(&row), "no {row} in {page}");
+    }
+    assert!(!markup(&page_of(&runs::classic())).contains("TLS"));
+}
+
+#[test]
 fn percentiles_and_outcomes_are_there_without_scripts() {
     let page = markup(&page_of(&runs::mixed()));
     let (_, details) = page.split_once("id=\"details-tables\"").unwrap();

@@ -221,6 +221,32 @@ pub(crate) fn empty() -> Run {
         .build()
 }
 
+/// A connection for each operation: two full TLS handshakes, and the others resume their sessions.
+pub(crate) fn connecting() -> Run {
+    let builder = RunBuilder::new(1)
+        .with(|run| {
+            run.plan.target = "https://127.0.0.1:8443/".into();
+            run.plan.load.http.keep_alive = false;
+        })
+        .test("Get1K", &[("Get1K", "GET")])
+        .ok("Get1K", 200, around(350));
+    let connected = builder.with(|run| {
+        for (sample, i) in run.samples.iter_mut().zip(0_u64..) {
+            let is_full = i < 2;
+            sample.connect = Some(Connect {
+                tcp: 40 * US + i * 7919 % 9_000,
+                tls: Some(if is_full {
+                    1_300 * US
+                } else {
+                    420 * US + i * 7919 % 90_000
+                }),
+                resumed: Some(!is_full),
+            });
+        }
+    });
+    connected.build()
+}
+
 /// Names that a spreadsheet or a careless writer of CSV would stumble over; connections too.
 pub(crate) fn awkward() -> Run {
     let opened = |builder: RunBuilder| {

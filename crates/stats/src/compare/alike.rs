@@ -145,7 +145,7 @@ fn essentials(plan: &PlanRecord) -> [(&'static str, String); 7] {
                 false => format!("{:?}", load.pace),
             },
         ),
-        ("the way of HTTP", format!("{:?}", load.http)),
+        ("the way of HTTP", load.http.to_string()),
     ]
 }
 

@@ -96,6 +96,9 @@ fn how_measured(path: &Path, plan: &PlanRecord) -> Option<(String, String)> {
     if plan.load.users != 1 {
         options += &format!(" --concurrency {}", plan.load.users);
     }
+    if plan.load.http.full_handshakes {
+        options += " --tls-resumption off";
+    }
     let clock = format!("{:?}", plan.clock).to_lowercase();
     options += &format!(" --warmup {} --clock {clock}", plan.load.warmup);
     Some((suite, options))
