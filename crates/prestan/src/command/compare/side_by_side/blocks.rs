@@ -22,7 +22,7 @@ const LEAST_BLOCKS: u32 = 2;
 /// long at least.
 const OVERHEADS: u32 = 3;
 
-/// How long a test is measured in a run of the first block, and at least in those after it: two
+/// How long a test is measured in a run of the first block, and at least in those after it: ten
 /// batches.
 const LEAST_MEASURED: Duration = Duration::from_millis(20);
 
