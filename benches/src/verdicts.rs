@@ -38,21 +38,35 @@ const BY: f64 = 0.05;
 const PILOTS: u32 = 5;
 /// The share of comparisons that may be wrong where nothing is.
 const ALPHA: f64 = 0.05;
+/// What a comparison that may find something has, as by default.
+const BUDGET: &str = "60s";
+/// What a comparison has that can only be wrong: how often it is does not depend on it, and twice as many
+/// comparisons say more.
+const BUDGET_OF_ITSELF: &str = "15s";
 /// A comparison may take so long, in seconds: its budget, and what it takes to end.
 const LONGEST: f64 = 65.0;
 
 /// How often is compared.
 #[derive(Debug, Clone, Copy)]
 pub struct Size {
-    comparisons: u32,
+    /// Of servers with themselves.
+    itself: u32,
+    /// Of a server with a slower one.
+    slowed: u32,
 }
 
 impl Size {
-    /// What the documents show.
-    pub const FULL: Size = Size { comparisons: 100 };
+    /// What the documents show: 70 minutes.
+    pub const FULL: Size = Size {
+        itself: 100,
+        slowed: 40,
+    };
 
-    /// A first look.
-    pub const QUICK: Size = Size { comparisons: 10 };
+    /// A first look: 20 minutes.
+    pub const QUICK: Size = Size {
+        itself: 20,
+        slowed: 10,
+    };
 }
 
 /// Everything that was measured.
@@ -113,12 +127,12 @@ pub fn serve(port: u16, slowed: Option<(&str, u64)>) -> Result<()> {
 pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
     let save = tempfile::tempdir()?;
     let kept_in = save.path().to_str().context("a directory with a name")?;
-    let compare = |sides: &[&str]| -> Result<(Value, f64)> {
+    let compare = |sides: &[&str], budget: &str| -> Result<(Value, f64)> {
         let mut command = prestan.command();
         command
             .arg("compare")
             .args(sides)
-            .args(["--quiet", "--json", "-", "--save", kept_in]);
+            .args(["--for", budget, "--quiet", "--json", "-", "--save", kept_in]);
         let finished = load::run(&mut command)?;
         let document = serde_json::from_str(&finished.stdout).context("read the comparison")?;
         Ok((document, finished.wall.as_secs_f64()))
@@ -128,12 +142,13 @@ pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
     let servers: Vec<&str> = SERVERS.into_iter().filter(is_installed).collect();
     let mut itself = Series::default();
     let (mut not_turned, mut not_same) = (0, 0);
-    for (number, server) in (1..=size.comparisons).zip(servers.iter().cycle()) {
+    for (number, server) in (1..=size.itself).zip(servers.iter().cycle()) {
         eprintln!(
             "verdicts: two processes of {server}, {number} of {}",
-            size.comparisons
+            size.itself
         );
-        let (document, seconds) = compare(&["--server", server, "--server", server])?;
+        let sides = ["--server", server, "--server", server];
+        let (document, seconds) = compare(&sides, BUDGET_OF_ITSELF)?;
         itself.add(&document, seconds, |_| false)?;
         if number == 1 {
             let runs = [kept(&document["a"])?, kept(&document["b"][0])?];
@@ -155,18 +170,18 @@ pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
     let plain = format!("exec {program} serve {{{{ port }}}}");
     let (mut slowed, mut pilots) = (Series::default(), Series::default());
     let mut means_us = [100.0; SLOWED.len()];
-    for number in 0..PILOTS + size.comparisons {
+    for number in 0..PILOTS + size.slowed {
         let is_pilot = number < PILOTS;
         let at = number as usize % SLOWED.len();
         let test = SLOWED[at];
         eprintln!(
             "verdicts: {test} is slower, {} of {} with {PILOTS} to learn from",
             number + 1,
-            PILOTS + size.comparisons
+            PILOTS + size.slowed
         );
         let added_us = means_us[at] * BY / price([&pilots, &slowed]);
         let slow = format!("{plain} --slow {test} --by-ns {}", (added_us * 1e3) as u64);
-        let (document, seconds) = compare(&["--start-a", &plain, "--start-b", &slow])?;
+        let (document, seconds) = compare(&["--start-a", &plain, "--start-b", &slow], BUDGET)?;
         let series = if is_pilot { &mut pilots } else { &mut slowed };
         series.add(&document, seconds, |name| name == test)?;
         let (mean_us, ratio) = slowed_row(&document, test)?;
