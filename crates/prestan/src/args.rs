@@ -96,18 +96,35 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 
-    /// What an inconclusive result counts as (exit status 0 or 1 in place of 3)
-    #[arg(
-        long,
-        value_enum,
-        value_name = "AS",
-        global = true,
-        help_heading = "Output"
-    )]
-    pub(crate) inconclusive: Option<InconclusiveArg>,
-
     #[command(flatten)]
     pub(crate) classic: ClassicArgs,
+}
+
+impl Cli {
+    /// What an inconclusive result counts as; `None` for a command that has none, too.
+    pub(crate) fn inconclusive(&self) -> Option<InconclusiveArg> {
+        let Some(command) = &self.command else {
+            return self.classic.options.output.inconclusive;
+        };
+        match command {
+            Command::Run(args) => args.options.output.inconclusive,
+            Command::Load(args) => args.output.inconclusive,
+            Command::Webstone(args) => args.output.inconclusive,
+            Command::Demo(args) => args.output.inconclusive,
+            Command::Compare(args) => args.answer.inconclusive,
+            Command::Sweep(args) => args.answer.inconclusive,
+            Command::Search(args) => args.answer.inconclusive,
+            Command::Diagnose(args) => args.answer.inconclusive,
+            Command::Report(_)
+            | Command::Gallery(_)
+            | Command::Suites(_)
+            | Command::Servers(_)
+            | Command::Serve(_)
+            | Command::Clean(_)
+            | Command::Completions { .. }
+            | Command::Man => None,
+        }
+    }
 }
 
 /// What an inconclusive result counts as.
@@ -388,6 +405,10 @@ pub(crate) struct OutputOptions {
 
     #[command(flatten)]
     pub(crate) formats: FormatOptions,
+
+    /// What an inconclusive result counts as (exit status 0 or 1 in place of 3)
+    #[arg(long, value_enum, value_name = "AS")]
+    pub(crate) inconclusive: Option<InconclusiveArg>,
 
     /// Keep the run in this directory [default: one below ~/.local/state/prestan/runs]
     #[arg(long, value_name = "DIR", conflicts_with = "no_save")]

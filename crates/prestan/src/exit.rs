@@ -126,3 +126,63 @@ impl From<engine::rundir::RunDirError> for Failed {
         Failed::Local(error.to_string())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::args::Cli;
+
+    const CODES: [Code; 6] = [
+        Code::Done,
+        Code::TestFailed,
+        Code::Usage,
+        Code::Inconclusive,
+        Code::Target,
+        Code::Interrupted,
+    ];
+
+    #[test]
+    fn only_an_inconclusive_result_counts_as_something_else() {
+        let numbers = |counts_as| CODES.map(|code| code.with(counts_as).number());
+        assert_eq!(numbers(None), [0, 1, 2, 3, 4, 130]);
+        assert_eq!(numbers(Some(InconclusiveArg::Pass)), [0, 1, 2, 0, 4, 130]);
+        assert_eq!(numbers(Some(InconclusiveArg::Fail)), [0, 1, 2, 1, 4, 130]);
+    }
+
+    #[test]
+    fn commands_that_can_be_inconclusive_say_what_that_counts_as() {
+        let read = |line: &str| {
+            let words = format!("prestan {line} --inconclusive pass");
+            Cli::try_parse_from(words.split(' ')).map(|cli| cli.inconclusive())
+        };
+        for line in [
+            "http://h/",
+            "run prestan http://h/",
+            "load GET http://h/",
+            "webstone http://h/",
+            "demo",
+            "compare http://h/ http://h/b",
+            "sweep --vary width=1,2 http://h/",
+            "search --find users --while p99<1s http://h/",
+            "diagnose",
+        ] {
+            assert_eq!(read(line).ok(), Some(Some(InconclusiveArg::Pass)), "{line}");
+        }
+        for line in [
+            "report",
+            "gallery d",
+            "suites",
+            "servers",
+            "serve",
+            "clean http://h/",
+            "completions bash",
+            "man",
+        ] {
+            assert!(read(line).is_err(), "{line}");
+            let without = Cli::try_parse_from(format!("prestan {line}").split(' '));
+            assert_eq!(without.unwrap().inconclusive(), None, "{line}");
+        }
+    }
+}

@@ -23,7 +23,7 @@ use exit::Failed;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let inconclusive = cli.inconclusive;
+    let inconclusive = cli.inconclusive();
     let code = dispatch(cli).unwrap_or_else(|failed| {
         output::tell(&format!("prestan: {failed}"));
         failed.code()

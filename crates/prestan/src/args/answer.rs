@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{ColorArg, FigureOptions};
+use super::{ColorArg, FigureOptions, InconclusiveArg};
 
 /// Where the answer goes.
 #[derive(Debug, Clone, Args)]
@@ -21,6 +21,10 @@ pub(crate) struct AnswerOptions {
 
     #[command(flatten)]
     pub(crate) figures: FigureOptions,
+
+    /// What an inconclusive result counts as (exit status 0 or 1 in place of 3)
+    #[arg(long, value_enum, value_name = "AS")]
+    pub(crate) inconclusive: Option<InconclusiveArg>,
 
     /// When to use colours
     #[arg(long, value_enum, default_value_t = ColorArg::Auto, value_name = "WHEN")]

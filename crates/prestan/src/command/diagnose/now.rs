@@ -268,6 +268,7 @@ fn output_options(args: &DiagnoseArgs, directory: PathBuf) -> OutputOptions {
             json: None,
             ..FormatOptions::default()
         },
+        inconclusive: None,
         save: Some(directory),
         no_save: false,
         quiet: args.runs.quiet,

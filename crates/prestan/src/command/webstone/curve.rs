@@ -150,6 +150,7 @@ fn answer_options(options: &OutputOptions) -> Result<AnswerOptions, Failed> {
             output: options.output.clone(),
             json: formats.json.clone(),
             figures: formats.figures.clone(),
+            inconclusive: options.inconclusive,
             color: formats.color,
         }),
     }
