@@ -279,7 +279,7 @@ impl Report {
         let Tolerance { p50, p99 } = self.wanted;
         let mut table = Table::new(
             &format!(
-                "Reported less wire, operation by operation, in us (wanted of the kernel's clock: \
+                "Reported less wire, operation by operation, in µs (wanted of the kernel's clock: \
                  median within {p50}, 99 % within {p99})"
             ),
             &[
@@ -325,7 +325,7 @@ impl Report {
         let heads = [
             "tool", "conn.", "wire p50", "says p50", "wire p99", "says p99",
         ];
-        let mut table = Table::new("Reported beside wire, in us, GET of 1 KiB", &heads);
+        let mut table = Table::new("Reported beside wire, in µs, GET of 1 KiB", &heads);
         let ours = self
             .cells
             .iter()
@@ -351,7 +351,7 @@ impl Report {
             "says p50",
             "wire below server",
         ];
-        let mut table = Table::new("A delay that the server knows, in us", &heads);
+        let mut table = Table::new("A delay that the server knows, in µs", &heads);
         for cell in &self.cells {
             let Some(server) = cell.server_p50 else {
                 continue;

@@ -293,14 +293,14 @@ impl Report {
     pub fn tables(&self) -> Vec<Table> {
         let mut table = Table::new(
             &format!(
-                "Processor time of the client a request, in us ({} requests, 1 KiB GET, \
+                "Processor time of the client a request, in µs ({} requests, 1 KiB GET, \
                  {CONNECTIONS} kept connections, {} rounds; median, with the 95 % interval of the \
                  sign test in brackets)",
                 self.requests, self.rounds
             ),
             &[
                 "client",
-                "us",
+                "µs",
                 "of the floor",
                 "of wrk",
                 "per second",

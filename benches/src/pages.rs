@@ -299,12 +299,12 @@ impl Report {
     pub fn tables(&self) -> Vec<Table> {
         let mut table = Table::new(
             &format!(
-                "Processor time of the client a file, in us (the mix `{MIX}` of nginx, {CHILDREN} \
+                "Processor time of the client a file, in µs (the mix `{MIX}` of nginx, {CHILDREN} \
                  kept connections, {} rounds of {} s; median, with the 95 % interval of the sign \
                  test in brackets)",
                 self.rounds, self.seconds
             ),
-            &["client", "us", "of the cheapest other", "pages/s", "wanted"],
+            &["client", "µs", "of the cheapest other", "pages/s", "wanted"],
         );
         for client in &self.clients {
             let wanted = client

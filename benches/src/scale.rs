@@ -232,7 +232,7 @@ impl Report {
         );
         let heads = [
             "users",
-            "us a request",
+            "µs a request",
             "with connecting",
             "peak MiB",
             "KiB a user",
@@ -292,8 +292,8 @@ impl Report {
             add(what, kib, " KiB", 24.0);
         }
         let Schedule { rate, p50, p99, .. } = self.schedule;
-        let what = format!("lateness, p99, {rate} a second (p50 {} us)", micros(p50));
-        add(what, p99, " us", 50.0);
+        let what = format!("lateness, p99, {rate} a second (p50 {} µs)", micros(p50));
+        add(what, p99, " µs", 50.0);
         if let Some(long) = self.long {
             let what = format!("memory of {} operations", long.requests);
             add(what, long.peak as f64 / MIB, " MiB", 300.0);

@@ -70,16 +70,16 @@ mod tests {
 
     #[test]
     fn a_table_is_aligned_here_and_marked_up_there() {
-        let mut table = Table::new("Cost", &["client", "us"]);
+        let mut table = Table::new("Cost", &["client", "µs"]);
         table.row(vec!["floor".to_owned(), "9.25".to_owned()]);
         table.row(vec!["h".to_owned(), "12.5".to_owned()]);
         assert_eq!(
             table.to_string(),
-            "Cost\n\nclient    us\nfloor   9.25\nh       12.5\n"
+            "Cost\n\nclient    µs\nfloor   9.25\nh       12.5\n"
         );
         assert_eq!(
             table.markdown(),
-            "Cost:\n\n| client | us |\n| --- | ---: |\n| floor | 9.25 |\n| h | 12.5 |\n"
+            "Cost:\n\n| client | µs |\n| --- | ---: |\n| floor | 9.25 |\n| h | 12.5 |\n"
         );
     }
 

@@ -1,7 +1,7 @@
 //! What a load run is like while it goes on: figures of the last second, and how they look.
 //!
 //! ```text
-//! 43 % =====>------  5.7 s left  10012/s  p50 412 us  p99 1.20 ms  2 failed (2 wrong status)
+//! 43 % =====>------  5.7 s left  10012/s  p50 412 µs  p99 1.20 ms  2 failed (2 wrong status)
 //! p99 of each second ▁▁▂▁▁▁█▁▁▁ 0.98 .. 9.71 ms
 //! ```
 
@@ -149,7 +149,7 @@ fn times() -> Histogram<u64> {
 }
 
 impl Figures {
-    /// `10012/s  p50 412 us  p99 1.20 ms  0 failed`.
+    /// `10012/s  p50 412 µs  p99 1.20 ms  0 failed`.
     pub(crate) fn line(&self) -> String {
         let mut line = format!("{}/s", rate(self.rate));
         match self.times {
@@ -300,14 +300,14 @@ mod tests {
                 10_012.3,
                 Some((412_000, 1_200_000)),
                 ok,
-                "10012/s  p50 412 us  p99 1.20 ms  0 failed",
+                "10012/s  p50 412 µs  p99 1.20 ms  0 failed",
             ),
             (0.0, None, cut, "0.0/s  no answer as expected  0 failed"),
             (
                 3.06,
                 Some((0, 42_000_000_000_000)),
                 bad,
-                "3.1/s  p50 0.000 us  p99 42000 s  12 failed (10 wrong status, 2 timeout)",
+                "3.1/s  p50 0.000 µs  p99 42000 s  12 failed (10 wrong status, 2 timeout)",
             ),
         ];
         for (rate, times, outcomes, expected) in table {

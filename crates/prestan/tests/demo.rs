@@ -84,7 +84,7 @@ fn the_checks_of_rows_can_fail() {
 #[test]
 fn a_failed_test_is_seen_in_a_text_report() {
     let head = "                        n      p50  failed\n";
-    let row = |failed| format!("{head}Get1K  Rsp = 944 [us]  10  496 us       {failed}\n");
+    let row = |failed| format!("{head}Get1K  Rsp = 944 [us]  10  496 µs       {failed}\n");
     assert!(!any_failed(&row("0")));
     assert!(any_failed(&row("10")));
     assert!(any_failed(&row("failed")));

@@ -7,12 +7,13 @@ use stats::Comparison;
 
 use crate::clean;
 use crate::columns::columns;
+use crate::figure::percent;
 use crate::json::{pretty, schema_of};
 use crate::markdown::{code, markdown};
 use crate::text::{Paint, wrapping};
 
+use words::COLUMNS;
 pub(crate) use words::cells;
-use words::{COLUMNS, percent};
 
 /// One server, as it is called, beside the one that all are compared with.
 #[derive(Debug, Clone, PartialEq)]

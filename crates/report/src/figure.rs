@@ -8,18 +8,19 @@ use crate::units::{human, human_range};
 /// Ratios beyond which none is printed: nobody needs to know by how much more.
 const MOST: f64 = 1000.0;
 
-/// A share of two digits: `3.2 %`, `14 %`.
+/// A share of two digits, and of one where the second is a zero: `3.2 %`, `14 %`, `5 %`.
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
-    let digits = usize::from(percent.abs() < 9.95);
+    let is_whole = (percent - percent.round()).abs() < 1e-6;
+    let digits = usize::from(percent.abs() < 9.95 && !is_whole);
     format!("{percent:.digits$} %")
 }
 
 /// What a ratio changes: `+3.2 %`, `-12 %`, and from twofold on `×2.4`, `×14`, `÷14`.
 pub(crate) fn change(ratio: f64) -> String {
     match ratio {
-        more if more >= 1.995 => format!("×{}", fold(more)),
-        less if less <= 1.0 / 1.995 => format!("÷{}", fold(1.0 / less)),
+        more if more >= 1.995 => fold('×', more, MOST),
+        less if less <= 1.0 / 1.995 => fold('÷', 1.0 / less, MOST),
         ratio => match percent(ratio - 1.0) {
             less if ratio < 1.0 => less,
             more => format!("+{more}"),
@@ -27,13 +28,14 @@ pub(crate) fn change(ratio: f64) -> String {
     }
 }
 
-/// Two digits of a factor that is larger than one.
-fn fold(factor: f64) -> String {
+/// A factor of two digits behind its sign: `×2.4`, `×160`, and beyond the largest one that is told
+/// `more than ×1000`.
+pub(crate) fn fold(sign: char, factor: f64, most: f64) -> String {
     match factor {
-        f if f > MOST => format!("{MOST} or more"),
-        f if f < 9.95 => format!("{f:.1}"),
-        f if f < 99.5 => format!("{f:.0}"),
-        f => format!("{:.0}", (f / 10.0).round() * 10.0),
+        f if f > most => format!("more than {sign}{most}"),
+        f if f < 9.95 => format!("{sign}{f:.1}"),
+        f if f < 99.5 => format!("{sign}{f:.0}"),
+        f => format!("{sign}{:.0}", (f / 10.0).round() * 10.0),
     }
 }
 
@@ -93,7 +95,8 @@ mod tests {
     #[test]
     fn a_change_is_a_percentage_and_past_twofold_a_factor() {
         let table = [
-            (1.0, "+0.0 %"),
+            (1.0, "+0 %"),
+            (1.05, "+5 %"),
             (1.032, "+3.2 %"),
             (0.968, "-3.2 %"),
             (1.12, "+12 %"),
@@ -104,9 +107,9 @@ mod tests {
             (14.02, "×14"),
             (1.0 / 14.02, "÷14"),
             (163.4, "×160"),
-            (21_086.3, "×1000 or more"),
-            (f64::INFINITY, "×1000 or more"),
-            (0.0, "÷1000 or more"),
+            (21_086.3, "more than ×1000"),
+            (f64::INFINITY, "more than ×1000"),
+            (0.0, "more than ÷1000"),
         ];
         for (ratio, expected) in table {
             assert_eq!(change(ratio), expected, "{ratio}");

@@ -2,6 +2,7 @@
 
 pub(crate) mod wire;
 
+use stats::interval::median;
 use stats::{Answer, Distribution, Load, Tally, Tested};
 
 use crate::clean;
@@ -164,12 +165,10 @@ impl Loaded {
     fn of(trials: &[Tried]) -> Loaded {
         let held = trials.iter().filter(|tried| tried.held).count();
         let of = |time: fn(&Distribution) -> f64| {
-            median(
-                trials
-                    .iter()
-                    .filter_map(|tried| tried.times.as_ref().map(time)),
-            )
+            let times = trials.iter().filter_map(|tried| tried.times.as_ref());
+            median(&times.map(time).collect::<Vec<_>>())
         };
+        let rates: Vec<f64> = trials.iter().map(|tried| tried.per_second).collect();
         let (mean, p50, p99) = (
             of(|times| times.mean),
             of(|times| times.p50 as f64),
@@ -181,7 +180,7 @@ impl Loaded {
                 held: held as u32,
                 failed: (trials.len() - held) as u32,
             },
-            per_second: median(trials.iter().map(|tried| tried.per_second)).unwrap_or(0.0),
+            per_second: median(&rates).unwrap_or(0.0),
             times: mean
                 .zip(p50)
                 .zip(p99)
@@ -194,13 +193,6 @@ impl Loaded {
     pub(crate) fn fails(&self) -> bool {
         self.trials.failed * 10 > self.trials.trials()
     }
-}
-
-fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    let (low, high) = (values.len().checked_sub(1)? / 2, values.len() / 2);
-    Some(f64::midpoint(values[low], values[high]))
 }
 
 /// The columns of the table.

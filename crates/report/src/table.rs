@@ -251,13 +251,14 @@ impl Drawing {
     }
 
     fn right_widths(&self) -> Vec<usize> {
-        let mut widths: Vec<usize> = self.headers.iter().map(|header| header.len()).collect();
+        let headers = self.headers.iter();
+        let mut widths: Vec<usize> = headers.map(|header| display_width(header)).collect();
         for row in &self.rows {
             let Row::Measured { cells, .. } = row else {
                 continue;
             };
             for (width, cell) in widths.iter_mut().zip(cells) {
-                *width = (*width).max(cell.text.len());
+                *width = (*width).max(display_width(&cell.text));
             }
         }
         widths

@@ -128,6 +128,14 @@ pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
+/// The middle value, or the mean of the two in the middle; `None` for no values.
+pub fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let (low, high) = (sorted.len().checked_sub(1)? / 2, sorted.len() / 2);
+    Some(f64::midpoint(sorted[low], sorted[high]))
+}
+
 /// Cuts `0..n` into consecutive half-open batches whose sizes differ by at most one.
 fn batch_bounds(n: usize, batches: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..batches).map(move |batch| (batch * n / batches, (batch + 1) * n / batches))
@@ -169,6 +177,19 @@ mod tests {
                 (found - expected).abs() < 5e-5,
                 "{degrees}: {found}, not {expected}"
             );
+        }
+    }
+
+    #[test]
+    fn a_median_lies_in_the_middle() {
+        let table: [(&[f64], Option<f64>); 4] = [
+            (&[], None),
+            (&[7.0], Some(7.0)),
+            (&[9.0, 1.0], Some(5.0)),
+            (&[9.0, -1.0, 2.0], Some(2.0)),
+        ];
+        for (values, expected) in table {
+            assert_eq!(median(values), expected, "{values:?}");
         }
     }
 

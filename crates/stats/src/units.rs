@@ -1,11 +1,11 @@
 //! Times for people: three significant digits and a unit that fits.
 
 /// Units from the finest on: name and nanoseconds.
-const UNITS: [(&str, f64); 3] = [("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+const UNITS: [(&str, f64); 3] = [("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
 
-/// A time in nanoseconds as `412 us`, `14.2 ms` or `1.30 s`.
+/// A time in nanoseconds as `412 µs`, `14.2 ms` or `1.30 s`.
 ///
-/// Below a microsecond it stays in microseconds (`0.041 us`), above 1000 s in seconds.
+/// Below a microsecond it stays in microseconds (`0.041 µs`), above 1000 s in seconds.
 pub fn human(ns: f64) -> String {
     let (unit, scale) = unit_for(ns);
     let value = ns / scale;
@@ -54,14 +54,14 @@ mod tests {
     #[test]
     fn three_digits_and_a_unit_that_fits() {
         let table = [
-            (0.0, "0.000 us"),
-            (41.0, "0.041 us"),
-            (999.6, "1.00 us"),
-            (1_234.0, "1.23 us"),
-            (9_996.0, "10.0 us"),
-            (99_960.0, "100 us"),
-            (412_499.0, "412 us"),
-            (999_499.0, "999 us"),
+            (0.0, "0.000 µs"),
+            (41.0, "0.041 µs"),
+            (999.6, "1.00 µs"),
+            (1_234.0, "1.23 µs"),
+            (9_996.0, "10.0 µs"),
+            (99_960.0, "100 µs"),
+            (412_499.0, "412 µs"),
+            (999_499.0, "999 µs"),
             (999_500.0, "1.00 ms"),
             (14_248_123.0, "14.2 ms"),
             (999_500_000.0, "1.00 s"),
@@ -97,7 +97,7 @@ mod tests {
             ((900e3, 1.2e6), "0.90 .. 1.20 ms"),
             ((14.236e6, 14.244e6), "14.236 .. 14.244 ms"),
             ((14.231e6, 14.239e6), "14.23 .. 14.24 ms"),
-            ((5e3, 5e3), "5.00 .. 5.00 us"),
+            ((5e3, 5e3), "5.00 .. 5.00 µs"),
         ];
         for (range, expected) in table {
             assert_eq!(human_range(range), expected, "{range:?}");

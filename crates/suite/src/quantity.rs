@@ -32,7 +32,8 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let (number, unit) = split(text);
     let nanos = match unit {
         "ns" => 1.0,
-        "us" | "µs" => 1e3,
+        // MICRO SIGN and GREEK SMALL LETTER MU look the same.
+        "us" | "\u{b5}s" | "\u{3bc}s" => 1e3,
         "ms" => 1e6,
         "s" | "" => 1e9,
         "m" | "min" => 60e9,
@@ -101,6 +102,8 @@ mod tests {
             ("1.5s", Some(1_500_000_000)),
             ("2m", Some(120_000_000_000)),
             ("20us", Some(20_000)),
+            ("20\u{b5}s", Some(20_000)),
+            ("20\u{3bc}s", Some(20_000)),
             ("", None),
             ("-1s", None),
             ("1 fortnight", None),

@@ -134,7 +134,7 @@ pub(crate) struct PaceOptions {
     #[arg(long, value_name = "N", default_value = "2000", value_parser = rate)]
     pub(crate) connect_rate: f64,
 
-    /// Open loop: spin for the last stretch before a planned moment, 20us for example
+    /// Open loop: spin for the last stretch before a planned moment, 20µs for example
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) spin: Option<Duration>,
 

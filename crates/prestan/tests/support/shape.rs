@@ -61,7 +61,7 @@ fn redacted(line: &str) -> String {
     let mut words: Vec<String> = Vec::new();
     for word in line.split_whitespace() {
         let bare = word.trim_matches(|c: char| "(),;*".contains(c));
-        let is_unit = ["us", "ms", "s"].contains(&bare);
+        let is_unit = ["µs", "ms", "s"].contains(&bare);
         let after_number = words.last().is_some_and(|last| last.ends_with('#'));
         words.push(match bare.parse::<f64>() {
             Ok(_) => word.replace(bare, "#").replace('*', ""),

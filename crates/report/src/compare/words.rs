@@ -5,6 +5,7 @@ use stats::{
 };
 
 use crate::clean;
+use crate::figure::{fold, percent};
 use crate::units::human;
 
 /// Number of columns.
@@ -157,7 +158,7 @@ fn difference(kind: RowKind, ratio: f64) -> String {
     let shown = as_shown(kind, ratio);
     let times = shown.max(1.0 / shown);
     let by = match times > 2.0 {
-        true => format!(", {}", fold(times)),
+        true => format!(", {}", fold('×', times, MOST)),
         false => format!(" by {}", percent((shown - 1.0).abs())),
     };
     let word = match (kind, ratio > 1.0) {
@@ -213,7 +214,10 @@ fn detectable(found: &Certainty) -> String {
     let smallest = match found.detectable {
         share if share > MOST => "no difference is detectable with so few pairs of runs".to_owned(),
         share if share > 1.0 => {
-            format!("smallest detectable difference: {}", fold(1.0 + share))
+            format!(
+                "smallest detectable difference: {}",
+                fold('×', 1.0 + share, MOST)
+            )
         }
         share => return format!("smallest detectable difference: {}", percent(share)),
     };
@@ -231,23 +235,6 @@ fn detectable(found: &Certainty) -> String {
 fn rounded(count: u64) -> u64 {
     let unit = 10_u64.pow(count.max(1).ilog10().saturating_sub(1));
     count.div_ceil(unit) * unit
-}
-
-/// `×14`, `×2.4`.
-fn fold(times: f64) -> String {
-    let digits = usize::from(times < 9.95);
-    match times > MOST {
-        true => format!("more than ×{MOST}"),
-        false => format!("×{times:.digits$}"),
-    }
-}
-
-/// `49 %`, `4.9 %`, `0.5 %`.
-pub(super) fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    let is_whole = (percent - percent.round()).abs() < 1e-6;
-    let digits = usize::from(percent < 9.95 && !is_whole);
-    format!("{percent:.digits$} %")
 }
 
 /// The verdict about failures.

@@ -4,6 +4,8 @@
 use stats::units::{factor, human, human_range};
 use stats::{Evidence, Figure, Finding, Quantity};
 
+use crate::figure::percent;
+
 /// What the floor is, where two rows are beside each other.
 const FLOOR: &str = "Any request takes {floor}, the round trip included.";
 
@@ -296,12 +298,6 @@ fn quantity(value: &Quantity) -> String {
         Quantity::Bytes(bytes) => format!("{bytes:.0} bytes"),
         Quantity::Text(text) => text.clone(),
     }
-}
-
-/// `12 %`, `0.4 %`.
-fn percent(share: f64) -> String {
-    let digits = usize::from(share < 0.0995);
-    format!("{:.digits$} %", share * 100.0)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::{Exhibit, Gallery, Places, Row, mean_of};
 use crate::load;
 use crate::markdown::markdown as text_of;
 use crate::page::Site;
-use crate::page::markup::{fill, list, mean, text, words as sentence};
+use crate::page::markup::{fill, list, mean, text};
 use crate::page::measured::{EXPLAINED, alike};
 use crate::page::sections::section;
 use crate::page::site::links;
@@ -26,25 +26,21 @@ pub(super) fn index(
         format!(
             "<a class=\"name\" href=\"{file}\">{}</a> {}",
             text(&exhibit.title),
-            sentence(&words::of_server(place, rows))
+            text(&words::of_server(place, rows))
         )
     });
     let tests = rows.iter().zip(&places.tests);
     let tests = tests.filter_map(|(row, file)| {
-        let said = sentence(&words::of_test(gallery, row)?);
+        let said = text(&words::of_test(gallery, row)?);
         let name = text(row.name);
         Some(format!(
             "<a class=\"name\" href=\"{file}\">{name}</a> {said}"
         ))
     });
-    let database = words::files_and_database(gallery).map(|words| {
-        format!(
-            "<h2>Files and a database</h2>\n<p>{}</p>\n",
-            sentence(&words)
-        )
-    });
+    let database = words::files_and_database(gallery)
+        .map(|words| format!("<h2>Files and a database</h2>\n<p>{}</p>\n", text(&words)));
     let warnings = words::disqualified(gallery);
-    let warnings = warnings.iter().map(|warning| sentence(warning)).collect();
+    let warnings = warnings.iter().map(|warning| text(warning)).collect();
     let content = format!(
         "{}<h2>Mean response times</h2>\n{}<h2>Server by server</h2>\n{}{}<h2>Test by test</h2>\n{}",
         section("Warnings", "doubt", warnings),
@@ -130,7 +126,7 @@ pub(super) fn measured(gallery: &Gallery<'_>, site: &Site) -> String {
         format!(
             "<tr><th scope=\"row\">{}</th>{cells}<td>{}</td></tr>\n",
             text(&exhibit.name),
-            sentence(&bias)
+            text(&bias)
         )
     });
     let versions: String = versions.collect();

@@ -2,7 +2,7 @@
 
 use super::Page;
 use super::comparison;
-use super::markup::{list, text, words};
+use super::markup::{list, text};
 use super::sections::section;
 use crate::{Found, Sweep, search, sweep};
 
@@ -15,7 +15,7 @@ pub(super) fn in_short(page: &Page<'_>) -> String {
 }
 
 fn of_sweep(sweep: &Sweep) -> String {
-    let doubts = sweep.caveats.iter().map(|caveat| words(caveat)).collect();
+    let doubts = sweep.caveats.iter().map(|caveat| text(caveat)).collect();
     let answers = sweep.rows.iter().flat_map(|row| {
         let servers = sweep.servers.iter().zip(&row.servers);
         servers.map(|(server, swept)| {
@@ -23,17 +23,17 @@ fn of_sweep(sweep: &Sweep) -> String {
                 1 => String::new(),
                 _ => format!(" on {}", text(&server.name)),
             };
-            let sentence = words(&sweep::words::sentence(sweep, swept));
+            let sentence = text(&sweep::words::sentence(sweep, swept));
             format!(
                 "<span class=\"name\">{}</span>{on} {sentence}",
                 text(&row.name)
             )
         })
     });
-    let how = format!("<p>{}</p>\n", words(&sweep::how(sweep)));
+    let how = format!("<p>{}</p>\n", text(&sweep::how(sweep)));
     section("Warnings", "doubt", doubts) + &list("counts", answers) + &how
 }
 
 fn of_search(found: &Found) -> String {
-    format!("<p>{}</p>\n", words(&search::verdict(found)))
+    format!("<p>{}</p>\n", text(&search::verdict(found)))
 }

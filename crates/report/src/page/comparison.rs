@@ -3,7 +3,7 @@
 use stats::{Compared, RowKind, Verdict};
 
 use super::Page;
-use super::markup::{list, text, words};
+use super::markup::{list, text};
 use super::sections::section;
 use super::tables::heading;
 use crate::compare::{cells, legend};
@@ -36,7 +36,7 @@ pub(super) fn in_short(all: &Comparisons) -> String {
     let mut html = list("counts verdicts", verdicts);
     for versus in &all.versus {
         let caveats = versus.comparison.caveats.iter();
-        let caveats = caveats.map(|caveat| words(&caveat.to_string())).collect();
+        let caveats = caveats.map(|caveat| text(&caveat.to_string())).collect();
         let with = match all.versus.len() {
             1 => String::new(),
             _ => format!(" with {}", text(&versus.name)),
@@ -100,7 +100,7 @@ fn line(all: &Comparisons, place: usize, row: &Compared) -> String {
         "<th scope=\"row\" data-sort=\"{place}\">{}</th><td class=\"number\" data-sort=\"{}\">{}</td>",
         text(&row.name),
         sorted(mean.map(us)),
-        words(&cells(row, 1)[1])
+        text(&cells(row, 1)[1])
     );
     for versus in &all.versus {
         let comparison = &versus.comparison;
@@ -117,7 +117,7 @@ fn sorted(value: Option<f64>) -> String {
 }
 
 fn compared(row: &Compared, pairs: usize) -> String {
-    let [_, _, mean, ratio, interval, _, says] = cells(row, pairs).map(|cell| words(&cell));
+    let [_, _, mean, ratio, interval, _, says] = cells(row, pairs).map(|cell| text(&cell));
     let ratio = match ratio.is_empty() {
         true => String::new(),
         false => format!("<strong>{ratio}</strong> <small>{interval}</small> "),

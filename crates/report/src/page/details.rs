@@ -4,7 +4,7 @@
 use stats::{Distribution, TestSummary};
 
 use super::Page;
-use super::markup::{mean, percentile, text, time, words};
+use super::markup::{mean, percentile, text, time};
 use super::tables::{heading, test_names};
 use crate::human;
 use crate::load::{handshakes, per_second};
@@ -49,7 +49,7 @@ pub(super) fn tables(page: &Page<'_>, names: &[String]) -> String {
         let ended = rows.iter().map(|(whose, row)| {
             format!(
                 "<p class=\"outcomes\">{}</p>\n",
-                words(&format!("{whose}{}", ended(row)))
+                text(&format!("{whose}{}", ended(row)))
             )
         });
         let ended: String = ended.collect();

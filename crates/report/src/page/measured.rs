@@ -3,7 +3,7 @@
 use record::{Environment, PlanRecord};
 use stats::Summary;
 
-use super::markup::{text, words};
+use super::markup::text;
 use super::{Page, PageRun};
 use crate::{load, search, text::configuration};
 
@@ -95,7 +95,7 @@ pub(super) fn measured(page: &Page<'_>, names: &[String]) -> String {
     let runs = page.runs.iter().zip(names);
     let mut html: String = EXPLAINED.to_owned() + &runs.map(of_run).collect::<String>();
     if let Some(found) = page.search {
-        html += &format!("<p>{}</p>\n", words(&search::how(found)));
+        html += &format!("<p>{}</p>\n", text(&search::how(found)));
     }
     let of_documents = of_documents(page);
     let series = match page.common.is_empty() {
@@ -128,7 +128,7 @@ fn of_documents(page: &Page<'_>) -> Vec<Common> {
 }
 
 fn described(name: &str, lines: &[Line]) -> String {
-    let line = |(what, value): &Line| format!("<dt>{}</dt><dd>{}</dd>\n", text(what), words(value));
+    let line = |(what, value): &Line| format!("<dt>{}</dt><dd>{}</dd>\n", text(what), text(value));
     let lines: String = lines.iter().map(line).collect();
     format!("<h3>{}</h3>\n<dl>\n{lines}</dl>\n", text(name))
 }

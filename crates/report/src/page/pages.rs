@@ -3,7 +3,7 @@
 use record::{Nanos, Run};
 use stats::{Distribution, PageSummary, Pages, Visits};
 
-use super::markup::{mean, percentile, text, time, words};
+use super::markup::{mean, percentile, text, time};
 use super::tables::{self, heading, nothing, number, section};
 use super::{Page, PageRun};
 use crate::json::us;
@@ -157,7 +157,7 @@ fn report(run: &Run, pages: &Pages, server: Option<&str>) -> String {
     let whose = server.map_or(String::new(), |name| format!(": {}", text(name)));
     let beyond = webstone::beyond(run, pages).into_iter();
     let beyond: String = beyond
-        .map(|line| format!("<li>{}</li>\n", words(&line)))
+        .map(|line| format!("<li>{}</li>\n", text(&line)))
         .collect();
     let mut lines = webstone::classic(run, pages);
     lines.push(String::new());

@@ -3,7 +3,7 @@
 use stats::{Point, Status, SweptRow};
 
 use super::Page;
-use super::markup::{mean, text, words};
+use super::markup::{mean, text};
 use super::tables::{heading, number, section};
 use crate::json::us;
 use crate::search::{self, Loaded, Medians};
@@ -93,7 +93,7 @@ fn of_search(found: &Found) -> String {
 }
 
 fn row(found: &Found, loaded: &Loaded) -> String {
-    let cells = search::cells(found, loaded).map(|cell| words(&cell));
+    let cells = search::cells(found, loaded).map(|cell| text(&cell));
     let [load, per_second, mean, p50, p99, failures, remark] = cells;
     let timed = |of: fn(Medians) -> f64, shown: &str| match loaded.times {
         Some(times) => number(us(of(times)), shown, ""),

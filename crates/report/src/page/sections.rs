@@ -2,7 +2,7 @@
 
 use stats::{Completeness, Finding, Status, Summary, TestSummary, Warning};
 
-use super::markup::{list, text, words};
+use super::markup::{list, text};
 use super::{Page, PageRun, answers, pages};
 use crate::diagnose::{self, Diagnosed};
 use crate::text::notes;
@@ -143,7 +143,7 @@ fn inconclusive(summary: &Summary, name: &str, runs: usize) -> String {
     };
     format!(
         "<div class=\"box bad\"><p><strong>{whose}Inconclusive:</strong> {}.</p></div>\n",
-        words(&rows)
+        text(&rows)
     )
 }
 
@@ -215,9 +215,7 @@ fn warnings(summary: &Summary) -> Vec<String> {
         .warnings
         .iter()
         .filter(|warning| !is_marked(warning));
-    warnings
-        .map(|warning| words(&warning.to_string()))
-        .collect()
+    warnings.map(|warning| text(&warning.to_string())).collect()
 }
 
 /// What is conspicuous, and what was not looked at.
@@ -236,7 +234,7 @@ pub(super) fn findings(page: &Page<'_>, names: &[String]) -> String {
         .collect();
     let left_out = all().flat_map(|(place, diagnosed)| {
         let rows = diagnose::left_out(diagnosed).into_iter();
-        rows.map(move |row| words(&format!("{}{row}", whose(place))))
+        rows.map(move |row| text(&format!("{}{row}", whose(place))))
     });
     let left_out: Vec<String> = left_out.collect();
     let left_out = match left_out.len() {
@@ -249,7 +247,7 @@ pub(super) fn findings(page: &Page<'_>, names: &[String]) -> String {
     let seen_once = all().flat_map(|(place, diagnosed)| {
         let seen = diagnosed.diagnosis.seen_once.iter();
         let whose = whose(place);
-        seen.map(move |finding| words(&format!("{whose}{}", diagnose::seen_once(finding))))
+        seen.map(move |finding| text(&format!("{whose}{}", diagnose::seen_once(finding))))
     });
     let seen_once: Vec<String> = seen_once.collect();
     let seen_once = match seen_once.is_empty() {
@@ -272,7 +270,7 @@ fn diagnosis(diagnosed: &Diagnosed, whose: impl Fn(usize) -> String) -> String {
     let nothing = findings.is_empty().then(|| diagnose::nothing(diagnosed));
     let said = said.chain(nothing);
     let said: String = said
-        .map(|line| format!("<p>{}</p>\n", words(&format!("{}{line}", whose(0)))))
+        .map(|line| format!("<p>{}</p>\n", text(&format!("{}{line}", whose(0)))))
         .collect();
     said + &list(
         "findings",
@@ -284,11 +282,11 @@ fn diagnosis(diagnosed: &Diagnosed, whose: impl Fn(usize) -> String) -> String {
 
 fn found(finding: &Finding, whose: &str) -> String {
     let evidence = diagnose::evidence(finding);
-    let evidence = evidence.iter().map(|line| words(line));
+    let evidence = evidence.iter().map(|line| text(line));
     format!(
         "<h3>{}</h3>\n<p>{}</p>\n{}<p class=\"look\">Look at {}</p>\n",
         text(&format!("{whose}{}", diagnose::title(finding))),
-        words(&diagnose::sentences::text(finding)),
+        text(&diagnose::sentences::text(finding)),
         list("evidence", evidence),
         text(finding.look_at),
     )

@@ -23,7 +23,7 @@ fn what_was_not_seen_says_what_it_would_take() {
         ),
         (
             (1e-4, 21_086.3),
-            "inconclusive for width (÷1000 or more .. ×1000 or more from 10 to 300; more than 1000 \
+            "inconclusive for width (more than ÷1000 .. more than ×1000 from 10 to 300; more than 1000 \
              repeats would be needed to show 5 %)",
         ),
     ];

@@ -6,6 +6,8 @@
 //! from the end of one to the beginning of the next: they last, and in a closed loop none begins
 //! meanwhile, so that their beginnings keep a distance without any clock.
 
+use crate::interval::median;
+
 /// Times between them below which nothing is said.
 const LEAST: usize = 8;
 
@@ -44,23 +46,18 @@ pub(crate) fn period(spells: &[(f64, f64)]) -> Option<Period> {
     if gaps.len() < LEAST {
         return None;
     }
-    let apart = median(&gaps);
+    let apart = median(&gaps)?;
     let is_near = |gap: &&f64| (*gap / apart - 1.0).abs() <= NEAR;
     let regular = gaps.iter().filter(is_near).count() as u64;
     let of = gaps.len() as u64;
     let is_sure = at_least(regular, of) <= SURE && regular as f64 >= MOST * of as f64;
-    (apart > 0.0 && is_sure).then(|| Period {
-        every: median(&between(|spell| spell.0)),
+    let every = median(&between(|spell| spell.0))?;
+    (apart > 0.0 && is_sure).then_some(Period {
+        every,
         apart,
         regular,
         of,
     })
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted[sorted.len() / 2]
 }
 
 /// Chance that so many of them, or more, are near the median.

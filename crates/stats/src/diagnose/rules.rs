@@ -136,7 +136,7 @@ pub const RULES: &[Rule] = &[
         name: "cost-per-property",
         title: "Each property costs about as much as a request",
         at_least: 0.4,
-        because: "of the work with one property, for each further one, and 100 us at least: a \
+        because: "of the work with one property, for each further one, and 100 µs at least: a \
                   request with ten then has five times the work of one with one",
         look_at: "one query, one statement or one file for each property: read and write all \
                   properties of a resource at once, in one transaction",
@@ -147,7 +147,7 @@ pub const RULES: &[Rule] = &[
         name: "copy-of-collection",
         title: "COPY of a collection costs as much for each member as a COPY of its own",
         at_least: 0.8,
-        because: "of the work of a single COPY, for each member, and 500 us at least: nothing is \
+        because: "of the work of a single COPY, for each member, and 500 µs at least: nothing is \
                   saved by one request, and a file system copies a file in less",
         look_at: "a transaction, a flush, a check of rights and locks for each member: do these once \
                   for the whole collection",
@@ -171,7 +171,7 @@ pub const RULES: &[Rule] = &[
         name: "delete-of-collection",
         title: "DELETE of a collection costs about as much for each member as a DELETE of its own",
         at_least: 0.5,
-        because: "of the work of a single DELETE, for each member, and 500 us at least: a file \
+        because: "of the work of a single DELETE, for each member, and 500 µs at least: a file \
                   system unlinks a file in less",
         look_at: "a transaction, a flush or a check of locks for each member; a database that lacks \
                   an index on the parent",
@@ -237,8 +237,8 @@ pub const RULES: &[Rule] = &[
         name: "cost-per-member",
         title: "Each member of a listing costs much",
         at_least: 100.0,
-        because: "us for each member, beside what its bytes take on the network; a directory entry \
-                  is read and written as XML in 5 to 30 us, and by a script in less than 100",
+        because: "µs for each member, beside what its bytes take on the network; a directory entry \
+                  is read and written as XML in 5 to 30 µs, and by a script in less than 100",
         look_at: "N+1 queries: properties, locks, rights or sizes asked for member by member; read \
                   them for the whole collection at once, and only those that were asked for",
         figures: &["listing", "each", "members", "whole"],
@@ -281,7 +281,7 @@ pub const RULES: &[Rule] = &[
         name: "allprop-against-named",
         title: "allprop costs much more for each member than five named properties",
         at_least: 2.0,
-        because: "times as long for each member, and 50 us at least; what allprop gives beyond these \
+        because: "times as long for each member, and 50 µs at least; what allprop gives beyond these \
                   five is a few short texts",
         look_at: "live properties that are dear to make (lockdiscovery, quota, hashes): RFC 4918 \
                   (section 9.1) lets allprop leave out what it does not define itself; dead \
@@ -293,7 +293,7 @@ pub const RULES: &[Rule] = &[
         name: "collections-against-files",
         title: "Sub-collections cost much more in a listing than files",
         at_least: 2.0,
-        because: "times as long for each member, and 50 us at least; both are an entry of the \
+        because: "times as long for each member, and 50 µs at least; both are an entry of the \
                   collection",
         look_at: "opening each sub-collection: to count its members, for its size, ETag, rights or \
                   locks",

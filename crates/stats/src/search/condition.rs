@@ -40,10 +40,12 @@ const TIMES: std::ops::Range<usize> = 0..7;
 const SHARE: usize = 9;
 
 /// Units of times, in nanoseconds.
-const TIME_UNITS: [(&str, f64); 5] = [
+const TIME_UNITS: [(&str, f64); 6] = [
     ("ns", 1.0),
     ("us", 1e3),
-    ("µs", 1e3),
+    // MICRO SIGN and GREEK SMALL LETTER MU look the same.
+    ("\u{b5}s", 1e3),
+    ("\u{3bc}s", 1e3),
     ("ms", 1e6),
     ("s", 1e9),
 ];
@@ -295,7 +297,7 @@ fn in_units(number: &str, unit: &str, scale: Scale) -> Result<String, ConditionE
         ("%", _) => Ok(format!("{:?}", value * 0.01 * scale.share)),
         (_, Some((_, factor))) => Ok(format!("{:?}", value * factor * scale.time)),
         (_, None) => Err(ConditionError(format!(
-            "`{unit}` is not a unit in `{number}{unit}`; there are ns, us, ms, s and %"
+            "`{unit}` is not a unit in `{number}{unit}`; there are ns, µs, ms, s and %"
         ))),
     }
 }

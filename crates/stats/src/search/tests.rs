@@ -237,6 +237,7 @@ fn conditions_hold_or_do_not() {
         ("not max > 1s or p999 > 1ns", true),
         ("(p95 / p50) < 2 and operations == 50", true),
         ("100us < p50 < 200us", true),
+        ("100µs < p50 < 200\u{3bc}s", true),
         ("p95 - p50 < 0.5 * p50 and p99 < 2 * p50", true),
         ("failures / operations <= 2%", true),
         ("p99 > 0 and failure_rate > 0", true),
