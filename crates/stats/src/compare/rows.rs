@@ -251,7 +251,7 @@ impl Files {
 }
 
 /// What the runs of one server say together: the same as the pages of all these runs show
-/// ([`Pool`](crate::Pool)).
+/// ([`pool`](crate::pool())).
 pub(super) fn estimate(rows: &[Row]) -> Estimate {
     let sound = sound(rows, Row::is_disqualified);
     let sums: Vec<Batch> = sound.filter_map(|row| Some(row.times?.sum)).collect();
