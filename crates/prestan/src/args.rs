@@ -40,18 +40,18 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
-const ABOUT: &str = "Measures WebDAV and HTTP servers from the client side.";
+const ABOUT: &str = "Benchmark WebDAV and HTTP servers, with latencies you can trust.";
 
 const LONG_ABOUT: &str = "\
-Measures WebDAV and HTTP servers from the client side.
+Benchmark WebDAV and HTTP servers, with latencies you can trust.
 
 `prestan URL` runs the 23 tests of the original Prestan (Xu 2004): PROPPATCH, PROPFIND, PUT, GET, \
 COPY, MOVE, DELETE, MKCOL, LOCK and UNLOCK, on single resources and on whole collections. The \
 response time of an operation is the time from the last byte of the request sent to the first \
 byte of the response received.
 
-Prestan works only below a collection PrestanTest-<run id>/ that it makes itself, and removes it \
-at the end, after an error, and on Ctrl-C.";
+Prestan works only below a collection PrestanTest-<run id>/, which it creates, and which it removes at \
+the end, after an error, and on Ctrl-C.";
 
 const AFTER: &str = "\
 Examples:
@@ -61,19 +61,19 @@ Examples:
   prestan demo
 
 Environment:
-  PRESTAN_USER, PRESTAN_PASSWORD, PRESTAN_TOKEN  credentials, kept out of the process list
-  NETRC           the file that --netrc reads, instead of ~/.netrc
-  XDG_STATE_HOME  runs are kept below its prestan/runs, instead of ~/.local/state/prestan/runs
-  NO_COLOR        no colours, unless asked for
+  PRESTAN_USER, PRESTAN_PASSWORD, PRESTAN_TOKEN  credentials, which the process list does not show
+  NETRC           file that --netrc reads, instead of ~/.netrc
+  XDG_STATE_HOME  runs are saved in its prestan/runs, instead of ~/.local/state/prestan/runs
+  NO_COLOR        no colours, unless --color always is given
   COLUMNS         width of the report
 
 Exit status:
-  0    done
-  1    a test failed, or something could not be written here
-  2    wrong usage, or a bad suite file
-  3    nothing failed, but the result is inconclusive: the load generator was the bottleneck
+  0    success
+  1    a test failed, or a file could not be written on this machine
+  2    wrong usage, or an invalid suite file
+  3    no test failed, but the result is inconclusive: the load generator may have changed it
        (--inconclusive pass|fail makes it 0 or 1)
-  4    the target could not be reached, or is not WebDAV
+  4    the target could not be reached, or is not a WebDAV server
   130  interrupted";
 
 /// The whole command line.
@@ -83,7 +83,7 @@ Exit status:
     version,
     about = ABOUT,
     long_about = LONG_ABOUT,
-    after_help = "`prestan --help` says more; `prestan demo` shows it at work.",
+    after_help = "See `prestan --help` for details; `prestan demo` measures an embedded server.",
     after_long_help = AFTER,
     styles = STYLES,
     args_conflicts_with_subcommands = true,
@@ -139,7 +139,7 @@ pub(crate) enum InconclusiveArg {
 /// The line of 2004: `prestan URL [USER PASSWORD] [options]`.
 #[derive(Debug, Args)]
 pub(crate) struct ClassicArgs {
-    /// The collection below which to measure: [http[s]://]host[:port]/path
+    /// Collection to measure in: [http[s]://]host[:port]/path
     #[arg(value_name = "URL", required = true)]
     pub(crate) url: Option<String>,
 
@@ -153,84 +153,86 @@ pub(crate) struct ClassicArgs {
 /// User and password as in 2004.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Login {
-    /// User name; better with --user, which keeps the password out of the process list
+    /// User name; --user is safer, because the process list does not show its password
     #[arg(value_name = "USER", requires = "login_password")]
     pub(crate) login_user: Option<String>,
 
-    /// Password; every user of this machine can read it in the process list
+    /// Password; visible to every user of this machine in the process list
     #[arg(value_name = "PASSWORD")]
     pub(crate) login_password: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a suite: a built-in one, or a file of your own
+    /// Run a suite: a built-in one, or a suite file
     Run(Box<RunArgs>),
-    /// Drive one request, or a mix of requests, at full speed or at a given rate
+    /// Send one request, or a mix of requests, at full speed or at a given rate
     ///
-    /// Without --rate it is a closed loop: each user sends its next request when the last one is
-    /// answered. With --rate it is an open loop: a schedule says when requests begin, whatever the
-    /// server does, and response times are also given from the planned moments.
+    /// Without --rate the load is a closed loop: each user sends its next request when it has the
+    /// response to the last one. With --rate it is an open loop: a schedule decides when requests
+    /// begin, whatever the server does, and latencies from schedule are reported beside response
+    /// times.
     ///
-    /// Methods that only read need no permission, nor does PUT where nothing is: what it made is
-    /// removed at the end. Everything else needs --writes.
+    /// Methods that only read need no permission, nor does PUT to a new name: the resource is removed
+    /// at the end. All others need --writes.
     Load(Box<LoadArgs>),
-    /// Print a recorded run again, without touching the server
+    /// Print the report of a recorded run again, without the server
     ///
-    /// All numbers are worked out anew from the samples in the run's directory, and are the same
-    /// as at the end of the run.
+    /// All numbers are computed from the samples in the run's directory, and are the same as at the
+    /// end of the run.
     Report(ReportArgs),
-    /// Compare servers: is this one slower than that one, and how sure is it?
+    /// Compare servers: which tests are slower or faster, with a verdict for each
     ///
-    /// A and B are servers that are measured now, side by side and test by test in turns, so that
-    /// whatever this machine does meanwhile happens to both: URLs, or recipes (--server). Or they
-    /// are recorded runs: directories or names, several runs of one server with commas between
-    /// them. With more than two, each is compared with the first.
+    /// A and B are servers, given by URL or recipe (--server), which are measured side by side, in
+    /// turns within each test, so that what else happens on this machine affects both. Or they are
+    /// recorded runs, given by directory or name; several runs of one server are separated by commas.
+    /// With more than two, each is compared with the first.
     Compare(Box<CompareArgs>),
-    /// Vary something, and see how times grow with it
+    /// Vary parameters, and find how response times depend on them
     ///
-    /// The same suite again and again with other parameters, in random order: which operations
-    /// become slower with what, and by which law (a constant plus a power law, with intervals).
+    /// Runs a suite repeatedly with different parameters, in random order, and reports which
+    /// operations become slower with which parameter, and by which law (a constant plus a power law,
+    /// with intervals).
     Sweep(Box<SweepArgs>),
     /// Find the largest load under which a condition holds
     ///
     /// prestan search http://127.0.0.1:8080/index.html --find users --while 'p99 < 50ms and
-    /// failures == 0' doubles the load until that breaks, goes to and fro until it knows where, and
-    /// confirms it. Methods that only read need no permission, everything else needs --writes.
+    /// failures == 0' doubles the load until the condition fails, then bisects, and confirms the
+    /// result. Methods that only read need no permission; all others need --writes.
     Search(Box<SearchArgs>),
-    /// Load pages from many clients, as WebSTONE did in 1995
+    /// Fetch pages with many clients, as WebSTONE did in 1995
     ///
-    /// prestan webstone general http://127.0.0.1:8080/ --prepare --children 24 --duration 1m has 24
-    /// children fetch pages of several files, drawn by weight, as fast as the server sends them, and
-    /// reports complete pages a minute beside the WEBSTONE number.
+    /// In prestan webstone general http://127.0.0.1:8080/ --prepare --children 24 --duration 1m, 24
+    /// children fetch pages of several files, drawn by weight, as fast as the server sends them. The
+    /// report has complete pages a minute beside the WEBSTONE number.
     Webstone(Box<WebstoneArgs>),
-    /// Measure all servers that are installed, and write a site about them
+    /// Measure all installed servers, and write a web site with the results
     ///
-    /// Every recipe of `prestan servers` is started, and all are measured side by side, test by test
-    /// in turns. The site has a page for each server and each test, a comparison, and how it was
-    /// measured.
+    /// Starts every recipe of `prestan servers`, and measures all of them side by side, in turns
+    /// within each test. The site has a page for each server and for each test, a comparison, and a
+    /// page on how it was measured.
     Gallery(Box<GalleryArgs>),
-    /// Find what should be fixed first: findings, each with its evidence and what to look at
+    /// Find what to fix first: findings, each with its evidence and what to look at
     ///
-    /// Of recorded runs, by directory or name; without any, of the last one and of those of other
-    /// suites on the same server just before it. Or of a server that is measured now, with the
+    /// Reads recorded runs, given by directory or name; by default the last one, and those of other
+    /// suites on the same server just before it. Or measures a server, with the
     /// suites prestan, listing and locks: a URL, or a recipe (--server). That takes some minutes.
     Diagnose(Box<DiagnoseArgs>),
     /// List, print or check suites
     Suites(SuitesArgs),
-    /// List the servers that Prestan can start by itself
+    /// List the servers that Prestan can start
     Servers(ServersArgs),
-    /// Start an embedded server and measure it: a first look, with nothing to set up
+    /// Start an embedded server and measure it: a demonstration without any set-up
     Demo(DemoArgs),
-    /// Serve a directory by WebDAV, on this machine only, until Ctrl-C
+    /// Serve a directory over WebDAV, on this machine only, until Ctrl-C
     Serve(ServeArgs),
-    /// Remove what a killed run left on a server
+    /// Clean up: remove the leftovers of a killed run from a server
     ///
-    /// Runs work in collections PrestanTest-<run id>/ and put a marker into them. Those that have
-    /// it, and whose run has ended, are removed, with the locks in them. Nothing else is touched.
-    /// Whether a run on another machine or in another container has ended is only known after a
-    /// day. Where a server hides the tokens of locks, those that a run of this user on this machine
-    /// held are released all the same: until it ends it keeps them in ~/.local/state/prestan/locks.
+    /// A run works in collections PrestanTest-<run id>/ and puts a marker into each. Collections with
+    /// a marker whose run has ended are removed, with the locks in them; nothing else is changed. A
+    /// run on another machine or in another container counts as ended after a day. Where a server
+    /// hides lock tokens, the locks of runs of this user on this machine are released nevertheless:
+    /// a run keeps its tokens in ~/.local/state/prestan/locks until it ends.
     Clean(CleanArgs),
     /// Print a completion script for a shell
     ///
@@ -247,11 +249,11 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// Name of a built-in suite (see `prestan suites`), or a file
+    /// Name of a built-in suite (see `prestan suites`), or a suite file
     #[arg(value_name = "SUITE")]
     pub(crate) suite: String,
 
-    /// The collection below which to measure: [http[s]://]host[:port]/path
+    /// Collection to measure in: [http[s]://]host[:port]/path
     #[arg(value_name = "URL", required_unless_present = "server")]
     pub(crate) url: Option<String>,
 
@@ -298,27 +300,26 @@ pub(crate) struct RunOptions {
 }
 
 #[derive(Debug, Clone, PartialEq, Args)]
-#[command(next_help_heading = "What to do")]
+#[command(next_help_heading = "Workload")]
 pub(crate) struct LoadOptions {
-    /// Times each user goes through each test [default: 10, or as the suite says]
+    /// Iterations of each test for each user [default: 10, or as in the suite]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) requests: Option<u32>,
 
-    /// Users at work at the same time, each on a connection and in a collection of its own
-    /// [default: 1]
+    /// Concurrent users, each with a connection and a collection of its own [default: 1]
     #[arg(short, long, visible_alias = "users", value_name = "N",
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) concurrency: Option<u32>,
 
-    /// Dead properties that are written and read [default: 10]
+    /// Dead properties to write and read [default: 10]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) properties: Option<u32>,
 
-    /// Levels of the collections that the tests make [default: 10]
+    /// Levels of the collections that the tests create [default: 10]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) depth: Option<u32>,
 
-    /// Members of the lowest level of these collections [default: 100]
+    /// Members in the lowest level of these collections [default: 100]
     #[arg(short, long, value_name = "N",
           value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     pub(crate) width: Option<u32>,
@@ -335,11 +336,11 @@ pub(crate) struct LoadOptions {
     #[arg(long, value_name = "TEST", value_delimiter = ',')]
     pub(crate) skip: Vec<String>,
 
-    /// Measure each test this long (250ms, 30s, 10m) instead of a number of requests
+    /// Measure each test for this time (250ms, 30s, 10m) instead of a number of requests
     #[arg(long, value_name = "TIME", conflicts_with = "requests", value_parser = duration)]
     pub(crate) duration: Option<Duration>,
 
-    /// Times each user goes through each test before measuring, not recorded
+    /// Iterations of each test for each user before measuring, not recorded
     #[arg(long, value_name = "N", default_value_t = WARMUP)]
     pub(crate) warmup: u32,
 
@@ -349,37 +350,37 @@ pub(crate) struct LoadOptions {
 
 /// Options of every run, whatever it does.
 #[derive(Debug, Clone, PartialEq, Args)]
-#[command(next_help_heading = "How to run it")]
+#[command(next_help_heading = "Run")]
 pub(crate) struct RunningOptions {
-    /// Give an operation up that has no complete answer after this long
+    /// Abort an operation that has no complete response after this time
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = positive_duration)]
     pub(crate) timeout: Duration,
 
-    /// Seed of everything random [default: drawn, and kept with the run]
+    /// Seed of all random numbers [default: random, and recorded]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 
-    /// Threads the users are spread over
+    /// Worker threads, among which the users are divided
     ///
-    /// One thread serves hundreds of users. More than one takes processor time from a server on
-    /// the same machine.
+    /// One thread is enough for hundreds of users. Further threads take processor time from a server
+    /// on the same machine.
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) threads: u32,
 
-    /// Name of the run, and of its collections on servers [default: time and a random part]
+    /// Name of the run, and of its collections on the server [default: time and a random part]
     #[arg(long, value_name = "NAME", value_parser = run_id)]
     pub(crate) run_id: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Args)]
-#[command(next_help_heading = "How to time")]
+#[command(next_help_heading = "Timing")]
 pub(crate) struct ClockOptions {
-    /// Which clock says when a request left and its answer arrived
+    /// Clock for the moments at which requests leave and responses arrive
     #[arg(long, value_enum, default_value_t = ClockArg::Auto, value_name = "CLOCK")]
     pub(crate) clock: ClockArg,
 
-    /// Also ask the kernel when the server's TCP had acknowledged the whole request
+    /// Also record when the server's TCP had acknowledged the whole request (kernel clock only)
     #[arg(long)]
     pub(crate) acks: bool,
 }
@@ -387,7 +388,7 @@ pub(crate) struct ClockOptions {
 /// Which clock to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum ClockArg {
-    /// The kernel's where the system has time stamps, else that of user space, with a warning
+    /// The kernel's, or user space with a warning where the system has no time stamps
     #[default]
     Auto,
     /// The kernel's time stamps of packets
@@ -397,7 +398,7 @@ pub(crate) enum ClockArg {
 }
 
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "What comes out")]
+#[command(next_help_heading = "Output")]
 pub(crate) struct OutputOptions {
     /// Write the report to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]
@@ -410,26 +411,26 @@ pub(crate) struct OutputOptions {
     #[arg(long, value_enum, value_name = "AS")]
     pub(crate) inconclusive: Option<InconclusiveArg>,
 
-    /// Keep the run in this directory [default: one below ~/.local/state/prestan/runs]
+    /// Save the run in this directory [default: a new one in ~/.local/state/prestan/runs]
     #[arg(long, value_name = "DIR", conflicts_with = "no_save")]
     pub(crate) save: Option<PathBuf>,
 
-    /// Keep nothing of the run
+    /// Do not save the run
     #[arg(long)]
     pub(crate) no_save: bool,
 
-    /// No progress while it runs
+    /// Do not show progress
     #[arg(short, long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
 
-    /// Tell what happens, test by test, while it runs
+    /// Show what happens, test by test, during the run
     #[arg(short, long)]
     pub(crate) verbose: bool,
 
-    /// Show the heads of all requests and responses on standard error, without credentials
+    /// Print the heads of all requests and responses to standard error, with redacted credentials
     ///
-    /// Nor are the values of --header shown. This takes time from measuring, and the report says
-    /// so.
+    /// The values of --header are redacted, too. Printing slows the load generator down, which the
+    /// report has as a warning.
     #[arg(long)]
     pub(crate) debug: bool,
 }
@@ -437,15 +438,15 @@ pub(crate) struct OutputOptions {
 /// Formats beside the text.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct FormatOptions {
-    /// Write the result as one JSON document; - is standard output instead of the report
+    /// Write the result as a JSON document; - is standard output, instead of the report
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
-    /// Write a row a test; - is standard output instead of the report
+    /// Write one CSV row per test; - is standard output, instead of the report
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
 
-    /// Write a row an operation: all samples of the run, as CSV
+    /// Write one CSV row per operation: all samples of the run
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
 
@@ -471,9 +472,9 @@ pub(crate) enum ColorArg {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Directory of the run, or its name [default: the latest run]
+    /// Directory or name of the run [default: the latest run]
     ///
-    /// Several are drawn side by side, with --html, --svg or --png.
+    /// Several runs are shown side by side, with --html, --svg or --png.
     #[arg(value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
 
@@ -495,14 +496,14 @@ pub(crate) struct SuitesArgs {
 pub(crate) enum SuitesAction {
     /// List the built-in suites
     List,
-    /// Print a built-in suite: a starting point for one of your own
+    /// Print a built-in suite: a starting point for another one
     Show {
-        /// Its name
+        /// Name of the suite
         name: String,
     },
     /// Check a suite file
     Check {
-        /// The file, or the name of a built-in suite
+        /// Suite file, or name of a built-in suite
         file: String,
     },
     /// Print the JSON schema of suite files, for editors
@@ -537,22 +538,22 @@ pub(crate) struct ServeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CleanArgs {
-    /// The collection in which runs took place: [http[s]://]host[:port]/path
+    /// Collection that was measured in: [http[s]://]host[:port]/path
     #[arg(value_name = "URL")]
     pub(crate) url: String,
 
     #[command(flatten)]
     pub(crate) login: Login,
 
-    /// Only say what would be removed
+    /// Only list what would be removed
     #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,
 
-    /// Remove also those of another machine or container, whose run may still go on
+    /// Also remove those of another machine or container, whose run may not have ended
     #[arg(long)]
     pub(crate) force: bool,
 
-    /// Show the heads of requests and responses, without credentials
+    /// Print the heads of requests and responses, with redacted credentials
     #[arg(long)]
     pub(crate) debug: bool,
 

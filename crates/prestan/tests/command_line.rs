@@ -329,7 +329,7 @@ fn the_manual_page_mentions_every_option() {
         "the synopsis is what one types"
     );
     assert!(
-        page.contains("not WebDAV"),
+        page.contains("not a WebDAV server"),
         "the exit status is part of the page"
     );
     // This check can fail.

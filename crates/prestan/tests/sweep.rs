@@ -223,8 +223,11 @@ fn what_makes_no_sense_is_refused_before_anything_is_sent() {
         ),
         (&[], "--vary"),
         (&["--vary", "width"], "width=10,30,100"),
-        (&["--vary", "width=10"], "varies nothing"),
-        (&["--vary", "width=10,x"], "`x` is no number and no size"),
+        (&["--vary", "width=10"], "one value is no variation"),
+        (
+            &["--vary", "width=10,x"],
+            "`x` is neither a number nor a size",
+        ),
         (&["--vary", "width=1,1KiB,1024"], "twice"),
         (
             &["--vary", "width=1,2", "--vary", "width=3,4"],

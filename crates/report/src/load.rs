@@ -74,17 +74,20 @@ pub(crate) fn pace(pace: &Pace) -> Option<String> {
             arrivals, stages, ..
         } => {
             let arrivals = match arrivals {
-                Arrivals::Constant => "evenly spread",
+                Arrivals::Constant => "constant",
                 Arrivals::Poisson => "Poisson",
             };
             let stage = |stage: &Stage| format!("{}/s for {} s", stage.rate, stage.duration_s);
             let stages: Vec<String> = stages.iter().map(stage).collect();
-            Some(format!("open loop, {arrivals}: {}", stages.join(", then ")))
+            Some(format!(
+                "open loop, {arrivals} arrivals: {}",
+                stages.join(", then ")
+            ))
         }
     }
 }
 
-/// How the generator fared, over all tests; `None` where the record does not tell.
+/// How the load generator fared, over all tests; `None` where the record does not have it.
 pub(crate) fn generator(summary: &Summary) -> Option<String> {
     let tests = &summary.generator;
     let workers = tests.iter().map(|test| test.workers).max()?;
@@ -94,15 +97,18 @@ pub(crate) fn generator(summary: &Summary) -> Option<String> {
     let cpu = share(tests.iter().map(|test| test.cpu).sum());
     let stalled = share(tests.iter().map(|test| test.stalled).sum());
     let longest = tests.iter().map(|test| test.longest_stall).max()?;
-    let threads = if workers == 1 { "thread" } else { "threads" };
-    let mut text = format!("Generator: {workers} {threads}, {cpu} of the time at work");
+    let threads = match workers {
+        1 => "worker thread",
+        _ => "worker threads",
+    };
+    let mut text = format!("Load generator: {workers} {threads}, busy {cpu} of the time");
     let queued: Option<Nanos> = tests.iter().map(|test| test.queued).sum();
     if let Some(queued) = queued {
-        text += &format!(", {} waiting for a processor", share(queued));
+        text += &format!(", waiting for a processor {}", share(queued));
     }
     text += &match longest {
         0 => ", never stalled".to_owned(),
-        longest => format!(", {stalled} stalled (at most {})", human(longest as f64)),
+        longest => format!(", stalled {stalled} (at most {})", human(longest as f64)),
     };
     for late in tests.iter().filter_map(|test| test.lateness) {
         text += &format!(
@@ -146,10 +152,13 @@ pub(crate) fn per_second(rate: f64, ci95: Option<(f64, f64)>) -> String {
 pub(crate) fn other_times(test: &TestSummary) -> Vec<String> {
     let kinds = [
         (
-            "from planned to the first byte of the answer",
+            "latency from schedule (planned to first byte)",
             &test.planned,
         ),
-        ("until the server had the whole request", &test.upload),
+        (
+            "upload (until the server had the whole request)",
+            &test.upload,
+        ),
     ];
     let kinds = kinds.into_iter();
     kinds
@@ -205,7 +214,7 @@ pub(crate) fn histogram(test: &TestSummary, width: usize) -> String {
         "#".repeat(length as usize)
     };
     let mut text = format!(
-        "{}: operations by their time from sent (response time) and from planned\n",
+        "{}: operations by response time (sent) and latency from schedule (planned)\n",
         clean(&test.name)
     );
     let mut line = |edge: &str, left: (String, String), right: (String, String)| {

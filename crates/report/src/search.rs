@@ -9,7 +9,7 @@ use crate::clean;
 use crate::columns::columns;
 use crate::figure;
 use crate::json::{pretty, schema_of};
-use crate::text::{Paint, wrapping};
+use crate::text::{Paint, UNKNOWN_SOFTWARE, wrapping};
 use crate::units::human;
 
 /// What a search found.
@@ -215,7 +215,7 @@ pub(crate) const NOTE: &str = "Rates and times are medians of the trials of a lo
 /// The search for people. Ends with a newline.
 pub fn search_text(found: &Found, color: bool, width: usize) -> String {
     let paint = Paint { on: color };
-    let software = found.software.as_deref().unwrap_or("of unknown make");
+    let software = found.software.as_deref().unwrap_or(UNKNOWN_SOFTWARE);
     let mut text = format!(
         "{}\n{} ({})\n\n",
         clean(&found.what),
@@ -248,13 +248,12 @@ pub(crate) fn verdict(found: &Found) -> String {
     };
     if let Some(load) = found.knee {
         words += &format!(
-            " The knee is at {}: beyond it more load costs more time than it brings {}.",
-            amount(load),
-            found.counted.name()
+            " The knee is at {}: beyond it, more load adds more response time than throughput.",
+            amount(load)
         );
     }
     if let Some(why) = &found.inconclusive {
-        words += &format!(" It ended there: {}.", clean(why));
+        words += &format!(" The search ended early: {}.", clean(why));
     }
     words
 }
@@ -282,7 +281,7 @@ fn curve_in_words(found: &Found) -> String {
     };
     let rate = format!("{} {unit}", found.counted.shown(best.per_second));
     format!(
-        "The most was done with {}: {}{time}.",
+        "Throughput was highest with {}: {}{time}.",
         found.amount(best.load),
         figure::with_interval(&rate, range)
     )
@@ -298,17 +297,19 @@ fn held_in_words(found: &Found, condition: &str) -> String {
     } = found.answer;
     let ended = found.inconclusive.is_some();
     let claim = match (holds, fails) {
-        (Some(holds), _) if !confirmed => format!(
-            "may hold with {}, which was not confirmed",
-            amount(holds.load)
-        ),
+        (Some(holds), _) if !confirmed => {
+            format!("may hold with {} (not confirmed)", amount(holds.load))
+        }
         (Some(holds), Some(_)) => format!("holds up to {}", amount(holds.load)),
         (Some(holds), None) if ended => format!("holds with {}", amount(holds.load)),
         (Some(holds), None) => {
-            format!("holds with {}, the most that was tried", amount(holds.load))
+            format!(
+                "holds with {}, the largest load that was tried",
+                amount(holds.load)
+            )
         }
         (None, Some(fails)) => format!("does not hold even with {}", amount(fails.load)),
-        (None, None) => return format!("{condition}: not known."),
+        (None, None) => return format!("{condition}: unknown."),
     };
     let evidence = [
         holds.map(|holds| {
@@ -344,26 +345,24 @@ pub(crate) fn how(found: &Found) -> String {
     let (what, times) = match (found.find, found.counted) {
         (Find::Users, Counted::Pages) => ("children", "response times"),
         (Find::Users, Counted::Answers) => ("users", "response times"),
-        (Find::Rate, _) => (
-            "requests a second",
-            "from the planned moment to the first byte of the answer",
-        ),
+        (Find::Rate, _) => ("requests per second", "latencies from schedule"),
     };
     let until = match &found.condition {
         Some(condition) => format!(
-            " until the largest was found at which {} holds in at least 9 of 10 trials",
+            ", until the largest load was found under which {} holds in at least 9 of 10 trials",
             clean(condition)
         ),
         None => String::new(),
     };
     let times = match found.counted {
-        Counted::Answers => format!("{times}; of several requests, those of the slowest"),
-        Counted::Pages => "those of whole pages, from the beginning of the first file to the end \
-                           of the last"
-            .to_owned(),
+        Counted::Answers => format!("{times}; of several requests, those of the slowest one"),
+        Counted::Pages => {
+            "those of whole pages, from the start of the first file to the end of the last"
+                .to_owned()
+        }
     };
     format!(
-        "{}: loads of so many {what} were tried{until}. Times are {times}.",
+        "{}: trials with different numbers of {what}{until}. Times are {times}.",
         clean(&found.what)
     )
 }

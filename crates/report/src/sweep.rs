@@ -8,7 +8,7 @@ use stats::{Point, Since, Status, SweptRow, SweptServer};
 use crate::clean;
 use crate::columns::columns;
 use crate::json::{pretty, schema_of};
-use crate::text::{Paint, wrapping};
+use crate::text::{Paint, UNKNOWN_SOFTWARE, wrapping};
 use crate::units::{human, human_range};
 
 /// What a sweep found.
@@ -139,7 +139,7 @@ pub(crate) fn limit(sweep: &Sweep) -> String {
 fn heading(sweep: &Sweep, width: usize) -> String {
     let mut text = format!("{}\n", textwrap::fill(&how(sweep), wrapping(width)));
     for server in &sweep.servers {
-        let software = server.software.as_deref().unwrap_or("of unknown make");
+        let software = server.software.as_deref().unwrap_or(UNKNOWN_SOFTWARE);
         let line = format!("{}: {software}, {}", server.name, server.target);
         text += &format!("\n{}", clean(&line));
     }

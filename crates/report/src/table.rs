@@ -418,11 +418,11 @@ pub(crate) fn in_words(test: &TestSummary) -> (&'static str, String) {
         Status::Failed => ("failed", evidence),
         Status::Ok if test.outcomes.ok() > 0 => (
             "no response time",
-            "every answer came before the whole request was sent".into(),
+            "every response arrived before the whole request was sent".into(),
         ),
         Status::Ok => (
             "not measured",
-            "no operation while all users were at work".into(),
+            "no operation in the measurement window".into(),
         ),
     }
 }

@@ -163,7 +163,7 @@ impl Page {
 
     fn title(&mut self, run: &Run, summary: &Summary) {
         self.line(&format!("Prestan, Version {}", clean(&run.plan.prestan)));
-        self.line("Measures WebDAV and HTTP servers from the client side");
+        self.line("A benchmark for WebDAV and HTTP servers");
         self.line("");
         self.line(&format!("Server Warming Up.....{}", warm_up(run, summary)));
         self.line("");
@@ -279,8 +279,8 @@ impl Page {
         }
         let counted: u64 = supported().map(TestSummary::operations).sum();
         let item = Item::new(&format!(
-            "{left_out} of {} operations, which began outside the measurement window, in which all \
-             {} users are at work; they are in no time above",
+            "{left_out} of {} operations began outside the measurement window, in which all {} users are \
+             active; none of the times above includes them",
             counted + left_out,
             run.plan.load.users,
         ));
@@ -310,7 +310,7 @@ impl Page {
                 Item::new(&format!("{} ({whose}): {}", left.url, left.reason))
             })
             .collect();
-        let heading = "Still on the server:";
+        let heading = "Leftovers on the server:";
         self.section(&self.paint.doubtful(heading), &items);
     }
 
@@ -324,7 +324,7 @@ impl Page {
         self.line("");
         self.line(&format!("{word}{how}"));
         if summary.tests.iter().any(|test| test.operations() > 0) {
-            self.line("The numbers above are those of the operations until then");
+            self.line("The figures above cover the operations up to then");
         }
     }
 }
@@ -411,6 +411,9 @@ const CLASSIC: [(&str, &str); 3] = [
     ("width", "Width of Collection"),
 ];
 
+/// Of a server whose responses have no `Server` header.
+pub(crate) const UNKNOWN_SOFTWARE: &str = "unknown software";
+
 /// Methods of RFC 4918 that plain HTTP does not have.
 const WEBDAV: [&str; 7] = [
     "PROPFIND",
@@ -456,7 +459,7 @@ pub(crate) fn configuration(
             };
             match goal.half_width {
                 Some(width) => format!(", {reached}: ±{:.1}% at the end", width * 100.0),
-                None => format!(", {reached}: too few operations to tell"),
+                None => format!(", {reached}: too few operations for an interval"),
             }
         });
         add("Until", format!("{until}{came}"));
@@ -494,10 +497,7 @@ pub(crate) fn configuration(
     match &env.server {
         None => add("Server", "not reached".into()),
         Some(server) => {
-            let software = server
-                .software
-                .as_deref()
-                .unwrap_or("does not say its name");
+            let software = server.software.as_deref().unwrap_or(UNKNOWN_SOFTWARE);
             add("Server", format!("{software}, HTTP/{}", server.http));
             let none = server.dav.is_empty();
             add(

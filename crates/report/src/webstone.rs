@@ -36,9 +36,7 @@ pub(crate) fn beyond(run: &Run, pages: &Pages) -> Vec<String> {
         run.plan.suite.version,
     )];
     if all.connects == 0 && all.complete > 0 {
-        lines.push(
-            "No connection was opened in this time: each was opened before, and kept".to_owned(),
-        );
+        lines.push("No connection was opened in the measurement window: all were kept".to_owned());
     }
     let times = [
         ("Page loads", &all.load),
@@ -66,13 +64,13 @@ pub(crate) fn beyond(run: &Run, pages: &Pages) -> Vec<String> {
     lines.extend(pages.servers.iter().map(of_server));
     if all.incomplete > 0 {
         lines.push(format!(
-            "Incomplete pages: {}; their bytes, which are in no throughput of complete pages: {}",
+            "Incomplete pages: {}, with {} bytes that the throughput of complete pages does not include",
             all.incomplete, all.bytes_apart
         ));
     }
     if *left_out != Visits::default() {
         lines.push(format!(
-            "Outside the time that counts: complete pages: {}, incomplete: {}, files: {}, bytes: {}",
+            "Outside the measurement window: complete pages: {}, incomplete: {}, files: {}, bytes: {}",
             left_out.complete,
             left_out.incomplete,
             left_out.files,
@@ -173,7 +171,7 @@ pub(crate) fn a_minute(rate: f64, ci95: Option<(f64, f64)>, wanders: bool) -> (S
     let (rate, range) = figure::rate(rate, ci95);
     let range = range.as_deref().unwrap_or(NONE);
     let doubt = match wanders {
-        true => "; perhaps too narrow: throughput went up and down slowly, so measure for longer",
+        true => "; possibly too narrow, because throughput wandered: measure longer",
         false => "",
     };
     (rate, format!("({range}{doubt})"))

@@ -29,14 +29,14 @@ pub(crate) struct Document {
     pub(crate) params: BTreeMap<String, serde_json::Value>,
     /// URL of the collection below which the run worked, without user information.
     pub(crate) target: String,
-    /// What the server said of itself; null when it was never reached.
+    /// What the server tells about itself; null when it was never reached.
     pub(crate) server: Option<Server>,
-    /// Which clock gave the moments of an operation.
+    /// The clock that gave the moments of an operation.
     pub(crate) clock: Clock,
-    /// What a clock in user space would have added to the response times, over all operations;
-    /// null but with the kernel's clock.
+    /// By how much a user-space clock would have over-reported response times, over all operations; null
+    /// unless the kernel's clock was used.
     pub(crate) bias_us: Option<Bias>,
-    /// Expected operations without a response time, because the kernel's time stamps never came.
+    /// Expected operations without a response time, because the kernel's time stamps are missing.
     pub(crate) missed: u64,
     /// The machine that sent the requests.
     pub(crate) machine: Machine,
@@ -46,25 +46,25 @@ pub(crate) struct Document {
     pub(crate) started_at: String,
     /// End of the run, RFC 3339, UTC; null in a run that was cut off.
     pub(crate) ended_at: Option<String>,
-    /// Whether the run went through to its end.
+    /// Whether the run was completed.
     pub(crate) complete: Complete,
-    /// How near a load run came to what it was to go on for (`load.until`); null without that.
+    /// How close a load run came to its goal (`load.until`); null without a goal.
     pub(crate) goal: Option<Goal>,
     /// Operations of all tests that began outside the measurement window.
     pub(crate) left_out: u64,
-    /// What the run comes to: the worst of its rows.
+    /// Conclusion of the run: the worst of its rows.
     pub(crate) conclusion: Conclusion,
     /// Which rows are inconclusive, and why; null where none is.
     pub(crate) inconclusive: Option<String>,
     /// The warnings of all rows, each once, and those about the run as a whole.
     pub(crate) warnings: Vec<Warning>,
-    /// How the generator fared: an entry for each test of which the record tells it.
+    /// How the load generator fared: an entry for each test of which it was recorded.
     pub(crate) generator: Vec<Generator>,
-    /// Collections of Prestan that are still on the server.
+    /// Leftovers on the server: collections of Prestan.
     pub(crate) left_behind: Vec<LeftBehind>,
     /// One entry for each row of the report, in the order of the suite.
     pub(crate) tests: Vec<Test>,
-    /// What the pages of the suite came to; null where it has none.
+    /// Results of the pages of the suite; null where it has none.
     pub(crate) webstone: Option<crate::webstone::WebStone>,
 }
 
@@ -90,7 +90,7 @@ pub(crate) struct Suite {
     pub(crate) sha256: String,
 }
 
-/// What the server said of itself in its answer to OPTIONS.
+/// What the server tells about itself in its response to OPTIONS.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Server {
@@ -100,11 +100,11 @@ pub(crate) struct Server {
     pub(crate) dav: Vec<String>,
     /// Tokens of all `Allow` headers.
     pub(crate) allow: Vec<String>,
-    /// Version of HTTP in the answer.
+    /// HTTP version of the response.
     pub(crate) http: String,
 }
 
-/// How near a load run came to the interval that was to become narrow enough.
+/// How close a load run came to an interval that is narrow enough.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Goal {
@@ -143,59 +143,58 @@ pub(crate) struct Machine {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Load {
-    /// Users at work at the same time, each on a connection of its own. In an open loop, the
-    /// connections.
+    /// Concurrent users, each with a connection of its own. In an open loop, the connections.
     pub(crate) users: u32,
-    /// Who decides when an operation begins.
+    /// What decides when an operation begins.
     pub(crate) pace: Pace,
-    /// Times each user goes through the loop of a test, and in a load run operations of all users
+    /// Iterations of the loop of a test for each user, and in a load run operations of all users
     /// together; null where something else decides.
     pub(crate) requests: Option<u64>,
-    /// Seconds each test is measured; null where something else decides.
+    /// Seconds for which each test is measured; null where something else decides.
     pub(crate) duration_s: Option<f64>,
-    /// The interval that was to become narrow enough, `p99 ±5%` for example; null without one.
+    /// Goal for the width of an interval, `p99 ±5%` for example; null without a goal.
     pub(crate) until: Option<String>,
     /// How connections are used.
     pub(crate) http: Http,
-    /// The operations of a load run come in the order of the suite, not drawn by their weights.
+    /// The operations of a load run are sent in the order of the suite, not drawn by weight.
     pub(crate) in_turn: bool,
-    /// Times each user goes through the loop before measuring, unrecorded.
+    /// Iterations of the loop for each user before measuring, not recorded.
     pub(crate) warmup: u32,
-    /// Seconds each user does so at the least; only in load runs.
+    /// Minimum of that in seconds; only in load runs.
     pub(crate) warmup_s: f64,
-    /// Seconds after which an operation without a complete response is given up.
+    /// Seconds after which an operation without a complete response is aborted.
     pub(crate) timeout_s: f64,
-    /// Seed of everything random in the run.
+    /// Seed of all random numbers of the run.
     pub(crate) seed: u64,
 }
 
-/// Who decides when an operation begins.
+/// What decides when an operation begins.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "model", rename_all = "snake_case")]
 #[schemars(deny_unknown_fields)]
 pub(crate) enum Pace {
-    /// Users go through the loops of a suite, test by test.
+    /// Users iterate the loops of a suite, test by test.
     Rounds,
-    /// Closed loop: each user begins an operation when its last one has ended.
+    /// Closed loop: each user begins an operation when its previous one has ended.
     Closed,
     /// Open loop: a schedule decides, whatever the server does.
     Open {
-        /// How the times are spread.
+        /// Distribution of arrivals.
         arrivals: Arrivals,
         /// One rate after the other.
         stages: Vec<Stage>,
-        /// Operations that may wait for a free connection; those beyond are dropped.
+        /// Operations that may wait for a free connection; further ones are dropped.
         max_waiting: u32,
     },
 }
 
-/// How the planned times of an open loop are spread.
+/// Distribution of arrivals in an open loop.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Arrivals {
-    /// The same distance between any two.
+    /// Equal intervals.
     Constant,
-    /// Exponentially distributed distances.
+    /// Exponentially distributed intervals.
     Poisson,
 }
 
@@ -203,7 +202,7 @@ pub(crate) enum Arrivals {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Stage {
-    /// Operations planned a second.
+    /// Operations per second.
     pub(crate) rate: f64,
     /// Seconds.
     pub(crate) duration_s: f64,
@@ -217,7 +216,7 @@ pub(crate) struct Http {
     pub(crate) version: String,
     /// Whether a connection is used for more than one operation.
     pub(crate) keep_alive: bool,
-    /// Requests that may be under way on one connection at a time.
+    /// Requests in flight on one connection.
     pub(crate) pipeline: u32,
     /// Connections of one user, for the files of a page.
     pub(crate) parallel: u32,
@@ -226,12 +225,12 @@ pub(crate) struct Http {
     pub(crate) full_handshakes: bool,
 }
 
-/// What a row or a run comes to. Of several, a failure goes before an inconclusive row, and that
-/// before a pass.
+/// Conclusion of a row or a run. Of several, a failure takes precedence over an inconclusive row, and
+/// that over a pass.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Conclusion {
-    /// What was asked for was done, and its estimates describe the server.
+    /// It succeeded, and its estimates describe the server.
     Pass,
     /// A warning disqualifies the row, or the load generator may have caused its failures.
     Inconclusive,
@@ -239,7 +238,7 @@ pub(crate) enum Conclusion {
     Fail,
 }
 
-/// How the generator fared while a test was measured.
+/// How the load generator fared while a test was measured.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Generator {
@@ -251,8 +250,8 @@ pub(crate) struct Generator {
     pub(crate) wall_s: f64,
     /// Processor time of the workers, as a share of all their time.
     pub(crate) cpu_share: f64,
-    /// Time in which workers could have run and had no processor, as a share of all their time;
-    /// null where the system does not tell.
+    /// Time in which workers were ready to run and had no processor, as a share of all their time; null
+    /// where the system does not report it.
     pub(crate) queued_share: Option<f64>,
     /// Seconds, of all worker threads together, in which they stalled.
     pub(crate) stalled_s: f64,
@@ -260,7 +259,7 @@ pub(crate) struct Generator {
     pub(crate) stalls: u64,
     /// The longest of them.
     pub(crate) longest_stall_us: f64,
-    /// How late operations began by the generator's own fault; null but in an open loop.
+    /// How late operations began because of the load generator; null unless the loop is open.
     pub(crate) lateness_us: Option<Lateness>,
     /// How often this machine refused a resource.
     pub(crate) exhausted: Exhausted,
@@ -293,8 +292,8 @@ pub(crate) struct Exhausted {
     pub(crate) buffers: u64,
 }
 
-/// What a clock in user space would have added to response times, in microseconds; negative where
-/// it would have said less.
+/// By how much a user-space clock would have over-reported response times, in microseconds; negative
+/// where it would have under-reported them.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Bias {
@@ -318,11 +317,11 @@ pub(crate) struct Bar {
     pub(crate) to_us: f64,
     /// Response times, from *sent*.
     pub(crate) response: u64,
-    /// Times from *planned*.
+    /// Latencies from schedule.
     pub(crate) planned: u64,
 }
 
-/// Whether a run went through to its end.
+/// Whether a run was completed.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Complete {
@@ -336,11 +335,11 @@ pub(crate) struct Complete {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum State {
-    /// All of it was done.
+    /// It was completed.
     Complete,
-    /// The user ended it.
+    /// The user interrupted it.
     Interrupted,
-    /// It could not go on.
+    /// An error ended it.
     Aborted,
 }
 
@@ -350,7 +349,7 @@ pub(crate) enum State {
 pub(crate) struct Warning {
     /// Which warning: a word of a list that may grow.
     pub(crate) kind: String,
-    /// In words, with what to do about it.
+    /// The warning, with what to do about it.
     pub(crate) text: String,
     /// The rows or tests it is about; empty for one about the run as a whole.
     pub(crate) about: Vec<Share>,
@@ -386,9 +385,9 @@ pub(crate) struct LeftBehind {
 pub(crate) struct Test {
     /// Name of the row.
     pub(crate) name: String,
-    /// HTTP method whose time it is.
+    /// HTTP method that is measured.
     pub(crate) method: String,
-    /// What became of it.
+    /// Its status.
     pub(crate) status: Status,
     /// Why it is not ok; null when it is.
     pub(crate) evidence: Option<String>,
@@ -400,23 +399,23 @@ pub(crate) struct Test {
     pub(crate) left_out: u64,
     /// Operations outside that time by outcome. They add up to `left_out`.
     pub(crate) left_out_outcomes: Outcomes,
-    /// Expected answers that came before the whole request was sent: they have no response time.
+    /// Expected responses that arrived before the whole request was sent: they have no response time.
     pub(crate) early: u64,
-    /// Expected answers without a response time, because the kernel's time stamps never came.
+    /// Expected responses without a response time, because the kernel's time stamps are missing.
     pub(crate) missed: u64,
     /// Response times, last request byte to first response byte; null without any.
     pub(crate) response_us: Option<Distribution>,
-    /// Times from the planned beginning to the first response byte: what somebody waits who comes
-    /// when the schedule says. Null but in an open loop.
+    /// Latencies from schedule: from the scheduled start to the first response byte. Null unless the loop
+    /// is open.
     pub(crate) planned_us: Option<Distribution>,
     /// Times from the start to the acknowledgement of the last request byte; null where that was
     /// not asked for.
     pub(crate) upload_us: Option<Distribution>,
-    /// What a clock in user space would have added to the response times; null but with the
-    /// kernel's clock.
+    /// By how much a user-space clock would have over-reported response times; null unless the kernel's
+    /// clock was used.
     pub(crate) bias_us: Option<Bias>,
-    /// Response times and times from the planned beginning side by side, in ranges that grow by a
-    /// constant factor; empty but in an open loop.
+    /// Response times and latencies from schedule, in ranges that grow by a constant factor; empty unless
+    /// the loop is open.
     pub(crate) histogram: Vec<Bar>,
     /// Total times, start to last response byte, connecting included; null without any.
     pub(crate) total_us: Option<Distribution>,
@@ -426,9 +425,9 @@ pub(crate) struct Test {
     pub(crate) bytes_sent: u64,
     /// Bytes of the responses that count.
     pub(crate) bytes_received: u64,
-    /// Seconds in which all users were at work; null without any. Rows of one test share it.
+    /// Length of the measurement window in seconds; null without one. Rows of one test share it.
     pub(crate) window_s: Option<f64>,
-    /// Expected operations in that time, a second.
+    /// Expected operations per second in that window.
     pub(crate) per_second: Option<f64>,
     /// Its 95 % interval; null with fewer than 20 of them or a window too short for one, in a
     /// schedule whose rate changes, and in a run that took turns with others.
@@ -440,7 +439,7 @@ pub(crate) struct Test {
     pub(crate) failures: Vec<String>,
     /// Remarks that are no failures.
     pub(crate) notes: Vec<String>,
-    /// What the row comes to.
+    /// Conclusion of the row.
     pub(crate) conclusion: Conclusion,
     /// The warning for which its estimates do not describe the server; null where there is none.
     pub(crate) disqualified: Option<String>,
@@ -448,7 +447,7 @@ pub(crate) struct Test {
     pub(crate) warnings: Vec<String>,
 }
 
-/// What became of a test.
+/// Status of a test.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Status {
@@ -460,7 +459,7 @@ pub(crate) enum Status {
     NotSupported,
     /// Not measured, because the server does not have another method that the test needs before.
     Skipped,
-    /// Chance chose among the operations of its test, and never this one.
+    /// The operations of its test are chosen at random, and this one never was.
     NotDrawn,
 }
 
@@ -468,7 +467,7 @@ pub(crate) enum Status {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct Outcomes {
-    /// The answer was the expected one.
+    /// The response was as expected.
     pub(crate) ok: u64,
     /// The status was not one that the test expects.
     pub(crate) wrong_status: u64,
@@ -478,17 +477,17 @@ pub(crate) struct Outcomes {
     pub(crate) unsupported: u64,
     /// The server understood and declined.
     pub(crate) refused: u64,
-    /// No connection could be opened, or TLS could not be agreed upon.
+    /// No connection could be opened, or the TLS handshake failed.
     pub(crate) connect_failed: u64,
-    /// No complete answer within the time limit.
+    /// No complete response within the timeout.
     pub(crate) timeout: u64,
-    /// The connection ended before the answer did.
+    /// The connection ended before the response did.
     pub(crate) reset: u64,
-    /// The answer was not HTTP, or broke a bound.
+    /// The response was not valid HTTP, or exceeded a limit.
     pub(crate) protocol_error: u64,
-    /// Planned and never sent.
+    /// Scheduled and never sent.
     pub(crate) dropped: u64,
-    /// Cut off by an interruption.
+    /// Ended by an interruption.
     pub(crate) cancelled: u64,
 }
 
@@ -531,14 +530,14 @@ pub(crate) struct Distribution {
 pub(crate) struct Connects {
     /// Operations for which a connection was opened.
     pub(crate) count: u64,
-    /// TCP handshakes of those with an expected answer; null without any.
+    /// TCP handshakes of those with an expected response; null without any.
     pub(crate) tcp_us: Option<Distribution>,
-    /// Full TLS handshakes of those with an expected answer; null without any. Runs of format 3 did
-    /// not tell resumed ones apart: all of theirs are here.
+    /// Full TLS handshakes of those with an expected response; null without any. In runs of format 3,
+    /// which do not distinguish resumed ones, all handshakes.
     pub(crate) tls_us: Option<Distribution>,
-    /// TLS handshakes of those with an expected answer that resumed a session; null without any.
+    /// TLS handshakes of those with an expected response that resumed a session; null without any.
     pub(crate) tls_resumed_us: Option<Distribution>,
-    /// Operations whose request was sent once more, because a kept connection had died or a
-    /// Digest nonce had run out.
+    /// Operations whose request was sent again, because a kept connection had been closed or a Digest
+    /// nonce had expired.
     pub(crate) resent: u64,
 }

@@ -9,13 +9,13 @@ use super::{ColorArg, FigureOptions, InconclusiveArg};
 
 /// Where the answer goes.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "What comes out")]
+#[command(next_help_heading = "Output")]
 pub(crate) struct AnswerOptions {
-    /// Write the answer to a file instead of standard output
+    /// Write the report to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Write it as one JSON document; - is standard output instead of the text
+    /// Write the result as a JSON document; - is standard output, instead of the report
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
@@ -33,13 +33,13 @@ pub(crate) struct AnswerOptions {
 
 /// What becomes of the runs.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "What comes out")]
+#[command(next_help_heading = "Output")]
 pub(crate) struct RunsOptions {
-    /// Keep the runs below this directory [default: ~/.local/state/prestan/runs]
+    /// Save the runs in this directory [default: ~/.local/state/prestan/runs]
     #[arg(long, value_name = "DIR")]
     pub(crate) save: Option<PathBuf>,
 
-    /// No progress while it runs
+    /// Do not show progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }

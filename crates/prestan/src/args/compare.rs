@@ -12,13 +12,13 @@ use super::{AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, LoadOptions
                             prestan compare [OPTIONS] --server <A> --server <B>...\n       \
                             prestan compare [OPTIONS] --start-a <A> --start-b <B> [URL]")]
 pub(crate) struct CompareArgs {
-    /// URLs of servers to measure now, or recorded runs: DIR, or DIR,DIR,... of one server
+    /// URLs of servers to measure, or recorded runs: DIR, or DIR,DIR,... of one server
     #[arg(value_name = "A B")]
     pub(crate) sides: Vec<String>,
 
-    /// Start this server (see `prestan servers`) before each run, measure it, stop it; once for each
+    /// Start this server (see `prestan servers`) before each run and stop it afterwards; give one each
     ///
-    /// Parameters follow the name, with commas: program=PATH, arg=ARGUMENT, env.NAME=VALUE, and
+    /// Parameters follow the name, separated by commas: program=PATH, arg=ARGUMENT, env.NAME=VALUE, and
     /// file.NAME=PATH for one of its configuration files. `--server apache
     /// --server apache,program=/opt/httpd/bin/httpd` compares two builds.
     #[arg(long, value_name = "NAME", conflicts_with_all = CONNECTING)]
@@ -26,10 +26,10 @@ pub(crate) struct CompareArgs {
 
     /// Start A by this command before each run, and stop it afterwards
     ///
-    /// A shell runs it in this directory; it must stay in the foreground and end on SIGTERM. In it,
-    /// and in the URLs, {{ port }} is a free port, {{ storage }} a new directory, removed with the
-    /// server, and {{ dir }} that in which it is. Without URLs, A and B are
-    /// http://127.0.0.1:{{ port }}/.
+    /// A shell runs the command in the current directory; it must stay in the foreground and end on
+    /// SIGTERM. In the command and in the URLs, {{ port }} is a free port, {{ storage }} a new
+    /// directory that is removed with the server, and {{ dir }} the parent of that directory. Without
+    /// URLs, A and B are http://127.0.0.1:{{ port }}/.
     #[arg(
         long,
         value_name = "COMMAND",
@@ -65,8 +65,8 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) answer: AnswerOptions,
 
-    /// Write the answer as Markdown, for a pull request; - is standard output instead of the text
-    #[arg(long, value_name = "FILE", help_heading = "What comes out")]
+    /// Write the result as Markdown, for a pull request; - is standard output, instead of the report
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) markdown: Option<PathBuf>,
 
     #[command(flatten)]
@@ -74,40 +74,40 @@ pub(crate) struct CompareArgs {
 }
 
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "What to compare")]
+#[command(next_help_heading = "Verdicts")]
 pub(crate) struct Question {
-    /// Times that differ by no more than this count as the same
+    /// Largest difference that counts as the same
     ///
-    /// A test is the same when the 95 % intervals of means and of medians both lie within it. This
-    /// is decided test by test, and not corrected for their number.
+    /// A test is the same when the 95 % intervals of means and of medians both lie within it. This is
+    /// decided for each test alone, without a correction for the number of tests.
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = share)]
     pub(crate) same_within: f64,
 
-    /// End with exit status 1 when a test is slower, by at least so much: slower, 'slower 5%'
+    /// Exit with status 1 when a test is slower, by at least this much: slower, 'slower 5%'
     ///
-    /// A test that fails more often with B, or that only A can do, ends it the same way. Tests that
-    /// may be slower than that without being surely so, or that could not be compared, are named as
-    /// undecided; with 'slower 5%, undecided' they end it with exit status 1, too.
+    /// A test that fails more often with B, or that only A supports, has the same effect. Tests that
+    /// may be slower by more than that, or that could not be compared, are listed as undecided; with
+    /// 'slower 5%, undecided' they have the same effect, too.
     #[arg(long, value_name = "CONDITION", value_parser = gate)]
     pub(crate) fail_if: Option<Gate>,
 }
 
 #[derive(Debug, Clone, PartialEq, Args)]
-#[command(next_help_heading = "What to measure")]
+#[command(next_help_heading = "Suite and duration")]
 pub(crate) struct SeriesOptions {
-    /// Suite to measure with: a built-in one, or a file
+    /// Suite to run: a built-in one, or a suite file
     #[arg(long, value_name = "SUITE", default_value = "prestan")]
     pub(crate) suite: String,
 
-    /// Measure for this long: as many runs of each server as fit, of the tests that are undecided
+    /// Measure for this time: as many runs of each server as fit into it, of the undecided tests
     ///
-    /// The longer, the smaller the differences that are found. A test whose rows are all decided
-    /// leaves its time to the others. Two runs of each server are made in any case.
+    /// A longer time finds smaller differences. When all rows of a test are decided, the remaining
+    /// time goes to the other tests. There are at least two runs of each server.
     #[arg(long = "for", value_name = "TIME", default_value = "60s", conflicts_with = "repeat",
           value_parser = super::positive_duration)]
     pub(crate) budget: Duration,
 
-    /// Make this number of runs of each server instead, with all tests
+    /// Number of runs of each server, with all tests, instead of a time
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeat: Option<u32>,
 }

@@ -24,44 +24,44 @@ pub(crate) const CONNECTING: [&str; 14] = [
 ];
 
 #[derive(Debug, Clone, Default, PartialEq, Args)]
-#[command(next_help_heading = "How to connect")]
+#[command(next_help_heading = "Connection")]
 pub(crate) struct ConnectOptions {
     /// User, or USER:PASSWORD
     ///
-    /// Without a password it is taken from --password-file or PRESTAN_PASSWORD. PRESTAN_USER may
-    /// hold the user instead.
+    /// If it has no password, that of --password-file or PRESTAN_PASSWORD is used. The default of the
+    /// user is PRESTAN_USER.
     #[arg(long, value_name = "USER")]
     pub(crate) user: Option<String>,
 
-    /// Read the password from a file's first line; - is standard input
+    /// Read the password from the first line of a file; - is standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) password_file: Option<PathBuf>,
 
-    /// Read a Bearer token from a file's first line; PRESTAN_TOKEN may hold it instead
+    /// Read a Bearer token from the first line of a file [default: PRESTAN_TOKEN]
     #[arg(long, value_name = "FILE", conflicts_with = "user")]
     pub(crate) token_file: Option<PathBuf>,
 
-    /// Take user and password from ~/.netrc, or from the file that NETRC names
+    /// Read user and password from ~/.netrc, or from the file given by NETRC
     #[arg(long)]
     pub(crate) netrc: bool,
 
-    /// How to authenticate
+    /// Authentication scheme
     #[arg(long, value_enum, default_value_t = AuthArg::Auto, value_name = "SCHEME")]
     pub(crate) auth: AuthArg,
 
-    /// Only IPv4
+    /// Use IPv4 only
     #[arg(short = '4', long, conflicts_with = "ipv6")]
     pub(crate) ipv4: bool,
 
-    /// Only IPv6
+    /// Use IPv6 only
     #[arg(short = '6', long)]
     pub(crate) ipv6: bool,
 
-    /// Use this address for that host and port; may be repeated
+    /// Connect to this address for this host and port; may be repeated
     #[arg(long, value_name = "HOST:PORT:ADDRESS", value_parser = resolve)]
     pub(crate) resolve: Vec<engine::Resolve>,
 
-    /// Connect to a local socket; the URL gives host and path
+    /// Connect to this Unix socket; host and path are those of the URL
     #[arg(long, value_name = "PATH")]
     pub(crate) unix_socket: Option<PathBuf>,
 
@@ -73,19 +73,19 @@ pub(crate) struct ConnectOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) cacert: Option<PathBuf>,
 
-    /// Trust any certificate: whoever is in between can read and change everything
+    /// Do not verify certificates: anyone on the network path can read and change everything
     #[arg(long, conflicts_with = "cacert")]
     pub(crate) insecure: bool,
 
-    /// Show this certificate to the server (PEM)
+    /// Client certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "key")]
     pub(crate) cert: Option<PathBuf>,
 
-    /// Key of that certificate (PEM)
+    /// Key of the client certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
 
-    /// Whether new connections resume TLS sessions
+    /// Whether connections resume TLS sessions
     #[arg(long, value_enum, default_value_t = TlsResumptionArg::On, value_name = "SWITCH")]
     pub(crate) tls_resumption: TlsResumptionArg,
 }
@@ -93,10 +93,10 @@ pub(crate) struct ConnectOptions {
 /// Whether TLS sessions are resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum TlsResumptionArg {
-    /// Where the server allows it
+    /// Where the server offers it
     #[default]
     On,
-    /// Never: every handshake is a full one
+    /// Never: each handshake is a full one
     Off,
 }
 
@@ -104,12 +104,12 @@ pub(crate) enum TlsResumptionArg {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum AuthArg {
     /// Digest where the server offers it, else Basic; Bearer for a token. Basic and Bearer are sent
-    /// unasked only over TLS, a local socket or loopback
+    /// without a challenge only over TLS, a Unix socket or loopback
     #[default]
     Auto,
     /// Basic, from the first request on
     Basic,
-    /// Digest only: the password never travels
+    /// Digest only: the password is never sent
     Digest,
     /// Bearer, from the first request on
     Bearer,

@@ -9,7 +9,7 @@ use super::{AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, RunsOptions
                             prestan diagnose [OPTIONS] <URL>\n       \
                             prestan diagnose [OPTIONS] --server <NAME>")]
 pub(crate) struct DiagnoseArgs {
-    /// Recorded runs, by directory or name, or the URL of a server to measure now
+    /// Recorded runs, given by directory or name, or the URL of a server to measure
     #[arg(value_name = "RUN or URL")]
     pub(crate) subjects: Vec<String>,
 
@@ -34,26 +34,26 @@ pub(crate) struct DiagnoseArgs {
 }
 
 #[derive(Debug, Clone, PartialEq, Args)]
-#[command(next_help_heading = "How to measure, where it is done now")]
+#[command(next_help_heading = "Measurement of a server")]
 pub(crate) struct Measuring {
-    /// Suites to measure with: built-in ones, or files
+    /// Suites to run: built-in ones, or suite files
     #[arg(long, value_name = "SUITE", value_delimiter = ',',
           default_values_t = ["prestan", "listing", "locks", "features"].map(String::from))]
     pub(crate) suite: Vec<String>,
 
-    /// Times each user goes through each test [default: 100 of prestan, and as the others say]
+    /// Iterations of each test for each user [default: 100 for prestan, and as in the other suites]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) requests: Option<u32>,
 
-    /// Users at work at the same time, each on a connection and in a collection of its own
-    /// [default: 1]
+    /// Concurrent users, each with a connection and a collection of its own [default: 1]
     #[arg(short, long, visible_alias = "users", value_name = "N",
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) concurrency: Option<u32>,
 
-    /// Users of a further, short run, which looks for requests that fail or are not done sooner when
-    /// several users are at work; 1 for none. Where it is not given, a server at a URL is asked for no
-    /// LOCK in it: one lock database is known that does not survive that (mod_dav_fs) [default: 8]
+    /// Users of an additional short run, which finds requests that fail under load, and requests
+    /// whose throughput does not grow with it; 1 for no such run. By default this run sends no LOCK to
+    /// a server given by URL, because concurrent LOCK requests can damage the lock database of
+    /// mod_dav_fs [default: 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) load_users: Option<u32>,
 

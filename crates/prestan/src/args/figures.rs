@@ -7,9 +7,9 @@ use clap::Args;
 /// Things to look at.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct FigureOptions {
-    /// Write one page with figures and tables, to be opened in a browser; - is standard output
+    /// Write an HTML page with figures and tables; - is standard output
     ///
-    /// The page is one file and loads nothing from anywhere.
+    /// The page is a single file that loads nothing.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
 

@@ -8,20 +8,20 @@ use super::{ClockOptions, LoadOptions, RunsOptions};
 
 #[derive(Debug, Args)]
 pub(crate) struct GalleryArgs {
-    /// Directory for the site; it must be new, empty, or an older gallery
+    /// Directory of the site; it must be new, empty, or a gallery
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
 
-    /// Only these servers (see `prestan servers`); may be repeated [default: all that are installed
-    /// and ask for no password]
+    /// Only these servers (see `prestan servers`); may be repeated [default: all installed ones that
+    /// require no password]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) server: Vec<String>,
 
-    /// Suite to measure with: a built-in one, or a file
+    /// Suite to run: a built-in one, or a suite file
     #[arg(long, value_name = "SUITE", default_value = "prestan")]
     pub(crate) suite: String,
 
-    /// Runs of each server, side by side
+    /// Number of runs of each server, side by side
     #[arg(long, value_name = "N", default_value_t = 10,
           value_parser = clap::value_parser!(u32).range(2..=200))]
     pub(crate) repeat: u32,

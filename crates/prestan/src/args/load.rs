@@ -13,11 +13,11 @@ use super::{
 #[command(override_usage = "prestan load [OPTIONS] <METHOD> <URL>\n       \
                             prestan load [OPTIONS] --mix <SUITE> <URL>")]
 pub(crate) struct LoadArgs {
-    /// Method: GET, PROPFIND, PUT... Not with --mix
+    /// Method: GET, PROPFIND, PUT...; none with --mix
     #[arg(value_name = "METHOD")]
     pub(crate) first: String,
 
-    /// The resource: [http[s]://]host[:port]/path[?query]; with --mix the collection
+    /// Resource, or collection with --mix: [http[s]://]host[:port]/path[?query]
     #[arg(value_name = "URL")]
     pub(crate) second: Option<String>,
 
@@ -38,9 +38,9 @@ pub(crate) struct LoadArgs {
 }
 
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "What to send")]
+#[command(next_help_heading = "Request")]
 pub(crate) struct RequestOptions {
-    /// Send the requests in the loops of this suite, by weight, instead of one of METHOD
+    /// Send the requests in the loops of this suite, by weight, instead of METHOD
     #[arg(long, value_name = "SUITE")]
     pub(crate) mix: Option<String>,
 
@@ -48,7 +48,7 @@ pub(crate) struct RequestOptions {
     #[arg(long, value_name = "DEPTH", value_parser = ["0", "1", "infinity"])]
     pub(crate) depth: Option<String>,
 
-    /// Body, as it is
+    /// Body
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["body_file", "body_size"])]
     pub(crate) body: Option<String>,
 
@@ -56,60 +56,60 @@ pub(crate) struct RequestOptions {
     #[arg(long, value_name = "FILE", conflicts_with = "body_size")]
     pub(crate) body_file: Option<PathBuf>,
 
-    /// Body of this size (1KiB, 10MB), of letters
+    /// Body of this size (1KiB, 10MB), made of letters
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) body_size: Option<u64>,
 
-    /// Status that is expected: 200 or 2xx; may be repeated [default: 2xx, 207 for PROPFIND]
+    /// Expected status: 200 or 2xx; may be repeated [default: 2xx, 207 for PROPFIND]
     #[arg(long, value_name = "STATUS", value_parser = status)]
     pub(crate) expect: Vec<suite::StatusTest>,
 
-    /// Allow a method that changes the server, or a PUT that replaces what is there
+    /// Allow a method that changes the server, or a PUT that replaces a resource
     #[arg(long)]
     pub(crate) writes: bool,
 }
 
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "How much, and how long")]
+#[command(next_help_heading = "Load")]
 pub(crate) struct PaceOptions {
-    /// Users, each on a connection of its own [default: 1; with --rate or --stages 64]
+    /// Concurrent users, each with a connection of its own [default: 1; with --rate or --stages 64]
     #[arg(short = 'c', long, visible_aliases = ["concurrency", "connections"], value_name = "N",
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) users: Option<u32>,
 
-    /// Open loop: requests planned a second
+    /// Open loop: requests per second
     #[arg(long, value_name = "N", value_parser = rate, conflicts_with = "stages")]
     pub(crate) rate: Option<f64>,
 
-    /// Open loop of several rates: 100/s@30s,500/s@1m
+    /// Open loop with several rates: 100/s@30s,500/s@1m
     #[arg(long, value_name = "STAGES", value_parser = stages, conflicts_with = "duration")]
     pub(crate) stages: Option<Stages>,
 
-    /// Open loop: how the planned moments are spread [default: poisson]
+    /// Open loop: distribution of arrivals [default: poisson]
     #[arg(long, value_enum, value_name = "HOW")]
     pub(crate) arrivals: Option<ArrivalsArg>,
 
     /// Open loop: requests that may wait for a free connection [default: 10000]
     ///
-    /// Those beyond are dropped, and counted.
+    /// Further requests are dropped and counted.
     #[arg(long, value_name = "N")]
     pub(crate) max_waiting: Option<u32>,
 
-    /// Measure exactly so many requests, of all users together
+    /// Measure this number of requests, of all users together
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) requests: Option<u64>,
 
-    /// How long is measured [default: 10s; 10m with --until; none with --requests]
+    /// Length of the measurement window [default: 10s; 10m with --until; none with --requests]
     ///
-    /// A closed loop runs in before that for a tenth of it, and goes on, uncounted, until the last
-    /// operation that counts has ended.
+    /// In a closed loop a run-in of a tenth of this time precedes the window, and users continue after
+    /// it, uncounted, until the last operation that counts has ended.
     #[arg(long, value_name = "TIME", value_parser = positive_duration)]
     pub(crate) duration: Option<Duration>,
 
     /// End when the 95 % interval of a statistic is narrow enough: 'p99 ±5%', 'mean ±1%'
     ///
-    /// Of the response times; in an open loop, of those from the planned moments on. --requests
-    /// and --duration end the run all the same, whatever comes first.
+    /// The statistic is that of response times, or in an open loop of latencies from schedule. The run
+    /// also ends when --requests or --duration is reached.
     #[arg(long, value_name = "GOAL")]
     pub(crate) until: Option<stats::Until>,
 
@@ -117,24 +117,24 @@ pub(crate) struct PaceOptions {
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub(crate) warmup: u32,
 
-    /// Version of HTTP
+    /// HTTP version
     #[arg(long, value_name = "VERSION", default_value = "1.1", value_parser = ["1.0", "1.1"])]
     pub(crate) http: String,
 
-    /// A new connection for every request
+    /// Open a new connection for each request
     #[arg(long)]
     pub(crate) no_keep_alive: bool,
 
-    /// Requests under way on each connection at a time
+    /// Requests in flight on each connection (pipelining)
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) pipeline: u32,
 
-    /// Connections opened a second before measuring begins
+    /// Connections to open per second before measuring
     #[arg(long, value_name = "N", default_value = "2000", value_parser = rate)]
     pub(crate) connect_rate: f64,
 
-    /// Open loop: spin for the last stretch before a planned moment, 20µs for example
+    /// Open loop: spin for this time before a scheduled request, 20µs for example
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) spin: Option<Duration>,
 
@@ -145,9 +145,9 @@ pub(crate) struct PaceOptions {
 /// How the planned moments of an open loop are spread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum ArrivalsArg {
-    /// The same distance between any two
+    /// Equal intervals
     Constant,
-    /// At random, as users come who know nothing of each other
+    /// Random and independent, as from many independent users
     #[default]
     Poisson,
 }
@@ -164,14 +164,14 @@ pub(super) fn rate(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix("/s").unwrap_or(text);
     match number.trim().parse::<f64>() {
         Ok(rate) if rate > 0.0 && rate <= 10_000_000.0 => Ok(rate),
-        _ => Err("write a number a second, 500 or 0.5/s, up to ten million".to_owned()),
+        _ => Err("write a rate per second, 500 or 0.5/s, at most ten million".to_owned()),
     }
 }
 
 /// Reads `100/s@30s,500/s@1m`.
 fn stages(text: &str) -> Result<Stages, String> {
     let stage = |part: &str| {
-        let help = || format!("`{part}` is no stage; write RATE/s@TIME, 100/s@30s for example");
+        let help = || format!("`{part}` is not a stage; write RATE/s@TIME, 100/s@30s for example");
         let (per_second, time) = part.split_once('@').ok_or_else(help)?;
         let duration = positive_duration(time.trim()).map_err(|_| help())?;
         Ok(record::Stage {
@@ -185,7 +185,7 @@ fn stages(text: &str) -> Result<Stages, String> {
 
 /// Reads `200` or `2xx`.
 fn status(text: &str) -> Result<suite::StatusTest, String> {
-    let help = || "write a status, 200, or a class of them, 2xx".to_owned();
+    let help = || "write a status (200) or a class of statuses (2xx)".to_owned();
     match text.strip_suffix("xx") {
         Some(class) => match class.parse() {
             Ok(class @ 2..=5) => Ok(suite::StatusTest::Class(class)),

@@ -15,7 +15,7 @@ use super::{
                             prestan search [OPTIONS] --find <WHAT> --while <CONDITION> --mix <SUITE> <URL>"
 )]
 pub(crate) struct SearchArgs {
-    /// Method, GET where there is none; not with --mix
+    /// Method [default: GET] and resource; only a collection with --mix
     #[arg(value_name = "METHOD URL", required = true, num_args = 1..=2)]
     pub(crate) request: Vec<String>,
 
@@ -39,30 +39,30 @@ pub(crate) struct SearchArgs {
 }
 
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "How to search")]
+#[command(next_help_heading = "Search")]
 pub(crate) struct SearchOptions {
-    /// What to find the most of
+    /// Kind of load to find the maximum of
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) find: FindArg,
 
-    /// What has to hold in at least 9 of 10 trials: 'p99 < 50ms and failures == 0'
+    /// Condition that must hold in at least 9 of 10 trials: 'p99 < 50ms and failures == 0'
     ///
-    /// There are mean, p50, p90, p95, p99, p999, max, operations, failures, failure_rate and
-    /// throughput; times like 50ms and shares like 1%, with their units; and, or, not. With --find
-    /// rate, times are from the planned moments on. With a mix, it has to hold for each of its
-    /// requests. A search makes 40 to 80 trials as a rule, and 150 at most.
+    /// Names: mean, p50, p90, p95, p99, p999, max, operations, failures, failure_rate, throughput.
+    /// Times and shares have units: 50ms, 1%. Operators: comparisons, arithmetic, and, or, not. With
+    /// --find rate, times are latencies from schedule. With a mix, the condition must hold for each
+    /// request of it. A search usually makes 40 to 80 trials, and at most 150.
     #[arg(long = "while", value_name = "CONDITION")]
     pub(crate) condition: stats::Condition,
 
-    /// Load to begin with [default: 1 user, 10 requests/s]
+    /// First load to try [default: 1 user, 10 requests/s]
     #[arg(long, value_name = "N", value_parser = load::rate)]
     pub(crate) from: Option<f64>,
 
-    /// Greatest load to try [default: 4096 users, 1000000 requests/s]
+    /// Largest load to try [default: 4096 users, 1000000 requests/s]
     #[arg(long, value_name = "N", value_parser = load::rate)]
     pub(crate) to: Option<f64>,
 
-    /// How long each trial takes
+    /// Length of each trial
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = positive_duration)]
     pub(crate) duration: Duration,
 
@@ -81,8 +81,8 @@ pub(crate) struct SearchOptions {
 /// What to find the most of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FindArg {
-    /// Users at work at the same time, each waiting for its answers (closed loop)
+    /// Concurrent users, each of which waits for its responses (closed loop)
     Users,
-    /// Requests a second that come whatever the server does (open loop)
+    /// Requests per second, whatever the server does (open loop)
     Rate,
 }

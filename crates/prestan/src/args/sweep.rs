@@ -12,11 +12,11 @@ use super::{
                             prestan sweep [OPTIONS] --vary <NAME=VALUES>... --server <NAME>..."
 )]
 pub(crate) struct SweepArgs {
-    /// The collections below which to measure: one server, or several
+    /// Collections to measure in: of one server, or of several
     #[arg(value_name = "URL", required_unless_present = "server")]
     pub(crate) urls: Vec<String>,
 
-    /// Start this server (see `prestan servers`) and measure it; may be repeated
+    /// Start this server (see `prestan servers`), measure it, stop it; may be repeated
     #[arg(long, value_name = "NAME", conflicts_with = "urls", conflicts_with_all = CONNECTING)]
     pub(crate) server: Vec<String>,
 
@@ -40,37 +40,37 @@ pub(crate) struct SweepArgs {
 }
 
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "What to vary")]
+#[command(next_help_heading = "Sweep")]
 pub(crate) struct SweepOptions {
-    /// A parameter and its values: width=10,30,100,300; may be repeated
+    /// Parameter to vary, and its values: width=10,30,100,300; may be repeated
     ///
-    /// Any parameter of the suite; users; or rate, in requests a second (with --mix).
+    /// A parameter of the suite, users, or rate in requests per second (with --mix).
     #[arg(long, value_name = "NAME=VALUES", required = true, value_parser = vary)]
     pub(crate) vary: Vec<Vary>,
 
-    /// Which points to measure
+    /// Combinations of values to measure
     #[arg(long, value_enum, default_value_t = DesignArg::Grid, value_name = "DESIGN")]
     pub(crate) design: DesignArg,
 
-    /// Runs at each point
+    /// Number of runs of each combination
     #[arg(long, value_name = "N", default_value_t = 5,
           value_parser = clap::value_parser!(u32).range(2..=100))]
     pub(crate) repeat: u32,
 
-    /// Changes of a time by no more than this do not matter
+    /// Largest effect that counts as none
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = compare::share)]
     pub(crate) same_within: f64,
 
-    /// Suite to measure with: a built-in one, or a file
+    /// Suite to run: a built-in one, or a suite file
     #[arg(long, value_name = "SUITE", default_value = "prestan")]
     pub(crate) suite: String,
 
-    /// Send the requests in the suite's loops by weight, at full speed or at a rate, without its
+    /// Send the requests in the loops of the suite by weight, at full speed or at a rate, without its
     /// set-up
     #[arg(long, requires = "duration")]
     pub(crate) mix: bool,
 
-    /// Allow a mix that changes the server, in a collection of its own
+    /// Allow a mix that changes the server, in a collection of the run
     #[arg(long, requires = "mix")]
     pub(crate) writes: bool,
 }
@@ -80,7 +80,7 @@ pub(crate) struct SweepOptions {
 pub(crate) enum DesignArg {
     /// All combinations
     Grid,
-    /// Each parameter on its own, the others at their first value
+    /// Each parameter alone, with the others at their first value
     One,
 }
 
@@ -104,7 +104,7 @@ fn vary(text: &str) -> Result<Vary, String> {
             .filter(|number| *number >= 0.0 && number.is_finite());
         match number.or_else(|| suite::parse_size(written).ok().map(|bytes| bytes as f64)) {
             Some(number) => Ok((number, written.to_owned())),
-            None => Err(format!("`{written}` is no number and no size")),
+            None => Err(format!("`{written}` is neither a number nor a size")),
         }
     };
     let mut values: Vec<(f64, String)> = values
@@ -113,11 +113,11 @@ fn vary(text: &str) -> Result<Vary, String> {
         .collect::<Result<_, String>>()?;
     values.sort_by(|(one, _), (other, _)| one.total_cmp(other));
     if values.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-        return Err("a value stands there twice".to_owned());
+        return Err("a value is given twice".to_owned());
     }
     if values.len() < 2 {
         return Err(
-            "one value varies nothing; give two at least, and four to see a shape".to_owned(),
+            "one value is no variation; give at least two, and four to fit a law".to_owned(),
         );
     }
     let name = match name.trim() {

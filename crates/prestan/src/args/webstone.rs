@@ -21,7 +21,7 @@ fn children(text: &str) -> Result<Children, String> {
     let number = |text: &str| match text.trim().parse() {
         Ok(number @ 1..=MOST) => Ok(number),
         _ => Err(format!(
-            "`{text}` is no number of children from 1 to {MOST}"
+            "`{text}` is not a number of children from 1 to {MOST}"
         )),
     };
     if let Some((from, to)) = text.split_once("..") {
@@ -43,7 +43,7 @@ fn children(text: &str) -> Result<Children, String> {
         .collect::<Result<Vec<u32>, _>>()?;
     numbers.sort_unstable();
     match numbers.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(twice) => Err(format!("{} stands there twice", twice[0])),
+        Some(twice) => Err(format!("{} is given twice", twice[0])),
         None => Ok(Children(numbers)),
     }
 }
@@ -54,8 +54,8 @@ fn children(text: &str) -> Result<Children, String> {
                             prestan webstone [OPTIONS] --page <FILES> <URL>..."
 )]
 pub(crate) struct WebstoneArgs {
-    /// A mix (general-modem, general, media-rich, general-and-media-rich, webstone-1995) or a file
-    /// list [default: general]; and the servers, over which the children are spread
+    /// Mix (general-modem, general, media-rich, general-and-media-rich, webstone-1995) or file list
+    /// [default: general], and the servers, among which the children are divided
     #[arg(value_name = "MIX|FILELIST|URL")]
     pub(crate) things: Vec<String>,
 
@@ -76,59 +76,58 @@ pub(crate) struct WebstoneArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Which pages")]
+#[command(next_help_heading = "Pages")]
 pub(crate) struct PagesOptions {
-    /// A page instead of those of a list; may be repeated: [WEIGHT:]FILE[=SIZE][,FILE[=SIZE]...]
+    /// Page to fetch, instead of those of a list; may be repeated: [WEIGHT:]FILE[=SIZE][,FILE[=SIZE]...]
     #[arg(long = "page", value_name = "FILES")]
     pub(crate) pages: Vec<String>,
 
-    /// Put the files on the server by WebDAV first, into a collection of their own, which is removed
-    /// at the end
+    /// First PUT the files to the server, into a collection of the run, which is removed at the end
     #[arg(long)]
     pub(crate) prepare: bool,
 
-    /// Write the files into this directory, for a server without PUT, and end
+    /// Write the files into this directory, for a server without PUT, and exit
     #[arg(long, value_name = "DIR", conflicts_with = "prepare")]
     pub(crate) generate: Option<PathBuf>,
 
-    /// Print the pages as a suite, for any other command, and end
+    /// Print the pages as a suite, for use with other commands, and exit
     #[arg(long, conflicts_with_all = ["prepare", "generate"])]
     pub(crate) print: bool,
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "How much, and how long")]
+#[command(next_help_heading = "Load")]
 pub(crate) struct ChildrenOptions {
-    /// Children at work at the same time, over all servers; of several numbers (1..64, doubling, or
-    /// 1,6,24) the curve of what a server does with each
+    /// Concurrent children, over all servers; several numbers (1..64, doubling, or 1,6,24) give the
+    /// load curve
     #[arg(short = 'c', long, visible_aliases = ["users", "concurrency"], value_name = "N|N..M|N,M",
           default_value = "1", value_parser = children)]
     pub(crate) children: Children,
 
-    /// How long is measured [default: 1m]
+    /// Length of the measurement window [default: 1m]
     #[arg(long, value_name = "TIME", conflicts_with = "repeat", value_parser = positive_duration)]
     pub(crate) duration: Option<Duration>,
 
-    /// Fetch every page so often for each child, in the order of the list, instead of drawing them
-    /// by weight for some time
+    /// Fetch every page this number of times for each child, in the order of the list, instead of
+    /// drawing pages by weight for a time
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) repeat: Option<u64>,
 
-    /// How long children fetch pages before it counts [default: one page each]
+    /// Time for which children fetch pages before measuring [default: one page each]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) warmup: Option<Duration>,
 
-    /// As in 1995: HTTP/1.0, and a connection for every file
+    /// As in 1995: HTTP/1.0, and a connection for each file
     #[arg(long, conflicts_with = "pipeline")]
     pub(crate) classic: bool,
 
-    /// Connections of each child: the first file of a page alone, then so many at a time, as
-    /// browsers do
+    /// Connections of each child: the first file of a page alone, then this many files at a time, as
+    /// in browsers
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "pipeline",
           value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) parallel: u32,
 
-    /// Requests under way on the connection of a child at a time
+    /// Requests in flight on the connection of a child (pipelining)
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) pipeline: u32,

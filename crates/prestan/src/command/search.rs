@@ -42,8 +42,8 @@ pub(crate) fn search(args: &SearchArgs) -> Result<Code, Failed> {
     let sending = Sending::of(first, second, &args.options)?;
     if sending.permission == Permission::IfAbsent && !args.options.writes {
         return Err(Failed::Usage(
-            "searching with PUT writes the resource again and again, and leaves it there; if that \
-             is meant, give --writes"
+            "a search with PUT writes the resource repeatedly and does not remove it; allow that with \
+             --writes"
                 .to_owned(),
         ));
     }
@@ -77,14 +77,15 @@ fn begin(options: &SearchOptions) -> Result<Search, Failed> {
     }
     match options.find {
         FindArg::Users if options.connections.is_some() => Err(Failed::Usage(
-            "--connections is for --find rate: with --find users each user has one".to_owned(),
+            "--connections is for --find rate: with --find users, each user has one connection"
+                .to_owned(),
         )),
         FindArg::Rate => {
             let least = REQUESTS_AT_LEAST / options.duration.as_secs_f64();
             if from < least {
                 return Err(Failed::Usage(format!(
-                    "a trial of {:?} at {from} requests/s has too few requests to say something; give \
-                     a longer --duration, or --from {} at least",
+                    "a trial of {:?} at {from} requests/s has too few requests; give a longer --duration, \
+                     or --from {} or more",
                     options.duration,
                     least.ceil()
                 )));
@@ -95,7 +96,8 @@ fn begin(options: &SearchOptions) -> Result<Search, Failed> {
             if from.fract() != 0.0 || to.fract() != 0.0 || to > 100_000.0 || from < 1.0 =>
         {
             Err(Failed::Usage(
-                "users are whole, from 1 to 100000; look at --from and --to".to_owned(),
+                "the number of users is a whole number from 1 to 100000; change --from or --to"
+                    .to_owned(),
             ))
         }
         FindArg::Users => Ok(Search::of_users(from as u32, to as u32)),
@@ -177,7 +179,7 @@ impl<'a> Trials<'a> {
     }
 
     fn tell_outcome(&self, search: &Search, tried: &Tried) {
-        let p99 = tried.times.map_or("no answer".to_owned(), |times| {
+        let p99 = tried.times.map_or("no response".to_owned(), |times| {
             format!("p99 {}", report::human(times.p99 as f64))
         });
         let trials = search.trials_of(tried.load);
@@ -222,8 +224,8 @@ impl<'a> Trials<'a> {
             }
             if let Some(row) = idle(&ran.summary) {
                 return Err(Failed::Usage(format!(
-                    "{}: {row} had no request in a whole trial, which decides nothing; give a \
-                     longer --duration",
+                    "{}: no request of {row} was sent in a trial, so the condition cannot be evaluated; \
+                     give a longer --duration",
                     self.find().amount(load)
                 )));
             }

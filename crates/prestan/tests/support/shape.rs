@@ -13,7 +13,7 @@ const CHANGING: [&str; 7] = [
 ];
 
 /// Beginnings of paragraphs that are wrapped where the numbers in them want it.
-const WRAPPED: [&str; 3] = ["* Clock ", "Generator:", "- "];
+const WRAPPED: [&str; 3] = ["* Clock ", "Load generator:", "- "];
 
 /// Notes about what happened on a machine that does other things as well.
 const BY_CHANCE: [&str; 2] = [
@@ -41,7 +41,7 @@ pub fn shape(report: &str) -> String {
             Some(last) if line.is_empty() && last.is_empty() => {}
             _ => lines.push(line.to_owned()),
         }
-        in_histogram |= line.contains(": operations by their time ");
+        in_histogram |= line.contains(": operations by response time ");
     }
     let lines: Vec<String> = lines
         .iter()
@@ -71,5 +71,5 @@ fn redacted(line: &str) -> String {
     }
     // A busy machine may hold the generator up, and a quiet one never does.
     let line = words.join(" ");
-    line.replace("# % stalled (at most # <unit>)", "never stalled")
+    line.replace("stalled # % (at most # <unit>)", "never stalled")
 }

@@ -66,9 +66,9 @@ fn percentiles(rows: &[(String, &TestSummary)]) -> String {
     let lines = rows.iter().flat_map(|(whose, row)| {
         let kinds = [
             ("response time", &row.response),
-            ("from planned", &row.planned),
-            ("until acknowledged", &row.upload),
-            ("whole operation", &row.total),
+            ("latency from schedule", &row.planned),
+            ("upload", &row.upload),
+            ("total time", &row.total),
         ];
         let kinds = kinds.into_iter();
         let kinds = kinds.filter_map(|(kind, times)| Some((kind, times.as_ref()?)));
@@ -120,7 +120,7 @@ fn ended(row: &TestSummary) -> String {
     let outcomes = outcomes.map(|(outcome, count)| format!("{count} {outcome}"));
     let apart = [
         (row.left_out(), "left out"),
-        (row.early, "answered early"),
+        (row.early, "with an early response"),
         (row.missed, "without time stamps"),
     ];
     let apart = apart.into_iter().filter(|(count, _)| *count > 0);

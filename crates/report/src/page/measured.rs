@@ -5,7 +5,8 @@ use stats::Summary;
 
 use super::markup::text;
 use super::{Page, PageRun};
-use crate::{load, search, text::configuration};
+use crate::text::{UNKNOWN_SOFTWARE, configuration};
+use crate::{load, search};
 
 /// What figures mean, for everybody.
 pub(crate) const EXPLAINED: &str = include_str!("../../page/measured.html");
@@ -85,7 +86,7 @@ pub(crate) fn lines(Told { plan, env, summary }: Told<'_>) -> Vec<Line> {
     lines.push(line("Prestan", format!("version {}", plan.prestan)));
     let generator = load::generator(summary);
     let generator = generator.as_ref().and_then(|told| told.split_once(": "));
-    lines.extend(generator.map(|(_, told)| line("Generator", told.to_owned())));
+    lines.extend(generator.map(|(_, told)| line("Load generator", told.to_owned())));
     lines
 }
 
@@ -111,7 +112,7 @@ pub(super) fn measured(page: &Page<'_>, names: &[String]) -> String {
 /// What a sweep and a search say of servers themselves: all there is where runs are not at hand.
 fn of_documents(page: &Page<'_>) -> Vec<Common> {
     let of = |name: &str, target: &str, software: &Option<String>| {
-        let software = software.as_deref().unwrap_or("does not say its name");
+        let software = software.as_deref().unwrap_or(UNKNOWN_SOFTWARE);
         let lines = [("Target", target), ("Server", software)];
         Common {
             name: name.to_owned(),

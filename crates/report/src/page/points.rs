@@ -67,7 +67,7 @@ fn cell(point: &Point) -> String {
 /// What the columns of a search mean.
 const MEANINGS: [&str; 7] = [
     "",
-    "What came as expected",
+    "Expected responses, or complete pages",
     "Mean time",
     "Half of the operations took no longer",
     "99 in a hundred took no longer",

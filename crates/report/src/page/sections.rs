@@ -5,7 +5,7 @@ use stats::{Completeness, Finding, Status, Summary, TestSummary, Warning};
 use super::markup::{list, text};
 use super::{Page, PageRun, answers, pages};
 use crate::diagnose::{self, Diagnosed};
-use crate::text::notes;
+use crate::text::{UNKNOWN_SOFTWARE, notes};
 
 /// What was measured on what, in one line.
 pub(super) fn title(page: &Page<'_>, names: &[String]) -> String {
@@ -71,7 +71,7 @@ pub(super) fn head(page: &Page<'_>, names: &[String]) -> String {
 /// Where a sweep or a search was made.
 fn of_series(page: &Page<'_>) -> String {
     let software =
-        |software: &Option<String>| text(software.as_deref().unwrap_or("of unknown make"));
+        |software: &Option<String>| text(software.as_deref().unwrap_or(UNKNOWN_SOFTWARE));
     let swept = page.sweep.iter().flat_map(|sweep| &sweep.servers);
     let swept = swept.map(|server| {
         let name = format!(
@@ -126,7 +126,11 @@ pub(super) fn overview(page: &Page<'_>, names: &[String]) -> String {
         html += &section(&format!("Warnings{of}"), "doubt", warnings(run.summary));
         let left = run.summary.left_behind.iter();
         let left = left.map(|left| text(&format!("{}: {}", left.url, left.reason)));
-        html += &section(&format!("Still on the server{of}"), "doubt", left.collect());
+        html += &section(
+            &format!("Leftovers on the server{of}"),
+            "doubt",
+            left.collect(),
+        );
         let notes = notes(run.summary).iter().map(|note| text(note)).collect();
         html += &section(&format!("Notes{of}"), "note", notes);
     }
@@ -218,7 +222,7 @@ fn warnings(summary: &Summary) -> Vec<String> {
     warnings.map(|warning| text(&warning.to_string())).collect()
 }
 
-/// What is conspicuous, and what was not looked at.
+/// The findings, and the rows that were not checked.
 pub(super) fn findings(page: &Page<'_>, names: &[String]) -> String {
     let Some(all) = page.diagnosed.filter(|all| !all.is_empty()) else {
         return String::new();
@@ -240,7 +244,7 @@ pub(super) fn findings(page: &Page<'_>, names: &[String]) -> String {
     let left_out = match left_out.len() {
         0 => String::new(),
         rows => format!(
-            "<details><summary>Rows that were not looked at: {rows}</summary>\n{}</details>\n",
+            "<details><summary>Rows that were not checked: {rows}</summary>\n{}</details>\n",
             list("items", left_out)
         ),
     };
@@ -259,9 +263,7 @@ pub(super) fn findings(page: &Page<'_>, names: &[String]) -> String {
             list("items", seen_once)
         ),
     };
-    format!(
-        "<section id=\"findings\"><h2>What is conspicuous</h2>\n{found}{seen_once}{left_out}</section>\n"
-    )
+    format!("<section id=\"findings\"><h2>Findings</h2>\n{found}{seen_once}{left_out}</section>\n")
 }
 
 fn diagnosis(diagnosed: &Diagnosed, whose: impl Fn(usize) -> String) -> String {

@@ -35,7 +35,7 @@ const COLUMNS: [(&str, &str); 9] = [
     ),
     (
         "failed",
-        "Operations that did not end as expected; they are in no time",
+        "Operations that did not end as expected; no time includes them",
     ),
 ];
 

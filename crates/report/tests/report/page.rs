@@ -373,7 +373,8 @@ fn sweeps_and_searches_have_their_tables_without_scripts() {
         assert!(table.contains(text), "no {text} in {table}");
     }
     assert!(
-        searched.contains("href=\"#trials\"") && searched.contains("GET: loads of so many users")
+        searched.contains("href=\"#trials\"")
+            && searched.contains("GET: trials with different numbers of users")
     );
 }
 

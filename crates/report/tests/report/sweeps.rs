@@ -75,7 +75,7 @@ fn a_search_for_people() {
     let table = [
         (
             (tested(4.0, 20, 0), None, true),
-            "holds with 4 users, the most that was tried. It held in 20 of 20 trials with 4 users \
+            "holds with 4 users, the largest load that was tried. It held in 20 of 20 trials with 4 users \
              (in at least 77 % of all, 95 % confidence).",
         ),
         (
@@ -89,9 +89,9 @@ fn a_search_for_people() {
         ),
         (
             (tested(4.0, 7, 0), tested(5.0, 0, 2), false),
-            "may hold with 4 users, which was not confirmed. It held in 7 of 7 trials",
+            "may hold with 4 users (not confirmed). It held in 7 of 7 trials",
         ),
-        ((None, None, false), "not known"),
+        ((None, None, false), "unknown"),
     ];
     for ((holds, fails, confirmed), says) in table {
         let found = Found {
@@ -115,7 +115,7 @@ fn a_search_for_people() {
     };
     let text = report::search_text(&stopped, false, 300);
     assert!(
-        text.contains("may hold with 4 users") && text.contains("It ended there: "),
+        text.contains("may hold with 4 users") && text.contains("The search ended early: "),
         "{text}"
     );
 }
