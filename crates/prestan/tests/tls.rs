@@ -98,17 +98,22 @@ fn a_certificate_is_trusted_or_it_is_said_why_not() {
     }
 }
 
-#[test]
-fn a_tls_handshake_is_measured_apart() {
-    let authority = Authority::new();
-    let faulty = Faulty::new(|builder| {
+/// A server that wants a connection of its own for each GET of one test.
+fn closing_after_each(authority: &Authority) -> Faulty {
+    Faulty::new(|builder| {
         let close = Fault::CloseAfterRequests {
             requests: 1,
             announced: true,
         };
         let tls = authority.server(Certificate::Valid);
         builder.tls(tls).rule(Rule::new(close).tag("(Get1K)"))
-    });
+    })
+}
+
+#[test]
+fn a_tls_handshake_is_measured_apart() {
+    let authority = Authority::new();
+    let faulty = closing_after_each(&authority);
     let prestan = trusting(faulty.prestan("Get1K,Put1K"), &authority, Trust::Right);
     let outcome = prestan.args(["--tls-resumption", "off"]).run();
     went_well(&outcome, &faulty);
@@ -133,14 +138,7 @@ fn a_tls_handshake_is_measured_apart() {
 fn full_and_resumed_handshakes_are_told_apart() {
     let authority = Authority::new();
     for resumption in ["on", "off"] {
-        let faulty = Faulty::new(|builder| {
-            let close = Fault::CloseAfterRequests {
-                requests: 1,
-                announced: true,
-            };
-            let tls = authority.server(Certificate::Valid);
-            builder.tls(tls).rule(Rule::new(close).tag("(Get1K)"))
-        });
+        let faulty = closing_after_each(&authority);
         let prestan = trusting(faulty.prestan("Get1K"), &authority, Trust::Right);
         let outcome = prestan.args(["--tls-resumption", resumption]).run();
         went_well(&outcome, &faulty);

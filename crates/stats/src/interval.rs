@@ -82,15 +82,23 @@ pub fn mean_interval(values: &[f64]) -> Option<(f64, f64)> {
 ///
 /// Nanoseconds, and never below zero.
 pub(crate) fn interval_of_batches(batches: &[Sum]) -> Option<(f64, f64)> {
-    if batches.len() < 2 {
-        return None;
-    }
     let mean = total(batches).mean();
     let parts = batches
         .iter()
         .map(|batch| (batch.sum as f64, batch.n as f64));
-    let half = ratio_half_width(parts, mean);
-    Some(((mean - half).max(0.0), mean + half))
+    ratio_interval(parts, mean)
+}
+
+/// The 95 % interval of a ratio of two sums that are not negative, from the parts of both; `None` for
+/// fewer than two parts. It never reaches below zero.
+pub(crate) fn ratio_interval(
+    parts: impl ExactSizeIterator<Item = (f64, f64)>,
+    ratio: f64,
+) -> Option<(f64, f64)> {
+    (parts.len() > 1).then(|| {
+        let half = ratio_half_width(parts, ratio);
+        ((ratio - half).max(0.0), ratio + half)
+    })
 }
 
 /// Half of the 95 % interval of a ratio of two sums, from those of at least two batches.

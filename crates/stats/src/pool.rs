@@ -105,8 +105,10 @@ where
     // Where the run begins on the time line, and where the next one will.
     let (mut begin, mut next) = (0, 0);
     for (place, (run, added)) in runs.iter().zip(&pool.runs).enumerate() {
+        let chosen = pool.chosen.iter().map(|runs| runs.contains(&place));
+        let chosen: Vec<bool> = chosen.collect();
         for (row, course) in courses.iter_mut().enumerate() {
-            if pool.chosen[row].contains(&place) {
+            if chosen[row] {
                 course.begin_run(begin, pool.longest(row) == Some(place));
             }
         }
@@ -116,8 +118,7 @@ where
                 if place == 0 && sample.connect.is_some() && opened.len() < OPENED {
                     opened.push(sample.number);
                 }
-                let row = added.counted(sample);
-                let Some(row) = row.filter(|row| pool.chosen[*row].contains(&place)) else {
+                let Some(row) = added.counted(sample).filter(|row| chosen[*row]) else {
                     continue;
                 };
                 courses[row].add(sample);

@@ -6,7 +6,7 @@
 //! ```
 
 use crate::growth::{Growth, Observation, growth};
-use crate::interval::ratio_half_width;
+use crate::interval::ratio_interval;
 use crate::{Since, Status, Summary, TestSummary};
 
 /// A run of a sweep.
@@ -150,10 +150,7 @@ fn points(name: &str, server: usize, runs: &[Swept<'_>]) -> Vec<Point> {
             operations: own().map(|(_, row)| row.operations()).sum(),
             failed: own().map(|(_, row)| row.failed()).sum(),
             mean,
-            ci95: mean.filter(|_| sums.len() > 1).map(|mean| {
-                let half = ratio_half_width(sums.iter().copied(), mean);
-                ((mean - half).max(0.0), mean + half)
-            }),
+            ci95: mean.and_then(|mean| ratio_interval(sums.iter().copied(), mean)),
         }
     };
     all.into_iter().map(point).collect()

@@ -15,7 +15,7 @@ use crate::Distribution;
 use crate::batch::{TimedBatch, half_width_of_share};
 use crate::bins::{Bins, Sum};
 use crate::distribution::{Moments, PER_MILLE, has_enough_beyond, places};
-use crate::interval::{self, interval_of_batches, ratio_half_width};
+use crate::interval::{self, interval_of_batches, ratio_interval};
 
 /// Values that are kept as they are: 1 MiB.
 pub const EXACT: usize = 1 << 16;
@@ -174,7 +174,7 @@ impl Times {
         let described = all.describe()?;
         let sums = runs.iter().map(|run| run.sum() as f64);
         let counts = runs.iter().map(|run| run.count() as f64);
-        let half = ratio_half_width(sums.zip(counts), described.mean);
+        let ci95 = ratio_interval(sums.zip(counts), described.mean);
         let quantiles = all.at_ranks(PER_MILLE.map(|per_mille| rank(described.n, per_mille)))?;
         let mut percentiles_ci95 = [None; PER_MILLE.len()];
         let of = PER_MILLE.iter().zip(quantiles).zip(&mut percentiles_ci95);
@@ -182,7 +182,7 @@ impl Times {
             *interval = all.interval_over_runs(&runs, *per_mille, estimate);
         }
         Some(Distribution {
-            ci95: Some(((described.mean - half).max(0.0), described.mean + half)),
+            ci95,
             percentiles_ci95,
             ..described
         })

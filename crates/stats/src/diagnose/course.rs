@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use record::{Nanos, Outcome, Sample, Timing};
 
 use crate::bins::{Bin, Bins};
-use crate::interval::ratio_half_width;
+use crate::interval::interval_of_batches;
 use crate::times::Times;
 use crate::{Batch, Distribution};
 
@@ -139,13 +139,9 @@ impl Course {
     pub(crate) fn describe_whole(&self) -> Option<Distribution> {
         let times = self.whole.describe()?;
         let runs = self.runs.iter().filter(|run| run.n > 0);
-        let sums: Vec<(f64, f64)> = runs.map(|run| (run.sum as f64, run.n as f64)).collect();
-        if sums.len() < 2 {
-            return Some(times);
-        }
-        let half = ratio_half_width(sums.into_iter(), times.mean);
+        let runs: Vec<Batch> = runs.copied().collect();
         Some(Distribution {
-            ci95: Some(((times.mean - half).max(0.0), times.mean + half)),
+            ci95: interval_of_batches(&runs).or(times.ci95),
             ..times
         })
     }

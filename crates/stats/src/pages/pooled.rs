@@ -1,7 +1,7 @@
 //! The pages of several runs of one server.
 
 use super::{MINUTE, PageSummary, PageTally, Pages, ServerSummary, VisitTally, Visits};
-use crate::interval::ratio_half_width;
+use crate::interval::ratio_interval;
 use crate::times::Times;
 
 /// The pages of these runs of the same plan, at least one: visits of all of them, a rate over the sum of
@@ -35,8 +35,7 @@ pub(crate) fn pooled(runs: &[(PageTally, Pages)]) -> Pages {
             let complete = complete(pages) as f64 * MINUTE;
             (complete, pages.window_s)
         });
-        let half = ratio_half_width(parts, per_minute);
-        (window_s > 0.0).then(|| ((per_minute - half).max(0.0), per_minute + half))
+        ratio_interval(parts, per_minute).filter(|_| window_s > 0.0)
     };
     let per_minute = rate(all.complete as f64 * MINUTE);
     let in_progress = runs

@@ -5,7 +5,7 @@
 
 use super::{Connects, Tally, TestSummary, WANDERS, dominated};
 use crate::bias::Differences;
-use crate::interval::ratio_half_width;
+use crate::interval::ratio_interval;
 use crate::spread::{ROWS, spread};
 use crate::times::Times;
 use crate::{FAILURES_DESCRIBED, Outcomes, P99_NEEDS, Status, Warning};
@@ -179,10 +179,7 @@ impl Rate {
         let per_second = (seconds > 0.0).then(|| completed / seconds);
         // Runs that took turns with others ended their operations in lumps. That is in no interval from
         // one run; what differs from run to run is not touched by it.
-        let ci95 = per_second.filter(|_| parts.len() > 1).map(|rate| {
-            let half = ratio_half_width(parts.iter().copied(), rate);
-            ((rate - half).max(0.0), rate + half)
-        });
+        let ci95 = per_second.and_then(|rate| ratio_interval(parts.iter().copied(), rate));
         Rate {
             window_s,
             per_second,
