@@ -334,7 +334,7 @@ impl Report {
         row(
             "false verdicts of its other rows".to_owned(),
             slowed.wrong.len().to_string(),
-            format!("{most} on average, {by_chance} at most"),
+            format!("{expected:.0} on average, {by_chance} at most"),
             slowed.wrong.len() <= by_chance,
         );
         row(

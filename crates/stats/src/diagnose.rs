@@ -11,8 +11,8 @@
 //! It finds something only where the rows are ok and have enough operations, where the difference is
 //! sure (the 95 % intervals of both sides keep the distance that the rule asks for; detectors of
 //! modes, trends and periods have tests of their own), and where it is large enough to matter. What
-//! any request takes (the floor) is subtracted where a rule is about work. What changes with time
-//! must be there in a second run, too. How often rules err on plain servers, and what they find on
+//! any request takes (the floor) is subtracted where a rule is about work. What changes with time, or
+//! rests on few operations, must be there in a second run, too. How often rules err on plain servers, and what they find on
 //! odd ones, is in `tests`.
 
 mod case;
@@ -59,7 +59,7 @@ pub struct Finding {
     pub tests: Vec<String>,
     /// Which of the runs it was found in.
     pub run: usize,
-    /// It may come and go with time, and its rows were measured only once.
+    /// It may come and go with time or rests on few operations, and its rows were measured only once.
     pub is_seen_once: bool,
     /// How much of the time of all that was measured would not be spent if this were as the rule
     /// thinks normal: a share.

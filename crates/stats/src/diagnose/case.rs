@@ -93,6 +93,9 @@ pub(super) struct Row<'a> {
     pub(super) material: &'a Material,
 }
 
+/// Two rows of a family, the smaller size first.
+pub(super) type SizedPair<'a> = ((u32, Row<'a>), (u32, Row<'a>));
+
 /// A mean with its interval.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Mean {
@@ -130,7 +133,10 @@ impl<'a> Case<'a> {
             spent: 0.0,
             floor: 0.0,
         };
-        let spent = |row: Row<'_>| row.whole().map_or(0.0, |mean| mean.mean * mean.n as f64);
+        let spent = |row: Row<'_>| {
+            let times = row.course.whole.describe();
+            times.map_or(0.0, |times| times.mean * times.n as f64)
+        };
         case.spent = case.rows().map(spent).sum();
         let floors = case.rows().filter(Row::is_floor);
         let quickest = floors
@@ -203,6 +209,13 @@ impl<'a> Case<'a> {
             let is_another = other.run != run && other.name() == name;
             is_another && is_its && does_the_same(other.plan(), plan)
         })
+    }
+
+    /// The same two rows, measured once more.
+    pub(super) fn repeats_of_pair(&self, (one, other): &SizedPair<'a>) -> Vec<SizedPair<'a>> {
+        let repeats = self.repeats(&one.1).zip(self.repeats(&other.1));
+        let sized = repeats.map(|(again, other_again)| ((one.0, again), (other.0, other_again)));
+        sized.collect()
     }
 
     /// The row of that name, of the run with the most users, the first one of several.

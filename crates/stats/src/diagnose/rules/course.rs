@@ -8,7 +8,7 @@
 use record::Nanos;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-use super::Found;
+use super::{Found, seen_again};
 use crate::diagnose::case::{Case, LEAST_WORK, NOTICEABLE, Row};
 use crate::diagnose::course::{Course, Part};
 use crate::diagnose::figure::{Evidence, Figure, count, ratio, share, text, time};
@@ -120,18 +120,9 @@ fn over_time<'a>(
     rows: impl Iterator<Item = Row<'a>>,
     look: impl Fn(&Row<'a>) -> Option<Seen>,
 ) -> Option<Found> {
-    let (mut again, mut once) = (Vec::new(), Vec::new());
-    for row in rows {
-        let Some(seen) = look(&row) else { continue };
-        let repeats: Vec<Row<'a>> = case.repeats(&row).collect();
-        match repeats.is_empty() {
-            true => once.push((row, seen)),
-            false if repeats.iter().all(|repeat| look(repeat).is_some()) => again.push((row, seen)),
-            false => {}
-        }
-    }
-    let is_seen_once = again.is_empty();
-    let found = gather(if is_seen_once { once } else { again })?;
+    let repeats = |row: &Row<'a>| case.repeats(row).collect();
+    let (seen, is_seen_once) = seen_again(rows, look, repeats);
+    let found = gather(seen)?;
     Some(Found {
         is_seen_once,
         ..found

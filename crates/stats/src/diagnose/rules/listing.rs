@@ -1,8 +1,8 @@
 //! PROPFIND over collections of several sizes. What counts is the time until the whole answer is
 //! there: a server that streams has sent its first byte long before.
 
-use super::Found;
-use crate::diagnose::case::{Case, Counts, Mean, NOTICEABLE, Row, families};
+use super::{Found, seen_again};
+use crate::diagnose::case::{Case, Counts, Mean, NOTICEABLE, Row, SizedPair, families};
 use crate::diagnose::figure::{Evidence, Figure, bytes, count, ratio, share, text, time};
 use crate::diagnose::line::{Line, line};
 
@@ -173,37 +173,60 @@ pub(super) fn bytes_per_member(case: &Case<'_>, at_least: f64) -> Option<Found> 
     })
 }
 
+/// A large collection and the next smaller one, and what the larger would take at the threshold.
+struct Outgrown {
+    smaller: (u32, Mean),
+    larger: (u32, Mean),
+    times: f64,
+    normal: f64,
+}
+
+/// The largest collections are listed a few times, and the interval of so few cannot show that they
+/// resembled each other: a second run has to show the same.
 pub(super) fn outgrows(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    let mut all: Option<Found> = None;
-    for name in families(Counts::Listed) {
-        let whole = |(size, row): &(u32, Row<'_>)| Some((*size, row.whole()?));
-        let rows: Vec<(u32, Mean)> = case.family(name).iter().filter_map(whole).collect();
-        let [.., (before, smaller), (size, larger)] = &rows[..] else {
-            continue;
-        };
-        let times = f64::from(*size) / f64::from(*before);
-        let are_many = *before >= MANY && size > before;
-        let Some(normal) = case.normal_if_slower(larger, smaller, at_least * times) else {
-            continue;
-        };
-        if !are_many {
-            continue;
+    let largest = |name| {
+        let mut rows = case.family(name);
+        rows.retain(|(_, row)| row.whole().is_some());
+        match rows[..] {
+            [.., smaller, larger] if smaller.0 >= MANY => Some((smaller, larger)),
+            _ => None,
         }
-        let found = all.get_or_insert_with(|| Found {
-            figures: vec![
-                count("members", u64::from(*size)),
-                larger.figure("whole"),
-                count("fewer", u64::from(*before)),
-                smaller.figure("whole_of_fewer"),
-                ratio("ratio", larger.mean / (smaller.mean * times)),
-            ],
-            run: larger.run,
-            ..Found::default()
-        });
-        found.add(&[larger, smaller]);
-        found.saved += larger.beyond(normal);
+    };
+    let outgrown = |(smaller, larger): &SizedPair<'_>| {
+        let (smaller, larger) = (
+            (smaller.0, smaller.1.whole()?),
+            (larger.0, larger.1.whole()?),
+        );
+        let times = f64::from(larger.0) / f64::from(smaller.0);
+        let normal = case.normal_if_slower(&larger.1, &smaller.1, at_least * times)?;
+        Some(Outgrown {
+            smaller,
+            larger,
+            times,
+            normal,
+        })
+    };
+    let pairs = families(Counts::Listed).filter_map(largest);
+    let (all, is_seen_once) = seen_again(pairs, outgrown, |pair| case.repeats_of_pair(pair));
+    let (_, first) = all.first()?;
+    let ((fewer, smaller), (members, larger)) = (&first.smaller, &first.larger);
+    let mut found = Found {
+        figures: vec![
+            count("members", u64::from(*members)),
+            larger.figure("whole"),
+            count("fewer", u64::from(*fewer)),
+            smaller.figure("whole_of_fewer"),
+            ratio("ratio", larger.mean / (smaller.mean * first.times)),
+        ],
+        run: larger.run,
+        is_seen_once,
+        ..Found::default()
+    };
+    for (_, one) in &all {
+        found.add(&[&one.larger.1, &one.smaller.1]);
+        found.saved += one.larger.1.beyond(one.normal);
     }
-    all
+    Some(found)
 }
 
 pub(super) fn depth_zero(case: &Case<'_>, at_least: f64) -> Option<Found> {

@@ -112,23 +112,26 @@ fn a_flush_of_a_quarter_of_a_second_is_found_behind_a_slow_network() {
 
 #[test]
 fn what_is_seen_once_is_no_finding_yet() {
-    let mut rows = plain();
-    of(&mut rows, "Get64K").odd = Odd::Slow(0.2, 8_000.0);
-    let odd = material(&run(&rows, NOISE, 1, 1));
     let plain = material(&run(&plain(), NOISE, 1, 2));
-    let once = diagnose(std::slice::from_ref(&odd));
-    assert_eq!(once.findings, []);
-    let [seen] = &once.seen_once[..] else {
-        panic!("{once:#?}");
-    };
-    assert!(seen.rule == "two-modes" && seen.is_seen_once, "{seen:#?}");
-    let again = diagnose(&[odd.clone(), odd.clone()]);
-    assert_eq!((again.findings.len(), again.seen_once.len()), (1, 0));
-    let not_again = diagnose(&[odd, plain]);
-    assert_eq!(
-        (not_again.findings.len(), not_again.seen_once.len()),
-        (0, 0)
-    );
+    for rule in ["two-modes", "locks-held", "listing-outgrows-members"] {
+        let case = CASES.iter().find(|case| case.rule == rule).unwrap();
+        let mut rows = super::simulated::plain();
+        (case.change)(&mut rows);
+        let odd = material(&run(&rows, NOISE, 1, 1));
+        let once = diagnose(std::slice::from_ref(&odd));
+        assert_eq!(once.findings, []);
+        let [seen] = &once.seen_once[..] else {
+            panic!("{once:#?}");
+        };
+        assert!(seen.rule == rule && seen.is_seen_once, "{seen:#?}");
+        let again = diagnose(&[odd.clone(), odd.clone()]);
+        assert_eq!((again.findings.len(), again.seen_once.len()), (1, 0));
+        let not_again = diagnose(&[odd, plain.clone()]);
+        assert_eq!(
+            (not_again.findings.len(), not_again.seen_once.len()),
+            (0, 0)
+        );
+    }
 }
 
 #[test]
