@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use engine::rundir;
 use record::{Outcome, Sample};
 
 /// One operation that was answered as it should be.

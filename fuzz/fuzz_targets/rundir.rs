@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use engine::rundir::{RunDir, load};
+use rundir::{RunDir, load};
 use libfuzzer_sys::fuzz_target;
 use stats::testing::RunBuilder;
 

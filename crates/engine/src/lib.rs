@@ -2,67 +2,47 @@
 //!
 //! ```text
 //! run: probe --> workspace --> users at work --> samples, events --> workspace removed
-//! user: prepare --barrier--> measure --barrier--> clean up          (one test after the other)
-//! client: connection kept or opened --> exchange --> 401? again : answer
-//! connection: offer bytes --> sent --> first --> done
 //! ```
+//!
+//! | room | what is in it |
+//! |---|---|
+//! | [`clock`] | moments: the clocks, the kernel's time stamps, what a sample gets of them |
+//! | [`event_loop`] | the tasks of one thread, how they wait, and how long at most |
+//! | [`watch`] | what a run tells while it goes on: events, samples, how the load generator fares |
+//! | [`connection`] | from the socket to the client of one user |
+//! | [`site`] | what a run makes on a server, and removes |
+//! | [`drive`] | who begins operations, and when |
+//! | [`run`](mod@run) | the whole of it |
+//!
+//! Each room knows only those above it in the table.
 //!
 //! Nothing here prints: whoever watches a run is an [`Observer`].
 
-mod cancel;
-mod chance;
-mod check;
-mod client;
 mod clock;
 mod connection;
-mod dial;
-mod errand;
+mod drive;
 mod error;
 mod event_loop;
-mod exhaustion;
-mod heads;
-mod journal;
-mod limits;
-mod load;
-mod machine;
-mod patience;
-mod prepared;
-mod probe;
-pub mod processors;
-mod progress;
-mod publish;
-mod recorder;
 mod run;
-pub mod rundir;
-mod settings;
-mod silent_closes;
-mod stage;
-mod stamp_book;
-mod stamps;
-mod timekeeper;
-mod tls;
-mod tls_records;
-mod transport;
-mod turns;
-mod user;
-mod vitals;
-mod worker;
-mod workspace;
+mod site;
+mod watch;
 
-pub use cancel::Cancel;
 pub use clock::time_of_day;
-pub use errand::{Presence, find_leftovers, look, remove, remove_leftover};
+pub use connection::limits::raise_open_files;
+pub use connection::route::{Endpoint, Family, HttpOptions, Resolve, Route, look_up};
+pub use connection::tls::{TlsOptions, tls_config};
+pub use drive::turns::{Turn, Turns};
+pub use drive::{Drive, LoadDrive, Pacing, Rounds};
 pub use error::RunError;
-pub use heads::Said;
-pub use limits::raise_open_files;
-pub use machine::machine;
-pub use progress::{Observer, Progress, Silent};
-pub use publish::Publish;
-pub use recorder::{Sink, Window};
-pub use run::{Finished, Watch, environment, plan_record, run};
-pub use settings::{
-    ClockChoice, Endpoint, Family, Resolve, Route, Settings, choose_clock, look_up,
+pub use event_loop::cancel::Cancel;
+pub use run::errand::{Presence, find_leftovers, look, remove, remove_leftover};
+pub use run::machine::machine;
+pub use run::settings::{ClockChoice, Settings, choose_clock};
+pub use run::{Finished, Watch, environment, plan_record, processors, run};
+pub use site::publish::Publish;
+pub use site::workspace::{
+    LONGEST_RUN_ID, Leftover, LeftoverState, MARKER, collection_name, is_run_id,
 };
-pub use tls::{TlsOptions, tls_config};
-pub use turns::{Turn, Turns};
-pub use workspace::{LONGEST_RUN_ID, Leftover, LeftoverState, MARKER, collection_name, is_run_id};
+pub use watch::heads::Said;
+pub use watch::progress::{Observer, Progress, Silent};
+pub use watch::recorder::{Sink, Window};

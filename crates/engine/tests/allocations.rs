@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use engine::{Settings, Sink, Watch, Window};
-use record::{Arrivals, Clock, Http, Pace, Sample, Stage};
+use engine::{Drive, Endpoint, HttpOptions, LoadDrive, Pacing, Settings, Sink, Watch, Window};
+use record::{Arrivals, Clock, Http, Sample, Stage};
 
 struct Counting;
 
@@ -84,51 +84,51 @@ impl Sink for Count {
     }
 }
 
-fn settings(address: SocketAddr, clock: Clock, pace: Pace, pipeline: u32) -> Settings {
+fn settings(address: SocketAddr, clock: Clock, pacing: Pacing, pipeline: u32) -> Settings {
     let target = wire::target::Target::resource(&format!("http://{address}/x?y")).unwrap();
     let tls = engine::TlsOptions::default();
     Settings {
-        tls: engine::tls_config(&tls, target.scheme()).unwrap(),
-        route: engine::Route::Tcp(vec![address]),
-        others: Vec::new(),
-        files: Vec::new(),
-        target,
-        credentials: None,
-        auth: wire::auth::AuthScheme::Auto,
-        headers: Vec::new(),
         run_id: "test".to_owned(),
+        seed: 1,
+        endpoint: Endpoint {
+            tls: engine::tls_config(&tls, target.scheme()).unwrap(),
+            route: engine::Route::Tcp(vec![address]),
+            target,
+            credentials: None,
+        },
+        others: Vec::new(),
+        http: HttpOptions {
+            connections: Http {
+                pipeline,
+                ..Http::default()
+            },
+            headers: Vec::new(),
+            auth: wire::auth::AuthScheme::Auto,
+            timeout: Duration::from_secs(30),
+        },
+        files: Vec::new(),
         lock_tokens: None,
         users: 4,
-        pace,
-        requests: None,
-        duration: None,
-        until: None,
-        connect_rate: 1e6,
-        spin: Duration::ZERO,
-        warmup: 100,
-        warmup_time: Duration::ZERO,
-        steady_within: Duration::ZERO,
-        fresh_start: false,
-        processors: None,
-        timeout: Duration::from_secs(30),
-        seed: 1,
         threads: 1,
+        drive: Drive::Load(LoadDrive {
+            pacing,
+            connect_rate: 1e6,
+            warmup: 100,
+            ..LoadDrive::default()
+        }),
         clock,
         acks: false,
-        http: Http {
-            pipeline,
-            ..Http::default()
-        },
-        in_turn: false,
+        fresh_start: false,
+        processors: None,
     }
 }
 
 /// Allocations of a run with so many operations.
 fn allocations(settings: &Settings, requests: u64) -> u64 {
-    let settings = Settings {
-        requests: Some(requests),
-        ..settings.clone()
-    };
+    let mut settings = settings.clone();
+    if let Drive::Load(load) = &mut settings.drive {
+        load.requests = Some(requests);
+    }
     let (plan, _) = suite::single(&suite::Single {
         method: "GET".to_owned(),
         headers: Vec::new(),
@@ -155,22 +155,23 @@ fn an_operation_allocates_nothing() {
     const FEW: u64 = 2_000;
     const MANY: u64 = 12_000;
     let address = server();
-    let open = Pace::Open {
+    let open = Pacing::Open {
         arrivals: Arrivals::Poisson,
         stages: vec![Stage {
             rate: 8_000.0,
             duration_s: 60.0,
         }],
         max_waiting: 100_000,
+        spin: Duration::ZERO,
     };
     let cases = [
-        ("user clock", Clock::User, Pace::Closed, 1),
-        ("kernel's clock", Clock::Kernel, Pace::Closed, 1),
-        ("pipeline", Clock::Kernel, Pace::Closed, 4),
+        ("user clock", Clock::User, Pacing::Closed, 1),
+        ("kernel's clock", Clock::Kernel, Pacing::Closed, 1),
+        ("pipeline", Clock::Kernel, Pacing::Closed, 4),
         ("open loop", Clock::Kernel, open, 1),
     ];
-    for (name, clock, pace, pipeline) in cases {
-        let settings = settings(address, clock, pace, pipeline);
+    for (name, clock, pacing, pipeline) in cases {
+        let settings = settings(address, clock, pacing, pipeline);
         allocations(&settings, FEW);
         let few = allocations(&settings, FEW);
         let many = allocations(&settings, MANY);

@@ -1,10 +1,11 @@
 //! From options to a way to the server.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{ClockChoice, Family, Route, Settings, TlsOptions};
-use record::{Clock, Http, Pace};
+use engine::{
+    ClockChoice, Drive, Endpoint, Family, HttpOptions, Rounds, Route, Settings, TlsOptions,
+};
+use record::{Clock, Http};
 use wire::auth::{AuthScheme, Credentials};
 use wire::target::Target;
 
@@ -16,16 +17,13 @@ use crate::exit::Failed;
 use crate::output::tell;
 use crate::state;
 
+/// How long one of a few requests may take; a run has its own limit.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
 /// How the server is reached, and who we are.
 pub(crate) struct Connection {
-    pub(crate) target: Target,
-    pub(crate) route: Route,
-    pub(crate) tls: Arc<rustls::ClientConfig>,
-    /// No session of TLS is resumed.
-    pub(crate) full_handshakes: bool,
-    pub(crate) credentials: Option<Credentials>,
-    pub(crate) auth: AuthScheme,
-    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) http: HttpOptions,
 }
 
 /// Makes sense of the URL and the options; warns of a password that others can read.
@@ -91,13 +89,21 @@ pub(crate) fn connection_to(
     };
     let tls = engine::tls_config(&options_of_tls, target.scheme()).map_err(Failed::Usage)?;
     Ok(Connection {
-        target,
-        route,
-        tls,
-        full_handshakes,
-        credentials,
-        auth,
-        headers,
+        endpoint: Endpoint {
+            target,
+            route,
+            tls,
+            credentials,
+        },
+        http: HttpOptions {
+            connections: Http {
+                full_handshakes,
+                ..Http::default()
+            },
+            headers,
+            auth,
+            timeout: TIMEOUT,
+        },
     })
 }
 
@@ -169,13 +175,18 @@ pub(crate) fn to_own_server(
     let route = engine::look_up(&target, Family::Any, &[]).map_err(Failed::Local)?;
     let tls = engine::tls_config(&TlsOptions::default(), target.scheme()).map_err(Failed::Local)?;
     Ok(Connection {
-        target,
-        route,
-        tls,
-        full_handshakes: false,
-        credentials,
-        auth: AuthScheme::Auto,
-        headers: Vec::new(),
+        endpoint: Endpoint {
+            target,
+            route,
+            tls,
+            credentials,
+        },
+        http: HttpOptions {
+            connections: Http::default(),
+            headers: Vec::new(),
+            auth: AuthScheme::Auto,
+            timeout: TIMEOUT,
+        },
     })
 }
 
@@ -187,52 +198,40 @@ impl Connection {
         clock_options: ClockOptions,
     ) -> Result<Settings, Failed> {
         let run_id = running.run_id.clone();
+        let acks = clock_options.acks;
+        let clock = clock(clock_options, &self.endpoint.route)?;
+        let settings = self.settings();
         Ok(Settings {
             run_id: run_id.unwrap_or_else(state::new_run_id),
-            timeout: running.timeout,
             seed: running.seed.unwrap_or_else(state::new_seed),
             threads: running.threads,
-            clock: clock(clock_options, &self.route)?,
-            acks: clock_options.acks,
-            ..self.settings()
+            http: HttpOptions {
+                timeout: running.timeout,
+                ..settings.http
+            },
+            clock,
+            acks,
+            ..settings
         })
     }
 
-    /// Settings of one user who asks a few questions; a run has more to say.
+    /// Settings of one user who sends a few requests; a run has more to say.
     pub(crate) fn settings(self) -> Settings {
         Settings {
-            target: self.target,
-            route: self.route,
+            run_id: state::new_run_id(),
+            seed: state::new_seed(),
+            http: self.http,
+            endpoint: self.endpoint,
             others: Vec::new(),
             files: Vec::new(),
-            tls: self.tls,
-            credentials: self.credentials,
-            auth: self.auth,
-            headers: self.headers,
-            run_id: state::new_run_id(),
             lock_tokens: state::lock_tokens(),
             users: 1,
-            pace: Pace::Rounds,
-            requests: None,
-            duration: None,
-            until: None,
-            connect_rate: 2000.0,
-            spin: Duration::ZERO,
-            warmup: 0,
-            warmup_time: Duration::ZERO,
-            steady_within: Duration::ZERO,
-            fresh_start: false,
-            processors: None,
-            timeout: Duration::from_secs(60),
-            seed: state::new_seed(),
             threads: 1,
+            drive: Drive::Rounds(Rounds::default()),
             clock: Clock::User,
             acks: false,
-            http: Http {
-                full_handshakes: self.full_handshakes,
-                ..Http::default()
-            },
-            in_turn: false,
+            fresh_start: false,
+            processors: None,
         }
     }
 }

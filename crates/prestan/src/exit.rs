@@ -121,8 +121,8 @@ impl From<engine::RunError> for Failed {
     }
 }
 
-impl From<engine::rundir::RunDirError> for Failed {
-    fn from(error: engine::rundir::RunDirError) -> Failed {
+impl From<rundir::RunDirError> for Failed {
+    fn from(error: rundir::RunDirError) -> Failed {
         Failed::Local(error.to_string())
     }
 }

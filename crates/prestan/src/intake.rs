@@ -14,10 +14,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use engine::rundir::{Recorded, RunDir, RunDirError, Samples, SamplesWriter};
 use engine::{Finished, Sink};
 use record::{Environment, Load, Pace, PlanRecord, Sample};
 use report::{Diagnosed, DiagnosedRun};
+use rundir::{Recorded, RunDir, RunDirError, Samples, SamplesWriter};
 use stats::{
     Convergence, Details, Material, Part, PoolRun, Pooled, Resolution, Summariser, Summary, Until,
     Window,

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use engine::rundir::{RunDirError, Samples};
 use record::PlanRecord;
+use rundir::{RunDirError, Samples};
 
 use crate::exit::Failed;
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use record::{Generator, PlanRecord};
-use stats::{Lately, Warning, warnings_about};
+use stats::{Lately, Warning, WarningKind, warnings_about};
 
 /// Seconds that are judged together: a single one has too many hiccups.
 const TOGETHER: usize = 5;
@@ -17,7 +17,7 @@ pub(crate) struct Lookout {
     seconds: VecDeque<(Generator, Lately)>,
     second: u64,
     /// When each kind of warning was given.
-    told: BTreeMap<&'static str, u64>,
+    told: BTreeMap<WarningKind, u64>,
 }
 
 impl Lookout {
@@ -43,11 +43,11 @@ impl Lookout {
     }
 
     fn is_news(&mut self, warning: &Warning) -> bool {
-        let told = self.told.get(warning.kind());
+        let told = self.told.get(&warning.kind);
         let is_news =
             told.is_none_or(|told| warning.disqualifies() && self.second >= told + RESPITE);
         if is_news {
-            self.told.insert(warning.kind(), self.second);
+            self.told.insert(warning.kind, self.second);
         }
         is_news
     }
@@ -127,7 +127,7 @@ mod tests {
         (generator, lately): &(Generator, Lately),
     ) -> Vec<&'static str> {
         let warnings = lookout.look(generator, lately, &plan());
-        warnings.iter().map(Warning::kind).collect()
+        warnings.iter().map(|warning| warning.kind.name()).collect()
     }
 
     #[test]

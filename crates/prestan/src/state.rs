@@ -47,11 +47,11 @@ pub(crate) fn directory_of(run_id: &str, save: Option<&Path>) -> Result<PathBuf,
 /// The directory of a run: a path, the name of a kept run, or the latest one.
 pub(crate) fn find_run(run: Option<&Path>) -> Result<PathBuf, Failed> {
     let Some(run) = run else { return latest() };
-    if engine::rundir::is_run(run) {
+    if rundir::is_run(run) {
         return Ok(run.to_owned());
     }
     let kept = runs_directory()?.join(run);
-    match engine::rundir::is_run(&kept) {
+    match rundir::is_run(&kept) {
         true => Ok(kept),
         false => Err(Failed::Usage(format!(
             "{} is no run directory",
@@ -71,7 +71,7 @@ pub(crate) fn kept_runs() -> Result<Vec<PathBuf>, Failed> {
     let entries = fs::read_dir(&directory).map_err(|_| none())?;
     let mut runs: Vec<_> = entries
         .flatten()
-        .filter_map(|entry| Some((engine::rundir::begun(&entry.path())?, entry.path())))
+        .filter_map(|entry| Some((rundir::begun(&entry.path())?, entry.path())))
         .collect();
     runs.sort();
     match runs.is_empty() {

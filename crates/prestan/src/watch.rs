@@ -134,7 +134,7 @@ impl Console {
                 }
                 let generator = self.progress.lately();
                 for warning in lookout.look(&generator, &now.lately, &self.plan) {
-                    self.say(&format!("warning: {warning}"));
+                    self.say(&format!("warning: {}", report::warning(&warning)));
                 }
                 figures = Some(now);
             }

@@ -6,12 +6,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[allow(dead_code, reason = "the other tests need the rest of it")]
+#[path = "prestan/support/mod.rs"]
 mod support;
 
 use std::time::Duration;
 
-use support::faulty::{Faulty, checked, run_of};
-use support::rows::{PRESTAN, rows};
+use crate::support::faulty::{Faulty, checked, run_of};
+use crate::support::rows::{PRESTAN, rows};
 use testbed::fault::{Fault, Rule};
 
 /// The delay that is added, on top of [`BASE`].

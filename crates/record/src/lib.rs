@@ -4,6 +4,7 @@
 //! line. The engine writes a [`Run`], `stats` and `report` read it, and nothing here knows a
 //! clock, a socket or a file. Everything a report prints is a pure function of a [`Run`].
 
+mod columns;
 mod event;
 mod generator;
 mod load;
@@ -14,16 +15,23 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use columns::{COLUMNS, Cell, Column, Holds};
 pub use event::{Cause, Event, EventKind, Goal, LeftBehind, MissingStep, TestId};
 pub use generator::{Exhausted, Generator, Lateness};
-pub use load::{Arrivals, Http, Load, Pace, Stage};
+pub use load::{Arrivals, Http, HttpVersion, Load, Pace, Stage};
 pub use outcome::Outcome;
 pub use sample::{Connect, MeasureId, Moments, Nanos, Sample, Timing};
 
 /// Version of the run directory's layout; raised when an older reader would misread it.
-pub const RUN_FORMAT: u32 = 4;
+///
+/// | format | what is new |
+/// |---:|---|
+/// | 3 | samples in a single file, which a killed run lacks |
+/// | 4 | numbered segments of samples; whether a TLS session was resumed |
+/// | 5 | connection, version of HTTP, stream, target, role, worker and phase of a sample |
+pub const RUN_FORMAT: u32 = 5;
 
-/// The oldest layout that is still read: samples in a single file, which a killed run lacks.
+/// The oldest layout that is still read.
 pub const OLDEST_RUN_FORMAT: u32 = 3;
 
 /// One recorded run: what was planned, where, what happened, and every measured operation.

@@ -75,12 +75,70 @@ pub struct Stage {
     pub duration_s: f64,
 }
 
+/// Version of HTTP.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(into = "&'static str", try_from = "WrittenVersion")]
+pub enum HttpVersion {
+    /// RFC 1945.
+    Http10,
+    /// RFC 9112.
+    #[default]
+    Http11,
+}
+
+impl HttpVersion {
+    /// All versions.
+    pub const ALL: [HttpVersion; 2] = [HttpVersion::Http10, HttpVersion::Http11];
+
+    /// Their names, in the same order, as in heads and in files.
+    pub const NAMES: [&str; 2] = ["HTTP/1.0", "HTTP/1.1"];
+
+    /// Its name: `HTTP/1.1`.
+    pub fn name(self) -> &'static str {
+        HttpVersion::NAMES[self as usize]
+    }
+}
+
+impl From<HttpVersion> for &'static str {
+    fn from(version: HttpVersion) -> &'static str {
+        version.name()
+    }
+}
+
+/// A version as files have it: its name, or the minor version of HTTP/1 up to format 4.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WrittenVersion {
+    Minor(usize),
+    Name(String),
+}
+
+impl TryFrom<WrittenVersion> for HttpVersion {
+    type Error = String;
+
+    fn try_from(written: WrittenVersion) -> Result<HttpVersion, String> {
+        let (place, written) = match written {
+            WrittenVersion::Minor(minor) => (Some(minor), format!("HTTP/1.{minor}")),
+            WrittenVersion::Name(name) => {
+                (HttpVersion::NAMES.iter().position(|own| *own == name), name)
+            }
+        };
+        let version = place.and_then(|place| HttpVersion::ALL.get(place));
+        version
+            .copied()
+            .ok_or_else(|| format!("`{written}` is no version of HTTP known here"))
+    }
+}
+
 /// How connections are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Http {
-    /// Minor version of HTTP/1 in requests: 0 or 1.
-    pub minor: u8,
+    /// Version of HTTP in requests; `minor` up to format 4.
+    #[serde(alias = "minor")]
+    pub version: HttpVersion,
     /// Whether a connection is used for more than one operation.
     pub keep_alive: bool,
     /// Requests that may be under way on one connection at a time.
@@ -101,7 +159,7 @@ impl Default for Http {
     /// HTTP/1.1 with kept connections, one request at a time.
     fn default() -> Http {
         Http {
-            minor: 1,
+            version: HttpVersion::default(),
             keep_alive: true,
             pipeline: 1,
             parallel: 1,
@@ -113,7 +171,7 @@ impl Default for Http {
 impl fmt::Display for Http {
     /// Writes `HTTP/1.1`, `HTTP/1.0, a connection for each request`...
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "HTTP/1.{}", self.minor)?;
+        f.write_str(self.version.name())?;
         if !self.keep_alive {
             f.write_str(", a connection for each request")?;
         }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Outcome;
+use crate::{HttpVersion, Outcome};
 
 /// Nanoseconds since the run began.
 pub type Nanos = u64;
@@ -19,6 +19,15 @@ pub struct Sample {
     pub measure: MeasureId,
     /// Who did it: 0 to users - 1.
     pub user: u32,
+    /// Which of the collections of the run it went to: 0 is
+    /// [`PlanRecord::target`](crate::PlanRecord::target).
+    pub target: u16,
+    /// Which kind of users did it; 0 where there is one kind.
+    pub role: u16,
+    /// Which worker, a process on some machine; 0 where there is one.
+    pub worker: u16,
+    /// The stage of the load in which it was planned, by its place; 0 where there is one.
+    pub phase: u16,
     /// Number of the request in the run, as sent in `X-Prestan`.
     pub number: u64,
     /// Number of the visit whose page it is a part of; `None` where it stands for itself.
@@ -31,6 +40,13 @@ pub struct Sample {
     pub moments: Moments,
     /// Which clock gave *sent* and *first*.
     pub timing: Timing,
+    /// Number of the connection, from 1 in the order of opening; `None` where none was opened, and before
+    /// format 5.
+    pub connection: Option<u32>,
+    /// Version of HTTP of the response; `None` where none came, and before format 5.
+    pub protocol: Option<HttpVersion>,
+    /// Number of the stream in its connection, with versions that have streams.
+    pub stream: Option<u32>,
     /// Set when a connection was opened for this operation.
     pub connect: Option<Connect>,
     /// The request was sent once more, because a kept connection had died before the first byte
@@ -42,6 +58,41 @@ pub struct Sample {
     pub bytes_received: u64,
     /// Bytes of the body of a complete response, without its framing; else 0.
     pub body_received: u64,
+}
+
+impl Sample {
+    /// An operation of which nothing is known yet but that it was ok: what columns are put into.
+    pub fn blank() -> Sample {
+        Sample {
+            measure: MeasureId(0),
+            user: 0,
+            target: 0,
+            role: 0,
+            worker: 0,
+            phase: 0,
+            number: 0,
+            visit: None,
+            outcome: Outcome::Ok,
+            status: None,
+            connection: None,
+            protocol: None,
+            stream: None,
+            moments: Moments {
+                planned: 0,
+                started: 0,
+                sent: None,
+                acked: None,
+                first: None,
+                done: None,
+            },
+            timing: Timing::User,
+            connect: None,
+            resent: false,
+            bytes_sent: 0,
+            bytes_received: 0,
+            body_received: 0,
+        }
+    }
 }
 
 /// Which clock gave *sent* and *first* of one operation.

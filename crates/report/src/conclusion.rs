@@ -1,6 +1,8 @@
 //! Which rows of a run are inconclusive, and why, in words.
 
-use stats::{Summary, TestSummary};
+use stats::{Summary, TestSummary, WarningKind};
+
+use crate::warning;
 
 /// Names that are spelled out; of a longer list, the rest is counted.
 const NAMED: usize = 5;
@@ -27,14 +29,14 @@ pub fn inconclusive(summary: &Summary) -> Option<String> {
 
 /// The first reason, and how many more there are.
 fn why(summary: &Summary, rows: &[&TestSummary]) -> String {
-    let is_their = |kind: &str| {
+    let is_their = |kind: WarningKind| {
         let mut warnings = rows.iter().flat_map(|row| &row.warnings);
-        warnings.any(|warning| warning.kind() == kind)
+        warnings.any(|warning| warning.kind == kind)
     };
     let mut reasons = summary
         .warnings
         .iter()
-        .filter(|warning| warning.disqualifies() && is_their(warning.kind()));
+        .filter(|warning| warning.disqualifies() && is_their(warning.kind));
     let own = || rows.iter().find_map(|row| row.disqualified());
     let Some(first) = reasons.next().or_else(own) else {
         return "the load generator stalled for so long that it may have caused the failures; stop \
@@ -42,7 +44,7 @@ fn why(summary: &Summary, rows: &[&TestSummary]) -> String {
             .to_owned();
     };
     match reasons.count() {
-        0 => first.to_string(),
-        more => format!("{first} (and {more} more, see the warnings)"),
+        0 => warning(first),
+        more => format!("{} (and {more} more, see the warnings)", warning(first)),
     }
 }

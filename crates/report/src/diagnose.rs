@@ -4,12 +4,12 @@ pub(crate) mod sentences;
 pub(crate) mod wire;
 
 use record::PlanRecord;
-use stats::{Diagnosis, Finding, LeftOut, MANY, Material, RULES};
+use stats::{Diagnosis, Finding, LeftOut, MANY, Material, RULES, WhyLeftOut};
 
-use crate::clean;
 use crate::figure::percent;
 use crate::json::{pretty, schema_of};
 use crate::text::{Paint, wrapping};
+use crate::{clean, warning};
 
 /// Shares of all time below this are not told: they decide nothing.
 const TOLD: f64 = 0.005;
@@ -250,7 +250,7 @@ pub(crate) fn disqualified(diagnosed: &Diagnosed) -> Option<String> {
         "Inconclusive: {} (suite {}){more} could not be judged, see below: {}",
         clean(&first.row),
         suite_of(diagnosed, first.run),
-        clean(&first.why)
+        clean(&why(&first.why))
     ))
 }
 
@@ -259,9 +259,22 @@ pub(crate) fn left_out(diagnosed: &Diagnosed) -> Vec<String> {
     let left_out = diagnosed.diagnosis.left_out.iter();
     let line = |left: &LeftOut| {
         let suite = suite_of(diagnosed, left.run);
-        format!("{} (suite {suite}): {}", clean(&left.row), clean(&left.why))
+        format!(
+            "{} (suite {suite}): {}",
+            clean(&left.row),
+            clean(&why(&left.why))
+        )
     };
     left_out.map(line).collect()
+}
+
+/// Why a row was not looked at.
+pub(crate) fn why(why: &WhyLeftOut) -> String {
+    match why {
+        WhyLeftOut::Evidence(evidence) => evidence.clone(),
+        WhyLeftOut::Warned(of) => warning(of),
+        WhyLeftOut::NoTimes => "it has no response times".to_owned(),
+    }
 }
 
 fn suite_of(diagnosed: &Diagnosed, run: usize) -> String {

@@ -142,8 +142,12 @@ impl From<&TestSummary> for wire::Test {
             failures: test.failures.clone(),
             notes: test.notes.clone(),
             conclusion: test.conclusion().into(),
-            disqualified: test.disqualified().map(ToString::to_string),
-            warnings: test.warnings.iter().map(|own| own.kind().into()).collect(),
+            disqualified: test.disqualified().map(crate::warning),
+            warnings: test
+                .warnings
+                .iter()
+                .map(|own| own.kind.name().into())
+                .collect(),
         }
     }
 }
@@ -241,9 +245,9 @@ impl From<&stats::Warning> for wire::Warning {
             of: share.of,
         };
         wire::Warning {
-            kind: warning.kind().into(),
-            text: warning.to_string(),
-            about: warning.shares().iter().map(share).collect(),
+            kind: warning.kind.name().into(),
+            text: crate::warning(warning),
+            about: warning.shares.iter().map(share).collect(),
         }
     }
 }
@@ -337,7 +341,7 @@ impl From<&record::Pace> for wire::Pace {
 impl From<record::Http> for wire::Http {
     fn from(http: record::Http) -> wire::Http {
         wire::Http {
-            version: format!("1.{}", http.minor),
+            version: http.version.name().trim_start_matches("HTTP/").to_owned(),
             keep_alive: http.keep_alive,
             pipeline: http.pipeline,
             parallel: http.parallel,

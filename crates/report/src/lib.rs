@@ -34,6 +34,7 @@ mod search;
 mod sweep;
 mod table;
 mod text;
+mod warnings;
 mod webstone;
 mod wire;
 
@@ -55,4 +56,5 @@ pub use search::{Counted, Find, Found, Tried, search_json, search_schema, search
 pub use sweep::{Design, Sweep, SweepServer, Varied, sweep_json, sweep_schema, sweep_text};
 pub use text::{TextOptions, text};
 pub use units::{human, human_range};
+pub use warnings::warning;
 pub use wire::SCHEMA_VERSION;

@@ -1,82 +1,42 @@
 //! A row an operation, for spreadsheets and scripts (RFC 4180): all that was recorded, in the
 //! columns of `samples-*.parquet`.
 
-use record::{PlanRecord, Sample, Timing};
+use record::{COLUMNS, Cell, Column, Holds, PlanRecord, Sample};
 
-use crate::csv::{cell, lines, optional};
-
-/// Names of the columns; times are nanoseconds since the run began, as far as they are not a
-/// duration, and empty where an operation did not come so far.
-const COLUMNS: [&str; 21] = [
-    "measure",
-    "user",
-    "number",
-    "visit",
-    "outcome",
-    "status",
-    "planned_ns",
-    "started_ns",
-    "sent_ns",
-    "acked_ns",
-    "first_ns",
-    "done_ns",
-    "timing",
-    "bias_ns",
-    "connect_ns",
-    "tls_ns",
-    "tls_resumed",
-    "resent",
-    "bytes_sent",
-    "bytes_received",
-    "body_received",
-];
+use crate::csv::{cell, lines};
 
 /// The header line.
 pub fn log_header() -> String {
-    lines([COLUMNS.map(str::to_owned)])
+    lines([COLUMNS.each_ref().map(|column| column.name.to_owned())])
 }
 
 /// A line for each of these operations of a run of that plan.
 pub fn log(plan: &PlanRecord, samples: &[Sample]) -> String {
-    lines(samples.iter().map(|sample| row(plan, sample)))
+    let row = |sample| {
+        COLUMNS
+            .each_ref()
+            .map(|column| shown(plan, column, (column.of)(sample)))
+    };
+    lines(samples.iter().map(row))
 }
 
-fn row(plan: &PlanRecord, sample: &Sample) -> [String; COLUMNS.len()] {
-    let measure = plan.measures.get(usize::from(sample.measure.0));
-    let moments = &sample.moments;
-    let (timing, bias) = match sample.timing {
-        Timing::User => ("user", None),
-        Timing::Kernel { bias } => ("kernel", bias),
-        Timing::Missed => ("missed", None),
-    };
-    [
-        measure.map_or(String::new(), |measure| cell(&measure.name)),
-        sample.user.to_string(),
-        sample.number.to_string(),
-        optional(sample.visit),
-        sample.outcome.name().to_owned(),
-        optional(sample.status),
-        moments.planned.to_string(),
-        moments.started.to_string(),
-        optional(moments.sent),
-        optional(moments.acked),
-        optional(moments.first),
-        optional(moments.done),
-        timing.to_owned(),
-        optional(bias),
-        optional(sample.connect.map(|connect| connect.tcp)),
-        optional(sample.connect.and_then(|connect| connect.tls)),
-        optional(sample.connect.and_then(|connect| connect.resumed)),
-        sample.resent.to_string(),
-        sample.bytes_sent.to_string(),
-        sample.bytes_received.to_string(),
-        sample.body_received.to_string(),
-    ]
+/// A cell as text; empty where there is none.
+fn shown(plan: &PlanRecord, column: &Column, of: Cell) -> String {
+    match (of, column.holds) {
+        (Cell::Number(number), _) => number.to_string(),
+        (Cell::Flag(flag), _) => flag.to_string(),
+        (Cell::Place(place), Holds::Words(words)) => words[place].to_owned(),
+        (Cell::Place(place), _) => {
+            let measure = plan.measures.get(place);
+            measure.map_or(String::new(), |measure| cell(&measure.name))
+        }
+        (Cell::Absent, _) => String::new(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use record::{Connect, Outcome};
+    use record::{Connect, Outcome, Timing};
     use stats::testing::RunBuilder;
 
     use super::*;
@@ -104,7 +64,7 @@ mod tests {
         assert_eq!(rows.len(), 3);
         assert!(rows.iter().all(|row| row.len() == COLUMNS.len()));
         let of = |row: usize, column: &str| {
-            let at = COLUMNS.iter().position(|name| *name == column).unwrap();
+            let at = COLUMNS.iter().position(|own| own.name == column).unwrap();
             rows[row][at]
         };
         // Nothing that a spreadsheet takes for a formula.

@@ -5,7 +5,7 @@
 
 use anstyle::{AnsiColor, Style};
 use record::{Environment, EventKind, Http, LeftBehind, Pace, PlanRecord, Run};
-use stats::{Completeness, Status, Summary, TestSummary, Warning, describe_failed};
+use stats::{Completeness, Status, Summary, TestSummary, WarningKind, describe_failed};
 
 use crate::clean;
 use crate::conclusion::inconclusive;
@@ -292,8 +292,8 @@ impl Page {
         let items: Vec<Item> = summary
             .warnings
             .iter()
-            .filter(|warning| !matches!(warning, Warning::FewForPercentiles { .. }))
-            .map(|warning| Item::new(&warning.to_string()))
+            .filter(|warning| warning.kind != WarningKind::FewForPercentiles)
+            .map(|warning| Item::new(&crate::warning(warning)))
             .collect();
         self.section(&self.paint.doubtful("Warnings:"), &items);
     }

@@ -2,7 +2,7 @@
 
 use record::{Nanos, Outcome};
 
-use crate::{Outcomes, Status, Summary, TestSummary, Warning};
+use crate::{Outcomes, Status, Summary, TestSummary, Warning, WarningKind};
 
 /// What a row or a run comes to. Of several, the greatest counts: a failure is not hidden by an
 /// inconclusive row, and an inconclusive row is no pass.
@@ -76,15 +76,15 @@ pub(crate) fn may_be_no_failure(
     longest_stall: Nanos,
     timeout_s: f64,
 ) -> bool {
-    let any = |is_so: fn(&Warning) -> bool| warnings.iter().any(is_so);
-    let is_exhausted = any(|warning| matches!(warning, Warning::Exhausted { .. }));
+    let any = |kind| warnings.iter().any(|warning| warning.kind == kind);
+    let is_exhausted = any(WarningKind::Exhausted);
     // A worker thread without time reads late and sends late; the server may have closed the
     // connection by then.
-    let is_slow = any(|warning| matches!(warning, Warning::Saturated { .. }))
-        || longest_stall as f64 * STALL_OF_TIMEOUT >= timeout_s * 1e9;
+    let is_slow =
+        any(WarningKind::Saturated) || longest_stall as f64 * STALL_OF_TIMEOUT >= timeout_s * 1e9;
     // A server that responds is judged by its response. Only what had none may be explained.
     let is_explained = |outcome| match outcome {
-        Outcome::Dropped => any(Warning::disqualifies),
+        Outcome::Dropped => warnings.iter().any(Warning::disqualifies),
         Outcome::ConnectFailed => is_exhausted || is_slow,
         Outcome::Reset | Outcome::Timeout => is_slow,
         _ => false,

@@ -38,7 +38,7 @@ pub use rules::{RULES, Rule};
 
 use record::PlanRecord;
 
-use crate::{Conclusion, TestSummary};
+use crate::{Conclusion, TestSummary, Warning};
 
 use case::Case;
 
@@ -96,9 +96,20 @@ pub struct LeftOut {
     /// Name of the row.
     pub row: String,
     /// Why.
-    pub why: String,
+    pub why: WhyLeftOut,
     /// A warning disqualifies it: the server may be at fault there, or not.
     pub disqualified: bool,
+}
+
+/// Why no finding can come from a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WhyLeftOut {
+    /// It failed, or is not supported: what was attempted, and what came back.
+    Evidence(String),
+    /// This warning disqualifies it.
+    Warned(Warning),
+    /// It has no response times.
+    NoTimes,
 }
 
 /// Diagnoses runs of one server: rules may look at several of them. Of rows of the same name, the
@@ -155,8 +166,8 @@ fn left_out(runs: &[Material]) -> Vec<LeftOut> {
     runs.iter().enumerate().flat_map(of_run).collect()
 }
 
-fn why(row: &TestSummary) -> String {
-    let warning = row.disqualified().map(ToString::to_string);
-    let why = row.evidence.clone().or(warning);
-    why.unwrap_or_else(|| "it has no response times".to_owned())
+fn why(row: &TestSummary) -> WhyLeftOut {
+    let evidence = row.evidence.clone().map(WhyLeftOut::Evidence);
+    let warned = || row.disqualified().cloned().map(WhyLeftOut::Warned);
+    evidence.or_else(warned).unwrap_or(WhyLeftOut::NoTimes)
 }

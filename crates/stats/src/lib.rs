@@ -80,8 +80,8 @@ pub use conclusion::Conclusion;
 pub use convergence::Convergence;
 pub use details::{Bucket, Details, Operation, Resolution, Step, TimeLine, details_from};
 pub use diagnose::{
-    Diagnosis, Evidence, Figure, Finding, LeftOut, MANY, Material, Quantity, RULES, Rule, diagnose,
-    diagnose_pooled, does_the_same, material_from,
+    Diagnosis, Evidence, Figure, Finding, LeftOut, MANY, Material, Quantity, RULES, Rule,
+    WhyLeftOut, diagnose, diagnose_pooled, does_the_same, material_from,
 };
 pub use distribution::Distribution;
 pub use generator::{BUSY, LATE, LEAST_WALL, LONG_STALL, QUEUED, SATURATED, together};
@@ -104,8 +104,8 @@ pub use times::EXACT;
 pub use told::{Completeness, FAILURES_DESCRIBED};
 pub use until::{Statistic, Until, UntilError};
 pub use warning::{
-    BIAS, BIAS_SHARE, IN_PROGRESS, IN_PROGRESS_HALF, Lately, Limit, MISSED, P99_NEEDS, Share,
-    TOLERATED, Warning, warnings_about,
+    BIAS, BIAS_SHARE, Detail, IN_PROGRESS, IN_PROGRESS_HALF, Lately, Limit, MISSED, P99_NEEDS,
+    Share, Subject, TOLERATED, Warning, WarningKind, warnings_about,
 };
 pub use window::Window;
 

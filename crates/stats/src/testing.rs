@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use record::{
     Arrivals, Clock, Environment, Event, EventKind, Exhausted, Generator, Http, Load, Machine,
     MeasureId, MeasureRecord, Moments, Nanos, Outcome, Pace, PlanRecord, RUN_FORMAT, Run, Sample,
-    Server, Stage, SuiteRecord, TestId, TestRecord, Timing,
+    Server, Stage, SuiteRecord, TestId, TestRecord,
 };
 
 /// One microsecond in [`Nanos`].
@@ -74,16 +74,13 @@ pub fn sample(measure: MeasureId, user: u32, outcome: Outcome) -> Sample {
         measure,
         user,
         number: 1,
-        visit: None,
         outcome,
         status: ok.then_some(207),
         moments,
-        timing: Timing::User,
-        connect: None,
-        resent: false,
         bytes_sent: 300,
         bytes_received: if ok { 500 } else { 0 },
         body_received: if ok { 400 } else { 0 },
+        ..Sample::blank()
     }
 }
 

@@ -7,12 +7,11 @@
 //! Some warnings disqualify a row ([`Warning::disqualifies`]): the load generator may have changed
 //! its estimates so much that they do not describe the server.
 //!
-//! The advice depends on what the user already did (after hyperfine, `output/warnings.rs`): a user
-//! who measured for a duration is told to raise that, not the number of requests.
+//! What each kind is, and how warnings of several runs are put together, is a line of [`KINDS`]; when it is
+//! given is in `judge`, and its sentence, with advice, in `report::warnings`.
 
 mod judge;
 mod stall;
-mod words;
 
 use record::{Exhausted, Load};
 
@@ -61,246 +60,232 @@ impl Limit {
             Limit::Duration
         }
     }
-
-    fn option(self) -> &'static str {
-        match self {
-            Limit::Requests => "--requests",
-            Limit::Duration => "--duration",
-        }
-    }
 }
 
-/// A warning about a result. Its `Display` is one sentence for people, with advice.
+/// A warning about a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Warning {
-    /// Something of this machine ran out.
-    Exhausted {
-        /// Tests, and how often in each (of as many refusals in all).
-        tests: Vec<Share>,
-        /// What, and how often.
-        what: Exhausted,
-    },
-    /// The worker threads had no idle time (`count` of `of` nanoseconds went into computing and
-    /// into waiting for a processor).
-    Saturated {
-        /// Tests.
-        tests: Vec<Share>,
-    },
-    /// The worker threads had little idle time (`count` of `of` nanoseconds were used or wanted).
-    Busy {
-        /// Tests.
-        tests: Vec<Share>,
-    },
-    /// The worker threads waited for a processor (`count` of `of` nanoseconds).
-    Queued {
-        /// Tests.
-        tests: Vec<Share>,
-    },
-    /// Stalls of the load generator may be `count` of the `of` nanoseconds of an estimate: more
-    /// than [`TOLERATED`] percent of the mean, of p99, or of the time in which users were at work.
-    Stalled {
-        /// Rows.
-        rows: Vec<Share>,
-    },
-    /// Such stalls may be `count` of the `of` nanoseconds of the mean total time, which is always
-    /// read by the user clock; the response times do not contain them.
-    TotalStalled {
-        /// Rows.
-        rows: Vec<Share>,
-    },
-    /// The load generator stalled once, for long (`count` of `of` nanoseconds), and no estimate can
-    /// have changed much by it.
-    Hiccup {
-        /// Tests.
-        tests: Vec<Share>,
-    },
-    /// Operations began later than planned through the load generator's own fault, by so much
-    /// (p99 of `count` nanoseconds) that the times from *planned* (p99 of `of`) contain it.
-    Late {
-        /// Rows.
-        rows: Vec<Share>,
-    },
-    /// Less than half of the operations that users should have had under way were under way, on
-    /// average (`count` of `of` nanoseconds).
-    HalfIdle {
-        /// Tests.
-        tests: Vec<Share>,
-    },
+pub struct Warning {
+    /// What it warns of.
+    pub kind: WarningKind,
+    /// The rows or tests it is about, as its kind has it; none for one about the run as a whole.
+    pub shares: Vec<Share>,
+    /// What else is known.
+    pub detail: Detail,
+}
+
+/// What a warning tells beside its shares.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Detail {
+    /// Nothing.
+    #[default]
+    None,
+    /// What ran out, and how often.
+    RanOut(Exhausted),
+    /// What to raise.
+    Raise(Limit),
+    /// A schedule decided when operations begin.
+    OpenLoop,
+    /// How many there are.
+    Count(u64),
+    /// In words of the engine.
+    Text(String),
+}
+
+/// What a warning warns of. What `count` and `of` of a [`Share`] are stands with each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WarningKind {
+    /// Something of this machine ran out: how often, of as many refusals in all.
+    Exhausted,
+    /// The worker threads had no idle time: nanoseconds that went into computing and into waiting for a
+    /// processor, of all.
+    Saturated,
+    /// The worker threads had little idle time: nanoseconds that were used or wanted, of all.
+    Busy,
+    /// The worker threads waited for a processor: nanoseconds, of all.
+    Queued,
+    /// Stalls of the load generator may be so many nanoseconds of an estimate: more than [`TOLERATED`]
+    /// percent of the mean, of p99, or of the time in which users were at work.
+    Stalled,
+    /// Such stalls may be so many nanoseconds of the mean total time, which is always read by the user
+    /// clock; the response times do not contain them.
+    TotalStalled,
+    /// The load generator stalled once, for long (nanoseconds, of all), and no estimate can have changed
+    /// much by it.
+    Hiccup,
+    /// Operations began later than planned through the load generator's own fault, by so much (p99 in
+    /// nanoseconds) that the times from *planned* (p99) contain it.
+    Late,
+    /// Less than half of the operations that users should have had under way were under way, on average:
+    /// nanoseconds.
+    HalfIdle,
     /// Less than nine tenths were.
-    PartlyIdle {
-        /// Tests.
-        tests: Vec<Share>,
-    },
-    /// Expected operations (`count` of `of`) have no response time, because the kernel's time
-    /// stamps never came.
-    MissedStamps {
-        /// Rows.
-        rows: Vec<Share>,
-    },
-    /// The clock of the kernel's stamps was set while the run went on.
-    ClockStepped {
-        /// How often.
-        times: u64,
-    },
-    /// A tool that reads the clock in user space would have overstated response times by `count`
-    /// nanoseconds (p99), where the median is `of`.
-    Bias {
-        /// Rows.
-        rows: Vec<Share>,
-    },
-    /// Users (`count` of `of`) never did an operation, so nothing of the test counts.
-    UsersIdle {
-        /// Tests.
-        tests: Vec<Share>,
-    },
-    /// The users were never all at work together, so nothing (0 of `of` operations) counts.
-    NoOverlap {
-        /// Tests.
-        tests: Vec<Share>,
-        /// What to raise.
-        limit: Limit,
-    },
-    /// Less than half of the operations (`count` of `of`) lie in the window and count.
-    WindowSmall {
-        /// Tests.
-        tests: Vec<Share>,
-        /// What to raise.
-        limit: Limit,
-    },
-    /// The server answered (`count` of `of` expected answers) before it had the whole request:
-    /// there is no response time then.
-    EarlyResponses {
-        /// Rows.
-        rows: Vec<Share>,
-    },
-    /// Requests were sent once more, because a kept connection had died or a Digest nonce had
+    PartlyIdle,
+    /// So many of the expected operations have no response time, because the kernel's time stamps never
+    /// came.
+    MissedStamps,
+    /// The clock of the kernel's stamps was set while the run went on: [`Detail::Count`] times.
+    ClockStepped,
+    /// A tool that reads the clock in user space would have overstated response times by so many
+    /// nanoseconds (p99), of a median.
+    Bias,
+    /// So many of the users never did an operation, so nothing of the test counts.
+    UsersIdle,
+    /// The users were never all at work together, so nothing (0 of the operations) counts.
+    NoOverlap,
+    /// Less than half of the operations lie in the window and count.
+    WindowSmall,
+    /// The server answered, so many of the expected responses, before it had the whole request: there is
+    /// no response time then.
+    EarlyResponses,
+    /// So many requests were sent once more, because a kept connection had died or a Digest nonce had
     /// run out.
-    Resent {
-        /// Rows.
-        rows: Vec<Share>,
-    },
-    /// Most operations opened a connection: keep-alive is off.
-    Reconnects {
-        /// Rows.
-        rows: Vec<Share>,
-    },
-    /// Planned operations were never sent: something they need was missing, or, in an open loop,
+    Resent,
+    /// So many operations, most of them, opened a connection: keep-alive is off.
+    Reconnects,
+    /// So many planned operations were never sent: something they need was missing, or, in an open loop,
     /// too many were waiting.
-    Dropped {
-        /// Rows.
-        rows: Vec<Share>,
-        /// A schedule decided when operations begin.
-        open: bool,
-    },
-    /// p99 stands for fewer than [`P99_NEEDS`] operations (`count` of `of`), and is the maximum.
-    FewForPercentiles {
-        /// Rows.
-        rows: Vec<Share>,
-        /// What to raise.
-        limit: Limit,
-    },
-    /// Samples belong to no row of the plan, and are counted nowhere.
-    Orphans {
-        /// How many.
-        samples: u64,
-    },
-    /// A warning that the engine recorded while it measured.
-    Recorded {
-        /// In words.
-        text: String,
-    },
+    Dropped,
+    /// p99 stands for fewer than [`P99_NEEDS`] operations, and is the maximum.
+    FewForPercentiles,
+    /// [`Detail::Count`] samples belong to no row of the plan, and are counted nowhere.
+    Orphans,
+    /// A warning that the engine recorded while it measured: [`Detail::Text`].
+    Recorded,
 }
 
 /// What the names in the shares of a warning are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Subject {
+pub enum Subject {
+    /// Rows.
     Rows,
+    /// Tests, with all of their rows.
     Tests,
+    /// There are none: it is about the run as a whole.
+    Run,
 }
 
-/// The shares of a warning, to be read or, of `&mut`, to be changed, and what they are of; `None` for
-/// a warning about the run as a whole.
-macro_rules! shares_of {
-    ($warning:expr) => {
-        match $warning {
-            Warning::Exhausted { tests: shares, .. }
-            | Warning::Saturated { tests: shares }
-            | Warning::Busy { tests: shares }
-            | Warning::Queued { tests: shares }
-            | Warning::Hiccup { tests: shares }
-            | Warning::HalfIdle { tests: shares }
-            | Warning::PartlyIdle { tests: shares }
-            | Warning::UsersIdle { tests: shares }
-            | Warning::NoOverlap { tests: shares, .. }
-            | Warning::WindowSmall { tests: shares, .. } => Some((Subject::Tests, shares)),
-            Warning::Stalled { rows: shares }
-            | Warning::TotalStalled { rows: shares }
-            | Warning::Late { rows: shares }
-            | Warning::MissedStamps { rows: shares }
-            | Warning::Bias { rows: shares }
-            | Warning::EarlyResponses { rows: shares }
-            | Warning::Resent { rows: shares }
-            | Warning::Reconnects { rows: shares }
-            | Warning::Dropped { rows: shares, .. }
-            | Warning::FewForPercentiles { rows: shares, .. } => Some((Subject::Rows, shares)),
-            Warning::ClockStepped { .. } | Warning::Orphans { .. } | Warning::Recorded { .. } => {
-                None
-            }
-        }
-    };
+/// How shares of the same name in warnings of several runs are put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Together {
+    /// Counts are added up.
+    Sum,
+    /// The largest part of the whole is the worst.
+    Largest,
+    /// The smallest part of the whole is the worst.
+    Smallest,
 }
 
-impl Warning {
-    /// The load generator, or its machine, may have changed the estimates of these rows so much
-    /// that they do not describe the server.
-    pub fn disqualifies(&self) -> bool {
-        matches!(
-            self,
-            Warning::Exhausted { .. }
-                | Warning::Saturated { .. }
-                | Warning::Stalled { .. }
-                | Warning::Late { .. }
-                | Warning::HalfIdle { .. }
-        )
+/// What there is to know of a kind.
+struct About {
+    kind: WarningKind,
+    name: &'static str,
+    subject: Subject,
+    together: Together,
+    /// The load generator, or its machine, may have changed the estimates of these rows so much that
+    /// they do not describe the server.
+    disqualifies: bool,
+}
+
+/// All kinds, in the order in which warnings are given.
+#[rustfmt::skip]
+const KINDS: [About; 23] = {
+    use Subject::{Rows, Run, Tests};
+    use Together::{Largest, Smallest, Sum};
+    use WarningKind as Kind;
+    const BAD: bool = true;
+    [
+        about(Kind::Exhausted, "exhausted", Tests, Sum, BAD),
+        about(Kind::Saturated, "saturated", Tests, Largest, BAD),
+        about(Kind::Busy, "busy", Tests, Largest, false),
+        about(Kind::Queued, "queued", Tests, Largest, false),
+        about(Kind::Stalled, "stalled", Rows, Largest, BAD),
+        about(Kind::TotalStalled, "total_stalled", Rows, Largest, false),
+        about(Kind::Hiccup, "hiccup", Tests, Largest, false),
+        about(Kind::Late, "late", Rows, Largest, BAD),
+        about(Kind::HalfIdle, "half_idle", Tests, Smallest, BAD),
+        about(Kind::PartlyIdle, "partly_idle", Tests, Smallest, false),
+        about(Kind::MissedStamps, "missed_stamps", Rows, Sum, false),
+        about(Kind::ClockStepped, "clock_stepped", Run, Sum, false),
+        about(Kind::Bias, "bias", Rows, Largest, false),
+        about(Kind::UsersIdle, "users_idle", Tests, Sum, false),
+        about(Kind::NoOverlap, "no_overlap", Tests, Sum, false),
+        about(Kind::WindowSmall, "window_small", Tests, Sum, false),
+        about(Kind::EarlyResponses, "early_responses", Rows, Sum, false),
+        about(Kind::Resent, "resent", Rows, Sum, false),
+        about(Kind::Reconnects, "reconnects", Rows, Sum, false),
+        about(Kind::Dropped, "dropped", Rows, Sum, false),
+        about(Kind::FewForPercentiles, "few_for_percentiles", Rows, Smallest, false),
+        about(Kind::Orphans, "orphans", Run, Sum, false),
+        about(Kind::Recorded, "recorded", Run, Sum, false),
+    ]
+};
+
+const fn about(
+    kind: WarningKind,
+    name: &'static str,
+    subject: Subject,
+    together: Together,
+    disqualifies: bool,
+) -> About {
+    About {
+        kind,
+        name,
+        subject,
+        together,
+        disqualifies,
+    }
+}
+
+impl WarningKind {
+    /// All kinds.
+    pub fn all() -> impl Iterator<Item = WarningKind> {
+        KINDS.iter().map(|about| about.kind)
+    }
+
+    fn about(self) -> &'static About {
+        &KINDS[self as usize]
     }
 
     /// The name used in files: `users_idle`.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Warning::Exhausted { .. } => "exhausted",
-            Warning::Saturated { .. } => "saturated",
-            Warning::Busy { .. } => "busy",
-            Warning::Queued { .. } => "queued",
-            Warning::Stalled { .. } => "stalled",
-            Warning::TotalStalled { .. } => "total_stalled",
-            Warning::Hiccup { .. } => "hiccup",
-            Warning::Late { .. } => "late",
-            Warning::HalfIdle { .. } => "half_idle",
-            Warning::PartlyIdle { .. } => "partly_idle",
-            Warning::MissedStamps { .. } => "missed_stamps",
-            Warning::ClockStepped { .. } => "clock_stepped",
-            Warning::Bias { .. } => "bias",
-            Warning::UsersIdle { .. } => "users_idle",
-            Warning::NoOverlap { .. } => "no_overlap",
-            Warning::WindowSmall { .. } => "window_small",
-            Warning::EarlyResponses { .. } => "early_responses",
-            Warning::Resent { .. } => "resent",
-            Warning::Reconnects { .. } => "reconnects",
-            Warning::Dropped { .. } => "dropped",
-            Warning::FewForPercentiles { .. } => "few_for_percentiles",
-            Warning::Orphans { .. } => "orphans",
-            Warning::Recorded { .. } => "recorded",
+    pub fn name(self) -> &'static str {
+        self.about().name
+    }
+
+    /// What the names in its shares are.
+    pub fn subject(self) -> Subject {
+        self.about().subject
+    }
+
+    /// The load generator, or its machine, may have changed the estimates of these rows so much
+    /// that they do not describe the server.
+    pub fn disqualifies(self) -> bool {
+        self.about().disqualifies
+    }
+}
+
+impl Warning {
+    /// A warning with shares alone.
+    pub fn of(kind: WarningKind, shares: Vec<Share>) -> Warning {
+        Warning {
+            kind,
+            shares,
+            detail: Detail::None,
         }
     }
 
-    /// The rows or tests it is about; empty for one about the run as a whole.
-    pub fn shares(&self) -> &[Share] {
-        shares_of!(self).map_or(&[], |(_, shares)| shares.as_slice())
+    /// With something else.
+    pub(crate) fn with(self, detail: Detail) -> Warning {
+        Warning { detail, ..self }
+    }
+
+    /// It [disqualifies](WarningKind::disqualifies) its rows.
+    pub fn disqualifies(&self) -> bool {
+        self.kind.disqualifies()
     }
 
     /// It is about the run as a whole, and about no row in particular.
     pub fn is_about_run(&self) -> bool {
-        shares_of!(self).is_none()
+        self.kind.subject() == Subject::Run
     }
 
     /// Warnings of several runs, each kind once: counts of operations are added up, and of estimates and of
@@ -320,67 +305,60 @@ impl Warning {
         if self == other {
             return true;
         }
-        if std::mem::discriminant(self) != std::mem::discriminant(other) {
+        if self.kind != other.kind || self.is_about_run() {
             return false;
         }
-        let (Some((_, own)), Some((_, others))) = (shares_of!(self), shares_of!(other)) else {
-            return false;
-        };
-        for share in others {
-            match own.iter_mut().find(|own| own.name == share.name) {
-                Some(own) => other.put_together(own, share),
-                None => own.push(share.clone()),
+        for share in &other.shares {
+            match self.shares.iter_mut().find(|own| own.name == share.name) {
+                Some(own) => self.kind.about().together.put(own, share),
+                None => self.shares.push(share.clone()),
             }
         }
-        if let (Warning::Exhausted { what, .. }, Warning::Exhausted { what: others, .. }) =
-            (self, other)
-        {
-            what.ports += others.ports;
-            what.files += others.files;
-            what.buffers += others.buffers;
+        if let (Detail::RanOut(own), Detail::RanOut(other)) = (&mut self.detail, &other.detail) {
+            own.ports += other.ports;
+            own.files += other.files;
+            own.buffers += other.buffers;
         }
         true
-    }
-
-    /// Puts two shares of the same name in warnings of this kind together.
-    fn put_together(&self, own: &mut Share, other: &Share) {
-        let size = |share: &Share| share.count as f64 / share.of.max(1) as f64;
-        let is_worse = match self {
-            Warning::Exhausted { .. }
-            | Warning::MissedStamps { .. }
-            | Warning::UsersIdle { .. }
-            | Warning::NoOverlap { .. }
-            | Warning::WindowSmall { .. }
-            | Warning::EarlyResponses { .. }
-            | Warning::Resent { .. }
-            | Warning::Reconnects { .. }
-            | Warning::Dropped { .. } => {
-                own.count += other.count;
-                own.of += other.of;
-                return;
-            }
-            // The less, the worse.
-            Warning::HalfIdle { .. }
-            | Warning::PartlyIdle { .. }
-            | Warning::FewForPercentiles { .. } => size(other) < size(own),
-            _ => size(other) > size(own),
-        };
-        if is_worse {
-            own.clone_from(other);
-        }
     }
 
     /// The same warning about one row of one test alone; `None` where it is about others, or about
     /// the run as a whole.
     pub(crate) fn of_row(&self, row: &str, test: &str) -> Option<Warning> {
-        let mut own = self.clone();
-        let (subject, shares) = shares_of!(&mut own)?;
-        let name = match subject {
+        let name = match self.kind.subject() {
             Subject::Rows => row,
             Subject::Tests => test,
+            Subject::Run => return None,
         };
-        shares.retain(|share| share.name == name);
-        let is_left = !shares.is_empty();
-        is_left.then_some(own)
+        let own = self.shares.iter().filter(|share| share.name == name);
+        let own: Vec<Share> = own.cloned().collect();
+        (!own.is_empty()).then(|| Warning::of(self.kind, own).with(self.detail.clone()))
+    }
+}
+
+impl Together {
+    fn put(self, own: &mut Share, other: &Share) {
+        let size = |share: &Share| share.count as f64 / share.of.max(1) as f64;
+        match self {
+            Together::Sum => {
+                own.count += other.count;
+                own.of += other.of;
+            }
+            Together::Largest if size(other) > size(own) => own.clone_from(other),
+            Together::Smallest if size(other) < size(own) => own.clone_from(other),
+            Together::Largest | Together::Smallest => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_is_at_its_place() {
+        for (place, about) in KINDS.iter().enumerate() {
+            assert_eq!(about.kind as usize, place, "{}", about.name);
+        }
     }
 }

@@ -19,7 +19,10 @@ pub(crate) fn clean(args: &CleanArgs) -> Result<Code, Failed> {
     };
     let leftovers = engine::find_leftovers(&settings, &observer)?;
     if leftovers.is_empty() {
-        print_text(&format!("nothing of ours in {}\n", settings.target.url()))?;
+        print_text(&format!(
+            "nothing of ours in {}\n",
+            settings.endpoint.target.url()
+        ))?;
         return Ok(Code::Done);
     }
     let mut code = Code::Done;

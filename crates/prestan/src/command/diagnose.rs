@@ -4,7 +4,6 @@ mod now;
 
 use std::path::{Path, PathBuf};
 
-use engine::rundir;
 use record::{PlanRecord, Run};
 use report::page::{Page, PageRun};
 use report::{Diagnosed, DiagnosedRun};

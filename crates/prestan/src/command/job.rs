@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::rundir::{RunDir, Samples};
 use engine::{Cancel, Finished, Observer, Progress, RunError, Said, Settings, Watch};
 use record::{Event, EventKind, LeftBehind, PlanRecord, Run};
+use rundir::{RunDir, Samples};
 use stats::{Completeness, Summary, Until};
 use suite::Plan;
 
@@ -132,7 +132,7 @@ impl Job<'_> {
 
 /// URL of what the run makes on the server and removes at the end.
 fn what_is_made(plan: &Plan, settings: &Settings, makes_target: bool) -> Option<String> {
-    let url = settings.target.url();
+    let url = settings.endpoint.target.url();
     match plan.workspace {
         suite::Workspace::Collection => {
             let name = engine::collection_name(&settings.run_id);
@@ -214,7 +214,7 @@ fn remove_target(settings: &Settings, finished: &mut Finished, observers: &Obser
         return;
     };
     let left = LeftBehind {
-        url: settings.target.url(),
+        url: settings.endpoint.target.url(),
         reason: format!("{reason}; this run made it, remove it by hand"),
         own: true,
     };

@@ -5,8 +5,7 @@ pub(crate) mod pace;
 mod request;
 mod sending;
 
-use engine::Settings;
-use record::Http;
+use engine::{Drive, LoadDrive, Settings};
 
 pub(crate) use sending::Sending;
 
@@ -29,21 +28,20 @@ pub(crate) fn load(args: &LoadArgs) -> Result<Code, Failed> {
     output::check_report(&args.output.formats, &args.output.output)?;
     let connection = connection_to(target, &Login::default(), &args.connect)?;
     let pace = &args.pace;
-    let settings = Settings {
+    let mut settings = Settings {
         users: pace::users(pace),
-        pace: pace::pace(pace),
-        requests: pace.requests,
-        duration: pace::duration(pace),
-        until: pace.until.map(|until| until.to_string()),
-        connect_rate: pace.connect_rate,
-        spin: pace.spin.unwrap_or_default(),
-        warmup: pace.warmup,
-        http: Http {
-            full_handshakes: connection.full_handshakes,
-            ..pace::http(pace)
-        },
+        drive: Drive::Load(LoadDrive {
+            pacing: pace::pacing(pace),
+            requests: pace.requests,
+            duration: pace::duration(pace),
+            until: pace.until.map(|until| until.to_string()),
+            connect_rate: pace.connect_rate,
+            warmup: pace.warmup,
+            ..LoadDrive::default()
+        }),
         ..connection.settings_of_run(&pace.running, args.clock)?
     };
+    pace::set_http(pace, &mut settings.http.connections);
     let makes_target = guard::look(permission, &settings, args.request.writes)?;
     Job {
         suite_text,

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use engine::rundir::{self, Recorded};
 use record::Run;
 use report::page::{Page, PageRun};
 use report::{Comparisons, Diagnosed, Versus};
+use rundir::Recorded;
 use stats::{Side, Summary};
 
 use super::compare::SAME_WITHIN;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use engine::Settings;
+use engine::{Drive, Rounds, Settings};
 use suite::{Builtin, Overrides, Plan, Selection};
 use testbed::RealServer;
 use testbed::real::Recipe;
@@ -179,7 +179,10 @@ pub(crate) fn settings(
 ) -> Result<Settings, Failed> {
     Ok(Settings {
         users: load.concurrency.unwrap_or(1),
-        warmup: load.warmup,
+        drive: Drive::Rounds(Rounds {
+            warmup: load.warmup,
+            ..Rounds::default()
+        }),
         ..connection.settings_of_run(&load.running, clock)?
     })
 }

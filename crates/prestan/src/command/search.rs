@@ -4,9 +4,8 @@ use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use engine::{Cancel, Settings};
+use engine::{Cancel, Drive, Pacing, Settings};
 use indicatif::ProgressBar;
-use record::Pace;
 use report::page::{Common, Page};
 use report::{Counted, Find, Found, Tried};
 use stats::{Load, Pages, Search, Summary, Tally, TestSummary, Trial};
@@ -242,11 +241,16 @@ impl<'a> Trials<'a> {
 
     fn run(&mut self, load: Load, cancel: &Cancel) -> Result<Ran, Failed> {
         self.number += 1;
-        let (users, pace) = under(load, &self.args.search);
+        let (users, pacing) = under(load, &self.args.search);
         let settings = Settings {
             run_id: format!("{}-{}", self.settings.run_id, self.number),
             users,
-            pace,
+            drive: Drive::Load(engine::LoadDrive {
+                pacing,
+                duration: Some(self.args.search.duration),
+                warmup: self.args.search.warmup,
+                ..engine::LoadDrive::default()
+            }),
             seed: self.settings.seed.wrapping_add(u64::from(self.number)),
             ..self.settings.clone()
         };
@@ -318,8 +322,6 @@ fn settings(args: &SearchArgs, sending: &Sending) -> Result<Settings, Failed> {
     let connection = connection_to(target, &Login::default(), &args.connect)?;
     Ok(Settings {
         run_id: name_of(options.running.run_id.as_deref())?,
-        duration: Some(options.duration),
-        warmup: options.warmup,
         ..connection.settings_of_run(&options.running, args.clock)?
     })
 }
@@ -331,9 +333,9 @@ fn idle(summary: &Summary) -> Option<&str> {
 }
 
 /// Users and pace under that load.
-fn under(load: Load, options: &SearchOptions) -> (u32, Pace) {
+fn under(load: Load, options: &SearchOptions) -> (u32, Pacing) {
     match options.find {
-        FindArg::Users => (load as u32, Pace::Closed),
+        FindArg::Users => (load as u32, Pacing::Closed),
         FindArg::Rate => (
             options.connections.unwrap_or(pace::OPEN_CONNECTIONS),
             pace::at_rate(load, options.duration),

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use engine::rundir::RunDir;
-use engine::{Cancel, LONGEST_RUN_ID, Observer, Progress, Settings, Turn, Watch};
+use engine::{Cancel, Endpoint, LONGEST_RUN_ID, Observer, Progress, Settings, Turn, Watch};
 use indicatif::ProgressBar;
 use record::{Environment, Event, EventKind, LeftBehind, PlanRecord, Processors};
 use report::page::Told;
+use rundir::RunDir;
 use stats::{Completeness, Summary};
 use suite::Plan;
 use testbed::RealServer;
@@ -195,8 +195,8 @@ impl Subject {
     /// Points the settings of an earlier start at the process that runs now.
     pub(crate) fn follow(&self, settings: &mut Settings) -> Result<(), Failed> {
         if let Means::Own { running, .. } = &self.means {
-            let Connection { target, route, .. } = self.own_connection(running.as_deref())?;
-            (settings.target, settings.route) = (target, route);
+            let Endpoint { target, route, .. } = self.own_connection(running.as_deref())?.endpoint;
+            (settings.endpoint.target, settings.endpoint.route) = (target, route);
         }
         Ok(())
     }

@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::Settings;
+use engine::{Drive, LoadDrive, Pacing, Settings};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
-use record::Pace;
 use report::page::{Common, Page};
 use report::{Design, Sweep, SweepServer, Varied};
-use stats::{Swept, Warning};
+use stats::{Swept, Warning, WarningKind};
 use suite::{Limit, Plan};
 
 use super::load::{guard, pace};
@@ -82,19 +81,19 @@ fn judge(done: &Done, result: &Sweep) -> Result<Code, Failed> {
 
 /// In how many runs a row is disqualified, and the most frequent reason.
 fn disqualified(done: &Done) -> Option<String> {
-    let mut reasons: BTreeMap<&str, (usize, String)> = BTreeMap::new();
+    let mut reasons: BTreeMap<WarningKind, (usize, String)> = BTreeMap::new();
     let mut runs = 0;
     for (_, ran) in done {
-        let warnings: BTreeMap<&str, &Warning> = ran
+        let warnings: BTreeMap<WarningKind, &Warning> = ran
             .summary
             .disqualified()
-            .map(|(_, warning)| (warning.kind(), warning))
+            .map(|(_, warning)| (warning.kind, warning))
             .collect();
         runs += usize::from(!warnings.is_empty());
         for (kind, warning) in warnings {
             let (times, _) = reasons
                 .entry(kind)
-                .or_insert_with(|| (0, warning.to_string()));
+                .or_insert_with(|| (0, report::warning(warning)));
             *times += 1;
         }
     }
@@ -356,8 +355,12 @@ fn run(
 fn as_load(settings: Settings, load: &LoadOptions, rate: Option<f64>) -> Settings {
     let duration = load.duration.unwrap_or_default();
     Settings {
-        pace: rate.map_or(Pace::Closed, |rate| pace::at_rate(rate, duration)),
-        duration: load.duration,
+        drive: Drive::Load(LoadDrive {
+            pacing: rate.map_or(Pacing::Closed, |rate| pace::at_rate(rate, duration)),
+            duration: load.duration,
+            warmup: load.warmup,
+            ..LoadDrive::default()
+        }),
         ..settings
     }
 }

@@ -6,15 +6,15 @@ mod files;
 use std::fs;
 use std::time::Duration;
 
-use engine::{Endpoint, Settings};
-use record::{Http, Pace};
+use engine::{Drive, LoadDrive, Settings};
+use record::{Http, HttpVersion};
 use suite::{Overrides, Workspace};
 use webstone::{FileList, Mix};
 
 use crate::args::{ChildrenOptions, Login, PagesOptions, WebstoneArgs};
 use crate::command::job::Job;
 use crate::command::run::SuiteText;
-use crate::connect::{Connection, connection};
+use crate::connect::connection;
 use crate::exit::{Code, Failed};
 use crate::output;
 use wire::shown::without_user_info;
@@ -59,6 +59,7 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<Code, Failed> {
             .load
             .repeat
             .map(|times| times * list.pages.len() as u64),
+        load: load(&args.load),
     };
     if let [children] = loads.children[..] {
         return Job {
@@ -79,6 +80,8 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<Code, Failed> {
 struct Loads<'a> {
     children: &'a [u32],
     pages_of_each: Option<u64>,
+    /// What each child does, but for how many pages.
+    load: LoadDrive,
 }
 
 impl Loads<'_> {
@@ -87,7 +90,10 @@ impl Loads<'_> {
         let pages = self.pages_of_each;
         Settings {
             users: children,
-            requests: pages.map(|pages| pages * u64::from(children)),
+            drive: Drive::Load(LoadDrive {
+                requests: pages.map(|pages| pages * u64::from(children)),
+                ..self.load.clone()
+            }),
             ..common.clone()
         }
     }
@@ -160,21 +166,7 @@ fn settings(args: &WebstoneArgs, urls: &[String]) -> Result<Settings, Failed> {
     let first = ways
         .next()
         .unwrap_or_else(|| unreachable!("a server is given"));
-    let others = ways.map(|way| {
-        let Connection {
-            target,
-            route,
-            tls,
-            credentials,
-            ..
-        } = way;
-        Endpoint {
-            target,
-            route,
-            tls,
-            credentials,
-        }
-    });
+    let others = ways.map(|way| way.endpoint);
     let load = &args.load;
     let least = load.children.0.first().copied().unwrap_or(1);
     if (least as usize) < urls.len() {
@@ -183,30 +175,34 @@ fn settings(args: &WebstoneArgs, urls: &[String]) -> Result<Settings, Failed> {
             urls.len()
         )));
     }
-    Ok(Settings {
+    let mut settings = Settings {
         others: others.collect(),
-        pace: Pace::Closed,
-        duration: match load.repeat {
-            Some(_) => None,
-            None => Some(load.duration.unwrap_or(USUAL_DURATION)),
-        },
-        in_turn: load.repeat.is_some(),
-        warmup: 1,
-        warmup_time: load.warmup.unwrap_or_default(),
-        http: Http {
-            full_handshakes: first.full_handshakes,
-            ..http(load)
-        },
         ..first.settings_of_run(&load.running, args.clock)?
-    })
+    };
+    set_http(load, &mut settings.http.connections);
+    Ok(settings)
 }
 
-fn http(load: &ChildrenOptions) -> Http {
-    Http {
-        minor: if load.classic { 0 } else { 1 },
-        keep_alive: !load.classic,
-        pipeline: load.pipeline,
-        parallel: load.parallel,
-        ..Http::default()
+/// What each child does.
+fn load(options: &ChildrenOptions) -> LoadDrive {
+    LoadDrive {
+        duration: match options.repeat {
+            Some(_) => None,
+            None => Some(options.duration.unwrap_or(USUAL_DURATION)),
+        },
+        in_turn: options.repeat.is_some(),
+        warmup: 1,
+        warmup_time: options.warmup.unwrap_or_default(),
+        ..LoadDrive::default()
     }
+}
+
+fn set_http(load: &ChildrenOptions, http: &mut Http) {
+    http.version = match load.classic {
+        true => HttpVersion::Http10,
+        false => HttpVersion::Http11,
+    };
+    http.keep_alive = !load.classic;
+    http.pipeline = load.pipeline;
+    http.parallel = load.parallel;
 }

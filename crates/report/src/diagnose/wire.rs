@@ -233,7 +233,7 @@ fn not_seen(left: &LeftOut, first: usize) -> NotSeen {
     NotSeen {
         run: first + left.run,
         row: left.row.clone(),
-        why: left.why.clone(),
+        why: super::why(&left.why),
         disqualified: left.disqualified,
     }
 }

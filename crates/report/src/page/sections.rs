@@ -1,6 +1,6 @@
 //! What stands first on the page, and how it was measured.
 
-use stats::{Completeness, Finding, Status, Summary, TestSummary, Warning};
+use stats::{Completeness, Finding, Status, Summary, TestSummary, Warning, WarningKind};
 
 use super::markup::{list, text};
 use super::{Page, PageRun, answers, pages};
@@ -214,12 +214,14 @@ fn failures(summary: &Summary) -> Vec<String> {
 
 /// All warnings but the one that a mark in the table gives.
 fn warnings(summary: &Summary) -> Vec<String> {
-    let is_marked = |warning: &&Warning| matches!(warning, Warning::FewForPercentiles { .. });
+    let is_marked = |warning: &&Warning| warning.kind == WarningKind::FewForPercentiles;
     let warnings = summary
         .warnings
         .iter()
         .filter(|warning| !is_marked(warning));
-    warnings.map(|warning| text(&warning.to_string())).collect()
+    warnings
+        .map(|warning| text(&crate::warning(warning)))
+        .collect()
 }
 
 /// The findings, and the rows that were not checked.

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use serde_json::Value;
-use stats::{Diagnosis, Evidence, Figure, Finding, LeftOut, Quantity};
+use stats::{Diagnosis, Evidence, Figure, Finding, LeftOut, Quantity, WhyLeftOut};
 
 use report::{Diagnosed, DiagnosedRun};
 
@@ -105,7 +105,7 @@ fn diagnosed() -> Diagnosed {
             left_out: vec![LeftOut {
                 run: 1,
                 row: "Infinityx100".into(),
-                why: format!("PROPFIND tree/: 403 {HOSTILE}"),
+                why: WhyLeftOut::Evidence(format!("PROPFIND tree/: 403 {HOSTILE}")),
                 disqualified: false,
             }],
             few: 3,
@@ -138,7 +138,7 @@ fn nothing_is_an_answer_and_a_disqualified_row_is_none() {
     let disqualified = LeftOut {
         run: 0,
         row: "Lock".into(),
-        why: "the load generator had no idle time".into(),
+        why: WhyLeftOut::Evidence("the load generator had no idle time".into()),
         disqualified: true,
     };
     let both = [of(vec![], vec![]), of(vec![], vec![disqualified])];

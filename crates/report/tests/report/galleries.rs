@@ -4,7 +4,9 @@ use std::convert::Infallible;
 
 use insta::assert_snapshot;
 use stats::testing::RunBuilder;
-use stats::{Part, PoolRun, Pooled, Resolution, Share, Side, Summary, Warning, summarise};
+use stats::{
+    Part, PoolRun, Pooled, Resolution, Share, Side, Summary, Warning, WarningKind, summarise,
+};
 
 use record::Run;
 use report::gallery::{Exhibit, Gallery, gallery};
@@ -200,15 +202,11 @@ fn warnings_stand_with_the_rows_that_they_are_about() {
             let row = summary.tests.iter_mut().find(|row| row.name == name);
             row.unwrap().warnings = vec![warning];
         };
-        let saturated = |name: &str| Warning::Saturated {
-            tests: vec![share(name)],
-        };
-        let resent = Warning::Resent {
-            rows: vec![share("Put1K")],
-        };
+        let saturated = |name: &str| Warning::of(WarningKind::Saturated, vec![share(name)]);
+        let resent = Warning::of(WarningKind::Resent, vec![share("Put1K")]);
         of("Get1K", saturated("Get1K"), summary);
         of("Put1K", resent, summary);
-        summary.warnings = vec![Warning::ClockStepped { times: 3 }];
+        summary.warnings = vec![Warning::of(WarningKind::ClockStepped, Vec::new())];
     });
     let warning = "the load generator may have changed the times of Get1K of apache in all runs";
     assert!(content(&files, "index.html").contains(warning));

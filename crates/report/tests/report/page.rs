@@ -8,7 +8,8 @@ use report::page::{Common, Page, PageRun, Told, figure_data, html};
 use serde_json::Value;
 use stats::testing::RunBuilder;
 use stats::{
-    Details, Evidence, Figure, Finding, LeftOut, Quantity, Resolution, Summary, summarise,
+    Details, Evidence, Figure, Finding, LeftOut, Quantity, Resolution, Summary, WhyLeftOut,
+    summarise,
 };
 
 use crate::{answers, diagnoses, runs};
@@ -383,7 +384,7 @@ fn a_page_without_findings_says_how_many_rows_were_looked_at() {
     let row = |row: &str| LeftOut {
         run: 0,
         row: row.to_owned(),
-        why: "405 <i>".to_owned(),
+        why: WhyLeftOut::Evidence("405 <i>".to_owned()),
         disqualified: false,
     };
     let disqualified = LeftOut {

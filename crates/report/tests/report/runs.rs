@@ -1,8 +1,8 @@
 //! The runs that the reports here are about.
 
 use record::{
-    Clock, Connect, EventKind, Generator, Lateness, LeftBehind, MeasureId, Outcome, Pace,
-    PageRecord, Run, Sample, Timing,
+    Clock, Connect, EventKind, Generator, HttpVersion, Lateness, LeftBehind, MeasureId, Outcome,
+    Pace, PageRecord, Run, Sample, Timing,
 };
 use stats::testing::{self, RunBuilder, US};
 
@@ -161,7 +161,7 @@ pub(crate) fn closed() -> Run {
             (load.pace, load.requests) = (Pace::Closed, None);
             load.until = Some("p99 ±5%".into());
             load.http.pipeline = 1;
-            load.http.minor = 0;
+            load.http.version = HttpVersion::Http10;
         })
         .test("GET", &[("GET", "GET")])
         .event_at(0, |test| EventKind::MeasuringStarted { test })

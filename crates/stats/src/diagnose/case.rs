@@ -10,7 +10,7 @@ use super::figure::{Evidence, Figure, Quantity};
 use super::line::Point;
 use super::material::Material;
 use crate::interval::{error_of, t_quantile};
-use crate::{Distribution, Status, TestSummary, Warning};
+use crate::{Distribution, Status, TestSummary, WarningKind};
 
 /// Operations below which a row says nothing of its course. A mean has an interval, which says how
 /// much few are worth.
@@ -287,7 +287,7 @@ impl<'a> Row<'a> {
     /// may have made it longer.
     pub(super) fn whole(&self) -> Option<Mean> {
         let mut warnings = self.summary.warnings.iter();
-        if warnings.any(|warning| matches!(warning, Warning::TotalStalled { .. })) {
+        if warnings.any(|warning| warning.kind == WarningKind::TotalStalled) {
             return None;
         }
         self.mean("until_last_byte", self.course.describe_whole())

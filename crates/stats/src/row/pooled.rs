@@ -8,7 +8,7 @@ use crate::bias::Differences;
 use crate::interval::ratio_interval;
 use crate::spread::{ROWS, spread};
 use crate::times::Times;
-use crate::{FAILURES_DESCRIBED, Outcomes, P99_NEEDS, Status, Warning};
+use crate::{FAILURES_DESCRIBED, Outcomes, P99_NEEDS, Status, Warning, WarningKind};
 
 /// A run's operations, and its row of them.
 pub(crate) type RunRow<'a> = (&'a Tally, &'a TestSummary);
@@ -122,14 +122,13 @@ pub(crate) fn pooled(runs: &[RunRow<'_>]) -> TestSummary {
         warnings: {
             let has_enough = response.is_none_or(|times| times.n >= P99_NEEDS);
             let told = sound.iter().flat_map(|(_, row)| &row.warnings);
-            let told = told.filter(|warning| {
-                !(has_enough && matches!(warning, Warning::FewForPercentiles { .. }))
-            });
+            let told = told
+                .filter(|warning| !(has_enough && warning.kind == WarningKind::FewForPercentiles));
             let mut warnings = Warning::worst_of(told);
             for warning in &mut warnings {
-                if let (Warning::FewForPercentiles { rows, .. }, Some(times)) = (warning, response)
-                {
-                    rows.iter_mut().for_each(|share| share.count = times.n);
+                if let (WarningKind::FewForPercentiles, Some(times)) = (warning.kind, response) {
+                    let shares = warning.shares.iter_mut();
+                    shares.for_each(|share| share.count = times.n);
                 }
             }
             warnings

@@ -14,7 +14,7 @@ use crate::testing::{RunBuilder, generator};
 use crate::times::Times;
 use crate::{
     Completeness, Distribution, Part, PoolRun, Pooled, Resolution, Share, Status, Warning,
-    details_from, pool, summarise,
+    WarningKind, details_from, pool, summarise,
 };
 
 fn pooled(runs: &[Run]) -> Pooled {
@@ -127,7 +127,7 @@ fn disqualified_runs_are_counted_and_in_no_estimate() {
     let none = pooled(&[bottleneck(100), bottleneck(110)]);
     let put = &none.summary().tests[0];
     assert_eq!(put.response.unwrap().n, 40);
-    let saturated = |warning: &&Warning| matches!(warning, Warning::Saturated { .. });
+    let saturated = |warning: &&Warning| warning.kind == WarningKind::Saturated;
     assert!(put.disqualified().is_some());
     assert_eq!(none.summary().warnings.iter().filter(saturated).count(), 1);
 }
@@ -202,15 +202,9 @@ fn warnings_of_several_runs_are_those_of_all() {
         count,
         of,
     };
-    let idle = |count| Warning::PartlyIdle {
-        tests: vec![share(count, 100)],
-    };
-    let resent = |count| Warning::Resent {
-        rows: vec![share(count, 20)],
-    };
-    let bias = |count| Warning::Bias {
-        rows: vec![share(count, 50)],
-    };
+    let idle = |count| Warning::of(WarningKind::PartlyIdle, vec![share(count, 100)]);
+    let resent = |count| Warning::of(WarningKind::Resent, vec![share(count, 20)]);
+    let bias = |count| Warning::of(WarningKind::Bias, vec![share(count, 50)]);
     let all = [
         idle(80),
         resent(3),
@@ -221,7 +215,7 @@ fn warnings_of_several_runs_are_those_of_all() {
         idle(70),
     ];
     let worst = Warning::worst_of(all.iter());
-    let of = |warning: &Warning| (warning.shares()[0].count, warning.shares()[0].of);
+    let of = |warning: &Warning| (warning.shares[0].count, warning.shares[0].of);
     assert_eq!(
         worst.iter().map(of).collect::<Vec<_>>(),
         [(60, 100), (9, 40), (30, 50)]

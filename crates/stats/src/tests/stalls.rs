@@ -10,7 +10,7 @@ use record::{
 };
 
 use crate::testing::{self, RunBuilder, US};
-use crate::{Conclusion, Summary, TOLERATED, TestSummary, Warning, summarise};
+use crate::{Conclusion, Summary, TOLERATED, TestSummary, summarise};
 
 const MS: Nanos = 1_000 * US;
 
@@ -29,7 +29,7 @@ fn stalled(test: TestId, stalls: &[Nanos], wall: Nanos) -> EventKind {
 }
 
 fn kinds(row: &TestSummary) -> Vec<&'static str> {
-    row.warnings.iter().map(Warning::kind).collect()
+    row.warnings.iter().map(|own| own.kind.name()).collect()
 }
 
 fn disqualified(summary: &Summary) -> Vec<&str> {
@@ -66,8 +66,8 @@ fn a_stall_in_one_test_leaves_the_other_rows() {
     assert_eq!(disqualified(&summary), ["Test7"]);
     assert_eq!(summary.conclusion(), Conclusion::Inconclusive);
     assert_eq!(kinds(&summary.tests[7]), ["stalled"]);
-    let text = summary.warnings[0].to_string();
-    assert!(text.contains("Test7 14 %"), "{text}");
+    let share = &summary.warnings[0].shares[0];
+    assert_eq!((&*share.name, share.percent().round()), ("Test7", 14.0));
 }
 
 /// 10,000 operations of 0.3 ms, of which one is read 200 ms late.

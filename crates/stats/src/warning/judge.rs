@@ -3,7 +3,7 @@
 use record::{Generator, Lateness, Load, Nanos, Outcome, Pace, PlanRecord};
 
 use super::stall::{Part, Stalls, is_too_much};
-use super::{Limit, Share, Warning};
+use super::{Detail, Limit, Share, Warning, WarningKind as Kind};
 use crate::TestSummary;
 use crate::generator::{BUSY, LATE, LEAST_WALL, SATURATED, Strain};
 use crate::window::NoWindow;
@@ -122,24 +122,18 @@ pub fn warnings_about(generator: &Generator, lately: &Lately, plan: &PlanRecord)
     let stalled = Stalls::of(generator, load).and_then(|stalls| stalls.of_load(load));
     let stalled = stalled.filter(is_too_much);
     if stalled.is_some() {
-        warnings.retain(|warning| !matches!(warning, Warning::Hiccup { .. }));
+        warnings.retain(|warning| warning.kind != Kind::Hiccup);
     }
     let median = (lately.response, lately.response);
     let late = generator.lateness.and_then(|late| lateness(&late, median));
     let of_last_seconds = [
-        Warning::Stalled {
-            rows: rows(stalled),
-        },
-        Warning::Late { rows: rows(late) },
-        Warning::MissedStamps {
-            rows: rows(many_missed(missing, expected)),
-        },
-        Warning::Bias {
-            rows: rows(great_bias(n, p99, lately.response)),
-        },
+        Warning::of(Kind::Stalled, rows(stalled)),
+        Warning::of(Kind::Late, rows(late)),
+        Warning::of(Kind::MissedStamps, rows(many_missed(missing, expected))),
+        Warning::of(Kind::Bias, rows(great_bias(n, p99, lately.response))),
     ];
     let given = of_last_seconds.into_iter();
-    warnings.extend(given.filter(|warning| !warning.shares().is_empty()));
+    warnings.extend(given.filter(|warning| !warning.shares.is_empty()));
     warnings
 }
 
@@ -163,17 +157,17 @@ pub(crate) struct Material<'a> {
 pub(crate) fn all(material: &Material<'_>) -> Vec<Warning> {
     let mut warnings = about_generator(material);
     warnings.extend(about_operations(material));
-    warnings.retain(|warning| !warning.shares().is_empty());
+    warnings.retain(|warning| !warning.shares.is_empty());
     if material.clock_steps > 0 {
-        let times = material.clock_steps;
-        warnings.push(Warning::ClockStepped { times });
+        let times = Detail::Count(material.clock_steps);
+        warnings.push(Warning::of(Kind::ClockStepped, Vec::new()).with(times));
     }
     if material.orphans > 0 {
-        let samples = material.orphans;
-        warnings.push(Warning::Orphans { samples });
+        let samples = Detail::Count(material.orphans);
+        warnings.push(Warning::of(Kind::Orphans, Vec::new()).with(samples));
     }
-    let recorded = material.recorded.iter().cloned();
-    warnings.extend(recorded.map(|text| Warning::Recorded { text }));
+    let recorded = material.recorded.iter().cloned().map(Detail::Text);
+    warnings.extend(recorded.map(|text| Warning::of(Kind::Recorded, Vec::new()).with(text)));
     warnings
 }
 
@@ -191,31 +185,16 @@ fn about_generator(material: &Material<'_>) -> Vec<Warning> {
     };
     let (exhausted, what) = strain.exhausted();
     let mut warnings = vec![
-        Warning::Exhausted {
-            tests: exhausted,
-            what,
-        },
-        Warning::Saturated {
-            tests: strain.used(SATURATED..u64::MAX),
-        },
-        Warning::Busy {
-            tests: strain.used(BUSY..SATURATED),
-        },
-        Warning::Queued {
-            tests: strain.queued(),
-        },
+        Warning::of(Kind::Exhausted, exhausted).with(Detail::RanOut(what)),
+        Warning::of(Kind::Saturated, strain.used(SATURATED..u64::MAX)),
+        Warning::of(Kind::Busy, strain.used(BUSY..SATURATED)),
+        Warning::of(Kind::Queued, strain.queued()),
     ];
     warnings.extend(about_stalls(material));
     warnings.extend([
-        Warning::Late {
-            rows: late(material),
-        },
-        Warning::HalfIdle {
-            tests: under_way(0..IN_PROGRESS_HALF),
-        },
-        Warning::PartlyIdle {
-            tests: under_way(IN_PROGRESS_HALF..IN_PROGRESS),
-        },
+        Warning::of(Kind::Late, late(material)),
+        Warning::of(Kind::HalfIdle, under_way(0..IN_PROGRESS_HALF)),
+        Warning::of(Kind::PartlyIdle, under_way(IN_PROGRESS_HALF..IN_PROGRESS)),
     ]);
     warnings
 }
@@ -242,11 +221,9 @@ fn about_stalls(material: &Material<'_>) -> [Warning; 3] {
     };
     hiccups.retain(|share| !suffered(&share.name));
     [
-        Warning::Stalled { rows: stalled },
-        Warning::TotalStalled {
-            rows: total_stalled,
-        },
-        Warning::Hiccup { tests: hiccups },
+        Warning::of(Kind::Stalled, stalled),
+        Warning::of(Kind::TotalStalled, total_stalled),
+        Warning::of(Kind::Hiccup, hiccups),
     ]
 }
 
@@ -286,33 +263,22 @@ fn about_operations(material: &Material<'_>) -> Vec<Warning> {
             .map(Share::from)
             .collect()
     };
+    let raise = || Detail::Raise(limit);
+    let schedule = match load.pace {
+        Pace::Open { .. } => Detail::OpenLoop,
+        _ => Detail::None,
+    };
     vec![
-        Warning::MissedStamps { rows: row(missed) },
-        Warning::Bias { rows: row(bias) },
-        Warning::UsersIdle {
-            tests: test(users_idle),
-        },
-        Warning::NoOverlap {
-            tests: test(no_overlap),
-            limit,
-        },
-        Warning::WindowSmall {
-            tests: test(window_small),
-            limit,
-        },
-        Warning::EarlyResponses { rows: row(early) },
-        Warning::Resent { rows: row(resent) },
-        Warning::Reconnects {
-            rows: row(reconnects),
-        },
-        Warning::Dropped {
-            rows: row(dropped),
-            open: matches!(load.pace, Pace::Open { .. }),
-        },
-        Warning::FewForPercentiles {
-            rows: row(few_for_percentiles),
-            limit,
-        },
+        Warning::of(Kind::MissedStamps, row(missed)),
+        Warning::of(Kind::Bias, row(bias)),
+        Warning::of(Kind::UsersIdle, test(users_idle)),
+        Warning::of(Kind::NoOverlap, test(no_overlap)).with(raise()),
+        Warning::of(Kind::WindowSmall, test(window_small)).with(raise()),
+        Warning::of(Kind::EarlyResponses, row(early)),
+        Warning::of(Kind::Resent, row(resent)),
+        Warning::of(Kind::Reconnects, row(reconnects)),
+        Warning::of(Kind::Dropped, row(dropped)).with(schedule),
+        Warning::of(Kind::FewForPercentiles, row(few_for_percentiles)).with(raise()),
     ]
 }
 

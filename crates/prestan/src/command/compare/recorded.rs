@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use engine::rundir;
 use record::{Pace, PlanRecord};
 use suite::{Builtin, Overrides};
 

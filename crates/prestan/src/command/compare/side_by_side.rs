@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use engine::{Cancel, Settings, Turn, Turns};
+use engine::{Cancel, Drive, Rounds, Settings, Turn, Turns};
 use record::{MeasureRecord, Processors};
 use suite::Plan;
 
@@ -247,10 +247,13 @@ impl Comparing<'_> {
                 seed: self.seed.wrapping_add(u64::from(number)),
                 fresh_start: is_fresh,
                 processors: self.series.processors.clone(),
-                steady_within: match is_fresh {
-                    true => plan_duration(plan),
-                    false => Duration::ZERO,
-                },
+                drive: Drive::Rounds(Rounds {
+                    warmup: self.how.load.warmup,
+                    steady_within: match is_fresh {
+                        true => plan_duration(plan),
+                        false => Duration::ZERO,
+                    },
+                }),
                 ..settings.clone()
             };
             Planned::new(plan, &self.suite.text, settings, self.how.save)

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use engine::{Settings, rundir};
+use engine::Settings;
 use stats::Material;
 use suite::Plan;
 

@@ -111,7 +111,7 @@ pub(crate) fn look(
         Presence::There(answer) => Err(Failed::Usage(format!(
             "PUT {} would replace what is there ({answer}), and cannot be taken back; give a URL \
              where nothing is, which is removed at the end, or --writes",
-            settings.target.url()
+            settings.endpoint.target.url()
         ))),
     }
 }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use record::{Arrivals, Http, Pace, Stage};
+use engine::Pacing;
+use record::{Arrivals, Http, HttpVersion, Stage};
 use suite::{Body, Plan};
 
 use super::guard::requests;
@@ -102,7 +103,7 @@ pub(super) fn duration(pace: &PaceOptions) -> Option<Duration> {
     pace.duration.or(usual)
 }
 
-pub(super) fn pace(pace: &PaceOptions) -> Pace {
+pub(super) fn pacing(pace: &PaceOptions) -> Pacing {
     let stages = match (&pace.stages, pace.rate) {
         (Some(stages), _) => stages.0.clone(),
         // With a number of requests only, the schedule goes on until they are through.
@@ -110,35 +111,38 @@ pub(super) fn pace(pace: &PaceOptions) -> Pace {
             rate,
             duration_s: duration(pace).map_or(f64::from(u32::MAX), |end| end.as_secs_f64()),
         }],
-        (None, None) => return Pace::Closed,
+        (None, None) => return Pacing::Closed,
     };
-    Pace::Open {
+    Pacing::Open {
         arrivals: match pace.arrivals.unwrap_or_default() {
             ArrivalsArg::Constant => Arrivals::Constant,
             ArrivalsArg::Poisson => Arrivals::Poisson,
         },
         stages,
         max_waiting: pace.max_waiting.unwrap_or(MAX_WAITING),
+        spin: pace.spin.unwrap_or_default(),
     }
 }
 
 /// An open loop at one rate, as users come who know nothing of each other.
-pub(crate) fn at_rate(rate: f64, duration: Duration) -> Pace {
-    Pace::Open {
+pub(crate) fn at_rate(rate: f64, duration: Duration) -> Pacing {
+    Pacing::Open {
         arrivals: Arrivals::Poisson,
         stages: vec![Stage {
             rate,
             duration_s: duration.as_secs_f64(),
         }],
         max_waiting: MAX_WAITING,
+        spin: Duration::ZERO,
     }
 }
 
-pub(super) fn http(pace: &PaceOptions) -> Http {
-    Http {
-        minor: if pace.http == "1.0" { 0 } else { 1 },
-        keep_alive: !pace.no_keep_alive,
-        pipeline: pace.pipeline,
-        ..Http::default()
-    }
+/// How the connections of a load are used; whether TLS sessions are resumed was decided before.
+pub(super) fn set_http(pace: &PaceOptions, http: &mut Http) {
+    http.version = match &pace.http[..] {
+        "1.0" => HttpVersion::Http10,
+        _ => HttpVersion::Http11,
+    };
+    http.keep_alive = !pace.no_keep_alive;
+    http.pipeline = pace.pipeline;
 }

@@ -122,7 +122,7 @@ fn found(
         find: Find::Users,
         condition: None,
         counted: Counted::Pages,
-        target: settings.target.url(),
+        target: settings.endpoint.target.url(),
         software: server.and_then(|server| server.software.clone()),
         what: format!("{}: {}", plan.suite.name, plan.suite.title),
         answer: Answer::default(),

@@ -1,6 +1,6 @@
 //! What is said of recorded runs: of rows, of failures, and of what was not the same.
 
-use record::Outcome;
+use record::{HttpVersion, Outcome};
 
 use super::super::*;
 use crate::summarise;
@@ -472,7 +472,10 @@ fn what_did_not_do_the_same_is_refused_or_said() {
             |run| run.plan.load.users = 7,
             "the number of users is 1 in one and 7",
         ),
-        (|run| run.plan.load.http.minor = 0, "the way of HTTP"),
+        (
+            |run| run.plan.load.http.version = HttpVersion::Http10,
+            "the way of HTTP",
+        ),
         (|run| run.plan.load.pace = record::Pace::Closed, "the load"),
         (
             |run| drop(run.plan.params.insert("depth".into(), 77.into())),

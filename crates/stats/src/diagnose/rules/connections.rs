@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use record::RUN_FORMAT;
-
 use super::Found;
 use crate::Distribution;
 use crate::diagnose::case::{Case, NOTICEABLE, Row};
 use crate::diagnose::facts::ClosedAfter;
 use crate::diagnose::figure::{Evidence, count, share, text, time};
 use crate::diagnose::material::Material;
+
+/// The format of runs from which on samples tell full handshakes from resumed ones.
+const TELLS_RESUMED: u32 = 4;
 
 /// Operations that must have met it.
 const LEAST: u64 = 5;
@@ -200,10 +201,9 @@ impl Handshakes {
 }
 
 pub(super) fn full_handshakes(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    // Runs of an older format do not tell full handshakes from resumed ones.
     let is_told = |row: &Row<'_>| {
         let plan = row.plan();
-        plan.format >= RUN_FORMAT && !plan.load.http.full_handshakes
+        plan.format >= TELLS_RESUMED && !plan.load.http.full_handshakes
     };
     let rows: Vec<Row<'_>> = case.rows().filter(is_told).collect();
     let all = Handshakes::of(&rows);

@@ -4,8 +4,11 @@ use record::{EventKind, Generator};
 
 use super::cases::{CASES, Case, each, size};
 use super::simulated::{Noise, Odd, Path, Row, material, of, plain, run, run_over};
+use crate::WarningKind;
 use crate::diagnose::case::{Case as Seen, Row as Believed};
-use crate::diagnose::{Diagnosis, Finding, LeftOut, MANY, Material, RULES, Rule, diagnose};
+use crate::diagnose::{
+    Diagnosis, Finding, LeftOut, MANY, Material, RULES, Rule, WhyLeftOut, diagnose,
+};
 use crate::testing::generator;
 
 pub(super) const NOISE: Noise = Noise::LogNormal(0.15);
@@ -262,6 +265,9 @@ fn what_failed_or_is_too_little_gives_no_finding() {
     else {
         panic!("{:?}", said.left_out);
     };
+    let WhyLeftOut::Evidence(why) = why else {
+        panic!("{why:?}");
+    };
     assert!(row == "Put1K" && why.contains("2 of 100 failed"), "{why}");
 
     for n in [0, 1, 2] {
@@ -322,7 +328,10 @@ fn a_disqualified_row_is_left_out_and_no_other() {
         .filter(|measure| measure.test == test);
     let of_test: Vec<&str> = of_test.map(|measure| measure.name.as_str()).collect();
     assert_eq!(left_out, of_test);
-    assert!(said.left_out[0].why.contains("had no idle time"));
+    let WhyLeftOut::Warned(warning) = &said.left_out[0].why else {
+        panic!("{:?}", said.left_out[0]);
+    };
+    assert_eq!(warning.kind, WarningKind::Saturated);
 }
 
 #[test]

@@ -1,0 +1,187 @@
+//! The one clock of a run.
+
+pub(crate) mod stamp_book;
+pub(crate) mod stamps;
+pub(crate) mod timekeeper;
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use record::Nanos;
+
+use crate::clock::stamps::RealNanos;
+
+/// Nanoseconds since the run began, from the monotonic clock. Copies agree.
+///
+/// It is read several times in every operation, so it is a subtraction, and not the arithmetic of
+/// seconds and nanoseconds that [`std::time::Instant`] does.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RunClock {
+    origin: Nanos,
+}
+
+impl RunClock {
+    /// A clock that stands at 0 now.
+    pub(crate) fn start() -> Self {
+        RunClock {
+            origin: monotonic(),
+        }
+    }
+
+    /// Time since the start.
+    pub(crate) fn now(&self) -> Nanos {
+        monotonic() - self.origin
+    }
+
+    /// A moment of the run on the [monotonic] clock.
+    pub(crate) fn monotonic(&self, moment: Nanos) -> Nanos {
+        self.origin.saturating_add(moment)
+    }
+}
+
+/// The monotonic clock in nanoseconds, which never goes back and is never negative.
+pub(crate) fn monotonic() -> Nanos {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the kernel writes one `timespec` into the place that is given; this clock exists on
+    // every system, so that the call cannot fail.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as Nanos * 1_000_000_000 + time.tv_nsec as Nanos
+}
+
+/// A duration in the unit of the record; 584 years are the limit.
+pub(crate) fn nanos(duration: Duration) -> Nanos {
+    Nanos::try_from(duration.as_nanos()).unwrap_or(Nanos::MAX)
+}
+
+/// The time of day as RFC 3339 in UTC, to the millisecond.
+pub fn time_of_day() -> String {
+    let now: chrono::DateTime<chrono::Utc> = SystemTime::now().into();
+    now.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
+}
+
+/// Makes the kernel's stamps, which are times of day, moments of a run.
+///
+/// Monotonic time and time of day run at the same rate, adjustments included; they part only when
+/// the time of day is set. So one difference holds until then, and a stamp that cannot be true
+/// (before what it follows, or in the future) is the reason to look whether that has happened.
+#[derive(Debug)]
+pub(crate) struct WallClock {
+    clock: RunClock,
+    /// Time of day at which the run began, as it would be counted now.
+    origin: AtomicI64,
+    /// When it was last noticed that the time of day had been set; 0 when never.
+    stepped: AtomicU64,
+}
+
+/// A stamp may be off by this much against a reading in user space without being impossible: the
+/// error of [`WallClock::measure`], with room.
+pub(crate) const TOLERANCE: Nanos = 1_000;
+/// Less than this is the noise of measuring twice, not somebody who sets the clock.
+const SMALLEST_STEP: i64 = 5_000;
+
+impl WallClock {
+    pub(crate) fn new(clock: RunClock) -> Self {
+        WallClock {
+            clock,
+            origin: AtomicI64::new(WallClock::measure(clock)),
+            stepped: AtomicU64::new(0),
+        }
+    }
+
+    /// The moment of a stamp; `None` when it lies before the run.
+    pub(crate) fn moment(&self, at: RealNanos) -> Option<Nanos> {
+        let origin = self.origin.load(Ordering::Relaxed);
+        Nanos::try_from(at.checked_sub(origin)?).ok()
+    }
+
+    /// Looks whether the time of day was set, and says by how much it went forward.
+    pub(crate) fn look_for_step(&self) -> Option<i64> {
+        self.moved_to(WallClock::measure(self.clock))
+    }
+
+    /// When it was last noticed that the time of day had been set; 0 when never.
+    pub(crate) fn last_step(&self) -> Nanos {
+        self.stepped.load(Ordering::Acquire)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn pretend_step(&self, by: i64) {
+        let origin = self.origin.load(Ordering::Relaxed);
+        assert_eq!(self.moved_to(origin + by), Some(by));
+    }
+
+    fn moved_to(&self, origin: i64) -> Option<i64> {
+        let before = self.origin.load(Ordering::Relaxed);
+        let step = origin - before;
+        if step.abs() < SMALLEST_STEP {
+            return None;
+        }
+        // First, so that nobody believes what the new origin says of operations before.
+        self.stepped.fetch_max(self.clock.now(), Ordering::AcqRel);
+        // Of several threads that notice, one tells.
+        self.origin
+            .compare_exchange(before, origin, Ordering::Relaxed, Ordering::Relaxed)
+            .ok()
+            .map(|_| step)
+    }
+
+    /// The time of day at the start of `clock`: the narrowest of several readings of one clock
+    /// between two of the other. An interruption in between can only make one wider.
+    fn measure(clock: RunClock) -> i64 {
+        let reading = || {
+            let before = clock.now();
+            let day = SystemTime::now()
+                .duration_since(SystemTime::UNIX_EPOCH)
+                .map_or(0, nanos);
+            let width = clock.now() - before;
+            let origin = day.cast_signed() - (before + width / 2).cast_signed();
+            (width, origin)
+        };
+        (0..16).map(|_| reading()).min().unwrap_or_default().1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_of_day_becomes_the_moment_of_the_run() {
+        let clock = RunClock::start();
+        let wall = WallClock::new(clock);
+        let before = clock.now();
+        let day = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap();
+        let after = clock.now();
+        let moment = wall.moment(nanos(day).cast_signed()).unwrap();
+        assert!(before <= moment + TOLERANCE && moment <= after + TOLERANCE);
+        assert_eq!(wall.moment(0), None, "1970 is not in this run");
+    }
+
+    #[test]
+    fn a_step_is_told_once_and_noise_never() {
+        let wall = WallClock::new(RunClock::start());
+        assert_eq!(wall.look_for_step(), None, "nobody set the clock");
+        let origin = wall.origin.load(Ordering::Relaxed);
+        let stamp = origin + 1_000_000;
+        assert_eq!(wall.moment(stamp), Some(1_000_000));
+        for step in [3_600_000_000_000, -2_000_000] {
+            let origin = wall.origin.load(Ordering::Relaxed);
+            assert_eq!(wall.moved_to(origin + step), Some(step));
+            assert_eq!(wall.moved_to(origin + step), None, "told already");
+        }
+        assert_eq!(
+            wall.moved_to(origin + 3_600_000_000_000 - 2_000_000 + 900),
+            None
+        );
+        // Stamps taken after the steps lead to the moments at which they were taken.
+        assert_eq!(
+            wall.moment(stamp + 3_600_000_000_000 - 2_000_000),
+            Some(1_000_000)
+        );
+    }
+}

@@ -1,0 +1,249 @@
+//! Which stamp belongs to which request: matched by offsets in the stream of bytes.
+//!
+//! ```text
+//! bytes written     |---- request 1 ----|---- request 2 ----|
+//! marks                              a ^                 b ^
+//! stamps            ..... a .................. b ...........
+//! ```
+//!
+//! The kernel says which byte a stamp is for, modulo 2^32. It keeps one stamp a packet: when a
+//! packet takes in more bytes before it leaves, the stamp of the later byte replaces that of the
+//! earlier one, and is true of both. So a mark is answered by the first stamp at or behind it. A
+//! stamp that is lost while nothing else is under way stays lost: its mark is given up before the
+//! next bytes are written.
+
+use std::collections::VecDeque;
+
+use crate::clock::stamps::{Left, RealNanos, TxStamp};
+
+/// Stamps that are kept for marks nobody has asked about: a bound, many times what a pipeline
+/// needs.
+const KEPT: usize = 4096;
+
+/// When a marked byte left, as far as is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Departure {
+    /// It was handed to the network.
+    pub(crate) sent: Option<RealNanos>,
+    /// The other side's TCP has it.
+    pub(crate) acked: Option<RealNanos>,
+}
+
+/// The stamps of one connection.
+#[derive(Debug)]
+pub(crate) struct StampBook {
+    acks: bool,
+    /// Bytes written since stamps were asked for.
+    written: u64,
+    /// The latest mark; 0 while there is none.
+    marked: u64,
+    sent: Line,
+    acked: Line,
+}
+
+/// Stamps of one kind, in the order of their bytes.
+#[derive(Debug, Default)]
+struct Line {
+    /// Offset behind the stamped byte, and the stamp.
+    stamps: VecDeque<(u64, RealNanos)>,
+    /// Offset behind the last byte that is known to be stamped.
+    reached: u64,
+}
+
+impl Line {
+    fn enter(&mut self, end: u64, at: RealNanos) {
+        if end <= self.reached {
+            // A packet that was sent again: what counts is the first time.
+            return;
+        }
+        self.reached = end;
+        if self.stamps.len() == KEPT {
+            self.stamps.pop_front();
+        }
+        self.stamps.push_back((end, at));
+    }
+
+    fn find(&mut self, mark: u64) -> Option<RealNanos> {
+        while self.stamps.front().is_some_and(|(end, _)| *end < mark) {
+            self.stamps.pop_front();
+        }
+        self.stamps.front().map(|(_, at)| *at)
+    }
+}
+
+impl StampBook {
+    pub(crate) fn new(acks: bool) -> Self {
+        StampBook {
+            acks,
+            written: 0,
+            marked: 0,
+            sent: Line::default(),
+            acked: Line::default(),
+        }
+    }
+
+    /// Whether stamps of acknowledgements are asked for.
+    pub(crate) fn acks(&self) -> bool {
+        self.acks
+    }
+
+    /// So many bytes were taken by the kernel.
+    pub(crate) fn wrote(&mut self, count: usize) {
+        self.written += count as u64;
+    }
+
+    /// The stamp of the last byte written until now will be asked for, under this mark.
+    pub(crate) fn expect(&mut self) -> u64 {
+        self.marked = self.written;
+        self.marked
+    }
+
+    /// Whether a stamp that somebody wants is still to come.
+    pub(crate) fn waits(&self) -> bool {
+        self.waits_for(self.marked)
+    }
+
+    /// Whether a stamp for this mark is still to come.
+    pub(crate) fn waits_for(&self, mark: u64) -> bool {
+        self.sent.reached < mark || (self.acks && self.acked.reached < mark)
+    }
+
+    /// Enters a stamp from the error queue.
+    pub(crate) fn enter(&mut self, stamp: TxStamp) {
+        // The latest offset not beyond what was written that ends in these 32 bits.
+        let Some(last) = self.written.checked_sub(1) else {
+            return;
+        };
+        let behind = (last as u32).wrapping_sub(stamp.byte);
+        let Some(byte) = last.checked_sub(u64::from(behind)) else {
+            return;
+        };
+        match stamp.left {
+            Left::Sent => self.sent.enter(byte + 1, stamp.at),
+            Left::Acked => self.acked.enter(byte + 1, stamp.at),
+        }
+    }
+
+    /// The stamps for a mark. Marks are asked about in their order.
+    pub(crate) fn departure(&mut self, mark: u64) -> Departure {
+        Departure {
+            sent: self.sent.find(mark),
+            acked: self.acked.find(mark),
+        }
+    }
+
+    /// What was written up to a mark is not waited for any more.
+    pub(crate) fn give_up(&mut self, mark: u64) {
+        for line in [&mut self.sent, &mut self.acked] {
+            line.reached = line.reached.max(mark);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn sent(byte: u64, at: RealNanos) -> TxStamp {
+        TxStamp {
+            left: Left::Sent,
+            byte: byte as u32,
+            at,
+        }
+    }
+
+    #[test]
+    fn a_mark_is_answered_by_the_stamp_of_its_last_byte() {
+        let mut book = StampBook::new(false);
+        book.wrote(100);
+        let mark = book.expect();
+        assert!(book.waits());
+        assert_eq!(book.departure(mark), Departure::default());
+        // A stamp of an earlier byte is not its own.
+        book.enter(sent(49, 5));
+        assert!(book.waits());
+        assert_eq!(book.departure(mark).sent, None);
+        book.enter(sent(99, 7));
+        assert!(!book.waits());
+        assert_eq!(book.departure(mark).sent, Some(7));
+        // Sent again: the first time counts.
+        book.enter(sent(99, 9));
+        assert_eq!(book.departure(mark).sent, Some(7));
+    }
+
+    #[test]
+    fn a_packet_that_took_in_two_requests_answers_for_both() {
+        let mut book = StampBook::new(false);
+        book.wrote(10);
+        let first = book.expect();
+        book.wrote(10);
+        let second = book.expect();
+        book.enter(sent(19, 3));
+        assert_eq!(book.departure(first).sent, Some(3));
+        assert_eq!(book.departure(second).sent, Some(3));
+    }
+
+    #[test]
+    fn a_lost_stamp_is_not_replaced_by_that_of_the_next_request() {
+        let mut book = StampBook::new(false);
+        book.wrote(10);
+        let lost = book.expect();
+        assert_eq!(book.departure(lost).sent, None);
+        book.give_up(lost);
+        assert!(!book.waits());
+        book.wrote(10);
+        let next = book.expect();
+        assert!(book.waits());
+        // The lost one, too late: nobody asks any more.
+        book.enter(sent(9, 1));
+        assert_eq!(book.departure(next).sent, None);
+        book.enter(sent(19, 2));
+        assert_eq!(book.departure(next).sent, Some(2));
+    }
+
+    #[test]
+    fn acknowledgements_stand_apart_and_are_waited_for_where_asked_for() {
+        let mut book = StampBook::new(true);
+        book.wrote(10);
+        let mark = book.expect();
+        book.enter(sent(9, 1));
+        assert!(book.waits());
+        book.enter(TxStamp {
+            left: Left::Acked,
+            ..sent(9, 4)
+        });
+        assert!(!book.waits());
+        let departure = Departure {
+            sent: Some(1),
+            acked: Some(4),
+        };
+        assert_eq!(book.departure(mark), departure);
+    }
+
+    #[test]
+    fn what_cannot_be_ours_is_left_out() {
+        let mut book = StampBook::new(false);
+        book.enter(sent(0, 1));
+        book.wrote(5);
+        book.expect();
+        book.enter(sent(1000, 1));
+        assert!(book.waits(), "a byte that was never written");
+    }
+
+    proptest! {
+        /// Offsets wrap after four gibibytes; marks do not.
+        #[test]
+        fn offsets_wrap(lengths in proptest::collection::vec(1..(1u64 << 31), 1..12)) {
+            let mut book = StampBook::new(false);
+            for (at, length) in (1..).zip(lengths) {
+                book.wrote(usize::try_from(length).unwrap());
+                let mark = book.expect();
+                book.enter(sent(mark - 1, at));
+                prop_assert_eq!(book.departure(mark).sent, Some(at));
+                prop_assert!(!book.waits());
+            }
+        }
+    }
+}

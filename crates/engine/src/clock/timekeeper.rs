@@ -1,0 +1,327 @@
+//! From what was seen of an exchange to the moments of its sample.
+
+use std::fmt;
+use std::net::UdpSocket;
+use std::sync::Arc;
+
+use record::{Moments, Nanos, Timing};
+
+use crate::clock::stamps::{self, RealNanos, Stamping};
+use crate::clock::{RunClock, TOLERANCE, WallClock};
+
+/// When what happened, as far as it came.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Stamps {
+    pub(crate) started: Nanos,
+    pub(crate) sent: Option<Nanos>,
+    pub(crate) first: Option<Nanos>,
+    /// Just after the call that brought the first byte.
+    pub(crate) first_read: Nanos,
+    pub(crate) done: Option<Nanos>,
+    pub(crate) kernel: Option<KernelStamps>,
+    pub(crate) bytes_sent: u64,
+    pub(crate) bytes_received: u64,
+}
+
+/// The same as the kernel saw it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct KernelStamps {
+    pub(crate) sent: Option<RealNanos>,
+    pub(crate) acked: Option<RealNanos>,
+    pub(crate) first: Option<RealNanos>,
+}
+
+/// Is told when the clock that stamps are taken from was set while the run goes on.
+pub(crate) trait OnClockStep: fmt::Debug + Send + Sync {
+    /// It went forward by so many nanoseconds, negative for back.
+    fn clock_stepped(&self, by: i64);
+}
+
+/// How a run is timed.
+#[derive(Debug)]
+pub(crate) struct Timekeeper {
+    pub(crate) clock: RunClock,
+    pub(crate) stamping: Stamping,
+    wall: WallClock,
+    on_step: Option<Arc<dyn OnClockStep>>,
+    /// A socket that wants stamps for as long as the run goes on. The kernel stamps what arrives
+    /// only while some socket does, and needs a moment to begin again: without this one, runs
+    /// that open and close connections would miss stamps.
+    _wants_stamps: Option<UdpSocket>,
+}
+
+/// A stamp so far from what user space saw may be late work of ours, or a clock that was set.
+const FAR: Nanos = 1_000_000;
+
+/// *sent*, *acked* and *first*, and which clock they are from.
+type Timed = (Option<Nanos>, Option<Nanos>, Option<Nanos>, Timing);
+
+impl Timekeeper {
+    /// With the user clock, and nobody who is told of anything.
+    pub(crate) fn plain(clock: RunClock) -> Self {
+        Timekeeper {
+            clock,
+            stamping: Stamping::Off,
+            wall: WallClock::new(clock),
+            on_step: None,
+            _wants_stamps: None,
+        }
+    }
+
+    pub(crate) fn new(clock: RunClock, stamping: Stamping, on_step: Arc<dyn OnClockStep>) -> Self {
+        Timekeeper {
+            stamping,
+            on_step: Some(on_step),
+            _wants_stamps: match stamping {
+                Stamping::Off => None,
+                Stamping::On { .. } => stamps::keep_stamping().ok(),
+            },
+            ..Timekeeper::plain(clock)
+        }
+    }
+
+    /// The moments of an exchange that was to begin at `planned`, began at `started` and ended at
+    /// `done`.
+    pub(crate) fn moments(
+        &self,
+        stamps: &Stamps,
+        planned: Option<Nanos>,
+        started: Nanos,
+        done: Option<Nanos>,
+    ) -> (Moments, Timing) {
+        let (sent, acked, first, timing) = match stamps.kernel {
+            Some(kernel) => self.by_kernel(stamps, kernel),
+            None => (stamps.sent, None, stamps.first, self.without_stamps()),
+        };
+        let moments = Moments {
+            planned: planned.unwrap_or(started),
+            started,
+            sent,
+            acked,
+            first,
+            done,
+        };
+        (moments, timing)
+    }
+
+    /// The timing of an operation that never came so far as to have stamps.
+    pub(crate) fn without_stamps(&self) -> Timing {
+        match self.stamping {
+            Stamping::Off => Timing::User,
+            Stamping::On { .. } => Timing::Kernel { bias: None },
+        }
+    }
+
+    /// Of an operation that began before the time of day was set last, one stamp may be from
+    /// before and the other from after it.
+    fn by_kernel(&self, stamps: &Stamps, kernel: KernelStamps) -> Timed {
+        let early = stamps.first < stamps.sent;
+        let known = kernel.sent.is_some() && (kernel.first.is_some() || stamps.first.is_none());
+        if !known && !early {
+            return missed(stamps);
+        }
+        let timed = self.credible(stamps, kernel);
+        if !timed.is_some_and(|timed| is_ordinary(timed, stamps)) {
+            // Has somebody set the clock?
+            let step = self.wall.look_for_step();
+            if let (Some(by), Some(on_step)) = (step, &self.on_step) {
+                on_step.clock_stepped(by);
+            }
+        }
+        let timed = timed.filter(|_| stamps.started >= self.wall.last_step());
+        timed.unwrap_or_else(|| missed(stamps))
+    }
+
+    /// The stamps as moments of the run; `None` when one cannot be true.
+    fn credible(&self, stamps: &Stamps, kernel: KernelStamps) -> Option<Timed> {
+        // Nothing leaves before it was offered, or arrives after it was read.
+        let latest = stamps.done.unwrap_or_else(|| self.clock.now());
+        let between = |at: Option<RealNanos>, latest: Nanos| match at {
+            None => Some(None),
+            Some(at) => {
+                let moment = self.wall.moment(at)?;
+                let true_enough =
+                    moment + TOLERANCE >= stamps.started && moment <= latest + TOLERANCE;
+                true_enough.then_some(Some(moment))
+            }
+        };
+        let sent = between(kernel.sent, latest)?;
+        let acked = between(kernel.acked, Nanos::MAX - TOLERANCE)?;
+        let first = between(kernel.first, stamps.first_read)?.or(stamps.first);
+        let response = |sent: Option<Nanos>, first: Option<Nanos>| first?.checked_sub(sent?);
+        let bias = response(stamps.sent, stamps.first)
+            .zip(response(sent, first))
+            .map(|(user, kernel)| user.cast_signed() - kernel.cast_signed());
+        Some((sent, acked, first, Timing::Kernel { bias }))
+    }
+}
+
+/// User space is as near to the stamps as it is as a rule.
+fn is_ordinary((sent, _, first, _): Timed, stamps: &Stamps) -> bool {
+    let is_near = |user: Option<Nanos>, kernel: Option<Nanos>| match (user, kernel) {
+        (Some(user), Some(kernel)) => user.abs_diff(kernel) < FAR,
+        _ => true,
+    };
+    is_near(stamps.sent, sent) && is_near(stamps.first, first)
+}
+
+/// Without a stamp there is no response time; when the answer came is known well enough to say
+/// when the operation was over.
+fn missed(stamps: &Stamps) -> Timed {
+    (None, None, stamps.first, Timing::Missed)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{SystemTime, UNIX_EPOCH};
+
+    use super::*;
+
+    fn keeper() -> Timekeeper {
+        Timekeeper {
+            stamping: Stamping::On { acks: false },
+            ..Timekeeper::plain(RunClock::start())
+        }
+    }
+
+    /// The time of day at a moment of the run.
+    fn day(keeper: &Timekeeper, moment: Nanos) -> RealNanos {
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap()
+            .as_nanos() as i64;
+        now - keeper.clock.now() as i64 + moment as i64
+    }
+
+    /// User space saw the request off at 1000 us and the answer at 2000 us.
+    fn stamps(kernel: KernelStamps) -> Stamps {
+        Stamps {
+            started: 990_000,
+            sent: Some(1_000_000),
+            first: Some(2_000_000),
+            first_read: 2_010_000,
+            done: Some(2_050_000),
+            kernel: Some(kernel),
+            ..Stamps::default()
+        }
+    }
+
+    fn near(at: Option<Nanos>, expected: Nanos) -> bool {
+        at.is_some_and(|at| at.abs_diff(expected) < 200_000)
+    }
+
+    #[test]
+    fn stamps_give_the_moments_and_the_bias_of_user_space() {
+        let keeper = keeper();
+        let base = day(&keeper, 0);
+        let kernel = KernelStamps {
+            sent: Some(base + 1_005_000),
+            acked: None,
+            first: Some(base + 1_900_000),
+        };
+        let (moments, timing) = keeper.moments(&stamps(kernel), None, 990_000, Some(2_050_000));
+        assert!(near(moments.sent, 1_005_000) && near(moments.first, 1_900_000));
+        assert_eq!(moments.response(), Some(895_000));
+        assert_eq!(
+            timing,
+            Timing::Kernel {
+                bias: Some(105_000)
+            }
+        );
+        assert_eq!(moments.planned, 990_000);
+    }
+
+    #[test]
+    fn without_a_stamp_there_is_no_response_time() {
+        let keeper = keeper();
+        let base = day(&keeper, 0);
+        for (sent, first) in [
+            (None, Some(base + 1_900_000)),
+            (Some(base + 1_005_000), None),
+            (None, None),
+        ] {
+            let kernel = KernelStamps {
+                sent,
+                acked: None,
+                first,
+            };
+            let (moments, timing) = keeper.moments(&stamps(kernel), None, 990_000, None);
+            assert_eq!((moments.response(), timing), (None, Timing::Missed));
+        }
+    }
+
+    #[test]
+    fn stamps_across_a_step_of_the_clock_are_not_subtracted() {
+        let keeper = keeper();
+        let base = day(&keeper, 0);
+        let hour = 3_600_000_000_000;
+        for (before, after) in [
+            (0, hour),
+            (0, -hour),
+            (hour, hour),
+            (-hour, -hour),
+            (0, 50_000_000),
+        ] {
+            let kernel = KernelStamps {
+                sent: Some(base + before + 1_005_000),
+                acked: None,
+                first: Some(base + after + 1_900_000),
+            };
+            let (moments, timing) = keeper.moments(&stamps(kernel), None, 990_000, None);
+            assert_eq!(
+                (moments.response(), timing),
+                (None, Timing::Missed),
+                "{before} {after}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_step_back_is_noticed_where_each_stamp_could_be_true() {
+        let keeper = keeper();
+        let base = day(&keeper, 0);
+        // The clock was set back by 200 us while the answer was under way: the run knows by the
+        // next operation that cannot be, and what began before has no response time.
+        let straddling = KernelStamps {
+            sent: Some(base + 1_005_000),
+            acked: None,
+            first: Some(base + 1_700_000),
+        };
+        let response = || {
+            let (moments, timing) = keeper.moments(&stamps(straddling), None, 990_000, None);
+            (moments.response(), timing)
+        };
+        assert!(matches!(response(), (Some(_), Timing::Kernel { .. })));
+        std::thread::sleep(std::time::Duration::from_millis(2)); // it is noticed after that began
+        keeper.wall.pretend_step(-200_000);
+        assert_eq!(response(), (None, Timing::Missed));
+    }
+
+    #[test]
+    fn an_early_answer_has_no_response_time_and_is_not_missed() {
+        let keeper = keeper();
+        let early = Stamps {
+            first: Some(995_000),
+            first_read: 996_000,
+            ..stamps(KernelStamps {
+                sent: Some(day(&keeper, 1_005_000)),
+                ..KernelStamps::default()
+            })
+        };
+        let (moments, timing) = keeper.moments(&early, None, 990_000, None);
+        assert_eq!(moments.response(), None);
+        assert_eq!(timing, Timing::Kernel { bias: None });
+    }
+
+    #[test]
+    fn the_user_clock_is_handed_on() {
+        let keeper = Timekeeper::plain(RunClock::start());
+        let user = Stamps {
+            kernel: None,
+            ..stamps(KernelStamps::default())
+        };
+        let (moments, timing) = keeper.moments(&user, Some(5), 990_000, None);
+        assert_eq!(moments.response(), Some(1_000_000));
+        assert_eq!((moments.planned, timing), (5, Timing::User));
+    }
+}

@@ -1,0 +1,117 @@
+//! What a client is asked for, and what becomes of it.
+
+use record::{Connect, HttpVersion, Moments, Nanos, Outcome, Timing};
+use wire::response::ResponseHead;
+
+/// A request ready to be sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Request<'a> {
+    pub(crate) method: &'a str,
+    /// Path on the server, percent-encoded.
+    pub(crate) path: &'a str,
+    /// Headers beside those of every request.
+    pub(crate) headers: &'a [(&'a str, &'a str)],
+    pub(crate) body: Option<&'a [u8]>,
+    /// Value of X-Prestan.
+    pub(crate) label: &'a str,
+    /// The body of a good answer is wanted, not only its length.
+    pub(crate) keep_body: bool,
+}
+
+/// When a prepared request is sent, and what is kept of its response.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Sending {
+    /// When the operation was to begin; `None` for as soon as it can.
+    pub(crate) planned: Option<Nanos>,
+    /// The time, for who has just read the clock.
+    pub(crate) now: Option<Nanos>,
+    pub(crate) keep: KeptBody,
+}
+
+/// How much of the body of a good response is kept; a 207 is always kept, and of others an excerpt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum KeptBody {
+    /// Its length is checked, and nothing else of it.
+    #[default]
+    Nothing,
+    Excerpt,
+    All,
+}
+
+impl<'a> Request<'a> {
+    /// A request without headers of its own and without a body.
+    pub(crate) fn bare(method: &'a str, path: &'a str, label: &'a str) -> Self {
+        Request {
+            method,
+            path,
+            headers: &[],
+            body: None,
+            label,
+            keep_body: false,
+        }
+    }
+}
+
+/// What became of a request.
+#[derive(Debug)]
+pub(crate) struct Exchange<A = Answer> {
+    pub(crate) trace: Trace,
+    /// A first attempt died with its connection, and may have been carried out all the same.
+    pub(super) died_once: bool,
+    pub(crate) result: Result<A, Failure>,
+}
+
+/// What is recorded of a request, beside whose it was and whether its response was the expected one: the
+/// fields of [`record::Sample`] with these names.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Trace {
+    pub(crate) moments: Moments,
+    pub(crate) timing: Timing,
+    pub(crate) connection: Option<u32>,
+    pub(crate) protocol: Option<HttpVersion>,
+    pub(crate) connect: Option<Connect>,
+    pub(crate) resent: bool,
+    pub(crate) bytes_sent: u64,
+    pub(crate) bytes_received: u64,
+    pub(crate) status: Option<u16>,
+    pub(crate) body_received: u64,
+}
+
+impl<A> Exchange<A> {
+    /// Whether the answer is what a server says to a second `method` when the first, which died
+    /// with its connection, has been carried out.
+    pub(crate) fn repeats(&self, method: &str) -> bool {
+        let Some(status) = self.trace.status else {
+            return false;
+        };
+        let explained = match (method, status) {
+            ("MKCOL", status) => status == 405,
+            ("DELETE" | "MOVE", 404) | ("UNLOCK", 400..=499) | (_, 412) => true,
+            _ => false,
+        };
+        self.died_once && explained
+    }
+}
+
+impl<A> Exchange<A> {
+    pub(super) fn map<B>(self, change: impl FnOnce(A) -> B) -> Exchange<B> {
+        Exchange {
+            trace: self.trace,
+            died_once: self.died_once,
+            result: self.result.map(change),
+        }
+    }
+}
+
+/// A complete answer; its body is [`Client::body`](super::Client::body).
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) head: ResponseHead,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) outcome: Outcome,
+    pub(crate) what: String,
+}

@@ -1,0 +1,576 @@
+//! One exchange on one connection, with its moments.
+//!
+//! ```text
+//! offer head and body --> sent --> wait --> first --> parse --> done
+//! ```
+//!
+//! The user clock is read before the system call that hands over the request's last bytes and
+//! after the one that says that the response's first are there. Read after the write, *sent* would
+//! be late by the work that the kernel does inside it (on loopback, the peer's receive path: 8 to
+//! 20 us); read after the read, *first* would be late by up to 200 us where a large body follows
+//! at once, because the kernel takes in more of it before it returns.
+//! Bodies are offered in pieces, so that the last call is short for large bodies too.
+
+mod reading;
+#[cfg(test)]
+mod tests;
+
+use std::cell::RefCell;
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+
+use record::{HttpVersion, Nanos};
+use wire::response::{Event, Limits, ProtocolError, ResponseHead, ResponseReader, Version};
+
+use crate::clock::RunClock;
+use crate::clock::stamps::RealNanos;
+use crate::clock::timekeeper::{KernelStamps, Stamps};
+use crate::connection::dial::plain;
+use crate::connection::transport::{Look, Transport};
+use crate::event_loop::{sleep, yield_now};
+use crate::watch::heads::HeadsOfClient;
+pub(crate) use reading::Outgoing;
+use reading::{Reading, Seen, Sent, Taken, begin};
+
+/// Largest piece of a request handed to the kernel at once.
+const PIECE: usize = 32 * 1024;
+/// Reads in a row before others have their turn, the clock of the time limit among them: a server
+/// that never stops sending is given up in time. Four MiB, so ordinary answers do not notice.
+const GREED: u32 = 64;
+/// A stamp of what was sent may come after the answer; so often it is waited for, a millisecond
+/// each time, before it counts as missed.
+const STAMP_PATIENCE: u32 = 5;
+/// Unread bytes for which a connection keeps room.
+const COMMON_PENDING: usize = 4 * 1024;
+
+/// A connection that can carry one exchange after the other.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    /// Its number in the run, from 1.
+    pub(crate) number: u32,
+    transport: Transport,
+    incoming: Scratch,
+    reader: ResponseReader,
+    /// Bytes that have arrived and that the reader has not taken yet.
+    pending: Vec<u8>,
+    /// The stamp of the first of them.
+    pending_arrival: Option<RealNanos>,
+    /// When bytes were seen last.
+    seen: Seen,
+    /// Exchanges that have been begun on it.
+    pub(crate) exchanges: u32,
+    /// For whoever reads along.
+    heads: Option<HeadsOfClient>,
+}
+
+/// Where bytes land before they are parsed, and where a head and a small body are put together.
+/// Connections of one thread share it, because nothing stays in it across an `await`: ten thousand
+/// users need ten thousand sockets, not buffers.
+pub(crate) type Scratch = Rc<RefCell<Box<[u8]>>>;
+
+/// A scratch buffer for the connections of this thread.
+pub(crate) fn scratch() -> Scratch {
+    Rc::new(RefCell::new(vec![0; 64 * 1024].into_boxed_slice()))
+}
+
+/// A complete response; its head is [`Connection::head`], its body lies in the buffer that was
+/// handed in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    pub(crate) version: HttpVersion,
+    /// Length of the whole body, kept or not.
+    pub(crate) body_length: u64,
+    /// The connection can carry another exchange.
+    pub(crate) reusable: bool,
+    /// More arrived than the head said.
+    pub(crate) surplus: bool,
+}
+
+/// What a connection did between two exchanges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Idle {
+    Open,
+    /// The server has closed it.
+    Ended,
+    /// The server has sent something unasked, so what follows cannot be told apart.
+    Spoke,
+}
+
+/// How an exchange fails.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ExchangeError {
+    /// The connection ended before the response did.
+    #[error("{what}")]
+    Ended {
+        /// What was noticed.
+        what: String,
+        /// Nothing of a response had arrived.
+        silent: bool,
+    },
+    /// What arrived is no HTTP, or breaks a bound.
+    #[error(transparent)]
+    Protocol(#[from] ProtocolError),
+}
+
+/// How much of a response body to keep.
+pub(crate) type Keep<'a> = &'a dyn Fn(&ResponseHead) -> usize;
+
+impl Connection {
+    pub(crate) fn new(
+        number: u32,
+        transport: Transport,
+        incoming: Scratch,
+        limits: Limits,
+        heads: Option<HeadsOfClient>,
+    ) -> Self {
+        Connection {
+            number,
+            transport,
+            incoming,
+            reader: ResponseReader::new(false, limits),
+            pending: Vec::new(),
+            pending_arrival: None,
+            seen: Seen::default(),
+            exchanges: 0,
+            heads,
+        }
+    }
+
+    /// What is known of the connection since the last exchange: as far as the event loop came, or
+    /// up to now after [`Self::look_again`].
+    pub(crate) fn idle(&mut self) -> Idle {
+        let mut scratch = self.incoming.borrow_mut();
+        match self.transport.take(&mut scratch, Look::Away) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Idle::Open,
+            Err(_) | Ok(0) => Idle::Ended,
+            Ok(_) => Idle::Spoke,
+        }
+    }
+
+    /// The next look asks the kernel, whether the event loop has something to tell or not.
+    pub(crate) fn look_again(&mut self) {
+        self.transport.look_again();
+    }
+
+    /// Whether more than line ends has come after the response that was read last.
+    pub(crate) fn has_spoken_unasked(&self) -> bool {
+        self.pending.iter().any(|byte| !b"\r\n".contains(byte))
+    }
+
+    /// The head of the response that was read last.
+    pub(crate) fn head(&self) -> Option<&ResponseHead> {
+        self.reader.head()
+    }
+
+    /// Sends a request and reads the response; `stamps` tells how far it came, also on error.
+    pub(crate) async fn exchange(
+        &mut self,
+        request: Outgoing<'_>,
+        keep: Keep<'_>,
+        body: &mut Vec<u8>,
+        clock: RunClock,
+        stamps: &mut Stamps,
+    ) -> Result<Response, ExchangeError> {
+        self.exchanges += 1;
+        body.clear();
+        self.reader.restart(request.is_head);
+        let mut reading = Reading::new(keep, body, Look::AtFirst);
+        if let Some(heads) = &self.heads {
+            heads.request(request.head);
+        }
+        // Copying a body of 32 KiB takes a microsecond or more, which is no time of the server.
+        let joined = self.join(request, 0);
+        stamps.started = clock.now();
+        let sent = self.send(request, joined, stamps, &mut reading).await?;
+        let response = self.receive(clock, stamps, &mut reading, sent.broken).await;
+        if let Some(mark) = sent.mark {
+            self.settle(mark, stamps).await;
+        }
+        response
+    }
+
+    /// Offers the whole request, unless the server has answered before. An error of the
+    /// connection is handed on: the answer that explains it may have arrived already.
+    async fn send(
+        &mut self,
+        request: Outgoing<'_>,
+        joined: usize,
+        stamps: &mut Stamps,
+        reading: &mut Reading<'_>,
+    ) -> Result<Sent, ExchangeError> {
+        let mut at = 0;
+        let mut first = Some(joined);
+        loop {
+            let written = if at == request.len() {
+                self.transport.drain().map(|()| 0)
+            } else if let Some(joined) = first.take() {
+                self.offer(request, at, joined, Some(stamps.started))
+            } else {
+                let joined = self.join(request, at);
+                self.offer(request, at, joined, None)
+            };
+            match written {
+                Ok(count) => {
+                    stamps.bytes_sent += count as u64;
+                    at += count;
+                    if at == request.len() && !self.transport.must_drain() {
+                        stamps.sent = Some(self.transport.offered_at);
+                        return Ok(self.left(stamps));
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if self.answered_early(stamps, reading).await? {
+                        return Ok(Sent::default());
+                    }
+                }
+                Err(error) => {
+                    return Ok(Sent {
+                        broken: Some(error),
+                        mark: None,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Puts what a request has left of its head after `at` bytes and what fits behind it of its body
+    /// together, to leave in one call. Returns how many bytes that is, 0 where one part is all.
+    fn join(&self, request: Outgoing<'_>, at: usize) -> usize {
+        let head = request.head.get(at..).unwrap_or_default();
+        if head.is_empty() || head.len() >= PIECE || request.body.is_empty() {
+            return 0;
+        }
+        let mut scratch = self.incoming.borrow_mut();
+        let front = request.body.len().min(PIECE - head.len());
+        let joined = head.len() + front;
+        scratch[..head.len()].copy_from_slice(head);
+        scratch[head.len()..joined].copy_from_slice(&request.body[..front]);
+        joined
+    }
+
+    /// Offers what follows in a request after `at` bytes: what was just [joined](Self::join), or
+    /// the next piece. The last piece gets a stamp.
+    fn offer(
+        &mut self,
+        request: Outgoing<'_>,
+        at: usize,
+        joined: usize,
+        now: Option<Nanos>,
+    ) -> io::Result<usize> {
+        let last = request.len() - at <= PIECE;
+        if joined > 0 {
+            let scratch = self.incoming.borrow();
+            return self.transport.offer(&scratch[..joined], last, now);
+        }
+        match request.head.get(at..).filter(|head| !head.is_empty()) {
+            Some(head) => {
+                let last = last && request.body.is_empty();
+                self.transport.offer(head, last, now)
+            }
+            None => {
+                let rest = &request.body[at - request.head.len()..];
+                self.transport
+                    .offer(&rest[..rest.len().min(PIECE)], last, now)
+            }
+        }
+    }
+
+    /// The last byte has been handed over.
+    fn left(&mut self, stamps: &mut Stamps) -> Sent {
+        let mark = self.transport.mark_sent();
+        if mark.is_some() {
+            stamps.kernel = Some(KernelStamps::default());
+            // As a rule it is there already, and taken now it wakes nobody later.
+            self.transport.collect_stamps();
+        }
+        Sent { broken: None, mark }
+    }
+
+    /// Waits until more can be written; true when a whole response came instead.
+    async fn answered_early(
+        &mut self,
+        stamps: &mut Stamps,
+        reading: &mut Reading<'_>,
+    ) -> Result<bool, ExchangeError> {
+        let readable = match self.transport.wait(true).await {
+            Ok(readable) => readable,
+            Err(error) => return Err(self.ended(plain(&error), reading)),
+        };
+        if !readable {
+            return Ok(false);
+        }
+        match self.take(reading, stamps, None)? {
+            // An answer that ends with the connection may be complete.
+            Taken::End if self.anything(reading) && self.reader.eof().is_ok() => Ok(true),
+            Taken::End => Err(self.ended("the server ended the connection".to_owned(), reading)),
+            Taken::Bytes => Ok(self.reader.is_done()),
+            Taken::Nothing => Ok(false),
+        }
+    }
+
+    async fn receive(
+        &mut self,
+        clock: RunClock,
+        stamps: &mut Stamps,
+        reading: &mut Reading<'_>,
+        broken: Option<io::Error>,
+    ) -> Result<Response, ExchangeError> {
+        let mut reads: u32 = 0;
+        let mut woken = None;
+        while !self.reader.is_done() {
+            reads = reads.wrapping_add(1);
+            if reads.is_multiple_of(GREED) {
+                yield_now().await;
+            }
+            match self.take(reading, stamps, woken.take())? {
+                Taken::Bytes => {}
+                Taken::End if self.anything(reading) => {
+                    // Inside a response that is the connection's fault, not the protocol's.
+                    if let Err(error) = self.reader.eof() {
+                        return Err(self.ended(error.to_string(), reading));
+                    }
+                }
+                Taken::End => {
+                    let silence = || "the server ended the connection without an answer".to_owned();
+                    let what = broken.as_ref().map_or_else(silence, plain);
+                    return Err(self.ended(what, reading));
+                }
+                Taken::Nothing => {
+                    if let Some(error) = &broken {
+                        return Err(self.ended(plain(error), reading));
+                    }
+                    if let Err(error) = self.transport.wait(false).await {
+                        return Err(self.ended(plain(&error), reading));
+                    }
+                    woken = Some(clock.now());
+                }
+            }
+        }
+        // When the last byte was there, and not when it has been parsed.
+        stamps.done = Some(self.transport.arrived_at);
+        let surplus = !self.pending.is_empty();
+        // What follows an answer is none of it.
+        stamps.bytes_received -= (self.pending.len() as u64).min(stamps.bytes_received);
+        let whole = stamps.sent.is_some() && broken.is_none();
+        match self.reader.head() {
+            Some(head) => Ok(Response {
+                status: head.status,
+                version: match head.version {
+                    Version::Http10 => HttpVersion::Http10,
+                    Version::Http11 => HttpVersion::Http11,
+                },
+                body_length: reading.body_length,
+                reusable: self.reader.reusable() && whole,
+                surplus,
+            }),
+            None => Err(self.ended("the server ended the connection".to_owned(), reading)),
+        }
+    }
+
+    /// Takes what has arrived and feeds it to the reader. `woken` is when it was known to be
+    /// there, if it was waited for.
+    fn take(
+        &mut self,
+        reading: &mut Reading<'_>,
+        stamps: &mut Stamps,
+        woken: Option<Nanos>,
+    ) -> Result<Taken, ExchangeError> {
+        let look = match stamps.first {
+            Some(_) if reading.look == Look::AtFirst => Look::Away,
+            _ => reading.look,
+        };
+        let scratch = Rc::clone(&self.incoming);
+        let mut scratch = scratch.borrow_mut();
+        let count = match self.transport.take(&mut scratch, look) {
+            Ok(0) => return Ok(Taken::End),
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Taken::Nothing),
+            Err(error) => return Err(self.ended(plain(&error), reading)),
+        };
+        stamps.bytes_received += count as u64;
+        let seen = Seen {
+            at: woken.unwrap_or(self.transport.arrived_at),
+            read: self.transport.arrived_at,
+            arrival: self.transport.arrival(),
+        };
+        self.seen = seen;
+        self.take_in(&scratch[..count], seen, reading, stamps)?;
+        Ok(Taken::Bytes)
+    }
+
+    /// Feeds what arrived, behind what is pending.
+    fn take_in(
+        &mut self,
+        bytes: &[u8],
+        seen: Seen,
+        reading: &mut Reading<'_>,
+        stamps: &mut Stamps,
+    ) -> Result<(), ProtocolError> {
+        if self.pending.is_empty() {
+            self.pending_arrival = seen.arrival.first;
+            let left = self.feed(bytes, seen, reading, stamps)?;
+            self.pending.extend_from_slice(&bytes[left..]);
+            if self.reader.is_done() {
+                // What is left begins another answer, and came with the last packet or before.
+                self.pending_arrival = seen.arrival.last;
+            }
+        } else {
+            let mut pending = std::mem::take(&mut self.pending);
+            pending.extend_from_slice(bytes);
+            let left = self.feed(&pending, seen, reading, stamps)?;
+            pending.drain(..left);
+            if left > 0 {
+                self.pending_arrival = seen.arrival.last;
+            }
+            if pending.is_empty() && pending.capacity() > COMMON_PENDING {
+                pending = Vec::new();
+            }
+            self.pending = pending;
+        }
+        Ok(())
+    }
+
+    /// Feeds `bytes` and says how many the reader took.
+    fn feed(
+        &mut self,
+        bytes: &[u8],
+        seen: Seen,
+        reading: &mut Reading<'_>,
+        stamps: &mut Stamps,
+    ) -> Result<usize, ProtocolError> {
+        let mut at = 0;
+        while !self.reader.is_done() {
+            let step = self.reader.step(&bytes[at..])?;
+            at += step.consumed;
+            match step.event {
+                Event::NeedMore => break,
+                // What was taken for the beginning of the answer was an interim response.
+                Event::Interim(status) => {
+                    if let Some(heads) = &self.heads {
+                        heads.interim(status);
+                    }
+                    reading.interim = true;
+                    stamps.first = None;
+                    self.pending_arrival = seen.arrival.last;
+                    if at < bytes.len() {
+                        begin(stamps, seen, self.pending_arrival);
+                    }
+                    continue;
+                }
+                Event::Head => {
+                    begin(stamps, seen, self.pending_arrival);
+                    if let Some(head) = self.reader.head() {
+                        reading.allowance = (reading.keep)(head);
+                        if let Some(heads) = &self.heads {
+                            heads.response(head);
+                        }
+                    }
+                }
+                Event::Body(data) => {
+                    reading.body_length += data.len() as u64;
+                    let kept = data.len().min(reading.allowance);
+                    reading.allowance -= kept;
+                    reading.body.extend_from_slice(&data[..kept]);
+                }
+                Event::End => {}
+            }
+        }
+        // The first bytes of a head that is not complete yet.
+        if self.reader.head().is_none() && at < bytes.len() {
+            begin(stamps, seen, self.pending_arrival);
+        }
+        Ok(at)
+    }
+
+    /// Reads the answer to the next of several requests that were sent.
+    pub(crate) async fn receive_next(
+        &mut self,
+        is_head: bool,
+        keep: Keep<'_>,
+        body: &mut Vec<u8>,
+        clock: RunClock,
+        stamps: &mut Stamps,
+    ) -> Result<Response, ExchangeError> {
+        body.clear();
+        self.reader.restart(is_head);
+        let mut reading = Reading::new(keep, body, Look::AtEach);
+        if !self.pending.is_empty() {
+            // It came together with the end of the answer before.
+            stamps.bytes_received += self.pending.len() as u64;
+            self.take_in(&[], self.seen, &mut reading, stamps)?;
+        }
+        self.receive(clock, stamps, &mut reading, None).await
+    }
+
+    /// Offers bytes of requests ahead of answers that are still to come.
+    /// `ends` says whether a request ends in the first so many of them.
+    pub(crate) fn offer_ahead(
+        &mut self,
+        bytes: &[u8],
+        ends: impl Fn(usize) -> bool,
+    ) -> io::Result<usize> {
+        if bytes.is_empty() {
+            return self.transport.drain().map(|()| 0);
+        }
+        let piece = &bytes[..bytes.len().min(PIECE)];
+        self.transport.offer(piece, ends(piece.len()), None)
+    }
+
+    /// Whether bytes that were taken wait to be written.
+    pub(crate) fn must_drain(&self) -> bool {
+        self.transport.must_drain()
+    }
+
+    /// Notes that what was offered ahead has left, as far as it was taken: when that was, and
+    /// under which mark its stamp will be found.
+    pub(crate) fn mark_ahead(&mut self) -> (Nanos, Option<u64>) {
+        (self.transport.offered_at, self.transport.mark_sent())
+    }
+
+    /// Takes stamps of what has left.
+    pub(crate) fn collect_stamps(&mut self) {
+        self.transport.collect_stamps();
+    }
+
+    /// Waits until more can be written or something can be read.
+    pub(crate) async fn wait_either(&mut self) -> io::Result<bool> {
+        self.transport.wait(true).await
+    }
+
+    /// Whether any byte of a response has arrived, an interim one included.
+    fn anything(&self, reading: &Reading<'_>) -> bool {
+        reading.interim || self.reader.started() || !self.pending.is_empty()
+    }
+
+    fn ended(&self, what: String, reading: &Reading<'_>) -> ExchangeError {
+        ExchangeError::Ended {
+            what,
+            silent: !self.anything(reading),
+        }
+    }
+
+    /// Finds the stamps of a request that was sent; waits a little for those that have not come.
+    pub(crate) async fn settle(&mut self, mark: u64, stamps: &mut Stamps) {
+        let mut patience = STAMP_PATIENCE;
+        loop {
+            self.transport.collect_stamps();
+            let departure = self.transport.departure(mark);
+            if let Some(kernel) = &mut stamps.kernel {
+                kernel.sent = departure.sent;
+                kernel.acked = departure.acked;
+            }
+            if !self.transport.waits_for_stamps(mark) {
+                return;
+            }
+            // The answer never came: nobody will ask when the request left.
+            if patience == 0 || stamps.first.is_none() {
+                self.transport.give_up_stamps(mark);
+                return;
+            }
+            patience -= 1;
+            sleep(Duration::from_millis(1)).await;
+        }
+    }
+}

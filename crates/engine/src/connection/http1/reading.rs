@@ -1,0 +1,85 @@
+//! A request and its response under way, as far as they have come.
+
+use std::io;
+
+use record::Nanos;
+
+use super::{Keep, Stamps};
+use crate::clock::stamps::RealNanos;
+use crate::connection::transport::{Arrival, Look};
+
+/// A request as bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Outgoing<'a> {
+    pub(crate) head: &'a [u8],
+    pub(crate) body: &'a [u8],
+    /// The method is HEAD: no body comes back.
+    pub(crate) is_head: bool,
+}
+
+impl Outgoing<'_> {
+    pub(super) fn len(&self) -> usize {
+        self.head.len() + self.body.len()
+    }
+}
+
+/// The first byte of the answer, unless it was there before.
+pub(super) fn begin(stamps: &mut Stamps, seen: Seen, arrival: Option<RealNanos>) {
+    if stamps.first.is_none() {
+        stamps.first = Some(seen.at);
+        stamps.first_read = seen.read;
+        if let Some(kernel) = &mut stamps.kernel {
+            kernel.first = arrival;
+        }
+    }
+}
+
+/// A request that was sent, as far as it came.
+#[derive(Debug, Default)]
+pub(super) struct Sent {
+    /// The connection broke.
+    pub(super) broken: Option<io::Error>,
+    /// Under which its stamps will be found.
+    pub(super) mark: Option<u64>,
+}
+
+/// What an attempt to read came to.
+pub(super) enum Taken {
+    Bytes,
+    Nothing,
+    End,
+}
+
+/// When bytes were seen.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Seen {
+    pub(super) at: Nanos,
+    /// Just after they were read.
+    pub(super) read: Nanos,
+    pub(super) arrival: Arrival,
+}
+
+/// A response under way.
+pub(super) struct Reading<'a> {
+    /// An interim response has arrived: the server has begun to work on the request.
+    pub(super) interim: bool,
+    pub(super) keep: Keep<'a>,
+    pub(super) look: Look,
+    /// How many more bytes of the body to keep.
+    pub(super) allowance: usize,
+    pub(super) body: &'a mut Vec<u8>,
+    pub(super) body_length: u64,
+}
+
+impl<'a> Reading<'a> {
+    pub(super) fn new(keep: Keep<'a>, body: &'a mut Vec<u8>, look: Look) -> Self {
+        Reading {
+            interim: false,
+            keep,
+            look,
+            allowance: 0,
+            body,
+            body_length: 0,
+        }
+    }
+}

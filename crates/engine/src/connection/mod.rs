@@ -1,0 +1,18 @@
+//! One user's connections to a server, from the socket to the client that authenticates and tries again.
+//!
+//! ```text
+//! client: connection kept or opened --> exchange --> 401? again : response
+//! http1: offer bytes --> sent --> first --> done
+//! transport: one socket, its system calls, TLS by hand
+//! ```
+
+pub(crate) mod client;
+pub(crate) mod dial;
+pub(crate) mod http1;
+pub(crate) mod limits;
+pub(crate) mod prepared;
+pub(crate) mod route;
+pub(crate) mod silent_closes;
+pub(crate) mod tls;
+mod tls_records;
+pub(crate) mod transport;

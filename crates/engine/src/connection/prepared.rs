@@ -1,0 +1,484 @@
+//! Requests written before the run, with holes for what changes from request to request.
+//!
+//! A head is written once, by the same function as every other, with marks where something goes;
+//! then it is cut at the marks. Filling it in is copying bytes, and cannot make another head of it: what
+//! a step saves has no control character, and stands in no path (`suite::template`).
+
+use std::sync::Arc;
+
+use suite::{Body, Piece, RequestPlan, Text, Variable};
+use wire::request::{RequestHead, is_idempotent, write_head};
+
+use crate::connection::client::{ClientConfig, Request, connection_header, version};
+
+/// Part of a text with holes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Bytes(Box<[u8]>),
+    /// Number of the request.
+    Number,
+    /// What the request is for, as X-Prestan has it.
+    Purpose,
+    /// Path of the collection in which the user works.
+    Workplace,
+    /// How often this user has been through the loop, from 1.
+    Iteration,
+    User,
+    /// Length of the body.
+    Length,
+    /// What a step has saved, by its slot.
+    Saved(usize),
+    /// Number of a repetition, by its place.
+    Repetition(usize),
+}
+
+/// What fills the holes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Values<'v> {
+    pub(crate) count: Count,
+    pub(crate) purpose: &'v str,
+    /// Ends with a slash.
+    pub(crate) workplace: &'v str,
+    pub(crate) saved: &'v [Option<String>],
+    /// Of the repetitions under way, from the outermost on.
+    pub(crate) repetitions: &'v [u32],
+}
+
+impl Values<'_> {
+    /// For a request without holes.
+    pub(crate) const NONE: Values<'static> = Values {
+        count: Count {
+            number: 0,
+            iteration: 0,
+            user: 0,
+        },
+        purpose: "",
+        workplace: "",
+        saved: &[],
+        repetitions: &[],
+    };
+}
+
+/// Which request of which user it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Count {
+    /// Number of the request, as in `X-Prestan`.
+    pub(crate) number: u64,
+    /// How often this user has been through the loop, from 1.
+    pub(crate) iteration: u64,
+    pub(crate) user: u32,
+}
+
+/// A text with holes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Prepared {
+    parts: Vec<Part>,
+}
+
+/// A request with holes.
+#[derive(Debug, Clone)]
+pub(crate) struct PreparedRequest {
+    pub(crate) method: String,
+    /// Without the empty line that ends it.
+    head: Prepared,
+    body: PreparedBody,
+    /// It may be sent once more when its connection dies.
+    pub(crate) is_idempotent: bool,
+}
+
+#[derive(Debug, Clone)]
+enum PreparedBody {
+    None,
+    Fixed(Arc<[u8]>),
+    Live(Prepared),
+}
+
+/// Digits of the number in X-Prestan: all requests of a kind are equally long.
+const DIGITS: usize = 10;
+
+/// Stands for a part while a text is put together: what nobody writes.
+fn mark(part: &Part) -> String {
+    match part {
+        Part::Bytes(_) => String::new(),
+        Part::Number => "@@prestan-hole-n@@".to_owned(),
+        Part::Purpose => "@@prestan-hole-p@@".to_owned(),
+        Part::Workplace => "@@prestan-hole-w@@".to_owned(),
+        Part::Iteration => "@@prestan-hole-i@@".to_owned(),
+        Part::User => "@@prestan-hole-u@@".to_owned(),
+        Part::Length => "@@prestan-hole-l@@".to_owned(),
+        Part::Saved(slot) => format!("@@prestan-hole-s{slot}@@"),
+        Part::Repetition(place) => format!("@@prestan-hole-r{place}@@"),
+    }
+}
+
+/// How each mark begins and ends.
+const MARK: &[u8] = b"@@prestan-hole-";
+const END: &[u8] = b"@@";
+
+impl PreparedRequest {
+    /// That request as this client sends it.
+    ///
+    /// # Errors
+    /// What cannot stand in a head.
+    pub(crate) fn new(
+        request: &RequestPlan,
+        config: &ClientConfig,
+        suite: &str,
+    ) -> Result<PreparedRequest, String> {
+        Ok(PreparedRequest {
+            method: request.method.clone(),
+            head: head(request, config, suite)?,
+            body: match &request.body {
+                Body::None => PreparedBody::None,
+                Body::Fixed(bytes) => PreparedBody::Fixed(Arc::clone(bytes)),
+                Body::Live(text) => PreparedBody::Live(Prepared::of_pieces(text.0.pieces())),
+            },
+            is_idempotent: is_idempotent(&request.method),
+        })
+    }
+
+    /// A request that is sent as it is, once; its body is handed over with it.
+    ///
+    /// # Errors
+    /// What cannot stand in a head.
+    pub(crate) fn plain(
+        request: &Request<'_>,
+        config: &ClientConfig,
+    ) -> Result<PreparedRequest, String> {
+        let length = request.body.map(|body| body.len().to_string());
+        let head = Head {
+            method: request.method,
+            path: request.path,
+            headers: request.headers,
+            length: length.as_deref(),
+            label: request.label,
+        };
+        Ok(PreparedRequest {
+            method: request.method.to_owned(),
+            // Nothing in it is a mark.
+            head: Prepared {
+                parts: vec![Part::Bytes(head.bytes(config)?.into())],
+            },
+            body: PreparedBody::None,
+            is_idempotent: is_idempotent(request.method),
+        })
+    }
+
+    /// The body, put together in `buffer` where it has holes.
+    pub(crate) fn body<'b>(
+        &'b self,
+        values: &Values<'_>,
+        buffer: &'b mut Vec<u8>,
+    ) -> Option<&'b [u8]> {
+        match &self.body {
+            PreparedBody::None => None,
+            PreparedBody::Fixed(bytes) => Some(bytes),
+            PreparedBody::Live(prepared) => {
+                buffer.clear();
+                prepared.fill(buffer, values, 0);
+                Some(buffer)
+            }
+        }
+    }
+
+    /// Appends the head of a request with so long a body.
+    pub(crate) fn write_head(
+        &self,
+        out: &mut Vec<u8>,
+        values: &Values<'_>,
+        length: usize,
+        authorization: Option<&str>,
+    ) {
+        self.head.fill(out, values, length);
+        if let Some(value) = authorization {
+            out.extend_from_slice(b"Authorization: ");
+            out.extend_from_slice(value.as_bytes());
+            out.extend_from_slice(b"\r\n");
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+
+    /// Whether all is saved that goes into it.
+    pub(crate) fn can_be_filled(&self, values: &Values<'_>) -> bool {
+        let body = match &self.body {
+            PreparedBody::Live(body) => body.can_be_filled(values),
+            PreparedBody::None | PreparedBody::Fixed(_) => true,
+        };
+        body && self.head.can_be_filled(values)
+    }
+}
+
+/// The head of `request`, with holes.
+fn head(request: &RequestPlan, config: &ClientConfig, suite: &str) -> Result<Prepared, String> {
+    let in_workplace = |path: &Text| format!("{}{}", mark(&Part::Workplace), marked(path));
+    let destination = request.to.as_ref();
+    let destination = destination.map(|to| config.target.absolute(&in_workplace(to)));
+    let own = request.headers.iter();
+    let own: Vec<(&str, String)> = own
+        .map(|header| (header.name.as_str(), marked(&header.value)))
+        .collect();
+    let own = own.iter().map(|(name, value)| (*name, value.as_str()));
+    let destination = destination.as_deref().map(|value| ("Destination", value));
+    let headers: Vec<(&str, &str)> = destination.into_iter().chain(own).collect();
+    let (number, purpose) = (mark(&Part::Number), mark(&Part::Purpose));
+    let length = mark(&Part::Length);
+    let head = Head {
+        method: &request.method,
+        path: &in_workplace(&request.path),
+        headers: &headers,
+        length: (request.body != Body::None).then_some(&length),
+        label: &format!("{suite}: {number} ({purpose})"),
+    };
+    Ok(Prepared::of_marked(&head.bytes(config)?))
+}
+
+/// What makes the head of a request, beside what all of them have.
+struct Head<'a> {
+    method: &'a str,
+    path: &'a str,
+    headers: &'a [(&'a str, &'a str)],
+    length: Option<&'a str>,
+    label: &'a str,
+}
+
+impl Head<'_> {
+    /// The bytes, without the empty line that ends them.
+    fn bytes(&self, config: &ClientConfig) -> Result<Vec<u8>, String> {
+        let agent = concat!("prestan/", env!("CARGO_PKG_VERSION"));
+        let mut headers: Vec<(&str, &str)> =
+            vec![("Host", &config.authority), ("User-Agent", agent)];
+        let common = config.headers.iter();
+        headers.extend(common.map(|(name, value)| (&**name, &**value)));
+        headers.extend(self.headers);
+        headers.extend(self.length.map(|length| ("Content-Length", length)));
+        headers.extend(connection_header(config.http));
+        headers.push(("X-Prestan", self.label));
+        let head = RequestHead {
+            method: self.method,
+            target: self.path,
+            version: version(config.http),
+            headers: &headers,
+        };
+        let mut bytes = Vec::new();
+        write_head(&mut bytes, &head).map_err(|error| error.to_string())?;
+        bytes.truncate(bytes.len() - b"\r\n".len());
+        Ok(bytes)
+    }
+}
+
+impl Prepared {
+    /// A text of a suite.
+    pub(crate) fn of(text: &Text) -> Prepared {
+        Prepared::of_marked(marked(text).as_bytes())
+    }
+
+    fn of_pieces(pieces: &[Piece]) -> Prepared {
+        Prepared::of_marked(marked_pieces(pieces).as_bytes())
+    }
+
+    /// Cuts a text at its marks.
+    fn of_marked(mut bytes: &[u8]) -> Prepared {
+        let mut parts = Vec::new();
+        while let Some((at, part, end)) = next_mark(bytes) {
+            if at > 0 {
+                parts.push(Part::Bytes(bytes[..at].into()));
+            }
+            parts.push(part);
+            bytes = &bytes[end..];
+        }
+        if !bytes.is_empty() {
+            parts.push(Part::Bytes(bytes.into()));
+        }
+        Prepared { parts }
+    }
+
+    fn can_be_filled(&self, values: &Values<'_>) -> bool {
+        self.parts.iter().all(|part| match part {
+            Part::Saved(slot) => values.saved.get(*slot).is_some_and(Option::is_some),
+            _ => true,
+        })
+    }
+
+    /// The text; `None` where something it needs was not saved.
+    pub(crate) fn text(&self, values: &Values<'_>) -> Option<String> {
+        let mut out = Vec::new();
+        self.fill(&mut out, values, 0);
+        let text = String::from_utf8_lossy(&out).into_owned();
+        self.can_be_filled(values).then_some(text)
+    }
+
+    /// Appends it; what was not saved is left out.
+    fn fill(&self, out: &mut Vec<u8>, values: &Values<'_>, length: usize) {
+        for part in &self.parts {
+            match part {
+                Part::Bytes(bytes) => out.extend_from_slice(bytes),
+                Part::Number => push_decimal(out, values.count.number, DIGITS),
+                Part::Purpose => out.extend_from_slice(values.purpose.as_bytes()),
+                Part::Workplace => out.extend_from_slice(values.workplace.as_bytes()),
+                Part::Iteration => push_decimal(out, values.count.iteration, 1),
+                Part::User => push_decimal(out, u64::from(values.count.user), 1),
+                Part::Length => push_decimal(out, length as u64, 1),
+                Part::Saved(slot) => {
+                    let saved = values.saved.get(*slot).and_then(Option::as_deref);
+                    out.extend_from_slice(saved.unwrap_or_default().as_bytes());
+                }
+                Part::Repetition(place) => {
+                    let number = values.repetitions.get(*place).copied();
+                    push_decimal(out, u64::from(number.unwrap_or_default()), 1);
+                }
+            }
+        }
+    }
+}
+
+fn marked(text: &Text) -> String {
+    match text {
+        Text::Fixed(text) => text.clone(),
+        Text::Live(live) => marked_pieces(live.pieces()),
+    }
+}
+
+fn marked_pieces(pieces: &[Piece]) -> String {
+    let piece = |piece: &Piece| match piece {
+        Piece::Literal(text) => text.clone(),
+        Piece::Variable(Variable::Iteration) => mark(&Part::Iteration),
+        Piece::Variable(Variable::User) => mark(&Part::User),
+        Piece::Variable(Variable::Saved(slot)) => mark(&Part::Saved(*slot)),
+        Piece::Variable(Variable::Repetition(place)) => mark(&Part::Repetition(*place)),
+    };
+    pieces.iter().map(piece).collect()
+}
+
+/// The first mark: where it begins, what it stands for, where it ends.
+fn next_mark(bytes: &[u8]) -> Option<(usize, Part, usize)> {
+    let mut from = 0;
+    loop {
+        let at = from + find(&bytes[from..], MARK)?;
+        let inner = at + MARK.len();
+        let end = inner + find(&bytes[inner..], END)?;
+        if let Some(part) = part_of(&bytes[inner..end]) {
+            return Some((at, part, end + END.len()));
+        }
+        from = inner;
+    }
+}
+
+fn part_of(name: &[u8]) -> Option<Part> {
+    let (kind, place) = name.split_first()?;
+    let place = || std::str::from_utf8(place).ok()?.parse().ok();
+    match (kind, name.len()) {
+        (b'n', 1) => Some(Part::Number),
+        (b'p', 1) => Some(Part::Purpose),
+        (b'w', 1) => Some(Part::Workplace),
+        (b'i', 1) => Some(Part::Iteration),
+        (b'u', 1) => Some(Part::User),
+        (b'l', 1) => Some(Part::Length),
+        (b's', _) => place().map(Part::Saved),
+        (b'r', _) => place().map(Part::Repetition),
+        _ => None,
+    }
+}
+
+fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+    bytes.windows(wanted.len()).position(|part| part == wanted)
+}
+
+/// Appends a number with at least so many digits.
+fn push_decimal(out: &mut Vec<u8>, mut number: u64, least: usize) {
+    let mut digits = [b'0'; 20];
+    let mut at = digits.len();
+    while number > 0 {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+    let at = at.min(digits.len() - least);
+    out.extend_from_slice(&digits[at..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn values(saved: &[Option<String>]) -> Values<'_> {
+        Values {
+            count: Count {
+                number: 7,
+                iteration: 12,
+                user: 3,
+            },
+            purpose: "Put1K",
+            workplace: "/dav/",
+            saved,
+            repetitions: &[5, 6],
+        }
+    }
+
+    #[test]
+    fn holes_are_filled_and_the_rest_is_copied() {
+        let all = [
+            Part::Number,
+            Part::Purpose,
+            Part::Workplace,
+            Part::Iteration,
+            Part::User,
+            Part::Length,
+            Part::Saved(1),
+            Part::Repetition(1),
+        ];
+        let text: String = all.iter().map(|part| format!("<{}>", mark(part))).collect();
+        let prepared = Prepared::of_marked(text.as_bytes());
+        let saved = [None, Some("token".to_owned())];
+        let mut out = Vec::new();
+        prepared.fill(&mut out, &values(&saved), 40);
+        let filled = "<0000000007><Put1K></dav/><12><3><40><token><6>";
+        assert_eq!(out.escape_ascii().to_string(), filled);
+        assert!(prepared.can_be_filled(&values(&saved)));
+        assert!(!prepared.can_be_filled(&values(&[None, None])));
+    }
+
+    #[test]
+    fn what_only_looks_like_a_mark_is_copied() {
+        for text in [
+            "@@prestan-hole-",
+            "@@prestan-hole-x@@",
+            "@@prestan-hole-s@@",
+            "@@",
+            "",
+        ] {
+            let filled = Prepared::of_marked(text.as_bytes()).text(&values(&[]));
+            assert_eq!(filled.as_deref(), Some(text));
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_head_comes_with_it() {
+        let request = PreparedRequest {
+            method: "GET".to_owned(),
+            head: Prepared::of_marked(b"GET / HTTP/1.1\r\nHost: h\r\n"),
+            body: PreparedBody::None,
+            is_idempotent: true,
+        };
+        let written = |authorization| {
+            let mut out = Vec::new();
+            request.write_head(&mut out, &values(&[]), 0, authorization);
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(written(None), "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+        assert_eq!(
+            written(Some("Basic x")),
+            "GET / HTTP/1.1\r\nHost: h\r\nAuthorization: Basic x\r\n\r\n"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_are_decimal(number: u64, least in 1..=DIGITS) {
+            let mut out = Vec::new();
+            push_decimal(&mut out, number, least);
+            prop_assert_eq!(String::from_utf8(out).unwrap(), format!("{number:0least$}"));
+        }
+    }
+}

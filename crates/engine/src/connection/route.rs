@@ -1,0 +1,136 @@
+//! Where a server is, and how it is asked.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use record::Http;
+use wire::auth::{AuthScheme, Authenticator, Credentials};
+use wire::target::{Scheme, Target};
+
+/// A collection and the way to it.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    /// The collection.
+    pub target: Target,
+    /// How its server is reached.
+    pub route: Route,
+    /// TLS, used when the target is https.
+    pub tls: Arc<rustls::ClientConfig>,
+    /// Who we are there, and nowhere else.
+    pub credentials: Option<Credentials>,
+}
+
+impl Endpoint {
+    /// Basic and Bearer send a secret in the clear, so it is sent unasked only where nobody on the
+    /// way can read it, or where the user has chosen that scheme.
+    pub(crate) fn authenticator(&self, auth: AuthScheme) -> Authenticator {
+        let is_chosen = match &self.credentials {
+            Some(Credentials::Bearer(_)) => auth == AuthScheme::Bearer,
+            Some(Credentials::Password { .. }) | None => auth == AuthScheme::Basic,
+        };
+        let unasked = is_chosen || self.route.is_private(&self.target);
+        Authenticator::new(self.credentials.clone(), auth, unasked)
+    }
+}
+
+/// How requests are sent, to whichever server.
+#[derive(Debug, Clone)]
+pub struct HttpOptions {
+    /// How connections are used.
+    pub connections: Http,
+    /// Sent with every request.
+    pub headers: Vec<(String, String)>,
+    /// How credentials are shown.
+    pub auth: AuthScheme,
+    /// After which an operation without a complete response is aborted.
+    pub timeout: Duration,
+}
+
+/// How the server is reached.
+#[derive(Debug, Clone)]
+pub enum Route {
+    /// These addresses, in order.
+    Tcp(Vec<SocketAddr>),
+    /// A local socket; the target only gives the Host header.
+    Unix(PathBuf),
+}
+
+impl Route {
+    /// Whether nobody on the way to the target can read along: TLS, a local socket, loopback.
+    pub fn is_private(&self, target: &Target) -> bool {
+        let is_local = match self {
+            Route::Unix(_) => true,
+            Route::Tcp(addresses) => addresses.iter().all(|address| address.ip().is_loopback()),
+        };
+        is_local || target.scheme() == Scheme::Https
+    }
+}
+
+/// Which addresses of a host may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Family {
+    /// All.
+    #[default]
+    Any,
+    /// Only IPv4.
+    V4,
+    /// Only IPv6.
+    V6,
+}
+
+impl Family {
+    fn admits(self, address: &SocketAddr) -> bool {
+        match self {
+            Family::Any => true,
+            Family::V4 => address.is_ipv4(),
+            Family::V6 => address.is_ipv6(),
+        }
+    }
+}
+
+/// `--resolve HOST:PORT:ADDRESS`: this address for that host and port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolve {
+    /// Host name as in the URL.
+    pub host: String,
+    /// Port as in the URL.
+    pub port: u16,
+    /// Where it is.
+    pub address: IpAddr,
+}
+
+/// Looks up the addresses of `target`, once for a run.
+///
+/// # Errors
+/// A sentence that says what was looked up and what came back.
+pub fn look_up(target: &Target, family: Family, resolve: &[Resolve]) -> Result<Route, String> {
+    use std::net::ToSocketAddrs;
+    let host = target.host();
+    let port = target.port();
+    let given = resolve
+        .iter()
+        .find(|resolve| resolve.host.eq_ignore_ascii_case(host) && resolve.port == port);
+    let addresses: Vec<SocketAddr> = match given {
+        Some(resolve) => vec![SocketAddr::new(resolve.address, port)],
+        None => (host, port)
+            .to_socket_addrs()
+            .map_err(|error| format!("looking up the host {host} failed: {error}; check its name"))?
+            .collect(),
+    };
+    let usable: Vec<SocketAddr> = addresses
+        .iter()
+        .copied()
+        .filter(|address| family.admits(address))
+        .collect();
+    if usable.is_empty() {
+        let wanted = match family {
+            Family::V4 => "IPv4 ",
+            Family::V6 => "IPv6 ",
+            Family::Any => "",
+        };
+        return Err(format!("the host {host} has no {wanted}address"));
+    }
+    Ok(Route::Tcp(usable))
+}

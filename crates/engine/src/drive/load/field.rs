@@ -1,0 +1,385 @@
+//! What all users of a load run share, over all threads: how much is left to do, and the window.
+//!
+//! ```text
+//! closed loop by time   begin --run-in--> |<-- window -->| --run-out--> end
+//! closed loop by number                   |<-- window -->|     none begins once all are begun
+//! ```
+//!
+//! Users who begin an operation together are in no steady state, and what they get done in a window
+//! that opens at the same moment is off by (cv^2 - 1) / 2 operations each, where cv is the standard
+//! deviation of their times over the mean (Cox, *Renewal Theory*, 1962, section 4.2). So the window
+//! opens while they are at work. When it closes they go on, uncounted, until the last operation that
+//! began in it has ended: it was measured under the load that the run is called by.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use rand::RngExt;
+use record::{Arrivals, EventKind, Nanos, TestId};
+
+use super::open::Queue;
+use super::schedule::{Planned, Schedule};
+use crate::clock::nanos;
+use crate::connection::route::HttpOptions;
+use crate::drive::chance::stream;
+use crate::drive::stage::Stage;
+use crate::drive::{LoadDrive, Pacing};
+use crate::event_loop::cancel::Cancel;
+use crate::event_loop::sleep_until;
+use crate::watch::recorder::Window;
+
+/// A load run is one test.
+const TEST: TestId = TestId(0);
+/// A user whose operations got no answer for so long is silent; when all are, the run ends.
+const SILENCE: Nanos = 5_000_000_000;
+/// From the moment when all users are ready to the first planned one: time to wake everybody.
+const RUN_UP: Nanos = 10_000_000;
+/// Who waits for long looks so often whether the run is over.
+pub(super) const STEP: Nanos = 100_000_000;
+/// Stands for a moment that has not come.
+const NEVER: u64 = u64::MAX;
+/// The run-in of a run by time is this part of it, but no longer than that.
+const RUN_IN_PART: Nanos = 10;
+const LONGEST_RUN_IN: Nanos = 10_000_000_000;
+/// The stream of random numbers that no user has, nor the schedule.
+const STREAM: u64 = u64::MAX - 1;
+
+/// What all users of a load run share.
+pub(crate) struct Field {
+    stage: Arc<Stage>,
+    /// Operations of all users together, where a number was asked for.
+    limit: Option<u64>,
+    /// How long is measured in a closed loop.
+    duration: Option<Nanos>,
+    open: Option<(Arrivals, Vec<record::Stage>)>,
+    seed: u64,
+    timeout: Nanos,
+    /// Requests under way on a connection at a time.
+    pipeline: u64,
+    warmup: u32,
+    warmup_time: Nanos,
+    /// How long the run-in of a closed loop takes at least; `None` where there is none.
+    run_in: Option<Nanos>,
+    running_since: AtomicU64,
+    /// Users who have ended an operation in the run-in.
+    settled: AtomicU32,
+    /// Users with no operation under way that counts, after the window.
+    cleared: AtomicU32,
+    claimed: AtomicU64,
+    /// Requests of operations that are more than one.
+    requests: AtomicU64,
+    at_work: AtomicU32,
+    silent: AtomicU32,
+    begun: AtomicU64,
+    ended: AtomicU64,
+    stopped: AtomicBool,
+    /// Threads that are through with their part of the schedule.
+    through: AtomicU32,
+    go: Cancel,
+    /// What is handed out in an open loop.
+    queue: Queue,
+    /// Connections opened until now, since when, and the distance between two of them.
+    opened: AtomicU64,
+    opening_since: OnceLock<Nanos>,
+    connect_distance: Nanos,
+}
+
+impl Field {
+    pub(crate) fn new(stage: &Arc<Stage>, load: &LoadDrive, http: &HttpOptions, seed: u64) -> Field {
+        let open = match &load.pacing {
+            Pacing::Open {
+                arrivals, stages, ..
+            } => Some((*arrivals, stages.clone())),
+            Pacing::Closed => None,
+        };
+        Field {
+            stage: Arc::clone(stage),
+            limit: load.requests,
+            duration: load.duration.map(nanos),
+            pipeline: u64::from(http.connections.pipeline.max(1)),
+            warmup: load.warmup,
+            warmup_time: nanos(load.warmup_time),
+            run_in: run_in_of(load),
+            running_since: AtomicU64::new(NEVER),
+            settled: AtomicU32::new(0),
+            cleared: AtomicU32::new(0),
+            open,
+            seed,
+            timeout: nanos(http.timeout),
+            claimed: AtomicU64::new(0),
+            requests: AtomicU64::new(0),
+            at_work: AtomicU32::new(0),
+            silent: AtomicU32::new(0),
+            begun: AtomicU64::new(NEVER),
+            ended: AtomicU64::new(NEVER),
+            stopped: AtomicBool::new(false),
+            through: AtomicU32::new(0),
+            go: Cancel::default(),
+            queue: Queue::default(),
+            opened: AtomicU64::new(0),
+            opening_since: OnceLock::new(),
+            connect_distance: (1e9 / load.connect_rate) as Nanos,
+        }
+    }
+
+    pub(crate) fn stage(&self) -> &Arc<Stage> {
+        &self.stage
+    }
+
+    /// How often each user does an operation before measuring, and for how many nanoseconds at least.
+    pub(super) fn warmup(&self) -> (u32, Nanos) {
+        (self.warmup, self.warmup_time)
+    }
+
+    /// The window, as far as it is known.
+    pub(crate) fn window(&self) -> Window {
+        let known = |moment: u64| Some(moment).filter(|moment| *moment != NEVER);
+        let ended = self.ended.load(Ordering::Acquire);
+        Window {
+            begun: known(self.begun.load(Ordering::Acquire)),
+            ended: known(ended.min(self.due())),
+        }
+    }
+
+    /// No further operation counts.
+    pub(crate) fn stop(&self) {
+        self.stop_at(self.stage.clock.now());
+    }
+
+    fn stop_at(&self, moment: Nanos) {
+        if self.stopped.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        self.ended.store(moment, Ordering::Release);
+        self.stage
+            .journal
+            .write_at(moment, EventKind::MeasuringEnded { test: TEST });
+    }
+
+    /// One of so many threads is through with its part of the schedule; the others go on.
+    pub(super) fn leave_schedule(&self, threads: u32) {
+        if self.through.fetch_add(1, Ordering::SeqCst) + 1 == threads {
+            self.stop();
+        }
+    }
+
+    /// Whether no further operation that counts may begin.
+    pub(super) fn is_over(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed) || self.stage.is_over()
+    }
+
+    /// When a closed loop ends by the clock.
+    fn due(&self) -> Nanos {
+        let begun = self.begun.load(Ordering::Acquire);
+        self.duration
+            .map_or(NEVER, |duration| begun.saturating_add(duration))
+    }
+
+    /// When the run will have been over, as far as is known now, for as long as one request may
+    /// take.
+    pub(super) fn cut_off(&self) -> Nanos {
+        let ended = self.due().min(self.ended.load(Ordering::Relaxed));
+        ended.saturating_add(self.timeout)
+    }
+
+    /// Whether, at `now`, that is so: who has more than one request to go does not begin the next.
+    pub(super) fn is_cut_off(&self, now: Nanos) -> bool {
+        self.stage.is_over() || now >= self.cut_off()
+    }
+
+    /// Takes the number of the next request, from 1, where operations are more than one.
+    pub(super) fn next_request(&self) -> u64 {
+        self.requests.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Takes the number of the next operation, from 1; `None` when there is no next one. `oldest`
+    /// is when the first of those began that the user has under way.
+    pub(super) fn claim(
+        &self,
+        user: &mut UserPhase,
+        now: Nanos,
+        oldest: Option<Nanos>,
+    ) -> Option<u64> {
+        if self.stage.is_over() {
+            self.stop();
+            return None;
+        }
+        if self.begun.load(Ordering::Acquire) == NEVER {
+            self.run_in(user, now);
+        } else if now >= self.due() {
+            self.stop_at(self.due());
+        }
+        if self.stopped.load(Ordering::SeqCst) && self.is_run_out(user, oldest) {
+            return None;
+        }
+        let number = self.claimed.fetch_add(1, Ordering::Relaxed) + 1;
+        if self.limit.is_some_and(|limit| number > limit) {
+            self.stop();
+            return None;
+        }
+        Some(number)
+    }
+
+    /// Opens the window once every user has ended an operation and some time has passed; a random
+    /// part of an operation later, since users with equal times may still keep step. The slowest
+    /// are waited for as long as one request may take.
+    fn run_in(&self, user: &mut UserPhase, now: Nanos) {
+        if user.has_ended_one && !std::mem::replace(&mut user.is_settled, true) {
+            self.settled.fetch_add(1, Ordering::SeqCst);
+        }
+        let Some(least) = self.run_in else { return };
+        let since = self.running_since.load(Ordering::SeqCst);
+        let elapsed = now.saturating_sub(since);
+        let users = self.stage.users;
+        let all_settled = self.settled.load(Ordering::SeqCst) == users && elapsed >= least;
+        if !all_settled && elapsed < self.timeout.max(least) {
+            return;
+        }
+        // One user opens it; the others find it opened.
+        if self.running_since.swap(NEVER, Ordering::SeqCst) == NEVER {
+            return;
+        }
+        // Of those claimed, the last of each user are under way.
+        let under_way = u64::from(users) * self.pipeline;
+        let claimed = self.claimed.load(Ordering::Relaxed);
+        let ended = claimed.saturating_sub(under_way).max(u64::from(users));
+        let mean = (elapsed as f64 * f64::from(users) / ended as f64).min(self.timeout as f64);
+        let part: f64 = stream(self.seed, STREAM).random();
+        self.begin(self.stage.clock.now() + (mean * part) as Nanos);
+    }
+
+    /// Whether, after the window, nothing that counts is under way any more. Where a number of
+    /// operations was asked for, exactly these are begun.
+    fn is_run_out(&self, user: &mut UserPhase, oldest: Option<Nanos>) -> bool {
+        let ended = self.ended.load(Ordering::Acquire);
+        let has_none = oldest.is_none_or(|oldest| oldest > ended);
+        if has_none && !std::mem::replace(&mut user.is_clear, true) {
+            self.cleared.fetch_add(1, Ordering::SeqCst);
+        }
+        self.limit.is_some() || self.cleared.load(Ordering::SeqCst) >= self.stage.users
+    }
+
+    /// A user is ready. With the last of them users begin, and where there is no run-in the window
+    /// does, before any of them has begun an operation.
+    pub(super) fn arrive(&self) {
+        if self.at_work.fetch_add(1, Ordering::SeqCst) + 1 < self.stage.users {
+            return;
+        }
+        let now = self.stage.clock.now();
+        match (&self.open, self.run_in) {
+            (Some(_), _) => {}
+            (None, Some(_)) => self.running_since.store(now, Ordering::SeqCst),
+            (None, None) => self.begin(now),
+        }
+    }
+
+    fn begin(&self, moment: Nanos) {
+        self.begun.store(moment, Ordering::Release);
+        self.stage
+            .journal
+            .write_at(moment, EventKind::MeasuringStarted { test: TEST });
+    }
+
+    /// All users of an open loop are ready: the schedule begins in a moment.
+    pub(super) fn start_schedule(&self) {
+        self.begin(self.stage.clock.now() + RUN_UP);
+        self.go.cancel();
+    }
+
+    pub(super) fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    /// Waits for the schedule to begin, and says when it does.
+    pub(super) async fn schedule_begins(&self) -> Nanos {
+        self.go.cancelled().await;
+        self.begun.load(Ordering::Acquire)
+    }
+
+    /// The schedule of an open loop, as far as it goes.
+    pub(super) fn schedule(&self) -> impl Iterator<Item = (u64, Planned)> + use<> {
+        let (arrivals, stages) = self
+            .open
+            .clone()
+            .unwrap_or((Arrivals::Constant, Vec::new()));
+        let limit = self.limit.and_then(|limit| usize::try_from(limit).ok());
+        (1..)
+            .zip(Schedule::new(arrivals, stages, self.seed))
+            .take(limit.unwrap_or(usize::MAX))
+    }
+
+    /// Waits for the turn of one more connection: they are opened at a bounded rate.
+    pub(super) async fn turn_to_connect(&self) {
+        let before = self.opened.fetch_add(1, Ordering::Relaxed);
+        // A hundred at once are no burst.
+        let before = before.saturating_sub(100);
+        let clock = self.stage.clock;
+        let since = *self.opening_since.get_or_init(|| clock.now());
+        let due = since.saturating_add(before.saturating_mul(self.connect_distance));
+        // In steps, so that an end in between is noticed.
+        while due > clock.now() && !self.is_over() {
+            let step = clock.now() + STEP;
+            sleep_until(clock.monotonic(due.min(step))).await;
+        }
+    }
+}
+
+/// How long users of a closed loop are at work at least before the window opens: where a number of
+/// operations was asked for, none, and where a goal ends the run no time in particular.
+fn run_in_of(load: &LoadDrive) -> Option<Nanos> {
+    let part = || load.duration.map(nanos).unwrap_or(0) / RUN_IN_PART;
+    match (&load.requests, &load.until) {
+        (Some(_), _) => None,
+        (None, Some(_)) => Some(0),
+        (None, None) => Some(part().min(LONGEST_RUN_IN)),
+    }
+}
+
+/// How far one user of a closed loop is.
+#[derive(Debug, Default)]
+pub(super) struct UserPhase {
+    /// An operation of its own has ended.
+    pub(super) has_ended_one: bool,
+    /// It has been counted among those of which that is so.
+    is_settled: bool,
+    /// It has been counted among those who have nothing under way that counts.
+    is_clear: bool,
+}
+
+/// What one user hears of the server.
+#[derive(Debug, Default)]
+pub(super) struct Hearing {
+    /// When the last answer came.
+    last: Nanos,
+    is_silent: bool,
+}
+
+impl Hearing {
+    pub(super) fn new(now: Nanos) -> Self {
+        Hearing {
+            last: now,
+            is_silent: false,
+        }
+    }
+
+    /// An operation ended at `now`, with an answer or without.
+    pub(super) fn heard(&mut self, field: &Field, now: Nanos, answered: bool, what: &str) {
+        if answered {
+            self.last = now;
+            if std::mem::take(&mut self.is_silent) {
+                field.silent.fetch_sub(1, Ordering::Relaxed);
+            }
+            return;
+        }
+        if self.is_silent || now.saturating_sub(self.last) < SILENCE {
+            return;
+        }
+        self.is_silent = true;
+        if field.silent.fetch_add(1, Ordering::Relaxed) + 1 == field.stage.users {
+            field.stage.abort(format!(
+                "no user got an answer for five seconds; the last: {what}"
+            ));
+            field.stop();
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! The open loop: a schedule says when operations begin, whatever the server does.
+//!
+//! ```text
+//! schedule --timer of a thread--> one queue --> a user who is free, on whichever thread
+//!                                    |  none is: the operation waits, and keeps its planned moment
+//!                                    '-> more wait than may: dropped, and counted
+//! ```
+//!
+//! Each thread has a timer for its part of the schedule. One that is late does not hold operations
+//! up: the timer of the next one hands out whatever was planned until then.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use rand_chacha::ChaCha8Rng;
+use record::{EventKind, Nanos, Outcome};
+
+use super::field::{Field, STEP};
+use super::kinds::{Kinds, Unit};
+use super::lane::{Lane, Turn};
+use super::timer::wait_until;
+use crate::drive::worker::{Operation, Worker};
+use crate::event_loop::{sleep, yield_now};
+
+/// Operations handed out before others have their turn.
+const BATCH: u32 = 64;
+
+/// Operations whose moment has come, and users who are free, of all threads.
+#[derive(Default)]
+pub(super) struct Queue {
+    state: Mutex<State>,
+    /// Users who have not left.
+    at_work: AtomicU32,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Turn>,
+    /// Users who are free, by their threads.
+    free: Vec<VecDeque<Arc<Seat>>>,
+    /// Number of the last operation that was handed out or dropped.
+    handed_out: u64,
+    is_closed: bool,
+}
+
+/// Where a user waits while it is free. A user who finds an operation before it is told of one
+/// leaves its seat behind in the row of those who are free, and not taken.
+struct Seat {
+    thread: usize,
+    place: Mutex<Place>,
+}
+
+#[derive(Default)]
+struct Place {
+    is_taken: bool,
+    waker: Option<Waker>,
+}
+
+/// A lock whose owner panicked holds what it held: every change here is a single step.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Queue {
+    /// Hands operations out that come next in the schedule, unless another thread has done so;
+    /// those are returned for which there is no room.
+    fn hand_out(&self, turns: &[Turn], thread: usize, room: usize) -> Vec<Turn> {
+        let mut dropped = Vec::new();
+        for turn in turns {
+            let mut state = lock(&self.state);
+            if turn.number <= state.handed_out {
+                continue;
+            }
+            state.handed_out = turn.number;
+            let waker = state.next_free(thread);
+            if waker.is_none() && state.waiting.len() >= room {
+                dropped.push(*turn);
+                continue;
+            }
+            state.waiting.push_back(*turn);
+            drop(state);
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        }
+        dropped
+    }
+
+    /// The next operation for the user on this seat; `None` when there will be no more.
+    async fn next(&self, seat: &Arc<Seat>) -> Option<Turn> {
+        std::future::poll_fn(|context| {
+            let mut state = lock(&self.state);
+            let mut place = lock(&seat.place);
+            if let Some(turn) = state.waiting.pop_front() {
+                place.is_taken = false;
+                return Poll::Ready(Some(turn));
+            }
+            if state.is_closed {
+                return Poll::Ready(None);
+            }
+            match &place.waker {
+                Some(own) if own.will_wake(context.waker()) => {}
+                _ => place.waker = Some(context.waker().clone()),
+            }
+            if !std::mem::replace(&mut place.is_taken, true) {
+                state.of_thread(seat.thread).push_back(Arc::clone(seat));
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    fn is_waiting(&self) -> bool {
+        !lock(&self.state).waiting.is_empty()
+    }
+
+    fn take_waiting(&self) -> VecDeque<Turn> {
+        std::mem::take(&mut lock(&self.state).waiting)
+    }
+
+    fn close(&self) {
+        let mut state = lock(&self.state);
+        state.is_closed = true;
+        let free = std::mem::take(&mut state.free);
+        drop(state);
+        for seat in free.iter().flatten() {
+            if let Some(waker) = &lock(&seat.place).waker {
+                waker.wake_by_ref();
+            }
+        }
+    }
+}
+
+impl State {
+    /// How to wake the user who has been free for longest, who is not any more: of that thread, or
+    /// of another where none of it is.
+    fn next_free(&mut self, thread: usize) -> Option<Waker> {
+        self.of_thread(thread);
+        let (before, from) = self.free.split_at_mut(thread);
+        for free in from.iter_mut().chain(before) {
+            while let Some(seat) = free.pop_front() {
+                let mut place = lock(&seat.place);
+                if std::mem::take(&mut place.is_taken) {
+                    return place.waker.clone();
+                }
+            }
+        }
+        None
+    }
+
+    fn of_thread(&mut self, thread: usize) -> &mut VecDeque<Arc<Seat>> {
+        let threads = self.free.len().max(thread + 1);
+        self.free.resize_with(threads, VecDeque::new);
+        &mut self.free[thread]
+    }
+}
+
+/// One user of an open loop, on one of the threads.
+pub(super) async fn lane(mut lane: Lane, thread: u32) {
+    let field = Arc::clone(&lane.field);
+    let queue = field.queue();
+    let _at_work = AtWork::new(&field);
+    let seat = Arc::new(Seat {
+        thread: thread as usize,
+        place: Mutex::default(),
+    });
+    if lane.get_ready().await {
+        field.start_schedule();
+    }
+    lane.worker.vitals.enter();
+    let mut free_since = field.stage().clock.now();
+    while let Some(turn) = queue.next(&seat).await {
+        let done = lane.operate(turn).await;
+        // Waiting for a free connection is the server's time, and everything after it ours.
+        let due = turn.planned.unwrap_or(0).max(free_since);
+        let late = done.started.saturating_sub(due);
+        lane.worker.vitals.add_lateness(late);
+        free_since = done.ended;
+    }
+    lane.worker.vitals.leave(&field.stage().vitals);
+}
+
+/// A user who has not left; a panic is a way of leaving.
+struct AtWork(Arc<Field>);
+
+impl AtWork {
+    fn new(field: &Arc<Field>) -> AtWork {
+        field.queue().at_work.fetch_add(1, Ordering::SeqCst);
+        AtWork(Arc::clone(field))
+    }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        self.0.queue().at_work.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Hands out the operations of one thread at their moments.
+pub(super) struct Dispatcher {
+    pub(super) field: Arc<Field>,
+    pub(super) worker: Rc<Worker>,
+    pub(super) kinds: Rc<Kinds>,
+    /// Operations that may wait.
+    pub(super) room: usize,
+    /// The how manyth of how many threads this is.
+    pub(super) share: (u32, u32),
+    pub(super) spin: Duration,
+    /// Draws the kind of what is never sent; users draw that of what they send.
+    pub(super) rng: ChaCha8Rng,
+}
+
+impl Dispatcher {
+    pub(super) async fn run(mut self) {
+        self.follow_schedule().await;
+        self.field.leave_schedule(self.share.1);
+        self.drain().await;
+    }
+
+    async fn follow_schedule(&mut self) {
+        let clock = self.field.stage().clock;
+        let origin = tokio::select! {
+            origin = self.field.schedule_begins() => origin,
+            () = self.field.stage().broken() => return,
+        };
+        let (own, all) = (u64::from(self.share.0), u64::from(self.share.1));
+        let mut batch = 0;
+        // Those of other threads since the last one of this, and then this one's next.
+        let mut due: Vec<Turn> = Vec::new();
+        for (number, next) in self.field.schedule() {
+            let planned = origin + next.offset;
+            due.push(Turn {
+                number,
+                planned: Some(planned),
+                phase: next.phase,
+                now: None,
+            });
+            if number % all != own {
+                continue;
+            }
+            // Far moments are waited for in steps, so that an end in between is noticed.
+            while planned > clock.now() && !self.field.is_over() {
+                let step = clock.now() + STEP;
+                wait_until(clock, planned.min(step), self.spin).await;
+                batch = 0;
+            }
+            if self.field.is_over() {
+                return;
+            }
+            self.hand_out(&mut due);
+            batch += 1;
+            if batch == BATCH {
+                batch = 0;
+                yield_now().await;
+            }
+        }
+        // The last few are of other threads, which look after them.
+    }
+
+    fn hand_out(&mut self, due: &mut Vec<Turn>) {
+        let field = Arc::clone(&self.field);
+        let thread = self.share.0 as usize;
+        for turn in field.queue().hand_out(due, thread, self.room) {
+            self.drop_turn(turn, "too many operations wait for a free connection");
+        }
+        due.clear();
+    }
+
+    /// Waits for the operations that are planned already, for as long as one may take.
+    async fn drain(&mut self) {
+        let field = Arc::clone(&self.field);
+        let (clock, queue) = (field.stage().clock, field.queue());
+        let end = clock.now() + crate::clock::nanos(self.worker.config.timeout);
+        // Other threads may still have a part of the schedule to go.
+        let goes_on = || queue.is_waiting() || !field.is_over();
+        while goes_on() && clock.now() < end && !field.stage().is_over() {
+            sleep(Duration::from_millis(1)).await;
+        }
+        for turn in queue.take_waiting() {
+            self.drop_turn(turn, "the run ended while it waited for a free connection");
+        }
+        queue.close();
+        while queue.at_work.load(Ordering::SeqCst) > 0 {
+            sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// An operation that was planned and is never sent is counted all the same.
+    fn drop_turn(&mut self, turn: Turn, why: &str) {
+        let stage = Arc::clone(self.field.stage());
+        let now = stage.clock.now();
+        let planned: Nanos = turn.planned.unwrap_or(now);
+        let unit = self.kinds.unit(self.kinds.draw(&mut self.rng, turn.number));
+        let visit = matches!(unit, Unit::Page(_)).then_some(turn.number);
+        for kind in unit.kinds() {
+            let kind = self.kinds.kind(*kind);
+            let number = match self.kinds.have_pages() {
+                true => self.field.next_request(),
+                false => turn.number,
+            };
+            stage.progress.add_failed();
+            stage.journal.write(EventKind::OperationFailed {
+                measure: kind.measure,
+                user: 0,
+                number,
+                outcome: Outcome::Dropped,
+                evidence: format!("{}: not sent, because {why}", kind.step.plan.method),
+                cause: None,
+            });
+            let operation = Operation {
+                measure: kind.measure,
+                user: 0,
+                number,
+                visit,
+                phase: turn.phase,
+            };
+            self.worker
+                .record_dropped(operation, planned, planned.max(now));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::Context;
+
+    use super::*;
+
+    fn turns(numbers: &[u64]) -> Vec<Turn> {
+        let turn = |number: &u64| Turn {
+            number: *number,
+            planned: Some(*number),
+            phase: 0,
+            now: None,
+        };
+        numbers.iter().map(turn).collect()
+    }
+
+    fn seat(thread: usize) -> Arc<Seat> {
+        Arc::new(Seat {
+            thread,
+            place: Mutex::default(),
+        })
+    }
+
+    /// The number of the next operation, for a user who looks once.
+    fn look(queue: &Queue, seat: &Arc<Seat>) -> Poll<Option<u64>> {
+        let mut context = Context::from_waker(Waker::noop());
+        let next = pin!(queue.next(seat)).poll(&mut context);
+        next.map(|turn| turn.map(|turn| turn.number))
+    }
+
+    #[test]
+    fn a_free_user_of_any_thread_gets_the_next_operation() {
+        let queue = Queue::default();
+        let (here, there) = (seat(0), seat(1));
+        assert!(look(&queue, &here).is_pending() && look(&queue, &there).is_pending());
+        // The first is for the user of the same thread. The second must not wait for it.
+        assert!(queue.hand_out(&turns(&[1, 2]), 0, 0).is_empty());
+        assert_eq!(look(&queue, &there), Poll::Ready(Some(1)));
+        assert_eq!(look(&queue, &here), Poll::Ready(Some(2)));
+        // Nobody is free, and one may wait.
+        let dropped = queue.hand_out(&turns(&[3, 4]), 0, 1);
+        assert_eq!(dropped, turns(&[4]));
+        assert_eq!(look(&queue, &there), Poll::Ready(Some(3)));
+        assert!(look(&queue, &there).is_pending());
+        queue.close();
+        assert_eq!(look(&queue, &there), Poll::Ready(None));
+    }
+
+    #[test]
+    fn a_thread_that_is_late_holds_nothing_up() {
+        let queue = Queue::default();
+        // The second thread hands out what the first should have, which then does nothing.
+        assert!(queue.hand_out(&turns(&[1, 2]), 1, 9).is_empty());
+        assert!(queue.hand_out(&turns(&[1]), 0, 9).is_empty());
+        let seat = seat(0);
+        assert_eq!(look(&queue, &seat), Poll::Ready(Some(1)));
+        assert_eq!(look(&queue, &seat), Poll::Ready(Some(2)));
+        assert!(look(&queue, &seat).is_pending());
+    }
+}

@@ -1,0 +1,117 @@
+//! Who begins operations, and when.
+//!
+//! ```text
+//! rounds   users go through the tests of a suite and meet at barriers (user)
+//! closed   each user begins an operation when its last one has ended (load::closed)
+//! open     a schedule says when; whoever is free takes the next (load::open)
+//! ```
+
+pub(crate) mod chance;
+pub(crate) mod check;
+pub(crate) mod load;
+pub(crate) mod stage;
+pub(crate) mod step;
+pub(crate) mod turns;
+pub(crate) mod user;
+pub(crate) mod worker;
+
+use std::time::Duration;
+
+use record::{Arrivals, Pace, Stage};
+
+/// Who decides when an operation begins, and for how long.
+#[derive(Debug, Clone)]
+pub enum Drive {
+    /// Users go through the tests of a suite, round by round.
+    Rounds(Rounds),
+    /// Users do one operation after the other, which are no rounds of a test.
+    Load(LoadDrive),
+}
+
+/// How users go through the tests of a suite. How often, or for how long, is in the plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Rounds {
+    /// Times each user goes through a loop before measuring.
+    pub warmup: u32,
+    /// How long a user goes on warming up at most, beyond `warmup`, until its rounds get no quicker any
+    /// more.
+    pub steady_within: Duration,
+}
+
+/// Operations over and over.
+#[derive(Debug, Clone)]
+pub struct LoadDrive {
+    /// Who decides when the next one begins.
+    pub pacing: Pacing,
+    /// Operations of all users together.
+    pub requests: Option<u64>,
+    /// How long is measured in a closed loop.
+    pub duration: Option<Duration>,
+    /// The interval that is to become narrow enough; kept with the run, and judged by the
+    /// [`Sink`](crate::Sink).
+    pub until: Option<String>,
+    /// Connections opened a second, over all users, before measuring begins.
+    pub connect_rate: f64,
+    /// Operations of each user before measuring.
+    pub warmup: u32,
+    /// How long users warm up at least.
+    pub warmup_time: Duration,
+    /// Operations come in the order of the suite, not drawn by their weights.
+    pub in_turn: bool,
+}
+
+/// Who decides when the next operation of a load begins.
+#[derive(Debug, Clone)]
+pub enum Pacing {
+    /// Each user, when its last one has ended.
+    Closed,
+    /// A schedule, whatever the server does.
+    Open {
+        /// How the times are spread.
+        arrivals: Arrivals,
+        /// One rate after the other.
+        stages: Vec<Stage>,
+        /// Operations that may wait for a free connection; those beyond are dropped.
+        max_waiting: u32,
+        /// How long before a planned moment waiting becomes spinning.
+        spin: Duration,
+    },
+}
+
+impl Default for LoadDrive {
+    /// A closed loop without an end.
+    fn default() -> LoadDrive {
+        LoadDrive {
+            pacing: Pacing::Closed,
+            requests: None,
+            duration: None,
+            until: None,
+            connect_rate: 2000.0,
+            warmup: 0,
+            warmup_time: Duration::ZERO,
+            in_turn: false,
+        }
+    }
+}
+
+impl Drive {
+    /// As the record has it.
+    pub(crate) fn pace(&self) -> Pace {
+        match self {
+            Drive::Rounds(_) => Pace::Rounds,
+            Drive::Load(load) => match &load.pacing {
+                Pacing::Closed => Pace::Closed,
+                Pacing::Open {
+                    arrivals,
+                    stages,
+                    max_waiting,
+                    ..
+                } => Pace::Open {
+                    arrivals: *arrivals,
+                    stages: stages.clone(),
+                    max_waiting: *max_waiting,
+                },
+            },
+        }
+    }
+}

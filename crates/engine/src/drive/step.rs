@@ -1,0 +1,221 @@
+//! The steps of a test, prepared: what is sent for each, and whether what came back is expected.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use suite::{Alternative, RequestPlan, Step, TestPlan, Think};
+use wire::response::ResponseHead;
+
+use crate::connection::client::ClientConfig;
+use crate::connection::prepared::{Prepared, PreparedRequest, Values};
+use crate::drive::check::{Answered, Wrong, check};
+use crate::drive::stage::Stage;
+
+/// Largest 207 that is remembered as good.
+const REMEMBERED: usize = 1 << 20;
+
+/// A request of a suite, prepared for one server and thread.
+pub(crate) struct RequestStep {
+    pub(crate) plan: Arc<RequestPlan>,
+    /// Its place among those that were prepared with it.
+    pub(crate) place: usize,
+    pub(crate) request: PreparedRequest,
+    /// What X-Prestan says that it is for, where it is measured: the name of the measure.
+    pub(crate) purpose: String,
+    /// Its path in the collection in which the user works.
+    path: Prepared,
+    /// Texts that its first response must contain.
+    contains: Vec<Prepared>,
+    /// The last 207 that was read and found good: the same again need not be read again.
+    good: RefCell<Vec<u8>>,
+}
+
+/// A step of a test.
+pub(crate) enum PreparedStep {
+    Request(RequestStep),
+    Page(Vec<RequestStep>),
+    Repeat {
+        times: u32,
+        /// Where the number of the repetition is kept, if it has a name.
+        counter: Option<usize>,
+        steps: Vec<PreparedStep>,
+    },
+    /// One of several, by weight.
+    Choose(Vec<(f64, Vec<PreparedStep>)>),
+    Think(Think),
+}
+
+/// The steps of a test.
+pub(crate) struct PreparedTest {
+    pub(crate) setup: Vec<PreparedStep>,
+    pub(crate) body: Vec<PreparedStep>,
+    pub(crate) cleanup: Vec<PreparedStep>,
+}
+
+/// The steps of all tests of a plan, as the users of one server and thread share them.
+pub(crate) type PreparedTests = Rc<[Rc<PreparedTest>]>;
+
+/// Prepares all tests of a plan.
+///
+/// # Errors
+/// Why a step cannot be sent.
+pub(crate) fn prepare_tests(stage: &Stage, config: &ClientConfig) -> Result<PreparedTests, String> {
+    let mut preparer = Preparer::new(stage, config);
+    let tests = stage.plan.tests.iter();
+    tests
+        .map(|test| Ok(Rc::new(preparer.test(test)?)))
+        .collect()
+}
+
+/// Prepares requests for one server and thread.
+pub(crate) struct Preparer<'a> {
+    stage: &'a Stage,
+    config: &'a ClientConfig,
+    /// Requests that have been prepared.
+    count: usize,
+}
+
+/// How closely a response is read.
+#[derive(Clone, Copy)]
+pub(crate) enum Reading<'v> {
+    /// As one of many.
+    Quick,
+    /// As the first one of a test, of a request that was filled with this.
+    Close(&'v Values<'v>),
+}
+
+impl<'a> Preparer<'a> {
+    pub(crate) fn new(stage: &'a Stage, config: &'a ClientConfig) -> Preparer<'a> {
+        Preparer {
+            stage,
+            config,
+            count: 0,
+        }
+    }
+
+    /// All steps of a test.
+    ///
+    /// # Errors
+    /// Why one cannot be sent.
+    fn test(&mut self, test: &TestPlan) -> Result<PreparedTest, String> {
+        Ok(PreparedTest {
+            setup: self.steps(&test.setup)?,
+            body: self.steps(&test.body)?,
+            cleanup: self.steps(&test.cleanup)?,
+        })
+    }
+
+    fn steps(&mut self, steps: &[Step]) -> Result<Vec<PreparedStep>, String> {
+        steps.iter().map(|step| self.step(step)).collect()
+    }
+
+    fn step(&mut self, step: &Step) -> Result<PreparedStep, String> {
+        Ok(match step {
+            Step::Request(request) => PreparedStep::Request(self.request(request)?),
+            Step::Page(page) => {
+                let files = page.files.iter().map(|file| self.request(file));
+                PreparedStep::Page(files.collect::<Result<_, _>>()?)
+            }
+            Step::Repeat {
+                times,
+                counter,
+                steps,
+            } => PreparedStep::Repeat {
+                times: *times,
+                counter: *counter,
+                steps: self.steps(steps)?,
+            },
+            Step::Choose(alternatives) => {
+                let alternatives = alternatives.iter();
+                let prepared = alternatives
+                    .map(|Alternative { weight, steps }| Ok((*weight, self.steps(steps)?)));
+                PreparedStep::Choose(prepared.collect::<Result<_, String>>()?)
+            }
+            Step::Think(think) => PreparedStep::Think(*think),
+        })
+    }
+
+    /// A request.
+    ///
+    /// # Errors
+    /// Why it cannot be sent.
+    pub(crate) fn request(&mut self, plan: &Arc<RequestPlan>) -> Result<RequestStep, String> {
+        let suite = &self.stage.plan;
+        let measure = plan.measure;
+        let measure = measure.and_then(|measure| suite.measures.get(usize::from(measure.0)));
+        let purpose = measure.map_or(String::new(), |measure| measure.name.clone());
+        let fail = |why| {
+            let name = if purpose.is_empty() {
+                &plan.method
+            } else {
+                &purpose
+            };
+            format!("{name} cannot be sent: {why}")
+        };
+        let request = PreparedRequest::new(plan, self.config, &suite.suite.name).map_err(fail)?;
+        let place = self.count;
+        self.count += 1;
+        Ok(RequestStep {
+            place,
+            request,
+            path: Prepared::of(&plan.path),
+            contains: plan.expect.contains.iter().map(Prepared::of).collect(),
+            plan: Arc::clone(plan),
+            purpose,
+            good: RefCell::default(),
+        })
+    }
+}
+
+impl RequestStep {
+    /// Whether all is saved that goes into it, and into what its response has to contain.
+    pub(crate) fn can_be_sent(&self, values: &Values<'_>) -> bool {
+        let texts = self.contains.iter();
+        self.request.can_be_filled(values) && texts.clone().all(|text| text.text(values).is_some())
+    }
+
+    /// The path that it asks for, on the server.
+    pub(crate) fn path(&self, values: &Values<'_>) -> String {
+        let path = self.path.text(values).unwrap_or_default();
+        format!("{}{path}", values.workplace)
+    }
+
+    /// Whether a response is the expected one; a good one may come with a note for the reader of the
+    /// report.
+    pub(crate) fn judge(
+        &self,
+        head: &ResponseHead,
+        body: &[u8],
+        length: u64,
+        reading: Reading<'_>,
+    ) -> Result<Option<String>, Wrong> {
+        let is_multistatus = head.status == 207;
+        let is_quick = matches!(reading, Reading::Quick);
+        if is_quick && is_multistatus && !body.is_empty() && *self.good.borrow() == body {
+            return Ok(None);
+        }
+        let contains = match reading {
+            Reading::Quick => Vec::new(),
+            Reading::Close(values) => {
+                let texts = self.contains.iter().filter_map(|text| text.text(values));
+                texts.map(Cow::Owned).collect()
+            }
+        };
+        let answered = Answered {
+            head,
+            body,
+            length,
+            first: !is_quick,
+            contains: &contains,
+        };
+        let note = check(&self.plan, &answered)?;
+        if note.is_none() && is_multistatus && body.len() <= REMEMBERED {
+            let mut good = self.good.borrow_mut();
+            good.clear();
+            good.extend_from_slice(body);
+        }
+        Ok(note)
+    }
+}

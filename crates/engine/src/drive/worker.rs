@@ -1,0 +1,141 @@
+//! One thread of a run, with what its users share.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use record::{MeasureId, Moments, Nanos, Outcome, Sample, server_of};
+
+use crate::connection::client::{ClientConfig, Trace};
+use crate::drive::stage::Stage;
+use crate::error::RunError;
+use crate::event_loop::{EventLoop, next_lost, spawn};
+use crate::watch::recorder::Recorder;
+use crate::watch::vitals::Vitals;
+
+/// What the users of one thread share.
+pub(crate) struct Worker {
+    /// How they ask the first server.
+    pub(crate) config: Rc<ClientConfig>,
+    /// How they ask each of the servers.
+    pub(crate) configs: Vec<Rc<ClientConfig>>,
+    pub(crate) recorder: Recorder,
+    pub(crate) vitals: Vitals,
+}
+
+impl Worker {
+    /// Which of the servers a user asks: they are spread over all of them.
+    pub(crate) fn server_of(&self, user: u32) -> usize {
+        server_of(user, self.configs.len())
+    }
+
+    /// How a user asks its server.
+    pub(crate) fn config_of(&self, user: u32) -> &Rc<ClientConfig> {
+        &self.configs[self.server_of(user)]
+    }
+
+    /// Records an operation.
+    pub(crate) fn record(&self, operation: Operation, trace: Trace, outcome: Outcome) {
+        let Operation {
+            measure,
+            user,
+            number,
+            visit,
+            phase,
+        } = operation;
+        self.recorder.record(Sample {
+            measure,
+            user,
+            target: self.server_of(user) as u16,
+            role: 0,
+            worker: 0,
+            phase,
+            number,
+            visit,
+            outcome,
+            status: trace.status,
+            moments: trace.moments,
+            timing: trace.timing,
+            connection: trace.connection,
+            protocol: trace.protocol,
+            stream: None,
+            connect: trace.connect,
+            resent: trace.resent,
+            bytes_sent: trace.bytes_sent,
+            bytes_received: trace.bytes_received,
+            body_received: trace.body_received,
+        });
+    }
+
+    /// Records an operation that was to begin at `planned` and was given up at `at` without being
+    /// sent.
+    pub(crate) fn record_dropped(&self, operation: Operation, planned: Nanos, at: Nanos) {
+        let trace = Trace {
+            moments: Moments {
+                planned,
+                started: at,
+                sent: None,
+                acked: None,
+                first: None,
+                done: Some(at),
+            },
+            timing: self.config.time.without_stamps(),
+            connection: None,
+            protocol: None,
+            connect: None,
+            resent: false,
+            bytes_sent: 0,
+            bytes_received: 0,
+            status: None,
+            body_received: 0,
+        };
+        self.record(operation, trace, Outcome::Dropped);
+    }
+}
+
+/// Which operation a sample is of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Operation {
+    pub(crate) measure: MeasureId,
+    pub(crate) user: u32,
+    /// Number of the request, as in `X-Prestan`.
+    pub(crate) number: u64,
+    /// The visit whose page it is a part of.
+    pub(crate) visit: Option<u64>,
+    /// The stage of the load in which it was planned.
+    pub(crate) phase: u16,
+}
+
+/// Runs the users of one thread, from the first to the last of them.
+pub(crate) fn work<F>(
+    event_loop: &EventLoop,
+    stage: &Stage,
+    configs: Vec<ClientConfig>,
+    recorder: Recorder,
+    users: impl FnOnce(&Rc<Worker>) -> Vec<F>,
+) where
+    F: Future<Output = ()> + 'static,
+{
+    let configs: Vec<Rc<ClientConfig>> = configs.into_iter().map(Rc::new).collect();
+    let watchdog = Rc::clone(&configs[0].watchdog);
+    let worker = Rc::new(Worker {
+        config: Rc::clone(&configs[0]),
+        configs,
+        recorder,
+        vitals: Vitals::new(stage.clock, Arc::clone(&stage.progress)),
+    });
+    let all_users = async {
+        users(&worker).into_iter().for_each(spawn);
+        while let Some(panic) = next_lost().await {
+            // A defect of ours. The server is cleaned up and the rest is kept all the same.
+            stage.break_up(format!("a user of the run was lost: {panic}"));
+        }
+    };
+    let beat = || worker.vitals.beat(&worker.recorder);
+    event_loop.run(watchdog.guard(&stage.cancel, beat, all_users));
+}
+
+/// The event loop of one thread.
+pub(crate) fn event_loop() -> Result<EventLoop, RunError> {
+    EventLoop::new()
+        .map_err(|error| RunError::Local(format!("starting the event loop failed: {error}")))
+}

@@ -1,0 +1,276 @@
+//! How long an exchange is waited for: until its time limit, or until the run was interrupted and
+//! the grace after that is over.
+//!
+//! Every operation passes here, and nothing is to be paid where nothing goes wrong. A user only
+//! writes down until when it waits; a [`Watchdog`] looks round a hundred times a second and wakes
+//! who has waited too long. An alarm for every operation would be set and taken back each time.
+
+use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use record::Nanos;
+
+use crate::clock::{RunClock, nanos};
+use crate::event_loop::cancel::Cancel;
+use crate::event_loop::sleep_until;
+
+/// Distance of the watchdog's rounds.
+pub(crate) const BEAT: Duration = Duration::from_millis(10);
+/// How long an operation may go on after the run was interrupted.
+const GRACE: Duration = Duration::from_secs(2);
+/// Stands for the end of waiting of who does not wait.
+const NEVER: Nanos = Nanos::MAX;
+
+/// Looks after those who wait, on one thread.
+#[derive(Debug)]
+pub(crate) struct Watchdog {
+    clock: RunClock,
+    /// The grace after an interruption is over.
+    over: Cell<bool>,
+    waiting: RefCell<Vec<Waiting>>,
+    /// There is nothing to look after for a while.
+    rests: Cell<bool>,
+    waker: RefCell<Option<Waker>>,
+}
+
+/// Somebody who may wait.
+#[derive(Debug)]
+struct Waiting {
+    /// Until when it waits.
+    end: Nanos,
+    /// It has waited too long.
+    late: bool,
+    waker: Option<Waker>,
+}
+
+impl Watchdog {
+    pub(crate) fn new(clock: RunClock) -> Self {
+        Watchdog {
+            clock,
+            over: Cell::new(false),
+            waiting: RefCell::default(),
+            rests: Cell::new(false),
+            waker: RefCell::default(),
+        }
+    }
+
+    /// Does `work`, which needs nobody to look after it. A hundred runs that wait for their turns
+    /// would disturb the one that measures ten thousand times a second.
+    pub(crate) async fn rest_during<T>(&self, work: impl Future<Output = T>) -> T {
+        self.rests.set(true);
+        let done = work.await;
+        self.rests.set(false);
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+        done
+    }
+
+    async fn rested(&self) {
+        poll_fn(|context| match self.rests.get() {
+            false => Poll::Ready(()),
+            true => {
+                *self.waker.borrow_mut() = Some(context.waker().clone());
+                Poll::Pending
+            }
+        })
+        .await;
+    }
+
+    /// Does `work`, and meanwhile wakes who has waited too long; `beat` is called in each round.
+    /// Who waits without a guard waits for ever.
+    pub(crate) async fn guard<T>(
+        &self,
+        cancel: &Cancel,
+        beat: impl FnMut(),
+        work: impl Future<Output = T>,
+    ) -> T {
+        tokio::select! {
+            biased;
+            done = work => done,
+            never = self.rounds(cancel, beat) => match never {},
+        }
+    }
+
+    async fn rounds(&self, cancel: &Cancel, mut beat: impl FnMut()) -> Infallible {
+        let mut interrupted = None;
+        let mut round = self.clock.now();
+        loop {
+            self.rested().await;
+            // Rounds that were slept through are one.
+            round = (round + nanos(BEAT)).max(self.clock.now());
+            sleep_until(self.clock.monotonic(round)).await;
+            beat();
+            let now = self.clock.now();
+            if cancel.is_cancelled() {
+                let since = *interrupted.get_or_insert(now);
+                self.over.set(now - since >= nanos(GRACE));
+            }
+            self.look_round(now);
+        }
+    }
+
+    fn look_round(&self, now: Nanos) {
+        let over = self.over.get();
+        for waiting in self.waiting.borrow_mut().iter_mut() {
+            waiting.late = waiting.end <= now;
+            if waiting.end != NEVER
+                && (over || waiting.late)
+                && let Some(waker) = &waiting.waker
+            {
+                waker.wake_by_ref();
+            }
+        }
+    }
+}
+
+/// Why waiting ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GaveUp {
+    /// The time limit was reached.
+    Late,
+    /// The run was interrupted.
+    Interrupted,
+}
+
+/// The patience of one user.
+#[derive(Debug)]
+pub(crate) struct Patience {
+    watchdog: Rc<Watchdog>,
+    /// Place in [`Watchdog::waiting`].
+    place: usize,
+}
+
+impl Patience {
+    pub(crate) fn new(watchdog: Rc<Watchdog>) -> Self {
+        let mut waiting = watchdog.waiting.borrow_mut();
+        let place = waiting.len();
+        waiting.push(Waiting {
+            end: NEVER,
+            late: false,
+            waker: None,
+        });
+        drop(waiting);
+        Patience { watchdog, place }
+    }
+
+    /// Waits for `work` until `end`, and for no longer than the run allows if `interruptible`. The
+    /// work stays where it is: the state of an exchange is a few kilobytes.
+    pub(crate) async fn wait_for<T>(
+        &self,
+        end: Nanos,
+        interruptible: bool,
+        mut work: Pin<&mut impl Future<Output = T>>,
+    ) -> Result<T, GaveUp> {
+        let result = poll_fn(|context| {
+            if let Poll::Ready(done) = work.as_mut().poll(context) {
+                return Poll::Ready(Ok(done));
+            }
+            let late = self.write_down(end, context);
+            match (interruptible && self.watchdog.over.get(), late) {
+                (true, _) => Poll::Ready(Err(GaveUp::Interrupted)),
+                (false, true) => Poll::Ready(Err(GaveUp::Late)),
+                (false, false) => Poll::Pending,
+            }
+        })
+        .await;
+        let own = &mut self.watchdog.waiting.borrow_mut()[self.place];
+        own.end = NEVER;
+        own.late = false;
+        result
+    }
+
+    /// Writes down that this user waits; true when it has done so for too long.
+    fn write_down(&self, end: Nanos, context: &Context<'_>) -> bool {
+        let mut waiting = self.watchdog.waiting.borrow_mut();
+        let own = &mut waiting[self.place];
+        own.end = end;
+        match &own.waker {
+            Some(waker) if waker.will_wake(context.waker()) => {}
+            _ => own.waker = Some(context.waker().clone()),
+        }
+        own.late
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use super::*;
+    use crate::event_loop::{EventLoop, sleep};
+
+    fn block_on<T>(work: impl Future<Output = T>) -> T {
+        EventLoop::new().unwrap().run(work)
+    }
+
+    #[test]
+    fn what_is_done_in_time_is_handed_on_and_the_rest_is_late() {
+        let clock = RunClock::start();
+        let watchdog = Rc::new(Watchdog::new(clock));
+        let patience = Patience::new(Rc::clone(&watchdog));
+        let ms = |ms| nanos(Duration::from_millis(ms));
+        let cases = async {
+            // The limits go up and down; that of an earlier case does not stand in the way.
+            for (limit, takes, late) in [
+                (3000, 20, false),
+                (20, 3000, true),
+                (5000, 5, false),
+                (30, 4000, true),
+            ] {
+                let begun = clock.now();
+                let work = pin!(sleep(Duration::from_millis(takes)));
+                let result = patience.wait_for(begun + ms(limit), true, work).await;
+                let expected = if late { Err(GaveUp::Late) } else { Ok(()) };
+                assert_eq!(result, expected, "{takes} ms of {limit}");
+                let waited = clock.now() - begun;
+                assert!(waited >= ms(limit.min(takes)), "{waited} ns");
+                assert!(waited < ms(2500), "{waited} ns");
+            }
+        };
+        block_on(watchdog.guard(&Cancel::default(), || (), cases));
+    }
+
+    #[test]
+    fn a_watchdog_that_rests_makes_no_rounds_and_comes_back() {
+        let watchdog = Watchdog::new(RunClock::start());
+        let beats = Cell::new(0);
+        let rests = async {
+            watchdog.rest_during(sleep(10 * BEAT)).await;
+            // One round was under way when the rest began.
+            assert!(beats.get() <= 1, "{}", beats.get());
+            sleep(10 * BEAT).await;
+        };
+        let beat = || beats.set(beats.get() + 1);
+        block_on(watchdog.guard(&Cancel::default(), beat, rests));
+        assert!(beats.get() >= 3, "{}", beats.get());
+    }
+
+    #[test]
+    fn an_interruption_ends_waiting_after_the_grace_unless_it_is_ignored() {
+        let clock = RunClock::start();
+        let watchdog = Rc::new(Watchdog::new(clock));
+        let patience = Patience::new(Rc::clone(&watchdog));
+        let cancel = Cancel::default();
+        cancel.cancel();
+        let beats = Cell::new(0);
+        let work = async {
+            let for_ever = pin!(std::future::pending::<()>());
+            let end = clock.now() + nanos(Duration::from_secs(30));
+            let cut = patience.wait_for(end, true, for_ever).await;
+            assert_eq!(cut, Err(GaveUp::Interrupted));
+            assert!(clock.now() >= nanos(GRACE));
+            let for_ever = pin!(std::future::pending::<()>());
+            let end = clock.now() + nanos(Duration::from_millis(50));
+            patience.wait_for(end, false, for_ever).await
+        };
+        let ended = block_on(watchdog.guard(&cancel, || beats.set(beats.get() + 1), work));
+        assert_eq!(ended, Err(GaveUp::Late));
+        assert!(beats.get() > 10);
+    }
+}

@@ -1,0 +1,612 @@
+//! A run, from the first question to the last clean-up.
+
+pub(crate) mod errand;
+pub(crate) mod machine;
+pub mod processors;
+pub(crate) mod settings;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use record::{
+    Clock, Environment, Event, EventKind, LeftBehind, PlanRecord, RUN_FORMAT, Server, TestRecord,
+};
+use suite::{Limit, Plan, TestPlan, Workspace};
+
+use crate::clock::stamps::Stamping;
+use crate::clock::timekeeper::{OnClockStep, Timekeeper};
+use crate::clock::{RunClock, time_of_day};
+use crate::connection::client::{Client, ClientConfig};
+use crate::connection::dial::Dialer;
+use crate::connection::http1::scratch;
+use crate::connection::limits::room_for;
+use crate::connection::route::Endpoint;
+use crate::connection::silent_closes::SilentCloses;
+use crate::drive::stage::{Stage, Standing, Stop};
+use crate::drive::step::{PreparedTests, prepare_tests};
+use crate::drive::turns::Turn;
+use crate::drive::user::{User, rounds_of};
+use crate::drive::worker::{Worker, event_loop, work};
+use crate::drive::{Drive, LoadDrive, Rounds, load};
+use crate::error::RunError;
+use crate::event_loop::cancel::Cancel;
+use crate::event_loop::patience::Watchdog;
+use crate::event_loop::{within, words};
+use crate::run::machine::machine;
+use crate::run::processors::kept_to;
+use crate::run::settings::Settings;
+use crate::site::probe::{INSTEAD, INSTEAD_OF_PUTTING, probe};
+use crate::site::publish::publish;
+use crate::site::workspace::held::HeldLocks;
+use crate::site::workspace::{self, Leftover, LeftoverState, collection_path};
+use crate::watch::exhaustion::Exhaustion;
+use crate::watch::heads::Heads;
+use crate::watch::journal::Journal;
+use crate::watch::progress::{Observer, Progress};
+use crate::watch::recorder::{Recorder, Sink, Window, recorders};
+use crate::watch::vitals::Totals;
+
+const HEADS_ARE_SHOWN: &str = "requests and responses were shown while they were measured, which \
+                               takes time: look at what was said, not at how long it took";
+
+/// What came of a run, beside the samples, which the [`Sink`] has.
+#[derive(Debug)]
+pub struct Finished {
+    /// What was planned.
+    pub plan: PlanRecord,
+    /// Where it was done.
+    pub env: Environment,
+    /// What happened beside the measured operations, in order.
+    pub events: Vec<Event>,
+    /// Why nothing could be measured.
+    pub error: Option<RunError>,
+}
+
+/// How a run is steered and watched.
+pub struct Watch {
+    /// Ends the run early.
+    pub cancel: Cancel,
+    /// Counts of what is done.
+    pub progress: Arc<Progress>,
+    /// Is told of events.
+    pub observer: Arc<dyn Observer>,
+    /// Runs of suites side by side do their tests in turns.
+    pub turn: Option<Arc<Turn>>,
+}
+
+/// What is known of a run when it begins.
+pub fn environment() -> Environment {
+    Environment {
+        machine: machine(),
+        server: None,
+        started_at: time_of_day(),
+        ended_at: None,
+    }
+}
+
+/// Runs a plan: probe, make the collection, measure, remove the collection.
+pub fn run(plan: Plan, settings: &Settings, watch: &Watch, sink: &mut dyn Sink) -> Finished {
+    let plan = Arc::new(plan);
+    let record = plan_record(&plan, settings);
+    let mut env = environment();
+    let clock = RunClock::start();
+    let journal = Arc::new(Journal::new(
+        clock,
+        Arc::clone(&watch.observer),
+        record.measures.len(),
+    ));
+    let stamping = match settings.clock {
+        Clock::User => Stamping::Off,
+        Clock::Kernel => Stamping::On {
+            acks: settings.acks,
+        },
+    };
+    let held = Arc::new(HeldLocks::new(
+        settings.lock_tokens.as_deref(),
+        &settings.run_id,
+        Arc::clone(&journal),
+    ));
+    let on_step: Arc<dyn OnClockStep> = Arc::clone(&journal) as _;
+    let session = Session {
+        plan: &plan,
+        settings,
+        watch,
+        held: &held,
+        means: Means {
+            time: Arc::new(Timekeeper::new(clock, stamping, on_step)),
+            exhaustion: Arc::clone(&watch.progress.exhaustion),
+            heads: Heads::wanted_by(&watch.observer, &settings.http.headers),
+            closes: Arc::default(),
+            opened: Arc::default(),
+        },
+        journal: &journal,
+    };
+
+    if session.means.heads.is_some() {
+        let text = HEADS_ARE_SHOWN.to_owned();
+        journal.write(EventKind::Warning { text });
+    }
+    let error = session.run(&mut env, sink).err();
+    if let Some(error) = &error {
+        journal.write(match error {
+            RunError::Interrupted => EventKind::Interrupted,
+            other => EventKind::Aborted {
+                reason: other.to_string(),
+            },
+        });
+    }
+    env.ended_at = Some(time_of_day());
+    Finished {
+        plan: record,
+        env,
+        events: journal.events(),
+        error,
+    }
+}
+
+/// The plan as it is kept in the run directory.
+pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
+    let limit = plan.tests.first().map(|test| test.limit);
+    PlanRecord {
+        format: RUN_FORMAT,
+        run_id: settings.run_id.clone(),
+        prestan: env!("CARGO_PKG_VERSION").to_owned(),
+        suite: plan.suite.clone(),
+        target: settings.endpoint.target.url(),
+        others: settings
+            .others
+            .iter()
+            .map(|other| other.target.url())
+            .collect(),
+        clock: settings.clock,
+        acks: settings.acks && settings.clock == Clock::Kernel,
+        fresh_start: settings.fresh_start,
+        processors: settings.processors.clone(),
+        params: plan.params.clone(),
+        load: load_record(limit, settings),
+        tests: plan
+            .tests
+            .iter()
+            .map(|test| TestRecord {
+                name: test.name.clone(),
+            })
+            .collect(),
+        measures: plan.measures.clone(),
+        pages: plan.pages.clone(),
+    }
+}
+
+fn load_record(limit: Option<Limit>, settings: &Settings) -> record::Load {
+    let of_rounds = LoadDrive::default();
+    let (load, warmup) = match &settings.drive {
+        Drive::Rounds(rounds) => (&of_rounds, rounds.warmup),
+        Drive::Load(load) => (load, load.warmup),
+    };
+    let (requests, duration) = match (&settings.drive, limit) {
+        (Drive::Rounds(_), Some(Limit::Requests(requests))) => (Some(u64::from(requests)), None),
+        (Drive::Rounds(_), Some(Limit::Duration(duration))) => (None, Some(duration)),
+        _ => (load.requests, load.duration),
+    };
+    record::Load {
+        users: settings.users,
+        pace: settings.drive.pace(),
+        requests,
+        duration_s: duration.map(|duration| duration.as_secs_f64()),
+        until: load.until.clone(),
+        warmup,
+        warmup_s: load.warmup_time.as_secs_f64(),
+        timeout_s: settings.http.timeout.as_secs_f64(),
+        seed: settings.seed,
+        http: settings.http.connections,
+        in_turn: load.in_turn,
+    }
+}
+
+/// What all clients of a run share.
+#[derive(Clone)]
+struct Means {
+    time: Arc<Timekeeper>,
+    exhaustion: Arc<Exhaustion>,
+    heads: Option<Arc<Heads>>,
+    closes: Arc<SilentCloses>,
+    /// Connections that have been opened.
+    opened: Arc<AtomicU32>,
+}
+
+/// A collection below which a run works, and who asks its server what is not measured.
+struct Place {
+    endpoint: Endpoint,
+    client: Client,
+    /// The collection of the run has been made there, and is to be removed there.
+    is_open: bool,
+}
+
+/// A run under way.
+struct Session<'a> {
+    plan: &'a Arc<Plan>,
+    settings: &'a Settings,
+    watch: &'a Watch,
+    means: Means,
+    journal: &'a Arc<Journal>,
+    held: &'a Arc<HeldLocks>,
+}
+
+impl Session<'_> {
+    fn run(&self, env: &mut Environment, sink: &mut dyn Sink) -> Result<(), RunError> {
+        let connections = self
+            .settings
+            .users
+            .saturating_mul(self.settings.http.connections.parallel);
+        room_for(connections).map_err(RunError::Local)?;
+        let event_loop = event_loop()?;
+        let watchdog = Rc::new(Watchdog::new(self.means.time.clock));
+        let cancel = &self.watch.cancel;
+        let mut places: Vec<Place> = self
+            .settings
+            .endpoints()
+            .map(|endpoint| self.place(endpoint.clone(), &watchdog))
+            .collect();
+        for place in &mut places {
+            let server = event_loop.run(watchdog.guard(cancel, || (), self.probe(place)))?;
+            env.server.get_or_insert(server);
+        }
+        let server = env
+            .server
+            .clone()
+            .unwrap_or_else(|| unreachable!("there is a first"));
+        if self.plan.workspace == Workspace::ReadOnly {
+            return self.measure(&server, sink);
+        }
+        let opened = places
+            .iter_mut()
+            .enumerate()
+            .try_for_each(|(number, place)| {
+                let opened = self.open_workspace(place, number == 0);
+                event_loop.run(watchdog.guard(cancel, || (), opened))
+            });
+        let furnished = opened.and_then(|()| {
+            let mut opened = places.iter_mut().filter(|place| place.is_open);
+            opened.try_for_each(|place| {
+                let furnished = self.furnish(place);
+                event_loop.run(watchdog.guard(cancel, || (), furnished))
+            })
+        });
+        let measured = furnished.and_then(|()| self.measure(&server, sink));
+        if places.iter().all(|place| !place.is_open) {
+            return measured;
+        }
+        if let Some(turn) = &self.watch.turn {
+            event_loop.run(turn.all_over(cancel));
+        }
+        let mut is_all_removed = true;
+        for place in places.iter_mut().filter(|place| place.is_open) {
+            place.client.ignore_cancel = true;
+            let run_id = &self.settings.run_id;
+            let target = &place.endpoint.target;
+            let client = &mut place.client;
+            let removed = workspace::remove(client, target, run_id, self.held, self.journal);
+            is_all_removed &= event_loop.run(watchdog.guard(cancel, || (), removed));
+        }
+        self.held.end(is_all_removed);
+        measured
+    }
+
+    fn place(&self, endpoint: Endpoint, watchdog: &Rc<Watchdog>) -> Place {
+        let nonces = ChaCha8Rng::seed_from_u64(self.settings.seed ^ u64::MAX);
+        let config = self.client_config(&endpoint, watchdog);
+        Place {
+            client: Client::new(
+                Rc::new(config),
+                endpoint.authenticator(self.settings.http.auth),
+                nonces,
+            ),
+            endpoint,
+            is_open: false,
+        }
+    }
+
+    fn client_config(&self, endpoint: &Endpoint, watchdog: &Rc<Watchdog>) -> ClientConfig {
+        let root = match self.plan.workspace {
+            Workspace::Collection => collection_path(&endpoint.target, &self.settings.run_id),
+            Workspace::ReadOnly => endpoint.target.path().to_owned(),
+        };
+        client_config(self.settings, endpoint, root, &self.means, watchdog)
+    }
+
+    async fn probe(&self, place: &mut Place) -> Result<Server, RunError> {
+        let target = &place.endpoint.target;
+        let client = &mut place.client;
+        let instead = match self.settings.files.is_empty() {
+            true => INSTEAD,
+            false => INSTEAD_OF_PUTTING,
+        };
+        let (path, url, workspace) = (target.path(), target.url(), self.plan.workspace);
+        probe(client, path, &url, workspace, instead).await
+    }
+
+    /// Makes the collection of the run. All but the first place may be other ways to where it is
+    /// already.
+    async fn open_workspace(&self, place: &mut Place, is_first: bool) -> Result<(), RunError> {
+        let run_id = &self.settings.run_id;
+        let (client, target) = (&mut place.client, &place.endpoint.target);
+        for leftover in workspace::leftovers(client, target, Some(run_id)).await {
+            self.tell_of(leftover);
+        }
+        if self.watch.cancel.is_cancelled() {
+            return Err(RunError::Interrupted);
+        }
+        if !is_first && workspace::is_ours(client, target, run_id).await {
+            return Ok(());
+        }
+        // Three short requests: finishing them leaves no doubt about what is on the server.
+        client.ignore_cancel = true;
+        workspace::create(client, target, run_id).await?;
+        client.ignore_cancel = false;
+        place.is_open = true;
+        Ok(())
+    }
+
+    /// Puts what is to be fetched into the collection of the run.
+    async fn furnish(&self, place: &mut Place) -> Result<(), RunError> {
+        let root = place.client.root().to_owned();
+        let (files, cancel) = (&self.settings.files, &self.watch.cancel);
+        publish(&mut place.client, &root, files, cancel).await
+    }
+
+    /// What is on the server and concerns this run; what only has a name like ours does not.
+    fn tell_of(&self, leftover: Leftover) {
+        let reason = leftover.reason();
+        let url = leftover.url;
+        match leftover.state {
+            LeftoverState::Ended { .. } | LeftoverState::Unseen { .. } => {
+                let own = false;
+                let left = LeftBehind { url, reason, own };
+                self.journal.write(EventKind::LeftBehind(left));
+            }
+            // Of the same series: it takes turns with this one.
+            LeftoverState::Running { pid } if pid == std::process::id() => {}
+            LeftoverState::Running { .. } => {
+                let text = format!("{url} is {reason}: two runs at a time disturb each other");
+                self.journal.write(EventKind::Warning { text });
+            }
+            LeftoverState::Foreign => {}
+        }
+    }
+
+    fn measure(&self, server: &Server, sink: &mut dyn Sink) -> Result<(), RunError> {
+        let settings = self.settings;
+        let stage = Arc::new(Stage {
+            plan: Arc::clone(self.plan),
+            clock: self.means.time.clock,
+            cancel: self.watch.cancel.clone(),
+            progress: Arc::clone(&self.watch.progress),
+            journal: Arc::clone(self.journal),
+            held: Arc::clone(self.held),
+            users: settings.users,
+            allow: server.allow.clone(),
+            standing: Standing::new(self.plan.tests.len(), settings.users),
+            vitals: Totals::default(),
+            turn: self.watch.turn.clone(),
+        });
+        match &settings.drive {
+            Drive::Rounds(rounds) => self.rounds(&stage, *rounds, server, sink)?,
+            Drive::Load(load) => self.load(&stage, load, sink)?,
+        }
+        for event in self.means.closes.events() {
+            self.journal.write(event);
+        }
+        if self.watch.cancel.is_cancelled() {
+            self.journal.write(EventKind::Interrupted);
+        }
+        Ok(())
+    }
+
+    /// Users go through the tests of a suite.
+    fn rounds(
+        &self,
+        stage: &Arc<Stage>,
+        rounds: Rounds,
+        server: &Server,
+        sink: &mut dyn Sink,
+    ) -> Result<(), RunError> {
+        self.watch
+            .progress
+            .plan(rounds_of_all(self.plan, self.settings.users));
+        for test in &self.plan.tests {
+            if let Some(evidence) = unmet_need(test, server) {
+                let stop = Stop::NotSupported {
+                    step: None,
+                    evidence,
+                };
+                stage.stop(test.id, stop);
+            }
+        }
+        let endpoints: Vec<&Endpoint> = self.settings.endpoints().collect();
+        let users = |worker: &Rc<Worker>, ids: &[u32], _| {
+            let configs = worker.configs.iter();
+            let tests = configs.map(|config| prepare_tests(stage, config));
+            let tests: Vec<PreparedTests> = match tests.collect() {
+                Ok(tests) => tests,
+                Err(reason) => {
+                    stage.break_up(reason);
+                    return Vec::new();
+                }
+            };
+            let user = |id: &u32| {
+                let server = worker.server_of(*id);
+                let auth = endpoints[server].authenticator(self.settings.http.auth);
+                let (stage, worker) = (Arc::clone(stage), Rc::clone(worker));
+                let tests = Rc::clone(&tests[server]);
+                User::new(*id, stage, rounds, tests, worker, auth, self.settings.seed).run()
+            };
+            ids.iter().map(user).collect()
+        };
+        self.at_work(stage, sink, Window::default, || (), &users)
+    }
+
+    /// Users do one kind of request, or a mix, over and over.
+    fn load(&self, stage: &Arc<Stage>, load: &LoadDrive, sink: &mut dyn Sink) -> Result<(), RunError> {
+        let field = Arc::new(load::Field::new(
+            stage,
+            load,
+            &self.settings.http,
+            self.settings.seed,
+        ));
+        let endpoints: Vec<&Endpoint> = self.settings.endpoints().collect();
+        let tasks = |worker: &Rc<Worker>, ids: &[u32], share| {
+            let auth = |server: usize| endpoints[server].authenticator(self.settings.http.auth);
+            load::tasks(&field, load, self.settings.seed, worker, ids, share, auth)
+        };
+        let (window, enough) = (|| field.window(), || field.stop());
+        self.at_work(stage, sink, window, enough, &tasks)?;
+        stage.tell_of_generator(record::TestId(0));
+        Ok(())
+    }
+
+    fn threads(&self) -> u32 {
+        self.settings.threads.clamp(1, self.settings.users)
+    }
+
+    /// Spreads the users over threads, lets them work, and hands over what they measure. `tasks`
+    /// gets the users of a thread, and which of how many threads it is.
+    fn at_work<F: Future<Output = ()> + 'static>(
+        &self,
+        stage: &Arc<Stage>,
+        sink: &mut dyn Sink,
+        window: impl Fn() -> Window,
+        enough: impl Fn(),
+        tasks: &(impl Fn(&Rc<Worker>, &[u32], (u32, u32)) -> Vec<F> + Sync),
+    ) -> Result<(), RunError> {
+        let threads = self.threads();
+        // All of them before any user starts: those of a thread that cannot would be waited for.
+        let (recorders, collector) = recorders(threads as usize);
+        let body = |thread: u32, recorder: Recorder| {
+            let event_loop = event_loop()?;
+            let watchdog = Rc::new(Watchdog::new(self.means.time.clock));
+            let config = |endpoint| self.client_config(endpoint, &watchdog);
+            let configs = self.settings.endpoints().map(config).collect();
+            let ids: Vec<u32> = (thread..self.settings.users)
+                .step_by(threads as usize)
+                .collect();
+            work(&event_loop, stage, configs, recorder, |worker| {
+                tasks(worker, &ids, (thread, threads))
+            });
+            Ok(())
+        };
+        let body = &body;
+        let processors = self.settings.processors.as_ref();
+        let processors = processors.map_or(&[][..], |own| &own.worker);
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads)
+                .zip(recorders)
+                .map(|(thread, recorder)| {
+                    scope.spawn(move || {
+                        let work = || kept_to(processors, || body(thread, recorder));
+                        let done = catch_unwind(AssertUnwindSafe(work));
+                        let done: Result<(), RunError> = done.unwrap_or_else(|panic| {
+                            let words = words(&*panic);
+                            Err(RunError::Local(format!(
+                                "a thread of the run was lost: {words}"
+                            )))
+                        });
+                        if let Err(error) = &done {
+                            stage.break_up(error.to_string());
+                        }
+                        done
+                    })
+                })
+                .collect();
+            collector.run(sink, window, enough);
+            let mut ended = workers.into_iter().map(|worker| worker.join());
+            ended.try_for_each(|done| done.unwrap_or_else(|_| unreachable!("panics are caught")))
+        })
+    }
+}
+
+/// What a progress bar counts: rounds through loops.
+fn rounds_of_all(plan: &Plan, users: u32) -> u64 {
+    let per_user: u64 = plan.tests.iter().map(rounds_of).sum();
+    per_user * u64::from(users)
+}
+
+fn unmet_need(test: &TestPlan, server: &Server) -> Option<String> {
+    let class = &test.needs.as_ref()?.0;
+    if server.dav.iter().any(|token| token == class) {
+        return None;
+    }
+    let says = match server.dav.is_empty() {
+        true => "OPTIONS gives no DAV header".to_owned(),
+        false => format!("OPTIONS says `DAV: {}`", server.dav.join(", ")),
+    };
+    Some(format!("the test needs a class {class} server, and {says}"))
+}
+
+fn client_config(
+    settings: &Settings,
+    endpoint: &Endpoint,
+    root: String,
+    means: &Means,
+    watchdog: &Rc<Watchdog>,
+) -> ClientConfig {
+    let Endpoint {
+        target, route, tls, ..
+    } = endpoint;
+    let dialer = Dialer::new(
+        target.clone(),
+        route.clone(),
+        Arc::clone(tls),
+        Arc::clone(&means.time),
+        Arc::clone(&means.exhaustion),
+        Arc::clone(&means.opened),
+        settings.http.timeout,
+    );
+    ClientConfig {
+        dialer,
+        target: target.clone(),
+        root,
+        authority: target.authority(),
+        headers: settings.http.headers.clone(),
+        http: settings.http.connections,
+        time: Arc::clone(&means.time),
+        timeout: settings.http.timeout,
+        watchdog: Rc::clone(watchdog),
+        scratch: scratch(),
+        heads: means.heads.clone(),
+        closes: Arc::clone(&means.closes),
+    }
+}
+
+/// A client for a few requests outside of any run, whose heads the observer may want.
+pub(crate) fn with_client<T>(
+    settings: &Settings,
+    observer: &Arc<dyn Observer>,
+    work: impl AsyncFnOnce(&mut Client) -> Result<T, RunError>,
+) -> Result<T, RunError> {
+    let means = Means {
+        time: Arc::new(Timekeeper::plain(RunClock::start())),
+        exhaustion: Arc::default(),
+        heads: Heads::wanted_by(observer, &settings.http.headers),
+        closes: Arc::default(),
+        opened: Arc::default(),
+    };
+    let watchdog = Rc::new(Watchdog::new(means.time.clock));
+    let endpoint = &settings.endpoint;
+    let root = endpoint.target.path().to_owned();
+    let config = client_config(settings, endpoint, root, &means, &watchdog);
+    let nonces = ChaCha8Rng::seed_from_u64(settings.seed);
+    let auth = endpoint.authenticator(settings.http.auth);
+    let mut client = Client::new(Rc::new(config), auth, nonces);
+    let limit = Duration::from_secs(3600);
+    let bounded = async {
+        match within(limit, work(&mut client)).await {
+            Some(result) => result,
+            None => Err(RunError::Local(format!("gave up after {limit:?}"))),
+        }
+    };
+    event_loop()?.run(watchdog.guard(&Cancel::default(), || (), bounded))
+}

@@ -1,0 +1,89 @@
+//! What a run needs to know beside its plan.
+
+use std::path::PathBuf;
+
+use record::{Clock, Processors};
+
+use crate::clock::stamps;
+use crate::connection::route::{Endpoint, HttpOptions, Route};
+use crate::drive::Drive;
+use crate::site::publish::Publish;
+
+/// Everything about a run that is not in the plan.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Names the run.
+    pub run_id: String,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// The collection below which the run works.
+    pub endpoint: Endpoint,
+    /// Further servers, or further routes to the same one: users are spread over all of them.
+    pub others: Vec<Endpoint>,
+    /// How requests are sent.
+    pub http: HttpOptions,
+    /// Put into the collection of the run before it measures.
+    pub files: Vec<Publish>,
+    /// Directory in which tokens of locks are kept while they are held, for `prestan clean`.
+    pub lock_tokens: Option<PathBuf>,
+    /// Users at work at the same time.
+    pub users: u32,
+    /// Worker threads that the users are spread over.
+    pub threads: u32,
+    /// Who decides when an operation begins, and for how long.
+    pub drive: Drive,
+    /// Which clock it is timed with; [`choose_clock`] finds out what is possible.
+    pub clock: Clock,
+    /// Whether the kernel's stamps of acknowledgements are wanted as well.
+    pub acks: bool,
+    /// The server was started for this run.
+    pub fresh_start: bool,
+    /// The processors that worker threads and the server are kept to; `None` leaves it to the system.
+    pub processors: Option<Processors>,
+}
+
+impl Settings {
+    /// All collections below which the run works.
+    pub(crate) fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
+        std::iter::once(&self.endpoint).chain(&self.others)
+    }
+}
+
+/// Which clock a run is to be timed with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ClockChoice {
+    /// The kernel's where the system has stamps, else that of user space, with a warning.
+    #[default]
+    Auto,
+    /// The kernel's, or none.
+    Kernel,
+    /// That of user space.
+    User,
+}
+
+/// The clock that a choice comes to on this route, with a warning where it is the second best.
+///
+/// # Errors
+/// When the kernel's clock was asked for and cannot be had.
+pub fn choose_clock(choice: ClockChoice, route: &Route) -> Result<(Clock, Option<String>), String> {
+    let without_stamps = match (choice, route) {
+        (ClockChoice::User, _) => return Ok((Clock::User, None)),
+        (_, Route::Unix(_)) => "a local socket has no time stamps of the kernel".to_owned(),
+        (_, Route::Tcp(_)) => match stamps::try_out() {
+            Ok(()) => return Ok((Clock::Kernel, None)),
+            Err(error) => format!("this system gives no time stamps of the kernel: {error}"),
+        },
+    };
+    match choice {
+        ClockChoice::Kernel => Err(format!(
+            "{without_stamps}; use --clock user, or auto for the best there is"
+        )),
+        _ => Ok((
+            Clock::User,
+            Some(format!(
+                "{without_stamps}; the clock of user space is used, which adds the time this \
+                 machine needs to wake up"
+            )),
+        )),
+    }
+}

@@ -1,0 +1,5 @@
+//! What a run makes on a server and removes again, and what it asks before.
+
+pub(crate) mod probe;
+pub(crate) mod publish;
+pub(crate) mod workspace;

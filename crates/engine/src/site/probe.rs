@@ -1,0 +1,141 @@
+//! What is there? Asks the target before anything is made on it.
+
+use record::{Outcome, Server};
+use suite::Workspace;
+use wire::dav::{XmlLimits, dav_tokens, parse_multistatus};
+use wire::response::{ResponseHead, Version};
+
+use crate::connection::client::{Client, Exchange, Request};
+use crate::error::RunError;
+
+/// X-Prestan of requests that come before any test.
+const LABEL: &str = "prestan: 0 (probe)";
+
+/// Asks for nothing but the kind of the resource: what every PROPFIND of ours needs.
+pub(crate) const RESOURCETYPE: &[u8] = br#"<?xml version="1.0" encoding="utf-8"?>
+<propfind xmlns="DAV:"><prop><resourcetype/></prop></propfind>
+"#;
+
+/// A PROPFIND with a body, at this depth: `0` or `1`.
+pub(crate) fn propfind_request<'a>(
+    path: &'a str,
+    depth: &'static str,
+    body: &'static [u8],
+    label: &'a str,
+) -> Request<'a> {
+    const XML: (&str, &str) = ("Content-Type", "application/xml");
+    let headers: &[(&str, &str)] = match depth {
+        "0" => &[("Depth", "0"), XML],
+        _ => &[("Depth", "1"), XML],
+    };
+    Request {
+        headers,
+        body: Some(body),
+        ..Request::bare("PROPFIND", path, label)
+    }
+}
+
+/// What to try where the target is no WebDAV server.
+pub(crate) const INSTEAD: &str = "measure it with a suite that says `needs: http`";
+/// The same where files are to be put there.
+pub(crate) const INSTEAD_OF_PUTTING: &str = "put the files there by other means: `prestan \
+                                             webstone --generate DIR` writes them";
+
+/// Asks the server what it is; an error when it cannot be measured with this kind of suite.
+/// `instead` is what to try then.
+pub(crate) async fn probe(
+    client: &mut Client,
+    path: &str,
+    url: &str,
+    workspace: Workspace,
+    instead: &str,
+) -> Result<Server, RunError> {
+    let options = client.perform(Request::bare("OPTIONS", path, LABEL)).await;
+    let head = reached("OPTIONS", url, options)?;
+    let server = server_of(&head);
+    if workspace == Workspace::ReadOnly {
+        return Ok(server);
+    }
+    if head.status == 404 {
+        return Err(RunError::NotWebdav(format!(
+            "OPTIONS {url} was answered {}: there is no such collection; check the path, or \
+             create it first",
+            head.status_text()
+        )));
+    }
+    if !server.dav.is_empty() {
+        return Ok(server);
+    }
+    // A proxy may have dropped the DAV header: a server that answers PROPFIND is a WebDAV server.
+    let propfind = client
+        .perform(propfind_request(path, "0", RESOURCETYPE, LABEL))
+        .await;
+    let answer = reached("PROPFIND", url, propfind)?;
+    let is_multistatus =
+        answer.status == 207 && parse_multistatus(client.body(), &XmlLimits::default()).is_ok();
+    if is_multistatus {
+        return Ok(server);
+    }
+    Err(RunError::NotWebdav(format!(
+        "{url} is no WebDAV collection: OPTIONS was answered {} without a DAV header, PROPFIND \
+         with {}; {}",
+        head.status,
+        answer.status_text(),
+        advice(&answer, instead)
+    )))
+}
+
+/// What to try when PROPFIND on the target was answered like this.
+fn advice(answer: &ResponseHead, instead: &str) -> String {
+    let location = answer.headers.get("Location");
+    match (answer.status, location) {
+        (300..=399, Some(location)) => format!(
+            "it points to {location}, and redirects are not followed: give that URL if it is yours"
+        ),
+        (403, _) => "does this user have the right to look there?".to_owned(),
+        (500.., _) if answer.status != 501 => {
+            "the server is in trouble, its log may say why".to_owned()
+        }
+        _ => format!("check the path, or {instead}"),
+    }
+}
+
+/// The head of an answer, or why there is none.
+pub(crate) fn reached(
+    method: &str,
+    url: &str,
+    exchange: Exchange,
+) -> Result<ResponseHead, RunError> {
+    match exchange.result {
+        Ok(answer) if answer.head.status == 401 => Err(RunError::Unauthorized(format!(
+            "{method} {url} was answered 401 Unauthorized; give a user and a password with --user"
+        ))),
+        Ok(answer) => Ok(answer.head),
+        Err(failure) => {
+            let what = format!("{method} {url}: {}", failure.what);
+            Err(match failure.outcome {
+                Outcome::Refused => RunError::Unauthorized(what),
+                Outcome::Cancelled => RunError::Interrupted,
+                _ => RunError::Unreachable(what),
+            })
+        }
+    }
+}
+
+fn server_of(head: &ResponseHead) -> Server {
+    Server {
+        software: head.headers.get("Server").map(str::to_owned),
+        dav: dav_tokens(&head.headers),
+        allow: head
+            .headers
+            .get_all("Allow")
+            .flat_map(|value| value.split(','))
+            .map(|method| method.trim().to_owned())
+            .filter(|method| !method.is_empty())
+            .collect(),
+        http: match head.version {
+            Version::Http10 => "1.0".to_owned(),
+            Version::Http11 => "1.1".to_owned(),
+        },
+    }
+}

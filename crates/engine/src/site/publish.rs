@@ -1,0 +1,111 @@
+//! Files that a run puts into its collection before it measures, so that there is something to
+//! fetch. They are read again before anybody relies on them, and go with the collection.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use record::Outcome;
+
+use crate::connection::client::{Answer, Client, Request};
+use crate::error::RunError;
+use crate::event_loop::cancel::Cancel;
+
+/// X-Prestan of these requests.
+const LABEL: &str = "prestan: 0 (preparation)";
+
+/// A file that is to be there.
+#[derive(Clone)]
+pub struct Publish {
+    /// Below the collection of the run, percent-encoded.
+    pub path: String,
+    /// Makes what is in it: files are in memory one at a time.
+    pub content: Arc<dyn Fn() -> Vec<u8> + Send + Sync>,
+}
+
+impl fmt::Debug for Publish {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Publish");
+        shown.field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// Puts files below `root`, a path on the server, and reads them again.
+pub(crate) async fn publish(
+    client: &mut Client,
+    root: &str,
+    files: &[Publish],
+    cancel: &Cancel,
+) -> Result<(), RunError> {
+    let mut made = BTreeSet::new();
+    for Publish { path, content } in files {
+        if cancel.is_cancelled() {
+            return Err(RunError::Interrupted);
+        }
+        for collection in collections_above(path) {
+            if made.insert(collection) {
+                let path = format!("{root}{collection}");
+                done(client, Request::bare("MKCOL", &path, LABEL)).await?;
+            }
+        }
+        let (path, bytes) = (format!("{root}{path}"), content());
+        let put = Request {
+            body: Some(&bytes),
+            ..Request::bare("PUT", &path, LABEL)
+        };
+        done(client, put).await?;
+        let get = Request {
+            keep_body: true,
+            ..Request::bare("GET", &path, LABEL)
+        };
+        done(client, get).await?;
+        if client.body() != bytes {
+            let what = format!(
+                "what came back differs from what was put there ({} bytes, and {} were put)",
+                client.body().len(),
+                bytes.len()
+            );
+            return Err(failed("GET", &client.absolute(&path), &what));
+        }
+    }
+    Ok(())
+}
+
+/// The collections in which a file lies, the outermost first: `a/`, `a/b/` of `a/b/c`.
+fn collections_above(path: &str) -> impl Iterator<Item = &str> {
+    path.match_indices('/').map(|(at, _)| &path[..=at])
+}
+
+async fn done(client: &mut Client, request: Request<'_>) -> Result<(), RunError> {
+    let (method, url) = (request.method, client.absolute(request.path));
+    let exchange = client.perform(request).await;
+    let by_first_attempt = exchange.repeats(method);
+    match exchange.result {
+        Ok(_) if by_first_attempt => Ok(()),
+        Ok(Answer { head, .. }) if (200..300).contains(&head.status) => Ok(()),
+        Ok(Answer { head, .. }) => {
+            let what = format!("it was answered {}", head.status_text());
+            Err(failed(method, &url, &what))
+        }
+        Err(failure) if failure.outcome == Outcome::Cancelled => Err(RunError::Interrupted),
+        Err(failure) => Err(failed(method, &url, &failure.what)),
+    }
+}
+
+fn failed(method: &str, url: &str, what: &str) -> RunError {
+    RunError::NoWorkspace(format!(
+        "putting the files of the pages there failed: {method} {url}: {what}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn collections_above_a_file() {
+        let above = |path| collections_above(path).collect::<Vec<_>>();
+        assert_eq!(above("a/b/c"), ["a/", "a/b/"]);
+        assert_eq!(above("c"), [""; 0]);
+    }
+}

@@ -1,0 +1,154 @@
+//! What killed runs left on a server.
+
+use std::collections::BTreeSet;
+
+use wire::dav::{last_segment, path_of, same_resource};
+use wire::target::Target;
+
+use super::held::HeldLock;
+use super::marker::{Life, MARKER, Marker};
+use super::removal::{members, remove_collection};
+use super::{PREFIX, collection_path, is_run_id};
+use crate::connection::client::{Client, Request};
+use crate::site::probe::RESOURCETYPE;
+
+/// A collection that was found on a server and is named like ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leftover {
+    /// Its URL.
+    pub url: String,
+    path: String,
+    /// Name of the run that made it.
+    pub(crate) run_id: String,
+    /// What is known of the run that made it.
+    pub state: LeftoverState,
+}
+
+/// What is known of a collection whose name is like ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LeftoverState {
+    /// It carries our marker, and its run has ended.
+    Ended {
+        /// When the run began, RFC 3339.
+        started_at: String,
+    },
+    /// It carries our marker, and its run is still going on, on this machine.
+    Running {
+        /// Its process.
+        pid: u32,
+    },
+    /// It carries our marker, and its run is or was on another machine or in another container.
+    Unseen {
+        /// When the run began, RFC 3339.
+        started_at: String,
+    },
+    /// It does not carry our marker: somebody else's.
+    Foreign,
+}
+
+impl Leftover {
+    /// One clause about it, for a message.
+    pub fn reason(&self) -> String {
+        match &self.state {
+            LeftoverState::Ended { started_at } => format!(
+                "left behind by a run that began at {started_at}; `prestan clean` removes it"
+            ),
+            LeftoverState::Running { pid } => format!("in use by the run of process {pid}"),
+            LeftoverState::Unseen { started_at } => format!(
+                "of a run on another machine or in another container, which began at {started_at} \
+                 and may go on; if it does not, `prestan clean --force` removes it"
+            ),
+            LeftoverState::Foreign => {
+                "named like ours, but without our marker; not touched".to_owned()
+            }
+        }
+    }
+
+    /// Whether `prestan clean` removes it; with `force`, also when nobody knows whether its run
+    /// has ended.
+    pub fn is_removable(&self, force: bool) -> bool {
+        match self.state {
+            LeftoverState::Ended { .. } => true,
+            LeftoverState::Unseen { .. } => force,
+            LeftoverState::Running { .. } | LeftoverState::Foreign => false,
+        }
+    }
+}
+
+/// Collections of other runs in the target; none where the server does not list its members.
+///
+/// What the server lists is only a hint: the path is made anew from the target and a run id that
+/// is one, so that no answer can lead us anywhere else.
+pub(crate) async fn leftovers(
+    client: &mut Client,
+    target: &Target,
+    own: Option<&str>,
+) -> Vec<Leftover> {
+    let Some(listing) = members(client, target.path(), RESOURCETYPE).await else {
+        return Vec::new();
+    };
+    let run_ids: BTreeSet<String> = listing
+        .responses
+        .iter()
+        .filter_map(|response| {
+            let name = last_segment(&response.href)?;
+            let run_id = name
+                .strip_prefix(PREFIX)
+                .filter(|run_id| is_run_id(run_id))?;
+            let path = collection_path(target, run_id);
+            same_resource(path_of(&response.href), &path).then(|| run_id.to_owned())
+        })
+        .filter(|run_id| own != Some(run_id))
+        .collect();
+    let mut found = Vec::new();
+    for run_id in run_ids {
+        let path = collection_path(target, &run_id);
+        let state = state(client, &path, &run_id).await;
+        found.push(Leftover {
+            url: target.absolute(&path),
+            path,
+            run_id,
+            state,
+        });
+    }
+    found
+}
+
+/// What is known of the collection of a run.
+pub(super) async fn state(client: &mut Client, path: &str, run_id: &str) -> LeftoverState {
+    let marker_path = format!("{path}{MARKER}");
+    let get = Request {
+        keep_body: true,
+        ..Request::bare("GET", &marker_path, super::LABEL)
+    };
+    let got = client.perform(get).await;
+    let marker: Option<Marker> = match got.result.is_ok_and(|answer| answer.head.status == 200) {
+        true => serde_json::from_slice(client.body()).ok(),
+        false => None,
+    };
+    let Some(marker) = marker.filter(|marker| marker.run_id == run_id) else {
+        return LeftoverState::Foreign;
+    };
+    let started_at = marker
+        .started_at
+        .to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
+    match marker.life() {
+        Life::Running => LeftoverState::Running { pid: marker.pid },
+        Life::Ended => LeftoverState::Ended { started_at },
+        Life::Unseen => LeftoverState::Unseen { started_at },
+    }
+}
+
+/// Removes a leftover; refuses one that is not [removable](Leftover::is_removable). `held` are the
+/// locks of its run whose tokens are known.
+pub(crate) async fn remove_leftover(
+    client: &mut Client,
+    leftover: &Leftover,
+    held: &[HeldLock],
+    force: bool,
+) -> Result<(), String> {
+    match leftover.is_removable(force) {
+        true => remove_collection(client, &leftover.path, held).await,
+        false => Err(leftover.reason()),
+    }
+}

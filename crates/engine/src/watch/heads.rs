@@ -1,0 +1,95 @@
+//! What clients and servers say to each other, for somebody who wants to read it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use wire::response::ResponseHead;
+use wire::shown;
+
+use crate::watch::progress::Observer;
+
+/// What was said, without what lets somebody in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    /// The lines of a request head, just before it is sent.
+    Request(Vec<String>),
+    /// The lines of a response head, when it is complete.
+    Response(Vec<String>),
+    /// Something else about it: an interim response, or why there is no answer.
+    Remark(String),
+}
+
+/// Hands the heads of a run to its observer.
+pub(crate) struct Heads {
+    observer: Arc<dyn Observer>,
+    /// Fields that the user gave: whether they are secret is not known.
+    private: Vec<String>,
+    clients: AtomicU32,
+}
+
+impl Heads {
+    /// For an observer who wants them; these headers of requests are the user's.
+    pub(crate) fn wanted_by(
+        observer: &Arc<dyn Observer>,
+        headers: &[(String, String)],
+    ) -> Option<Arc<Heads>> {
+        observer.wants_heads().then(|| {
+            Arc::new(Heads {
+                observer: Arc::clone(observer),
+                private: headers.iter().map(|(name, _)| name.clone()).collect(),
+                clients: AtomicU32::new(0),
+            })
+        })
+    }
+
+    /// For another client, which gets a number.
+    pub(crate) fn of_client(self: &Arc<Heads>) -> HeadsOfClient {
+        HeadsOfClient {
+            client: self.clients.fetch_add(1, Ordering::Relaxed),
+            heads: Arc::clone(self),
+        }
+    }
+}
+
+impl fmt::Debug for Heads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Heads").finish_non_exhaustive()
+    }
+}
+
+/// Hands over the heads of one client.
+#[derive(Debug, Clone)]
+pub(crate) struct HeadsOfClient {
+    client: u32,
+    heads: Arc<Heads>,
+}
+
+impl HeadsOfClient {
+    /// This head is about to be sent.
+    pub(crate) fn request(&self, head: &[u8]) {
+        self.say(Said::Request(shown::request_head(
+            head,
+            &self.heads.private,
+        )));
+    }
+
+    /// This head has come.
+    pub(crate) fn response(&self, head: &ResponseHead) {
+        self.say(Said::Response(shown::response_head(head)));
+    }
+
+    /// A response before the final one has come.
+    pub(crate) fn interim(&self, status: u16) {
+        self.say(Said::Remark(format!("interim response {status}")));
+    }
+
+    /// There is no answer, or none that is complete.
+    pub(crate) fn failure(&self, what: &str) {
+        self.say(Said::Remark(what.to_owned()));
+    }
+
+    fn say(&self, said: Said) {
+        self.heads.observer.said(self.client, &said);
+    }
+}

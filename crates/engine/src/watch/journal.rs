@@ -1,0 +1,94 @@
+//! Events: kept for the record, and told to whoever watches.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use record::{Event, EventKind, MeasureId, Nanos};
+
+use crate::clock::RunClock;
+use crate::clock::timekeeper::OnClockStep;
+use crate::watch::progress::Observer;
+
+/// Failed operations of one measure that are described; the others are only counted.
+const DESCRIBED: u32 = 5;
+
+/// The events of a run, written by many users.
+pub(crate) struct Journal {
+    clock: RunClock,
+    observer: Arc<dyn Observer>,
+    pages: Mutex<Pages>,
+}
+
+impl fmt::Debug for Journal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Journal").finish_non_exhaustive()
+    }
+}
+
+impl OnClockStep for Journal {
+    fn clock_stepped(&self, by: i64) {
+        self.write(EventKind::ClockStepped { by });
+    }
+}
+
+#[derive(Default)]
+struct Pages {
+    events: Vec<Event>,
+    notes: BTreeSet<(MeasureId, String)>,
+    described: Vec<u32>,
+}
+
+impl Journal {
+    pub(crate) fn new(clock: RunClock, observer: Arc<dyn Observer>, measures: usize) -> Self {
+        let pages = Pages {
+            described: vec![0; measures],
+            ..Pages::default()
+        };
+        Journal {
+            clock,
+            observer,
+            pages: Mutex::new(pages),
+        }
+    }
+
+    /// Writes an event down. A note that was made before, and the sixth and later failures of a
+    /// measure, are left out.
+    pub(crate) fn write(&self, kind: EventKind) {
+        self.write_at(self.clock.now(), kind);
+    }
+
+    /// The same for an event whose moment was noted: what is counted by it while the run goes on
+    /// is counted by it in the record as well.
+    pub(crate) fn write_at(&self, at: Nanos, kind: EventKind) {
+        let mut pages = self.pages();
+        let wanted = match &kind {
+            EventKind::Note { measure, text } => pages.notes.insert((*measure, text.clone())),
+            EventKind::OperationFailed { measure, .. } => {
+                match pages.described.get_mut(usize::from(measure.0)) {
+                    Some(described) => {
+                        *described += 1;
+                        *described <= DESCRIBED
+                    }
+                    None => false,
+                }
+            }
+            _ => true,
+        };
+        if wanted {
+            let event = Event { at, kind };
+            self.observer.event(&event);
+            pages.events.push(event);
+        }
+    }
+
+    /// All events, in order.
+    pub(crate) fn events(&self) -> Vec<Event> {
+        self.pages().events.clone()
+    }
+
+    /// A panic while writing leaves whole events: going on is safe.
+    fn pages(&self) -> MutexGuard<'_, Pages> {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

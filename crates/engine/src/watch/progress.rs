@@ -1,0 +1,91 @@
+//! How far a run has come, for whoever shows it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use record::{Event, Generator, TestId};
+
+use crate::watch::exhaustion::Exhaustion;
+use crate::watch::heads::Said;
+use crate::watch::vitals::Totals;
+
+/// Counts of a run under way. Cheap enough to be raised after every operation.
+#[derive(Debug, Default)]
+pub struct Progress {
+    planned: AtomicU64,
+    done: AtomicU64,
+    requests: AtomicU64,
+    failed: AtomicU64,
+    pub(crate) lately: Totals,
+    pub(crate) exhaustion: Arc<Exhaustion>,
+}
+
+impl Progress {
+    /// Rounds through loops that the run consists of, all users and tests together.
+    pub fn planned(&self) -> u64 {
+        self.planned.load(Ordering::Relaxed)
+    }
+
+    /// Rounds that are done or will not be done any more.
+    pub fn done(&self) -> u64 {
+        self.done.load(Ordering::Relaxed)
+    }
+
+    /// Requests sent until now, set-up included.
+    pub fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    /// Measured operations that failed until now.
+    pub fn failed(&self) -> u64 {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    /// How the generator fared while measuring since this was last asked, to a second, but for
+    /// what ran out: that is all that did until now.
+    pub fn lately(&self) -> Generator {
+        self.lately.take(TestId(0), self.exhaustion.counts())
+    }
+
+    pub(crate) fn plan(&self, rounds: u64) {
+        self.planned.store(rounds, Ordering::Relaxed);
+    }
+
+    pub(crate) fn add_done(&self, rounds: u64) {
+        self.done.fetch_add(rounds, Ordering::Relaxed);
+    }
+
+    /// Takes the number of the next request, from 1.
+    pub(crate) fn next_request(&self) -> u64 {
+        self.requests.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    pub(crate) fn add_failed(&self) {
+        self.failed.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Somebody who wants to know what happens while it happens: a progress bar, a log.
+pub trait Observer: Send + Sync {
+    /// Something happened.
+    fn event(&self, event: &Event);
+
+    /// Whether the heads of requests and responses are wanted as well, which takes time from
+    /// measuring.
+    fn wants_heads(&self) -> bool {
+        false
+    }
+
+    /// A client of the run, of that number, said or heard something.
+    fn said(&self, client: u32, said: &Said) {
+        let _ = (client, said);
+    }
+}
+
+/// Nobody.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Silent;
+
+impl Observer for Silent {
+    fn event(&self, _: &Event) {}
+}

@@ -1,0 +1,379 @@
+//! What a worker thread sees of itself: processor time, waiting for a processor, and whether it
+//! comes round in time.
+
+use std::cell::{Cell, RefCell};
+use std::fs;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hdrhistogram::Histogram;
+use record::{Exhausted, Generator, Lateness, Nanos, TestId};
+
+use crate::clock::{RunClock, nanos};
+use crate::event_loop::patience::BEAT;
+use crate::watch::progress::Progress;
+use crate::watch::recorder::Recorder;
+
+/// Heartbeats after which samples are handed over.
+const FLUSH: u32 = 10;
+/// Heartbeats after which who looks on is told how the thread fares.
+const TELL: u32 = 100;
+
+/// What workers add up to: of a run, for the test that is measured now, or of the last moments, for
+/// who looks on.
+#[derive(Debug, Default)]
+pub(crate) struct Totals(Mutex<Sums>);
+
+#[derive(Debug, Clone, Default)]
+struct Sums {
+    workers: u32,
+    wall: Nanos,
+    cpu: Nanos,
+    queued: Option<Nanos>,
+    stalled: Nanos,
+    stalls: u64,
+    longest_stall: Nanos,
+    rested: Nanos,
+    waited: Nanos,
+    lateness: Option<Histogram<u64>>,
+}
+
+impl Totals {
+    /// What was added up since the last time, as the record of a test.
+    pub(crate) fn take(&self, test: TestId, exhausted: Exhausted) -> Generator {
+        let sums = std::mem::take(&mut *self.lock());
+        Generator {
+            test,
+            workers: sums.workers,
+            wall: sums.wall,
+            cpu: sums.cpu,
+            queued: sums.queued,
+            stalled: sums.stalled,
+            stalls: sums.stalls,
+            longest_stall: sums.longest_stall,
+            rested: sums.rested,
+            waited: sums.waited,
+            lateness: sums.lateness.as_ref().map(described),
+            exhausted,
+        }
+    }
+
+    /// Adds what one more worker has spent at the same time as the others.
+    fn add_worker(&self, spent: &Sums) {
+        let mut sums = self.lock();
+        let wall = sums.wall.max(spent.wall);
+        sums.add(spent);
+        sums.wall = wall;
+        sums.workers += 1;
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Sums> {
+        // Sums of a panicking thread are still sums.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sums {
+    /// Adds what was spent after this.
+    fn add(&mut self, later: &Sums) {
+        self.wall += later.wall;
+        self.cpu += later.cpu;
+        if let Some(queued) = later.queued {
+            *self.queued.get_or_insert(0) += queued;
+        }
+        self.stalled += later.stalled;
+        self.stalls += later.stalls;
+        self.longest_stall = self.longest_stall.max(later.longest_stall);
+        self.rested += later.rested;
+        self.waited += later.waited;
+        match (&mut self.lateness, &later.lateness) {
+            // Both grow by themselves, so that nothing is out of range.
+            (Some(all), Some(times)) => all.add(times).unwrap_or_default(),
+            (none, times) => *none = none.take().or_else(|| times.clone()),
+        }
+    }
+}
+
+fn described(times: &Histogram<u64>) -> Lateness {
+    Lateness {
+        n: times.len(),
+        p50: times.value_at_quantile(0.5),
+        p99: times.value_at_quantile(0.99),
+        max: times.max(),
+    }
+}
+
+/// An empty histogram of how late operations began.
+fn lateness() -> Histogram<u64> {
+    // Two significant digits: whether the generator was late, not by how many nanoseconds.
+    Histogram::new(2).unwrap_or_else(|_| unreachable!("two digits are possible"))
+}
+
+/// What one worker thread counts, while users of it are measuring.
+#[derive(Debug)]
+pub(crate) struct Vitals {
+    clock: RunClock,
+    /// Told once a second how the thread fares.
+    progress: Arc<Progress>,
+    measuring: Cell<u32>,
+    /// Since the first user began, but for what is in `lately`.
+    all: RefCell<Sums>,
+    /// Since `told`; what counters of the thread say is added when that moves on.
+    lately: RefCell<Sums>,
+    told: Cell<Reading>,
+    /// When the last beat was, and how many there were.
+    beaten: Cell<Nanos>,
+    beats: Cell<u32>,
+}
+
+/// Counters of a thread at a moment.
+#[derive(Debug, Clone, Copy, Default)]
+struct Reading {
+    at: Nanos,
+    cpu: Nanos,
+    queued: Option<Nanos>,
+}
+
+impl Vitals {
+    pub(crate) fn new(clock: RunClock, progress: Arc<Progress>) -> Self {
+        Vitals {
+            clock,
+            progress,
+            measuring: Cell::new(0),
+            all: RefCell::default(),
+            lately: RefCell::default(),
+            told: Cell::default(),
+            beaten: Cell::new(clock.now()),
+            beats: Cell::default(),
+        }
+    }
+
+    /// A user of this thread begins to measure.
+    pub(crate) fn enter(&self) {
+        if self.measuring.replace(self.measuring.get() + 1) == 0 {
+            self.all.take();
+            self.lately.take();
+            self.told.set(self.reading());
+            // Before, nobody was left waiting.
+            self.beaten.set(self.clock.now());
+        }
+    }
+
+    /// A user of this thread has measured; after the last one, `totals` gets the sums.
+    pub(crate) fn leave(&self, totals: &Totals) {
+        let left = self.measuring.get().saturating_sub(1);
+        self.measuring.set(left);
+        if left == 0 {
+            self.tell();
+            totals.add_worker(&self.all.take());
+        }
+    }
+
+    /// The run waits for its turn: what the thread does meanwhile says nothing of it.
+    pub(crate) fn pause(&self) {
+        self.tell();
+    }
+
+    /// The run goes on after a [pause](Vitals::pause).
+    pub(crate) fn resume(&self) {
+        let paused = self.told.replace(self.reading());
+        let now = self.told.get().at;
+        self.lately.borrow_mut().waited += now - paused.at;
+        self.beaten.set(now);
+    }
+
+    /// An operation began so late by our own fault.
+    pub(crate) fn add_lateness(&self, late: Nanos) {
+        let mut lately = self.lately.borrow_mut();
+        let times = lately.lateness.get_or_insert_with(lateness);
+        // Not `saturating_record`, which clamps to what there is room for now. It grows by itself,
+        // so that nothing is out of range.
+        times.record(late).unwrap_or_default();
+    }
+
+    /// A user let so much time pass, because it had not been answered.
+    pub(crate) fn add_rest(&self, time: Nanos) {
+        self.lately.borrow_mut().rested += time;
+    }
+
+    /// A user took so much time to look at an answer, between two operations of its own. Where it is the
+    /// only one of this thread, nobody was left waiting for it.
+    pub(crate) fn excuse(&self, time: Nanos) {
+        if self.measuring.get() == 1 {
+            self.beaten.set(self.beaten.get() + time);
+        }
+    }
+
+    /// Is called with a regular beat for as long as the thread works: notices when it does not
+    /// come round in time, and sees to it that samples do not lie about.
+    pub(crate) fn beat(&self, recorder: &Recorder) {
+        let now = self.clock.now();
+        let due = self.beaten.replace(now) + nanos(BEAT);
+        let late = now.saturating_sub(due);
+        let is_measuring = self.measuring.get() > 0;
+        if late > Generator::HELD_UP && is_measuring {
+            let mut lately = self.lately.borrow_mut();
+            lately.stalled += late;
+            lately.stalls += 1;
+            lately.longest_stall = lately.longest_stall.max(late);
+        }
+        let beats = self.beats.get() + 1;
+        self.beats.set(beats);
+        if beats.is_multiple_of(FLUSH) {
+            recorder.flush();
+        }
+        if beats.is_multiple_of(TELL) && is_measuring {
+            self.tell();
+        }
+    }
+
+    /// Adds what was spent since the last time to the sums, and tells who looks on.
+    fn tell(&self) {
+        let now = self.reading();
+        let before = self.told.replace(now);
+        let mut lately = self.lately.take();
+        lately.wall = now.at - before.at;
+        lately.cpu = now.cpu.saturating_sub(before.cpu);
+        let queued = now.queued.zip(before.queued);
+        lately.queued = queued.map(|(now, before)| now.saturating_sub(before));
+        self.progress.lately.add_worker(&lately);
+        self.all.borrow_mut().add(&lately);
+    }
+
+    fn reading(&self) -> Reading {
+        let (cpu, queued) = match schedstat() {
+            Some((cpu, queued)) => (cpu, Some(queued)),
+            None => (thread_cpu(), None),
+        };
+        Reading {
+            at: self.clock.now(),
+            cpu,
+            queued,
+        }
+    }
+}
+
+/// Time on a processor, and time of waiting for one, in nanoseconds.
+fn schedstat() -> Option<(Nanos, Nanos)> {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let mut numbers = text.split_whitespace().map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+fn thread_cpu() -> Nanos {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::event_loop::cancel::Cancel;
+    use crate::event_loop::patience::Watchdog;
+    use crate::event_loop::{EventLoop, sleep};
+    use crate::watch::recorder::recorders;
+
+    /// Takes so much of a processor's time, however long others hold it.
+    fn busy_for(time: Duration) {
+        let end = thread_cpu() + nanos(time);
+        while thread_cpu() < end {
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Runs `work` beside a heartbeat, while measuring.
+    fn beside_heartbeat(work: impl AsyncFnOnce()) -> Generator {
+        let totals = Totals::default();
+        let (mut recorders, _collector) = recorders(1);
+        EventLoop::new().unwrap().run(async {
+            let vitals = Vitals::new(RunClock::start(), Arc::default());
+            let recorder = recorders.remove(0);
+            let measured = async {
+                sleep(BEAT / 2).await;
+                vitals.enter();
+                work().await;
+                // The heartbeat that was held up comes round now.
+                sleep(2 * BEAT).await;
+                vitals.leave(&totals);
+            };
+            let watchdog = Watchdog::new(RunClock::start());
+            let beat = || vitals.beat(&recorder);
+            watchdog.guard(&Cancel::default(), beat, measured).await;
+        });
+        totals.take(TestId(0), Exhausted::default())
+    }
+
+    #[test]
+    fn a_thread_that_does_not_come_round_is_stalled() {
+        let fared = beside_heartbeat(async || busy_for(Duration::from_millis(120)));
+        assert!(fared.longest_stall > 80_000_000, "{fared:?}");
+        assert!(fared.stalled >= fared.longest_stall && fared.cpu > 50_000_000);
+        assert!(fared.stalls >= 1 && fared.stalls * Generator::HELD_UP < fared.stalled);
+        assert_eq!(fared.workers, 1);
+        assert!(fared.wall > 120_000_000);
+    }
+
+    #[test]
+    fn who_is_alone_leaves_nobody_waiting_while_it_reads_an_answer() {
+        let stalled = |others: u32| {
+            let vitals = Vitals::new(RunClock::start(), Arc::default());
+            let (recorders, _collector) = recorders(1);
+            vitals.enter();
+            (0..others).for_each(|_| vitals.enter());
+            let begun = Instant::now();
+            busy_for(Duration::from_millis(100));
+            // All of it, also what others of this machine took meanwhile.
+            vitals.excuse(nanos(begun.elapsed()));
+            vitals.beat(&recorders[0]);
+            vitals.lately.borrow().stalled
+        };
+        assert!(stalled(0) + nanos(Duration::from_millis(50)) < stalled(1));
+    }
+
+    #[test]
+    fn a_thread_that_waits_is_not() {
+        let fared = beside_heartbeat(async || sleep(Duration::from_millis(60)).await);
+        // Other tests take processors away; the time in which nothing is due is no stall.
+        assert!(fared.cpu < 30_000_000, "{fared:?}");
+        assert!(fared.stalled < 60_000_000, "{fared:?}");
+    }
+
+    #[test]
+    fn what_threads_say_is_put_together() {
+        let totals = Totals::default();
+        let worker = |times: [Nanos; 2]| {
+            let vitals = Vitals::new(RunClock::start(), Arc::default());
+            vitals.enter();
+            for late in times {
+                vitals.add_lateness(late);
+                // Told in between or not: the sums are the same.
+                vitals.tell();
+            }
+            vitals.add_rest(70);
+            vitals.leave(&totals);
+        };
+        worker([1_000, 2_000]);
+        worker([3_000, 900_000]);
+        let all = totals.take(TestId(0), Exhausted::default());
+        let late = all.lateness.unwrap();
+        assert_eq!((late.n, all.workers, all.rested), (4, 2, 140));
+        assert!(late.max.abs_diff(900_000) < 10_000 && late.p50.abs_diff(2_000) < 50);
+        assert_eq!(totals.take(TestId(0), Exhausted::default()).lateness, None);
+    }
+
+    #[test]
+    fn who_looks_on_is_told_once_a_second() {
+        let progress = Arc::<Progress>::default();
+        let (recorders, _collector) = recorders(1);
+        let vitals = Vitals::new(RunClock::start(), Arc::clone(&progress));
+        vitals.enter();
+        (1..TELL).for_each(|_| vitals.beat(&recorders[0]));
+        assert_eq!(progress.lately().workers, 0);
+        busy_for(Duration::from_millis(20));
+        vitals.beat(&recorders[0]);
+        let lately = progress.lately();
+        assert!(lately.workers == 1 && lately.cpu > 10_000_000, "{lately:?}");
+        assert_eq!(progress.lately().wall, 0, "what was told is not told again");
+    }
+}

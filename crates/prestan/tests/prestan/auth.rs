@@ -1,0 +1,533 @@
+//! The binary against servers that want to know who it is.
+
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, UdpSocket};
+use std::time::Duration;
+
+use crate::support::faulty::{
+    Faulty, PASSWORD, USER, anonymous_run, checked, count, no_secret_in, run_of, short_run, status,
+    went_nowhere,
+};
+use crate::support::rows::{row, rows};
+use crate::support::{Outcome, Prestan};
+use testbed::fault::{Algorithm, Auth, Exchange, Expiry, Fault, Rule};
+
+const TOKEN: &str = "t0ken-of-ann";
+
+fn basic() -> Auth {
+    Auth::Basic {
+        user: USER.to_owned(),
+        password: PASSWORD.to_owned(),
+    }
+}
+
+fn digest(algorithms: &[Algorithm], nonce_uses: Option<u32>, expiry: Expiry) -> Auth {
+    Auth::Digest {
+        user: USER.to_owned(),
+        password: PASSWORD.to_owned(),
+        algorithms: algorithms.to_vec(),
+        nonce_uses,
+        expiry,
+    }
+}
+
+fn bearer() -> Auth {
+    Auth::Bearer {
+        token: TOKEN.to_owned(),
+    }
+}
+
+fn guarded(auth: Auth) -> Faulty {
+    Faulty::new(|builder| builder.auth(auth))
+}
+
+/// All went well, and what was said and kept holds no secret.
+#[track_caller]
+fn went_well(outcome: &Outcome, faulty: &Faulty) {
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let result = checked(outcome);
+    for row in rows(&result) {
+        assert_eq!(row["status"], "ok", "{row:#}");
+    }
+    no_secret_in(outcome, &[TOKEN]);
+    assert_eq!(faulty.left(), [""; 0]);
+}
+
+fn denied(exchange: &Exchange) -> bool {
+    exchange.status == Some(401)
+}
+
+/// The schemes of all credentials that travelled.
+fn schemes(faulty: &Faulty) -> Vec<String> {
+    let exchanges = faulty.server.exchanges();
+    let sent = exchanges
+        .iter()
+        .filter_map(|exchange| exchange.header("authorization"));
+    let mut schemes: Vec<String> = sent
+        .map(|value| value.split(' ').next().unwrap().to_owned())
+        .collect();
+    schemes.sort();
+    schemes.dedup();
+    schemes
+}
+
+#[test]
+fn basic_is_sent_from_the_first_request_on() {
+    let faulty = guarded(basic());
+    went_well(&faulty.prestan("Put1K,Lock,UnLock").run(), &faulty);
+    // On loopback nobody listens, so it is sent unasked.
+    let exchanges = faulty.server.exchanges();
+    assert!(!exchanges.iter().any(denied), "{exchanges:#?}");
+    assert_eq!(schemes(&faulty), ["Basic"]);
+}
+
+/// An address of this machine that is not loopback: nothing is sent to find it out.
+fn own_address() -> Option<SocketAddr> {
+    let own = UdpSocket::bind("0.0.0.0:0").and_then(|socket| {
+        socket.connect("192.0.2.1:9")?;
+        Ok(SocketAddr::new(socket.local_addr()?.ip(), 0))
+    });
+    if own.is_err() {
+        eprintln!("skipped: this machine has no address but loopback");
+    }
+    own.ok()
+}
+
+#[test]
+fn a_token_is_sent_unasked_where_others_listen_only_if_the_user_says_so() {
+    let Some(own) = own_address() else { return };
+    for (scheme, asked) in [("auto", true), ("bearer", false)] {
+        let faulty = Faulty::new(|builder| builder.listen(own).auth(bearer()));
+        let outcome = anonymous_run(&faulty.server.url(), "Put1K", 3)
+            .env("PRESTAN_TOKEN", TOKEN)
+            .args(["--auth", scheme])
+            .run();
+        went_well(&outcome, &faulty);
+        let exchanges = faulty.server.exchanges();
+        let first = exchanges[0].header("authorization");
+        assert_eq!(first.is_none(), asked, "{scheme}");
+        assert!(!faulty.measured("Put1K").iter().any(denied), "{scheme}");
+        let told = outcome
+            .stderr
+            .contains("only if the server asks for it; --auth bearer");
+        assert_eq!(told, asked, "{outcome}");
+    }
+    // A server that asks for something else does not get it.
+    let faulty = Faulty::new(|builder| builder.listen(own).auth(basic()));
+    let outcome = anonymous_run(&faulty.server.url(), "Put1K", 3)
+        .env("PRESTAN_TOKEN", TOKEN)
+        .run();
+    assert_eq!(outcome.code, 4, "{outcome}");
+    assert!(schemes(&faulty).is_empty(), "{outcome}");
+    assert!(outcome.stderr.contains("Bearer could be used"), "{outcome}");
+}
+
+#[test]
+fn basic_is_sent_unasked_where_others_listen_only_if_the_user_says_so() {
+    let Some(own) = own_address() else { return };
+    for (scheme, asked) in [("auto", true), ("basic", false)] {
+        let faulty = Faulty::new(|builder| builder.listen(own).auth(basic()));
+        went_well(
+            &faulty.prestan("Put1K").args(["--auth", scheme]).run(),
+            &faulty,
+        );
+        let exchanges = faulty.server.exchanges();
+        assert_eq!(exchanges.iter().any(denied), asked, "{scheme}");
+        let first = exchanges[0].header("authorization");
+        assert_eq!(first.is_none(), asked, "{scheme}");
+        // Asked once, it is sent with everything else.
+        assert!(!faulty.measured("Put1K").iter().any(denied), "{scheme}");
+    }
+}
+
+#[test]
+fn a_header_of_the_users_own_is_a_secret_too() {
+    let faulty = Faulty::new(|builder| builder);
+    let header = format!("X-Api-Key: {TOKEN}");
+    let outcome = faulty.prestan("Put1K").args(["--header", &header]).run();
+    went_well(&outcome, &faulty);
+    let exchanges = faulty.server.exchanges();
+    assert!(
+        exchanges
+            .iter()
+            .all(|one| one.header("x-api-key") == Some(TOKEN))
+    );
+}
+
+#[test]
+fn digest_of_each_kind() {
+    use Algorithm::{Md5, Sha256};
+    for algorithms in [&[Md5][..], &[Sha256], &[Md5, Sha256]] {
+        for scheme in ["auto", "digest"] {
+            let faulty = guarded(digest(algorithms, None, Expiry::Stale));
+            let outcome = faulty
+                .prestan("Put1K,Put1024K,Lock,UnLock")
+                .args(["--auth", scheme])
+                .run();
+            went_well(&outcome, &faulty);
+            // Somebody who says `digest` does not want the password to travel.
+            let expected: &[&str] = match scheme {
+                "auto" => &["Basic", "Digest"],
+                _ => &["Digest"],
+            };
+            assert_eq!(schemes(&faulty), expected, "{scheme}");
+            let strongest = match algorithms.contains(&Sha256) {
+                true => "algorithm=SHA-256",
+                false => "algorithm=MD5",
+            };
+            for exchange in faulty.measured("Put1K") {
+                assert!(
+                    exchange
+                        .header("authorization")
+                        .unwrap()
+                        .contains(strongest)
+                );
+            }
+            assert_counts_grow(&faulty);
+        }
+    }
+}
+
+/// Each nonce's count begins with 1 and grows by 1 (RFC 7616, section 3.4).
+#[track_caller]
+fn assert_counts_grow(faulty: &Faulty) {
+    let mut last: BTreeMap<String, u32> = BTreeMap::new();
+    for exchange in faulty.server.exchanges() {
+        let Some(digest) = exchange
+            .header("authorization")
+            .filter(|v| v.starts_with("Digest"))
+        else {
+            continue;
+        };
+        let param = |name: &str| {
+            let begin = digest.find(&format!(" {name}=")).unwrap() + name.len() + 2;
+            digest[begin..]
+                .split(',')
+                .next()
+                .unwrap()
+                .trim_matches('"')
+                .to_owned()
+        };
+        let count = u32::from_str_radix(&param("nc"), 16).unwrap();
+        let last = last.entry(param("nonce")).or_default();
+        assert_eq!(count, *last + 1, "{digest}");
+        *last = count;
+    }
+    assert!(!last.is_empty());
+}
+
+#[test]
+fn a_nonce_that_runs_out_in_mid_run() {
+    for expiry in [Expiry::Stale, Expiry::Silent] {
+        for scheme in ["auto", "digest"] {
+            let faulty = guarded(digest(&[Algorithm::Md5], Some(3), expiry));
+            let outcome = run_of(&faulty.server.url(), "Get1K,Lock,UnLock", 10)
+                .args(["--auth", scheme])
+                .run();
+            went_well(&outcome, &faulty);
+            let result = outcome.json();
+            for test in ["Get1K", "Lock", "UnLock"] {
+                let row = row(&result, test);
+                assert_eq!(count(row, "ok"), 10, "{row:#}");
+                let refused = faulty
+                    .measured(test)
+                    .iter()
+                    .filter(|one| denied(one))
+                    .count();
+                assert!(refused > 0, "{expiry:?}: no nonce ran out in {test}");
+                assert_eq!(row["connects"]["resent"], refused as u64, "{row:#}");
+            }
+            assert_counts_grow(&faulty);
+        }
+    }
+}
+
+/// Several requests are under way when the nonce runs out, all with the old one.
+#[test]
+fn a_nonce_that_runs_out_in_a_pipeline() {
+    for expiry in [Expiry::Stale, Expiry::Silent] {
+        let faulty = guarded(digest(&[Algorithm::Md5], Some(10), expiry));
+        std::fs::write(faulty.demo.root().join("file"), "x").unwrap();
+        let url = format!("{}file", faulty.server.url());
+        let load = |options: &[&str]| {
+            let prestan = Prestan::new().args(["load", "GET", &url, "--requests", "200"]);
+            prestan
+                .args(["--pipeline", "4", "--json", "-"])
+                .args(options)
+        };
+        let prestan = load(&["--user", USER]).env("PRESTAN_PASSWORD", PASSWORD);
+        let outcome = prestan.run();
+        assert_eq!(outcome.code, 0, "{outcome}");
+        let result = outcome.json();
+        let get = row(&result, "GET");
+        let all = |number: &str| get[number]["ok"].as_u64().unwrap();
+        assert_eq!(all("outcomes") + all("left_out_outcomes"), 200, "{get:#}");
+        let samples = rundir::load(&outcome.run()).unwrap().samples;
+        let resent = samples.iter().filter(|sample| sample.resent).count();
+        assert!(resent >= 19, "{expiry:?}: {resent}");
+        assert_counts_grow(&faulty);
+
+        // Nobody who has no credentials sends requests for ever, and the reason is said.
+        let outcome = load(&[]).run();
+        assert!(outcome.code != 0, "{outcome}");
+        let said = format!("{}{}", outcome.stdout, outcome.stderr);
+        assert!(said.contains("no credentials were given"), "{outcome}");
+    }
+}
+
+#[test]
+fn what_a_challenge_takes_is_not_measured() {
+    // The second and the fourth GET are answered 401, 60 ms late.
+    const LATE: Duration = Duration::from_millis(60);
+    let challenge = |nonce: &str| {
+        let digest = format!("Digest realm=\"r\", qop=\"auth\", stale=true, nonce=\"{nonce}\"");
+        status(401, &[("WWW-Authenticate", &digest)], "")
+    };
+    let faulty = Faulty::new(|builder| {
+        [(2, "one"), (4, "two")]
+            .into_iter()
+            .fold(builder, |builder, (nth, nonce)| {
+                let late = Rule::new(Fault::Delay(LATE)).tag("(Get1K)").nth(nth);
+                builder
+                    .rule(Rule::new(challenge(nonce)).tag("(Get1K)").nth(nth))
+                    .rule(late)
+            })
+    });
+    let outcome = faulty.prestan("Get1K").run();
+    went_well(&outcome, &faulty);
+    let measured = faulty.measured("Get1K");
+    let slow = measured
+        .iter()
+        .filter(|one| denied(one) && one.delay >= LATE)
+        .count();
+    assert_eq!((measured.len(), slow), (5, 2));
+
+    let result = outcome.json();
+    let get = row(&result, "Get1K");
+    assert_eq!(get["connects"]["resent"], 2, "{get:#}");
+    for time in ["response_us", "total_us"] {
+        let max_us = get[time]["max"].as_f64().unwrap();
+        assert!(max_us < LATE.as_secs_f64() * 1e6, "{get:#}");
+    }
+}
+
+#[test]
+fn a_token_from_a_file_or_from_the_environment() {
+    let run = |faulty: &Faulty| anonymous_run(&faulty.server.url(), "Put1K", 3);
+    let faulty = guarded(bearer());
+    let outcome = run(&faulty).env("PRESTAN_TOKEN", TOKEN).run();
+    went_well(&outcome, &faulty);
+
+    let faulty = guarded(bearer());
+    let prestan = run(&faulty);
+    let file = prestan.file("token", &format!("{TOKEN}\nsecond line\n"));
+    let outcome = prestan.arg("--token-file").arg(file).run();
+    went_well(&outcome, &faulty);
+    assert!(!faulty.server.exchanges().iter().any(denied));
+    assert_eq!(schemes(&faulty), ["Bearer"]);
+}
+
+/// Everywhere a password may come from; true where others on the machine could read it.
+#[test]
+fn a_password_from_everywhere() {
+    type Give = fn(Prestan) -> Prestan;
+    let sources: [(&str, Give, bool); 8] = [
+        (
+            "password file",
+            |prestan| {
+                let file = prestan.file("password", &format!("{PASSWORD}\n"));
+                prestan.args(["--user", USER, "--password-file"]).arg(file)
+            },
+            false,
+        ),
+        (
+            "standard input",
+            |prestan| {
+                let prestan = prestan.args(["--user", USER, "--password-file", "-"]);
+                prestan.stdin(&format!("{PASSWORD}\n"))
+            },
+            false,
+        ),
+        (
+            "environment",
+            |prestan| {
+                prestan
+                    .env("PRESTAN_USER", USER)
+                    .env("PRESTAN_PASSWORD", PASSWORD)
+            },
+            false,
+        ),
+        (
+            "user and environment",
+            |prestan| {
+                prestan
+                    .args(["--user", USER])
+                    .env("PRESTAN_PASSWORD", PASSWORD)
+            },
+            false,
+        ),
+        (
+            "home's netrc",
+            |prestan| {
+                prestan.file(
+                    ".netrc",
+                    &format!("machine 127.0.0.1 login {USER} password {PASSWORD}"),
+                );
+                prestan.arg("--netrc")
+            },
+            false,
+        ),
+        (
+            "another netrc",
+            |prestan| {
+                let text = format!("default login {USER} password {PASSWORD}");
+                let file = prestan.file("netrc", &text);
+                prestan.arg("--netrc").env("NETRC", file)
+            },
+            false,
+        ),
+        ("classic", |prestan| prestan.args([USER, PASSWORD]), true),
+        (
+            "user with password",
+            |prestan| prestan.args(["--user", &format!("{USER}:{PASSWORD}")]),
+            true,
+        ),
+    ];
+    for (source, give, exposed) in sources {
+        let faulty = guarded(basic());
+        let outcome = give(anonymous_run(&faulty.server.url(), "Put1K", 2)).run();
+        went_well(&outcome, &faulty);
+        let warned = outcome.stderr.contains("process list");
+        assert_eq!(warned, exposed, "{source}: {outcome}");
+    }
+}
+
+#[test]
+fn user_and_password_in_the_url() {
+    let faulty = guarded(basic());
+    // Percent-encoded, as it must be where a password has an `@`.
+    let encoded = PASSWORD.replace('-', "%2d");
+    let url = faulty
+        .server
+        .url()
+        .replace("http://", &format!("http://{USER}:{encoded}@"));
+    let outcome = anonymous_run(&url, "Put1K", 2).run();
+    went_well(&outcome, &faulty);
+    no_secret_in(&outcome, &[&encoded]);
+    assert!(outcome.stderr.contains("process list"), "{outcome}");
+}
+
+#[test]
+fn who_is_not_let_in_hears_why() {
+    let md5 = || digest(&[Algorithm::Md5], None, Expiry::Stale);
+    let wrong = |mut prestan: Prestan| {
+        prestan = prestan.env("PRESTAN_USER", USER);
+        prestan.env("PRESTAN_PASSWORD", "wr0ng-passw0rd")
+    };
+    let nobody = |prestan: Prestan| prestan;
+    let wrong_token = |prestan: Prestan| prestan.env("PRESTAN_TOKEN", "wr0ng-passw0rd");
+    let digest_only = |prestan: Prestan| wrong(prestan).args(["--auth", "digest"]);
+    type Give<'a> = &'a dyn Fn(Prestan) -> Prestan;
+    let table: [(Auth, Give<'_>, &[&str]); 8] = [
+        (
+            basic(),
+            &nobody,
+            &["no credentials were given", "Basic realm", "--user"],
+        ),
+        (
+            md5(),
+            &nobody,
+            &["no credentials were given", "Digest realm", "--user"],
+        ),
+        (
+            bearer(),
+            &nobody,
+            &["no credentials were given", "Bearer realm", "--token-file"],
+        ),
+        (
+            basic(),
+            &wrong,
+            &[
+                "refused user \"ann\"",
+                "prestan test",
+                "check user and password",
+            ],
+        ),
+        (
+            md5(),
+            &wrong,
+            &[
+                "refused user \"ann\"",
+                "prestan test",
+                "check user and password",
+            ],
+        ),
+        (
+            bearer(),
+            &wrong_token,
+            &["refused the bearer token", "check the token"],
+        ),
+        (
+            basic(),
+            &digest_only,
+            &["Basic realm", "only", "Digest could be used", "--auth"],
+        ),
+        (
+            bearer(),
+            &wrong,
+            &["Bearer realm", "only", "Basic or Digest could be used"],
+        ),
+    ];
+    for (auth, give, says) in table {
+        let faulty = guarded(auth);
+        let outcome = give(anonymous_run(&faulty.server.url(), "Put1K", 2)).run();
+        let tried = format!("does not let us in: OPTIONS {}: 401", faulty.server.url());
+        went_nowhere(&outcome, &[&[tried.as_str()], says].concat());
+        no_secret_in(&outcome, &["wr0ng-passw0rd"]);
+        let exchanges = faulty.server.exchanges();
+        assert!(exchanges.iter().all(denied), "{exchanges:#?}");
+        assert_eq!(faulty.left(), [""; 0]);
+    }
+}
+
+#[test]
+fn a_password_that_is_not_to_be_found() {
+    let table: [(&[&str], &[&str]); 4] = [
+        (
+            &["--user", USER],
+            &["a user without a password", "--password-file"],
+        ),
+        (
+            &["--user", USER, "--password-file", "nowhere"],
+            &["reading nowhere failed"],
+        ),
+        (&["--token-file", "nowhere"], &["reading nowhere failed"]),
+        (&["--netrc"], &[".netrc"]),
+    ];
+    for (args, says) in table {
+        let outcome = anonymous_run("http://127.0.0.1:1/", "Put1K", 1)
+            .args(args)
+            .run();
+        assert_eq!(outcome.code, 2, "{args:?}: {outcome}");
+        for part in says {
+            assert!(outcome.stderr.contains(part), "no `{part}`: {outcome}");
+        }
+        assert_eq!(outcome.runs().len(), 0);
+    }
+}
+
+#[test]
+fn a_server_that_shuts_the_door_in_mid_run() {
+    let shut = status(401, &[("WWW-Authenticate", "Basic realm=\"r\"")], "");
+    let faulty = Faulty::new(|builder| builder.rule(Rule::new(shut).tag("(Get1K)")));
+    let outcome = short_run(&faulty.server.url(), "Put1K,Get1K,MkCol").run();
+    let result = checked(&outcome);
+    assert_eq!(outcome.code, 1, "{outcome}");
+    let get = row(&result, "Get1K");
+    assert_eq!(count(get, "refused"), 3, "{get:#}");
+    let evidence = get["evidence"].as_str().unwrap();
+    assert!(evidence.contains("GET res: 401 Unauthorized"), "{evidence}");
+    assert!(evidence.contains("refused user \"ann\""), "{evidence}");
+    assert_eq!(row(&result, "MkCol")["status"], "ok");
+    assert_eq!(faulty.left(), [""; 0]);
+}

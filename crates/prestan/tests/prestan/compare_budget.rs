@@ -1,0 +1,253 @@
+//! `prestan compare` within a budget of time, with servers that it starts itself.
+
+use std::fs;
+use std::io;
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::support::Prestan;
+use crate::support::faulty::Faulty;
+use crate::support::load::plain;
+use record::PlanRecord;
+use serde_json::Value;
+use testbed::fault::{Fault, Rule};
+
+/// A comparison of two quick tests.
+fn compare(options: &[&str]) -> Prestan {
+    let small = ["--only", "Get1K,Put1K", "--warmup", "1"];
+    Prestan::new().arg("compare").args(small).args(options)
+}
+
+/// A command that serves what `{{ storage }}` has.
+fn serve() -> String {
+    let program = env!("CARGO_BIN_EXE_prestan");
+    format!("exec '{program}' serve --port {{{{ port }}}} '{{{{ storage }}}}'")
+}
+
+fn row<'a>(document: &'a Value, name: &str) -> &'a Value {
+    let mut rows = document["tests"].as_array().unwrap().iter();
+    rows.find(|row| row["name"] == name).unwrap()
+}
+
+/// The plan of each run below a directory.
+fn plans(directory: &Path) -> Vec<PlanRecord> {
+    let entries = fs::read_dir(directory).unwrap();
+    let plan = |entry: io::Result<fs::DirEntry>| rundir::open(&entry.unwrap().path()).unwrap().plan;
+    entries.map(plan).collect()
+}
+
+#[test]
+fn a_budget_is_kept_and_a_decided_row_leaves_its_time_to_the_others() {
+    let a = plain();
+    let rule = Rule::new(Fault::Delay(Duration::from_millis(10))).tag("(Get1K)");
+    let b = Faulty::new(|builder| builder.rule(rule));
+    let kept = tempfile::tempdir().unwrap();
+    let (a, b) = (a.server.url(), b.server.url());
+    let save = kept.path().to_str().unwrap();
+    let begun = Instant::now();
+    let outcome = compare(&[&a, &b, "--for", "8s", "--save", save, "--json", "-"]).run();
+    // Half as much again for a machine that is busy.
+    assert!(
+        begun.elapsed() < Duration::from_secs(12),
+        "{:?}",
+        begun.elapsed()
+    );
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let document = outcome.json();
+    assert_eq!(row(&document, "Get1K")["verdict"], "slower", "{document:#}");
+    let caveats = document["b"][0]["caveats"].to_string() + &document["caveats"].to_string();
+    assert!(caveats.contains("not started anew"), "{document:#}");
+    let plans = plans(kept.path());
+    let with = |name: &str| {
+        let has = |plan: &&PlanRecord| plan.tests.iter().any(|test| test.name == name);
+        plans.iter().filter(has).count()
+    };
+    assert!(with("Put1K") >= 8, "{} runs", with("Put1K"));
+    assert!(
+        with("Get1K") < with("Put1K"),
+        "{} {}",
+        with("Get1K"),
+        with("Put1K")
+    );
+    assert!(plans.iter().all(|plan| !plan.fresh_start));
+}
+
+#[test]
+fn two_builds_are_started_for_each_run_and_stopped() {
+    let kept = tempfile::tempdir().unwrap();
+    let save = kept.path().to_str().unwrap();
+    let command = serve();
+    let started = ["--start-a", &*command, "--start-b", &*command];
+    let outcome = compare(&started)
+        .args(["--repeat", "3", "-r", "5", "--save", save, "--json", "-"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert!(!outcome.stdout.contains("not started anew"), "{outcome}");
+    let plans = plans(kept.path());
+    assert_eq!(plans.len(), 6);
+    // Both servers of a block are kept to the same processors, and the next block has others.
+    let processors = |run: &str| {
+        let mut found = plans.iter().filter(|plan| plan.run_id.ends_with(run));
+        found.next().unwrap().processors.clone()
+    };
+    for block in 1..=3 {
+        assert_eq!(
+            processors(&format!("-a{block}")),
+            processors(&format!("-b{block}"))
+        );
+    }
+    let usable = std::thread::available_parallelism().unwrap().get();
+    assert_eq!(processors("-a1").is_some(), usable > 1);
+    assert!(usable == 1 || processors("-a1") != processors("-a2"));
+    for plan in &plans {
+        assert!(plan.fresh_start);
+        // Nothing listens there any more.
+        let url = &plan.target;
+        let port = url.trim_end_matches('/').rsplit(':').next().unwrap();
+        let port: u16 = port.parse().unwrap();
+        assert!(
+            std::net::TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err(),
+            "{url}"
+        );
+    }
+}
+
+#[test]
+fn a_warning_about_a_server_is_printed_once_and_not_for_each_block() {
+    let server = plain();
+    let url = server.server.url().replace("http://", "http://ann:secret@");
+    let outcome = compare(&[&url, &url, "--repeat", "3", "-r", "1"]).run();
+    let warnings = outcome.stderr.matches("process list").count();
+    assert_eq!(warnings, 2, "one for A and one for B: {outcome}");
+}
+
+#[test]
+fn a_command_that_does_not_serve_is_shown_with_what_it_said() {
+    let command = serve();
+    let broken = [
+        "--start-a",
+        &*command,
+        "--start-b",
+        "echo no such option; exit 3",
+    ];
+    let outcome = compare(&broken).run();
+    assert_eq!(outcome.code, 4, "{outcome}");
+    assert!(outcome.stderr.contains("no such option"), "{outcome}");
+
+    let answers = plain();
+    let url = answers.server.url();
+    let outcome = compare(&["--start-a", "sleep 9", "--start-b", "sleep 9", &url]).run();
+    assert_eq!(outcome.code, 4, "{outcome}");
+    assert!(outcome.stderr.contains("answers at"), "{outcome}");
+
+    for (options, said) in [
+        (&["--start-a", "true"][..], "--start-b"),
+        (
+            &["--start-a", "a", "--start-b", "b", "u1", "u2", "u3"][..],
+            "one for both",
+        ),
+        (
+            &["--server", "nginx,colour=red", "--server", "nginx"][..],
+            "no parameter",
+        ),
+        (
+            &["a", "b", "--for", "1s", "--repeat", "2"][..],
+            "cannot be used with",
+        ),
+        (
+            &["--start-a", "{{ nothing }}", "--start-b", "b"][..],
+            "bad template",
+        ),
+    ] {
+        let outcome = compare(options).run();
+        assert_ne!(outcome.code, 0, "{options:?}: {outcome}");
+        assert!(outcome.stderr.contains(said), "{options:?}: {outcome}");
+    }
+}
+
+#[test]
+fn every_block_has_the_rows_that_were_asked_for_and_no_others() {
+    let (a, b) = (plain(), plain());
+    let (a, b) = (a.server.url(), b.server.url());
+    // Lock and UnLock are rows of one test.
+    for selection in [
+        &["--only", "Lock,Get1K", "--skip", "Get1K"][..],
+        &[
+            "--only",
+            "Lock*,UnLock",
+            "--skip",
+            "UnLock,LockCol,UnLockCol",
+        ],
+    ] {
+        let prestan = Prestan::new().arg("compare").args([&a, &b]).args(selection);
+        let outcome = prestan
+            .args(["--warmup", "1", "--for", "2s", "--json", "-"])
+            .run();
+        assert_eq!(outcome.code, 0, "{outcome}");
+        let document = outcome.json();
+        let rows = document["tests"].as_array().unwrap().iter();
+        let names: Vec<&Value> = rows.map(|row| &row["name"]).collect();
+        assert_eq!(names, ["Lock"], "{document:#}");
+        assert!(
+            document["b"][0]["pairs"].as_u64().unwrap() > 2,
+            "{document:#}"
+        );
+    }
+}
+
+#[test]
+fn a_run_that_takes_turns_has_the_window_in_which_it_measured() {
+    let slow = |delay: u64| {
+        let rule = Rule::new(Fault::Delay(Duration::from_millis(delay))).tag("(Get1K)");
+        Faulty::new(|builder| builder.rule(rule))
+    };
+    // Every round is longer than a batch, so that all of them end with handing over.
+    let (a, b) = (slow(15), slow(40));
+    let kept = tempfile::tempdir().unwrap();
+    let save = kept.path().to_str().unwrap();
+    let (a, b) = (a.server.url(), b.server.url());
+    let options = ["--duration", "0.1s", "--repeat", "2", "--save", save];
+    let outcome = compare(&[&a, &b, "--only", "Get1K"]).args(options).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let mut seen = 0;
+    for entry in fs::read_dir(kept.path()).unwrap() {
+        let path = entry.unwrap().path();
+        let report = Prestan::new()
+            .arg("report")
+            .arg(&path)
+            .args(["--json", "-"])
+            .run();
+        let document = report.json();
+        let get = row(&document, "Get1K");
+        let (n, mean_us) = (&get["operations"], &get["response_us"]["mean"]);
+        let worked_s = n.as_f64().unwrap() * mean_us.as_f64().unwrap() / 1e6;
+        let window_s = get["window_s"].as_f64().unwrap();
+        assert!(
+            window_s >= 0.9 * worked_s && window_s < 0.5,
+            "{worked_s}: {get:#}"
+        );
+        // Delays alone leave no more than that.
+        let most = if path.display().to_string().contains("-a") {
+            67.0
+        } else {
+            26.0
+        };
+        assert!(get["per_second"].as_f64().unwrap() <= most, "{get:#}");
+        seen += 1;
+    }
+    assert_eq!(seen, 4);
+}
+
+#[test]
+fn a_gate_on_one_run_of_each_is_refused() {
+    let command = serve();
+    let started = ["--start-a", &*command, "--start-b", &*command];
+    let gate = ["--repeat", "1", "--fail-if", "slower 5%"];
+    let outcome = compare(&started).args(gate).run();
+    assert_eq!(outcome.code, 2, "{outcome}");
+    assert!(
+        outcome.stderr.contains("several runs of each server"),
+        "{outcome}"
+    );
+}

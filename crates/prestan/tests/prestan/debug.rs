@@ -1,0 +1,217 @@
+//! What a run shows of its conversation with the server, and what it keeps of each operation.
+
+use std::fs;
+
+use crate::support::faulty::{Faulty, PASSWORD, USER, checked, no_secret_in, run_of};
+use crate::support::load::{kept, plain};
+use crate::support::pages::{counted, furnished, webstone};
+use crate::support::{Outcome, Prestan};
+use testbed::fault::{Auth, Fault, Rule};
+
+const SHOWN: &str = "warning: requests and responses were shown while they were measured";
+
+/// What stands behind a sign on standard error, with the number of the client left out.
+fn shown(outcome: &Outcome, sign: &str) -> Vec<String> {
+    let line = |line: &str| {
+        let (client, said) = line.strip_prefix('[')?.split_once("] ")?;
+        client.parse::<u32>().ok()?;
+        Some(said.strip_prefix(sign)?.trim_start().to_owned())
+    };
+    outcome.stderr.lines().filter_map(line).collect()
+}
+
+/// Lines that begin a request.
+fn requests(outcome: &Outcome) -> Vec<String> {
+    let mut lines = shown(outcome, ">");
+    lines.retain(|line| line.ends_with(" HTTP/1.1"));
+    lines
+}
+
+/// Lines that begin a response.
+fn responses(outcome: &Outcome) -> Vec<String> {
+    let mut lines = shown(outcome, "<");
+    lines.retain(|line| line.starts_with("HTTP/1.1 "));
+    lines
+}
+
+/// Every request that the server saw was shown, and no other, each with its label and its answer.
+#[track_caller]
+fn tells_all(outcome: &Outcome, server: &Faulty) {
+    let exchanges = server.server.exchanges();
+    let mut seen: Vec<String> = exchanges
+        .iter()
+        .map(|one| format!("{} {} HTTP/1.1", one.method, one.path))
+        .collect();
+    let mut said = requests(outcome);
+    seen.sort();
+    said.sort();
+    assert_eq!(said, seen, "{outcome}");
+    let mut statuses: Vec<u16> = exchanges.iter().filter_map(|one| one.status).collect();
+    let mut said: Vec<u16> = responses(outcome)
+        .iter()
+        .map(|line| line.split(' ').nth(1).unwrap().parse().unwrap())
+        .collect();
+    statuses.sort_unstable();
+    said.sort_unstable();
+    assert_eq!(said, statuses, "{outcome}");
+    assert!(outcome.stderr.contains(SHOWN), "{outcome}");
+}
+
+#[test]
+fn every_head_is_shown() {
+    for options in [&["-c", "2"][..], &["--parallel", "3"], &["--pipeline", "4"]] {
+        let server = furnished();
+        let outcome = webstone(&server.server.url())
+            .args(options)
+            .arg("--debug")
+            .run();
+        assert_eq!(outcome.code, 0, "{outcome}");
+        tells_all(&outcome, &server);
+        let (result, _) = counted(&outcome);
+        let warnings = result["warnings"].to_string();
+        assert!(warnings.contains("were shown"), "{warnings}");
+    }
+}
+
+#[test]
+fn preparations_are_shown_as_well() {
+    let server = plain();
+    let outcome = webstone(&server.server.url())
+        .args(["--prepare", "--debug"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    tells_all(&outcome, &server);
+    assert_eq!(server.left(), [""; 0]);
+}
+
+#[test]
+fn nothing_is_shown_unasked() {
+    let server = furnished();
+    let outcome = webstone(&server.server.url()).arg("-v").run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert_eq!(requests(&outcome), [""; 0]);
+    assert!(!outcome.stderr.contains(SHOWN), "{outcome}");
+}
+
+#[test]
+fn no_credentials_are_shown() {
+    let basic = Auth::Basic {
+        user: USER.to_owned(),
+        password: PASSWORD.to_owned(),
+    };
+    let server = Faulty::new(|builder| builder.auth(basic));
+    let outcome = run_of(&server.server.url(), "Get1K,Put1K", 2)
+        .args(["--header", "X-Pat: k3y-of-ann", "--debug"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    tells_all(&outcome, &server);
+    let said = shown(&outcome, ">");
+    assert!(
+        said.iter()
+            .any(|line| line == "Authorization: Basic (not shown)"),
+        "{outcome}"
+    );
+    assert!(said.iter().any(|line| line == "X-Pat: (not shown)"));
+    checked(&outcome);
+    no_secret_in(&outcome, &["k3y-of-ann"]);
+}
+
+#[test]
+fn what_came_instead_of_an_answer_is_said() {
+    let close = Rule::new(Fault::CloseBeforeResponse).path("file4k").nth(2);
+    let server = Faulty::new(|builder| builder.rule(close));
+    crate::support::pages::generate(server.demo.root());
+    let outcome = webstone(&server.server.url()).arg("--debug").run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let remarks = shown(&outcome, "*");
+    let expected = "the kept connection has ended; asked again on another";
+    assert_eq!(remarks, [expected], "{outcome}");
+
+    // Without another connection to try, it is a failure with a reason.
+    let hang = Rule::new(Fault::Hang).path("file4k").nth(2);
+    let server = Faulty::new(|builder| builder.rule(hang));
+    crate::support::pages::generate(server.demo.root());
+    for options in [&[][..], &["--pipeline", "2"]] {
+        server.server.clear_rules();
+        server
+            .server
+            .add_rule(Rule::new(Fault::Hang).path("file4k").nth(2));
+        let outcome = webstone(&server.server.url())
+            .args(["--debug", "--timeout", "100ms"])
+            .args(options)
+            .run();
+        assert_eq!(outcome.code, 1, "{outcome}");
+        let remarks = shown(&outcome, "*");
+        assert!(
+            remarks
+                .iter()
+                .any(|remark| remark.starts_with("no complete answer within 100ms")),
+            "{outcome}"
+        );
+    }
+}
+
+#[test]
+fn a_log_has_a_row_for_every_operation() {
+    let server = furnished();
+    let outcome = webstone(&server.server.url())
+        .args(["-c", "3", "--log", "log.csv"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let log = fs::read_to_string(outcome.home().join("log.csv")).unwrap();
+    let mut lines = log.split_terminator("\r\n");
+    assert!(lines.next().unwrap().starts_with("measure,user,number,"));
+    let run = kept(&outcome);
+    assert_eq!(lines.clone().count(), run.samples.len());
+    for (line, sample) in lines.zip(&run.samples) {
+        let measure = &run.plan.measures[usize::from(sample.measure.0)].name;
+        let begins = format!(
+            "{measure},{},{},{},ok,200,",
+            sample.user,
+            sample.number,
+            sample.visit.unwrap()
+        );
+        assert!(line.starts_with(&begins), "{line}");
+    }
+    // The same from what was kept, and without keeping anything.
+    let again = outcome.again().args(["report", "--log", "again.csv"]).run();
+    assert_eq!(again.code, 0, "{again}");
+    let file = outcome.home().join("again.csv");
+    assert_eq!(fs::read_to_string(file).unwrap(), log);
+    let unkept = webstone(&server.server.url())
+        .args(["--no-save", "--log", "log.csv"])
+        .run();
+    assert_eq!(unkept.code, 0, "{unkept}");
+    let log = fs::read_to_string(unkept.home().join("log.csv")).unwrap();
+    assert!(log.lines().count() > 10, "{log}");
+}
+
+#[test]
+fn a_log_that_cannot_be_written_costs_nothing_else() {
+    let server = furnished();
+    let outcome = webstone(&server.server.url())
+        .args(["--log", "/dev/full"])
+        .run();
+    assert_eq!(outcome.code, 1, "{outcome}");
+    let said = "prestan: writing /dev/full failed: No space left on device";
+    assert!(outcome.stderr.contains(said), "{outcome}");
+    counted(&outcome);
+
+    let refused = |options: &[&str]| {
+        let seen = server.server.exchanges().len();
+        let outcome = webstone(&server.server.url()).args(options).run();
+        assert_eq!(server.server.exchanges().len(), seen, "{outcome}");
+        outcome
+    };
+    let outcome = refused(&["--log", "-"]);
+    assert_eq!(outcome.code, 2, "{outcome}");
+    assert!(outcome.stderr.contains("--log needs a file"), "{outcome}");
+    let outcome = refused(&["--log", "/none/log.csv"]);
+    assert_eq!(outcome.code, 1, "{outcome}");
+    let outcome = refused(&["--log", "one.csv", "--csv", "one.csv"]);
+    assert_eq!(outcome.code, 2, "{outcome}");
+    let outcome = refused(&["-c", "1..2", "--debug"]);
+    assert_eq!(outcome.code, 2, "{outcome}");
+    let outcome = Prestan::new().args(["report", "--log", "-"]).run();
+    assert_eq!(outcome.code, 2, "{outcome}");
+}

@@ -1,0 +1,557 @@
+//! The binary against the embedded server: the whole suite, what comes out and where it goes,
+//! how a run is chosen and repeated, and suites of one's own.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use crate::support::faulty::Faulty;
+use crate::support::rows::{self, assert_adds_up, contradictions, row, rows, statuses};
+use crate::support::{Outcome, Prestan, any_failed};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use testbed::fault::Exchange;
+
+/// `prestan demo` of a few tests, each measured twice.
+fn demo(only: &str) -> Prestan {
+    Prestan::new().args(["demo", "--only", only, "-r", "2"])
+}
+
+#[track_caller]
+fn succeeded(outcome: Outcome) -> Outcome {
+    assert_eq!(outcome.code, 0, "{outcome}");
+    outcome
+}
+
+/// The directory of the documentation.
+fn docs() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs"))
+}
+
+#[test]
+fn the_whole_suite_is_ok_and_is_reported_again_to_the_same_numbers() {
+    let files = ["--json", "result.json", "--csv", "rows.csv"];
+    let outcome = succeeded(Prestan::new().arg("demo").args(files).run());
+    let file = |name: &str| fs::read_to_string(outcome.home().join(name)).unwrap();
+    let document: Value = serde_json::from_str(&file("result.json")).unwrap();
+    assert_eq!(rows::names(&document), rows::PRESTAN);
+    assert!(statuses(&document).values().all(|status| *status == "ok"));
+    assert_adds_up(&document);
+    for row in rows(&document) {
+        // Ten levels and a hundred collections in the lowest.
+        let each = if row["name"] == "MkCol" { 110 } else { 1 };
+        assert_eq!(row["outcomes"]["ok"], 10 * each, "{row:#}");
+    }
+
+    // The server is gone by now.
+    let report = || outcome.again().arg("report");
+    assert_eq!(report().run().stdout, outcome.stdout);
+    assert_eq!(
+        report().args(["--json", "-"]).run().stdout,
+        file("result.json")
+    );
+    assert_eq!(report().args(["--csv", "-"]).run().stdout, file("rows.csv"));
+    assert_eq!(file("rows.csv").lines().count(), 1 + rows::PRESTAN.len());
+    let saved = format!("\nSaved in {}\n", outcome.run().display());
+    assert!(outcome.stdout.ends_with(&saved), "{outcome}");
+}
+
+#[test]
+fn the_checks_of_rows_can_fail() {
+    let outcome = succeeded(demo("Get1K").args(["--json", "-"]).run());
+    let good = outcome.json();
+    assert_adds_up(&good);
+    let breakages: [fn(&mut Value); 5] = [
+        |result| result["tests"][0]["outcomes"]["timeout"] = 1.into(),
+        |result| result["tests"][0]["response_us"]["n"] = 3.into(),
+        |result| result["tests"][0]["total_us"]["n"] = 0.into(),
+        |result| result["tests"][0]["left_out"] = 1.into(),
+        |result| result["left_out"] = 1.into(),
+    ];
+    for breakage in breakages {
+        let mut bad = good.clone();
+        breakage(&mut bad);
+        assert!(!contradictions(&bad).is_empty(), "{bad:#}");
+    }
+}
+
+#[test]
+fn a_failed_test_is_seen_in_a_text_report() {
+    let head = "                        n      p50  failed\n";
+    let row = |failed| format!("{head}Get1K  Rsp = 944 [us]  10  496 µs       {failed}\n");
+    assert!(!any_failed(&row("0")));
+    assert!(any_failed(&row("10")));
+    assert!(any_failed(&row("failed")));
+    assert!(any_failed("Get1K   failed   404 Not Found\n"));
+    assert!(any_failed("Get1K   not measured   no workspace\n"));
+    assert!(!any_failed("Lock    not supported   405\n"));
+}
+
+#[test]
+fn a_hundred_users() {
+    let load = [
+        "-c", "100", "-w", "2", "-d", "2", "-r", "2", "--warmup", "1",
+    ];
+    let outcome = succeeded(
+        Prestan::new()
+            .args(["demo", "--json", "-"])
+            .args(load)
+            .run(),
+    );
+    let document = outcome.json();
+    assert_adds_up(&document);
+    assert!(statuses(&document).values().all(|status| *status == "ok"));
+    assert_every_user_did_its_share(&document, 100, 2);
+}
+
+#[test]
+fn a_thousand_users() {
+    let load = [
+        "-c", "1000", "-w", "3", "-d", "2", "-r", "1", "--warmup", "0",
+    ];
+    let only = ["--only", "Put1K,Get1K,MkCol,UnLock", "--json", "-"];
+    let outcome = succeeded(Prestan::new().arg("demo").args(only).args(load).run());
+    let document = outcome.json();
+    assert_adds_up(&document);
+    assert_every_user_did_its_share(&document, 1000, 1);
+}
+
+fn assert_every_user_did_its_share(document: &Value, users: u64, requests: u64) {
+    assert_eq!(document["load"]["users"], users);
+    for row in rows(document) {
+        let done = row["operations"].as_u64().unwrap() + row["left_out"].as_u64().unwrap();
+        assert!(done >= users * requests, "{row:#}");
+    }
+}
+
+#[test]
+fn a_duration_instead_of_a_number() {
+    let line = [
+        "demo",
+        "--only",
+        "Get1K,Put1K",
+        "--duration",
+        "300ms",
+        "--json",
+        "-",
+    ];
+    let document = succeeded(Prestan::new().args(line).run()).json();
+    assert_adds_up(&document);
+    assert_eq!(document["load"]["duration_s"], 0.3);
+    assert_eq!(document["load"]["requests"], Value::Null);
+    for row in rows(&document) {
+        let window = row["window_s"].as_f64().unwrap();
+        // It ends with the operation that is under way, and begins with the first one.
+        assert!((0.15..20.0).contains(&window), "{row:#}");
+    }
+}
+
+#[test]
+fn tests_are_chosen_by_name_and_pattern() {
+    let chosen = |arguments: &[&str]| -> Vec<String> {
+        let line = [
+            "demo", "-r", "1", "--warmup", "0", "-d", "1", "-w", "1", "--json", "-",
+        ];
+        let outcome = succeeded(Prestan::new().args(line).args(arguments).run());
+        let document = outcome.json();
+        rows::names(&document)
+            .iter()
+            .map(ToString::to_string)
+            .collect()
+    };
+    // In the order of the suite, whatever the order on the command line.
+    assert_eq!(
+        chosen(&["--only", "Put1K", "--only", "Copy,Get1K"]),
+        ["Put1K", "Get1K", "Copy"]
+    );
+    assert_eq!(
+        chosen(&["--only", "Put*", "--skip", "*64K"]),
+        ["Put1K", "Put1024K"]
+    );
+    assert_eq!(chosen(&["--only", "Locks"]), ["Lock", "UnLock"]);
+    assert_eq!(chosen(&["--only", "UnLock"]), ["UnLock"]);
+    assert_eq!(
+        chosen(&["--skip", "P*", "--skip", "*o*", "--skip", "Get*"]),
+        ["Delete"]
+    );
+}
+
+/// Choices and pauses that are drawn.
+const DRAWN: &str = "
+suite: drawn
+tests:
+  - name: Drawn
+    setup:
+      - PUT: page
+        body: {size: 16}
+    loop:
+      - choose:
+          - steps: [{GET: page, measure: Read}]
+            weight: 1
+          - steps: [{PUT: page, body: {size: 16}, measure: Write}]
+            weight: 1
+";
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let server = Faulty::new(|builder| builder);
+    let drawn = |seed: &[&str]| -> (String, u64) {
+        let before = server.server.exchanges().len();
+        let prestan = Prestan::new();
+        let suite = prestan.file("drawn.yaml", DRAWN);
+        let line = [&server.server.url(), "-r", "40", "--json", "-"];
+        let outcome = succeeded(prestan.arg("run").arg(suite).args(line).args(seed).run());
+        let seed = outcome.json()["load"]["seed"].as_u64().unwrap();
+        let exchanges = server.server.exchanges();
+        let measured = exchanges[before..]
+            .iter()
+            .filter(|exchange| is_measured(exchange));
+        (
+            measured.map(|exchange| &exchange.method[..1]).collect(),
+            seed,
+        )
+    };
+    let (first, seed) = drawn(&["--seed", "4"]);
+    assert_eq!((first.len(), seed), (40, 4));
+    assert!(first.contains('G') && first.contains('P'), "{first}");
+    assert_eq!(drawn(&["--seed", "4"]).0, first);
+    assert_ne!(drawn(&["--seed", "5"]).0, first);
+    // A seed that was drawn is kept with the run, which can so be repeated.
+    let (unknown, seed) = drawn(&[]);
+    assert_eq!(drawn(&["--seed", &seed.to_string()]).0, unknown);
+}
+
+/// The label of a measured request names a row, that of any other a phase or no number.
+fn is_measured(exchange: &Exchange) -> bool {
+    let label = exchange.header("x-prestan").unwrap_or_default();
+    let (number, what) = label.split_once(" (").unwrap_or_default();
+    !number.ends_with(": 0") && !what.contains(' ')
+}
+
+#[test]
+fn every_request_says_who_sends_it_and_why() {
+    let server = Faulty::new(|builder| builder);
+    let line = [
+        &server.server.url(),
+        "--only",
+        "Put1K",
+        "-r",
+        "4",
+        "--warmup",
+        "2",
+    ];
+    let outcome = succeeded(Prestan::new().args(line).run());
+    let run = rundir::load(&outcome.run()).unwrap();
+
+    let exchanges = server.server.exchanges();
+    let mut numbers = BTreeSet::new();
+    for exchange in &exchanges {
+        let agent = exchange.header("user-agent").unwrap();
+        assert_eq!(agent, concat!("prestan/", env!("CARGO_PKG_VERSION")));
+        let label = exchange.header("x-prestan").unwrap();
+        let number = label.strip_prefix("prestan: ").unwrap();
+        let (number, what) = number.split_once(' ').unwrap();
+        let number: u64 = number.parse().unwrap();
+        let outside = what == "(probe)" || what == "(workspace)";
+        assert_eq!(number == 0, outside, "{label}");
+        assert!(outside || numbers.insert(number), "{number} twice");
+    }
+    let numbers_of = |what: &str, method: &str| -> Vec<u64> {
+        let of = exchanges
+            .iter()
+            .filter(|exchange| exchange.method == method);
+        let labels = of.filter_map(|exchange| exchange.header("x-prestan"));
+        let labels = labels.filter_map(|label| label.strip_suffix(what)?.split(' ').nth(1));
+        labels.map(|number| number.parse().unwrap()).collect()
+    };
+    let recorded: Vec<u64> = run.samples.iter().map(|sample| sample.number).collect();
+    assert_eq!(numbers_of("(Put1K)", "PUT"), recorded);
+    assert_eq!(recorded.len(), 4);
+    assert_eq!(numbers_of("(Put1K warm-up)", "PUT").len(), 2);
+    assert_eq!(numbers_of("(Put1K not measured)", "DELETE").len(), 4);
+}
+
+#[test]
+fn warming_up_is_not_recorded() {
+    for (rounds, said) in [
+        ("0", "Skipped (--warmup 0)"),
+        ("3", "Done (3 rounds of each test"),
+    ] {
+        let server = Faulty::new(|builder| builder);
+        let line = [
+            &server.server.url(),
+            "--only",
+            "Get1K",
+            "-r",
+            "4",
+            "--warmup",
+            rounds,
+        ];
+        let outcome = succeeded(Prestan::new().args(line).run());
+        let json = outcome.again().args(["report", "--json", "-"]).run().json();
+        assert_eq!(row(&json, "Get1K")["response_us"]["n"], 4);
+        assert!(outcome.stdout.contains(said), "{outcome}");
+        let exchanges = server.server.exchanges();
+        let gets = exchanges
+            .iter()
+            .filter(|exchange| exchange.method == "GET")
+            .count();
+        assert_eq!(
+            gets.to_string(),
+            (4 + rounds.parse::<usize>().unwrap()).to_string()
+        );
+    }
+}
+
+#[test]
+fn a_run_is_kept_where_one_says_or_not_at_all() {
+    let kept = succeeded(demo("Get1K").args(["--save", "here/it/is"]).run());
+    let path = kept.home().join("here/it/is");
+    for file in [
+        "plan.yaml",
+        "suite.yaml",
+        "env.json",
+        "events.jsonl",
+        "samples-00001.parquet",
+    ] {
+        assert!(path.join(file).is_file(), "{file}");
+    }
+    assert_eq!(kept.runs().len(), 0);
+    let again = kept.again().args(["report", "here/it/is"]).run();
+    assert_eq!(again.stdout, kept.stdout);
+
+    let none = succeeded(demo("Get1K").arg("--no-save").run());
+    assert!(!none.stdout.contains("Saved in"), "{none}");
+    assert_eq!(fs::read_dir(none.home()).unwrap().count(), 0);
+    let missing = none.again().arg("report").run();
+    assert_eq!(missing.code, 2, "{missing}");
+    assert!(missing.stderr.contains("no run is kept in "), "{missing}");
+}
+
+#[test]
+fn the_latest_run_and_a_run_by_name() {
+    let first = succeeded(demo("Get1K").args(["--run-id", "zz-first"]).run());
+    let line = [
+        "demo",
+        "--only",
+        "Put1K",
+        "-r",
+        "1",
+        "--run-id",
+        "aa-second",
+    ];
+    let second = succeeded(first.again().args(line).run());
+    assert_eq!(first.again().arg("report").run().stdout, second.stdout);
+    let named = first.again().args(["report", "zz-first"]).run();
+    assert_eq!(named.stdout, first.stdout);
+    let unknown = first.again().args(["report", "third"]).run();
+    assert_eq!(unknown.code, 2, "{unknown}");
+    assert!(
+        unknown.stderr.contains("third is no run directory"),
+        "{unknown}"
+    );
+}
+
+#[test]
+fn the_report_goes_into_a_file() {
+    let outcome = succeeded(demo("Get1K").args(["-o", "report.txt"]).run());
+    assert_eq!(outcome.stdout, "");
+    let written = fs::read_to_string(outcome.home().join("report.txt")).unwrap();
+    assert_eq!(written, outcome.again().arg("report").run().stdout);
+
+    // A document on standard output takes the place of the report there, and only there.
+    let both = demo("Get1K")
+        .args(["-o", "report.txt", "--json", "-"])
+        .run();
+    let both = succeeded(both);
+    assert_eq!(rows::names(&both.json()), ["Get1K"]);
+    let written = fs::read_to_string(both.home().join("report.txt")).unwrap();
+    assert!(written.starts_with("Prestan, Version "), "{written}");
+}
+
+#[test]
+fn progress_is_plain_lines_more_or_none() {
+    let plain = succeeded(demo("Get1K,Put1K").run()).stderr;
+    let lines: Vec<&str> = plain.lines().collect();
+    assert_eq!(lines.len(), 2, "{plain}");
+    assert!(
+        lines[0].starts_with(" 50 %  ") && lines[0].ends_with(" s  Put1K"),
+        "{plain}"
+    );
+    assert!(
+        lines[1].starts_with("100 %  ") && lines[1].ends_with(" s  Get1K"),
+        "{plain}"
+    );
+
+    let verbose = succeeded(demo("PropfindLiveSingle,PropfindLiveMult").arg("-v").run()).stderr;
+    for said in [
+        "PropfindLiveMult: set-up\n",
+        "PropfindLiveMult: measuring\n",
+        "PropfindLiveMult: the server does not give getcontentlanguage\n",
+        "100 %  ",
+    ] {
+        assert!(verbose.contains(said), "{verbose}");
+    }
+    assert_eq!(succeeded(demo("Get1K").arg("-q").run()).stderr, "");
+}
+
+#[test]
+fn colours_only_where_they_are_wanted() {
+    let outcome = succeeded(demo("Get1K").args(["--color", "never"]).run());
+    let colored = |arguments: &[&str]| -> bool {
+        let report = outcome.again().arg("report").args(arguments).run();
+        report.stdout.contains('\u{1b}')
+    };
+    assert!(!outcome.stdout.contains('\u{1b}'));
+    assert!(!colored(&[]), "standard output is no terminal");
+    assert!(!colored(&["--color", "never"]));
+    // A killed run is told of in red.
+    let env = outcome.run().join("env.json");
+    let mut json: Value = serde_json::from_str(&fs::read_to_string(&env).unwrap()).unwrap();
+    json["ended_at"] = Value::Null;
+    fs::write(&env, json.to_string()).unwrap();
+    assert!(colored(&["--color", "always"]));
+    assert!(!colored(&[]));
+    let no_color = outcome
+        .again()
+        .env("NO_COLOR", "1")
+        .args(["report", "--color", "always"]);
+    assert!(
+        no_color.run().stdout.contains('\u{1b}'),
+        "what is asked for counts more"
+    );
+}
+
+#[test]
+fn json_follows_the_published_schema() {
+    let schema = fs::read_to_string(docs().join("result.schema.json")).unwrap();
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let defects = |document: &Value| -> Vec<String> {
+        let errors = validator.iter_errors(document);
+        errors.map(|error| error.to_string()).collect()
+    };
+    let mut document = succeeded(demo("Get1K,Lock*").args(["--json", "-"]).run()).json();
+    assert_eq!(defects(&document), [] as [&str; 0]);
+    document["tests"][0]["status"] = "fine".into();
+    assert_eq!(defects(&document).len(), 1);
+}
+
+#[test]
+fn the_suite_of_the_documentation_runs() {
+    let page = fs::read_to_string(docs().join("SUITES.md")).unwrap();
+    let (_, rest) = page.split_once("```yaml\n").unwrap();
+    let (suite, _) = rest.split_once("```").unwrap();
+    let server = Faulty::new(|builder| builder);
+    let prestan = Prestan::new();
+    let file = prestan.file("my.yaml", suite);
+
+    let check = Prestan::new().args(["suites", "check"]).arg(&file).run();
+    let said = "suite notes, 2 tests, measures Save, List, LockedPut\n";
+    assert!(check.stdout.ends_with(said), "{check}");
+    // The command line of the page.
+    let line = [&server.server.url(), "-r", "100", "-c", "4", "--json", "-"];
+    let outcome = succeeded(prestan.arg("run").arg(&file).args(line).run());
+
+    let document = outcome.json();
+    assert_adds_up(&document);
+    assert_eq!(rows::names(&document), ["Save", "List", "LockedPut"]);
+    assert!(statuses(&document).values().all(|status| *status == "ok"));
+    assert_eq!(server.left(), [] as [&str; 0]);
+}
+
+const READING: &str = "
+suite: reading
+needs: http
+tests:
+  - name: Read
+    loop:
+      - GET: page.html
+        expect: {status: [200], contains: [hello]}
+        measure: Read
+";
+
+#[test]
+fn a_suite_that_needs_no_webdav_makes_nothing_on_the_server() {
+    let server = Faulty::new(|builder| builder);
+    fs::write(server.demo.root().join("page.html"), "hello").unwrap();
+    let prestan = Prestan::new();
+    let file = prestan.file("reading.yaml", READING);
+    let line = [&server.server.url(), "-c", "3", "--json", "-"];
+    let outcome = succeeded(prestan.arg("run").arg(&file).args(line).run());
+
+    assert_eq!(statuses(&outcome.json())["Read"], "ok");
+    assert_adds_up(&outcome.json());
+    let exchanges = server.server.exchanges();
+    let methods: BTreeSet<&str> = exchanges.iter().map(|exchange| &*exchange.method).collect();
+    assert_eq!(methods, BTreeSet::from(["GET", "OPTIONS"]));
+    assert_eq!(server.left(), ["page.html"]);
+
+    let writing = Prestan::new();
+    let file = writing.file("writing.yaml", &READING.replace("- GET", "- PUT"));
+    let refused = writing.args(["suites", "check"]).arg(file).run();
+    assert_eq!(refused.code, 2, "{refused}");
+    assert!(refused.stderr.contains("PUT"), "{refused}");
+}
+
+/// A process that ends with the test.
+struct Serving(Child);
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // It has ended as a rule, and then there is nothing to kill.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn serve_serves_a_directory_until_it_is_told_to_stop() {
+    let home = tempfile::tempdir().unwrap();
+    let directory = home.path().join("files");
+    fs::create_dir(&directory).unwrap();
+    fs::write(directory.join("precious.txt"), "not ours").unwrap();
+    let mut serving = Serving(
+        Command::new(env!("CARGO_BIN_EXE_prestan"))
+            .arg("serve")
+            .arg(&directory)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap(),
+    );
+    let mut said = BufReader::new(serving.0.stdout.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    let url = line.trim_end().rsplit(' ').next().unwrap().to_owned();
+    let where_it_is = directory.canonicalize().unwrap();
+    assert_eq!(
+        line,
+        format!("serving {} at {url}\n", where_it_is.display())
+    );
+
+    let outcome = succeeded(
+        Prestan::new()
+            .args([&url, "-r", "1", "-d", "1", "-w", "1"])
+            .run(),
+    );
+    assert!(
+        outcome
+            .stdout
+            .contains("\n* Server Prestan-demo, HTTP/1.1\n"),
+        "{outcome}"
+    );
+    let pid = Pid::from_child(&serving.0);
+    kill_process(pid, Signal::TERM).unwrap();
+
+    assert_eq!(serving.0.wait().unwrap().code(), Some(0));
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "");
+    let left: Vec<_> = fs::read_dir(&directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(left, ["precious.txt"]);
+}

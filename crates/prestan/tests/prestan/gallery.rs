@@ -1,0 +1,145 @@
+//! `prestan gallery`: real servers, a site, and a browser that goes through it.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::browser::Browser;
+use crate::support::{Outcome, Prestan};
+use serde_json::Value;
+use testbed::need_or;
+use testbed::real::Recipe;
+
+fn gallery(arguments: &[&str]) -> Outcome {
+    Prestan::new().arg("gallery").args(arguments).run()
+}
+
+/// Files of a site that its pages point to, with the page.
+fn pointed_to(site: &Path) -> Vec<(String, String)> {
+    let pages = fs::read_dir(site).unwrap().flatten();
+    let pages = pages.filter(|entry| {
+        entry
+            .path()
+            .extension()
+            .is_some_and(|ending| ending == "html")
+    });
+    let mut found = Vec::new();
+    for page in pages {
+        let text = fs::read_to_string(page.path()).unwrap();
+        let (before_data, _) = text.split_once("<script").unwrap_or((&text, ""));
+        for part in before_data.split("href=\"").skip(1) {
+            let (to, _) = part.split_once('"').unwrap();
+            let name = page.file_name().to_string_lossy().into_owned();
+            found.push((name, to.to_owned()));
+        }
+    }
+    found
+}
+
+#[test]
+fn servers_are_shown_side_by_side() {
+    for name in ["apache", "lighttpd", "nginx"] {
+        let recipe = Recipe::named(name).unwrap();
+        if need_or(recipe.installed()).is_none() {
+            return;
+        }
+    }
+    let home = tempfile::TempDir::new().unwrap();
+    let site = home.path().join("site");
+    let directory = site.to_string_lossy().into_owned();
+    let options = "--server lighttpd,nginx,apache --repeat 3 -r 4 -w 3 -d 2 --only Put1K,Get1K,ProppatchSingle";
+    let arguments: Vec<&str> = [&*directory]
+        .into_iter()
+        .chain(options.split(' '))
+        .collect();
+    let outcome = gallery(&arguments);
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert!(outcome.stderr.contains("open index.html"), "{outcome}");
+
+    let table = fs::read_to_string(site.join("table.md")).unwrap();
+    assert!(
+        table.starts_with("| | apache | nginx | lighttpd |\n|---|---:|---:|---:|\n"),
+        "{table}"
+    );
+    let proppatch = table.lines().find(|line| line.contains("ProppatchSingle"));
+    assert!(proppatch.unwrap().contains("| – |"), "{table}");
+    for (page, to) in pointed_to(&site) {
+        let to = to.split('#').next().unwrap();
+        assert!(
+            to.is_empty() || site.join(to).is_file(),
+            "{page} points to {to}"
+        );
+    }
+    let measured = fs::read_to_string(site.join("measured.html")).unwrap();
+    assert!(
+        measured.contains("database") && measured.contains("--repeat 3"),
+        "{measured}"
+    );
+
+    // Where runs are kept is nobody's business.
+    let comparison = fs::read_to_string(site.join("comparison.html")).unwrap();
+    let place = outcome.home().to_string_lossy().into_owned();
+    assert!(!comparison.contains(&place), "{place}");
+
+    // What is left of an older gallery goes, and nothing else.
+    fs::write(site.join("test-Old.html"), "old").unwrap();
+    fs::write(site.join("note.txt"), "mine").unwrap();
+    let again = gallery(&arguments);
+    assert_eq!(again.code, 0, "{again}");
+    assert!(!site.join("test-Old.html").exists() && site.join("note.txt").exists());
+
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let dark = serde_json::json!({"features": [{"name": "prefers-color-scheme", "value": "dark"}]});
+    browser.call("Emulation.setEmulatedMedia", dark);
+    for page in ["index.html", "measured.html"] {
+        browser.open_in_site(&site, page);
+        let ground = browser.evaluate("getComputedStyle(document.body).backgroundColor");
+        assert_eq!(ground, "rgb(20, 23, 26)", "{page} is not dark");
+        let color = browser.evaluate("getComputedStyle(document.querySelector('nav a')).color");
+        assert_ne!(
+            color,
+            Value::from("rgb(0, 0, 238)"),
+            "the style is not there"
+        );
+    }
+    for page in ["server-nginx.html", "test-Get1K.html", "comparison.html"] {
+        browser.open_in_site(&site, page);
+        browser.until("document.documentElement.dataset.ready === 'true'");
+        let figures = browser.evaluate("document.querySelectorAll('figure svg path').length");
+        assert!(figures.as_u64().unwrap() > 5, "{page}: {figures}");
+    }
+    assert_eq!(browser.problems(), [""; 0]);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let home = tempfile::TempDir::new().unwrap();
+    fs::write(home.path().join("letter.txt"), "mine").unwrap();
+    let full = home.path().to_string_lossy().into_owned();
+    let new = home.path().join("new").to_string_lossy().into_owned();
+    let table: [(&[&str], &str); 4] = [
+        (&[&full], "something in it that is no gallery"),
+        (
+            &[&new, "--server", "nosuch"],
+            "no server is called `nosuch`",
+        ),
+        (&[&new, "--server", "nginx"], "a gallery has two at least"),
+        (&[&new, "--repeat", "1"], "1 is not in 2..=200"),
+    ];
+    for (arguments, says) in table {
+        let outcome = gallery(arguments);
+        assert_eq!(outcome.code, 2, "{outcome}");
+        assert!(outcome.stderr.contains(says), "{says}: {outcome}");
+    }
+    assert!(!home.path().join("new").exists());
+    let letter = home.path().join("letter.txt");
+    let outcome = gallery(&[&letter.to_string_lossy()]);
+    // Where there is but one server, that is said first.
+    let says = ["nothing could be written to", "a gallery has two at least"];
+    assert!(
+        says.iter().any(|says| outcome.stderr.contains(says)),
+        "{outcome}"
+    );
+    assert_eq!(fs::read_to_string(letter).unwrap(), "mine");
+}

@@ -1,0 +1,545 @@
+//! Runs that do not go through: ended by Ctrl-C, by SIGTERM, twice, or killed. What is left on
+//! the server, what is kept of the run, and what `prestan clean` does about it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::support::faulty::Faulty;
+use crate::support::rows::{assert_adds_up, row};
+use crate::support::{Outcome, Prestan, Running};
+use rustix::process::{Pid, Signal, kill_process};
+use testbed::fault::{Fault, Rule};
+use testbed::real::Recipe;
+use testbed::{RealServer, need_or};
+
+/// More than any of these runs gets to.
+const ENDLESS: [&str; 2] = ["-r", "1000000"];
+/// Measured requests that the server has seen before a run is interrupted.
+const SEEN: usize = 20;
+
+/// A lock is held, and the user thinks about it for longer than a test may take.
+const HELD: &str = r#"
+suite: held
+tests:
+  - name: Held
+    needs: class 2
+    setup:
+      - PUT: edit.md
+        body: {size: 1KiB}
+    loop:
+      - LOCK: edit.md
+        depth: 0
+        timeout: 600s
+        body:
+          xml: |
+            <lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope>
+            <locktype><write/></locktype></lockinfo>
+        save: {token: lock-token}
+        measure: Lock
+      - think: {constant: 600s}
+      - UNLOCK: edit.md
+        headers: {Lock-Token: "{{ token }}"}
+"#;
+
+fn demo() -> Faulty {
+    Faulty::new(|builder| builder)
+}
+
+/// Waits for something that can be seen, and fails when it does not come.
+#[track_caller]
+fn until(what: &str, seen: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !seen() {
+        assert!(Instant::now() < deadline, "waited too long until {what}");
+        thread::park_timeout(Duration::from_millis(2)); // between two looks
+    }
+}
+
+fn send(running: &Running, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(running.id()).unwrap()).unwrap();
+    kill_process(pid, signal).unwrap();
+}
+
+/// A run of Get1K without end that has measured something, kept in `run` below its home.
+fn at_work(server: &Faulty, run_id: &str) -> (Running, PathBuf) {
+    let prestan = Prestan::new()
+        .args([&server.server.url(), "--only", "Get1K", "--save", "run"])
+        .args(["--run-id", run_id])
+        .args(ENDLESS);
+    let kept = prestan.home().join("run");
+    let running = prestan.spawn();
+    until("the server has seen measured requests", || {
+        server.measured("Get1K").len() >= SEEN
+    });
+    (running, kept)
+}
+
+/// A run that holds a lock and thinks.
+fn holding_a_lock(url: &str, run_id: &str) -> Running {
+    let prestan = Prestan::new();
+    let suite = prestan.file("held.yaml", HELD);
+    let prestan = prestan
+        .arg("run")
+        .arg(suite)
+        .args([url, "--warmup", "0", "--save", "run", "--run-id", run_id])
+        .args(ENDLESS);
+    prestan.spawn()
+}
+
+/// Ends a run and checks what every interrupted run must be.
+fn ended_in_order_by(signal: Signal) {
+    let server = demo();
+    let (running, kept) = at_work(&server, "cut");
+
+    send(&running, signal);
+    let outcome = running.wait();
+
+    assert_eq!(outcome.code, 130, "{outcome}");
+    assert!(
+        outcome.stderr.contains("interrupted; cleaning up"),
+        "{outcome}"
+    );
+    assert!(
+        outcome.stdout.contains("\nInterrupted by the user\n"),
+        "{outcome}"
+    );
+    assert_eq!(server.left(), [] as [&str; 0]);
+
+    let json = outcome
+        .again()
+        .args(["report", "--json", "-"])
+        .arg(&kept)
+        .run();
+    assert_eq!(json.code, 0, "{json}");
+    let document = json.json();
+    assert_eq!(document["complete"]["state"], "interrupted");
+    assert_adds_up(&document);
+    let measured = row(&document, "Get1K")["outcomes"]["ok"].as_u64().unwrap();
+    let seen = server.measured("Get1K").len() as u64;
+    // The last one may have been cut off.
+    assert!(
+        (seen - 1..=seen).contains(&measured),
+        "{measured} of {seen}"
+    );
+    assert_eq!(document["left_behind"].as_array().unwrap().len(), 0);
+    let text = outcome.again().args(["report", "run"]).run();
+    assert_eq!(text.stdout, outcome.stdout);
+}
+
+#[test]
+fn ctrl_c_cleans_up_and_keeps_what_was_measured() {
+    ended_in_order_by(Signal::INT);
+}
+
+#[test]
+fn sigterm_is_like_ctrl_c() {
+    ended_in_order_by(Signal::TERM);
+}
+
+#[test]
+fn ctrl_c_ends_a_pause_and_releases_the_lock_held_in_it() {
+    let server = demo();
+    let running = holding_a_lock(&server.server.url(), "held");
+    until("the lock is there", || !server.measured("Lock").is_empty());
+
+    send(&running, Signal::INT);
+    let outcome = running.wait();
+
+    assert_eq!(outcome.code, 130, "{outcome}");
+    assert_eq!(server.left(), [] as [&str; 0]);
+    let exchanges = server.server.exchanges();
+    let unlock = exchanges
+        .iter()
+        .find(|exchange| exchange.method == "UNLOCK");
+    assert_eq!(unlock.unwrap().status, Some(204));
+}
+
+#[test]
+fn many_users_in_their_set_up_are_interrupted_as_well() {
+    let server = demo();
+    let prestan = Prestan::new()
+        .args([&server.server.url(), "--only", "CopyCol", "-c", "20"])
+        .args(["-w", "100000", "--save", "run"]);
+    let running = prestan.spawn();
+    until("the trees are growing", || {
+        server.server.exchanges().len() > 200
+    });
+
+    send(&running, Signal::INT);
+    let outcome = running.wait();
+
+    assert_eq!(outcome.code, 130, "{outcome}");
+    assert_eq!(server.left(), [] as [&str; 0]);
+}
+
+#[test]
+fn a_second_ctrl_c_leaves_at_once_and_names_what_is_left() {
+    // Nobody ever answers the DELETE of the run's collection.
+    let stuck = Rule::new(Fault::Hang).method("DELETE").tag("(workspace)");
+    let server = Faulty::new(|builder| builder.rule(stuck));
+    let (running, kept) = at_work(&server, "stuck");
+    send(&running, Signal::INT);
+    // Two signals at the same time are one: the second has to wait for the first.
+    until("the users have ended", || {
+        has_event(&kept, r#""event":"interrupted""#)
+    });
+
+    send(&running, Signal::INT);
+    let outcome = running.wait();
+
+    assert_eq!(outcome.code, 130, "{outcome}");
+    let collection = format!("{}PrestanTest-stuck/", server.server.url());
+    let said = format!("stopped at once; still on the server: {collection}");
+    assert!(outcome.stderr.contains(&said), "{outcome}");
+    assert_eq!(server.left(), ["PrestanTest-stuck"]);
+}
+
+fn has_event(run: &Path, event: &str) -> bool {
+    fs::read_to_string(run.join("events.jsonl")).is_ok_and(|events| events.contains(event))
+}
+
+/// Kills it; nobody cleans up.
+fn kill(running: Running) -> Outcome {
+    send(&running, Signal::KILL);
+    let outcome = running.wait();
+    assert_eq!(outcome.code, -9, "{outcome}");
+    outcome
+}
+
+#[test]
+fn what_a_killed_run_left_is_named_listed_and_removed_and_nothing_else() {
+    let server = demo();
+    let root = server.demo.root();
+    fs::create_dir(root.join("PrestanTest-xyz")).unwrap();
+    fs::write(root.join("PrestanTest-xyz/thesis.tex"), "not ours").unwrap();
+    fs::write(root.join("PrestanTest-file"), "a file, not a collection").unwrap();
+    fs::write(root.join("precious.txt"), "not ours").unwrap();
+    let (running, _) = at_work(&server, "killed");
+    let before = kill(running);
+    let url = server.server.url();
+    let collection = format!("{url}PrestanTest-killed/");
+    let foreign = format!("{url}PrestanTest-xyz/");
+    let left = || {
+        let mut left = server.left();
+        left.sort();
+        left
+    };
+    let theirs = ["PrestanTest-file", "PrestanTest-xyz", "precious.txt"];
+    let all = [
+        "PrestanTest-file",
+        "PrestanTest-killed",
+        "PrestanTest-xyz",
+        "precious.txt",
+    ];
+
+    let next = before
+        .again()
+        .args([&url, "--only", "Put1K", "-r", "1"])
+        .run();
+    assert_eq!(next.code, 0, "{next}");
+    assert!(next.stderr.contains(&collection), "{next}");
+    assert!(
+        next.stdout
+            .contains(&format!("{collection} (of an earlier run)")),
+        "{next}"
+    );
+    assert!(
+        !next.stdout.contains(&foreign) && !next.stderr.contains(&foreign),
+        "{next}"
+    );
+    assert_eq!(left(), all);
+
+    let dry = before.again().args(["clean", "-n", &url]).run();
+    assert_eq!(dry.code, 0, "{dry}");
+    assert!(
+        dry.stdout
+            .contains(&format!("would be removed: {collection}\n")),
+        "{dry}"
+    );
+    assert!(
+        dry.stdout.contains(&format!("left alone: {foreign} (")),
+        "{dry}"
+    );
+    assert_eq!(left(), all);
+
+    let clean = before.again().args(["clean", &url]).run();
+    assert_eq!(clean.code, 0, "{clean}");
+    assert!(
+        clean.stdout.contains(&format!("removed: {collection}\n")),
+        "{clean}"
+    );
+    assert!(
+        clean.stdout.contains(&format!("left alone: {foreign} (")),
+        "{clean}"
+    );
+    assert_eq!(left(), theirs);
+    let thesis = fs::read_to_string(root.join("PrestanTest-xyz/thesis.tex")).unwrap();
+    assert_eq!(thesis, "not ours");
+}
+
+#[test]
+fn nothing_to_clean_is_said() {
+    let server = demo();
+    let url = server.server.url();
+    let outcome = Prestan::new().args(["clean", &url]).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert_eq!(outcome.stdout, format!("nothing of ours in {url}\n"));
+}
+
+#[test]
+fn a_marker_of_another_collection_is_none() {
+    let server = demo();
+    let (running, _) = at_work(&server, "killed");
+    let outcome = kill(running);
+    let root = server.demo.root();
+    fs::rename(
+        root.join("PrestanTest-killed"),
+        root.join("PrestanTest-kept"),
+    )
+    .unwrap();
+
+    let clean = outcome.again().args(["clean", &server.server.url()]).run();
+    assert_eq!(clean.code, 0, "{clean}");
+    assert!(clean.stdout.contains("left alone: "), "{clean}");
+    assert_eq!(server.left(), ["PrestanTest-kept"]);
+}
+
+/// The number of a process is given to another one, sooner or later.
+#[test]
+fn the_number_of_a_living_process_does_not_make_a_run_go_on() {
+    let server = demo();
+    let (running, _) = at_work(&server, "killed");
+    let number = format!("\"pid\": {},", running.id());
+    let outcome = kill(running);
+    let marker = server
+        .demo
+        .root()
+        .join("PrestanTest-killed/prestan-run.json");
+    let text = fs::read_to_string(&marker).unwrap();
+    assert!(text.contains(&number), "{text}");
+    let ours = format!("\"pid\": {},", std::process::id());
+    fs::write(&marker, text.replace(&number, &ours)).unwrap();
+
+    let clean = outcome.again().args(["clean", &server.server.url()]).run();
+    assert_eq!(clean.code, 0, "{clean}");
+    assert_eq!(server.left(), [] as [&str; 0], "{clean}");
+}
+
+/// Apache answers DELETE of what is locked with 424, the demo server with 423.
+fn a_lock_is_no_obstacle(url: &str, storage: &Path) {
+    let running = holding_a_lock(url, "locked");
+    let kept = running.home().join("run");
+    let locked = storage.join("PrestanTest-locked/Held-u0/edit.md");
+    until("a run is at its lock", || {
+        locked.exists() && has_event(&kept, r#""event":"measuring_started""#)
+    });
+    // The lock is there when nobody else can write.
+    until("the lock is there", || is_locked(url));
+    let outcome = kill(running);
+
+    let clean = outcome.again().args(["clean", url]).run();
+    assert_eq!(clean.code, 0, "{clean}");
+    assert!(clean.stdout.contains("removed: "), "{clean}");
+    assert!(!storage.join("PrestanTest-locked").exists(), "{clean}");
+}
+
+/// Some servers show that something is locked and keep the token to themselves.
+fn secretive() -> Faulty {
+    let hides = Fault::RewriteBody {
+        from: "locktoken".to_owned(),
+        to: "secret".to_owned(),
+    };
+    Faulty::new(|builder| builder.rule(Rule::new(hides).method("PROPFIND")))
+}
+
+fn files_below(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+#[test]
+fn a_lock_whose_token_the_server_hides_is_released_by_who_took_it() {
+    use std::os::unix::fs::PermissionsExt;
+    let server = secretive();
+    a_lock_is_no_obstacle(&server.server.url(), server.demo.root());
+
+    let running = holding_a_lock(&server.server.url(), "again");
+    let kept = running.home().join("state/prestan/locks");
+    until("the token is kept", || !files_below(&kept).is_empty());
+    let file = files_below(&kept).remove(0);
+    let mode = fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "{}", file.display());
+    send(&running, Signal::INT);
+    let outcome = running.wait();
+    assert_eq!(server.left(), [] as [&str; 0], "{outcome}");
+    assert_eq!(files_below(&kept), [] as [&Path; 0]);
+}
+
+#[test]
+fn a_lock_that_cannot_be_released_is_named_with_its_end() {
+    let server = secretive();
+    let url = server.server.url();
+    let running = holding_a_lock(&url, "locked");
+    until("the lock is there", || is_locked(&url));
+    kill(running);
+    // From another machine: without the tokens.
+    let clean = Prestan::new().args(["clean", "--debug", &url]).run();
+    assert_eq!(clean.code, 1, "{clean}");
+    let said = "DELETE was answered 423 Locked; Held-u0/edit.md is locked until 20";
+    assert!(clean.stdout.contains(said), "{clean}");
+    assert!(
+        clean.stdout.contains("run `prestan clean` again"),
+        "{clean}"
+    );
+    for head in [
+        "[0] > DELETE /PrestanTest-locked/ HTTP/1.1",
+        "[0] < HTTP/1.1 423",
+    ] {
+        assert!(clean.stderr.contains(head), "{clean}");
+    }
+    assert_eq!(server.left(), ["PrestanTest-locked"]);
+}
+
+/// Whether the file is locked: a run of ours cannot tell, so ask the server.
+fn is_locked(url: &str) -> bool {
+    use std::io::{Read, Write};
+    let host = url.trim_start_matches("http://").trim_end_matches('/');
+    let mut stream = std::net::TcpStream::connect(host).unwrap();
+    let request = format!(
+        "PUT /PrestanTest-locked/Held-u0/edit.md HTTP/1.1\r\nHost: {host}\r\n\
+         Content-Length: 0\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    let _ = stream.read_to_string(&mut answer);
+    answer.starts_with("HTTP/1.1 423 ")
+}
+
+#[test]
+fn a_lock_in_what_was_left_is_released() {
+    let server = demo();
+    a_lock_is_no_obstacle(&server.server.url(), server.demo.root());
+}
+
+#[test]
+fn a_lock_in_what_was_left_is_released_on_apache() {
+    let recipe = Recipe::named("apache").unwrap();
+    if need_or(recipe.installed()).is_none() {
+        return;
+    }
+    let server = RealServer::start(recipe).unwrap();
+    a_lock_is_no_obstacle(&server.url(), &server.storage());
+}
+
+#[test]
+fn a_run_that_goes_on_is_left_alone() {
+    let server = demo();
+    let (running, _) = at_work(&server, "busy");
+
+    let clean = Prestan::new().args(["clean", &server.server.url()]).run();
+
+    assert_eq!(clean.code, 0, "{clean}");
+    let said = format!("in use by the run of process {}", running.id());
+    assert!(clean.stdout.contains(&said), "{clean}");
+    assert_eq!(server.left(), ["PrestanTest-busy"]);
+
+    let line = [&server.server.url(), "--only", "Put1K", "-r", "1"];
+    let second = Prestan::new().args(line).run();
+    assert_eq!(second.code, 0, "{second}");
+    assert!(
+        second.stdout.contains("two runs at a time disturb"),
+        "{second}"
+    );
+    assert!(!second.stdout.contains("of an earlier run"), "{second}");
+
+    send(&running, Signal::INT);
+    assert_eq!(running.wait().code, 130);
+    assert_eq!(server.left(), [] as [&str; 0]);
+}
+
+#[test]
+fn a_name_that_is_taken_is_refused() {
+    let server = demo();
+    let taken = server.demo.root().join("PrestanTest-mine");
+    fs::create_dir(&taken).unwrap();
+    fs::write(taken.join("thesis.tex"), "not ours").unwrap();
+
+    let line = [&server.server.url(), "--run-id", "mine"];
+    let outcome = Prestan::new().args(line).run();
+
+    assert_eq!(outcome.code, 4, "{outcome}");
+    assert!(outcome.stderr.contains("is there already"), "{outcome}");
+    assert!(outcome.stderr.contains("--run-id"), "{outcome}");
+    assert_eq!(fs::read_dir(&taken).unwrap().count(), 1);
+}
+
+#[test]
+fn a_run_that_cannot_be_kept_is_not_begun() {
+    let server = demo();
+    let prestan = Prestan::new();
+    let file = prestan.file("file", "");
+    let below_a_file = file.join("run");
+
+    let outcome = prestan
+        .arg(server.server.url())
+        .arg("--save")
+        .arg(&below_a_file)
+        .run();
+
+    assert_eq!(outcome.code, 1, "{outcome}");
+    let said = format!("prestan: writing {} failed: ", below_a_file.display());
+    assert!(outcome.stderr.starts_with(&said), "{outcome}");
+    assert_eq!(server.server.exchanges().len(), 0);
+}
+
+#[test]
+fn a_run_is_never_written_over_another() {
+    let server = demo();
+    let line = [
+        &server.server.url(),
+        "--only",
+        "Get1K",
+        "-r",
+        "1",
+        "--save",
+        "run",
+    ];
+    let first = Prestan::new().args(line).run();
+    assert_eq!(first.code, 0, "{first}");
+    let seen = server.server.exchanges().len();
+
+    let second = first.again().args(line).run();
+
+    assert_eq!(second.code, 1, "{second}");
+    assert!(
+        second
+            .stderr
+            .contains("there is a run in this directory already"),
+        "{second}"
+    );
+    assert_eq!(server.server.exchanges().len(), seen);
+}
+
+#[test]
+fn a_full_disk_for_one_report_does_not_take_the_others_along() {
+    let server = demo();
+    let line = [&server.server.url(), "--only", "Get1K", "-r", "1"];
+    let files = ["--json", "/dev/full", "--csv", "rows.csv"];
+
+    let outcome = Prestan::new().args(line).args(files).run();
+
+    assert_eq!(outcome.code, 1, "{outcome}");
+    let said = "prestan: writing /dev/full failed: No space left on device";
+    assert!(outcome.stderr.contains(said), "{outcome}");
+    let hint = format!(
+        "`prestan report {}` prints it again",
+        outcome.run().display()
+    );
+    assert!(outcome.stderr.contains(&hint), "{outcome}");
+    assert!(outcome.stdout.contains("\nGet1K   Rsp = "), "{outcome}");
+    let csv = fs::read_to_string(outcome.home().join("rows.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 2);
+    assert_eq!(server.left(), [] as [&str; 0]);
+}

@@ -1,0 +1,296 @@
+//! `prestan load` when something goes wrong, here or there, and what it may do to a server.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::support::faulty::{Faulty, checked};
+use crate::support::load::{begun, counted, ended, file, kept, load, plain, seen, send, until};
+use crate::support::rows::row;
+use crate::support::{Outcome, Prestan};
+use record::Outcome as Ended;
+use rustix::process::Signal;
+use testbed::fault::{Fault, Rule};
+
+const ENDLESS: [&str; 2] = ["--duration", "60s"];
+
+/// Interrupts a run when the server has seen some requests, and checks what must be.
+fn interrupted(server: &Faulty, prestan: Prestan, method: &str) -> Outcome {
+    let running = prestan.spawn();
+    until("the server has seen measured requests", || {
+        seen(server, method).len() > 30
+    });
+    send(&running, Signal::INT);
+    let outcome = running.wait();
+    assert_eq!(outcome.code, 130, "{outcome}");
+    outcome
+}
+
+#[test]
+fn ctrl_c_keeps_and_reports_what_was_done() {
+    for pace in [
+        &["-c", "3", "--warmup", "0"][..],
+        &["--rate", "200", "--warmup", "0"],
+    ] {
+        let server = plain();
+        let url = file(&server, "a.txt");
+        let prestan = load("GET", &url).args(ENDLESS).args(pace);
+        let outcome = interrupted(&server, prestan, "GET");
+        let result = checked(&outcome);
+        assert_eq!(result["complete"]["state"], "interrupted");
+        let run = kept(&outcome);
+        let sent = seen(&server, "GET").len();
+        let (ok, cut) = (ended(&run, Ended::Ok), ended(&run, Ended::Cancelled));
+        // Each user may have been cut off once, whether the server saw it or not.
+        assert!(ok <= sent && sent <= ok + cut, "{ok} and {cut} of {sent}");
+        let dropped = ended(&run, Ended::Dropped);
+        assert_eq!(ok + cut + dropped, run.samples.len(), "{outcome}");
+    }
+}
+
+#[test]
+fn a_server_that_dies_is_no_end_of_the_program() {
+    let server = plain();
+    let url = file(&server, "a.txt");
+    let running = load("GET", &url)
+        .args(["--duration", "1500ms", "-c", "2", "--warmup", "0"])
+        .spawn();
+    until("the server has seen requests", || {
+        seen(&server, "GET").len() > 30
+    });
+    drop(server);
+    let outcome = running.wait();
+    assert_eq!(outcome.code, 1, "{outcome}");
+    let (_, run) = counted(&outcome);
+    assert!(ended(&run, Ended::Ok) >= 30, "{outcome}");
+    let refused = ended(&run, Ended::ConnectFailed);
+    // Not a hundred thousand times a second.
+    assert!((2..200).contains(&refused), "{refused}");
+    // Nor is it the generator's fault that users rest.
+    assert!(
+        !outcome.stdout.contains("users waited in the generator"),
+        "{outcome}"
+    );
+}
+
+#[test]
+fn connections_are_opened_at_their_rate() {
+    let server = plain();
+    let url = file(&server, "a.txt");
+    let slowly = |rate: &str| {
+        let users = ["-c", "150", "--warmup", "0", "--connect-rate", rate];
+        load("GET", &url).args(users)
+    };
+    // A hundred are no burst; the others come 5 ms apart.
+    let outcome = slowly("200").args(["--requests", "300"]).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let begun = begun(&kept(&outcome));
+    assert!(begun > 240_000_000, "{begun}");
+
+    // The fifty would take most of a minute; Ctrl-C does not wait for them.
+    let running = slowly("1").args(ENDLESS).spawn();
+    thread::sleep(Duration::from_millis(500)); // there is nothing to be seen of who waits
+    let asked = Instant::now();
+    send(&running, Signal::INT);
+    let outcome = running.wait();
+    assert_eq!(outcome.code, 130, "{outcome}");
+    assert!(asked.elapsed() < Duration::from_secs(5), "{outcome}");
+}
+
+#[test]
+fn nobody_there_is_said_at_once() {
+    let outcome = load("GET", "http://127.0.0.1:1/").run();
+    assert_eq!(outcome.code, 4, "{outcome}");
+    assert!(outcome.stderr.contains("connection refused"), "{outcome}");
+}
+
+/// An open loop that asks for so little that nobody can be too slow for it.
+fn at_ease(url: &str, duration: &str) -> Prestan {
+    let pace = ["--rate", "30", "--arrivals", "constant", "-c", "2"];
+    load("GET", url).args(pace).args(["--duration", duration])
+}
+
+#[test]
+fn a_generator_that_was_stopped_is_not_believed() {
+    let server = plain();
+    let url = file(&server, "a.txt");
+    let running = at_ease(&url, "2500ms").spawn();
+    until("it measures", || seen(&server, "GET").len() > 20);
+    send(&running, Signal::STOP);
+    let end = Instant::now() + Duration::from_millis(600);
+    while Instant::now() < end {
+        thread::park_timeout(Duration::from_millis(20)); // the time it does not have
+    }
+    send(&running, Signal::CONT);
+    let outcome = running.wait();
+
+    assert!(outcome.inconclusive, "{outcome}");
+    let result = checked(&outcome);
+    assert_eq!(result["conclusion"], "inconclusive");
+    let why = result["inconclusive"].to_string();
+    assert!(why.contains("the load generator stalled"), "{why}");
+    let longest = result["generator"][0]["longest_stall_us"].as_f64().unwrap();
+    assert!(longest > 400_000.0, "{longest}");
+    // Nothing was left out to hide it: what was planned meanwhile counts from its moment on.
+    let planned = &row(&result, "GET")["planned_us"];
+    assert!(planned["max"].as_f64().unwrap() > 300_000.0, "{planned:#}");
+    // And it was said while it happened.
+    assert!(
+        outcome
+            .stderr
+            .contains("warning: the load generator stalled"),
+        "{outcome}"
+    );
+}
+
+#[test]
+fn a_generator_at_its_ease_is() {
+    let server = plain();
+    let url = file(&server, "a.txt");
+    // A busy machine may hold one up, and then it is right to say so; not always.
+    let conclusive = (0..8).any(|_| {
+        let outcome = at_ease(&url, "400ms").run();
+        assert_eq!(outcome.code, 0, "{outcome}");
+        outcome.json()["conclusion"] == "pass" && !outcome.inconclusive
+    });
+    assert!(conclusive);
+}
+
+#[test]
+fn progress_is_a_line_a_second_unless_quiet() {
+    let server = plain();
+    let url = file(&server, "a.txt");
+    let told = |option: &[&str]| {
+        let outcome = at_ease(&url, "1300ms").args(option).run();
+        assert_eq!(outcome.code, 0, "{outcome}");
+        outcome.stderr
+    };
+    let lines = told(&[]);
+    let line = lines
+        .lines()
+        .find(|line| line.starts_with("  1 s  "))
+        .unwrap();
+    assert!(
+        line.contains("/s  p50 ") && line.ends_with("  0 failed"),
+        "{line}"
+    );
+    assert_eq!(told(&["--quiet"]), "");
+}
+
+#[test]
+fn nothing_is_kept_when_nothing_is_to_be_kept() {
+    let server = plain();
+    let url = file(&server, "a.txt");
+    let outcome = load("GET", &url)
+        .args(["--requests", "50", "--no-save"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert_eq!(row(&outcome.json(), "GET")["operations"], 50);
+    assert!(outcome.runs().is_empty());
+}
+
+#[test]
+fn what_is_there_is_not_replaced_without_a_word() {
+    let server = plain();
+    let url = file(&server, "a.txt");
+    let path = server.demo.root().join("a.txt");
+    let put = |options: &[&str]| {
+        let body = ["--body", "mine", "--requests", "20"];
+        load("PUT", &url).args(body).args(options).run()
+    };
+    let refused = put(&[]);
+    assert_eq!(refused.code, 2, "{refused}");
+    assert!(
+        refused
+            .stderr
+            .contains("would replace what is there (HEAD was answered 200")
+    );
+    assert_eq!(fs::read_to_string(&path).unwrap(), "some text");
+    assert_eq!(seen(&server, "PUT").len(), 0);
+    assert!(refused.runs().is_empty());
+
+    // What was there is not removed either.
+    let replaced = put(&["--writes"]);
+    assert_eq!(replaced.code, 0, "{replaced}");
+    counted(&replaced);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
+}
+
+#[test]
+fn what_a_put_made_is_removed_again() {
+    let server = plain();
+    let url = format!("{}new.bin", server.server.url());
+    let put = || load("PUT", &url).args(["--body-size", "1KiB"]);
+    let outcome = put().args(["--requests", "20"]).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    counted(&outcome);
+    assert_eq!(server.left(), [""; 0]);
+
+    let server = plain();
+    let url = format!("{}new.bin", server.server.url());
+    let put = || load("PUT", &url).args(["--body-size", "1KiB"]);
+    interrupted(&server, put().args(ENDLESS), "PUT");
+    assert_eq!(server.left(), [""; 0]);
+
+    // Of a server without HEAD it is asked in another way.
+    let without = Fault::Status {
+        code: 405,
+        headers: Vec::new(),
+        body: Vec::new(),
+    };
+    server.server.add_rule(Rule::new(without).method("HEAD"));
+    let outcome = put().args(["--requests", "20"]).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert_eq!(server.left(), [""; 0]);
+}
+
+#[test]
+fn what_cannot_be_removed_is_named() {
+    let locked = Fault::Status {
+        code: 423,
+        headers: Vec::new(),
+        body: Vec::new(),
+    };
+    let server = Faulty::new(|builder| builder.rule(Rule::new(locked).method("DELETE")));
+    let url = format!("{}new.bin", server.server.url());
+    let options = ["--body", "x", "--requests", "20", "--quiet"];
+    let outcome = load("PUT", &url).args(options).run();
+    let said = format!("still on the server: {url} (DELETE was answered 423 Locked");
+    assert!(outcome.stderr.contains(&said), "{outcome}");
+    let result = checked(&outcome);
+    assert_eq!(result["left_behind"][0]["url"], url.as_str());
+    assert_eq!(server.left(), ["new.bin"]);
+}
+
+#[test]
+fn a_method_that_changes_needs_a_word() {
+    let server = plain();
+    let url = file(&server, "a.txt");
+    for method in [
+        "DELETE",
+        "MOVE",
+        "MKCOL",
+        "PROPPATCH",
+        "LOCK",
+        "POST",
+        "PATCH",
+        "BREW",
+    ] {
+        let outcome = load(method, &url).args(["--requests", "3"]).run();
+        assert_eq!(outcome.code, 2, "{outcome}");
+        assert!(outcome.stderr.contains("--writes"), "{outcome}");
+    }
+    assert_eq!(server.server.exchanges().len(), 0);
+    let options = [
+        "--requests",
+        "3",
+        "--warmup",
+        "0",
+        "--writes",
+        "--expect",
+        "405",
+    ];
+    let outcome = load("MKCOL", &url).args(options).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert_eq!(seen(&server, "MKCOL").len(), 3);
+}

@@ -1,0 +1,422 @@
+//! `prestan load`: kinds of requests, and ways in which they reach a server.
+
+use std::io::{Read, Write};
+use std::net::{Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use crate::support::faulty::{Faulty, LOOPBACK, PASSWORD, USER, count, no_secret_in};
+use crate::support::load::{counted, ended, file, kept, load, operations, plain, seen};
+use crate::support::rows::row;
+use crate::support::{Outcome, Prestan};
+use record::{Outcome as Ended, Timing};
+use testbed::fault::{Algorithm, Auth, Authority, Certificate, Exchange, Expiry, Fault, Rule};
+
+const TWENTY: [&str; 2] = ["--requests", "20"];
+
+/// Twenty operations, all as expected.
+#[track_caller]
+fn went_well(outcome: &Outcome) -> (serde_json::Value, record::Run) {
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let (result, run) = counted(outcome);
+    assert_eq!(ended(&run, Ended::Ok), 20, "{outcome}");
+    (result, run)
+}
+
+#[test]
+fn a_new_connection_for_every_request() {
+    let table = [
+        (&["--no-keep-alive"][..], Some("close")),
+        (&["--no-keep-alive", "--http", "1.0"], None),
+    ];
+    for (options, header) in table {
+        let server = plain();
+        let url = file(&server, "a.txt");
+        let outcome = load("GET", &url).args(TWENTY).args(options).run();
+        let (result, run) = went_well(&outcome);
+        assert!(run.samples.iter().all(|sample| sample.connect.is_some()));
+        let connects = row(&result, "GET")["connects"]["count"].as_u64().unwrap();
+        assert_eq!(connects, row(&result, "GET")["operations"], "{options:?}");
+        let exchanges = seen(&server, "GET");
+        let asked = |exchange: &Exchange| exchange.header("connection") == header;
+        assert!(exchanges.iter().all(asked), "{exchanges:#?}");
+        let numbers = exchanges.iter().map(|exchange| exchange.connection);
+        let mut connections: Vec<u64> = numbers.collect();
+        connections.dedup();
+        assert_eq!(connections.len(), 20 + 3, "{options:?}");
+    }
+}
+
+#[test]
+fn kept_connections_are_kept() {
+    for (version, header) in [("1.1", None), ("1.0", Some("keep-alive"))] {
+        let server = plain();
+        let url = file(&server, "a.txt");
+        let options = ["-c", "2", "--http", version];
+        let outcome = load("GET", &url).args(TWENTY).args(options).run();
+        let (result, run) = went_well(&outcome);
+        assert_eq!(result["load"]["http"]["version"], version);
+        let exchanges = seen(&server, "GET");
+        let asked = |exchange: &Exchange| exchange.header("connection") == header;
+        assert!(exchanges.iter().all(asked), "{exchanges:#?}");
+        assert!(run.samples.iter().all(|sample| sample.connect.is_none()));
+    }
+}
+
+/// A server that answers only what is complete, in order, and counts how many requests came at a
+/// time.
+fn batching() -> (SocketAddr, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind(LOOPBACK).unwrap();
+    let most = Arc::new(AtomicUsize::new(0));
+    let (address, seen) = (listener.local_addr().unwrap(), Arc::clone(&most));
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let seen = Arc::clone(&seen);
+            thread::spawn(move || answer_in_batches(stream.unwrap(), &seen));
+        }
+    });
+    (address, most)
+}
+
+fn answer_in_batches(mut stream: TcpStream, most: &AtomicUsize) {
+    let mut text = Vec::new();
+    let mut buffer = [0; 4096];
+    while let Ok(n @ 1..) = stream.read(&mut buffer) {
+        text.extend_from_slice(&buffer[..n]);
+        let whole = text.windows(4).filter(|end| *end == b"\r\n\r\n").count();
+        if !text.ends_with(b"\r\n\r\n") {
+            continue;
+        }
+        most.fetch_max(whole, Ordering::SeqCst);
+        text.clear();
+        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+        if stream.write_all(&answer.repeat(whole)).is_err() {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_pipeline_has_several_requests_under_way() {
+    let (address, most) = batching();
+    let url = format!("http://{address}/");
+    for clock in ["kernel", "user"] {
+        let outcome = load("GET", &url)
+            .args(["--pipeline", "4", "--requests", "200", "--clock", clock])
+            .run();
+        assert_eq!(outcome.code, 0, "{outcome}");
+        let (result, run) = counted(&outcome);
+        assert_eq!(ended(&run, Ended::Ok), 200);
+        assert_eq!(result["load"]["http"]["pipeline"], 4);
+        assert_eq!(result["clock"], clock);
+        assert_eq!(most.swap(0, Ordering::SeqCst), 4);
+        // Answers come in the order of the requests.
+        let mut samples = run.samples.clone();
+        samples.sort_by_key(|sample| sample.number);
+        let done: Vec<_> = samples.iter().map(|sample| sample.moments.done).collect();
+        assert!(done.is_sorted(), "{done:?}");
+    }
+}
+
+#[test]
+fn a_pipeline_survives_a_server_that_closes() {
+    for announced in [true, false] {
+        let close = Fault::CloseAfterRequests {
+            requests: 5,
+            announced,
+        };
+        let server = Faulty::new(|builder| builder.rule(Rule::new(close).method("GET")));
+        let url = file(&server, "a.txt");
+        let outcome = load("GET", &url)
+            .args(["--pipeline", "4", "--requests", "60", "--warmup", "0"])
+            .run();
+        assert_eq!(outcome.code, 0, "{announced}: {outcome}");
+        let (result, run) = counted(&outcome);
+        assert_eq!(ended(&run, Ended::Ok), 60);
+        // Those behind the last answer were sent again, and the report says so.
+        let resent = run.samples.iter().filter(|sample| sample.resent).count();
+        assert!(resent >= 10, "{resent}");
+        assert!(row(&result, "GET")["connects"]["resent"].as_u64().unwrap() >= 9);
+    }
+}
+
+#[test]
+fn a_pipeline_counts_what_fails() {
+    let sometimes = Fault::RewriteStatus(500);
+    let server = Faulty::new(|builder| builder.rule(Rule::new(sometimes).method("GET").every(3)));
+    let url = file(&server, "a.txt");
+    let outcome = load("GET", &url)
+        .args(["--pipeline", "4", "--requests", "60", "--warmup", "0"])
+        .run();
+    assert_eq!(outcome.code, 1, "{outcome}");
+    let (_, run) = counted(&outcome);
+    let endings = [Ended::Ok, Ended::WrongStatus].map(|outcome| ended(&run, outcome));
+    assert_eq!(endings, [40, 20]);
+}
+
+#[test]
+fn what_takes_many_tls_records_is_timed_by_the_kernel() {
+    let authority = Authority::new();
+    let server = Faulty::new(|builder| builder.tls(authority.server(Certificate::Valid)));
+    let run = |method: &str, url: &str, options: &[&str]| {
+        let prestan = load(method, url).args(["--warmup", "0", "--timeout", "10s"]);
+        let pem = prestan.file("ca.pem", &authority.pem());
+        let outcome = prestan.arg("--cacert").arg(pem).args(options).run();
+        assert_eq!(outcome.code, 0, "{outcome}");
+        kept(&outcome)
+    };
+    // A pipeline of some 40 KiB, and bodies beyond what the kernel takes at once.
+    let url = file(&server, "a.txt");
+    let pipeline = run("GET", &url, &["--pipeline", "400", "--requests", "1200"]);
+    assert_eq!(ended(&pipeline, Ended::Ok), 1200);
+    assert!(pipeline.samples.iter().all(|sample| !sample.resent));
+    let url = format!("{}large.bin", server.server.url());
+    let bodies = run("PUT", &url, &["--body-size", "12MiB", "--requests", "6"]);
+    assert_eq!(ended(&bodies, Ended::Ok), 6);
+    for sample in pipeline.samples.iter().chain(&bodies.samples) {
+        assert!(matches!(sample.timing, Timing::Kernel { .. }), "{sample:?}");
+        assert!(sample.moments.sent.is_some(), "{sample:?}");
+    }
+}
+
+#[test]
+fn tls_is_timed_by_the_kernel() {
+    let authority = Authority::new();
+    let server = Faulty::new(|builder| builder.tls(authority.server(Certificate::Valid)));
+    let url = file(&server, "a.txt");
+    let prestan = load("GET", &url);
+    let pem = prestan.file("ca.pem", &authority.pem());
+    let outcome = prestan.arg("--cacert").arg(pem).args(TWENTY).run();
+    let (result, run) = went_well(&outcome);
+    assert_eq!(result["clock"], "kernel");
+    let kernel = |sample: &record::Sample| matches!(sample.timing, Timing::Kernel { .. });
+    assert!(run.samples.iter().filter(|sample| kernel(sample)).count() >= 19);
+}
+
+#[test]
+fn ipv6() {
+    let any = SocketAddr::from((Ipv6Addr::LOCALHOST, 0));
+    if let Err(error) = TcpListener::bind(any) {
+        return eprintln!("skipped: no IPv6 on this machine: {error}");
+    }
+    let server = Faulty::new(|builder| builder.listen(any));
+    let url = file(&server, "a.txt");
+    assert!(url.starts_with("http://[::1]:"));
+    let (result, _) = went_well(&load("GET", &url).args(TWENTY).run());
+    assert_eq!(result["clock"], "kernel");
+}
+
+#[test]
+fn a_local_socket_has_no_stamps_of_the_kernel() {
+    let home = tempfile::TempDir::new().unwrap();
+    let path = home.path().join("socket");
+    let server = Faulty::new(|builder| builder.unix_socket(&path));
+    let url = file(&server, "a.txt");
+    let socket = ["--unix-socket", path.to_str().unwrap()];
+    let outcome = load("GET", &url).args(socket).args(TWENTY).run();
+    let (result, _) = went_well(&outcome);
+    assert_eq!(result["clock"], "user");
+    assert!(
+        outcome.stderr.contains("warning: a local socket has no"),
+        "{outcome}"
+    );
+    for (option, said) in [
+        ("--clock=kernel", "no time stamps"),
+        ("--acks", "--acks needs"),
+    ] {
+        let refused = load("GET", &url).args(socket).arg(option).run();
+        assert_eq!(refused.code, 2, "{refused}");
+        assert!(refused.stderr.contains(said), "{refused}");
+    }
+}
+
+#[test]
+fn credentials_are_sent_and_not_kept() {
+    let (user, password) = (USER.to_owned(), PASSWORD.to_owned());
+    let schemes = [
+        Auth::Basic {
+            user: user.clone(),
+            password: password.clone(),
+        },
+        Auth::Digest {
+            user,
+            password,
+            algorithms: vec![Algorithm::Sha256],
+            nonce_uses: Some(7),
+            expiry: Expiry::Stale,
+        },
+    ];
+    for auth in schemes {
+        let server = Faulty::new(|builder| builder.auth(auth));
+        let url = file(&server, "a.txt");
+        let outcome = load("GET", &url)
+            .env("PRESTAN_USER", USER)
+            .env("PRESTAN_PASSWORD", PASSWORD)
+            .args(TWENTY)
+            .run();
+        went_well(&outcome);
+        let sent = seen(&server, "GET");
+        let last = sent.last().unwrap().header("authorization").unwrap();
+        no_secret_in(&outcome, &[PASSWORD, last.split_once(' ').unwrap().1]);
+        let nobody = load("GET", &url).args(TWENTY).run();
+        assert_eq!(nobody.code, 4, "{nobody}");
+        assert!(nobody.stderr.contains("--user"), "{nobody}");
+    }
+}
+
+#[test]
+fn acknowledgements_give_the_time_of_the_upload() {
+    let server = plain();
+    let url = format!("{}new.bin", server.server.url());
+    let outcome = load("PUT", &url)
+        .args(["--body-size", "64KiB", "--acks"])
+        .args(TWENTY)
+        .run();
+    let (result, _) = went_well(&outcome);
+    let put = row(&result, "PUT");
+    assert!(put["upload_us"]["n"].as_u64().unwrap() >= 10, "{put:#}");
+    assert!(put["upload_us"]["min"].as_f64().unwrap() > 0.0, "{put:#}");
+}
+
+/// Two requests by weight.
+const MIX: &str = r#"
+suite: two
+needs: http
+tests:
+  - name: Two
+    loop:
+      - choose:
+          - weight: 3
+            steps: [{GET: a.txt, measure: Often}]
+          - weight: 1
+            steps: [{HEAD: a.txt, measure: Seldom}]
+"#;
+
+#[test]
+fn a_mix_keeps_its_weights() {
+    let server = plain();
+    file(&server, "a.txt");
+    let prestan = Prestan::new();
+    let suite = prestan.file("two.yaml", MIX);
+    let outcome = prestan
+        .args(["load", "--mix"])
+        .arg(suite)
+        .args([&server.server.url(), "--requests", "400", "--json", "-"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let (result, run) = counted(&outcome);
+    assert_eq!(ended(&run, Ended::Ok), 400);
+    let often = operations(row(&result, "Often"));
+    // 300, and five standard deviations of a binomial distribution.
+    assert!(often.abs_diff(300) < 45, "{often}");
+    assert_eq!(operations(row(&result, "Seldom")), 400 - often);
+}
+
+/// Changes the server, and needs nothing that is there.
+const WRITING: &str = r#"
+suite: writing
+tests:
+  - name: Writing
+    setup:
+      - PUT: b.txt
+        body: {size: 1KiB}
+    loop:
+      - PUT: "a{{ n }}.txt"
+        body: {size: 1KiB}
+        measure: Put
+"#;
+
+#[test]
+fn a_mix_that_writes_needs_a_word_and_leaves_nothing() {
+    let server = plain();
+    let run = |options: &[&str]| {
+        let prestan = Prestan::new();
+        let suite = prestan.file("writing.yaml", WRITING);
+        let prestan = prestan.args(["load", "--mix"]).arg(suite);
+        prestan
+            .args([&server.server.url(), "--requests", "20", "--json", "-"])
+            .args(options)
+            .run()
+    };
+    let refused = run(&[]);
+    assert_eq!(refused.code, 2, "{refused}");
+    assert!(
+        refused
+            .stderr
+            .contains("it sends PUT; if that is meant, give --writes")
+    );
+    assert_eq!(server.server.exchanges().len(), 0);
+
+    let outcome = run(&["--writes"]);
+    went_well(&outcome);
+    assert!(
+        outcome.stderr.contains("the set-up of Writing is not done"),
+        "{outcome}"
+    );
+    assert_eq!(server.left(), [""; 0]);
+}
+
+#[test]
+fn what_is_wrong_inside_a_207_is_counted() {
+    let forbidden = Fault::RewriteBody {
+        from: "HTTP/1.1 200 OK".to_owned(),
+        to: "HTTP/1.1 500 Internal Server Error".to_owned(),
+    };
+    let inside = Rule::new(forbidden).method("PROPFIND").every(4);
+    let server = Faulty::new(|builder| builder.rule(inside));
+    file(&server, "a.txt");
+    let outcome = load("PROPFIND", &server.server.url())
+        .args(["--depth", "1", "--warmup", "0"])
+        .args(TWENTY)
+        .run();
+    assert_eq!(outcome.code, 1, "{outcome}");
+    let (result, run) = counted(&outcome);
+    assert_eq!(ended(&run, Ended::Ok), 15, "{result:#}");
+    assert_eq!(count(row(&result, "PROPFIND"), "wrong_status"), 5);
+    let sent = seen(&server, "PROPFIND");
+    assert!(sent.iter().all(|one| one.header("depth") == Some("1")));
+}
+
+#[test]
+fn an_expected_status_is_ok_and_another_is_not() {
+    let server = plain();
+    let url = format!("{}nothing", server.server.url());
+    let outcome = load("GET", &url).args(TWENTY).run();
+    assert_eq!(outcome.code, 1, "{outcome}");
+    let (result, _) = counted(&outcome);
+    assert_eq!(count(row(&result, "GET"), "wrong_status"), 20);
+    assert!(
+        row(&result, "GET")["evidence"]
+            .as_str()
+            .unwrap()
+            .contains("404")
+    );
+
+    went_well(
+        &load("GET", &url)
+            .args(TWENTY)
+            .args(["--expect", "404"])
+            .run(),
+    );
+}
+
+#[test]
+fn a_silent_server_costs_the_time_limit() {
+    let server = Faulty::new(|builder| builder.rule(Rule::new(Fault::Hang).method("GET").nth(5)));
+    let url = file(&server, "a.txt");
+    let outcome = load("GET", &url)
+        .args(["--timeout", "300ms", "--warmup", "0"])
+        .args(TWENTY)
+        .run();
+    assert_eq!(outcome.code, 1, "{outcome}");
+    let (_, run) = counted(&outcome);
+    assert_eq!(ended(&run, Ended::Timeout), 1);
+    assert_eq!(ended(&run, Ended::Ok), 19);
+    let late = run
+        .samples
+        .iter()
+        .find(|sample| sample.outcome == Ended::Timeout);
+    let moments = late.unwrap().moments;
+    assert_eq!(moments.first, None);
+}

@@ -1,0 +1,61 @@
+//! The binary as a user runs it: against the demo server, servers that misbehave, and real ones.
+
+#[cfg(test)]
+mod support;
+
+#[cfg(test)]
+mod auth;
+#[cfg(test)]
+mod command_line;
+#[cfg(test)]
+mod compare;
+#[cfg(test)]
+mod compare_budget;
+#[cfg(test)]
+mod debug;
+#[cfg(test)]
+mod demo;
+#[cfg(test)]
+mod diagnose;
+#[cfg(test)]
+mod diagnose_features;
+#[cfg(test)]
+mod endings;
+#[cfg(test)]
+mod faults;
+#[cfg(test)]
+mod gallery;
+#[cfg(test)]
+mod hostile;
+#[cfg(test)]
+mod interruption;
+#[cfg(test)]
+mod load;
+#[cfg(test)]
+mod load_real;
+#[cfg(test)]
+mod load_trouble;
+#[cfg(test)]
+mod load_ways;
+#[cfg(test)]
+mod mid_run;
+#[cfg(test)]
+mod oddities;
+#[cfg(test)]
+mod page;
+#[cfg(test)]
+mod real_servers;
+#[cfg(test)]
+mod record;
+#[cfg(test)]
+mod search;
+#[cfg(test)]
+mod sweep;
+#[cfg(test)]
+mod tls;
+#[cfg(test)]
+mod webstone;
+#[cfg(test)]
+mod webstone_real;
+#[cfg(test)]
+mod webstone_trouble;

@@ -1,0 +1,401 @@
+//! The binary against what real servers do: keep-alive that ends, answers of many shapes, methods
+//! that are missing. None of it is a failure of the run.
+
+use std::time::Duration;
+
+use crate::support::Outcome;
+use crate::support::faulty::{Faulty, checked, count, run_of, short_run, status};
+use crate::support::rows::{PRESTAN, row, rows};
+use record::EventKind;
+use serde_json::Value;
+use testbed::fault::{Fault, Rule};
+
+/// Runs these tests against a server with these rules, and makes sure that nothing is left.
+fn run_with(rules: impl IntoIterator<Item = Rule>, only: &str) -> (Faulty, Outcome, Value) {
+    let faulty = Faulty::new(|builder| rules.into_iter().fold(builder, |b, rule| b.rule(rule)));
+    let outcome = faulty.prestan(only).run();
+    let result = checked(&outcome);
+    assert_eq!(result["complete"]["state"], "complete", "{outcome}");
+    assert_eq!(faulty.left(), [""; 0]);
+    (faulty, outcome, result)
+}
+
+/// The sum of a number over all rows.
+fn total(result: &Value, number: impl Fn(&Value) -> u64) -> u64 {
+    rows(result).iter().map(number).sum()
+}
+
+fn connects(row: &Value) -> u64 {
+    row["connects"]["count"].as_u64().unwrap()
+}
+
+fn resent(row: &Value) -> u64 {
+    row["connects"]["resent"].as_u64().unwrap()
+}
+
+#[test]
+fn answers_of_every_shape_are_ok() {
+    // All 23 tests, each shape for itself; a small trickle, because every byte is a wake-up.
+    let shapes = [
+        vec![Fault::Interim100(3)],
+        vec![Fault::Chunked],
+        vec![Fault::Http10],
+        vec![Fault::Chunked, Fault::Interim100(1)],
+        vec![Fault::DropHeader("ETag".to_owned())],
+    ];
+    for shape in shapes {
+        let rules: Vec<Rule> = shape.iter().cloned().map(Rule::new).collect();
+        let (_, outcome, result) = run_with(rules, "*");
+        assert_eq!(outcome.code, 0, "{shape:?}: {outcome}");
+        assert_eq!(rows(&result).len(), PRESTAN.len());
+    }
+}
+
+#[test]
+fn an_answer_byte_by_byte_is_ok_and_its_first_byte_counts() {
+    // About 1200 bytes with a pause after each: the transfer takes more than 60 ms, the response
+    // time does not.
+    let pause = Duration::from_micros(50);
+    let trickle = Rule::new(Fault::Trickle(pause)).tag("(Get1K)");
+    let (_, outcome, result) = run_with([trickle], "Get1K,PropfindLiveMult");
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let get = row(&result, "Get1K");
+    let p50 = |time: &str| get[time]["p50"].as_f64().unwrap();
+    let transfer_us = p50("total_us") - p50("response_us");
+    assert!(transfer_us > 1024.0 * 50.0, "{get:#}");
+    assert!(p50("response_us") < 30_000.0, "{get:#}");
+}
+
+#[test]
+fn a_connection_that_ends_after_three_requests() {
+    for announced in [true, false] {
+        let fault = Fault::CloseAfterRequests {
+            requests: 3,
+            announced,
+        };
+        let (faulty, outcome, result) = run_with([Rule::new(fault)], "Put1K,Get1K,Delete,MkCol");
+        assert_eq!(outcome.code, 0, "{outcome}");
+        for row in rows(&result) {
+            assert_eq!(row["status"], "ok", "{row:#}");
+        }
+        // What the rows say is what the server saw.
+        for test in ["Put1K", "Get1K", "Delete", "MkCol"] {
+            let exchanges = faulty.measured(test);
+            let row = row(&result, test);
+            assert_eq!(row["operations"], exchanges.len() as u64);
+            let first_on_connection = faulty.firsts_on_connections();
+            let opened = exchanges
+                .iter()
+                .filter(|one| first_on_connection.contains(one))
+                .count();
+            assert_eq!(
+                connects(row),
+                opened as u64,
+                "announced {announced}: {row:#}"
+            );
+        }
+        assert!(total(&result, connects) > 2, "{result:#}");
+    }
+}
+
+/// LOCK must not be repeated, so it must not be sent on a connection that is about to end.
+#[test]
+fn a_server_that_closes_silently_after_each_204() {
+    let close = Rule::new(Fault::CloseAfterStatus(204));
+    let faulty = Faulty::new(|builder| builder.rule(close));
+    let run = run_of(&faulty.server.url(), "Put1K,Lock,UnLock,Delete", 25);
+    let outcome = run.run();
+    let result = checked(&outcome);
+    assert_eq!(outcome.code, 0, "{outcome}");
+    for test in ["Put1K", "Lock", "UnLock", "Delete"] {
+        let row = row(&result, test);
+        assert_eq!(
+            (count(row, "ok"), &row["status"]),
+            (25, &"ok".into()),
+            "{row:#}"
+        );
+    }
+    assert_eq!(faulty.measured("Lock").len(), 25);
+    assert_eq!(resent(row(&result, "Lock")), 0);
+    let events = rundir::load(&outcome.run()).unwrap().events;
+    let closed = events.iter().find_map(|event| match event.kind {
+        EventKind::ClosedSilently {
+            status,
+            noticed,
+            lost,
+        } => Some((status, noticed + lost)),
+        _ => None,
+    });
+    assert!(matches!(closed, Some((204, 25..))), "{closed:?}");
+    assert_eq!(faulty.left(), [""; 0]);
+}
+
+#[test]
+fn a_kept_connection_that_dies_is_opened_again_and_the_request_sent_again() {
+    // Every second GET dies before its answer, but never one on a new connection.
+    let dies = Rule::new(Fault::CloseBeforeResponse)
+        .tag("(Get1K)")
+        .every(2);
+    let faulty = Faulty::new(|builder| builder.rule(dies));
+    let outcome = run_of(&faulty.server.url(), "Get1K", 9).run();
+    let result = checked(&outcome);
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let get = row(&result, "Get1K");
+    // Requests 2, 4, 6, ... as the server counts them; each comes again as 3, 5, 7, ...
+    assert_eq!(
+        (count(get, "ok"), resent(get), connects(get)),
+        (9, 8, 8),
+        "{get:#}"
+    );
+    assert_eq!(faulty.measured("Get1K").len(), 9 + 8);
+    assert_eq!(faulty.left(), [""; 0]);
+}
+
+#[test]
+fn a_lock_is_never_sent_twice() {
+    let dies = Rule::new(Fault::CloseBeforeResponse).tag("(Lock)").nth(2);
+    let (faulty, outcome, result) = run_with([dies], "Lock,UnLock");
+    assert_eq!(outcome.code, 1, "{outcome}");
+    let lock = row(&result, "Lock");
+    assert_eq!(
+        (count(lock, "ok"), count(lock, "reset")),
+        (2, 1),
+        "{lock:#}"
+    );
+    assert_eq!(resent(lock), 0, "{lock:#}");
+    assert_eq!(faulty.measured("Lock").len(), 3);
+    // A lock that was not got cannot be given back: planned, not sent, and counted.
+    let unlock = row(&result, "UnLock");
+    assert_eq!(
+        (count(unlock, "ok"), count(unlock, "dropped")),
+        (2, 1),
+        "{unlock:#}"
+    );
+    assert_eq!(faulty.measured("UnLock").len(), 2);
+}
+
+#[test]
+fn more_bytes_than_said_do_no_harm_and_are_noted() {
+    let longer = Rule::new(Fault::LongerThanSaid).tag("(Get1K)");
+    let (_, outcome, result) = run_with([longer], "Put1K,Get1K,Get1024K");
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let get = row(&result, "Get1K");
+    assert_eq!((count(get, "ok"), connects(get)), (3, 2), "{get:#}");
+    let notes = get["notes"].to_string();
+    assert!(
+        notes.contains("more bytes than") && notes.contains("RFC 9112"),
+        "{get:#}"
+    );
+    for other in ["Put1K", "Get1024K"] {
+        assert_eq!(
+            row(&result, other)["notes"],
+            Value::Array(vec![]),
+            "{result:#}"
+        );
+    }
+}
+
+/// `not_supported` where the method of the row is missing, `skipped` where one before it is.
+fn word<'a>(row: &Value, missing: &str) -> &'a str {
+    match row["method"] == missing {
+        true => "not_supported",
+        false => "skipped",
+    }
+}
+
+/// A method that is missing, and the tests that cannot be done without it.
+#[test]
+fn a_method_that_is_missing_is_not_supported() {
+    let deep = ["PropfindDeadMult", "PropfindDeadSingle"];
+    let patch = ["ProppatchMult", "ProppatchSingle"];
+    let live = ["PropfindLiveMult", "PropfindLiveSingle"];
+    let locks = ["Lock", "UnLock", "LockCol", "UnLockCol"];
+    let table: [(&str, u16, Vec<&str>); 5] = [
+        ("PROPPATCH", 405, [patch, deep].concat()),
+        ("PROPPATCH", 501, [patch, deep].concat()),
+        ("LOCK", 501, locks.to_vec()),
+        ("LOCK", 405, locks.to_vec()),
+        ("PROPFIND", 405, [deep, live].concat()),
+    ];
+    for (method, code, missing) in table {
+        let rule = Rule::new(status(code, &[], "")).method(method);
+        let (_, outcome, result) = run_with([rule], "*");
+        assert_eq!(outcome.code, 0, "not supported is no failure: {outcome}");
+        for row in rows(&result) {
+            let test = row["name"].as_str().unwrap();
+            if !missing.contains(&test) {
+                assert_eq!(row["status"], "ok", "{method} {code}: {row:#}");
+                continue;
+            }
+            assert_eq!(row["status"], word(row, method), "{method} {code}: {row:#}");
+            assert!(row["response_us"].is_null(), "{row:#}");
+            let evidence = row["evidence"].as_str().unwrap();
+            let says = format!("{method} ");
+            assert!(evidence.contains(&says), "{evidence}");
+            assert!(evidence.contains(&format!(": {code} ")), "{evidence}");
+            assert!(evidence.contains("OPTIONS lists"), "{evidence}");
+        }
+    }
+}
+
+/// Servers without dead properties say so inside a 207, with 403 (x/net) or 404 (xandikos).
+#[test]
+fn dead_properties_that_are_declined_inside_a_207_are_not_supported() {
+    for status in ["403 Forbidden", "404 Not Found"] {
+        let declined = Fault::RewriteBody {
+            from: "200 OK".to_owned(),
+            to: status.to_owned(),
+        };
+        let declined = Rule::new(declined).method("PROPPATCH");
+        let (_, outcome, result) = run_with([declined], "Propp*,PropfindDead*,Put1K");
+        assert_eq!(outcome.code, 0, "{outcome}");
+        for row in rows(&result) {
+            if row["name"] == "Put1K" {
+                assert_eq!(row["status"], "ok");
+                continue;
+            }
+            assert_eq!(row["status"], word(row, "PROPPATCH"), "{row:#}");
+            let evidence = row["evidence"].as_str().unwrap();
+            let says = format!("PROPPATCH prop: 207 with {status} inside for prop0");
+            assert!(evidence.contains(&says), "{evidence}");
+        }
+    }
+}
+
+/// A server without COPY of collections: DELETE of one is not missing, it was never asked for.
+#[test]
+fn a_row_whose_set_up_is_missing_is_skipped_and_says_what_it_needs() {
+    let refused = Rule::new(status(403, &[], "")).method("COPY").path("_col");
+    let sources = Rule::new(status(403, &[], ""))
+        .method("COPY")
+        .path("source/");
+    let (_, outcome, result) = run_with([refused, sources], "Delete,*Col");
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let table = [
+        ("Delete", "ok", ""),
+        ("MkCol", "ok", ""),
+        ("CopyCol", "not_supported", "COPY copy_col/: 403 Forbidden"),
+        (
+            "DeleteCol",
+            "skipped",
+            "needs COPY, which the server does not support here: COPY source/: 403 Forbidden",
+        ),
+    ];
+    for (name, status, evidence) in table {
+        let row = row(&result, name);
+        assert_eq!(row["status"], status, "{row:#}");
+        let said = row["evidence"].as_str().unwrap_or_default();
+        assert!(said.starts_with(evidence), "{name}: {said}");
+    }
+    let text = outcome.again().arg("report").run().stdout;
+    let mut lines = text.lines();
+    let row = lines.find(|line| line.starts_with("DeleteCol ")).unwrap();
+    assert!(
+        row.contains(" skipped ") && row.contains(" needs COPY"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_live_property_that_is_missing_is_noted() {
+    // The demo server has no content language.
+    let (_, outcome, result) = run_with([], "PropfindLive*");
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let notes = row(&result, "PropfindLiveMult")["notes"].to_string();
+    assert!(
+        notes.contains("does not give getcontentlanguage"),
+        "{notes}"
+    );
+    assert_eq!(
+        row(&result, "PropfindLiveSingle")["notes"],
+        Value::Array(vec![])
+    );
+}
+
+#[test]
+fn a_server_that_does_not_say_that_it_is_webdav() {
+    let silent = Rule::new(Fault::DropHeader("DAV".to_owned()));
+    let (_, outcome, result) = run_with([silent], "Propp*,Put1K,CopyCol,Lock,UnLockCol");
+    assert_eq!(outcome.code, 0, "{outcome}");
+    for test in ["ProppatchSingle", "Put1K", "CopyCol"] {
+        assert_eq!(row(&result, test)["status"], "ok", "{result:#}");
+    }
+    for test in ["Lock", "UnLockCol"] {
+        let lock = row(&result, test);
+        assert_eq!(lock["status"], "not_supported");
+        assert!(
+            lock["evidence"]
+                .as_str()
+                .unwrap()
+                .contains("OPTIONS gives no DAV header")
+        );
+    }
+}
+
+#[test]
+fn a_server_of_class_1_has_no_locks() {
+    let options = status(200, &[("DAV", "1")], "");
+    let (faulty, outcome, result) =
+        run_with([Rule::new(options).method("OPTIONS")], "Put1K,*Lock*");
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert_eq!(result["server"]["dav"], serde_json::json!(["1"]));
+    for test in ["Lock", "UnLock", "LockCol", "UnLockCol"] {
+        let lock = row(&result, test);
+        assert_eq!(lock["status"], "not_supported");
+        let evidence = lock["evidence"].as_str().unwrap();
+        assert!(
+            evidence.contains("class 2") && evidence.contains("`DAV: 1`"),
+            "{evidence}"
+        );
+    }
+    let exchanges = faulty.server.exchanges();
+    assert!(
+        exchanges.iter().all(|one| one.method != "LOCK"),
+        "it was tried all the same"
+    );
+}
+
+#[test]
+fn redirects_are_explained_and_never_followed() {
+    let elsewhere = Faulty::new(|builder| builder);
+    let moved = status(302, &[("Location", &elsewhere.server.url())], "");
+    let (_, outcome, result) = run_with([Rule::new(moved).tag("(Get1K)")], "Get1K");
+    assert_eq!(outcome.code, 1, "{outcome}");
+    let evidence = row(&result, "Get1K")["evidence"].as_str().unwrap();
+    assert!(evidence.contains(&elsewhere.server.url()), "{evidence}");
+    assert!(
+        evidence.contains("redirects are not followed"),
+        "{evidence}"
+    );
+    assert_eq!(elsewhere.server.exchanges().len(), 0);
+}
+
+#[test]
+fn a_collection_of_that_name_is_not_touched() {
+    let faulty = Faulty::new(|builder| builder);
+    let taken = faulty.demo.root().join("PrestanTest-mine");
+    std::fs::create_dir(&taken).unwrap();
+    std::fs::write(taken.join("thesis"), "years of work").unwrap();
+    let outcome = short_run(&faulty.server.url(), "Put1K")
+        .args(["--run-id", "mine"])
+        .run();
+    assert_eq!(outcome.code, 4, "{outcome}");
+    for part in [
+        "PrestanTest-mine/ is there already",
+        "--run-id",
+        "prestan clean",
+    ] {
+        assert!(outcome.stderr.contains(part), "no `{part}`: {outcome}");
+    }
+    checked(&outcome);
+    assert_eq!(
+        std::fs::read_to_string(taken.join("thesis")).unwrap(),
+        "years of work"
+    );
+    let wrote = |method: &str| !matches!(method, "OPTIONS" | "PROPFIND" | "GET" | "HEAD");
+    let exchanges = faulty.server.exchanges();
+    assert!(
+        !exchanges.iter().any(|one| wrote(&one.method)),
+        "{exchanges:#?}"
+    );
+}

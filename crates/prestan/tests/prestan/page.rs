@@ -1,0 +1,571 @@
+//! The page in a browser: what it shows is what the JSON document says, and it does nothing that
+//! a page must not do.
+
+#[path = "../../../report/tests/report/answers.rs"]
+mod answers;
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::browser::Browser;
+use crate::support::{Outcome, Prestan};
+use report::page::{Page, PageRun};
+use report::{Diagnosed, DiagnosedRun};
+use serde_json::{Value, json};
+use stats::testing::RunBuilder;
+use stats::{Diagnosis, Evidence, Finding, Resolution, summarise};
+
+/// Runs all 23 tests on the embedded server; the page is `page.html` in its home.
+fn demo() -> Outcome {
+    let options = "demo -r 12 -p 2 -d 2 -w 2 --warmup 1 --html page.html --json -";
+    let outcome = Prestan::new().args(options.split(' ')).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    outcome
+}
+
+fn open(path: &Path) -> Option<Browser> {
+    let mut browser = Browser::start()?;
+    browser.open(path);
+    browser.until("document.documentElement.dataset.ready === 'true'");
+    Some(browser)
+}
+
+/// Each figure that is shown, with the number of its marks and its width and height.
+const FIGURES: &str = "[...document.querySelectorAll('figure:not([hidden])')].map((figure) => {
+    const svg = figure.querySelector('svg');
+    const box = svg?.getBoundingClientRect();
+    return [figure.dataset.id, svg?.querySelectorAll('path, text, rect').length ?? 0, box?.width ?? 0, box?.height ?? 0];
+})";
+
+#[track_caller]
+fn assert_drawn(browser: &mut Browser, at_least: usize) -> Vec<String> {
+    let figures = browser.evaluate(FIGURES);
+    let figures = figures.as_array().unwrap();
+    assert!(figures.len() >= at_least, "{figures:?}");
+    for figure in figures {
+        let [_, marks, width, height] = figure.as_array().unwrap().as_slice() else {
+            panic!("{figure}")
+        };
+        assert!(marks.as_u64().unwrap() > 8, "{figure}");
+        assert!(
+            width.as_f64().unwrap() > 200.0 && height.as_f64().unwrap() > 80.0,
+            "{figure}"
+        );
+    }
+    let name = |figure: &Value| figure[0].as_str().unwrap().to_owned();
+    figures.iter().map(name).collect()
+}
+
+#[test]
+fn the_page_shows_what_the_document_says() {
+    let outcome = demo();
+    let document = outcome.json();
+    let Some(mut browser) = open(&outcome.home().join("page.html")) else {
+        return;
+    };
+    let data = "JSON.parse(document.getElementById('data').textContent)";
+    let shown = browser.evaluate(&format!("{data}.runs[0].result"));
+    assert_eq!(numbers(shown), numbers(document.clone()));
+
+    let rows = browser.evaluate(
+        "[...document.querySelectorAll('#tests tbody tr')].map((row) =>
+            [...row.cells].map((cell) => [
+                cell.firstChild.textContent.trim(), Number(cell.dataset.sort),
+                cell.querySelector('small')?.textContent]))",
+    );
+    let tests = document["tests"].as_array().unwrap();
+    assert_eq!(rows.as_array().unwrap().len(), tests.len());
+    for (row, test) in rows.as_array().unwrap().iter().zip(tests) {
+        assert_eq!(row[0][0], test["name"]);
+        let us = &test["response_us"];
+        for (column, key) in [(3, "mean"), (5, "p50"), (6, "p90"), (7, "p99"), (8, "max")] {
+            let (shown, value) = (&row[column], us[key].as_f64().unwrap());
+            assert_eq!(shown[1].as_f64().unwrap(), value, "{test:#}");
+            let read = read_time(shown[0].as_str().unwrap());
+            // Three digits.
+            assert!((read - value).abs() <= value * 0.006, "{read} {value}");
+        }
+        for (column, percentile) in [(5, 0), (6, 1), (7, 3)] {
+            let ends = &us["percentiles_ci95"][percentile];
+            assert_eq!(row[column][2] == "-", ends.is_null(), "{row} {test:#}");
+        }
+        assert_eq!(row[2][1].as_f64(), us["n"].as_f64());
+    }
+
+    let bars = browser.evaluate(
+        "[...document.querySelectorAll('#bars .chart')].flatMap((chart) => {
+            const option = echarts.getInstanceByDom(chart).getOption();
+            return option.yAxis[0].data.map((name, row) => [name, option.series[0].data[row]]);
+        })",
+    );
+    for bar in bars.as_array().unwrap() {
+        let test = tests.iter().find(|test| test["name"] == bar[0]).unwrap();
+        assert_eq!(
+            bar[1].as_f64(),
+            test["response_us"]["mean"].as_f64(),
+            "{bar}"
+        );
+    }
+    assert_eq!(bars.as_array().unwrap().len(), tests.len());
+
+    let names = assert_drawn(&mut browser, 5);
+    for name in ["bars-single-linear", "bars-collections-linear"] {
+        assert!(names.iter().any(|drawn| drawn == name), "{names:?}");
+    }
+    assert_eq!(browser.problems(), [""; 0]);
+}
+
+/// A document with all numbers as those of JavaScript, which knows no 1.0 beside 1.
+fn numbers(document: Value) -> Value {
+    match document {
+        Value::Number(number) => number.as_f64().unwrap().into(),
+        Value::Array(items) => items.into_iter().map(numbers).collect(),
+        Value::Object(fields) => {
+            let fields = fields.into_iter();
+            fields.map(|(name, value)| (name, numbers(value))).collect()
+        }
+        other => other,
+    }
+}
+
+/// `412 µs` in microseconds.
+fn read_time(text: &str) -> f64 {
+    let (number, unit) = text.trim_end_matches('*').split_once(' ').unwrap();
+    let scale = match unit {
+        "µs" => 1.0,
+        "ms" => 1e3,
+        "s" => 1e6,
+        other => panic!("{other} is no unit"),
+    };
+    number.parse::<f64>().unwrap() * scale
+}
+
+#[test]
+fn it_works_by_keyboard_in_the_dark_on_a_phone_and_on_paper() {
+    let outcome = demo();
+    let Some(mut browser) = open(&outcome.home().join("page.html")) else {
+        return;
+    };
+    let focused = |browser: &mut Browser, expression: &str| {
+        for _ in 0..80 {
+            browser.press("Tab", 9);
+            if browser.evaluate(expression) == true {
+                return;
+            }
+        }
+        panic!("the keyboard does not reach {expression}");
+    };
+
+    // The scale of the bars.
+    focused(
+        &mut browser,
+        "document.activeElement.dataset.value === 'log'",
+    );
+    browser.press("Enter", 13);
+    let names = assert_drawn(&mut browser, 5);
+    assert!(names.contains(&"bars-single-log".to_owned()), "{names:?}");
+    // Sorting by mean: the fastest comes first.
+    focused(
+        &mut browser,
+        "document.activeElement.textContent === 'mean'",
+    );
+    browser.press("Enter", 13);
+    let means = browser.evaluate(
+        "[...document.querySelectorAll('#tests tbody tr')].map((row) => Number(row.cells[3].dataset.sort))",
+    );
+    let means: Vec<f64> = serde_json::from_value(means).unwrap();
+    assert!(means.is_sorted(), "{means:?}");
+    // Another test.
+    focused(&mut browser, "document.activeElement.id === 'test'");
+    let shown = "document.querySelector('[data-figure=detail-ecdf]').dataset.id";
+    let table = "[...document.querySelectorAll('.of-test')].map((of) => of.hidden).indexOf(false)";
+    assert_eq!(browser.evaluate(shown), "ecdf-ProppatchMult");
+    assert_eq!(browser.evaluate(table), 0);
+    browser.press("ArrowDown", 40);
+    assert_eq!(browser.evaluate(shown), "ecdf-ProppatchSingle");
+    assert_eq!(browser.evaluate(table), 1);
+
+    let dark = json!({"features": [{"name": "prefers-color-scheme", "value": "dark"}]});
+    browser.call("Emulation.setEmulatedMedia", dark);
+    browser.until("document.documentElement.dataset.theme === 'dark'");
+    let ground = browser.evaluate("getComputedStyle(document.body).backgroundColor");
+    assert_eq!(ground, "rgb(20, 23, 26)");
+    assert_drawn(&mut browser, 5);
+
+    let phone = json!({"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": true});
+    browser.call("Emulation.setDeviceMetricsOverride", phone);
+    browser.until("document.querySelector('#bars svg').getBoundingClientRect().width < 390");
+    let width = browser.evaluate("document.documentElement.scrollWidth");
+    assert!(width.as_u64().unwrap() <= 390, "{width}");
+    browser.call("Emulation.clearDeviceMetricsOverride", json!({}));
+
+    let printed = browser.call("Page.printToPDF", json!({"printBackground": true}));
+    let pdf = printed["data"].as_str().unwrap();
+    // `%PDF` in base64.
+    assert!(pdf.starts_with("JVBERi") && pdf.len() > 40_000);
+    assert_eq!(browser.problems(), [""; 0]);
+}
+
+#[test]
+fn every_kind_of_figure_is_drawn() {
+    let run = RunBuilder::new(1)
+        .with(|run| {
+            let server = run.env.server.as_mut().unwrap();
+            server.software = Some("</script><script>alert(1)</script>".to_owned());
+        })
+        .test("Put1K", &[("Put1K", "PUT")])
+        .ok("Put1K", 5_000, |i| 100 + i * 7919 % 400)
+        .ops("Put1K", 3, record::Outcome::Reset, |_| 0)
+        .build();
+    let summary = summarise(&run);
+    let pieces = || Ok::<_, std::convert::Infallible>([Ok(&run.samples)]);
+    let resolution = Resolution::for_rows(2);
+    let details = stats::details_from(&run.plan, &run.events, resolution, pieces).unwrap();
+    let (sweep, search) = (answers::sweep(), answers::found());
+    let finding = Finding {
+        rule: "put-against-get",
+        title: "<img src=x onerror=alert(1)>",
+        figures: Vec::new(),
+        evidence: vec![Evidence {
+            row: "Put1K".to_owned(),
+            figures: Vec::new(),
+        }],
+        is_seen_once: false,
+        look_at: "the disk",
+        weight: 0.1,
+        tests: vec!["Put1K".to_owned()],
+        run: 0,
+    };
+    let diagnosed = [Diagnosed {
+        runs: vec![DiagnosedRun {
+            name: "run".to_owned(),
+            suite: "prestan".to_owned(),
+            target: run.plan.target.clone(),
+            users: 1,
+            server: None,
+            rows: 1,
+        }],
+        diagnosis: Diagnosis {
+            findings: vec![finding],
+            seen_once: Vec::new(),
+            left_out: Vec::new(),
+            few: 0,
+        },
+    }];
+    let comparison = answers::comparisons();
+    let shown = PageRun {
+        name: None,
+        run: &run,
+        summary: &summary,
+        details: Some(details),
+    };
+    let page = Page {
+        runs: vec![shown.clone(), shown],
+        comparison: Some(&comparison),
+        sweep: Some(&sweep),
+        search: Some(&search),
+        common: Vec::new(),
+        diagnosed: Some(&diagnosed),
+        title: None,
+        site: None,
+    };
+    let home = tempfile::TempDir::new().unwrap();
+    let path = home.path().join("page.html");
+    fs::write(&path, report::page::html(&page)).unwrap();
+    let Some(mut browser) = open(&path) else {
+        return;
+    };
+    let names = assert_drawn(&mut browser, 7);
+    for name in [
+        "timeline-Put1K",
+        "sweep-width-CopyCol",
+        "search",
+        "ratios-1",
+    ] {
+        assert!(names.iter().any(|drawn| drawn == name), "{names:?}");
+    }
+    assert_eq!(browser.evaluate("document.images.length"), 0);
+    // The comparison sorts by its servers, what has no figure stays last, and there is a way back.
+    let by = |browser: &mut Browser, column: u32| {
+        let rows = browser.evaluate(&format!(
+            "(() => {{
+                document.querySelectorAll('#comparison thead button')[{column}].click();
+                return [...document.querySelectorAll('#comparison tbody th')].map((cell) => cell.textContent);
+            }})()"
+        ));
+        serde_json::from_value::<Vec<String>>(rows).unwrap()
+    };
+    assert_eq!(
+        by(&mut browser, 1),
+        ["Lock", "UnLock", "Put1K", "Propfind", "Get1K"]
+    );
+    assert_eq!(
+        by(&mut browser, 2),
+        ["Lock", "UnLock", "Get1K", "Propfind", "Put1K"]
+    );
+    assert_eq!(
+        by(&mut browser, 0),
+        ["Put1K", "Get1K", "Propfind", "Lock", "UnLock"]
+    );
+    // Tooltips are elements, and need no more than the policy of the page allows.
+    browser.evaluate(
+        "document.querySelectorAll('figure:not([hidden]) .chart').forEach((chart) =>
+            echarts.getInstanceByDom(chart).dispatchAction({type: 'showTip', seriesIndex: 0, dataIndex: 1}))",
+    );
+    browser.until("document.querySelectorAll('.tip').length > 3");
+    // Points that failed are there in words.
+    let words = browser
+        .evaluate("document.getElementById('points').textContent.match(/3 of 63 failed/g).length");
+    assert_eq!(words, 2);
+    assert_eq!(browser.problems(), [""; 0]);
+}
+
+#[test]
+fn pages_that_were_loaded_have_a_figure_and_a_table() {
+    let server = crate::support::pages::furnished();
+    let outcome = crate::support::pages::webstone(&server.server.url())
+        .args(["-c", "2", "--html", "page.html", "--svg", "figures"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let webstone = outcome.json()["webstone"].clone();
+    assert!(outcome.home().join("figures/pages.svg").exists());
+    let Some(mut browser) = open(&outcome.home().join("page.html")) else {
+        return;
+    };
+    let names = assert_drawn(&mut browser, 5);
+    assert!(names.iter().any(|name| name == "pages"), "{names:?}");
+    let means = browser.evaluate(
+        "echarts.getInstanceByDom(document.querySelector('#pages .chart')).getOption().series[0].data",
+    );
+    let rows = browser.evaluate(
+        "[...document.querySelectorAll('#pages tbody tr')].map((row) => [...row.cells].map((cell) => Number(cell.dataset.sort)))",
+    );
+    assert_eq!(rows.as_array().unwrap().len(), 3);
+    for (place, page) in webstone["pages"].as_array().unwrap().iter().enumerate() {
+        let retrieved = &page["retrieved"];
+        let load = &retrieved["page_us"];
+        assert_eq!(means[place].as_f64(), load["mean"].as_f64());
+        let figures = [&page["bytes"], &page["weight"], &retrieved["pages"]];
+        for (column, figure) in figures.into_iter().enumerate() {
+            assert_eq!(rows[place][column + 1].as_f64(), figure.as_f64());
+        }
+        assert_eq!(rows[place][6].as_f64(), load["mean"].as_f64());
+        assert_eq!(rows[place][9].as_f64(), load["p99"].as_f64());
+    }
+    assert_eq!(browser.problems(), [""; 0]);
+}
+
+#[test]
+fn a_finger_scrolls_the_page_over_a_time_line() {
+    let outcome = demo();
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let phone = json!({"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": true});
+    browser.call("Emulation.setDeviceMetricsOverride", phone);
+    browser.call(
+        "Emulation.setTouchEmulationEnabled",
+        json!({"enabled": true}),
+    );
+    browser.open(&outcome.home().join("page.html"));
+    browser.until("document.documentElement.dataset.ready === 'true'");
+    let place = browser.evaluate(
+        "(() => {
+            document.documentElement.style.scrollBehavior = 'auto';
+            const chart = document.querySelector('[data-figure=detail-timeline] .chart');
+            chart.scrollIntoView({block: 'center'});
+            const box = chart.getBoundingClientRect();
+            return {y: box.y + 80, scrolled: scrollY};
+        })()",
+    );
+    let y = place["y"].as_f64().unwrap();
+    let touch = |browser: &mut Browser, kind: &str, points: Value| {
+        let event = json!({"type": kind, "touchPoints": points});
+        browser.call("Input.dispatchTouchEvent", event);
+    };
+    touch(&mut browser, "touchStart", json!([{"x": 200, "y": y}]));
+    for step in 1..=15 {
+        let moved = json!([{"x": 200, "y": y - 20.0 * f64::from(step)}]);
+        touch(&mut browser, "touchMove", moved);
+    }
+    touch(&mut browser, "touchEnd", json!([]));
+    let scrolled = browser.evaluate("scrollY").as_f64().unwrap();
+    let before = place["scrolled"].as_f64().unwrap();
+    assert!(scrolled > before + 100.0, "{before} {scrolled}");
+    assert_eq!(browser.problems(), [""; 0]);
+}
+
+#[test]
+fn the_browser_tells_of_what_a_page_must_not_do() {
+    let home = tempfile::TempDir::new().unwrap();
+    let path = home.path().join("bad.html");
+    fs::write(
+        &path,
+        "<img src='http://127.0.0.1:9/x.png'><img src='other.png'><script>console.error('loud'); throw Error('thrown')</script>",
+    )
+    .unwrap();
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    browser.open(&path);
+    let problems = browser.problems().join("\n");
+    let other = format!(
+        "a request to file://{}",
+        home.path().join("other.png").display()
+    );
+    for sign in [
+        "loud",
+        "thrown",
+        "a request to http://127.0.0.1:9/x.png",
+        &other,
+    ] {
+        assert!(problems.contains(sign), "{sign}: {problems}");
+    }
+}
+
+/// What would be if text of a server ever became markup.
+#[test]
+fn a_page_runs_no_script_but_its_own() {
+    let run = RunBuilder::new(1)
+        .test("Get1K", &[("Get1K", "GET")])
+        .ok("Get1K", 30, |i| 100 + i)
+        .build();
+    let summary = summarise(&run);
+    let shown = PageRun {
+        name: None,
+        run: &run,
+        summary: &summary,
+        details: None,
+    };
+    let page = report::page::html(&Page {
+        runs: vec![shown],
+        ..Page::default()
+    });
+    let foreign = "<script>document.title = 'run'</script>\
+         <img src='data:,' onerror=\"document.title = 'run'\">\
+         <a id='foreign' href=\"javascript:document.title = 'run'\">x</a>\
+         <style>main { display: none }</style><base href='http://127.0.0.1:9/'></main>";
+    let home = tempfile::TempDir::new().unwrap();
+    let path = home.path().join("page.html");
+    fs::write(&path, page.replacen("</main>", foreign, 1)).unwrap();
+    let Some(mut browser) = open(&path) else {
+        return;
+    };
+    browser.evaluate("document.getElementById('foreign').click()");
+    browser.evaluate("new Promise((next) => setTimeout(() => next(0), 0))");
+    assert_eq!(
+        browser.evaluate("document.title"),
+        "prestan on Apache/2.4.66 (Debian)"
+    );
+    let display = "getComputedStyle(document.querySelector('main')).display";
+    assert_eq!(browser.evaluate(display), "block");
+    assert!(
+        browser
+            .evaluate("document.baseURI")
+            .as_str()
+            .unwrap()
+            .starts_with("file:")
+    );
+    let problems = browser.problems().join("\n");
+    assert_eq!(
+        problems.matches("Content Security Policy").count(),
+        5,
+        "{problems}"
+    );
+}
+
+#[test]
+fn figures_are_written_as_files() {
+    let outcome = Prestan::new()
+        .args(
+            "demo -r 3 -p 2 -d 2 -w 2 --only Get1K,CopyCol --svg svg --png png --html -".split(' '),
+        )
+        .args(["--no-save", "--quiet"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert!(outcome.stdout.starts_with("<!doctype html>"), "{outcome}");
+    assert!(!outcome.stdout.contains("Rsp ="), "{outcome}");
+    let names = |directory: &str| {
+        let files = fs::read_dir(outcome.home().join(directory)).unwrap();
+        let mut names: Vec<String> = files
+            .map(|file| file.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    };
+    let stems = [
+        "bars-collections-linear",
+        "bars-collections-log",
+        "bars-single-linear",
+        "bars-single-log",
+        "ecdf-CopyCol",
+        "ecdf-Get1K",
+        "histogram-CopyCol",
+        "histogram-Get1K",
+        "timeline-CopyCol",
+        "timeline-Get1K",
+    ];
+    for ending in ["svg", "png"] {
+        assert_eq!(names(ending), stems.map(|stem| format!("{stem}.{ending}")));
+    }
+}
+
+#[test]
+fn recorded_runs_are_drawn_side_by_side() {
+    let first = Prestan::new()
+        .args("demo -r 5 --only Get1K,Put1K --run-id one -q".split(' '))
+        .run();
+    let second = first
+        .again()
+        .args("demo -r 5 --only Get1K,Put1K --run-id two -q".split(' '))
+        .run();
+    assert_eq!((first.code, second.code), (0, 0), "{second}");
+    let drawn = second
+        .again()
+        .args("report one two --html -".split(' '))
+        .run();
+    assert_eq!(drawn.code, 0, "{drawn}");
+    assert!(
+        drawn.stdout.contains("<section id=\"comparison\">"),
+        "{drawn}"
+    );
+    // The same software twice: told apart by run.
+    let (_, rest) = drawn.stdout.split_once("id=\"data\">").unwrap();
+    let (data, _) = rest.split_once("</script>").unwrap();
+    let data: Value = serde_json::from_str(data).unwrap();
+    assert_eq!(data["runs"].as_array().unwrap().len(), 2);
+    assert_ne!(data["runs"][0]["name"], data["runs"][1]["name"]);
+
+    let refused = second
+        .again()
+        .args("report one two --json -".split(' '))
+        .run();
+    assert_eq!(refused.code, 2, "{refused}");
+    assert!(refused.stderr.contains("--html FILE"), "{refused}");
+
+    let compared = second
+        .again()
+        .args("compare one two --html page.html -q".split(' '))
+        .run();
+    assert_eq!(compared.code, 0, "{compared}");
+    let page = fs::read_to_string(second.home().join("page.html")).unwrap();
+    assert!(page.contains("<title>prestan on one and two</title>"));
+
+    // One thing several times: each has a name of its own.
+    let thrice = second
+        .again()
+        .args("compare one one one --html - -q".split(' '))
+        .run();
+    assert_eq!(thrice.code, 0, "{thrice}");
+    let (_, rest) = thrice.stdout.split_once("id=\"data\">").unwrap();
+    let (data, _) = rest.split_once("</script>").unwrap();
+    let data: Value = serde_json::from_str(data).unwrap();
+    let names = ["one #1", "one #2", "one #3"];
+    for (place, name) in names.iter().enumerate() {
+        assert_eq!(data["runs"][place]["name"], *name);
+    }
+    for (place, name) in names[1..].iter().enumerate() {
+        assert_eq!(data["comparison"]["b"][place]["name"], *name);
+    }
+    assert_eq!(data["comparison"]["tests"][2]["b"], names[2]);
+}

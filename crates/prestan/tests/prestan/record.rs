@@ -1,0 +1,225 @@
+//! What is saved of runs that are killed, and of runs whose disk fills up.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::support::faulty::Faulty;
+use crate::support::rows::{assert_adds_up, row};
+use crate::support::{Outcome, Prestan, Running};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use testbed::fault::{Fault, Rule};
+use testbed::need_or;
+
+/// More than any of these runs gets to.
+const ENDLESS: [&str; 2] = ["-r", "1000000"];
+
+fn demo() -> Faulty {
+    Faulty::new(|builder| builder)
+}
+
+/// Waits for something that can be seen, and fails when it does not come.
+#[track_caller]
+fn until(what: &str, mut seen: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !seen() {
+        assert!(Instant::now() < deadline, "waited too long until {what}");
+        thread::park_timeout(Duration::from_millis(20)); // between two looks
+    }
+}
+
+/// A run of Get1K that is saved in `run` below its home.
+fn get(server: &Faulty, options: &[&str]) -> Prestan {
+    Prestan::new()
+        .args([&server.server.url(), "--only", "Get1K", "--save", "run"])
+        .args(options)
+}
+
+fn kill(running: Running) -> Outcome {
+    let pid = Pid::from_raw(i32::try_from(running.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::KILL).unwrap();
+    let outcome = running.wait();
+    assert_eq!(outcome.code, -9, "{outcome}");
+    outcome
+}
+
+fn recorded(run: &Path) -> u64 {
+    rundir::open(run).map_or(0, |run| run.samples.count())
+}
+
+/// What `prestan report` says of the run that is saved in `run`.
+#[track_caller]
+fn report(outcome: &Outcome) -> (Value, Outcome) {
+    let text = outcome.again().args(["report", "run"]).run();
+    assert_eq!(text.code, 0, "{text}");
+    let json = outcome.again().args(["report", "run", "--json", "-"]).run();
+    assert_eq!(json.code, 0, "{json}");
+    let document = json.json();
+    assert_adds_up(&document);
+    assert_eq!(document["complete"]["state"], "aborted", "{document:#}");
+    (document, text)
+}
+
+#[test]
+fn of_a_killed_run_all_but_the_last_second_is_there() {
+    let server = demo();
+    let running = get(&server, &ENDLESS).spawn();
+    let kept = running.home().join("run");
+    until("something was measured", || {
+        server.measured("Get1K").len() >= 100
+    });
+    let measured = server.measured("Get1K").len() as u64;
+    // It is readable while the run goes on, and soon.
+    until("it is recorded", || recorded(&kept) >= measured);
+    let outcome = kill(running);
+
+    let (document, text) = report(&outcome);
+    let get = row(&document, "Get1K");
+    assert!(
+        get["outcomes"]["ok"].as_u64().unwrap() >= measured,
+        "{get:#}"
+    );
+    assert!(get["response_us"]["p50"].as_f64().unwrap() > 0.0, "{get:#}");
+    let said = "Aborted: the record has no end: prestan was killed, or the run is still going on";
+    assert!(text.stdout.contains(said), "{text}");
+    assert!(text.stdout.contains("\nGet1K   Rsp = "), "{text}");
+}
+
+/// Cleaning up can take longer than measuring.
+#[test]
+fn a_run_that_is_killed_while_it_cleans_up_has_all_samples() {
+    let stuck = Rule::new(Fault::Hang).method("DELETE").tag("(workspace)");
+    let server = Faulty::new(|builder| builder.rule(stuck));
+    let running = get(&server, &["-r", "50"]).spawn();
+    let kept = running.home().join("run");
+    until("it has measured", || {
+        let events = fs::read_to_string(kept.join("events.jsonl"));
+        events.is_ok_and(|events| events.contains(r#""event":"test_ended""#))
+    });
+    until("its samples are there", || recorded(&kept) == 50);
+    let outcome = kill(running);
+
+    let (document, _) = report(&outcome);
+    let get = row(&document, "Get1K");
+    assert_eq!(get["outcomes"]["ok"], 50, "{get:#}");
+    assert_eq!(get["status"], "ok", "{get:#}");
+}
+
+/// Runs `prestan` with these arguments inside a shell.
+fn in_a_shell(prestan: &Prestan, program: &str, script: &str, args: &[String]) -> (i32, String) {
+    let mut words = program.split(' ');
+    let output = Command::new(words.next().unwrap())
+        .args(words)
+        .args(["-c", script, "sh", env!("CARGO_BIN_EXE_prestan")])
+        .args(args)
+        .current_dir(prestan.home())
+        .env("XDG_STATE_HOME", prestan.home())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    (output.status.code().unwrap(), said.into_owned())
+}
+
+/// Ends with status 1, tells why and where, prints what it knows, and leaves a readable record.
+#[track_caller]
+fn told_of_a_full_disk(prestan: Prestan, code: i32, said: &str, why: &str) {
+    assert_eq!(code, 1, "{said}");
+    let message = "the run is not saved completely: ";
+    assert!(said.contains(message) && said.contains(why), "{said}");
+    assert!(said.contains("`prestan report "), "{said}");
+    // In memory there was room.
+    assert!(said.contains("\nGet1K   Rsp = "), "{said}");
+    let outcome = prestan.arg("--version").run();
+    let (document, text) = report(&outcome);
+    let recorded = row(&document, "Get1K")["outcomes"]["ok"].as_u64().unwrap();
+    assert!((1..REQUESTS).contains(&recorded), "{document:#}");
+    assert!(text.stdout.contains("Aborted: "), "{text}");
+}
+
+/// More requests than fit into the little room that these runs have: 15 bytes each.
+const REQUESTS: u64 = 1_200;
+
+/// A server that is slow enough for the room to be filled in steps, and the command line.
+fn filling() -> (Faulty, Vec<String>) {
+    let slow = Rule::new(Fault::AnswerAfter(Duration::from_millis(4))).tag("(Get1K)");
+    let server = Faulty::new(|builder| builder.rule(slow));
+    let args = format!(
+        "{} --only Get1K -r {REQUESTS} --save disk/run",
+        server.server.url()
+    );
+    (server, args.split(' ').map(str::to_owned).collect())
+}
+
+#[test]
+fn what_was_recorded_before_the_disk_was_full_can_be_read() {
+    let works = Command::new("unshare")
+        .args(["-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"])
+        .stderr(Stdio::null())
+        .status();
+    let works = works.is_ok_and(|status| status.success());
+    if need_or(works.then_some(()).ok_or("a mount namespace (unshare -rm)")).is_none() {
+        return;
+    }
+    let (_server, args) = filling();
+    let prestan = Prestan::new();
+    fs::create_dir(prestan.home().join("disk")).unwrap();
+    // What is on this disk goes with its namespace.
+    let script = "mount -t tmpfs -o size=48k tmpfs disk || exit 9
+                  \"$@\"; code=$?; cp -r disk/run run; exit $code";
+    let (code, said) = in_a_shell(&prestan, "unshare -rm sh", script, &args);
+    told_of_a_full_disk(prestan, code, &said, "No space left on device");
+}
+
+/// The same where only large files do not fit.
+#[test]
+fn what_was_recorded_before_a_file_was_too_large_can_be_read() {
+    let (_server, args) = filling();
+    let prestan = Prestan::new();
+    let script = "trap '' XFSZ; ulimit -f 32; \"$@\"; code=$?; cp -r disk/run run; exit $code";
+    let (code, said) = in_a_shell(&prestan, "sh", script, &args);
+    told_of_a_full_disk(prestan, code, &said, "File too large");
+}
+
+#[test]
+fn a_directory_that_vanishes_is_missed_aloud() {
+    let server = demo();
+    let running = get(&server, &ENDLESS).spawn();
+    let kept = running.home().join("run");
+    until("something was measured", || {
+        server.measured("Get1K").len() >= 20
+    });
+    fs::remove_dir_all(&kept).unwrap();
+
+    let pid = Pid::from_raw(i32::try_from(running.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::INT).unwrap();
+    let outcome = running.wait();
+
+    assert_eq!(outcome.code, 130, "{outcome}");
+    let said = "warning: the run is not saved completely: writing ";
+    assert!(outcome.stderr.contains(said), "{outcome}");
+    assert!(outcome.stdout.contains("\nGet1K   Rsp = "), "{outcome}");
+    assert!(!outcome.stdout.contains("Saved in"), "{outcome}");
+    assert_eq!(server.left(), [] as [&str; 0]);
+}
+
+/// Others may have put links there, which must not lead to files of the user.
+#[test]
+fn nothing_is_measured_into_a_directory_with_links_of_our_names() {
+    let server = demo();
+    for name in ["plan.yaml", "env.json", "events.jsonl"] {
+        let prestan = get(&server, &["-r", "1"]);
+        let victim = prestan.file("victim", "precious");
+        let directory = prestan.home().join("run");
+        fs::create_dir(&directory).unwrap();
+        std::os::unix::fs::symlink(&victim, directory.join(name)).unwrap();
+        let outcome = prestan.run();
+        assert_eq!(outcome.code, 1, "{outcome}");
+        assert!(outcome.stderr.contains(name), "{outcome}");
+        assert_eq!(fs::read(victim).unwrap(), b"precious");
+    }
+    assert_eq!(server.server.exchanges().len(), 0);
+}

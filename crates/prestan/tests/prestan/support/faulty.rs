@@ -1,0 +1,216 @@
+//! A server that misbehaves as told, in front of the demo server, and what is true of every run
+//! against it.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+
+use serde_json::Value;
+use testbed::fault::{Builder, Exchange, Fault};
+use testbed::{DemoServer, FaultServer, Root};
+
+use super::rows::{assert_adds_up, rows};
+use super::{Outcome, Prestan};
+
+pub(crate) const USER: &str = "ann";
+/// Given to every run, and to be found nowhere afterwards.
+pub(crate) const PASSWORD: &str = "s3cret-0f-ann";
+/// `ann:s3cret-0f-ann` as Basic sends it.
+pub(crate) const BASIC: &str = "YW5uOnMzY3JldC0wZi1hbm4=";
+
+/// Where the demo server and the fault server listen: a free port.
+pub(crate) const LOOPBACK: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+/// For servers that let one wait. Everywhere else the usual limit holds, so that a busy machine
+/// spoils no test.
+pub(crate) const IMPATIENT: [&str; 2] = ["--timeout", "300ms"];
+
+/// The demo server behind a fault server.
+pub(crate) struct Faulty {
+    pub(crate) server: FaultServer,
+    pub(crate) demo: DemoServer,
+}
+
+impl Faulty {
+    pub(crate) fn new(build: impl FnOnce(Builder) -> Builder) -> Faulty {
+        let demo = DemoServer::start(Root::Temporary, LOOPBACK).unwrap();
+        let builder = FaultServer::builder().upstream(demo.addr());
+        Faulty {
+            server: build(builder).start().unwrap(),
+            demo,
+        }
+    }
+
+    /// A short run of these tests: three requests each after one to warm up.
+    pub(crate) fn prestan(&self, only: &str) -> Prestan {
+        short_run(&self.server.url(), only)
+    }
+
+    /// Everything that the demo server keeps.
+    pub(crate) fn left(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.demo.root()).unwrap();
+        entries
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect()
+    }
+
+    /// The requests of the measured part of a test, as the server saw them.
+    pub(crate) fn measured(&self, test: &str) -> Vec<Exchange> {
+        let tag = format!("({test})");
+        let mut exchanges = self.server.exchanges();
+        exchanges.retain(|exchange| {
+            exchange
+                .header("x-prestan")
+                .is_some_and(|label| label.ends_with(&tag))
+        });
+        exchanges
+    }
+
+    /// The first request of each connection, as the server saw them.
+    pub(crate) fn firsts_on_connections(&self) -> Vec<Exchange> {
+        let mut exchanges = self.server.exchanges();
+        exchanges.sort_by_key(|exchange| (exchange.connection, exchange.request_end));
+        exchanges.dedup_by_key(|exchange| exchange.connection);
+        exchanges
+    }
+}
+
+/// An answer of our own instead of the upstream server's.
+pub(crate) fn status(code: u16, headers: &[(&str, &str)], body: &str) -> Fault {
+    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    Fault::Status {
+        code,
+        headers: headers.iter().map(owned).collect(),
+        body: body.into(),
+    }
+}
+
+/// A short run of these tests against any URL, with JSON on standard output. It has a password
+/// to keep: on loopback it travels with every request, asked for or not.
+pub(crate) fn short_run(url: &str, only: &str) -> Prestan {
+    run_of(url, only, 3)
+}
+
+/// The same with so many requests for each test.
+pub(crate) fn run_of(url: &str, only: &str, requests: u32) -> Prestan {
+    anonymous_run(url, only, requests)
+        .env("PRESTAN_USER", USER)
+        .env("PRESTAN_PASSWORD", PASSWORD)
+}
+
+/// The same without user and password.
+pub(crate) fn anonymous_run(url: &str, only: &str, requests: u32) -> Prestan {
+    let requests = requests.to_string();
+    Prestan::new()
+        .arg(url)
+        .args(["--only", only, "-r", &requests])
+        .args(["--warmup", "1", "-p", "3", "-d", "2", "-w", "2"])
+        .args(["--json", "-"])
+}
+
+/// Checks what is true of every run that has begun, and gives its result: the run directory
+/// loads and tells the same, outcomes add up, and no secret is anywhere.
+#[track_caller]
+pub(crate) fn checked(outcome: &Outcome) -> Value {
+    let again = outcome.again().args(["report", "--json", "-"]).run();
+    assert_eq!(
+        again.code, 0,
+        "the run directory does not load: {again}\n{outcome}"
+    );
+    let result = again.json();
+    if !outcome.stdout.is_empty() {
+        assert_eq!(
+            outcome.json(),
+            result,
+            "the report of the directory differs:\n{outcome}"
+        );
+    }
+    let text = outcome.again().arg("report").run();
+    assert_eq!(text.code, 0, "{text}");
+
+    assert_adds_up(&result);
+    for row in rows(&result) {
+        if row["status"] != "ok" {
+            let evidence = row["evidence"]
+                .as_str()
+                .unwrap_or_else(|| panic!("none: {row:#}"));
+            assert!(
+                words(&text.stdout).contains(&words(evidence)),
+                "not told: {evidence}\n{text}"
+            );
+        }
+    }
+    no_secret_in(outcome, &[PASSWORD, BASIC]);
+    for said in [&again.stdout, &text.stdout, &text.stderr] {
+        assert!(!said.contains(PASSWORD) && !said.contains(BASIC), "{said}");
+    }
+    result
+}
+
+/// A text without its line ends and indents.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A run that could not begin: exit status 4, and on standard error one message, which says all
+/// of this, beside where the record of the run is.
+#[track_caller]
+pub(crate) fn went_nowhere(outcome: &Outcome, says: &[&str]) {
+    assert_eq!(outcome.code, 4, "{outcome}");
+    let kept = format!(
+        "prestan: what is known of the run is in {}",
+        outcome.run().display()
+    );
+    let (kept, messages): (Vec<&str>, Vec<&str>) =
+        outcome.stderr.lines().partition(|line| *line == kept);
+    assert_eq!((kept.len(), messages.len()), (1, 1), "{outcome}");
+    for part in says {
+        assert!(messages[0].contains(part), "no `{part}`: {outcome}");
+    }
+    assert_eq!(checked(outcome)["complete"]["state"], "aborted");
+}
+
+/// Looks for secrets in everything that was said and kept.
+#[track_caller]
+pub(crate) fn no_secret_in(outcome: &Outcome, secrets: &[&str]) {
+    let mut texts = vec![outcome.stdout.clone(), outcome.stderr.clone()];
+    let state = outcome.home().join("state");
+    if state.exists() {
+        gather_files(&state, &mut texts);
+    }
+    // What it was told to write; a file that a secret is read from has no such ending.
+    for entry in fs::read_dir(outcome.home()).unwrap() {
+        let path = entry.unwrap().path();
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        if ending.is_some_and(|ending| ["json", "html", "md", "csv"].contains(&ending)) {
+            texts.push(fs::read_to_string(path).unwrap());
+        } else if path.ends_with("figures") {
+            gather_files(&path, &mut texts);
+        }
+    }
+    for secret in secrets {
+        for text in &texts {
+            assert!(!text.contains(secret), "`{secret}` is in:\n{text}");
+        }
+    }
+}
+
+fn gather_files(directory: &Path, texts: &mut Vec<String>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            gather_files(&path, texts);
+        } else {
+            texts.push(String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned());
+        }
+    }
+}
+
+/// The number of operations with this outcome.
+#[track_caller]
+pub(crate) fn count(row: &Value, outcome: &str) -> u64 {
+    row["outcomes"][outcome]
+        .as_u64()
+        .unwrap_or_else(|| panic!("no outcome {outcome}: {row:#}"))
+}

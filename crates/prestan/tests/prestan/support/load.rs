@@ -1,0 +1,99 @@
+//! Load runs: their command lines, their samples, and what is true of all of them.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use record::{EventKind, Outcome as Ended, Run, Sample};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use testbed::fault::Exchange;
+
+use super::faulty::{Faulty, checked};
+use super::rows::rows;
+use super::{Outcome, Prestan, Running};
+
+/// `prestan load METHOD URL`, with JSON on standard output.
+pub(crate) fn load(method: &str, url: &str) -> Prestan {
+    Prestan::new().args(["load", method, url, "--json", "-"])
+}
+
+/// A file on the demo server, with its URL at the fault server.
+pub(crate) fn file(server: &Faulty, name: &str) -> String {
+    std::fs::write(server.demo.root().join(name), "some text").unwrap();
+    format!("{}{name}", server.server.url())
+}
+
+/// The demo server behind a fault server without faults.
+pub(crate) fn plain() -> Faulty {
+    Faulty::new(|builder| builder)
+}
+
+/// The run as it is kept.
+pub(crate) fn kept(outcome: &Outcome) -> Run {
+    rundir::load(&outcome.run()).unwrap()
+}
+
+/// When the schedule or the window of a run began.
+pub(crate) fn begun(run: &Run) -> u64 {
+    let began = |kind: &EventKind| matches!(kind, EventKind::MeasuringStarted { .. });
+    let event = run.events.iter().find(|event| began(&event.kind));
+    event.unwrap().at
+}
+
+/// Operations of a run that ended so.
+pub(crate) fn ended(run: &Run, outcome: Ended) -> usize {
+    let samples = run.samples.iter();
+    samples.filter(|sample| sample.outcome == outcome).count()
+}
+
+/// Samples whose time, in milliseconds, is at least that.
+pub(crate) fn at_least(run: &Run, ms: u64, time: impl Fn(&Sample) -> Option<u64>) -> usize {
+    let times = run.samples.iter().filter_map(time);
+    times.filter(|time| *time >= ms * 1_000_000).count()
+}
+
+/// Requests of the run that the server saw, warm-up included, and neither the probe nor errands.
+pub(crate) fn seen(server: &Faulty, method: &str) -> Vec<Exchange> {
+    let mut exchanges = server.server.exchanges();
+    let tag = format!("({method})");
+    exchanges.retain(|exchange| {
+        let label = exchange.header("x-prestan").unwrap_or_default();
+        exchange.method == method && label.ends_with(&tag)
+    });
+    exchanges
+}
+
+/// Checks what is true of every load run that went on to its end, and gives the result: each
+/// number once, each operation with one outcome, all in the report, and the report the same again.
+#[track_caller]
+pub(crate) fn counted(outcome: &Outcome) -> (Value, Run) {
+    let result = checked(outcome);
+    let run = kept(outcome);
+    let mut numbers: Vec<u64> = run.samples.iter().map(|sample| sample.number).collect();
+    numbers.sort_unstable();
+    let all = 1..=numbers.len() as u64;
+    assert!(numbers.iter().copied().eq(all), "{numbers:?}\n{outcome}");
+    let reported: u64 = rows(&result).iter().map(operations).sum();
+    assert_eq!(reported, run.samples.len() as u64, "{outcome}");
+    (result, run)
+}
+
+/// All operations of a row, in the window and outside.
+pub(crate) fn operations(row: &Value) -> u64 {
+    row["operations"].as_u64().unwrap() + row["left_out"].as_u64().unwrap()
+}
+
+/// Waits for something that can be seen, and fails when it does not come.
+#[track_caller]
+pub(crate) fn until(what: &str, seen: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while !seen() {
+        assert!(Instant::now() < deadline, "waited too long until {what}");
+        thread::park_timeout(Duration::from_millis(2)); // between two looks
+    }
+}
+
+pub(crate) fn send(running: &Running, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(running.id()).unwrap()).unwrap();
+    kill_process(pid, signal).unwrap();
+}

@@ -1,0 +1,299 @@
+//! Runs the `prestan` binary as a user would, in a home of its own and within a time limit.
+//!
+//! ```no_run
+//! let outcome = Prestan::new().args([url, "--only", "Get1K", "--json", "-"]).run();
+//! assert_eq!(outcome.code, 0, "{outcome}");
+//! assert_eq!(outcome.json()["tests"][0]["status"], "ok");
+//! let printed_again = outcome.again().arg("report").run();
+//! ```
+
+pub(crate) mod browser;
+pub(crate) mod faulty;
+pub(crate) mod load;
+pub(crate) mod pages;
+pub(crate) mod rows;
+pub(crate) mod shape;
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A run that takes longer has hung: it is killed, and the test fails.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Exit status of a run in which the generator was the bottleneck.
+const INCONCLUSIVE: i32 = 3;
+
+/// A command line of `prestan` in the making.
+pub(crate) struct Prestan {
+    command: Command,
+    home: Arc<TempDir>,
+    stdin: Option<String>,
+}
+
+impl Prestan {
+    /// Without arguments, with a new and empty home and state directory.
+    pub(crate) fn new() -> Prestan {
+        Prestan::at(Arc::new(TempDir::new().unwrap()))
+    }
+
+    fn at(home: Arc<TempDir>) -> Prestan {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_prestan"));
+        // What the developer has set must not decide whether a test passes.
+        for name in [
+            "PRESTAN_USER",
+            "PRESTAN_PASSWORD",
+            "PRESTAN_TOKEN",
+            "NETRC",
+            "NO_COLOR",
+        ] {
+            command.env_remove(name);
+        }
+        command
+            .env("HOME", home.path())
+            .env("XDG_STATE_HOME", home.path().join("state"))
+            .current_dir(home.path());
+        Prestan {
+            command,
+            home,
+            stdin: None,
+        }
+    }
+
+    pub(crate) fn arg(mut self, arg: impl AsRef<OsStr>) -> Prestan {
+        self.command.arg(arg);
+        self
+    }
+
+    pub(crate) fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Prestan {
+        self.command.args(args);
+        self
+    }
+
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Prestan {
+        self.command.env(name, value);
+        self
+    }
+
+    /// What it reads on standard input; nothing unless told.
+    pub(crate) fn stdin(mut self, text: &str) -> Prestan {
+        self.stdin = Some(text.to_owned());
+        self
+    }
+
+    /// The directory it is started in, which is its home as well.
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// Writes a file into its home and gives the path.
+    pub(crate) fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.home().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Starts it and waits for its end.
+    pub(crate) fn run(self) -> Outcome {
+        self.spawn().wait()
+    }
+
+    /// Starts it.
+    pub(crate) fn spawn(mut self) -> Running {
+        let stdin = if self.stdin.is_some() {
+            Stdio::piped()
+        } else {
+            Stdio::null()
+        };
+        let mut child = self
+            .command
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        if let Some(text) = self.stdin {
+            // It may have ended without reading.
+            let _ = child.stdin.take().unwrap().write_all(text.as_bytes());
+        }
+        let stdout = gather(child.stdout.take().unwrap());
+        let stderr = gather(child.stderr.take().unwrap());
+        Running {
+            child,
+            stdout,
+            stderr,
+            deadline: Instant::now() + LIMIT,
+            home: self.home,
+        }
+    }
+}
+
+/// Reads to the end on a thread, so that a full pipe stops nobody.
+fn gather(mut pipe: impl Read + Send + 'static) -> Receiver<String> {
+    let (whole, receiver) = channel();
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = pipe.read_to_end(&mut bytes);
+        let _ = whole.send(String::from_utf8_lossy(&bytes).into_owned());
+    });
+    receiver
+}
+
+/// A `prestan` at work; dropping it kills it.
+pub(crate) struct Running {
+    child: Child,
+    stdout: Receiver<String>,
+    stderr: Receiver<String>,
+    deadline: Instant,
+    home: Arc<TempDir>,
+}
+
+impl Running {
+    /// Its process, for signals.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The directory it was started in, which is its home as well.
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
+    /// Waits for its end.
+    pub(crate) fn wait(mut self) -> Outcome {
+        // Both pipes end with the process: waiting for them is waiting for it, with a limit.
+        let mut text = |receiver: &Receiver<String>| {
+            let left = self.deadline.saturating_duration_since(Instant::now());
+            receiver.recv_timeout(left).unwrap_or_else(|_| {
+                let _ = self.child.kill();
+                let text = receiver.recv().unwrap_or_default();
+                panic!("prestan did not end within {LIMIT:?}; until then it said:\n{text}")
+            })
+        };
+        let (stdout, stderr) = (text(&self.stdout), text(&self.stderr));
+        let status = self.child.wait().unwrap();
+        // A signal, and its number.
+        let code = status.code().unwrap_or_else(|| {
+            -std::os::unix::process::ExitStatusExt::signal(&status).unwrap_or_default()
+        });
+        let inconclusive = code == INCONCLUSIVE;
+        let said = |line: &&str| !line.starts_with("prestan: inconclusive: ");
+        Outcome {
+            code: if inconclusive {
+                i32::from(any_failed(&stdout))
+            } else {
+                code
+            },
+            inconclusive,
+            stdout,
+            stderr: stderr.split_inclusive('\n').filter(said).collect(),
+            home: Arc::clone(&self.home),
+        }
+    }
+}
+
+/// Whether a report says that a test failed.
+pub(crate) fn any_failed(report: &str) -> bool {
+    match serde_json::from_str::<Value>(report) {
+        Ok(document) => {
+            let mut tests = document["tests"].as_array().into_iter().flatten();
+            tests.any(|test| test["status"] == "failed")
+        }
+        // The last column of the table counts failures (its head says `failed` in every report);
+        // a row without times says in a word why.
+        Err(_) => report.lines().any(|line| {
+            let counted = line.contains(" [us] ") && !line.ends_with(" 0");
+            let in_words = [" failed  ", " not measured  "];
+            counted || in_words.iter().any(|words| line.contains(words))
+        }),
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It has ended as a rule, and then there is nothing to kill.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// How it ended, and what it said.
+pub(crate) struct Outcome {
+    /// Exit status; the negative number of the signal that killed it. In place of 3 it is what it
+    /// would have been without: whether the load generator was the bottleneck depends on what else this
+    /// machine does, and only tests that are about it look at `inconclusive`.
+    pub(crate) code: i32,
+    /// The exit status was 3.
+    pub(crate) inconclusive: bool,
+    /// The word about that is left out of standard error.
+    pub(crate) stderr: String,
+    pub(crate) stdout: String,
+    home: Arc<TempDir>,
+}
+
+impl Outcome {
+    /// The document that `--json -` printed.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("no JSON on standard output ({error}):\n{self}"))
+    }
+
+    /// Another command line in the same home: `report`, for example.
+    pub(crate) fn again(&self) -> Prestan {
+        Prestan::at(Arc::clone(&self.home))
+    }
+
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// The run directories below its state directory, sorted.
+    pub(crate) fn runs(&self) -> Vec<PathBuf> {
+        let Ok(entries) = fs::read_dir(self.home().join("state/prestan/runs")) else {
+            return Vec::new();
+        };
+        let mut runs: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+        runs.sort();
+        runs
+    }
+
+    /// The one run directory below its state directory.
+    #[track_caller]
+    pub(crate) fn run(&self) -> PathBuf {
+        let mut runs = self.runs();
+        assert_eq!(runs.len(), 1, "not one run but {runs:?}:\n{self}");
+        runs.remove(0)
+    }
+}
+
+impl fmt::Display for Outcome {
+    /// All of it, for the message of an assertion.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Outcome {
+            code,
+            stdout,
+            stderr,
+            ..
+        } = self;
+        write!(
+            f,
+            "exit status {code}\n--- stdout\n{stdout}\n--- stderr\n{stderr}\n---"
+        )
+    }
+}

@@ -1,0 +1,114 @@
+//! The rows of a JSON result, and what is true of all of them whatever was measured.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// The rows of the suite `prestan`, in the order of the report.
+pub(crate) const PRESTAN: [&str; 23] = [
+    "ProppatchMult",
+    "ProppatchSingle",
+    "PropfindDeadMult",
+    "PropfindDeadSingle",
+    "PropfindLiveMult",
+    "PropfindLiveSingle",
+    "Put1K",
+    "Get1K",
+    "Put64K",
+    "Get64K",
+    "Put1024K",
+    "Get1024K",
+    "Copy",
+    "Move",
+    "Delete",
+    "MkCol",
+    "CopyCol",
+    "MoveCol",
+    "DeleteCol",
+    "Lock",
+    "UnLock",
+    "LockCol",
+    "UnLockCol",
+];
+
+/// The rows of a result, in order.
+pub(crate) fn rows(document: &Value) -> &Vec<Value> {
+    document["tests"].as_array().unwrap()
+}
+
+/// The row of that name.
+#[track_caller]
+pub(crate) fn row<'a>(document: &'a Value, name: &str) -> &'a Value {
+    let found = rows(document).iter().find(|row| row["name"] == name);
+    found.unwrap_or_else(|| panic!("no row {name}"))
+}
+
+/// Names of all rows, in order.
+pub(crate) fn names(document: &Value) -> Vec<&str> {
+    let rows = rows(document).iter();
+    rows.map(|row| row["name"].as_str().unwrap()).collect()
+}
+
+/// Each row's status.
+pub(crate) fn statuses(document: &Value) -> BTreeMap<&str, &str> {
+    let rows = rows(document).iter();
+    rows.map(|row| {
+        (
+            row["name"].as_str().unwrap(),
+            row["status"].as_str().unwrap(),
+        )
+    })
+    .collect()
+}
+
+/// What in a result contradicts itself: outcomes that do not add up to the operations, times of
+/// operations that were not ok, an `ok` without anything measured.
+pub(crate) fn contradictions(document: &Value) -> Vec<String> {
+    let number = |value: &Value| value.as_u64().unwrap_or_default();
+    let sum = |counts: &Value| -> u64 { counts.as_object().unwrap().values().map(number).sum() };
+    let mut found = Vec::new();
+    for row in rows(document) {
+        let mut expect = |what: &str, holds: bool| {
+            if !holds {
+                found.push(format!("{}: {what}", row["name"]));
+            }
+        };
+        let ok = number(&row["outcomes"]["ok"]);
+        let operations = number(&row["operations"]);
+        expect(
+            "outcomes are not operations",
+            sum(&row["outcomes"]) == operations,
+        );
+        expect(
+            "outcomes left out are not operations left out",
+            sum(&row["left_out_outcomes"]) == number(&row["left_out"]),
+        );
+        // A server may answer before it has the whole request, and the kernel may lose a stamp:
+        // then there is no response time.
+        let untimed = number(&row["early"]) + number(&row["missed"]);
+        expect(
+            "a response time for each ok operation that can have one",
+            number(&row["response_us"]["n"]) == ok - untimed,
+        );
+        expect(
+            "a total time for each ok operation",
+            number(&row["total_us"]["n"]) == ok,
+        );
+        let all_ok = ok == operations && sum(&row["left_out_outcomes"]) + operations > 0;
+        expect("ok, and not all is", row["status"] != "ok" || all_ok);
+    }
+    let left_out: u64 = rows(document)
+        .iter()
+        .map(|row| number(&row["left_out"]))
+        .sum();
+    if left_out != number(&document["left_out"]) {
+        found.push("the rows leave out another number than the run".to_owned());
+    }
+    found
+}
+
+/// Fails when the result contradicts itself.
+#[track_caller]
+pub(crate) fn assert_adds_up(document: &Value) {
+    assert_eq!(contradictions(document), [] as [&str; 0]);
+}

@@ -1,0 +1,273 @@
+//! `prestan sweep`: laws that are known, because the server keeps to them.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::support::faulty::{Faulty, PASSWORD, no_secret_in};
+use crate::support::load::{plain, send, until};
+use crate::support::{Outcome, Prestan};
+use rustix::process::Signal;
+use serde_json::Value;
+use tempfile::TempDir;
+use testbed::fault::{Fault, Rule};
+
+/// GET of a resource whose name says how long it takes, and of one that says nothing.
+const SUITE: &str = r#"
+suite: known
+params: {requests: 4, k: 1, other: 1}
+tests:
+  - name: Slow
+    setup:
+      - PUT: "k{{ k }}-{{ other }}"
+        body: {size: 1KiB}
+    loop:
+      - GET: "k{{ k }}-{{ other }}"
+        measure: Slow
+"#;
+
+/// A suite in a file.
+fn suite(text: &str) -> (TempDir, PathBuf) {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("suite.yaml");
+    fs::write(&path, text).unwrap();
+    (directory, path)
+}
+
+/// Takes 8 ms for each unit of `k`.
+fn linear() -> Faulty {
+    Faulty::new(|mut builder| {
+        for k in [1, 2, 4, 8] {
+            let delay = Fault::AnswerAfter(Duration::from_millis(8 * k));
+            builder = builder.rule(Rule::new(delay).method("GET").path(&format!("/k{k}-")));
+        }
+        builder
+    })
+}
+
+fn sweep(arguments: &[&str]) -> Outcome {
+    Prestan::new().arg("sweep").args(arguments).run()
+}
+
+#[test]
+fn a_known_law_is_found() {
+    let (server, (_directory, suite)) = (linear(), suite(SUITE));
+    let (url, suite) = (server.server.url(), suite.to_string_lossy().into_owned());
+    let outcome = sweep(&[
+        &url,
+        "--suite",
+        &suite,
+        "--vary",
+        "k=8,1,2,4",
+        "--vary",
+        "other=1,3",
+        "--repeat",
+        "3",
+        "--json",
+        "-",
+    ]);
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert!(
+        outcome.stderr.contains("8 points, 24 runs: 96 rounds"),
+        "{outcome}"
+    );
+    let document = outcome.json();
+    assert_eq!(
+        document["vary"][0]["values"],
+        serde_json::json!([1.0, 2.0, 4.0, 8.0])
+    );
+    let slow = &document["tests"][0]["servers"][0];
+    assert_eq!(slow["points"].as_array().unwrap().len(), 8);
+    let effects = slow["effects"].as_array().unwrap();
+    assert_eq!(effects[0]["verdict"], "grows", "{slow:#}");
+    assert_ne!(effects[1]["verdict"], "grows", "{slow:#}");
+    let ratio = effects[0]["ratio"].as_f64().unwrap();
+    assert!((6.5..8.5).contains(&ratio), "{slow:#}");
+    let term = &slow["law"]["terms"][0];
+    assert_eq!(
+        (&term["param"], &term["shape"]),
+        (&"k".into(), &"linear".into()),
+        "{slow:#}"
+    );
+    let per_unit = term["per_unit_us"].as_f64().unwrap();
+    assert!((7_000.0..9_000.0).contains(&per_unit), "{slow:#}");
+    let words = slow["words"].as_str().unwrap();
+    assert!(words.starts_with("grows with k: "), "{words}");
+    assert!(words.contains("per unit of k (linear, "), "{words}");
+    assert_eq!(server.left(), [""; 0]);
+}
+
+#[test]
+fn users_are_varied_and_a_failing_point_is_left_out() {
+    let fails = Rule::new(Fault::Status {
+        code: 507,
+        headers: Vec::new(),
+        body: Vec::new(),
+    });
+    let server = Faulty::new(|builder| builder.rule(fails.method("GET").path("/k2-")));
+    let (_directory, suite) = suite(SUITE);
+    let (url, suite) = (server.server.url(), suite.to_string_lossy().into_owned());
+    let one = [
+        &*url,
+        "--suite",
+        &suite,
+        "--vary",
+        "k=1,2,3",
+        "--vary",
+        "users=1,3",
+        "--design",
+        "one",
+        "--repeat",
+        "2",
+        "-r",
+        "20",
+        "--quiet",
+        "--json",
+        "-",
+    ];
+    let document = sweep(&one).json();
+    let points = document["tests"][0]["servers"][0]["points"]
+        .as_array()
+        .unwrap();
+    // One at a time: three of k, and one more of users.
+    let statuses: Vec<(&Value, &Value, &Value)> = points
+        .iter()
+        .map(|point| {
+            (
+                &point["params"]["k"],
+                &point["params"]["users"],
+                &point["status"],
+            )
+        })
+        .collect();
+    let expected = [
+        (1.0, 1.0, "ok"),
+        (1.0, 3.0, "ok"),
+        (2.0, 1.0, "failed"),
+        (3.0, 1.0, "ok"),
+    ]
+    .map(|(k, users, status)| (Value::from(k), Value::from(users), Value::from(status)));
+    assert_eq!(
+        statuses,
+        expected
+            .iter()
+            .map(|(k, users, status)| (k, users, status))
+            .collect::<Vec<_>>()
+    );
+    assert_eq!(points[2]["mean_us"], Value::Null);
+    // Twice twenty for each user; whoever is through goes on until the last one is.
+    assert!(server.measured("Slow").len() >= 6 * 40);
+}
+
+#[test]
+fn a_mix_at_several_rates() {
+    let server = plain();
+    let mix = "suite: mix\nneeds: http\ntests:\n  - name: Mix\n    loop:\n      - GET: file\n        measure: Get\n";
+    let (_directory, suite) = suite(mix);
+    fs::write(server.demo.root().join("file"), "some text").unwrap();
+    let (url, suite) = (server.server.url(), suite.to_string_lossy().into_owned());
+    let outcome = sweep(&[
+        &url,
+        "--suite",
+        &suite,
+        "--mix",
+        "--duration",
+        "300ms",
+        "--vary",
+        "rate=50,100",
+        "--repeat",
+        "2",
+        "--json",
+        "-",
+    ]);
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert!(outcome.stderr.contains("1 s of measuring"), "{outcome}");
+    let document = outcome.json();
+    let points = document["tests"][0]["servers"][0]["points"]
+        .as_array()
+        .unwrap();
+    // One connection would be a queue, and the law its own.
+    let (url, connections) = (&server.server.url(), server.firsts_on_connections());
+    let of_a_run = connections.iter().filter(|first| first.method == "GET");
+    assert!(of_a_run.count() >= 4 * 64, "{url}");
+    let operations: Vec<u64> = points
+        .iter()
+        .map(|point| point["operations"].as_u64().unwrap())
+        .collect();
+    assert!(
+        (10..60).contains(&operations[0]) && (30..110).contains(&operations[1]),
+        "{document:#}"
+    );
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_is_sent() {
+    let server = plain();
+    let url = server.server.url();
+    let table: [(&[&str], &str); 12] = [
+        (
+            &["--vary", "users=1,2", "--vary", "concurrency=3,4"],
+            "`users` is varied twice",
+        ),
+        (
+            &["--vary", "width=1,2", "-w", "50"],
+            "`width` is varied, and has a value of its own",
+        ),
+        (
+            &["--vary", "width=1,2", "--json", "nowhere/sweep.json"],
+            "nothing is measured, because writing nowhere/sweep.json would fail",
+        ),
+        (&[], "--vary"),
+        (&["--vary", "width"], "width=10,30,100"),
+        (&["--vary", "width=10"], "one value is no variation"),
+        (
+            &["--vary", "width=10,x"],
+            "`x` is neither a number nor a size",
+        ),
+        (&["--vary", "width=1,1KiB,1024"], "twice"),
+        (
+            &["--vary", "width=1,2", "--vary", "width=3,4"],
+            "varied twice",
+        ),
+        (&["--vary", "rate=10,20"], "needs --mix"),
+        (
+            &["--vary", "users=1,1.5"],
+            "`users=1.5` is no number of users",
+        ),
+        (&["--vary", "nonsense=1,2"], "nonsense"),
+    ];
+    for (arguments, says) in table {
+        let outcome = sweep(&[&[&*url], arguments].concat());
+        let code = if says.contains("would fail") { 1 } else { 2 };
+        assert_eq!(outcome.code, code, "{outcome}");
+        assert!(outcome.stderr.contains(says), "{says}: {outcome}");
+    }
+    assert!(server.server.exchanges().is_empty());
+}
+
+#[test]
+fn ctrl_c_shows_what_is_known_and_cleans_up() {
+    let (server, (_directory, suite)) = (linear(), suite(SUITE));
+    let url = server.server.url();
+    let prestan = Prestan::new()
+        .args(["sweep", &url, "--suite"])
+        .arg(&suite)
+        .args(["--vary", "k=1,2", "--repeat", "50", "-r", "5"])
+        .env("PRESTAN_USER", "ann")
+        .env("PRESTAN_PASSWORD", PASSWORD);
+    let running = prestan.spawn();
+    // Two points with three rounds to warm up and five more, five repeats and a bit.
+    until("five repeats are done", || {
+        server.measured("Slow").len() > 5 * 16 + 3
+    });
+    send(&running, Signal::INT);
+    let outcome = running.wait();
+    assert_eq!(outcome.code, 130, "{outcome}");
+    assert!(
+        outcome.stdout.contains(": it was interrupted\n"),
+        "{outcome}"
+    );
+    assert!(outcome.stdout.contains("grows with k"), "{outcome}");
+    assert_eq!(server.left(), [""; 0]);
+    no_secret_in(&outcome, &[PASSWORD]);
+}

@@ -1,0 +1,388 @@
+//! The binary's ways to a server: TLS, good and bad, local sockets, chosen addresses.
+
+use std::io;
+use std::net::{Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::thread;
+
+use crate::support::faulty::{Faulty, IMPATIENT, LOOPBACK, checked, short_run, went_nowhere};
+use crate::support::rows::row;
+use crate::support::{Outcome, Prestan};
+use testbed::fault::{Authority, Certificate, Fault, Rule, Tls};
+
+/// Which authority's certificate the user names.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Trust {
+    Right,
+    Another,
+    /// Only the system's.
+    None,
+    Anybody,
+}
+
+fn trusting(prestan: Prestan, authority: &Authority, trust: Trust) -> Prestan {
+    let pem = match trust {
+        Trust::Right => authority.pem(),
+        Trust::Another => Authority::new().pem(),
+        Trust::None => return prestan,
+        Trust::Anybody => return prestan.arg("--insecure"),
+    };
+    let file = prestan.file("ca.pem", &pem);
+    prestan.arg("--cacert").arg(file)
+}
+
+/// The demo server behind TLS.
+fn behind(tls: Tls) -> Faulty {
+    Faulty::new(|builder| builder.tls(tls))
+}
+
+#[track_caller]
+fn went_well(outcome: &Outcome, faulty: &Faulty) {
+    assert_eq!(outcome.code, 0, "{outcome}");
+    checked(outcome);
+    assert_eq!(faulty.left(), [""; 0]);
+}
+
+#[test]
+fn a_certificate_is_trusted_or_it_is_said_why_not() {
+    use Certificate::{Expired, SelfSigned, Valid, WrongHost};
+    let unknown: &[&str] = &[
+        "OPTIONS https://",
+        "nobody we trust has signed",
+        "--cacert FILE",
+    ];
+    let table: [(Certificate, Trust, Option<&[&str]>); 10] = [
+        (Valid, Trust::Right, None),
+        (Valid, Trust::Anybody, None),
+        (Valid, Trust::None, Some(unknown)),
+        (Valid, Trust::Another, Some(unknown)),
+        (
+            Expired,
+            Trust::Right,
+            Some(&["OPTIONS https://", "has expired", "--insecure"]),
+        ),
+        (Expired, Trust::Anybody, None),
+        (
+            WrongHost,
+            Trust::Right,
+            Some(&["OPTIONS https://", "another name", "--insecure"]),
+        ),
+        (WrongHost, Trust::Anybody, None),
+        (
+            SelfSigned,
+            Trust::None,
+            Some(&["OPTIONS https://", "is self-signed", "--insecure"]),
+        ),
+        (SelfSigned, Trust::Anybody, None),
+    ];
+    let authority = Authority::new();
+    for (certificate, trust, says) in table {
+        let faulty = behind(authority.server(certificate));
+        let prestan = trusting(faulty.prestan("Put1K,Get1024K"), &authority, trust);
+        let outcome = prestan.run();
+        match says {
+            None => went_well(&outcome, &faulty),
+            Some(says) => {
+                went_nowhere(&outcome, says);
+                // Not a word of the request, and so no password, has gone to that server.
+                assert_eq!(
+                    faulty.server.exchanges().len(),
+                    0,
+                    "{certificate:?} {trust:?}"
+                );
+            }
+        }
+    }
+}
+
+/// A server that wants a connection of its own for each GET of one test.
+fn closing_after_each(authority: &Authority) -> Faulty {
+    Faulty::new(|builder| {
+        let close = Fault::CloseAfterRequests {
+            requests: 1,
+            announced: true,
+        };
+        let tls = authority.server(Certificate::Valid);
+        builder.tls(tls).rule(Rule::new(close).tag("(Get1K)"))
+    })
+}
+
+#[test]
+fn a_tls_handshake_is_measured_apart() {
+    let authority = Authority::new();
+    let faulty = closing_after_each(&authority);
+    let prestan = trusting(faulty.prestan("Get1K,Put1K"), &authority, Trust::Right);
+    let outcome = prestan.args(["--tls-resumption", "off"]).run();
+    went_well(&outcome, &faulty);
+    let result = outcome.json();
+    let get = row(&result, "Get1K");
+    assert_eq!(
+        get["connects"]["tls_us"]["n"], get["connects"]["count"],
+        "{get:#}"
+    );
+    assert!(get["connects"]["count"].as_u64().unwrap() >= 2, "{get:#}");
+    // The handshake is a part of the total, and not of the response time.
+    let max = |value: &serde_json::Value| value["max"].as_f64().unwrap();
+    let handshake_us = max(&get["connects"]["tls_us"]);
+    assert!(max(&get["total_us"]) > handshake_us, "{get:#}");
+    let gap_us = max(&get["total_us"]) - max(&get["response_us"]);
+    assert!(gap_us > handshake_us / 2.0, "{get:#}");
+    assert!(row(&result, "Put1K")["connects"]["tls_us"].is_null());
+}
+
+/// A server that resumes sessions saves itself the signature, if it is let to.
+#[test]
+fn full_and_resumed_handshakes_are_told_apart() {
+    let authority = Authority::new();
+    for resumption in ["on", "off"] {
+        let faulty = closing_after_each(&authority);
+        let prestan = trusting(faulty.prestan("Get1K"), &authority, Trust::Right);
+        let outcome = prestan.args(["--tls-resumption", resumption]).run();
+        went_well(&outcome, &faulty);
+        let result = outcome.json();
+        let connects = &row(&result, "Get1K")["connects"];
+        let (full, resumed) = (&connects["tls_us"], &connects["tls_resumed_us"]);
+        // The set-up has made the session that the measured connections resume.
+        let (all, none) = match resumption {
+            "on" => (resumed, full),
+            _ => (full, resumed),
+        };
+        assert_eq!(all["n"], connects["count"], "{connects:#}");
+        assert!(all["n"].as_u64().unwrap() >= 2, "{connects:#}");
+        assert!(none.is_null(), "{connects:#}");
+        let run = rundir::load(&outcome.run()).unwrap();
+        let is_off = resumption == "off";
+        assert_eq!(run.plan.load.http.full_handshakes, is_off);
+        assert_eq!(result["load"]["http"]["full_handshakes"], is_off);
+        let report = outcome.again().arg("report").arg(outcome.run()).run();
+        let handshake = match resumption {
+            "on" => "TLS handshake, resumed (n = ",
+            _ => "TLS handshake, full (n = ",
+        };
+        for part in ["operations opened a connection", handshake] {
+            assert!(report.stdout.contains(part), "{part}: {report}");
+        }
+        let told = "* Requests HTTP/1.1, full TLS handshakes only\n";
+        assert_eq!(report.stdout.contains(told), is_off, "{report}");
+        let opened = run.samples.iter().filter_map(|sample| sample.connect);
+        for connect in opened {
+            assert_eq!(connect.resumed, Some(resumption == "on"), "{connect:?}");
+        }
+    }
+}
+
+#[test]
+fn a_client_shows_its_certificate() {
+    let authority = Authority::new();
+    let server = || behind(authority.server_for_clients_with_certificate(Certificate::Valid));
+    let identity = authority.client();
+
+    let faulty = server();
+    let prestan = trusting(faulty.prestan("Put1K"), &authority, Trust::Right);
+    let cert = prestan.file("cert.pem", &identity.certificate);
+    let key = prestan.file("key.pem", &identity.key);
+    let outcome = prestan.arg("--cert").arg(cert).arg("--key").arg(key).run();
+    went_well(&outcome, &faulty);
+
+    let faulty = server();
+    let outcome = trusting(faulty.prestan("Put1K"), &authority, Trust::Right).run();
+    went_nowhere(
+        &outcome,
+        &["OPTIONS https://", "certificate", "--cert FILE --key FILE"],
+    );
+}
+
+#[test]
+fn a_file_that_is_no_certificate_is_wrong_usage() {
+    let options: [&[&str]; 4] = [
+        &["--cacert", "nowhere"],
+        &["--cacert", "text"],
+        &["--cert", "text", "--key", "text"],
+        &["--cert", "nowhere", "--key", "nowhere"],
+    ];
+    for args in options {
+        let prestan = short_run("https://127.0.0.1:1/", "Put1K");
+        prestan.file("text", "this is no PEM\n");
+        let outcome = prestan.args(args).run();
+        assert_eq!(outcome.code, 2, "{outcome}");
+        assert!(outcome.stderr.contains(args[1]), "{outcome}");
+        assert_eq!(outcome.runs().len(), 0);
+    }
+}
+
+#[test]
+fn the_wrong_scheme_is_recognised() {
+    let tls = behind(Authority::new().server(Certificate::Valid));
+    let url = tls.server.url().replace("https://", "http://");
+    went_nowhere(
+        &short_run(&url, "Put1K").run(),
+        &["OPTIONS http://", "TLS", "https"],
+    );
+
+    let plain = Faulty::new(|builder| builder);
+    let url = plain.server.url().replace("http://", "https://");
+    let says = [
+        "OPTIONS https://",
+        "perhaps it does not speak TLS",
+        "http:// instead of https://",
+    ];
+    went_nowhere(&short_run(&url, "Put1K").run(), &says);
+}
+
+#[test]
+fn a_handshake_without_an_answer_is_given_up_in_time() {
+    // Connections wait in its queue for ever.
+    let listener = TcpListener::bind(LOOPBACK).unwrap();
+    let url = format!("https://{}/", listener.local_addr().unwrap());
+    let outcome = short_run(&url, "Put1K").args(IMPATIENT).run();
+    went_nowhere(&outcome, &["OPTIONS https://", "within 300ms"]);
+}
+
+#[test]
+fn a_local_socket() {
+    let home = tempfile::TempDir::new().unwrap();
+    let path = home.path().join("socket");
+    let faulty = Faulty::new(|builder| builder.unix_socket(&path));
+    let outcome = faulty
+        .prestan("Put1K,Copy,Lock")
+        .arg("--unix-socket")
+        .arg(&path)
+        .run();
+    went_well(&outcome, &faulty);
+
+    // Who does not choose a clock is told that it is the second best.
+    assert!(
+        outcome
+            .stderr
+            .contains("warning: a local socket has no time stamps"),
+        "{outcome}"
+    );
+
+    drop(faulty);
+    let outcome = short_run("http://localhost/", "Put1K")
+        .args(["--clock", "user", "--unix-socket"])
+        .arg(&path)
+        .run();
+    let name = path.to_str().unwrap();
+    went_nowhere(
+        &outcome,
+        &[
+            "OPTIONS http://localhost/",
+            "connecting to the socket",
+            name,
+        ],
+    );
+}
+
+#[test]
+fn a_host_is_where_the_user_says() {
+    let authority = Authority::new();
+    // The certificate is right for this name, which no name server knows.
+    let faulty = behind(authority.server(Certificate::WrongHost));
+    let port = faulty.server.addr().unwrap().port();
+    let url = format!("https://elsewhere.example:{port}/");
+    let run = |resolve: &str| {
+        let prestan = trusting(short_run(&url, "Put1K,Copy"), &authority, Trust::Right);
+        prestan.args(["--resolve", resolve]).run()
+    };
+    went_well(
+        &run(&format!("elsewhere.example:{port}:127.0.0.1")),
+        &faulty,
+    );
+    let host = format!("elsewhere.example:{port}");
+    for exchange in faulty.server.exchanges() {
+        assert_eq!(exchange.header("host"), Some(host.as_str()));
+    }
+    let usage = run("elsewhere.example:127.0.0.1");
+    assert_eq!(usage.code, 2, "{usage}");
+    assert!(usage.stderr.contains("HOST:PORT:ADDRESS"), "{usage}");
+}
+
+#[test]
+fn the_family_of_addresses() {
+    let faulty = Faulty::new(|builder| builder);
+    let port = faulty.server.addr().unwrap().port();
+    let named = format!("http://localhost:{port}/");
+    went_well(&short_run(&named, "Put1K").arg("-4").run(), &faulty);
+
+    let outcome = short_run(&faulty.server.url(), "Put1K").arg("-6").run();
+    assert_eq!(outcome.code, 4, "{outcome}");
+    assert!(
+        outcome.stderr.contains("127.0.0.1 has no IPv6 address"),
+        "{outcome}"
+    );
+    let both = short_run(&faulty.server.url(), "Put1K")
+        .args(["-4", "-6"])
+        .run();
+    assert_eq!(both.code, 2, "{both}");
+}
+
+#[test]
+fn ipv6() {
+    let any = SocketAddr::from((Ipv6Addr::LOCALHOST, 0));
+    if let Err(error) = TcpListener::bind(any) {
+        return eprintln!("skipped: no IPv6 on this machine: {error}");
+    }
+    let authority = Authority::new();
+    let faulty = Faulty::new(|builder| {
+        builder
+            .listen(any)
+            .tls(authority.server(Certificate::Valid))
+    });
+    assert!(faulty.server.url().starts_with("https://[::1]:"));
+    for options in [&[][..], &["-6"]] {
+        let prestan = trusting(faulty.prestan("Put1K,Copy,Lock"), &authority, Trust::Right);
+        went_well(&prestan.args(options).run(), &faulty);
+    }
+    let port = faulty.server.addr().unwrap().port();
+    for exchange in faulty.server.exchanges() {
+        assert_eq!(
+            exchange.header("host"),
+            Some(format!("[::1]:{port}").as_str())
+        );
+    }
+    let url = format!("https://localhost:{port}/");
+    let resolved = trusting(short_run(&url, "Put1K"), &authority, Trust::Right);
+    let outcome = resolved
+        .args(["--resolve", &format!("localhost:{port}:[::1]")])
+        .run();
+    went_well(&outcome, &faulty);
+}
+
+/// Forwards the first connection, and lets all others wait without a word.
+fn hospitable_once(server: SocketAddr) -> SocketAddr {
+    let listener = TcpListener::bind(LOOPBACK).unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let (client, _) = listener.accept().unwrap();
+        let upstream = TcpStream::connect(server).unwrap();
+        let ways = [
+            (client.try_clone().unwrap(), upstream.try_clone().unwrap()),
+            (upstream, client),
+        ];
+        for (mut from, mut to) in ways {
+            thread::spawn(move || io::copy(&mut from, &mut to));
+        }
+        let _waiting: Vec<_> = listener.incoming().collect();
+    });
+    address
+}
+
+#[test]
+fn a_handshake_that_nobody_answers_ends_in_time() {
+    let authority = Authority::new();
+    let faulty = behind(authority.server(Certificate::Valid));
+    for pipeline in ["1", "4"] {
+        let address = hospitable_once(faulty.server.addr().unwrap());
+        let url = format!("https://{address}/");
+        let prestan = Prestan::new().args(["load", "PROPFIND", &url, "-c", "2"]);
+        let prestan = prestan.args(["--requests", "8", "--pipeline", pipeline]);
+        let prestan = trusting(prestan.args(IMPATIENT), &authority, Trust::Right);
+        let outcome = prestan.run();
+        let said = format!("{}{}", outcome.stdout, outcome.stderr);
+        assert!(
+            said.contains("PROPFIND: no complete answer within 300ms"),
+            "{outcome}"
+        );
+        assert_eq!(outcome.code, 1, "{outcome}");
+    }
+}

@@ -1,0 +1,567 @@
+//! `prestan webstone`: pages are counted as what they are, whatever the server does.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::Duration;
+
+use crate::support::Prestan;
+use crate::support::faulty::{Faulty, status};
+use crate::support::load::{kept, plain};
+use crate::support::pages::{counted, furnished, generate, listed, number, webstone};
+use crate::support::rows::rows;
+use record::Run;
+use serde_json::Value;
+use testbed::fault::{Fault, Rule};
+
+/// The pages of a user in their order, by the measure of their first file.
+fn sequence(run: &Run, user: u32) -> Vec<u16> {
+    let mut visits: BTreeMap<u64, (u64, u16)> = BTreeMap::new();
+    for sample in run.samples.iter().filter(|sample| sample.user == user) {
+        let first = visits.entry(sample.visit.unwrap()).or_insert((u64::MAX, 0));
+        *first = (*first).min((sample.moments.started, sample.measure.0));
+    }
+    let mut visits: Vec<(u64, u16)> = visits.into_values().collect();
+    visits.sort_unstable();
+    visits.into_iter().map(|(_, measure)| measure).collect()
+}
+
+#[test]
+fn pages_are_counted_and_every_file_is_a_row() {
+    let server = furnished();
+    let outcome = webstone(&server.server.url())
+        .args(["--children", "3"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let (result, run) = counted(&outcome);
+    let webstone = &result["webstone"];
+    assert_eq!(webstone["children"], 3);
+    assert_eq!(webstone["retrieved"]["errors"], 0);
+    assert!(number(&webstone["retrieved"]["pages"]) > 10, "{outcome}");
+    assert_eq!(webstone["pages"][0]["bytes"], 3572);
+    assert_eq!(webstone["pages"][1]["bytes"], 5120);
+    let bodies = |page: usize, size: u64| {
+        let retrieved = &webstone["pages"][page]["retrieved"];
+        assert_eq!(
+            number(&retrieved["body_bytes"]),
+            size * number(&retrieved["pages"])
+        );
+    };
+    bodies(0, 3572);
+    bodies(1, 5120);
+    let names: Vec<&str> = rows(&result)
+        .iter()
+        .map(|row| row["name"].as_str().unwrap())
+        .collect();
+    let expected = [
+        "Page0-1-file1k_html",
+        "Page0-2-file2k_gif",
+        "Page0-3-file500_html",
+        "Page1-1-file4k_html",
+        "Page1-2-file1k_html",
+    ];
+    assert_eq!(names, expected);
+    // One connection each, opened before it counts.
+    assert_eq!(webstone["retrieved"]["connects"], 0);
+    assert!(webstone["in_progress"].as_f64().unwrap() <= 3.0);
+    // Pages are drawn by weight, 3 to 1: far from 1 to 1.
+    let hits = |page: usize| number(&webstone["pages"][page]["retrieved"]["pages"]);
+    assert!(hits(0) > hits(1), "{outcome}");
+    // Files of a page come one after the other.
+    let mut by_visit: BTreeMap<u64, Vec<_>> = BTreeMap::new();
+    for sample in &run.samples {
+        by_visit
+            .entry(sample.visit.unwrap())
+            .or_default()
+            .push(sample.moments);
+    }
+    for moments in by_visit.values_mut() {
+        moments.sort_by_key(|moments| moments.started);
+        let in_order = |pair: &[record::Moments]| pair[0].done.unwrap() <= pair[1].started;
+        assert!(moments.windows(2).all(in_order), "{moments:?}");
+    }
+}
+
+#[test]
+fn the_report_is_that_of_1995_and_more() {
+    let server = furnished();
+    let outcome = listed()
+        .args([&server.server.url(), "--duration", "300ms"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    // All lines are in a snapshot of `report`.
+    for part in [
+        "\nPage # 1 (Page1)\n",
+        "\nPage size 3572\n",
+        "\nWEBSTONE number: ",
+        "\nTotal number of clients: 1\n",
+        "\nTotal number of errors to server: 0\n",
+        "\nBeyond WebSTONE, with 95 % intervals:\n",
+    ] {
+        assert!(outcome.stdout.contains(part), "{part}: {outcome}");
+    }
+}
+
+#[test]
+fn files_are_put_there_and_removed_again() {
+    let server = plain();
+    let outcome = webstone(&server.server.url())
+        .args(["--prepare", "-c", "2"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let (result, _) = counted(&outcome);
+    assert_eq!(result["webstone"]["retrieved"]["errors"], 0);
+    assert_eq!(server.left(), [""; 0], "{outcome}");
+    let exchanges = server.server.exchanges();
+    let is_own = |path: &str| path.contains("/PrestanTest-");
+    let changes = exchanges
+        .iter()
+        .filter(|one| ["PUT", "MKCOL", "DELETE"].contains(&one.method.as_str()));
+    for change in changes {
+        assert!(is_own(&change.path), "{change:?}");
+    }
+}
+
+#[test]
+fn files_that_come_back_differently_are_not_measured() {
+    let faults = [
+        (
+            status(200, &[], "something else"),
+            "differs from what was put there",
+        ),
+        (status(404, &[], ""), "it was answered 404 Not Found"),
+        (Fault::ShorterThanSaid, "GET "),
+    ];
+    for (fault, said) in faults {
+        let rule = Rule::new(fault).method("GET").path("file2k");
+        let server = Faulty::new(|builder| builder.rule(rule));
+        let outcome = webstone(&server.server.url()).arg("--prepare").run();
+        assert_eq!(outcome.code, 4, "{outcome}");
+        let failed = "putting the files of the pages there failed: GET ";
+        assert!(outcome.stderr.contains(failed), "{outcome}");
+        assert!(outcome.stderr.contains(said), "{outcome}");
+        assert_eq!(server.left(), [""; 0], "{outcome}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_pages_whoever_is_faster() {
+    let server = furnished();
+    let of_seed = |seed: &str, warmup: &str| {
+        let options = ["--seed", seed, "-c", "2", "--warmup", warmup];
+        let outcome = webstone(&server.server.url()).args(options).run();
+        assert_eq!(outcome.code, 0, "{outcome}");
+        let run = kept(&outcome);
+        [sequence(&run, 0), sequence(&run, 1)]
+    };
+    // However long it warms up.
+    let (one, same, other) = (of_seed("7", "0s"), of_seed("7", "50ms"), of_seed("8", "0s"));
+    let agree = |a: &[u16], b: &[u16]| {
+        let both = a.len().min(b.len());
+        assert!(both > 20, "{both} pages");
+        a[..both] == b[..both]
+    };
+    assert!(agree(&one[0], &same[0]) && agree(&one[1], &same[1]));
+    assert!(
+        !agree(&one[0], &one[1]),
+        "children have sequences of their own"
+    );
+    assert!(!agree(&one[0], &other[0]));
+}
+
+#[test]
+fn repetitions_go_through_the_list() {
+    let server = furnished();
+    let outcome = listed()
+        .args([
+            &server.server.url(),
+            "--json",
+            "-",
+            "--repeat",
+            "5",
+            "-c",
+            "3",
+        ])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let (result, run) = counted(&outcome);
+    let mut of_page = BTreeMap::new();
+    for sample in &run.samples {
+        *of_page.entry(sample.measure.0).or_insert(0) += 1;
+    }
+    assert!(of_page.values().all(|times| *times == 5 * 3), "{of_page:?}");
+    assert_eq!(result["load"]["in_turn"], true);
+}
+
+#[test]
+fn a_connection_for_every_file_as_in_1995() {
+    let server = furnished();
+    let outcome = webstone(&server.server.url())
+        .args(["--classic", "-c", "2"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let (result, run) = counted(&outcome);
+    assert!(run.samples.iter().all(|sample| sample.connect.is_some()));
+    assert_eq!(result["load"]["http"]["version"], "1.0");
+    let retrieved = &result["webstone"]["retrieved"];
+    assert_eq!(retrieved["connects"], retrieved["files"]);
+    // Counted by the end of visits, and timed by their beginning: one of three files a child apart.
+    let n = |value: &serde_json::Value| value.as_u64().unwrap();
+    let (timed, opened) = (n(&retrieved["connect_us"]["n"]), n(&retrieved["connects"]));
+    assert!(timed.abs_diff(opened) <= 6, "{timed} {opened}");
+}
+
+#[test]
+fn files_of_a_page_in_parallel() {
+    let slow = Rule::new(Fault::AnswerAfter(Duration::from_millis(20))).method("GET");
+    let server = Faulty::new(|builder| builder.rule(slow));
+    generate(server.demo.root());
+    let outcome = webstone(&server.server.url())
+        .args(["--parallel", "4"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let (result, run) = counted(&outcome);
+    assert_eq!(result["webstone"]["retrieved"]["errors"], 0);
+    // The first alone, and the other two together.
+    let mut of_first_page: BTreeMap<u64, Vec<_>> = BTreeMap::new();
+    for sample in run.samples.iter().filter(|sample| sample.measure.0 < 3) {
+        of_first_page
+            .entry(sample.visit.unwrap())
+            .or_default()
+            .push((sample.measure.0, sample.moments));
+    }
+    assert!(!of_first_page.is_empty());
+    for files in of_first_page.values_mut() {
+        files.sort_by_key(|(measure, _)| *measure);
+        let [(_, first), (_, second), (_, third)] = files[..] else {
+            panic!("three files: {files:?}")
+        };
+        assert!(first.done.unwrap() <= second.started.min(third.started));
+        assert!(
+            second.started.max(third.started) < second.first.unwrap().min(third.first.unwrap())
+        );
+    }
+}
+
+#[test]
+fn files_of_a_page_in_a_pipeline() {
+    let server = furnished();
+    let outcome = webstone(&server.server.url())
+        .args(["--pipeline", "8", "-c", "2"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let (result, run) = counted(&outcome);
+    assert_eq!(result["webstone"]["retrieved"]["errors"], 0);
+    // All files of a page leave at once, and no file of the next one before it is complete.
+    for user in 0..2 {
+        let mut visits: BTreeMap<u64, (u64, u64, u64)> = BTreeMap::new();
+        for sample in run.samples.iter().filter(|sample| sample.user == user) {
+            let (started, sent) = (sample.moments.started, sample.moments.sent.unwrap());
+            let done = sample.moments.done.unwrap();
+            let page = visits
+                .entry(sample.visit.unwrap())
+                .or_insert((started, sent, done));
+            *page = (page.0.min(started), page.1.max(sent), page.2.max(done));
+        }
+        let mut visits: Vec<_> = visits.into_values().collect();
+        visits.sort_unstable();
+        assert!(
+            visits.windows(2).all(|pair| pair[0].2 <= pair[1].0),
+            "{visits:?}"
+        );
+    }
+}
+
+#[test]
+fn children_are_spread_over_several_servers() {
+    let (one, other) = (furnished(), furnished());
+    let urls = [one.server.url(), other.server.url()];
+    let outcome = listed()
+        .args(&urls)
+        .args(["--json", "-", "--repeat", "20", "-c", "4"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let (_, run) = counted(&outcome);
+    assert_eq!(run.plan.others.len(), 1);
+    for (server, users) in [(&one, [0, 2]), (&other, [1, 3])] {
+        let own = run
+            .samples
+            .iter()
+            .filter(|sample| users.contains(&sample.user));
+        let seen = server.server.exchanges();
+        let measured = seen.iter().filter(|one| {
+            let label = one.header("x-prestan").unwrap_or_default();
+            label.contains("(Page") && !label.contains(": 0000000000 ")
+        });
+        assert_eq!(own.count(), measured.count());
+    }
+}
+
+#[test]
+fn two_ways_to_the_same_server_share_its_files() {
+    let server = plain();
+    let (one, other) = (server.server.url(), server.server.url());
+    let other = other.replace("127.0.0.1", "localhost");
+    assert_ne!(one, other);
+    let outcome = webstone(&one).args([&other, "--prepare", "-c", "3"]).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let (result, _) = counted(&outcome);
+    let servers = result["webstone"]["servers"].as_array().unwrap();
+    let of = |server: &Value| {
+        (
+            server["url"].as_str().unwrap().to_owned(),
+            number(&server["children"]),
+        )
+    };
+    assert_eq!(
+        servers.iter().map(of).collect::<Vec<_>>(),
+        [(one, 2), (other, 1)]
+    );
+    let pages = |server: &Value| number(&server["retrieved"]["pages"]);
+    assert!(servers.iter().all(|server| pages(server) > 0));
+    let all: u64 = servers.iter().map(pages).sum();
+    assert_eq!(all, number(&result["webstone"]["retrieved"]["pages"]));
+    // Put once, and removed once.
+    let exchanges = server.server.exchanges();
+    let count = |method: &str| exchanges.iter().filter(|one| one.method == method).count();
+    assert_eq!((count("PUT"), count("DELETE")), (4 + 1, 1));
+    assert_eq!(server.left(), [""; 0]);
+}
+
+#[test]
+fn a_password_goes_to_its_own_server_only() {
+    let (one, other) = (furnished(), furnished());
+    let with_password = one.server.url().replace("http://", "http://ann:s3cret@");
+    let outcome = listed()
+        .args([&with_password, &other.server.url(), "--json", "-"])
+        .args(["--repeat", "2", "-c", "2"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let said = |server: &Faulty| {
+        let exchanges = server.server.exchanges();
+        exchanges
+            .iter()
+            .filter(|one| one.header("authorization").is_some())
+            .count()
+    };
+    assert!(said(&one) > 0);
+    assert_eq!(said(&other), 0);
+    assert!(!outcome.stdout.contains("s3cret") && !outcome.stderr.contains("s3cret"));
+}
+
+#[test]
+fn the_suite_of_a_list_is_for_any_command() {
+    let server = furnished();
+    let printed = listed().arg("--print").run();
+    assert_eq!(printed.code, 0, "{printed}");
+
+    let run = printed.again();
+    let suite = run.file("pages.yaml", &printed.stdout);
+    let outcome = run
+        .arg("run")
+        .arg(&suite)
+        .args([&server.server.url(), "-r", "20", "-c", "2", "--json", "-"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let (result, _) = counted(&outcome);
+    assert!(number(&result["webstone"]["retrieved"]["pages"]) > 0);
+
+    let load = Prestan::new();
+    let suite = load.file("pages.yaml", &printed.stdout);
+    let outcome = load
+        .args(["load", "--mix"])
+        .arg(&suite)
+        .args([
+            &server.server.url(),
+            "--rate",
+            "100",
+            "--duration",
+            "500ms",
+            "--json",
+            "-",
+        ])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let (result, run) = counted(&outcome);
+    let visits: std::collections::BTreeSet<_> = run.samples.iter().map(|one| one.visit).collect();
+    // A rate of pages, not of files.
+    assert!((20..100).contains(&visits.len()), "{}", visits.len());
+    assert_eq!(
+        number(&result["webstone"]["retrieved"]["pages"]),
+        visits.len() as u64
+    );
+}
+
+#[test]
+fn what_is_wrong_is_said_before_anything_is_sent() {
+    let server = plain();
+    let url = server.server.url();
+    let wrong = |arguments: &[&str]| {
+        let prestan = Prestan::new();
+        prestan.file("bad.list", "1 2\n/a\n");
+        prestan.file("unsized.list", "1 1\n/a.html\n");
+        fs::write(prestan.home().join("latin1.list"), b"1 1\n/gr\xfc\xdfe\n").unwrap();
+        let outcome = prestan.arg("webstone").args(arguments).run();
+        assert_eq!(outcome.code, 2, "{arguments:?}: {outcome}");
+        outcome.stderr
+    };
+    let said = wrong(&["bad.list", &url]);
+    assert!(
+        said.contains("bad.list:1: the page has 2 files, and only 1 follow"),
+        "{said}"
+    );
+    let said = wrong(&["no-such-mix", &url]);
+    assert!(
+        said.contains("general-modem, general, media-rich"),
+        "{said}"
+    );
+    let said = wrong(&["unsized.list", &url, "--prepare"]);
+    assert!(said.contains("/a.html 14KiB"), "{said}");
+    let said = wrong(&["latin1.list", &url]);
+    assert!(said.contains("latin1.list:2: this is not UTF-8"), "{said}");
+    for files in ["/d/=5", "/=5", "/a//b=5"] {
+        for option in [&["--prepare"][..], &["--generate", "files"]] {
+            let said = wrong(&[&["--page", files, &url], option].concat());
+            assert!(said.contains("it is no name of a file"), "{said}");
+        }
+    }
+    let said = wrong(&["--page", "/a=5,/a/b=5", &url, "--prepare"]);
+    assert!(said.contains("/a/b needs a directory there"), "{said}");
+    let said = wrong(&["--page", "/prestan-run.json=5", &url, "--prepare"]);
+    assert!(said.contains("marks its collection with"), "{said}");
+    let said = wrong(&["general"]);
+    assert!(said.contains("no server is given"), "{said}");
+    let said = wrong(&["general", &url, &url]);
+    assert!(said.contains("give more --children"), "{said}");
+    let said = wrong(&["--page", "/../x", &url]);
+    assert!(said.contains("leads out"), "{said}");
+    assert_eq!(server.server.exchanges().len(), 0);
+}
+
+#[test]
+fn several_numbers_of_children_give_the_load_curve() {
+    let server = furnished();
+    let outcome = webstone(&server.server.url())
+        .args(["--children", "1..4"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let curve = outcome.json();
+    assert_eq!(curve["while"], Value::Null);
+    assert_eq!(curve["counted"], "pages");
+    let points = curve["points"].as_array().unwrap();
+    let loads: Vec<f64> = points
+        .iter()
+        .map(|point| point["load"].as_f64().unwrap())
+        .collect();
+    assert_eq!(loads, [1.0, 2.0, 4.0]);
+    assert_eq!(outcome.runs().len(), 3);
+    for (point, run) in points.iter().zip(outcome.runs()) {
+        let told = outcome
+            .again()
+            .arg("report")
+            .arg(run)
+            .args(["--json", "-"])
+            .run()
+            .json();
+        let rate = told["webstone"]["number"].as_f64().unwrap() / 60.0;
+        let throughput = point["throughput_per_s"].as_f64().unwrap();
+        assert!((throughput - rate).abs() < 1e-3, "{throughput} {rate}");
+        assert_eq!(
+            point["p50_us"],
+            told["webstone"]["retrieved"]["page_us"]["p50"]
+        );
+    }
+    let refused = webstone(&server.server.url())
+        .args(["-c", "1,2", "--csv", "x.csv"])
+        .run();
+    assert_eq!(refused.code, 2, "{refused}");
+}
+
+/// On any machine, in any year: figures of a seed can be repeated.
+#[test]
+fn a_seed_means_the_same_sequence_everywhere() {
+    let server = plain();
+    let outcome = Prestan::new()
+        .args(["webstone", "general", &server.server.url(), "--prepare"])
+        .args([
+            "--seed",
+            "7",
+            "-c",
+            "2",
+            "--duration",
+            "400ms",
+            "--json",
+            "-",
+        ])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let run = kept(&outcome);
+    // The first files of the five pages.
+    let page_of = |measure: &u16| {
+        run.plan
+            .pages
+            .iter()
+            .position(|page| page.files[0].0 == *measure)
+    };
+    let pages = |user| -> String {
+        let pages = sequence(&run, user);
+        let pages = pages
+            .iter()
+            .map(|first| page_of(first).unwrap().to_string());
+        pages.take(24).collect()
+    };
+    assert_eq!(pages(0), "003320030400201200001300");
+    assert_eq!(pages(1), "000020031022002024222023");
+}
+
+#[test]
+fn what_would_fill_the_disk_is_not_written() {
+    let prestan = Prestan::new();
+    let home = prestan.home().to_owned();
+    let outcome = prestan
+        .args([
+            "webstone",
+            "--page",
+            "/file5m.bin,/file8000000000m.bin",
+            "--generate",
+            "files",
+        ])
+        .run();
+    assert_eq!(outcome.code, 1, "{outcome}");
+    assert!(outcome.stderr.contains(" are free in files"), "{outcome}");
+    assert_eq!(fs::read_dir(home.join("files")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_server_without_webdav_has_its_files_put_there_otherwise() {
+    let server = Faulty::new(|builder| {
+        builder
+            .rule(Rule::new(Fault::DropHeader("dav".to_owned())).method("OPTIONS"))
+            .rule(Rule::new(status(405, &[], "")).method("PROPFIND"))
+    });
+    let outcome = webstone(&server.server.url()).arg("--prepare").run();
+    assert_eq!(outcome.code, 4, "{outcome}");
+    assert!(
+        outcome
+            .stderr
+            .contains("`prestan webstone --generate DIR` writes them"),
+        "{outcome}"
+    );
+}
+
+#[test]
+fn generated_files_replace_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    generate(directory.path());
+    generate(directory.path());
+    fs::write(directory.path().join("file1k.html"), "mine").unwrap();
+    let outcome = listed().arg("--generate").arg(directory.path()).run();
+    assert_eq!(outcome.code, 1, "{outcome}");
+    assert!(
+        outcome.stderr.contains("another file is there, and stays"),
+        "{outcome}"
+    );
+    assert_eq!(
+        fs::read(directory.path().join("file1k.html")).unwrap(),
+        b"mine"
+    );
+}

@@ -1,0 +1,146 @@
+//! `prestan webstone` against Apache and nginx: the report agrees with the server's own access log,
+//! request for request and byte for byte.
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::support::Prestan;
+use crate::support::faulty::checked;
+use crate::support::load::kept;
+use record::Run;
+use testbed::real::Recipe;
+use testbed::{RealServer, need_or};
+
+/// Number, status and bytes of a request.
+type Request = (u64, u16, u64);
+
+/// Every measured request that a log has, in the order of the numbers.
+///
+/// `"METHOD PATH HTTP/1.1" STATUS TIME BYTES "SUITE: NUMBER (WHAT)"`
+fn measured(log: &str) -> Vec<Request> {
+    let line = |line: &str| {
+        let (_, label) = line.split_once(" \"webstone-general: ")?;
+        let (number, _) = label.split_once(' ')?;
+        let number: u64 = number.parse().unwrap();
+        let (_, rest) = line.split_once("\" ").unwrap();
+        let mut numbers = rest.split(' ');
+        let status = numbers.next().unwrap().parse().unwrap();
+        let bytes = numbers.nth(1).unwrap().parse().unwrap();
+        // Warming up has no number.
+        (number > 0).then_some((number, status, bytes))
+    };
+    // A line that is being written is no line yet.
+    let whole = log.rfind('\n').map_or("", |end| &log[..end]);
+    let mut requests: Vec<Request> = whole.lines().filter_map(line).collect();
+    requests.sort_unstable();
+    requests
+}
+
+fn recorded(run: &Run) -> Vec<Request> {
+    let request = |sample: &record::Sample| {
+        let (number, bytes) = (sample.number, sample.bytes_received);
+        (number, sample.status.unwrap(), bytes)
+    };
+    let mut requests: Vec<Request> = run.samples.iter().map(request).collect();
+    requests.sort_unstable();
+    requests
+}
+
+/// Servers write their logs when they like.
+fn assert_log_tells_the_same(log: &Path, run: &Run) {
+    let expected = recorded(run);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let told = measured(&fs::read_to_string(log).unwrap_or_default());
+        if told == expected {
+            return;
+        }
+        if Instant::now() > deadline {
+            let differs = expected.iter().zip(&told).find(|(one, other)| one != other);
+            panic!(
+                "{} in the run, {} in the log; the first that differ: {differs:?}",
+                expected.len(),
+                told.len()
+            );
+        }
+        thread::park_timeout(Duration::from_millis(20)); // between two looks at the file
+    }
+}
+
+fn agrees_with_its_log(name: &str, options: &[&str]) {
+    let recipe = Recipe::named(name).unwrap();
+    let Some(_) = need_or(recipe.installed()) else {
+        return;
+    };
+    let server = RealServer::start(recipe).unwrap_or_else(|error| panic!("{error}"));
+    let outcome = Prestan::new()
+        .args(["webstone", "general", &server.url(), "--prepare"])
+        .args(["--children", "24", "--duration", "2s", "--json", "-"])
+        .args(options)
+        .run();
+    assert_eq!(outcome.code, 0, "{name}: {outcome}");
+    let (result, run) = (checked(&outcome), kept(&outcome));
+    assert_log_tells_the_same(&server.logs().access.unwrap(), &run);
+    // The sums of the report are those of the samples, and with that of the log.
+    let webstone = &result["webstone"];
+    let both = |what: &str| {
+        let number = |part: &str| webstone[part][what].as_u64().unwrap();
+        number("retrieved") + number("left_out")
+    };
+    let logged = recorded(&run);
+    assert_eq!(both("files"), logged.len() as u64, "{name}: {outcome}");
+    let bytes: u64 = logged.iter().map(|(_, _, bytes)| bytes).sum();
+    assert_eq!(both("bytes"), bytes, "{name}: {outcome}");
+    assert_eq!(both("errors"), 0, "{name}: {outcome}");
+    assert!(webstone["number"].as_f64().unwrap() > 0.0, "{name}");
+    let left = fs::read_dir(server.storage()).unwrap().flatten();
+    let left: Vec<_> = left.map(|entry| entry.file_name()).collect();
+    let is_ours = |name: &&std::ffi::OsString| name.to_string_lossy().starts_with("Prestan");
+    assert!(left.iter().all(|name| !is_ours(&name)), "{name}: {left:?}");
+}
+
+#[test]
+fn apache_and_its_log_agree() {
+    agrees_with_its_log("apache", &[]);
+    agrees_with_its_log("apache", &["--classic"]);
+}
+
+#[test]
+fn nginx_and_its_log_agree() {
+    agrees_with_its_log("nginx", &[]);
+    agrees_with_its_log("nginx", &["--parallel", "4"]);
+    agrees_with_its_log("nginx", &["--pipeline", "4"]);
+}
+
+#[test]
+fn the_log_agrees_where_a_file_is_missing() {
+    let recipe = Recipe::named("nginx").unwrap();
+    let Some(_) = need_or(recipe.installed()) else {
+        return;
+    };
+    let server = RealServer::start(recipe).unwrap_or_else(|error| panic!("{error}"));
+    let generated = Prestan::new()
+        .args(["webstone", "general", "--generate"])
+        .arg(server.storage())
+        .run();
+    assert_eq!(generated.code, 0, "{generated}");
+    fs::remove_file(server.storage().join("file50k.gif")).unwrap();
+    let outcome = Prestan::new()
+        .args(["webstone", "general", &server.url(), "--json", "-"])
+        .args(["--children", "8", "--duration", "1s"])
+        .run();
+    assert_eq!(outcome.code, 1, "{outcome}");
+    let (result, run) = (checked(&outcome), kept(&outcome));
+    assert_log_tells_the_same(&server.logs().access.unwrap(), &run);
+    let retrieved = &result["webstone"]["retrieved"];
+    let missing = &result["webstone"]["pages"][3]["retrieved"];
+    assert_eq!(missing["pages"], 0, "{outcome}");
+    assert!(missing["errors"].as_u64().unwrap() > 0, "{outcome}");
+    assert_eq!(retrieved["errors"], missing["errors"], "{outcome}");
+    assert_eq!(
+        retrieved["bytes_apart"], missing["bytes_apart"],
+        "{outcome}"
+    );
+}

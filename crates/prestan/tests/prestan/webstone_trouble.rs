@@ -1,0 +1,284 @@
+//! `prestan webstone` and servers that do not deliver: nothing they do inflates the number.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::support::Prestan;
+use crate::support::faulty::{Faulty, LOOPBACK, status};
+use crate::support::load::{send, until};
+use crate::support::pages::{counted, furnished, generate, lasting, number, webstone};
+use record::Outcome as Ended;
+use rustix::process::Signal;
+use serde_json::Value;
+use testbed::fault::{Fault, Rule};
+
+#[test]
+fn a_file_that_is_not_there_makes_its_page_incomplete() {
+    let server = furnished();
+    fs::remove_file(server.demo.root().join("d/file2k.gif")).unwrap();
+    let outcome = webstone(&server.server.url()).run();
+    assert_eq!(outcome.code, 1, "{outcome}");
+    let (result, _) = counted(&outcome);
+    let pages = &result["webstone"]["pages"];
+    assert_eq!(pages[0]["retrieved"]["pages"], 0);
+    assert!(number(&pages[0]["retrieved"]["errors"]) > 0);
+    assert_eq!(pages[0]["retrieved"]["bytes"], 0);
+    assert!(number(&pages[0]["retrieved"]["bytes_apart"]) > 0);
+    assert_eq!(pages[1]["retrieved"]["errors"], 0);
+    let retrieved = &result["webstone"]["retrieved"];
+    assert_eq!(retrieved["pages"], pages[1]["retrieved"]["pages"]);
+}
+
+/// Faults of one file of the first page, and how its operations end.
+#[test]
+fn nothing_that_a_server_does_inflates_the_number() {
+    let faults = [
+        (Fault::CloseAfterBytes(300), Ended::Reset),
+        (Fault::ShorterThanSaid, Ended::Reset),
+        (status(200, &[], "another length"), Ended::WrongBody),
+        (
+            Fault::Garbage(b"garbage\r\n\r\n".to_vec()),
+            Ended::ProtocolError,
+        ),
+        (Fault::Hang, Ended::Timeout),
+    ];
+    for (fault, ended) in faults {
+        let rule = Rule::new(fault.clone()).path("file2k");
+        let server = Faulty::new(|builder| builder.rule(rule));
+        generate(server.demo.root());
+        let outcome = webstone(&server.server.url())
+            .args(["--timeout", "200ms"])
+            .run();
+        assert_eq!(outcome.code, 1, "{fault:?}: {outcome}");
+        let (result, run) = counted(&outcome);
+        let pages = &result["webstone"]["pages"];
+        assert_eq!(pages[0]["retrieved"]["pages"], 0, "{fault:?}: {outcome}");
+        let of_file = run.samples.iter().filter(|sample| sample.measure.0 == 1);
+        assert!(of_file.clone().count() > 0, "{fault:?}");
+        for sample in of_file {
+            assert_eq!(sample.outcome, ended, "{fault:?}: {outcome}");
+        }
+    }
+}
+
+#[test]
+fn what_follows_an_answer_is_in_no_sum() {
+    let server = furnished();
+    let usual = counted(&webstone(&server.server.url()).run()).0;
+    server
+        .server
+        .add_rule(Rule::new(Fault::LongerThanSaid).path("file4k"));
+    let (result, _) = counted(&webstone(&server.server.url()).run());
+    for page in 0..2 {
+        let per_page = |result: &Value| {
+            let retrieved = &result["webstone"]["pages"][page]["retrieved"];
+            number(&retrieved["bytes"]) / number(&retrieved["pages"]).max(1)
+        };
+        assert_eq!(per_page(&result), per_page(&usual));
+    }
+}
+
+#[test]
+fn a_server_that_hangs_does_not_hold_the_run() {
+    let rule = Rule::new(Fault::Hang).method("GET").from(20);
+    let server = Faulty::new(|builder| builder.rule(rule));
+    generate(server.demo.root());
+    let begun = Instant::now();
+    let outcome = webstone(&server.server.url())
+        .args(["--timeout", "1s", "-c", "4"])
+        .run();
+    assert!(begun.elapsed() < Duration::from_secs(20), "{outcome}");
+    assert!(outcome.code == 1 || outcome.code == 4, "{outcome}");
+    let (result, _) = counted(&outcome);
+    let both = |what: &str| {
+        let webstone = &result["webstone"];
+        number(&webstone["retrieved"][what]) + number(&webstone["left_out"][what])
+    };
+    assert!(both("errors") > 0, "{outcome}");
+}
+
+#[test]
+fn a_server_that_hangs_from_the_beginning_does_not_hold_the_run() {
+    let rule = Rule::new(Fault::Hang).method("GET");
+    let server = Faulty::new(|builder| builder.rule(rule));
+    generate(server.demo.root());
+    let begun = Instant::now();
+    let options = ["--timeout", "500ms", "--warmup", "1s"];
+    let outcome = webstone(&server.server.url()).args(options).run();
+    assert!(begun.elapsed() < Duration::from_secs(15), "{outcome}");
+    assert_eq!(outcome.code, 1, "{outcome}");
+    let (result, _) = counted(&outcome);
+    assert_eq!(number(&result["webstone"]["retrieved"]["pages"]), 0);
+}
+
+#[test]
+fn a_page_of_many_slow_files_does_not_hold_the_run() {
+    // Each of them is in time, and all of them together are not.
+    let address = answers(1, Duration::from_millis(400));
+    let files = vec!["/file1k.html"; 20].join(",");
+    for pipeline in ["1", "20"] {
+        let begun = Instant::now();
+        let outcome = Prestan::new()
+            .args(["webstone", "--page", &files, &format!("http://{address}/")])
+            .args(["--timeout", "500ms", "--duration", "400ms", "--json", "-"])
+            .args(["--pipeline", pipeline])
+            .run();
+        // The first page, of 8 s, is done before the window opens; the second one is given up.
+        assert!(begun.elapsed() < Duration::from_secs(14), "{outcome}");
+        let (result, _) = counted(&outcome);
+        let webstone = &result["webstone"];
+        let both =
+            |what: &str| number(&webstone["retrieved"][what]) + number(&webstone["left_out"][what]);
+        assert_eq!(number(&webstone["retrieved"]["pages"]), 0, "{outcome}");
+        assert!(both("errors") >= 1, "{outcome}");
+    }
+}
+
+/// Answers every GET so often and after so long, one after the other, until the process ends.
+fn answers(often: usize, delay: Duration) -> SocketAddr {
+    let listener = TcpListener::bind(LOOPBACK).unwrap();
+    let address = listener.local_addr().unwrap();
+    let serve = move |stream: TcpStream| {
+        let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: 1024\r\n\r\n{:1024}", "");
+        let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+        let mut stream = stream;
+        let mut asked = String::new();
+        while let Some(Ok(line)) = lines.next() {
+            match line.is_empty() {
+                false if asked.is_empty() => asked = line,
+                false => {}
+                true => {
+                    let is_get = asked.starts_with("GET");
+                    asked.clear();
+                    let times = if is_get { often } else { 1 };
+                    thread::park_timeout(if is_get { delay } else { Duration::ZERO });
+                    if stream.write_all(answer.repeat(times).as_bytes()).is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+    };
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            thread::spawn(move || serve(stream));
+        }
+    });
+    address
+}
+
+#[test]
+fn answers_that_nobody_asked_for_do_not_inflate_the_number() {
+    let address = answers(2, Duration::ZERO);
+    for options in [&[][..], &["--pipeline", "5"], &["--parallel", "2"]] {
+        let outcome = Prestan::new()
+            .args([
+                "webstone",
+                "--page",
+                "/file1k.html,/b/file1k.html,/c/file1k.html",
+            ])
+            .args([
+                &format!("http://{address}/"),
+                "--repeat",
+                "20",
+                "--json",
+                "-",
+            ])
+            .args(options)
+            .run();
+        let (result, run) = counted(&outcome);
+        let retrieved = &result["webstone"]["retrieved"];
+        let opened = run.samples.iter().filter(|one| one.connect.is_some());
+        if options.contains(&"--pipeline") {
+            // Nobody knows which answer is whose.
+            assert_eq!(outcome.code, 1, "{outcome}");
+            assert_eq!(retrieved["pages"], 0, "{outcome}");
+            assert_eq!(retrieved["bytes"], 0, "{outcome}");
+        } else {
+            // Each has its answer, and what follows it goes with the connection.
+            assert_eq!(outcome.code, 0, "{outcome}");
+            assert_eq!(retrieved["pages"], 20, "{outcome}");
+            assert!(opened.count() >= 58, "{outcome}");
+        }
+    }
+}
+
+#[test]
+fn ctrl_c_while_files_are_put_there_removes_them() {
+    let slow = Rule::new(Fault::AnswerAfter(Duration::from_millis(100))).method("PUT");
+    let server = Faulty::new(|builder| builder.rule(slow));
+    let put = |server: &Faulty| {
+        let exchanges = server.server.exchanges();
+        exchanges.iter().filter(|one| one.method == "PUT").count()
+    };
+    let running = lasting(&server.server.url(), "1h").arg("--prepare").spawn();
+    // The marker, and the first of the files.
+    until("a file was put there", || put(&server) >= 2);
+    send(&running, Signal::INT);
+    let outcome = running.wait();
+    assert_eq!(outcome.code, 130, "{outcome}");
+    assert!(put(&server) < 5, "{outcome}");
+    assert_eq!(server.left(), [""; 0]);
+}
+
+#[test]
+fn ctrl_c_while_pages_are_fetched_reports_what_was_done() {
+    let server = Faulty::new(|builder| builder);
+    let running = lasting(&server.server.url(), "30s")
+        .args(["--prepare", "-c", "2"])
+        .spawn();
+    let fetched = || {
+        let exchanges = server.server.exchanges();
+        exchanges.iter().filter(|one| one.method == "GET").count()
+    };
+    until("pages were fetched", || fetched() > 60);
+    // The window opens after a tenth of the duration.
+    let first = Instant::now();
+    until("the window is open", || {
+        first.elapsed() > Duration::from_secs(5)
+    });
+    send(&running, Signal::INT);
+    let outcome = running.wait();
+    assert_eq!(outcome.code, 130, "{outcome}");
+    let (result, _) = counted(&outcome);
+    assert_eq!(result["complete"]["state"], "interrupted");
+    assert!(number(&result["webstone"]["retrieved"]["pages"]) > 0);
+    assert_eq!(server.left(), [""; 0]);
+}
+
+#[test]
+fn a_file_that_was_broken_off_is_not_taken_for_somebody_elses() {
+    let home = tempfile::tempdir().unwrap();
+    // No file may be larger than a kibibyte, and the one that would be is an error and no end.
+    let limited = "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\"";
+    let arguments = [
+        "webstone",
+        "--page",
+        "/a/small=1024,/large=4096",
+        "--generate",
+        "files",
+    ];
+    let prestan = env!("CARGO_BIN_EXE_prestan");
+    let generate = |program: &str, before: &[&str]| {
+        let mut command = std::process::Command::new(program);
+        command
+            .args(before)
+            .args(arguments)
+            .current_dir(home.path());
+        command.output().unwrap()
+    };
+    let failed = generate("bash", &["-c", limited, prestan]);
+    let said = String::from_utf8(failed.stderr).unwrap();
+    assert_eq!(failed.status.code(), Some(1), "{said}");
+    assert!(said.contains("writing files/large failed"), "{said}");
+    assert!(!home.path().join("files/large").exists());
+    let again = generate(prestan, &[]);
+    assert_eq!(again.status.code(), Some(0), "{again:?}");
+    assert_eq!(
+        fs::read(home.path().join("files/large")).unwrap().len(),
+        4096
+    );
+}

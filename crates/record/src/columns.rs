@@ -1,0 +1,434 @@
+//! The columns of samples: what files of samples have, in `samples-*.parquet` and in `--log`.
+//!
+//! Each column stands here once, with how a cell comes from a sample and goes back into one.
+
+use crate::{Connect, HttpVersion, MeasureId, Outcome, Sample, Timing};
+
+/// A column.
+#[derive(Debug)]
+pub struct Column {
+    /// Its name.
+    pub name: &'static str,
+    /// What its cells hold.
+    pub holds: Holds,
+    /// Every sample has a cell in it.
+    pub is_required: bool,
+    /// The first format of run directories that has it; older ones lack it.
+    pub since: u32,
+    /// The cell of a sample.
+    pub of: fn(&Sample) -> Cell,
+    /// Puts a cell into a sample, the columns in their order; `None` where the cell cannot be one of this
+    /// column.
+    pub put: fn(&mut Sample, Cell) -> Option<()>,
+}
+
+/// What the cells of a column hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holds {
+    /// Names of measures of the plan.
+    Measures,
+    /// One of these words.
+    Words(&'static [&'static str]),
+    /// Numbers of 32 bits.
+    Int32,
+    /// Numbers of 64 bits.
+    Int64,
+    /// Yes or no.
+    Flags,
+}
+
+/// A cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cell {
+    /// There is none: the operation did not come so far, or has no such thing.
+    Absent,
+    /// A number.
+    Number(i64),
+    /// Yes or no.
+    Flag(bool),
+    /// A measure of the plan, or one of the words of the column, by its place.
+    Place(usize),
+}
+
+/// Times are nanoseconds since the run began; absent where the operation did not come so far.
+/// `timing` is the clock that gave *sent* and *first*: `user`, `kernel`, or `missed` where a stamp of the
+/// kernel never came; `bias_ns` is what user space would have added to the response time.
+pub const COLUMNS: [Column; 28] = [
+    required(
+        "measure",
+        Holds::Measures,
+        |sample| Cell::Place(usize::from(sample.measure.0)),
+        |sample, cell| {
+            set(
+                &mut sample.measure,
+                cell.place()?.try_into().ok().map(MeasureId),
+            )
+        },
+    ),
+    required(
+        "user",
+        Holds::Int32,
+        |sample| Cell::Number(i64::from(sample.user.cast_signed())),
+        |sample, cell| {
+            set(
+                &mut sample.user,
+                i32::try_from(cell.number()?).ok().map(i32::cast_unsigned),
+            )
+        },
+    ),
+    since_5(required(
+        "target",
+        Holds::Int32,
+        |sample| Cell::of(u64::from(sample.target)),
+        |sample, cell| set(&mut sample.target, cell.small()),
+    )),
+    since_5(required(
+        "role",
+        Holds::Int32,
+        |sample| Cell::of(u64::from(sample.role)),
+        |sample, cell| set(&mut sample.role, cell.small()),
+    )),
+    since_5(required(
+        "worker",
+        Holds::Int32,
+        |sample| Cell::of(u64::from(sample.worker)),
+        |sample, cell| set(&mut sample.worker, cell.small()),
+    )),
+    since_5(required(
+        "phase",
+        Holds::Int32,
+        |sample| Cell::of(u64::from(sample.phase)),
+        |sample, cell| set(&mut sample.phase, cell.small()),
+    )),
+    required(
+        "number",
+        Holds::Int64,
+        |sample| Cell::of(sample.number),
+        |sample, cell| set(&mut sample.number, cell.count()),
+    ),
+    optional(
+        "visit",
+        Holds::Int64,
+        |sample| Cell::of_some(sample.visit),
+        |sample, cell| set(&mut sample.visit, cell.some_count()),
+    ),
+    required(
+        "outcome",
+        Holds::Words(&Outcome::NAMES),
+        |sample| Cell::Place(sample.outcome as usize),
+        |sample, cell| {
+            set(
+                &mut sample.outcome,
+                Outcome::ALL.get(cell.place()?).copied(),
+            )
+        },
+    ),
+    optional(
+        "status",
+        Holds::Int32,
+        |sample| Cell::of_some(sample.status.map(u64::from)),
+        |sample, cell| set(&mut sample.status, cell.some_small()),
+    ),
+    required(
+        "planned_ns",
+        Holds::Int64,
+        |sample| Cell::of(sample.moments.planned),
+        |sample, cell| set(&mut sample.moments.planned, cell.count()),
+    ),
+    required(
+        "started_ns",
+        Holds::Int64,
+        |sample| Cell::of(sample.moments.started),
+        |sample, cell| set(&mut sample.moments.started, cell.count()),
+    ),
+    optional(
+        "sent_ns",
+        Holds::Int64,
+        |sample| Cell::of_some(sample.moments.sent),
+        |sample, cell| set(&mut sample.moments.sent, cell.some_count()),
+    ),
+    optional(
+        "acked_ns",
+        Holds::Int64,
+        |sample| Cell::of_some(sample.moments.acked),
+        |sample, cell| set(&mut sample.moments.acked, cell.some_count()),
+    ),
+    optional(
+        "first_ns",
+        Holds::Int64,
+        |sample| Cell::of_some(sample.moments.first),
+        |sample, cell| set(&mut sample.moments.first, cell.some_count()),
+    ),
+    optional(
+        "done_ns",
+        Holds::Int64,
+        |sample| Cell::of_some(sample.moments.done),
+        |sample, cell| set(&mut sample.moments.done, cell.some_count()),
+    ),
+    required(
+        "timing",
+        Holds::Words(&["user", "kernel", "missed"]),
+        |sample| match sample.timing {
+            Timing::User => Cell::Place(0),
+            Timing::Kernel { .. } => Cell::Place(1),
+            Timing::Missed => Cell::Place(2),
+        },
+        |sample, cell| {
+            let timings = [Timing::User, Timing::Kernel { bias: None }, Timing::Missed];
+            set(&mut sample.timing, timings.get(cell.place()?).copied())
+        },
+    ),
+    optional(
+        "bias_ns",
+        Holds::Int64,
+        |sample| match sample.timing {
+            Timing::Kernel { bias: Some(bias) } => Cell::Number(bias),
+            _ => Cell::Absent,
+        },
+        |sample, cell| {
+            if let Timing::Kernel { bias } = &mut sample.timing {
+                *bias = cell.number();
+            }
+            Some(())
+        },
+    ),
+    since_5(optional(
+        "connection",
+        Holds::Int64,
+        |sample| Cell::of_some(sample.connection.map(u64::from)),
+        |sample, cell| set(&mut sample.connection, cell.some_small()),
+    )),
+    since_5(optional(
+        "protocol",
+        Holds::Words(&HttpVersion::NAMES),
+        |sample| {
+            let version = sample.protocol;
+            version.map_or(Cell::Absent, |version| Cell::Place(version as usize))
+        },
+        |sample, cell| {
+            sample.protocol = match cell {
+                Cell::Absent => None,
+                _ => Some(*HttpVersion::ALL.get(cell.place()?)?),
+            };
+            Some(())
+        },
+    )),
+    since_5(optional(
+        "stream",
+        Holds::Int64,
+        |sample| Cell::of_some(sample.stream.map(u64::from)),
+        |sample, cell| set(&mut sample.stream, cell.some_small()),
+    )),
+    optional(
+        "connect_ns",
+        Holds::Int64,
+        |sample| Cell::of_some(sample.connect.map(|connect| connect.tcp)),
+        |sample, cell| {
+            let connect = |tcp| Connect {
+                tcp,
+                tls: None,
+                resumed: None,
+            };
+            set(
+                &mut sample.connect,
+                cell.some_count().map(|tcp| tcp.map(connect)),
+            )
+        },
+    ),
+    optional(
+        "tls_ns",
+        Holds::Int64,
+        |sample| Cell::of_some(sample.connect.and_then(|connect| connect.tls)),
+        |sample, cell| {
+            let tls = cell.some_count()?;
+            sample.connect = sample.connect.map(|connect| Connect { tls, ..connect });
+            Some(())
+        },
+    ),
+    Column {
+        since: 4,
+        ..optional(
+            "tls_resumed",
+            Holds::Flags,
+            |sample| match sample.connect.and_then(|connect| connect.resumed) {
+                Some(resumed) => Cell::Flag(resumed),
+                None => Cell::Absent,
+            },
+            |sample, cell| {
+                let resumed = cell.flag();
+                sample.connect = sample.connect.map(|connect| Connect { resumed, ..connect });
+                Some(())
+            },
+        )
+    },
+    required(
+        "resent",
+        Holds::Flags,
+        |sample| Cell::Flag(sample.resent),
+        |sample, cell| set(&mut sample.resent, cell.flag()),
+    ),
+    required(
+        "bytes_sent",
+        Holds::Int64,
+        |sample| Cell::of(sample.bytes_sent),
+        |sample, cell| set(&mut sample.bytes_sent, cell.count()),
+    ),
+    required(
+        "bytes_received",
+        Holds::Int64,
+        |sample| Cell::of(sample.bytes_received),
+        |sample, cell| set(&mut sample.bytes_received, cell.count()),
+    ),
+    required(
+        "body_received",
+        Holds::Int64,
+        |sample| Cell::of(sample.body_received),
+        |sample, cell| set(&mut sample.body_received, cell.count()),
+    ),
+];
+
+const fn required(
+    name: &'static str,
+    holds: Holds,
+    of: fn(&Sample) -> Cell,
+    put: fn(&mut Sample, Cell) -> Option<()>,
+) -> Column {
+    Column {
+        name,
+        holds,
+        is_required: true,
+        since: crate::OLDEST_RUN_FORMAT,
+        of,
+        put,
+    }
+}
+
+const fn optional(
+    name: &'static str,
+    holds: Holds,
+    of: fn(&Sample) -> Cell,
+    put: fn(&mut Sample, Cell) -> Option<()>,
+) -> Column {
+    Column {
+        is_required: false,
+        ..required(name, holds, of, put)
+    }
+}
+
+const fn since_5(column: Column) -> Column {
+    Column { since: 5, ..column }
+}
+
+/// Puts a value into its place.
+fn set<T>(place: &mut T, value: Option<T>) -> Option<()> {
+    *place = value?;
+    Some(())
+}
+
+impl Cell {
+    /// A count or a time; files hold numbers with a sign.
+    fn of(number: u64) -> Cell {
+        Cell::Number(number.cast_signed())
+    }
+
+    fn of_some(number: Option<u64>) -> Cell {
+        number.map_or(Cell::Absent, Cell::of)
+    }
+
+    fn place(self) -> Option<usize> {
+        match self {
+            Cell::Place(place) => Some(place),
+            _ => None,
+        }
+    }
+
+    fn number(self) -> Option<i64> {
+        match self {
+            Cell::Number(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    fn flag(self) -> Option<bool> {
+        match self {
+            Cell::Flag(flag) => Some(flag),
+            _ => None,
+        }
+    }
+
+    /// A number that is not negative.
+    fn count(self) -> Option<u64> {
+        u64::try_from(self.number()?).ok()
+    }
+
+    /// A number of few digits.
+    fn small<T: TryFrom<u64>>(self) -> Option<T> {
+        self.count()?.try_into().ok()
+    }
+
+    /// No number, or one of few digits.
+    fn some_small<T: TryFrom<u64>>(self) -> Option<Option<T>> {
+        match self {
+            Cell::Absent => Some(None),
+            _ => self.small().map(Some),
+        }
+    }
+
+    /// No number, or one that is not negative.
+    fn some_count(self) -> Option<Option<u64>> {
+        match self {
+            Cell::Absent => Some(None),
+            _ => self.count().map(Some),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_their_cells() {
+        let mut whole = Sample::blank();
+        whole.measure = MeasureId(3);
+        whole.user = 7;
+        whole.visit = Some(0);
+        whole.outcome = Outcome::Refused;
+        whole.status = Some(423);
+        whole.moments.sent = Some(5);
+        whole.timing = Timing::Kernel { bias: Some(-4) };
+        whole.connect = Some(Connect {
+            tcp: 1,
+            tls: Some(2),
+            resumed: Some(false),
+        });
+        whole.resent = true;
+        (whole.target, whole.role, whole.worker, whole.phase) = (1, 2, 3, 4);
+        (whole.connection, whole.protocol, whole.stream) =
+            (Some(9), Some(HttpVersion::Http10), Some(11));
+        for sample in [Sample::blank(), whole] {
+            let mut read = Sample::blank();
+            for column in &COLUMNS {
+                let cell = (column.of)(&sample);
+                assert!(cell != Cell::Absent || !column.is_required, "{column:?}");
+                assert_eq!((column.put)(&mut read, cell), Some(()), "{column:?}");
+            }
+            assert_eq!(read, sample);
+        }
+    }
+
+    #[test]
+    fn a_cell_of_another_kind_is_refused() {
+        for column in &COLUMNS {
+            if column.is_required {
+                let refused = (column.put)(&mut Sample::blank(), Cell::Absent);
+                assert_eq!(refused, None, "{column:?}");
+            }
+        }
+        for name in ["number", "visit", "sent_ns", "connect_ns"] {
+            let column = COLUMNS.iter().find(|column| column.name == name).unwrap();
+            let refused = (column.put)(&mut Sample::blank(), Cell::Number(-1));
+            assert_eq!(refused, None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! Each warning in one sentence, with advice.
+//!
+//! The advice depends on what the user already did (after hyperfine, `output/warnings.rs`): a user
+//! who measured for a duration is told to raise that, not the number of requests.
+
+use record::Exhausted;
+use stats::{Detail, Limit, P99_NEEDS, Share, Warning, WarningKind as Kind};
+
+/// Names that a warning spells out; a longer list is cut with its length.
+const NAMED: usize = 3;
+
+/// On a machine that the load generator shares with the server, more threads made the slowest times
+/// longer, and brought little throughput or none (`cargo xtask bench threads`).
+const MORE_THREADS: &str = "more --threads help only where processors are idle";
+
+/// A warning in one sentence.
+pub fn warning(warning: &Warning) -> String {
+    let listed = |number: Number| listed(&warning.shares, number);
+    let (percents, shares) = (listed(percent), listed(count_of));
+    let raise = match warning.detail {
+        Detail::Raise(Limit::Duration) => "--duration",
+        _ => "--requests",
+    };
+    match warning.kind {
+        Kind::Exhausted => match warning.detail {
+            Detail::RanOut(what) => exhausted(what, &listed(times)),
+            _ => exhausted(Exhausted::default(), &listed(times)),
+        },
+        Kind::Saturated => format!(
+            "the load generator had no idle time ({percents} of the time of its worker threads used \
+             or wanted), so it set the pace and not the server; lower the load, or use a stronger \
+             machine ({MORE_THREADS})"
+        ),
+        Kind::Busy => format!(
+            "the load generator had little idle time ({percents} of the time of its worker threads \
+             used or wanted), so operations waited for each other in it; lower the load \
+             ({MORE_THREADS})"
+        ),
+        Kind::Queued => format!(
+            "the load generator waited for a processor ({percents} of its time): the server or \
+             another program uses this machine; use another one"
+        ),
+        Kind::Stalled => format!(
+            "the load generator stalled, which may be a part of these estimates: {percents}; stop \
+             other programs or use another machine"
+        ),
+        Kind::TotalStalled => format!(
+            "the load generator stalled, which may be a part of these total times: {percents}; the \
+             response times hardly contain it"
+        ),
+        Kind::Hiccup => format!(
+            "the load generator stalled once for {}, which may be in the slowest times; measure \
+             again, or for longer",
+            listed(milliseconds)
+        ),
+        Kind::Late => format!(
+            "the load generator did not keep its schedule: operations began late by {} (p99), which \
+             their times contain; lower the rate, or stop other programs ({MORE_THREADS})",
+            listed(milliseconds_of)
+        ),
+        Kind::HalfIdle => format!(
+            "users waited in the load generator for most of the time: on average only {percents} of \
+             the operations were under way that should have been; lower --concurrency \
+             ({MORE_THREADS})"
+        ),
+        Kind::PartlyIdle => format!(
+            "users waited in the load generator now and then: on average {percents} of the \
+             operations were under way that should have been; lower --concurrency \
+             ({MORE_THREADS})"
+        ),
+        Kind::MissedStamps => format!(
+            "time stamps of the kernel never came, and such operations have no response time: \
+             {shares}; look at the driver of the network card, or measure with --clock user"
+        ),
+        Kind::ClockStepped => format!(
+            "the clock of the kernel's time stamps was set {} times while the run went on; \
+             operations that were under way have no response time: measure again",
+            count(&warning.detail)
+        ),
+        Kind::Bias => format!(
+            "the load generator was slow to wake up: a user-space clock would have over-reported by \
+             {} (p99); the times here do not contain it",
+            listed(milliseconds)
+        ),
+        Kind::UsersIdle => format!(
+            "some users never did an operation, so nothing was measured with all of them at work: \
+             {shares} users; look for failures in the set-up"
+        ),
+        Kind::NoOverlap => format!(
+            "the users were never all at work together, so nothing counts: {shares} operations; \
+             raise {raise}, or lower --concurrency"
+        ),
+        Kind::WindowSmall => format!(
+            "less than half of the operations fell into the time in which all users were at work: \
+             {shares}; raise {raise}"
+        ),
+        Kind::EarlyResponses => format!(
+            "the server answered before it had the whole request, and such operations have no \
+             response time: {shares}; compare the total times instead"
+        ),
+        Kind::Resent => format!(
+            "requests were sent once more, outside the times, because a kept connection had died \
+             or a Digest nonce had run out: {shares}; look at the server's limits for both"
+        ),
+        Kind::Reconnects => format!(
+            "most operations opened a connection of their own: {shares}; the server does not \
+             keep connections, so total times contain connecting (response times do not)"
+        ),
+        Kind::Dropped if warning.detail == Detail::OpenLoop => format!(
+            "the server could not take the rate, and operations that would have had to wait behind \
+             too many others were never sent: {shares}; the times are those of the others, so \
+             lower the rate, or raise --users or --max-waiting"
+        ),
+        Kind::Dropped => format!(
+            "planned operations were never sent, because an earlier step did not give what they \
+             need, or because this machine could not keep up: {shares}"
+        ),
+        Kind::FewForPercentiles => format!(
+            "fewer than {P99_NEEDS} operations, p99 is their maximum: {shares}; raise {raise}"
+        ),
+        Kind::Orphans => format!(
+            "{} samples belong to no row of the plan and are counted nowhere; the run directory is \
+             damaged",
+            count(&warning.detail)
+        ),
+        Kind::Recorded => match &warning.detail {
+            Detail::Text(text) => text.clone(),
+            _ => String::new(),
+        },
+    }
+}
+
+fn count(detail: &Detail) -> u64 {
+    match detail {
+        Detail::Count(count) => *count,
+        _ => 0,
+    }
+}
+
+fn exhausted(what: Exhausted, tests: &str) -> String {
+    let resources = [
+        (
+            what.ports,
+            "local ports",
+            "keep connections, or widen net.ipv4.ip_local_port_range",
+        ),
+        (what.files, "open files", "raise the limit (ulimit -n)"),
+        (
+            what.buffers,
+            "memory for sockets",
+            "lower --concurrency, or raise net.ipv4.tcp_mem",
+        ),
+    ];
+    let ran_out = resources.iter().filter(|(times, ..)| *times > 0);
+    let ran_out =
+        ran_out.map(|(times, resource, advice)| format!("{resource} ({times} times): {advice}"));
+    let ran_out: Vec<String> = ran_out.collect();
+    let tests = match tests {
+        "" => String::new(),
+        tests => format!(" (in {tests})"),
+    };
+    format!("this machine ran out of {}{tests}", ran_out.join("; of "))
+}
+
+/// How the number of a share is written after its name.
+type Number = fn(&Share) -> String;
+
+fn count_of(share: &Share) -> String {
+    format!("{} of {}", share.count, share.of)
+}
+
+fn percent(share: &Share) -> String {
+    format!("{:.0} %", share.percent())
+}
+
+fn times(share: &Share) -> String {
+    format!("{} times", share.count)
+}
+
+fn milliseconds(share: &Share) -> String {
+    format!("{:.2} ms", share.count as f64 / 1e6)
+}
+
+fn milliseconds_of(share: &Share) -> String {
+    format!("{} of {:.2} ms", milliseconds(share), share.of as f64 / 1e6)
+}
+
+/// Shares in words, the first few of them: `Put1K 3 of 10, Get1K 1 of 10 and 4 more`.
+fn listed(shares: &[Share], number: Number) -> String {
+    let named = shares.iter().take(NAMED);
+    let named: Vec<String> = named
+        .map(|share| format!("{} {}", share.name, number(share)))
+        .collect();
+    let more = match shares.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    named.join(", ") + &more
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn share(name: &str) -> Share {
+        Share {
+            name: name.to_owned(),
+            count: 2_000_000,
+            of: 8_000_000,
+        }
+    }
+
+    #[test]
+    fn every_kind_has_a_sentence_that_names_what_it_is_about() {
+        for kind in Kind::all() {
+            let shares = match kind.subject() {
+                stats::Subject::Run => Vec::new(),
+                _ => vec![share("Upload")],
+            };
+            let is_named = !shares.is_empty();
+            let mut one = Warning::of(kind, shares);
+            one.detail = match kind {
+                Kind::Recorded => Detail::Text("a word".to_owned()),
+                _ => Detail::Count(7),
+            };
+            let text = warning(&one);
+            assert!(text.len() > 5 && !text.ends_with('.'), "{kind:?}: {text}");
+            assert_eq!(text.contains("Upload 2"), is_named, "{kind:?}: {text}");
+        }
+    }
+
+    #[test]
+    fn what_the_user_did_decides_what_is_to_be_raised() {
+        let raise = |limit| {
+            let mut one = Warning::of(Kind::WindowSmall, vec![share("Upload")]);
+            one.detail = Detail::Raise(limit);
+            warning(&one)
+        };
+        assert!(raise(Limit::Requests).ends_with("raise --requests"));
+        assert!(raise(Limit::Duration).ends_with("raise --duration"));
+    }
+
+    #[test]
+    fn a_warning_about_many_rows_names_three() {
+        let shares = ["A", "B", "C", "D", "E"].map(share).to_vec();
+        let text = warning(&Warning::of(Kind::Saturated, shares));
+        let named = "(A 25 %, B 25 %, C 25 % and 2 more of the time";
+        assert!(text.contains(named), "{text}");
+    }
+
+    #[test]
+    fn only_what_ran_out_is_named() {
+        let mut one = Warning::of(Kind::Exhausted, vec![share("Upload")]);
+        one.detail = Detail::RanOut(Exhausted {
+            ports: 7,
+            files: 0,
+            buffers: 2,
+        });
+        let text = warning(&one);
+        assert!(
+            text.starts_with("this machine ran out of local ports (7 times): keep"),
+            "{text}"
+        );
+        assert!(
+            text.contains("; of memory for sockets (2 times): "),
+            "{text}"
+        );
+        assert!(
+            !text.contains("open files") && text.ends_with("(in Upload 2000000 times)"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn who_drops_operations_is_said() {
+        let mut one = Warning::of(Kind::Dropped, vec![share("Get1K")]);
+        assert!(warning(&one).contains("an earlier step"));
+        one.detail = Detail::OpenLoop;
+        assert!(warning(&one).contains("could not take the rate"));
+    }
+
+    #[test]
+    fn lateness_stands_beside_the_time_that_contains_it() {
+        let text = warning(&Warning::of(Kind::Late, vec![share("Put1K")]));
+        assert!(text.contains("Put1K 2.00 ms of 8.00 ms (p99)"), "{text}");
+    }
+}

@@ -1,0 +1,244 @@
+//! How a group of rows is written, in the columns of [`record::COLUMNS`].
+
+use std::fs::File;
+use std::sync::Arc;
+
+use parquet::basic::{Compression, Encoding};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::ColumnPath;
+use record::{COLUMNS, Cell, Column, Holds, PlanRecord, Sample};
+
+fn schema() -> String {
+    let column = |column: &Column| {
+        let presence = match column.is_required {
+            true => "REQUIRED",
+            false => "OPTIONAL",
+        };
+        let name = column.name;
+        match column.holds {
+            Holds::Measures | Holds::Words(_) => format!("{presence} BYTE_ARRAY {name} (UTF8);"),
+            Holds::Int32 => format!("{presence} INT32 {name};"),
+            Holds::Int64 => format!("{presence} INT64 {name};"),
+            Holds::Flags => format!("{presence} BOOLEAN {name};"),
+        }
+    };
+    let columns: Vec<String> = COLUMNS.iter().map(column).collect();
+    format!("message samples {{ {} }}", columns.join(" "))
+}
+
+/// A writer of such a file.
+///
+/// Numbers are written as differences from one row to the next, in as few bits as these need. That
+/// is quicker than any general compression and leaves it nothing to do.
+pub(crate) fn writer(file: File) -> Result<SerializedFileWriter<File>, ParquetError> {
+    let schema = Arc::new(parse_message_type(&schema())?);
+    let mut properties = WriterProperties::builder()
+        .set_compression(Compression::UNCOMPRESSED)
+        .set_encoding(Encoding::DELTA_BINARY_PACKED)
+        .set_dictionary_enabled(false)
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_write_batch_size(8192);
+    for column in &COLUMNS {
+        let path = || ColumnPath::from(column.name);
+        properties = match column.holds {
+            Holds::Int32 | Holds::Int64 => properties,
+            Holds::Flags => properties.set_column_encoding(path(), Encoding::PLAIN),
+            Holds::Measures | Holds::Words(_) => properties
+                .set_column_encoding(path(), Encoding::PLAIN)
+                .set_column_dictionary_enabled(path(), true),
+        };
+    }
+    SerializedFileWriter::new(file, schema, Arc::new(properties.build()))
+}
+
+/// Rows that wait to be written. They are kept column by column: what a column needs is taken while
+/// the sample is at hand, and not from far apart later.
+pub(crate) struct Rows {
+    columns: Vec<Cells>,
+    count: usize,
+}
+
+impl Rows {
+    pub(crate) fn new(plan: &PlanRecord) -> Rows {
+        Rows {
+            columns: COLUMNS
+                .iter()
+                .map(|column| Cells::new(column, plan))
+                .collect(),
+            count: 0,
+        }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// # Errors
+    /// When the sample belongs to no measure of the plan.
+    pub(crate) fn push(&mut self, sample: &Sample) -> Result<(), ParquetError> {
+        for cells in &mut self.columns {
+            cells.push((cells.column.of)(sample))?;
+        }
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Writes them as a group.
+    pub(crate) fn write(&self, file: &mut SerializedFileWriter<File>) -> Result<(), ParquetError> {
+        let mut group = Group(file.next_row_group()?);
+        for cells in &self.columns {
+            let levels = (!cells.column.is_required).then_some(&cells.levels[..]);
+            match &cells.values {
+                Values::Texts(texts) => group.write::<ByteArrayType>(texts.cells(), levels)?,
+                Values::Int32(numbers) => group.write::<Int32Type>(numbers, levels)?,
+                Values::Int64(numbers) => group.write::<Int64Type>(numbers, levels)?,
+                Values::Flags(flags) => group.write::<BoolType>(flags, levels)?,
+            }
+        }
+        group.0.close()?;
+        Ok(())
+    }
+
+    /// Forgets all rows.
+    pub(crate) fn clear(&mut self) {
+        self.count = 0;
+        for cells in &mut self.columns {
+            cells.levels.clear();
+            match &mut cells.values {
+                Values::Texts(texts) => texts.count = 0,
+                Values::Int32(numbers) => numbers.clear(),
+                Values::Int64(numbers) => numbers.clear(),
+                Values::Flags(flags) => flags.clear(),
+            }
+        }
+    }
+}
+
+/// The cells of a column.
+struct Cells {
+    column: &'static Column,
+    /// Of a column that may lack some: 1 where there is one.
+    levels: Vec<i16>,
+    values: Values,
+}
+
+enum Values {
+    Texts(Texts),
+    Int32(Vec<i32>),
+    Int64(Vec<i64>),
+    Flags(Vec<bool>),
+}
+
+impl Cells {
+    fn new(column: &'static Column, plan: &PlanRecord) -> Cells {
+        Cells {
+            column,
+            levels: Vec::new(),
+            values: match column.holds {
+                Holds::Measures => {
+                    let measures = plan.measures.iter();
+                    Values::Texts(Texts::new(measures.map(|measure| measure.name.as_str())))
+                }
+                Holds::Words(words) => Values::Texts(Texts::new(words.iter().copied())),
+                Holds::Int32 => Values::Int32(Vec::new()),
+                Holds::Int64 => Values::Int64(Vec::new()),
+                Holds::Flags => Values::Flags(Vec::new()),
+            },
+        }
+    }
+
+    fn push(&mut self, cell: Cell) -> Result<(), ParquetError> {
+        if !self.column.is_required {
+            self.levels.push(i16::from(cell != Cell::Absent));
+        }
+        match (&mut self.values, cell) {
+            (Values::Int64(numbers), Cell::Number(number)) => numbers.push(number),
+            (Values::Int32(numbers), Cell::Number(number)) => match i32::try_from(number) {
+                Ok(number) => numbers.push(number),
+                Err(_) => return Err(self.unfit(cell)),
+            },
+            (Values::Flags(flags), Cell::Flag(flag)) => flags.push(flag),
+            (Values::Texts(texts), Cell::Place(place)) => {
+                if !texts.push(place) {
+                    return Err(self.unfit(cell));
+                }
+            }
+            (_, Cell::Absent) if !self.column.is_required => {}
+            _ => return Err(self.unfit(cell)),
+        }
+        Ok(())
+    }
+
+    fn unfit(&self, cell: Cell) -> ParquetError {
+        let name = self.column.name;
+        ParquetError::General(format!("{cell:?} cannot be in the column {name}"))
+    }
+}
+
+/// A column of texts of which few are different. Its cells stay from one group to the next, and
+/// only those that change are made anew: making them all costs more than writing them.
+struct Texts {
+    texts: Vec<ByteArray>,
+    /// Index into `texts`, row by row.
+    places: Vec<usize>,
+    cells: Vec<ByteArray>,
+    /// Cells of this group.
+    count: usize,
+}
+
+impl Texts {
+    fn new<'a>(texts: impl Iterator<Item = &'a str>) -> Texts {
+        Texts {
+            texts: texts.map(ByteArray::from).collect(),
+            places: Vec::new(),
+            cells: Vec::new(),
+            count: 0,
+        }
+    }
+
+    fn cells(&self) -> &[ByteArray] {
+        &self.cells[..self.count]
+    }
+
+    /// Adds the text at that place, if there is one.
+    fn push(&mut self, place: usize) -> bool {
+        let index = self.count;
+        if self.places.get(index) != Some(&place) {
+            let Some(text) = self.texts.get(place) else {
+                return false;
+            };
+            match self.cells.get_mut(index) {
+                Some(cell) => (*cell, self.places[index]) = (text.clone(), place),
+                None => {
+                    self.cells.push(text.clone());
+                    self.places.push(place);
+                }
+            }
+        }
+        self.count += 1;
+        true
+    }
+}
+
+/// A group that is being written.
+struct Group<'a>(SerializedRowGroupWriter<'a, File>);
+
+impl Group<'_> {
+    fn write<T: DataType>(
+        &mut self,
+        values: &[T::T],
+        levels: Option<&[i16]>,
+    ) -> Result<(), ParquetError> {
+        let Some(mut column) = self.0.next_column()? else {
+            return Err(ParquetError::General(
+                "more columns than the schema has".to_owned(),
+            ));
+        };
+        column.typed::<T>().write_batch(values, levels, None)?;
+        column.close()
+    }
+}

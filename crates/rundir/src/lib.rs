@@ -1,0 +1,359 @@
+//! The run directory: everything a run leaves behind, in formats that other programs read.
+//!
+//! The engine writes it as a run goes on; reports read it. Neither is needed here, only the nouns of `record`.
+//!
+//! | file | what |
+//! |---|---|
+//! | `plan.yaml` | what was to be done: suite, parameters, load |
+//! | `suite.yaml` | the text of the suite |
+//! | `env.json` | both ends: machine, server, start and end |
+//! | `events.jsonl` | what happened beside the measured operations, a line each |
+//! | `samples-00001.parquet`... | one row for every measured operation, with its five moments |
+//!
+//! All of them can be read while the run goes on, and after it was killed: samples and events up to
+//! the last second. A run whose `env.json` has no end was killed, is still going on, or could not
+//! be written to its end, which the last event says. Files are readable by their owner only.
+//!
+//! A run of moderate size is read as a whole ([`load`]), a large one in pieces ([`open`]). Runs of
+//! format 3, with a single file of samples, are read as well.
+
+mod columns;
+mod files;
+mod pieces;
+mod samples;
+#[cfg(test)]
+mod tests;
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use record::{
+    Environment, Event, EventKind, Nanos, OLDEST_RUN_FORMAT, PlanRecord, RUN_FORMAT, Run,
+};
+
+use files::{create_new, replace, write_new};
+use samples::is_of_samples;
+
+pub use pieces::Pieces;
+pub use samples::{Samples, SamplesWriter};
+
+/// What goes wrong with run directories.
+#[derive(Debug, thiserror::Error)]
+pub enum RunDirError {
+    /// A file cannot be read or written.
+    #[error("{what} {} failed: {source}", path.display())]
+    Io {
+        /// `reading` or `writing`.
+        what: &'static str,
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file is not what it should be.
+    #[error("{}: {message}", path.display())]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        message: String,
+    },
+}
+
+const PLAN: &str = "plan.yaml";
+const SUITE: &str = "suite.yaml";
+const ENV: &str = "env.json";
+const EVENTS: &str = "events.jsonl";
+
+/// The last format that had all samples in one file.
+const SINGLE_FILE_FORMAT: u32 = 3;
+/// A run directory being written.
+#[derive(Debug)]
+pub struct RunDir {
+    path: PathBuf,
+    events: Mutex<EventsFile>,
+}
+
+/// `events.jsonl`, as far as it could be written.
+#[derive(Debug)]
+struct EventsFile {
+    file: File,
+    /// Bytes of complete lines.
+    length: u64,
+    /// When the last event was.
+    at: Nanos,
+    /// Why events are missing from here on.
+    failure: Option<String>,
+}
+
+impl RunDir {
+    /// Makes the directory, which must not hold a run, and writes what is known before the run.
+    ///
+    /// # Errors
+    /// When it cannot be written, or holds files of a run already.
+    pub fn create(
+        path: &Path,
+        plan: &PlanRecord,
+        suite_text: &str,
+        env: &Environment,
+    ) -> Result<RunDir, RunDirError> {
+        // A suite and its parameters may be confidential.
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .map_err(|error| writing(path, error))?;
+        refuse_another_run(path)?;
+        let plan_path = path.join(PLAN);
+        let yaml = serde_saphyr::to_string(plan).map_err(|error| RunDirError::Damaged {
+            path: plan_path.clone(),
+            message: format!("cannot be expressed: {error}"),
+        })?;
+        let write = |name: &str, bytes: &[u8]| {
+            let path = path.join(name);
+            write_new(&path, bytes).map_err(|error| writing(&path, error))
+        };
+        write(PLAN, yaml.as_bytes())?;
+        write(SUITE, suite_text.as_bytes())?;
+        write(ENV, &env_json(env))?;
+        let events_path = path.join(EVENTS);
+        let file = create_new(&events_path).map_err(|error| writing(&events_path, error))?;
+        Ok(RunDir {
+            path: path.to_owned(),
+            events: Mutex::new(EventsFile {
+                file,
+                length: 0,
+                at: 0,
+                failure: None,
+            }),
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Appends an event. Where that fails, no later event is written, and [`Self::complete`] says
+    /// why.
+    pub fn append(&self, event: &Event) {
+        let mut events = self.events();
+        if events.failure.is_none()
+            && let Err(error) = events.append(event)
+        {
+            events.failure = Some(writing(&self.path.join(EVENTS), error).to_string());
+        }
+    }
+
+    /// Begins to write samples.
+    pub fn samples_writer(&self, plan: &PlanRecord) -> SamplesWriter {
+        SamplesWriter::create(self.path.clone(), plan)
+    }
+
+    /// Writes what is known at the end of the run. `samples` is whether all of them were written,
+    /// or why not. A record that is not complete gets no end, and its last event says why, as far
+    /// as there is room for that.
+    ///
+    /// # Errors
+    /// Why the record is not complete.
+    pub fn complete(
+        &self,
+        mut env: Environment,
+        samples: Result<(), String>,
+    ) -> Result<(), String> {
+        let mut events = self.events();
+        let written = samples.and(events.failure.take().map_or(Ok(()), Err));
+        if let Err(why) = &written {
+            let reason = format!("the record is not complete: {why}");
+            let (at, kind) = (events.at, EventKind::Aborted { reason });
+            // Where this fails as well, the missing end tells.
+            let _ = events.append(&Event { at, kind });
+            env.ended_at = None;
+        }
+        let env_path = self.path.join(ENV);
+        let replaced = replace(&env_path, &env_json(&env));
+        written.and(replaced.map_err(|error| writing(&env_path, error).to_string()))
+    }
+
+    fn events(&self) -> MutexGuard<'_, EventsFile> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl EventsFile {
+    /// Appends a line. One that does not fit is removed again, so that those before can be read.
+    fn append(&mut self, event: &Event) -> io::Result<()> {
+        let mut line = serde_json::to_string(event).unwrap_or_default();
+        line.push('\n');
+        if let Err(error) = self.file.write_all(line.as_bytes()) {
+            // The reader takes half a line for the end, so nothing must follow one.
+            let trimmed = self.file.set_len(self.length);
+            let _ = trimmed.and_then(|()| self.file.seek(SeekFrom::Start(self.length)));
+            return Err(error);
+        }
+        self.length += line.len() as u64;
+        self.at = event.at;
+        Ok(())
+    }
+}
+
+/// A directory may be there already, but nothing of a run in it.
+fn refuse_another_run(path: &Path) -> Result<(), RunDirError> {
+    for entry in fs::read_dir(path).map_err(|error| reading(path, error))? {
+        let name = entry.map_err(|error| reading(path, error))?.file_name();
+        let name = name.to_string_lossy();
+        if [PLAN, SUITE, ENV, EVENTS].contains(&&*name) || is_of_samples(&name) {
+            return Err(RunDirError::Damaged {
+                path: path.to_owned(),
+                message: format!(
+                    "there is a run in this directory already ({name}); choose another one"
+                ),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// A recorded run whose samples are still on disk.
+#[derive(Debug)]
+pub struct Recorded {
+    /// What was to be done.
+    pub plan: PlanRecord,
+    /// Where it was done.
+    pub env: Environment,
+    /// What happened beside the measured operations, in order.
+    pub events: Vec<Event>,
+    /// One entry for every measured operation.
+    pub samples: Samples,
+}
+
+impl Recorded {
+    /// The run without its samples.
+    pub fn into_run(self) -> Run {
+        Run {
+            plan: self.plan,
+            env: self.env,
+            events: self.events,
+            samples: Vec::new(),
+        }
+    }
+}
+
+/// Reads a run directory as a whole.
+///
+/// # Errors
+/// When a file is missing, damaged, or written by another version.
+pub fn load(path: &Path) -> Result<Run, RunDirError> {
+    let Recorded {
+        plan,
+        env,
+        events,
+        samples,
+    } = open(path)?;
+    Ok(Run {
+        plan,
+        env,
+        events,
+        samples: samples.read()?,
+    })
+}
+
+/// Reads a run directory but for its samples, which can then be read in pieces.
+///
+/// # Errors
+/// When a file is missing, damaged, or written by another version.
+pub fn open(path: &Path) -> Result<Recorded, RunDirError> {
+    let plan_path = path.join(PLAN);
+    let text = read(&plan_path)?;
+    let damaged = |path: &Path, message: String| RunDirError::Damaged {
+        path: path.to_owned(),
+        message,
+    };
+    let plan: PlanRecord = serde_saphyr::from_str(&text)
+        .map_err(|error| damaged(&plan_path, format!("is no plan: {error}")))?;
+    if !(OLDEST_RUN_FORMAT..=RUN_FORMAT).contains(&plan.format) {
+        return Err(damaged(
+            &plan_path,
+            format!(
+                "has format {}; this version reads {OLDEST_RUN_FORMAT} to {RUN_FORMAT}",
+                plan.format
+            ),
+        ));
+    }
+    let env_path = path.join(ENV);
+    let mut env: Environment = serde_json::from_str(&read(&env_path)?)
+        .map_err(|error| damaged(&env_path, error.to_string()))?;
+    let samples = Samples::open(path, &plan)?;
+    // Up to format 3, samples were only there once they were complete.
+    if plan.format <= SINGLE_FILE_FORMAT && samples.is_empty() {
+        env.ended_at = None;
+    }
+    Ok(Recorded {
+        events: read_events(&path.join(EVENTS))?,
+        samples,
+        plan,
+        env,
+    })
+}
+
+/// Whether a directory holds a run.
+pub fn is_run(path: &Path) -> bool {
+    path.join(PLAN).is_file()
+}
+
+/// When the run in a directory began; `None` where there is none. The plan is written first and
+/// never again, and not every file system knows when a directory was created.
+pub fn begun(path: &Path) -> Option<SystemTime> {
+    fs::metadata(path.join(PLAN)).ok()?.modified().ok()
+}
+
+fn read_events(path: &Path) -> Result<Vec<Event>, RunDirError> {
+    let file = File::open(path).map_err(|error| reading(path, error))?;
+    let mut events = Vec::new();
+    let mut lines = BufReader::new(file).lines().enumerate().peekable();
+    while let Some((number, line)) = lines.next() {
+        let line = line.map_err(|error| reading(path, error))?;
+        match serde_json::from_str(&line) {
+            Ok(event) => events.push(event),
+            // A killed run may have left half a line.
+            Err(_) if lines.peek().is_none() => {}
+            Err(error) => {
+                return Err(RunDirError::Damaged {
+                    path: path.to_owned(),
+                    message: format!("line {}: {error}", number + 1),
+                });
+            }
+        }
+    }
+    Ok(events)
+}
+
+fn env_json(env: &Environment) -> Vec<u8> {
+    let mut json = serde_json::to_vec_pretty(env).unwrap_or_default();
+    json.push(b'\n');
+    json
+}
+
+fn read(path: &Path) -> Result<String, RunDirError> {
+    fs::read_to_string(path).map_err(|error| reading(path, error))
+}
+
+fn writing(path: &Path, source: io::Error) -> RunDirError {
+    RunDirError::Io {
+        what: "writing",
+        path: path.to_owned(),
+        source,
+    }
+}
+
+fn reading(path: &Path, source: io::Error) -> RunDirError {
+    RunDirError::Io {
+        what: "reading",
+        path: path.to_owned(),
+        source,
+    }
+}

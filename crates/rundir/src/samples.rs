@@ -1,0 +1,355 @@
+//! The samples of a run: one row for every measured operation, in segments.
+//!
+//! ```text
+//! samples-00001.parquet   complete, never written again
+//! samples-00002.parquet   complete, at most a second old; replaced while it is short
+//! samples-00002.parquet.part
+//! ```
+//!
+//! Parquet describes its row groups at the end of a file, so a file without an end cannot be read.
+//! Once a second, what was recorded is therefore written as a segment with an end and renamed: a
+//! killed run loses its last second. A segment of less than one row group is written again with
+//! the rows that follow, so that slow runs do not leave thousands of small files; a longer one is
+//! followed by the next number. Neither writing nor reading needs more memory than one row group.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use parquet::errors::ParquetError;
+use parquet::file::writer::SerializedFileWriter;
+use record::{PlanRecord, Sample};
+
+use super::columns::{self, Rows};
+use super::files::{create_new, discard, part_of};
+use super::pieces::{OpenSegment, Pieces};
+use super::{RunDirError, reading, writing};
+
+/// Rows that are written together, and held in memory until then.
+const ROWS_PER_GROUP: usize = 1 << 13;
+
+/// Samples are in a complete segment at the latest this long after they were written.
+const SEAL_AFTER: Duration = Duration::from_secs(1);
+
+/// The file of samples up to format 3.
+const SINGLE_FILE: &str = "samples.parquet";
+
+/// What errors call a file without a name.
+const TEMPORARY: &str = "temporary file of samples";
+
+/// Writes samples while a run goes on.
+///
+/// Writing a group of rows takes some milliseconds, in which the caller does nothing else: it does
+/// not belong on a worker thread.
+pub struct SamplesWriter {
+    place: Place,
+    /// Rows of the present segment that are in no row group of `segment`.
+    rows: Rows,
+    /// The present segment, once it has a row group.
+    segment: Option<SerializedFileWriter<File>>,
+    /// Number of the present segment, from 1 on.
+    number: u32,
+    /// All rows are in complete segments.
+    is_sealed: bool,
+    sealed_at: Instant,
+    measures: Vec<String>,
+    count: u64,
+}
+
+/// Where samples go.
+enum Place {
+    /// To numbered segments in a directory.
+    Directory(PathBuf),
+    /// To a file without a name, removed by the system when it is closed.
+    Temporary(File),
+}
+
+impl SamplesWriter {
+    /// Writes to segments in a run directory.
+    pub(crate) fn create(directory: PathBuf, plan: &PlanRecord) -> SamplesWriter {
+        SamplesWriter::new(Place::Directory(directory), plan)
+    }
+
+    /// Writes to a file without a name, for a run that is not saved.
+    ///
+    /// # Errors
+    /// When there is no place for temporary files.
+    pub fn temporary(plan: &PlanRecord) -> Result<SamplesWriter, RunDirError> {
+        let file = tempfile::tempfile().map_err(|error| writing(Path::new(TEMPORARY), error))?;
+        Ok(SamplesWriter::new(Place::Temporary(file), plan))
+    }
+
+    fn new(place: Place, plan: &PlanRecord) -> SamplesWriter {
+        SamplesWriter {
+            place,
+            rows: Rows::new(plan),
+            segment: None,
+            number: 1,
+            is_sealed: true,
+            sealed_at: Instant::now(),
+            measures: names(plan),
+            count: 0,
+        }
+    }
+
+    /// Takes samples in. Called at least once a second, even without samples, it keeps all but
+    /// those of the last second in complete segments.
+    ///
+    /// # Errors
+    /// When they cannot be written; complete segments stay as they are.
+    pub fn write(&mut self, samples: &[Sample]) -> Result<(), RunDirError> {
+        let taken = self.take(samples);
+        self.or_discard(taken)?;
+        let is_due = !self.is_sealed && self.sealed_at.elapsed() >= SEAL_AFTER;
+        match (&self.place, is_due) {
+            (Place::Directory(_), true) => self.seal(),
+            (Place::Directory(_), false) | (Place::Temporary(_), _) => Ok(()),
+        }
+    }
+
+    fn take(&mut self, samples: &[Sample]) -> Result<(), RunDirError> {
+        for sample in samples {
+            self.rows
+                .push(sample)
+                .map_err(|error| failed("writing failed", &self.path(), &error))?;
+            self.count += 1;
+            self.is_sealed = false;
+            if self.rows.count() == ROWS_PER_GROUP {
+                let mut segment = match self.segment.take() {
+                    Some(segment) => segment,
+                    None => self.begin()?,
+                };
+                self.add_group(&mut segment)?;
+                self.rows.clear();
+                self.segment = Some(segment);
+            }
+        }
+        Ok(())
+    }
+
+    /// Has all samples that were taken in complete segments.
+    ///
+    /// # Errors
+    /// When they cannot be written; complete segments stay as they are.
+    pub fn seal(&mut self) -> Result<(), RunDirError> {
+        let sealed = self.complete_segment();
+        self.or_discard(sealed)
+    }
+
+    fn complete_segment(&mut self) -> Result<(), RunDirError> {
+        self.sealed_at = Instant::now();
+        if self.is_sealed {
+            return Ok(());
+        }
+        let (mut segment, is_long) = match self.segment.take() {
+            Some(segment) => (segment, true),
+            None => (self.begin()?, false),
+        };
+        if self.rows.count() > 0 {
+            self.add_group(&mut segment)?;
+        }
+        let path = self.path();
+        segment
+            .close()
+            .map_err(|error| failed("writing failed", &path, &error))?;
+        if let Place::Directory(_) = self.place {
+            fs::rename(part_of(&path), &path).map_err(|error| writing(&path, error))?;
+        }
+        if is_long {
+            self.rows.clear();
+            self.number += 1;
+        }
+        self.is_sealed = true;
+        Ok(())
+    }
+
+    /// Begins the file of the present segment.
+    fn begin(&self) -> Result<SerializedFileWriter<File>, RunDirError> {
+        let path = self.path();
+        let file = match &self.place {
+            Place::Directory(_) => create_new(&part_of(&path)),
+            Place::Temporary(file) => file.try_clone(),
+        };
+        let file = file.map_err(|error| writing(&path, error))?;
+        columns::writer(file).map_err(|error| failed("writing failed", &path, &error))
+    }
+
+    fn add_group(&self, segment: &mut SerializedFileWriter<File>) -> Result<(), RunDirError> {
+        self.rows
+            .write(segment)
+            .map_err(|error| failed("writing failed", &self.path(), &error))
+    }
+
+    fn or_discard(&mut self, done: Result<(), RunDirError>) -> Result<(), RunDirError> {
+        if done.is_err()
+            && let Place::Directory(_) = self.place
+        {
+            self.segment = None;
+            discard(&part_of(&self.path()));
+        }
+        done
+    }
+
+    /// Seals what is left, and leads back to all samples.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn finish(mut self) -> Result<Samples, RunDirError> {
+        self.seal()?;
+        let last = match self.rows.count() {
+            0 => self.number - 1,
+            _ => self.number,
+        };
+        let segments = match self.place {
+            Place::Directory(directory) => (1..=last)
+                .map(|number| Segment::Named(segment_path(&directory, number)))
+                .collect(),
+            Place::Temporary(_) if self.count == 0 => Vec::new(),
+            Place::Temporary(file) => vec![Segment::Temporary(file)],
+        };
+        Ok(Samples {
+            segments,
+            measures: self.measures,
+            count: self.count,
+        })
+    }
+
+    /// The present segment when it is complete.
+    fn path(&self) -> PathBuf {
+        match &self.place {
+            Place::Directory(directory) => segment_path(directory, self.number),
+            Place::Temporary(_) => PathBuf::from(TEMPORARY),
+        }
+    }
+}
+
+/// Samples on disk.
+#[derive(Debug)]
+pub struct Samples {
+    segments: Vec<Segment>,
+    measures: Vec<String>,
+    count: u64,
+}
+
+/// A complete file of samples.
+#[derive(Debug)]
+pub(crate) enum Segment {
+    /// Opened when it is read: a long run has more of them than a process may have open.
+    Named(PathBuf),
+    Temporary(File),
+}
+
+impl Segment {
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Segment::Named(path) => path,
+            Segment::Temporary(_) => Path::new(TEMPORARY),
+        }
+    }
+
+    pub(crate) fn file(&self) -> Result<File, RunDirError> {
+        let file = match self {
+            Segment::Named(path) => File::open(path),
+            Segment::Temporary(file) => file.try_clone(),
+        };
+        file.map_err(|error| reading(self.path(), error))
+    }
+}
+
+impl Samples {
+    /// Those of a run directory, which may be that of a killed run.
+    pub(crate) fn open(directory: &Path, plan: &PlanRecord) -> Result<Samples, RunDirError> {
+        let single = directory.join(SINGLE_FILE);
+        let segments = match single.exists() {
+            true => vec![Segment::Named(single)],
+            false => segments_in(directory)?,
+        };
+        let mut samples = Samples {
+            segments,
+            measures: names(plan),
+            count: 0,
+        };
+        for segment in &samples.segments {
+            samples.count += OpenSegment::new(segment)?.rows();
+        }
+        Ok(samples)
+    }
+
+    /// Whether there is no file of them.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.segments.is_empty()
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// All of them from the first on, in pieces that fit into memory, in the order of recording.
+    /// They can be read as often as one likes, but only by one reader at a time.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or is damaged.
+    pub fn pieces(&self) -> Result<Pieces<'_>, RunDirError> {
+        Pieces::new(&self.segments, &self.measures)
+    }
+
+    /// All of them at once.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or is damaged.
+    pub fn read(&self) -> Result<Vec<Sample>, RunDirError> {
+        let mut samples = Vec::new();
+        for piece in self.pieces()? {
+            samples.append(&mut piece?);
+        }
+        Ok(samples)
+    }
+}
+
+fn segment_path(directory: &Path, number: u32) -> PathBuf {
+    directory.join(format!("samples-{number:05}.parquet"))
+}
+
+/// The number of a complete segment of that name.
+fn segment_number(name: &str) -> Option<u32> {
+    let number = name.strip_prefix("samples-")?.strip_suffix(".parquet")?;
+    number.parse().ok()
+}
+
+/// The complete segments of a directory, in order.
+fn segments_in(directory: &Path) -> Result<Vec<Segment>, RunDirError> {
+    let mut numbers = Vec::new();
+    for entry in fs::read_dir(directory).map_err(|error| reading(directory, error))? {
+        let name = entry
+            .map_err(|error| reading(directory, error))?
+            .file_name();
+        numbers.extend(name.to_str().and_then(segment_number));
+    }
+    numbers.sort_unstable();
+    let named = |(place, number): (u32, u32)| match number == place {
+        true => Ok(Segment::Named(segment_path(directory, number))),
+        false => Err(RunDirError::Damaged {
+            path: segment_path(directory, place),
+            message: "is missing, though later samples are there".to_owned(),
+        }),
+    };
+    (1..).zip(numbers).map(named).collect()
+}
+
+/// Whether a file of that name is part of a record, complete or not.
+pub(crate) fn is_of_samples(name: &str) -> bool {
+    name.starts_with("samples") && name.contains(".parquet")
+}
+
+fn names(plan: &PlanRecord) -> Vec<String> {
+    let measures = plan.measures.iter();
+    measures.map(|measure| measure.name.clone()).collect()
+}
+
+pub(crate) fn failed(what: &str, path: &Path, error: &ParquetError) -> RunDirError {
+    RunDirError::Damaged {
+        path: path.to_owned(),
+        message: format!("{what}: {error}"),
+    }
+}
