@@ -76,30 +76,6 @@ pub const COLUMNS: [Column; 28] = [
             )
         },
     ),
-    since_5(required(
-        "target",
-        Holds::Int32,
-        |sample| Cell::of(u64::from(sample.target)),
-        |sample, cell| set(&mut sample.target, cell.small()),
-    )),
-    since_5(required(
-        "role",
-        Holds::Int32,
-        |sample| Cell::of(u64::from(sample.role)),
-        |sample, cell| set(&mut sample.role, cell.small()),
-    )),
-    since_5(required(
-        "worker",
-        Holds::Int32,
-        |sample| Cell::of(u64::from(sample.worker)),
-        |sample, cell| set(&mut sample.worker, cell.small()),
-    )),
-    since_5(required(
-        "phase",
-        Holds::Int32,
-        |sample| Cell::of(u64::from(sample.phase)),
-        |sample, cell| set(&mut sample.phase, cell.small()),
-    )),
     required(
         "number",
         Holds::Int64,
@@ -192,33 +168,6 @@ pub const COLUMNS: [Column; 28] = [
             Some(())
         },
     ),
-    since_5(optional(
-        "connection",
-        Holds::Int64,
-        |sample| Cell::of_some(sample.connection.map(u64::from)),
-        |sample, cell| set(&mut sample.connection, cell.some_small()),
-    )),
-    since_5(optional(
-        "protocol",
-        Holds::Words(&HttpVersion::NAMES),
-        |sample| {
-            let version = sample.protocol;
-            version.map_or(Cell::Absent, |version| Cell::Place(version as usize))
-        },
-        |sample, cell| {
-            sample.protocol = match cell {
-                Cell::Absent => None,
-                _ => Some(*HttpVersion::ALL.get(cell.place()?)?),
-            };
-            Some(())
-        },
-    )),
-    since_5(optional(
-        "stream",
-        Holds::Int64,
-        |sample| Cell::of_some(sample.stream.map(u64::from)),
-        |sample, cell| set(&mut sample.stream, cell.some_small()),
-    )),
     optional(
         "connect_ns",
         Holds::Int64,
@@ -285,6 +234,57 @@ pub const COLUMNS: [Column; 28] = [
         |sample| Cell::of(sample.body_received),
         |sample, cell| set(&mut sample.body_received, cell.count()),
     ),
+    since_5(required(
+        "target",
+        Holds::Int32,
+        |sample| Cell::of(u64::from(sample.target)),
+        |sample, cell| set(&mut sample.target, cell.small()),
+    )),
+    since_5(required(
+        "role",
+        Holds::Int32,
+        |sample| Cell::of(u64::from(sample.role)),
+        |sample, cell| set(&mut sample.role, cell.small()),
+    )),
+    since_5(required(
+        "worker",
+        Holds::Int32,
+        |sample| Cell::of(u64::from(sample.worker)),
+        |sample, cell| set(&mut sample.worker, cell.small()),
+    )),
+    since_5(required(
+        "phase",
+        Holds::Int32,
+        |sample| Cell::of(u64::from(sample.phase)),
+        |sample, cell| set(&mut sample.phase, cell.small()),
+    )),
+    since_5(optional(
+        "connection",
+        Holds::Int64,
+        |sample| Cell::of_some(sample.connection.map(u64::from)),
+        |sample, cell| set(&mut sample.connection, cell.some_small()),
+    )),
+    since_5(optional(
+        "protocol",
+        Holds::Words(&HttpVersion::NAMES),
+        |sample| {
+            let version = sample.protocol;
+            version.map_or(Cell::Absent, |version| Cell::Place(version as usize))
+        },
+        |sample, cell| {
+            sample.protocol = match cell {
+                Cell::Absent => None,
+                _ => Some(*HttpVersion::ALL.get(cell.place()?)?),
+            };
+            Some(())
+        },
+    )),
+    since_5(optional(
+        "stream",
+        Holds::Int64,
+        |sample| Cell::of_some(sample.stream.map(u64::from)),
+        |sample, cell| set(&mut sample.stream, cell.some_small()),
+    )),
 ];
 
 const fn required(
