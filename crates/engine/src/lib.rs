@@ -6,13 +6,13 @@
 //!
 //! | room | what is in it |
 //! |---|---|
-//! | [`clock`] | moments: the clocks, the kernel's time stamps, what a sample gets of them |
-//! | [`event_loop`] | the tasks of one thread, how they wait, and how long at most |
-//! | [`watch`] | what a run tells while it goes on: events, samples, how the load generator fares |
-//! | [`connection`] | from the socket to the client of one user |
-//! | [`site`] | what a run makes on a server, and removes |
-//! | [`drive`] | who begins operations, and when |
-//! | [`run`](mod@run) | the whole of it |
+//! | `clock` | moments: the clocks, the kernel's time stamps, what a sample gets of them |
+//! | `event_loop` | the tasks of one thread, how they wait, and how long at most |
+//! | `watch` | what a run tells while it goes on: events, samples, how the load generator fares |
+//! | `connection` | from the socket to the client of one user |
+//! | `site` | what a run makes on a server, and removes |
+//! | `drive` | who begins operations, and when |
+//! | `run` | the whole of it |
 //!
 //! Each room knows only those above it in the table.
 //!

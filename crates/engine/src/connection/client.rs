@@ -1,6 +1,7 @@
 //! One user's way to the server: a connection that is kept, opened anew when it must be, with
 //! authentication and everything else that has to happen outside the measured part.
 
+mod authentication;
 mod exchange;
 
 use std::pin::pin;
@@ -10,9 +11,9 @@ use std::time::Duration;
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
-use record::{Connect, Http, HttpVersion, Nanos, Outcome};
-use wire::auth::{AuthError, Authenticator, Verdict};
-use wire::response::{Limits, ResponseHead, Version};
+use record::{Connect, Http, Nanos, Outcome};
+use wire::auth::Authenticator;
+use wire::response::{Limits, ResponseHead};
 use wire::target::Target;
 
 use crate::clock::nanos;
@@ -24,6 +25,7 @@ use crate::connection::prepared::{PreparedRequest, Values};
 use crate::connection::silent_closes::{Caution, Shown, SilentCloses};
 use crate::event_loop::patience::{GaveUp, Patience, Watchdog};
 use crate::watch::heads::{Heads, HeadsOfClient};
+use authentication::heed_challenge;
 pub(crate) use exchange::{Answer, Exchange, Failure, KeptBody, Request, Sending, Trace};
 
 /// A patient client waits so many times the usual time limit.
@@ -232,7 +234,11 @@ impl Client {
         exchange
     }
 
-    async fn exchange(&mut self, request: &FilledRequest<'_>, sending: Sending) -> Exchange<Response> {
+    async fn exchange(
+        &mut self,
+        request: &FilledRequest<'_>,
+        sending: Sending,
+    ) -> Exchange<Response> {
         let timeout = match self.is_patient && !self.was_left_waiting {
             true => self.config.timeout * PATIENCE,
             false => self.config.timeout,
@@ -500,21 +506,6 @@ fn last_head<'a>(
     parting.as_ref().or(kept)
 }
 
-/// Whether a response asks for other credentials than the request had, and we have them.
-fn heed_challenge(auth: &mut Authenticator, head: &ResponseHead) -> Result<bool, Failure> {
-    if head.status != 401 {
-        auth.answered(&head.headers);
-        return Ok(false);
-    }
-    match auth.challenged(&head.headers) {
-        Verdict::TryAgain => Ok(true),
-        Verdict::GiveUp(reason) => Err(Failure {
-            outcome: Outcome::Refused,
-            what: format!("401 Unauthorized: {reason}{}", advice(&reason)),
-        }),
-    }
-}
-
 /// What an operation that was given up came to.
 pub(crate) fn gave_up_failure(gave_up: GaveUp, timeout: Duration) -> Failure {
     match gave_up {
@@ -526,37 +517,6 @@ pub(crate) fn gave_up_failure(gave_up: GaveUp, timeout: Duration) -> Failure {
             outcome: Outcome::Cancelled,
             what: "the run was interrupted".to_owned(),
         },
-    }
-}
-
-/// Version of HTTP in requests.
-pub(crate) fn version(http: Http) -> Version {
-    match http.version {
-        HttpVersion::Http10 => Version::Http10,
-        HttpVersion::Http11 => Version::Http11,
-    }
-}
-
-/// What is said about the connection, where it is not what the version means anyway
-/// (RFC 9112, section 9.3).
-pub(crate) fn connection_header(http: Http) -> Option<(&'static str, &'static str)> {
-    match (http.version, http.keep_alive) {
-        (HttpVersion::Http10, true) => Some(("Connection", "keep-alive")),
-        (HttpVersion::Http10, false) | (HttpVersion::Http11, true) => None,
-        (HttpVersion::Http11, false) => Some(("Connection", "close")),
-    }
-}
-
-/// What to try when the server does not let us in.
-fn advice(error: &AuthError) -> &'static str {
-    match error {
-        AuthError::NoCredentials { .. } => {
-            "; --user with --password-file, or --token-file, says who you are"
-        }
-        AuthError::Refused { .. } => "; check user and password",
-        AuthError::TokenRefused { .. } => "; check the token",
-        AuthError::NoCommonScheme { .. } => "; --auth says which may be used",
-        AuthError::NoChallenge | AuthError::UserName => "",
     }
 }
 

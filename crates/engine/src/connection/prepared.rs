@@ -6,10 +6,12 @@
 
 use std::sync::Arc;
 
+use record::{Http, HttpVersion};
 use suite::{Body, Piece, RequestPlan, Text, Variable};
 use wire::request::{RequestHead, is_idempotent, write_head};
+use wire::response::Version;
 
-use crate::connection::client::{ClientConfig, Request, connection_header, version};
+use crate::connection::client::{ClientConfig, Request};
 
 /// Part of a text with holes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -328,6 +330,24 @@ impl Prepared {
                 }
             }
         }
+    }
+}
+
+/// Version of HTTP in requests.
+fn version(http: Http) -> Version {
+    match http.version {
+        HttpVersion::Http10 => Version::Http10,
+        HttpVersion::Http11 => Version::Http11,
+    }
+}
+
+/// What is said about the connection, where it is not what the version means anyway
+/// (RFC 9112, section 9.3).
+fn connection_header(http: Http) -> Option<(&'static str, &'static str)> {
+    match (http.version, http.keep_alive) {
+        (HttpVersion::Http10, true) => Some(("Connection", "keep-alive")),
+        (HttpVersion::Http10, false) | (HttpVersion::Http11, true) => None,
+        (HttpVersion::Http11, false) => Some(("Connection", "close")),
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod errand;
 pub(crate) mod machine;
+mod plan_record;
 pub mod processors;
 pub(crate) mod settings;
 
@@ -13,10 +14,8 @@ use std::time::Duration;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use record::{
-    Clock, Environment, Event, EventKind, LeftBehind, PlanRecord, RUN_FORMAT, Server, TestRecord,
-};
-use suite::{Limit, Plan, TestPlan, Workspace};
+use record::{Clock, Environment, Event, EventKind, LeftBehind, PlanRecord, Server};
+use suite::{Plan, TestPlan, Workspace};
 
 use crate::clock::stamps::Stamping;
 use crate::clock::timekeeper::{OnClockStep, Timekeeper};
@@ -38,6 +37,7 @@ use crate::event_loop::cancel::Cancel;
 use crate::event_loop::patience::Watchdog;
 use crate::event_loop::{within, words};
 use crate::run::machine::machine;
+pub use crate::run::plan_record::plan_record;
 use crate::run::processors::kept_to;
 use crate::run::settings::Settings;
 use crate::site::probe::{INSTEAD, INSTEAD_OF_PUTTING, probe};
@@ -146,64 +146,6 @@ pub fn run(plan: Plan, settings: &Settings, watch: &Watch, sink: &mut dyn Sink) 
         env,
         events: journal.events(),
         error,
-    }
-}
-
-/// The plan as it is kept in the run directory.
-pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
-    let limit = plan.tests.first().map(|test| test.limit);
-    PlanRecord {
-        format: RUN_FORMAT,
-        run_id: settings.run_id.clone(),
-        prestan: env!("CARGO_PKG_VERSION").to_owned(),
-        suite: plan.suite.clone(),
-        target: settings.endpoint.target.url(),
-        others: settings
-            .others
-            .iter()
-            .map(|other| other.target.url())
-            .collect(),
-        clock: settings.clock,
-        acks: settings.acks && settings.clock == Clock::Kernel,
-        fresh_start: settings.fresh_start,
-        processors: settings.processors.clone(),
-        params: plan.params.clone(),
-        load: load_record(limit, settings),
-        tests: plan
-            .tests
-            .iter()
-            .map(|test| TestRecord {
-                name: test.name.clone(),
-            })
-            .collect(),
-        measures: plan.measures.clone(),
-        pages: plan.pages.clone(),
-    }
-}
-
-fn load_record(limit: Option<Limit>, settings: &Settings) -> record::Load {
-    let of_rounds = LoadDrive::default();
-    let (load, warmup) = match &settings.drive {
-        Drive::Rounds(rounds) => (&of_rounds, rounds.warmup),
-        Drive::Load(load) => (load, load.warmup),
-    };
-    let (requests, duration) = match (&settings.drive, limit) {
-        (Drive::Rounds(_), Some(Limit::Requests(requests))) => (Some(u64::from(requests)), None),
-        (Drive::Rounds(_), Some(Limit::Duration(duration))) => (None, Some(duration)),
-        _ => (load.requests, load.duration),
-    };
-    record::Load {
-        users: settings.users,
-        pace: settings.drive.pace(),
-        requests,
-        duration_s: duration.map(|duration| duration.as_secs_f64()),
-        until: load.until.clone(),
-        warmup,
-        warmup_s: load.warmup_time.as_secs_f64(),
-        timeout_s: settings.http.timeout.as_secs_f64(),
-        seed: settings.seed,
-        http: settings.http.connections,
-        in_turn: load.in_turn,
     }
 }
 
@@ -450,7 +392,12 @@ impl Session<'_> {
     }
 
     /// Users do one kind of request, or a mix, over and over.
-    fn load(&self, stage: &Arc<Stage>, load: &LoadDrive, sink: &mut dyn Sink) -> Result<(), RunError> {
+    fn load(
+        &self,
+        stage: &Arc<Stage>,
+        load: &LoadDrive,
+        sink: &mut dyn Sink,
+    ) -> Result<(), RunError> {
         let field = Arc::new(load::Field::new(
             stage,
             load,

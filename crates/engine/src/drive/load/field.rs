@@ -85,7 +85,12 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    pub(crate) fn new(stage: &Arc<Stage>, load: &LoadDrive, http: &HttpOptions, seed: u64) -> Field {
+    pub(crate) fn new(
+        stage: &Arc<Stage>,
+        load: &LoadDrive,
+        http: &HttpOptions,
+        seed: u64,
+    ) -> Field {
         let open = match &load.pacing {
             Pacing::Open {
                 arrivals, stages, ..

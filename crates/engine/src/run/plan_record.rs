@@ -1,0 +1,65 @@
+//! The plan as it was run, for the record.
+
+use record::{Clock, PlanRecord, RUN_FORMAT, TestRecord};
+use suite::{Limit, Plan};
+
+use crate::drive::{Drive, LoadDrive};
+use crate::run::settings::Settings;
+
+/// The plan as it is kept in the run directory.
+pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
+    let limit = plan.tests.first().map(|test| test.limit);
+    PlanRecord {
+        format: RUN_FORMAT,
+        run_id: settings.run_id.clone(),
+        prestan: env!("CARGO_PKG_VERSION").to_owned(),
+        suite: plan.suite.clone(),
+        target: settings.endpoint.target.url(),
+        others: settings
+            .others
+            .iter()
+            .map(|other| other.target.url())
+            .collect(),
+        clock: settings.clock,
+        acks: settings.acks && settings.clock == Clock::Kernel,
+        fresh_start: settings.fresh_start,
+        processors: settings.processors.clone(),
+        params: plan.params.clone(),
+        load: load_record(limit, settings),
+        tests: plan
+            .tests
+            .iter()
+            .map(|test| TestRecord {
+                name: test.name.clone(),
+            })
+            .collect(),
+        measures: plan.measures.clone(),
+        pages: plan.pages.clone(),
+    }
+}
+
+fn load_record(limit: Option<Limit>, settings: &Settings) -> record::Load {
+    let of_rounds = LoadDrive::default();
+    let (load, warmup) = match &settings.drive {
+        Drive::Rounds(rounds) => (&of_rounds, rounds.warmup),
+        Drive::Load(load) => (load, load.warmup),
+    };
+    let (requests, duration) = match (&settings.drive, limit) {
+        (Drive::Rounds(_), Some(Limit::Requests(requests))) => (Some(u64::from(requests)), None),
+        (Drive::Rounds(_), Some(Limit::Duration(duration))) => (None, Some(duration)),
+        _ => (load.requests, load.duration),
+    };
+    record::Load {
+        users: settings.users,
+        pace: settings.drive.pace(),
+        requests,
+        duration_s: duration.map(|duration| duration.as_secs_f64()),
+        until: load.until.clone(),
+        warmup,
+        warmup_s: load.warmup_time.as_secs_f64(),
+        timeout_s: settings.http.timeout.as_secs_f64(),
+        seed: settings.seed,
+        http: settings.http.connections,
+        in_turn: load.in_turn,
+    }
+}
