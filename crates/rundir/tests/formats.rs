@@ -3,8 +3,6 @@
 //! `formats/N` is a run of format N of the suite in it, by two users on the demo server. `formats/N.csv`
 //! is what is read of it; `PRESTAN_BLESS=1` writes it anew.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::env;
 use std::fs;
 use std::path::PathBuf;
