@@ -44,7 +44,11 @@ fn runs_of_all_formats_are_read() {
         if env::var_os("PRESTAN_BLESS").is_some() {
             fs::write(&expected, &read).unwrap();
         }
-        assert_eq!(fs::read_to_string(expected).unwrap(), read, "format {format}");
+        assert_eq!(
+            fs::read_to_string(expected).unwrap(),
+            read,
+            "format {format}"
+        );
     }
 }
 
@@ -59,7 +63,11 @@ fn a_format_of_the_future_is_refused() {
     let plan = directory.path().join("plan.yaml");
     let text = fs::read_to_string(&plan).unwrap();
     let future = format!("format: {}", RUN_FORMAT + 1);
-    fs::write(&plan, text.replace(&format!("format: {RUN_FORMAT}"), &future)).unwrap();
+    fs::write(
+        &plan,
+        text.replace(&format!("format: {RUN_FORMAT}"), &future),
+    )
+    .unwrap();
     let refused = rundir::load(directory.path()).unwrap_err().to_string();
     assert!(refused.contains("this version reads 3 to 5"), "{refused}");
 }

@@ -9,6 +9,7 @@
 pub(crate) mod chance;
 pub(crate) mod check;
 pub(crate) mod load;
+pub(crate) mod operation;
 pub(crate) mod stage;
 pub(crate) mod step;
 pub(crate) mod turns;

@@ -3,9 +3,10 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use record::{MeasureId, Moments, Nanos, Outcome, Sample, server_of};
+use record::{Moments, Nanos, Outcome, Sample, server_of};
 
 use crate::connection::client::{ClientConfig, Trace};
+use crate::drive::operation::Operation;
 use crate::drive::stage::Stage;
 use crate::error::RunError;
 use crate::event_loop::{EventLoop, next_lost, spawn};
@@ -90,19 +91,6 @@ impl Worker {
         };
         self.record(operation, trace, Outcome::Dropped);
     }
-}
-
-/// Which operation a sample is of.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Operation {
-    pub(crate) measure: MeasureId,
-    pub(crate) user: u32,
-    /// Number of the request, as in `X-Prestan`.
-    pub(crate) number: u64,
-    /// The visit whose page it is a part of.
-    pub(crate) visit: Option<u64>,
-    /// The stage of the load in which it was planned.
-    pub(crate) phase: u16,
 }
 
 /// Runs the users of one thread, from the first to the last of them.

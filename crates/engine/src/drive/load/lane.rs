@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rand_chacha::ChaCha8Rng;
-use record::{EventKind, Nanos, Outcome};
+use record::Nanos;
 use wire::auth::Authenticator;
 
 use super::field::{Field, Hearing};
@@ -23,8 +23,9 @@ use crate::connection::http1::Response;
 use crate::connection::prepared::Count;
 use crate::drive::chance;
 use crate::drive::check::{Wrong, outcome};
-use crate::drive::step::Reading;
-use crate::drive::worker::{Operation, Worker};
+use crate::drive::operation::Operation;
+use crate::drive::step::{Reading, RequestStep};
+use crate::drive::worker::Worker;
 use crate::event_loop::sleep;
 
 /// An operation that is to be done.
@@ -284,7 +285,6 @@ impl Log {
         let moments = exchange.trace.moments;
         let ended = moments.done.unwrap_or(moments.started);
         let answered = exchange.result.is_ok();
-        self.hear(kind, number, ended, answered, &verdict);
         let operation = Operation {
             measure: kind.measure,
             user: self.user,
@@ -292,6 +292,7 @@ impl Log {
             visit,
             phase,
         };
+        self.hear(&operation, &kind.step, (ended, answered), &verdict);
         self.worker
             .record(operation, exchange.trace, outcome(&verdict));
         Done {
@@ -310,33 +311,16 @@ impl Log {
     /// Tells of a failed operation, and takes note of whether the server still answers.
     pub(super) fn hear(
         &mut self,
-        kind: &Kind,
-        number: u64,
-        ended: Nanos,
-        answered: bool,
+        operation: &Operation,
+        step: &RequestStep,
+        (ended, answered): (Nanos, bool),
         verdict: &Result<(), Wrong>,
     ) {
         if let Err(wrong) = verdict {
-            self.tell_of_failure(kind, number, wrong);
+            operation.failed(self.field.stage(), &step.plan.method, wrong);
         }
         let what = verdict.as_ref().err().map_or("", |wrong| &wrong.what);
         self.hearing.heard(&self.field, ended, answered, what);
-    }
-
-    fn tell_of_failure(&self, kind: &Kind, number: u64, wrong: &Wrong) {
-        let stage = self.field.stage();
-        stage.progress.add_failed();
-        if wrong.outcome == Outcome::Cancelled {
-            return;
-        }
-        stage.journal.write(EventKind::OperationFailed {
-            measure: kind.measure,
-            user: self.user,
-            number,
-            outcome: wrong.outcome,
-            evidence: format!("{}: {}", kind.step.plan.method, wrong.what),
-            cause: wrong.cause.clone(),
-        });
     }
 }
 

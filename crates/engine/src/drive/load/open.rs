@@ -17,13 +17,15 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use rand_chacha::ChaCha8Rng;
-use record::{EventKind, Nanos, Outcome};
+use record::{Nanos, Outcome};
 
 use super::field::{Field, STEP};
 use super::kinds::{Kinds, Unit};
 use super::lane::{Lane, Turn};
 use super::timer::wait_until;
-use crate::drive::worker::{Operation, Worker};
+use crate::drive::check::Wrong;
+use crate::drive::operation::Operation;
+use crate::drive::worker::Worker;
 use crate::event_loop::{sleep, yield_now};
 
 /// Operations handed out before others have their turn.
@@ -302,15 +304,6 @@ impl Dispatcher {
                 true => self.field.next_request(),
                 false => turn.number,
             };
-            stage.progress.add_failed();
-            stage.journal.write(EventKind::OperationFailed {
-                measure: kind.measure,
-                user: 0,
-                number,
-                outcome: Outcome::Dropped,
-                evidence: format!("{}: not sent, because {why}", kind.step.plan.method),
-                cause: None,
-            });
             let operation = Operation {
                 measure: kind.measure,
                 user: 0,
@@ -318,6 +311,8 @@ impl Dispatcher {
                 visit,
                 phase: turn.phase,
             };
+            let dropped = Wrong::new(Outcome::Dropped, format!("not sent, because {why}"));
+            operation.failed(&stage, &kind.step.plan.method, &dropped);
             self.worker
                 .record_dropped(operation, planned, planned.max(now));
         }

@@ -28,8 +28,8 @@ use crate::connection::client::{CHALLENGES, Failure, Trace, gave_up_failure};
 use crate::connection::http1::{Connection, ExchangeError, Idle, Response};
 use crate::connection::prepared::Count;
 use crate::drive::check::{Wrong, outcome};
+use crate::drive::operation::Operation;
 use crate::drive::step::Reading;
-use crate::drive::worker::Operation;
 
 /// Answers that are kept: a 207, which is read.
 const KEPT: usize = 64 << 20;
@@ -422,19 +422,18 @@ impl Pipe {
         let (moments, timing) = time.moments(&request.stamps, None, started, Some(done));
         self.now = done;
         self.phase.has_ended_one = true;
-        let number = request.count.number;
-        let answered = answer.is_some();
         if let (None, Err(wrong)) = (answer, &verdict) {
             lane.client.tell_of_failure(&wrong.what);
         }
-        lane.log.hear(kind, number, done, answered, &verdict);
         let operation = Operation {
             measure: kind.measure,
             user: lane.log.user,
-            number,
+            number: request.count.number,
             visit: request.visit,
             phase: 0,
         };
+        let heard = (done, answer.is_some());
+        lane.log.hear(&operation, &kind.step, heard, &verdict);
         let trace = Trace {
             moments,
             timing,

@@ -19,9 +19,9 @@ use crate::connection::http1::Response;
 use crate::connection::prepared::Count;
 use crate::drive::chance::draw;
 use crate::drive::check::{Wrong, outcome, outcome_of};
+use crate::drive::operation::Operation;
 use crate::drive::stage::Stop;
 use crate::drive::step::{PreparedStep, Reading, RequestStep};
-use crate::drive::worker::Operation;
 use crate::event_loop::sleep;
 
 /// Operations in a row that may get no answer at all before a user gives a test up.
@@ -173,37 +173,34 @@ impl User {
         step: &RequestStep,
         phase: Phase,
     ) -> Result<(), Stop> {
-        let measured = step.plan.measure.filter(|_| phase == Phase::Measured);
-        let unmeasured = match measured {
-            Some(_) => String::new(),
-            None => format!("{} {}", script.test.name, phase.name()),
+        let unmeasured = match (phase, step.plan.measure) {
+            (Phase::Measured, Some(_)) => None,
+            _ => Some(format!("{} {}", script.test.name, phase.name())),
         };
-        let purpose = match measured {
-            Some(_) => &step.purpose,
-            None => &unmeasured,
-        };
+        let purpose = unmeasured.as_deref().unwrap_or(&step.purpose);
         let count = Count {
             number: self.stage.progress.next_request(),
             iteration: script.iteration,
             user: self.id,
         };
-        let operation = measured.map(|measure| Operation {
+        let operation = step.plan.measure.map(|measure| Operation {
             measure,
             user: self.id,
             number: count.number,
             visit: script.visit,
             phase: 0,
         });
+        let measured = operation.filter(|_| phase == Phase::Measured);
         let closely = phase == Phase::Measured && script.read_closely.insert(step.place);
         let values = script.values(count, purpose);
         if !step.can_be_sent(&values) {
-            if let Some(operation) = operation {
+            if let Some(operation) = measured {
                 self.drop_operation(operation, step);
             }
             return Ok(());
         }
         let stage = Arc::clone(&self.stage);
-        let under_way = operation.and_then(|_| stage.begin_operation(script.test.id));
+        let under_way = measured.and_then(|_| stage.begin_operation(script.test.id));
         let sending = Sending {
             keep: match closely || !step.plan.save.is_empty() {
                 true => KeptBody::All,
@@ -233,7 +230,7 @@ impl User {
         if verdict.is_ok() {
             script.worked.insert(Worked::of(step));
         }
-        if let Some(operation) = operation {
+        if let Some(operation) = measured {
             self.worker
                 .record(operation, exchange.trace, outcome(&verdict));
         }
@@ -244,7 +241,7 @@ impl User {
                 text: text.clone(),
             });
         }
-        self.conclude(script, step, phase, (&path, count.number), verdict)
+        self.conclude(script, step, phase, (&path, operation), verdict)
     }
 
     /// The first request of a measure may find the server cold, and is not measured.
@@ -270,18 +267,9 @@ impl User {
     /// was planned, so it is counted.
     fn drop_operation(&self, operation: Operation, step: &RequestStep) {
         let now = self.stage.clock.now();
-        self.stage.progress.add_failed();
-        self.stage.journal.write(EventKind::OperationFailed {
-            measure: operation.measure,
-            user: self.id,
-            number: operation.number,
-            outcome: Outcome::Dropped,
-            evidence: format!(
-                "{}: not sent, because an earlier step did not save what it needs",
-                step.plan.method
-            ),
-            cause: None,
-        });
+        let what = "not sent, because an earlier step did not save what it needs".to_owned();
+        let dropped = Wrong::new(Outcome::Dropped, what);
+        operation.failed(&self.stage, &step.plan.method, &dropped);
         self.worker.record_dropped(operation, now, now);
     }
 
@@ -291,7 +279,7 @@ impl User {
         script: &mut Script<'_>,
         step: &RequestStep,
         phase: Phase,
-        (path, number): (&str, u64),
+        (path, operation): (&str, Option<Operation>),
         verdict: Result<Option<String>, Wrong>,
     ) -> Result<(), Stop> {
         let request = &step.plan;
@@ -301,8 +289,9 @@ impl User {
         };
         // The path as in the suite: the collections above it are the same for everything.
         let path = path.strip_prefix(&script.workplace).unwrap_or(path);
-        let evidence = format!("{} {path}: {}", request.method, wrong.what);
-        match (wrong.outcome, request.measure) {
+        let asked = format!("{} {path}", request.method);
+        let evidence = format!("{asked}: {}", wrong.what);
+        match (wrong.outcome, operation) {
             (Outcome::Cancelled, _) => return Ok(()),
             (Outcome::Unsupported, _) => {
                 return Err(Stop::NotSupported {
@@ -323,17 +312,7 @@ impl User {
             (_, None) => return Err(Stop::Failed(evidence)),
             // The measured part will show it.
             (_, Some(_)) if phase == Phase::WarmUp => return Ok(()),
-            (outcome, Some(measure)) => {
-                self.stage.progress.add_failed();
-                self.stage.journal.write(EventKind::OperationFailed {
-                    measure,
-                    user: self.id,
-                    number,
-                    outcome,
-                    evidence: evidence.clone(),
-                    cause: wrong.cause.clone(),
-                });
-            }
+            (_, Some(operation)) => operation.failed(&self.stage, &asked, &wrong),
         }
         let unanswered = matches!(
             wrong.outcome,

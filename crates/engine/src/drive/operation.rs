@@ -1,0 +1,37 @@
+//! Which operation it is: what its sample and what is told of it have in common.
+
+use record::{EventKind, MeasureId, Outcome};
+
+use crate::drive::check::Wrong;
+use crate::drive::stage::Stage;
+
+/// A measured request of a user.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Operation {
+    pub(crate) measure: MeasureId,
+    pub(crate) user: u32,
+    /// Number of the request, as in `X-Prestan`.
+    pub(crate) number: u64,
+    /// The visit whose page it is a part of.
+    pub(crate) visit: Option<u64>,
+    /// The stage of the load in which it was planned.
+    pub(crate) phase: u16,
+}
+
+impl Operation {
+    /// Tells of its failure; `asked` is what was attempted. That a run was interrupted is no failure.
+    pub(crate) fn failed(&self, stage: &Stage, asked: &str, wrong: &Wrong) {
+        if wrong.outcome == Outcome::Cancelled {
+            return;
+        }
+        stage.progress.add_failed();
+        stage.journal.write(EventKind::OperationFailed {
+            measure: self.measure,
+            user: self.user,
+            number: self.number,
+            outcome: wrong.outcome,
+            evidence: format!("{asked}: {}", wrong.what),
+            cause: wrong.cause.clone(),
+        });
+    }
+}
