@@ -3,7 +3,7 @@
 pub(crate) mod wire;
 mod words;
 
-use stats::Comparison;
+use stats::{Compared, Comparison};
 
 use crate::clean;
 use crate::columns::columns;
@@ -71,12 +71,39 @@ pub(crate) fn legend(comparison: &Comparison) -> String {
     let times = comparison.since.times();
     match comparison.pairs {
         1 => format!("Mean {times} of operations that were ok, one run of each."),
-        pairs => format!(
-            "Mean {times} of operations that were ok, {pairs} pairs of runs. slower, faster: means \
+        _ => format!(
+            "A, B: mean {times} of all operations that were ok. B / A: geometric mean of the ratios of {} \
+             (few slow operations can move the two apart).{} slower, faster: means \
              and medians both differ that way, and the means by more than {same}; with the verdicts on \
              failures they hold the family-wise error rate at 5 % over all rows. same: the 95 % \
-             intervals of both lie within {same}; this holds for each row, not for all of them together."
+             intervals of both lie within {same}; this holds for each row, not for all of them together.",
+            pairs_of_rows(comparison),
+            without_times(comparison)
         ),
+    }
+}
+
+/// How many pairs of runs rows have: one is measured until it is decided.
+fn pairs_of_rows(comparison: &Comparison) -> String {
+    let reached = comparison.rows.iter().map(|row| row.reached);
+    let reached: Vec<usize> = reached.filter(|pairs| *pairs > 0).collect();
+    match (reached.iter().min(), reached.iter().max()) {
+        (Some(least), Some(most)) if least < most => format!(
+            "{least} to {most} pairs of runs, as many as it took to decide the row or as there was time for"
+        ),
+        _ => format!("{} pairs of runs", comparison.pairs),
+    }
+}
+
+/// What it means that only some pairs of a row have times.
+fn without_times(comparison: &Comparison) -> &'static str {
+    let has_less = |row: &Compared| row.ratio.is_some_and(|ratio| ratio.pairs < row.reached);
+    match comparison.rows.iter().any(has_less) {
+        true => {
+            " Pairs without times: no operation was ok in one of both runs, or the load generator may \
+                 have changed its times."
+        }
+        false => "",
     }
 }
 
@@ -84,7 +111,7 @@ fn aligned(comparison: &Comparison, paint: Paint) -> String {
     let rows: Vec<Vec<String>> = comparison
         .rows
         .iter()
-        .map(|row| cells(row, comparison.pairs).into())
+        .map(|row| cells(row).into())
         .collect();
     let lines = columns(&HEADERS.map(str::to_owned), &rows, &[0, 6]);
     let verdicts = comparison.rows.iter().map(|row| Some(row.verdict));
@@ -110,7 +137,7 @@ pub fn compare_markdown(all: &Comparisons) -> String {
         text += &format!("| {} |\n", HEADERS.join(" | "));
         text += "| --- | ---: | ---: | ---: | ---: | ---: | --- |\n";
         for row in &comparison.rows {
-            let mut cells = cells(row, comparison.pairs).map(|text| markdown(&text));
+            let mut cells = cells(row).map(|text| markdown(&text));
             if row.verdict.is_worse() {
                 cells[6] = format!("**{}**", cells[6]);
             }

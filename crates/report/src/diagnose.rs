@@ -254,18 +254,26 @@ pub(crate) fn disqualified(diagnosed: &Diagnosed) -> Option<String> {
     ))
 }
 
-/// The rows that were not looked at.
+/// The rows that were not looked at, but for those that a finding is about.
 pub(crate) fn left_out(diagnosed: &Diagnosed) -> Vec<String> {
-    let left_out = diagnosed.diagnosis.left_out.iter();
-    let line = |left: &LeftOut| {
-        let suite = suite_of(diagnosed, left.run);
-        format!(
-            "{} (suite {suite}): {}",
-            clean(&left.row),
-            clean(&why(&left.why))
-        )
+    let Diagnosis {
+        findings, left_out, ..
+    } = &diagnosed.diagnosis;
+    let has_finding = |left: &&LeftOut| {
+        let mut tests = findings.iter().flat_map(|finding| &finding.tests);
+        tests.any(|test| *test == left.row)
     };
-    left_out.map(line).collect()
+    // A suite may have been measured again, or with several users.
+    let mut lines: Vec<String> = Vec::new();
+    for left in left_out.iter().filter(|left| !has_finding(left)) {
+        let suite = suite_of(diagnosed, left.run);
+        let (row, why) = (clean(&left.row), clean(&why(&left.why)));
+        let line = format!("{row} (suite {suite}): {why}");
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
 }
 
 /// Why a row was not looked at.

@@ -18,7 +18,7 @@ const MINUTE: f64 = 60e9;
 const MOST: f64 = 100.0;
 
 /// The cells of a row: name, A, B, ratio, interval, p-value, verdict.
-pub(crate) fn cells(row: &Compared, pairs: usize) -> [String; COLUMNS] {
+pub(crate) fn cells(row: &Compared) -> [String; COLUMNS] {
     let interval = row.evidence().map(|found| shown(row.kind, found.ci95()));
     [
         clean(&row.name),
@@ -35,7 +35,7 @@ pub(crate) fn cells(row: &Compared, pairs: usize) -> [String; COLUMNS] {
             p if p < 0.0001 => "< 0.0001".to_owned(),
             p => format!("{p:.4}"),
         }),
-        verdict(row, pairs),
+        verdict(row),
     ]
 }
 
@@ -99,7 +99,7 @@ fn p_holm(row: &Compared) -> Option<f64> {
 }
 
 /// Both verdicts of a row, that about failures first.
-fn verdict(row: &Compared, pairs: usize) -> String {
+fn verdict(row: &Compared) -> String {
     match row.verdict {
         Verdict::Lost => return "only A can do it".to_owned(),
         Verdict::Gained => return "only B can do it".to_owned(),
@@ -109,7 +109,7 @@ fn verdict(row: &Compared, pairs: usize) -> String {
     let failures = failures.or_else(|| doubtful(row));
     let times = match row.is_disqualified() {
         true => Some(disqualified(row)),
-        false => row.ratio.map(|ratio| times(row.kind, &ratio, pairs)),
+        false => row.ratio.map(|ratio| times(row.kind, &ratio, row.reached)),
     };
     let said: Vec<String> = failures.into_iter().chain(times).collect();
     match said.is_empty() {
@@ -139,7 +139,7 @@ fn disqualified(row: &Compared) -> String {
     )
 }
 
-/// The verdict about times, of a comparison of so many pairs.
+/// The verdict about times, of a row that so many pairs of runs reached.
 fn times(kind: RowKind, ratio: &Ratio, pairs: usize) -> String {
     let said = match (ratio.verdict, &ratio.evidence) {
         (Verdict::Same, _) => "same".to_owned(),

@@ -185,8 +185,9 @@ pub(crate) const SENTENCES: &[(&str, &[&str])] = &[
     (
         "no-etag",
         &[
-            "A GET of a file ({row}) is answered without ETag: a client that has a copy cannot ask whether \
-             it is still the current one.",
+            "A GET of a file ({row}) is answered without ETag: a client that has a copy can at best compare \
+             dates, which change once a second, and nothing protects a PUT from overwriting what another \
+             client wrote (If-Match).",
         ],
     ),
     (

@@ -100,12 +100,12 @@ fn line(all: &Comparisons, place: usize, row: &Compared) -> String {
         "<th scope=\"row\" data-sort=\"{place}\">{}</th><td class=\"number\" data-sort=\"{}\">{}</td>",
         text(&row.name),
         sorted(mean.map(us)),
-        text(&cells(row, 1)[1])
+        text(&cells(row)[1])
     );
     for versus in &all.versus {
         let comparison = &versus.comparison;
         let same = comparison.rows.iter().find(|of| of.name == row.name);
-        let cell = |row: &Compared| compared(row, comparison.pairs);
+        let cell = |row: &Compared| compared(row);
         html += &same.map_or("<td data-sort=\"\"></td>".to_owned(), cell);
     }
     format!("<tr>{html}</tr>\n")
@@ -116,8 +116,8 @@ fn sorted(value: Option<f64>) -> String {
     value.map_or(String::new(), |value| value.to_string())
 }
 
-fn compared(row: &Compared, pairs: usize) -> String {
-    let [_, _, mean, ratio, interval, _, says] = cells(row, pairs).map(|cell| text(&cell));
+fn compared(row: &Compared) -> String {
+    let [_, _, mean, ratio, interval, _, says] = cells(row).map(|cell| text(&cell));
     let ratio = match ratio.is_empty() {
         true => String::new(),
         false => format!("<strong>{ratio}</strong> <small>{interval}</small> "),

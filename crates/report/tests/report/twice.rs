@@ -365,7 +365,7 @@ fn run(id: &str, us: [u64; 4], stall: u64, failed: u64) -> Run {
         .ok("Get1K", 70, |i| jitter(i, us[1]))
         .test("Lock", &[("Lock", "LOCK")])
         .ok("Lock", 50, |i| {
-            jitter(i, us[2]) * if i % stall == 0 { 40 } else { 1 }
+            jitter(i, us[2]) * if i % stall == 0 { 8 } else { 1 }
         })
         .test("UnLock", &[("UnLock", "UNLOCK")])
         .ok("UnLock", 50, |i| jitter(i, 60))

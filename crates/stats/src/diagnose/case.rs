@@ -73,14 +73,29 @@ pub(super) fn families(counts: Counts) -> impl Iterator<Item = &'static str> {
 /// Share of the operations that makes another kind of answers.
 const KIND: f64 = 0.05;
 
+/// How many times its median the mean of a row may be before a few slow operations decide it.
+const TAIL: f64 = 2.0;
+
 /// Runs of one server.
 pub(super) struct Case<'a> {
     runs: &'a [Material],
+    /// Which measurement is looked at, of rows that were measured again.
+    which: Which,
     /// Nanoseconds of all operations that can be believed.
     pub(super) spent: f64,
     /// Nanoseconds that any request takes: the mean of the quickest request about one resource, which as
     /// the least of several is rather too small; 0 where there is none.
     pub(super) floor: f64,
+}
+
+/// Which measurement of a row is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Which {
+    First,
+    /// With its intervals: it has to be as sure as the first.
+    Last,
+    /// Without: it must not contradict the first.
+    LastMeans,
 }
 
 /// A row that can be believed.
@@ -91,6 +106,8 @@ pub(super) struct Row<'a> {
     pub(super) summary: &'a TestSummary,
     pub(super) course: &'a Course,
     pub(super) material: &'a Material,
+    /// Its means are taken without their intervals.
+    is_exact: bool,
 }
 
 /// Two rows of a family, the smaller size first.
@@ -128,8 +145,30 @@ impl<'a> Case<'a> {
     }
 
     pub(super) fn of(runs: &'a [Material]) -> Case<'a> {
+        Case::looking_at(runs, Which::First)
+    }
+
+    /// The same runs, with that measurement of each row.
+    pub(super) fn again(&self, which: Which) -> Case<'a> {
+        Case::looking_at(self.runs, which)
+    }
+
+    /// Whether a row of that name was measured again.
+    pub(super) fn is_repeated(&self, name: &str) -> bool {
+        let row = self.first_rows().find(|row| row.name() == name);
+        row.is_some_and(|row| self.repeats(&row).next().is_some())
+    }
+
+    /// Whether a few slow operations decide the mean of the row of that name.
+    pub(super) fn is_tail(&self, name: &str) -> bool {
+        let times = self.row(name).and_then(|row| row.summary.response);
+        times.is_some_and(|times| times.mean > TAIL * times.p50 as f64)
+    }
+
+    fn looking_at(runs: &'a [Material], which: Which) -> Case<'a> {
         let mut case = Case {
             runs,
+            which,
             spent: 0.0,
             floor: 0.0,
         };
@@ -164,8 +203,17 @@ impl<'a> Case<'a> {
         (is_sure && slow.mean - normal >= NOTICEABLE).then_some(normal)
     }
 
-    /// All good rows, each once: a run that repeats a suite is left out.
+    /// All good rows, each once: its first measurement, or its last.
     pub(super) fn rows(&self) -> impl Iterator<Item = Row<'a>> {
+        let last = |row: Row<'a>| self.repeats(&row).last().unwrap_or(row);
+        self.first_rows().map(move |row| match self.which {
+            Which::First => row,
+            Which::Last | Which::LastMeans => last(row),
+        })
+    }
+
+    /// All good rows, each once: a run that repeats a suite is left out.
+    fn first_rows(&self) -> impl Iterator<Item = Row<'a>> {
         let is_first = |row: &Row<'a>| {
             let before = &self.runs[..row.run];
             let suite = |material: &Material| material.plan.suite.name.clone();
@@ -181,8 +229,9 @@ impl<'a> Case<'a> {
 
     /// All rows of all runs in which the generator was at its ease.
     fn all_rows(&self) -> impl Iterator<Item = Row<'a>> {
+        let is_exact = self.which == Which::LastMeans;
         let runs = self.runs.iter().enumerate();
-        runs.flat_map(|(run, material)| {
+        runs.flat_map(move |(run, material)| {
             let rows = material.summary.tests.iter().zip(&material.courses);
             rows.zip(0..)
                 .filter(|((summary, _), _)| is_good(summary))
@@ -192,6 +241,7 @@ impl<'a> Case<'a> {
                     summary,
                     course,
                     material,
+                    is_exact,
                 })
         })
     }
@@ -295,7 +345,10 @@ impl<'a> Row<'a> {
 
     fn mean(&self, what: &'static str, times: Option<Distribution>) -> Option<Mean> {
         let times = times.filter(|times| times.n >= FEW)?;
-        let (low, high) = times.ci95?;
+        let (low, high) = match self.is_exact {
+            true => (times.mean, times.mean),
+            false => times.ci95?,
+        };
         Some(Mean {
             what,
             row: self.name().to_owned(),

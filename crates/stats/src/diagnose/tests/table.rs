@@ -137,6 +137,34 @@ fn what_is_seen_once_is_no_finding_yet() {
     }
 }
 
+/// What a few slow operations decide has to be there in a second run, and what a second run contradicts is
+/// no finding.
+#[test]
+fn a_second_measurement_is_heard() {
+    let once = |change: fn(&mut Row), seed| {
+        let mut rows = plain();
+        change(of(&mut rows, "Put1K"));
+        material(&run(&rows, NOISE, 1, seed))
+    };
+    let slow = |row: &mut Row| row.us = 8_000.0;
+    let tail = |row: &mut Row| row.odd = Odd::Slow(0.3, 60_000.0);
+    let usual = |_: &mut Row| {};
+    let rules = |runs: &[Material]| -> (Vec<&'static str>, Vec<&'static str>) {
+        let said = diagnose(runs);
+        let of = |all: &[Finding]| all.iter().map(|found| found.rule).collect();
+        (of(&said.findings), of(&said.seen_once))
+    };
+    assert_eq!(rules(&[once(slow, 1)]).0, ["put-against-get"]);
+    assert_eq!(
+        rules(&[once(slow, 1), once(slow, 2)]).0,
+        ["put-against-get"]
+    );
+    assert_eq!(rules(&[once(slow, 1), once(usual, 2)]).0, [""; 0]);
+    let (found, seen_once) = rules(&[once(tail, 1)]);
+    assert!(!found.contains(&"put-against-get"), "{found:?}");
+    assert!(seen_once.contains(&"put-against-get"), "{seen_once:?}");
+}
+
 #[test]
 fn every_rule_has_a_case_and_a_line_in_the_documents() {
     let cases: Vec<&str> = CASES.iter().map(|case| case.rule).collect();
