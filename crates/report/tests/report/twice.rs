@@ -368,7 +368,7 @@ fn run(id: &str, us: [u64; 4], stall: u64, failed: u64) -> Run {
             jitter(i, us[2]) * if i % stall == 0 { 8 } else { 1 }
         })
         .test("UnLock", &[("UnLock", "UNLOCK")])
-        .ok("UnLock", 50, |i| jitter(i, 60))
+        .ok("UnLock", 50, |i| jitter(i, 9_000))
         .test("Copy", &[("Copy", "COPY")])
         .ok("Copy", 40, |i| jitter(i, us[3]));
     match failed {
