@@ -189,12 +189,7 @@ impl Client {
             },
             ..Sending::default()
         };
-        let outgoing = FilledRequest {
-            request: &prepared,
-            values: &Values::NONE,
-            body: request.body,
-        };
-        let exchange = self.exchange(&outgoing, sending).await;
+        let exchange = self.send(&prepared, &Values::NONE, sending).await;
         let head = self.head().cloned();
         match (&exchange.result, head) {
             (Ok(_), Some(head)) => exchange.map(|_| Answer { head }),
@@ -224,21 +219,11 @@ impl Client {
         sending: Sending,
     ) -> Exchange<Response> {
         let mut filled = std::mem::take(&mut self.filled);
-        let outgoing = FilledRequest {
+        let request = &FilledRequest {
             request,
             values,
             body: request.body(values, &mut filled),
         };
-        let exchange = self.exchange(&outgoing, sending).await;
-        self.filled = filled;
-        exchange
-    }
-
-    async fn exchange(
-        &mut self,
-        request: &FilledRequest<'_>,
-        sending: Sending,
-    ) -> Exchange<Response> {
         let timeout = match self.is_patient && !self.was_left_waiting {
             true => self.config.timeout * PATIENCE,
             false => self.config.timeout,
@@ -269,6 +254,7 @@ impl Client {
         }
         self.was_left_waiting =
             matches!(&result, Err(failure) if failure.outcome == Outcome::Timeout);
+        self.filled = filled;
         progress.into_exchange(result, &config.time)
     }
 

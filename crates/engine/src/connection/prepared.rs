@@ -139,7 +139,7 @@ impl PreparedRequest {
         })
     }
 
-    /// A request that is sent as it is, once; its body is handed over with it.
+    /// A request that is sent as it is, once.
     ///
     /// # Errors
     /// What cannot stand in a head.
@@ -161,9 +161,29 @@ impl PreparedRequest {
             head: Prepared {
                 parts: vec![Part::Bytes(head.bytes(config)?.into())],
             },
-            body: PreparedBody::None,
+            body: request
+                .body
+                .map_or(PreparedBody::None, |body| PreparedBody::Fixed(body.into())),
             is_idempotent: is_idempotent(request.method),
         })
+    }
+
+    /// The same for users who all work in one place, and for one purpose: nothing is left to fill in of
+    /// these.
+    pub(crate) fn bound(self, workplace: &str, purpose: &str) -> PreparedRequest {
+        let values = Values {
+            purpose,
+            workplace,
+            ..Values::NONE
+        };
+        PreparedRequest {
+            head: self.head.bound(&values),
+            body: match self.body {
+                PreparedBody::Live(body) => PreparedBody::Live(body.bound(&values)),
+                other => other,
+            },
+            ..self
+        }
     }
 
     /// The body, put together in `buffer` where it has holes.
@@ -290,6 +310,27 @@ impl Prepared {
         }
         if !bytes.is_empty() {
             parts.push(Part::Bytes(bytes.into()));
+        }
+        Prepared { parts }
+    }
+
+    /// The same with workplace and purpose in it.
+    fn bound(self, values: &Values<'_>) -> Prepared {
+        let mut parts: Vec<Part> = Vec::new();
+        for part in self.parts {
+            let bytes: Box<[u8]> = match part {
+                Part::Bytes(bytes) => bytes,
+                Part::Workplace => values.workplace.as_bytes().into(),
+                Part::Purpose => values.purpose.as_bytes().into(),
+                hole => {
+                    parts.push(hole);
+                    continue;
+                }
+            };
+            match parts.last_mut() {
+                Some(Part::Bytes(before)) => *before = [&before[..], &bytes].concat().into(),
+                _ => parts.push(Part::Bytes(bytes)),
+            }
         }
         Prepared { parts }
     }
@@ -457,6 +498,16 @@ mod tests {
         assert_eq!(out.escape_ascii().to_string(), filled);
         assert!(prepared.can_be_filled(&values(&saved)));
         assert!(!prepared.can_be_filled(&values(&[None, None])));
+    }
+
+    #[test]
+    fn what_all_requests_have_in_common_is_bound() {
+        let all = [Part::Purpose, Part::Number, Part::Workplace, Part::Purpose];
+        let text: String = all.iter().map(|part| format!("<{}>", mark(part))).collect();
+        let prepared = Prepared::of_marked(text.as_bytes());
+        let bound = prepared.clone().bound(&values(&[]));
+        assert_eq!(bound.parts.len(), 3);
+        assert_eq!(bound.text(&values(&[])), prepared.text(&values(&[])));
     }
 
     #[test]

@@ -67,7 +67,8 @@ impl Kinds {
             for plan in found.requests() {
                 if let Some(measure) = plan.measure {
                     refuse_what_needs_steps(plan)?;
-                    let step = preparer.request(plan)?;
+                    let mut step = preparer.request(plan)?;
+                    step.request = step.request.bound(&config.root, &step.purpose);
                     kinds.push(Kind { measure, step });
                 }
             }
