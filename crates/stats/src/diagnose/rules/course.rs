@@ -8,7 +8,8 @@
 use record::Nanos;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-use super::{Found, seen_again};
+use super::Found;
+use super::again::seen_again;
 use crate::diagnose::case::{Case, LEAST_WORK, NOTICEABLE, Row};
 use crate::diagnose::course::{Course, Part};
 use crate::diagnose::figure::{Evidence, Figure, count, ratio, share, text, time};

@@ -1,7 +1,8 @@
 //! PROPFIND over collections of several sizes. What counts is the time until the whole answer is
 //! there: a server that streams has sent its first byte long before.
 
-use super::{Found, seen_again};
+use super::Found;
+use super::again::seen_again;
 use crate::diagnose::case::{Case, Counts, Mean, NOTICEABLE, Row, SizedPair, families};
 use crate::diagnose::figure::{Evidence, Figure, bytes, count, ratio, share, text, time};
 use crate::diagnose::line::{Line, line};

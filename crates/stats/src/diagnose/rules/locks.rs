@@ -1,7 +1,8 @@
 //! LOCK and UNLOCK, alone, on collections, beside many other locks, and wanted by many.
 
+use super::again::seen_again;
 use super::pairs::{beside, slower};
-use super::{Found, collections, seen_again};
+use super::{Found, collections};
 use crate::diagnose::case::{Case, Counts, Mean, Row, SizedPair, families};
 use crate::diagnose::figure::{count, ratio, text, time};
 
