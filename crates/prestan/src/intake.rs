@@ -240,6 +240,7 @@ pub(crate) fn drawn(runs: &[Record<'_>], rows: usize) -> Result<(Summary, Drawn)
     let diagnosed = Diagnosed {
         runs: vec![DiagnosedRun::of(&all.material, run_id)],
         diagnosis: stats::diagnose_pooled(all.material, halves),
+        incomplete: None,
     };
     let drawn = Drawn {
         details,

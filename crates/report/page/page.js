@@ -103,7 +103,7 @@
       toggle(chosen.servers, place, wanted);
       changed();
     }, F.colorOf(place)));
-    return dom.element("fieldset", { id: "servers" }, dom.element("legend", {}, "Servers"), ...boxes);
+    return dom.element("fieldset", { id: "servers" }, dom.element("legend", {}, `${data.run_heading}s`), ...boxes);
   }
 
   function testChoice(changed) {

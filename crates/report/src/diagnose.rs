@@ -1,5 +1,6 @@
 //! What should be fixed first, for people and for programs.
 
+pub(crate) mod incomplete;
 pub(crate) mod sentences;
 pub(crate) mod wire;
 
@@ -10,6 +11,8 @@ use crate::figure::percent;
 use crate::json::{pretty, schema_of};
 use crate::text::{Paint, wrapping};
 use crate::{clean, warning};
+
+pub use incomplete::{Incomplete, NotMeasured};
 
 /// Shares of all time below this are not told: they decide nothing.
 const TOLD: f64 = 0.005;
@@ -24,6 +27,8 @@ pub struct Diagnosed {
     pub runs: Vec<DiagnosedRun>,
     /// What the rules say.
     pub diagnosis: Diagnosis,
+    /// Why runs are missing, where the series of runs ended early.
+    pub incomplete: Option<Incomplete>,
 }
 
 /// A run that was looked at.
@@ -82,8 +87,18 @@ struct Page {
 
 impl Page {
     fn diagnosis(&mut self, diagnosed: &Diagnosed) {
-        let Diagnosed { runs, diagnosis } = diagnosed;
-        self.disqualified(diagnosed);
+        let Diagnosed {
+            runs,
+            diagnosis,
+            incomplete,
+        } = diagnosed;
+        if let Some(incomplete) = incomplete {
+            let sentence = incomplete::sentence(incomplete);
+            self.bad(&format!("{} {sentence}", incomplete::HEADING));
+        }
+        if let Some(line) = disqualified(diagnosed) {
+            self.bad(&line);
+        }
         if let Some(run) = runs.first() {
             let server = run.server.as_deref();
             let server = server.map_or(String::new(), |server| format!(" ({})", clean(server)));
@@ -125,15 +140,13 @@ impl Page {
         }
     }
 
-    /// What had to be left out stands first: a fault may hide there.
-    fn disqualified(&mut self, diagnosed: &Diagnosed) {
-        if let Some(line) = disqualified(diagnosed) {
-            let at = self.text.len();
-            self.wrapped(&line, "", "");
-            let painted = self.paint.bad(self.text[at..].trim_end());
-            self.text.truncate(at);
-            self.text += &format!("{painted}\n\n");
-        }
+    /// What was not measured or had to be left out stands first: a fault may hide there.
+    fn bad(&mut self, line: &str) {
+        let at = self.text.len();
+        self.wrapped(line, "", "");
+        let painted = self.paint.bad(self.text[at..].trim_end());
+        self.text.truncate(at);
+        self.text += &format!("{painted}\n\n");
     }
 
     fn finding(&mut self, finding: &Finding, number: usize) {

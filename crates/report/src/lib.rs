@@ -47,7 +47,8 @@ pub use compare::{
 };
 pub use conclusion::inconclusive;
 pub use diagnose::{
-    Diagnosed, DiagnosedRun, diagnose_json, diagnose_schema, diagnose_text, findings_json,
+    Diagnosed, DiagnosedRun, Incomplete, NotMeasured, diagnose_json, diagnose_schema,
+    diagnose_text, findings_json,
 };
 pub use file_names::FileNames;
 pub use json::{json, schema};

@@ -14,6 +14,7 @@ mod answers;
 mod comparison;
 mod data;
 mod details;
+mod diagnosis;
 pub(crate) mod markup;
 pub(crate) mod measured;
 mod names;
@@ -53,6 +54,9 @@ pub struct Page<'a> {
     /// What is conspicuous in the runs: each belongs to the next of them, or to the next few.
     /// `None` where nobody looked.
     pub diagnosed: Option<&'a [Diagnosed]>,
+    /// The page answers what should be fixed first: its runs are told apart by their suites, not by
+    /// their servers.
+    pub is_diagnosis: bool,
     /// What is shown; `None` for the suite's name.
     pub title: Option<&'a str>,
     /// The site that the page is one of; `None` where it stands alone.
@@ -63,6 +67,14 @@ impl Page<'_> {
     /// How the runs are called: each differently.
     pub fn names(&self) -> Vec<String> {
         names::of(self)
+    }
+
+    /// What its runs stand for.
+    pub(crate) fn run_heading(&self) -> &'static str {
+        match self.is_diagnosis {
+            true => "Run",
+            false => "Server",
+        }
     }
 }
 

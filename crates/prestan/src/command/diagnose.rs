@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use record::{PlanRecord, Run};
 use report::page::{Page, PageRun};
-use report::{Diagnosed, DiagnosedRun};
+use report::{Diagnosed, DiagnosedRun, Incomplete};
 use stats::{Details, Material, Pooled, Resolution};
 
 use crate::args::{AnswerOptions, DiagnoseArgs, is_given};
@@ -17,13 +17,36 @@ use crate::{output, state};
 /// Measures, or reads, and says what is conspicuous.
 pub(crate) fn diagnose(args: &DiagnoseArgs) -> Result<Code, Failed> {
     output::check_answer(&args.answer, &[])?;
-    let (runs, ended) = runs(args)?;
+    let Runs {
+        paths: runs,
+        early_end,
+    } = runs(args)?;
     let drawn = args.answer.figures.any().then_some(runs.len());
     let runs = runs.into_iter().map(|path| read(path, drawn));
     let patients = patients(runs.collect::<Result<_, _>>()?);
-    let diagnosed: Vec<Diagnosed> = patients.iter().map(diagnosed).collect();
+    let incomplete = early_end.as_ref().map(|end| &end.incomplete);
+    let diagnosed: Vec<Diagnosed> = patients
+        .iter()
+        .map(|patient| diagnosed(patient, incomplete))
+        .collect();
     print(&patients, &diagnosed, &args.answer)?;
-    ended.map_or_else(|| judge(&diagnosed), Err)
+    early_end.map_or_else(|| judge(&diagnosed), |end| Err(end.why))
+}
+
+/// The runs to look at.
+struct Runs {
+    /// Their directories.
+    paths: Vec<PathBuf>,
+    /// Why these are not all that were to be made now.
+    early_end: Option<EarlyEnd>,
+}
+
+/// The end of a series of runs before all of them were made.
+struct EarlyEnd {
+    /// How the program ends.
+    why: Failed,
+    /// What the report says of it.
+    incomplete: Incomplete,
 }
 
 /// Where nothing was found, rows that were left out for a warning are no good news.
@@ -39,8 +62,8 @@ fn judge(all: &[Diagnosed]) -> Result<Code, Failed> {
     }
 }
 
-/// The directories of the runs to look at; and why these are not all, where they were to be made now.
-fn runs(args: &DiagnoseArgs) -> Result<(Vec<PathBuf>, Option<Failed>), Failed> {
+/// The runs to look at: recorded ones, or those that are made now.
+fn runs(args: &DiagnoseArgs) -> Result<Runs, Failed> {
     let subjects = &args.subjects;
     let is_run = |subject: &&String| state::find_run(Some(Path::new(subject.as_str()))).is_ok();
     let found = subjects.iter().filter(is_run).count();
@@ -63,7 +86,10 @@ fn runs(args: &DiagnoseArgs) -> Result<(Vec<PathBuf>, Option<Failed>), Failed> {
         true => latest()?,
         false => subjects.iter().map(run).collect::<Result<_, _>>()?,
     };
-    Ok((runs, None))
+    Ok(Runs {
+        paths: runs,
+        early_end: None,
+    })
 }
 
 /// The last run, and those just before it on the same server: of other suites, and of the same diagnosis.
@@ -149,13 +175,14 @@ fn patients(runs: Vec<(Material, Kept)>) -> Vec<Patient> {
     patients
 }
 
-fn diagnosed(Patient { materials, kept }: &Patient) -> Diagnosed {
+fn diagnosed(Patient { materials, kept }: &Patient, incomplete: Option<&Incomplete>) -> Diagnosed {
     let runs = materials.iter().zip(kept);
     Diagnosed {
         runs: runs
             .map(|(material, kept)| DiagnosedRun::of(material, kept.path.clone()))
             .collect(),
         diagnosis: stats::diagnose(materials),
+        incomplete: incomplete.cloned(),
     }
 }
 
@@ -167,6 +194,7 @@ fn print(
     let page = Page {
         runs: patients.iter().flat_map(shown).collect(),
         diagnosed: Some(diagnosed),
+        is_diagnosis: true,
         ..Page::default()
     };
     let json = || report::diagnose_json(diagnosed);

@@ -52,8 +52,10 @@ impl Job<'_> {
         finish(finished, intake, observers.kept.as_ref(), output)
     }
 
-    /// Runs it on the server and keeps the run; says where.
+    /// Runs it on the server and keeps the run; says where. The reason of a run that does not go through
+    /// names the place as well.
     pub(crate) fn keep(self) -> Result<PathBuf, Failed> {
+        let suite = self.plan.suite.name.clone();
         let Measured {
             finished,
             intake,
@@ -63,12 +65,30 @@ impl Job<'_> {
         let kept = observers.kept.as_ref().ok_or_else(nowhere)?;
         let concluded = intake.conclude(&finished);
         let saved = kept.complete(finished.env, concluded.written);
+        let path = kept.path();
         if let Some(error) = finished.error {
-            return Err(Failed::from(error));
+            return Err(match Failed::from(error) {
+                Failed::Interrupted(why) => Failed::Interrupted(format!(
+                    "the run of suite {suite} was {why}; what is known of it is in {}",
+                    path.display()
+                )),
+                why => why,
+            });
         }
         saved.map_err(|why| not_saved(&why, kept))?;
-        went_through_all(&concluded.summary.map_err(Failed::Local)?)?;
-        Ok(kept.path().to_owned())
+        let printed = format!(
+            "`prestan report {}` prints what it measured until then",
+            path.display()
+        );
+        match concluded.summary.map_err(Failed::Local)?.complete {
+            Completeness::Complete => Ok(path.to_owned()),
+            Completeness::Interrupted => Err(Failed::Interrupted(format!(
+                "the run of suite {suite} was interrupted; {printed}"
+            ))),
+            Completeness::Aborted(reason) => Err(Failed::Local(format!(
+                "the run of suite {suite} could not be finished: {reason}; {printed}"
+            ))),
+        }
     }
 
     fn measure(self) -> Result<Measured, Failed> {

@@ -49,7 +49,7 @@ fn demo() -> Faulty {
 
 /// Waits for something that can be seen, and fails when it does not come.
 #[track_caller]
-fn until(what: &str, seen: impl Fn() -> bool) {
+pub(crate) fn until(what: &str, seen: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(30);
     while !seen() {
         assert!(Instant::now() < deadline, "waited too long until {what}");
@@ -57,7 +57,7 @@ fn until(what: &str, seen: impl Fn() -> bool) {
     }
 }
 
-fn send(running: &Running, signal: Signal) {
+pub(crate) fn send(running: &Running, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(running.id()).unwrap()).unwrap();
     kill_process(pid, signal).unwrap();
 }

@@ -18,6 +18,8 @@ mod demo;
 #[cfg(test)]
 mod diagnose;
 #[cfg(test)]
+mod diagnose_endings;
+#[cfg(test)]
 mod diagnose_features;
 #[cfg(test)]
 mod endings;

@@ -251,6 +251,7 @@ fn every_kind_of_figure_is_drawn() {
             left_out: Vec::new(),
             few: 0,
         },
+        incomplete: None,
     }];
     let comparison = answers::comparisons();
     let shown = PageRun {
@@ -266,6 +267,7 @@ fn every_kind_of_figure_is_drawn() {
         search: Some(&search),
         common: Vec::new(),
         diagnosed: Some(&diagnosed),
+        is_diagnosis: false,
         title: None,
         site: None,
     };

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Evidence, Figure, Finding, LeftOut, Quantity};
 
-use super::{Diagnosed, DiagnosedRun, sentences};
+use super::{Diagnosed, DiagnosedRun, incomplete, sentences};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
 const SCHEMA_VERSION: u32 = 2;
@@ -16,6 +16,9 @@ pub(super) struct Document {
     /// Version of this document.
     #[schemars(extend("const" = SCHEMA_VERSION))]
     schema_version: u32,
+    /// Why runs are missing; absent where all planned runs were measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    incomplete: Option<Incomplete>,
     /// The runs that were looked at.
     runs: Vec<Run>,
     /// Findings of each server: what fails, then the most costly first.
@@ -24,6 +27,40 @@ pub(super) struct Document {
     seen_once: Vec<Found>,
     /// What was not looked at.
     left_out: Vec<NotSeen>,
+}
+
+/// Why the findings rest on fewer runs than were planned.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Incomplete {
+    /// How the series of runs ended.
+    reason: Reason,
+    /// The same in words, with the runs that are missing.
+    text: String,
+    /// The planned runs that were not measured to their end.
+    not_measured: Vec<NotMeasured>,
+}
+
+/// How a series of runs ended early.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Reason {
+    /// The user interrupted it.
+    Interrupted,
+    /// A run failed.
+    Failed,
+}
+
+/// A planned run that was not measured to its end.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct NotMeasured {
+    /// Name of its suite.
+    suite: String,
+    /// Number of users that was planned.
+    users: u32,
+    /// Whether it would have repeated rows of a suite that was measured already.
+    repeat: bool,
 }
 
 /// A run that was looked at.
@@ -177,12 +214,20 @@ impl From<&[Diagnosed]> for Document {
     fn from(all: &[Diagnosed]) -> Document {
         let mut document = Document {
             schema_version: SCHEMA_VERSION,
+            // Only a series of runs of one server can end early.
+            incomplete: all
+                .iter()
+                .find_map(|of| of.incomplete.as_ref())
+                .map(Incomplete::from),
             runs: Vec::new(),
             findings: Vec::new(),
             seen_once: Vec::new(),
             left_out: Vec::new(),
         };
-        for Diagnosed { runs, diagnosis } in all {
+        for Diagnosed {
+            runs, diagnosis, ..
+        } in all
+        {
             let first = document.runs.len();
             document.runs.extend(runs.iter().map(Run::from));
             let findings = diagnosis.findings.iter();
@@ -199,6 +244,24 @@ impl From<&[Diagnosed]> for Document {
                 .extend(left_out.map(|left| not_seen(left, first)));
         }
         document
+    }
+}
+
+impl From<&super::Incomplete> for Incomplete {
+    fn from(of: &super::Incomplete) -> Incomplete {
+        let not_measured = of.not_measured.iter().map(|missing| NotMeasured {
+            suite: missing.suite.clone(),
+            users: missing.users,
+            repeat: missing.is_repeat,
+        });
+        Incomplete {
+            reason: match of.failure {
+                None => Reason::Interrupted,
+                Some(_) => Reason::Failed,
+            },
+            text: incomplete::sentence(of),
+            not_measured: not_measured.collect(),
+        }
     }
 }
 

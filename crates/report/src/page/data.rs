@@ -12,6 +12,8 @@ use crate::{Diagnosed, compare, diagnose, search, sweep, wire};
 
 #[derive(Serialize)]
 struct Data<'a> {
+    /// What the runs stand for.
+    run_heading: &'static str,
     runs: Vec<Shown<'a>>,
     comparison: Option<compare::wire::Document>,
     sweep: Option<sweep::wire::Document>,
@@ -83,6 +85,7 @@ pub(super) fn document<'a>(page: &Page<'a>, names: &'a [String]) -> String {
         words: run.summary.tests.iter().map(without_time).collect(),
     };
     let data = Data {
+        run_heading: page.run_heading(),
         runs: page.runs.iter().zip(names).map(shown).collect(),
         comparison: page.comparison.map(compare::wire::Document::from),
         sweep: page.sweep.map(sweep::wire::Document::from),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Page, PageRun};
+use super::{Page, PageRun, diagnosis};
 use crate::clean;
 
 /// Longest name that figures have room for, in characters.
@@ -11,6 +11,9 @@ const LONGEST: usize = 48;
 /// A name for each run: the one that was given, what the server says of itself, or its address.
 /// Where two would be the same, their addresses tell them apart, or else the names of the runs.
 pub(super) fn of(page: &Page<'_>) -> Vec<String> {
+    if page.is_diagnosis {
+        return diagnosis::names(page);
+    }
     let ways: [fn(&PageRun<'_>) -> String; 3] = [
         own,
         |run| format!("{} ({})", own(run), address(&run.run.plan.target)),
@@ -39,7 +42,7 @@ fn own(run: &PageRun<'_>) -> String {
     shortened(&clean(&name))
 }
 
-fn shortened(name: &str) -> String {
+pub(super) fn shortened(name: &str) -> String {
     match name.chars().count() > LONGEST {
         true => name.chars().take(LONGEST - 1).chain(['…']).collect(),
         false => name.to_owned(),

@@ -98,7 +98,7 @@ pub(super) fn tables(page: &Page<'_>, names: &[String]) -> String {
     }
     let mut head = heading("Page", "", "text");
     if several {
-        head += &heading("Server", "", "text");
+        head += &heading(page.run_heading(), "", "text");
     }
     for (name, what) in COLUMNS {
         head += &heading(name, what, "number");

@@ -3,12 +3,15 @@
 use stats::{Completeness, Finding, Status, Summary, TestSummary, Warning, WarningKind};
 
 use super::markup::{list, text};
-use super::{Page, PageRun, answers, pages};
+use super::{Page, PageRun, answers, diagnosis, pages};
 use crate::diagnose::{self, Diagnosed};
 use crate::text::{UNKNOWN_SOFTWARE, notes};
 
 /// What was measured on what, in one line.
 pub(super) fn title(page: &Page<'_>, names: &[String]) -> String {
+    if page.is_diagnosis && page.title.is_none() {
+        return diagnosis::title(page);
+    }
     let suite = page.runs.first().map(|run| &run.run.plan.suite.name);
     let search = page.search.map(|found| match found.condition {
         Some(_) => "A search for the load it holds",
@@ -47,25 +50,33 @@ pub(super) fn head(page: &Page<'_>, names: &[String]) -> String {
     let Some(first) = page.runs.first() else {
         return html + &of_series(page);
     };
+    if page.is_diagnosis {
+        return html + &diagnosis::head(page, names);
+    }
     html += &format!(
         "<p class=\"what\">{}</p>\n",
         text(&first.run.plan.suite.title)
     );
     let line = |(run, name): (&PageRun<'_>, &String)| {
         let (plan, env) = (&run.run.plan, &run.run.env);
-        let users = match plan.load.users {
-            1 => "1 user".to_owned(),
-            users => format!("{users} users"),
-        };
         format!(
-            "<span class=\"name\">{}</span> {} · {users} · {}",
+            "<span class=\"name\">{}</span> {} · {} · {}",
             text(name),
             text(&plan.servers().collect::<Vec<_>>().join(", ")),
+            users(plan.load.users),
             text(&moment(&env.started_at)),
         )
     };
     html += &list("where", page.runs.iter().zip(names).map(line));
     html
+}
+
+/// `1 user`, `8 users`.
+pub(super) fn users(users: u32) -> String {
+    match users {
+        1 => "1 user".to_owned(),
+        users => format!("{users} users"),
+    }
 }
 
 /// Where a sweep or a search was made.
@@ -93,7 +104,7 @@ fn of_series(page: &Page<'_>) -> String {
 }
 
 /// `2026-11-21T04:06:00.123Z` as `2026-11-21 04:06 UTC`.
-fn moment(rfc3339: &str) -> String {
+pub(super) fn moment(rfc3339: &str) -> String {
     match (
         rfc3339.get(..10),
         rfc3339.get(11..16),
@@ -107,7 +118,7 @@ fn moment(rfc3339: &str) -> String {
 /// Verdicts, warnings and what failed: what has to be known before any figure is looked at.
 pub(super) fn overview(page: &Page<'_>, names: &[String]) -> String {
     let runs = || page.runs.iter().zip(names);
-    let mut html = String::new();
+    let mut html = diagnosis::incomplete(page);
     for (run, name) in runs() {
         html += &inconclusive(run.summary, name, page.runs.len());
     }
@@ -234,13 +245,21 @@ pub(super) fn findings(page: &Page<'_>, names: &[String]) -> String {
         Some(name) if several => format!("{name}: "),
         _ => String::new(),
     };
+    // The sentences about all runs of a server, and the rows with their suites, need no run's name.
+    let whose_all = |place: usize| match page.is_diagnosis {
+        true => diagnosis::whose(page, place),
+        false => whose(place),
+    };
     let all = || diagnose::with_places(all);
     let found: String = all()
-        .map(|(first, diagnosed)| diagnosis(diagnosed, |run| whose(first + run)))
+        .map(|(first, diagnosed)| {
+            diagnosis_of(diagnosed, &whose_all(first), |run| whose(first + run))
+        })
         .collect();
     let left_out = all().flat_map(|(place, diagnosed)| {
         let rows = diagnose::left_out(diagnosed).into_iter();
-        rows.map(move |row| text(&format!("{}{row}", whose(place))))
+        let whose = whose_all(place);
+        rows.map(move |row| text(&format!("{whose}{row}")))
     });
     let left_out: Vec<String> = left_out.collect();
     let left_out = match left_out.len() {
@@ -252,8 +271,10 @@ pub(super) fn findings(page: &Page<'_>, names: &[String]) -> String {
     };
     let seen_once = all().flat_map(|(place, diagnosed)| {
         let seen = diagnosed.diagnosis.seen_once.iter();
-        let whose = whose(place);
-        seen.map(move |finding| text(&format!("{whose}{}", diagnose::seen_once(finding))))
+        seen.map(move |finding| {
+            let whose = whose(place + finding.run);
+            text(&format!("{whose}{}", diagnose::seen_once(finding)))
+        })
     });
     let seen_once: Vec<String> = seen_once.collect();
     let seen_once = match seen_once.is_empty() {
@@ -268,13 +289,13 @@ pub(super) fn findings(page: &Page<'_>, names: &[String]) -> String {
     format!("<section id=\"findings\"><h2>Findings</h2>\n{found}{seen_once}{left_out}</section>\n")
 }
 
-fn diagnosis(diagnosed: &Diagnosed, whose: impl Fn(usize) -> String) -> String {
+fn diagnosis_of(diagnosed: &Diagnosed, whose_all: &str, whose: impl Fn(usize) -> String) -> String {
     let findings = &diagnosed.diagnosis.findings;
     let said = diagnose::disqualified(diagnosed).into_iter();
     let nothing = findings.is_empty().then(|| diagnose::nothing(diagnosed));
     let said = said.chain(nothing);
     let said: String = said
-        .map(|line| format!("<p>{}</p>\n", text(&format!("{}{line}", whose(0)))))
+        .map(|line| format!("<p>{}</p>\n", text(&format!("{whose_all}{line}"))))
         .collect();
     said + &list(
         "findings",

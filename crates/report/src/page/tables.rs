@@ -53,7 +53,7 @@ pub(super) fn rows(page: &Page<'_>, names: &[String]) -> String {
     let several = page.runs.len() > 1;
     let mut head = heading("Test", "", "text");
     if several {
-        head += &heading("Server", "", "text");
+        head += &heading(page.run_heading(), "", "text");
     }
     head += &heading("Method", "", "text");
     for (name, what) in COLUMNS {
@@ -63,6 +63,10 @@ pub(super) fn rows(page: &Page<'_>, names: &[String]) -> String {
     for (place, name) in tests.iter().enumerate() {
         for (run, of) in page.runs.iter().zip(names) {
             let test = run.summary.tests.iter().find(|test| test.name == *name);
+            // Suites have few tests in common.
+            if page.is_diagnosis && test.is_none() {
+                continue;
+            }
             let server = if several { Some(of.as_str()) } else { None };
             body += &row(place, name, server, test);
         }

@@ -2,9 +2,13 @@
 
 use insta::assert_snapshot;
 use serde_json::Value;
-use stats::{Diagnosis, Evidence, Figure, Finding, LeftOut, Quantity, WhyLeftOut};
+use stats::{Diagnosis, Evidence, Figure, Finding, LeftOut, Quantity, Summary, WhyLeftOut};
 
-use report::{Diagnosed, DiagnosedRun};
+use record::Run;
+use report::page::{Page, PageRun, html};
+use report::{Diagnosed, DiagnosedRun, Incomplete, NotMeasured};
+
+use crate::{page, runs};
 
 /// A server that speaks to the terminal, and suites of somebody's own.
 const HOSTILE: &str = "Evil/1.0 \u{1b}[31m</script>\u{202e}";
@@ -110,6 +114,7 @@ fn diagnosed() -> Diagnosed {
             }],
             few: 3,
         },
+        incomplete: None,
     }
 }
 
@@ -121,7 +126,11 @@ pub(crate) fn of(findings: Vec<Finding>, left_out: Vec<LeftOut>) -> Diagnosed {
         few: 0,
     };
     let runs = vec![run("prestan", None)];
-    Diagnosed { runs, diagnosis }
+    Diagnosed {
+        runs,
+        diagnosis,
+        incomplete: None,
+    }
 }
 
 #[test]
@@ -172,4 +181,145 @@ fn for_programs() {
         serde_json::from_str(&report::findings_json(&diagnosed().diagnosis.findings)).unwrap();
     assert_eq!(alone[0]["rule"], "put-against-get");
     assert_snapshot!(text);
+}
+
+fn missing(suite: &str, users: u32, is_repeat: bool) -> NotMeasured {
+    NotMeasured {
+        suite: suite.to_owned(),
+        users,
+        is_repeat,
+    }
+}
+
+fn interrupted() -> Incomplete {
+    Incomplete {
+        failure: None,
+        not_measured: vec![missing("locks", 1, false), missing("prestan", 8, false)],
+    }
+}
+
+#[test]
+fn an_incomplete_diagnosis_begins_with_what_is_missing() {
+    let first_line = |incomplete: Incomplete| {
+        let mut diagnosed = of(vec![], vec![]);
+        diagnosed.incomplete = Some(incomplete);
+        let text = report::diagnose_text(&[diagnosed], false, 300);
+        text.lines().next().unwrap().to_owned()
+    };
+    assert_eq!(
+        first_line(interrupted()),
+        "Incomplete: the diagnosis was interrupted. Not measured: suite locks, suite prestan with 8 users."
+    );
+    let failed = Incomplete {
+        failure: Some(format!("the disk is full {HOSTILE}")),
+        not_measured: vec![missing("listing", 1, true)],
+    };
+    let line = first_line(failed);
+    assert!(
+        line.starts_with("Incomplete: the diagnosis failed (the disk is full Evil/1.0 \\u{1b}"),
+        "{line}"
+    );
+    assert!(
+        line.ends_with("Not measured: suite listing (second run)."),
+        "{line}"
+    );
+}
+
+#[test]
+fn programs_see_that_a_diagnosis_is_incomplete() {
+    let mut diagnosed = diagnosed();
+    diagnosed.incomplete = Some(interrupted());
+    let document: Value = serde_json::from_str(&report::diagnose_json(&[diagnosed])).unwrap();
+    let schema: Value = serde_json::from_str(&report::diagnose_schema()).unwrap();
+    assert!(
+        jsonschema::validator_for(&schema)
+            .unwrap()
+            .is_valid(&document)
+    );
+    let incomplete = &document["incomplete"];
+    assert_eq!(incomplete["reason"], "interrupted");
+    assert_eq!(incomplete["not_measured"][0]["suite"], "locks");
+    assert_eq!(incomplete["not_measured"][1]["users"], 8);
+}
+
+/// The page of runs of these suites, with so many users, at these targets.
+fn page_of(runs: &[(&str, u32, &str)], diagnosed: &[Diagnosed]) -> String {
+    let runs: Vec<(Run, Summary)> = runs
+        .iter()
+        .map(|(suite, users, target)| {
+            let mut run = runs::classic();
+            run.plan.suite.name = (*suite).to_owned();
+            run.plan.load.users = *users;
+            run.plan.target = (*target).to_owned();
+            let summary = stats::summarise(&run);
+            (run, summary)
+        })
+        .collect();
+    let shown = runs.iter().map(|(run, summary)| PageRun {
+        name: None,
+        run,
+        summary,
+        details: None,
+    });
+    let page = html(&Page {
+        runs: shown.collect(),
+        diagnosed: Some(diagnosed),
+        is_diagnosis: true,
+        ..Page::default()
+    });
+    page::markup(&page)
+}
+
+const TARGET: &str = "http://127.0.0.1:8080/dav/";
+
+#[test]
+fn the_page_is_about_one_server_and_its_runs_are_suites() {
+    let runs = [
+        ("prestan", 1, TARGET),
+        ("listing", 1, TARGET),
+        ("prestan", 1, TARGET),
+        ("prestan", 8, TARGET),
+    ];
+    let mut diagnosed = of(vec![finding("put-against-get", 1, 0.1)], vec![]);
+    diagnosed.runs = vec![run("prestan", None); 4];
+    diagnosed.incomplete = Some(interrupted());
+    let page = page_of(&runs, &[diagnosed]);
+    let (before, rest) = page.split_once("</header>").unwrap();
+    assert!(
+        before.contains(&format!("<h1>Diagnosis of {TARGET}</h1>")),
+        "{before}"
+    );
+    assert_eq!(
+        before.matches(TARGET).count(),
+        2,
+        "title and heading: {before}"
+    );
+    for name in ["prestan", "listing", "prestan #2", "prestan, 8 users"] {
+        let name = format!("<span class=\"name\">{name}</span>");
+        assert!(before.contains(&name), "no {name} in {before}");
+    }
+    let overview = rest.split_once("<h2>In short</h2>").unwrap().1;
+    assert!(
+        overview.trim_start().starts_with(
+            "<div class=\"box bad\"><p><strong>Incomplete:</strong> the diagnosis was interrupted."
+        ),
+        "{overview}"
+    );
+    assert!(page.contains("<h3>listing: PUT is much slower"), "{page}");
+    assert!(page.contains(">Run</th>") && !page.contains(">Server</th>"));
+    assert!(!page.contains("4 servers"));
+}
+
+#[test]
+fn the_page_of_two_servers_names_both_before_their_suites() {
+    let runs = [("prestan", 1, TARGET), ("prestan", 1, "http://h/b/")];
+    let both = [of(vec![], vec![]), of(vec![], vec![])];
+    let page = page_of(&runs, &both);
+    assert!(page.contains("<h1>Diagnosis of 2 servers</h1>"));
+    for name in ["127.0.0.1:8080/dav/", "h/b/"] {
+        let run = format!("<span class=\"name\">{name}: prestan</span>");
+        assert!(page.contains(&run), "no {run}");
+        let findings = format!("<p>{name}: Findings: none");
+        assert!(page.contains(&findings), "no {findings}");
+    }
 }

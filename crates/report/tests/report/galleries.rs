@@ -120,6 +120,7 @@ pub(crate) fn files_of(servers: &[Measured]) -> Vec<(String, String)> {
                 server.name.to_owned(),
             )],
             diagnosis: stats::diagnose_pooled(server.pooled.material.clone(), Vec::new()),
+            incomplete: None,
         }),
     });
     let files = gallery(&Gallery {

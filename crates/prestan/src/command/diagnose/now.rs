@@ -4,9 +4,11 @@
 use std::path::PathBuf;
 
 use engine::Settings;
+use report::{Incomplete, NotMeasured};
 use stats::Material;
 use suite::Plan;
 
+use super::{EarlyEnd, Runs};
 use crate::args::{DiagnoseArgs, FormatOptions, LoadOptions, OutputOptions, defaults};
 use crate::command::job::Job;
 use crate::command::run::SuiteText;
@@ -26,24 +28,97 @@ const LOAD_REQUESTS: u32 = 25;
 
 /// Measures, and says where the runs are kept; and why there are no more, where they could not all be
 /// made.
-pub(super) fn measure(args: &DiagnoseArgs) -> Result<(Vec<PathBuf>, Option<Failed>), Failed> {
+pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, Failed> {
     // What is wrong with a suite is said before anything is measured.
     let suites = suites(args)?;
     let series = Series::of(wanted(&args.subjects, args.server.as_slice())?, None, None)?;
     let of_server = series.servers[0].settings(&args.connect, &load_options(args), args.clock)?;
-    let mut kept = Vec::new();
-    let measure = |planned: Vec<Planned<'_>>, kept: &mut Vec<PathBuf>| -> Result<(), Failed> {
-        for planned in planned {
-            kept.push(run(args, &series, &of_server, kept.len() + 1, planned)?);
+    let mut made = Made {
+        args,
+        series: &series,
+        of_server: &of_server,
+        kept: Vec::new(),
+        not_measured: Vec::new(),
+    };
+    let measured = made
+        .measure(suites, false)
+        .and_then(|()| made.measure(once_more(args, &made.kept)?, true));
+    let with_several_users = with_several_users(args);
+    let measured = match measured {
+        Ok(()) => made.measure(with_several_users, false),
+        Err(why) => {
+            let missing = with_several_users.iter();
+            let missing = missing.map(|planned| planned.not_measured(false));
+            made.not_measured.extend(missing);
+            Err(why)
+        }
+    };
+    let Made {
+        kept, not_measured, ..
+    } = made;
+    match measured {
+        Err(why) if kept.is_empty() => Err(without_report(why)),
+        measured => Ok(Runs {
+            paths: kept,
+            early_end: measured.err().map(|why| early_end(why, not_measured)),
+        }),
+    }
+}
+
+/// The first run did not go through: its figures are kept, but no suite is there to be diagnosed.
+fn without_report(why: Failed) -> Failed {
+    let and_so =
+        |why| format!("{why}; there is no diagnosis, because no suite was measured to its end");
+    match why {
+        Failed::Interrupted(why) => Failed::Interrupted(and_so(why)),
+        Failed::Local(why) => Failed::Local(and_so(why)),
+        why => why,
+    }
+}
+
+fn early_end(why: Failed, not_measured: Vec<NotMeasured>) -> EarlyEnd {
+    let failure = match &why {
+        Failed::Interrupted(_) => None,
+        why => Some(why.to_string()),
+    };
+    EarlyEnd {
+        why,
+        incomplete: Incomplete {
+            failure,
+            not_measured,
+        },
+    }
+}
+
+/// The runs of a series, as they are made.
+struct Made<'a> {
+    args: &'a DiagnoseArgs,
+    series: &'a Series,
+    of_server: &'a Settings,
+    /// The directories of those that went through.
+    kept: Vec<PathBuf>,
+    /// Those that were planned and did not go through.
+    not_measured: Vec<NotMeasured>,
+}
+
+impl Made<'_> {
+    /// Makes these runs. After one that does not go through, the others are not attempted.
+    fn measure(&mut self, planned: Vec<Planned<'_>>, is_repeat: bool) -> Result<(), Failed> {
+        let mut planned = planned.into_iter();
+        while let Some(next) = planned.next() {
+            let missing = next.not_measured(is_repeat);
+            let number = self.kept.len() + 1;
+            match run(self.args, self.series, self.of_server, number, next) {
+                Ok(path) => self.kept.push(path),
+                Err(why) => {
+                    self.not_measured.push(missing);
+                    let missing = planned.map(|planned| planned.not_measured(is_repeat));
+                    self.not_measured.extend(missing);
+                    return Err(why);
+                }
+            }
         }
         Ok(())
-    };
-    let all = measure(suites, &mut kept)
-        .and_then(|()| measure(once_more(args, &kept)?, &mut kept))
-        .and_then(|()| measure(with_several_users(args), &mut kept));
-    match all {
-        Err(why) if kept.is_empty() => Err(why),
-        all => Ok((kept, all.err())),
     }
 }
 
@@ -182,6 +257,17 @@ struct Planned<'a> {
     suite: SuiteText,
     plan: Plan,
     users: u32,
+}
+
+impl Planned<'_> {
+    /// How a report names it if it does not go through.
+    fn not_measured(&self, is_repeat: bool) -> NotMeasured {
+        NotMeasured {
+            suite: self.name.to_owned(),
+            users: self.users,
+            is_repeat,
+        }
+    }
 }
 
 fn suites(args: &DiagnoseArgs) -> Result<Vec<Planned<'_>>, Failed> {

@@ -1,0 +1,97 @@
+//! `prestan diagnose URL` that does not go through: what it reports, and where the interrupted run is kept.
+
+use crate::interruption::{send, until};
+use crate::support::faulty::Faulty;
+use crate::support::{Outcome, Prestan};
+use rustix::process::Signal;
+use std::fs;
+use std::time::Duration;
+use testbed::fault::{Fault, Rule};
+
+/// Rows of the suite `prestan` but for GET.
+const NOT_GET: &str = "Prop*,Put*,Copy*,Move*,Delete*,MkCol,Lock*,*64K,*1024K";
+
+/// Measures until the server has seen these requests of the row, and is interrupted then.
+fn interrupted_at(server: &Faulty, row: &str, prestan: Prestan) -> Outcome {
+    let running = prestan.spawn();
+    until("the server has seen measured requests", || {
+        server.measured(row).len() >= 5
+    });
+    send(&running, Signal::INT);
+    let outcome = running.wait();
+    assert_eq!(outcome.code, 130, "{outcome}");
+    assert_eq!(server.left(), [] as [&str; 0]);
+    outcome
+}
+
+/// The last run that was kept, as the message names it.
+fn assert_names_last_run(outcome: &Outcome, suite: &str) {
+    let run = outcome.runs().pop().unwrap();
+    let said = format!(
+        "prestan: the run of suite {suite} was interrupted; `prestan report {}` prints what it \
+         measured until then",
+        run.display()
+    );
+    assert!(outcome.stderr.contains(&said), "{said}\n{outcome}");
+    let report = outcome.again().arg("report").arg(&run).run();
+    assert_eq!(report.code, 0, "{report}");
+    assert!(
+        report.stdout.contains("Interrupted by the user"),
+        "{report}"
+    );
+}
+
+#[test]
+fn interrupted_in_its_first_suite_it_names_the_run_and_claims_no_report() {
+    let server = Faulty::new(|builder| builder);
+    let prestan = Prestan::new()
+        .args(["diagnose", &server.server.url(), "--skip", NOT_GET])
+        .args(["-r", "1000000", "--quiet", "--json", "j.json"]);
+    let outcome = interrupted_at(&server, "Get1K", prestan);
+    assert_names_last_run(&outcome, "prestan");
+    assert!(
+        outcome
+            .stderr
+            .contains("; there is no diagnosis, because no suite was measured"),
+        "{outcome}"
+    );
+    assert!(!outcome.stderr.contains("the report is of"), "{outcome}");
+    assert_eq!(outcome.stdout, "");
+    assert!(!outcome.home().join("j.json").exists());
+}
+
+#[test]
+fn interrupted_later_it_says_first_what_was_not_measured() {
+    let slow = Fault::AnswerAfter(Duration::from_millis(100));
+    let server = Faulty::new(|builder| builder.rule(Rule::new(slow).tag("(GetUnchanged)")));
+    let prestan = Prestan::new()
+        .args(["diagnose", &server.server.url(), "--skip", NOT_GET])
+        .args([
+            "--suite",
+            "prestan,features,listing",
+            "-r",
+            "400",
+            "--load-users",
+            "8",
+        ])
+        .args(["--quiet", "--json", "j.json", "--html", "d.html"]);
+    let outcome = interrupted_at(&server, "GetUnchanged", prestan);
+    assert_names_last_run(&outcome, "features");
+    let missing = "the diagnosis was interrupted. Not measured: suite features, suite listing, suite \
+                   prestan with 8 users.";
+    let first = outcome.stdout.lines().next().unwrap();
+    assert_eq!(first, format!("Incomplete: {missing}"), "{outcome}");
+
+    let read = |name| fs::read_to_string(outcome.home().join(name)).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&read("j.json")).unwrap();
+    assert_eq!(document["incomplete"]["reason"], "interrupted");
+    assert_eq!(document["incomplete"]["text"], missing);
+    assert_eq!(document["runs"].as_array().unwrap().len(), 1);
+    let page = read("d.html");
+    let title = format!("<title>Diagnosis of {}</title>", server.server.url());
+    assert!(page.contains(&title), "no {title}");
+    assert!(
+        page.contains(missing),
+        "the page hides that it is incomplete"
+    );
+}
