@@ -278,11 +278,14 @@ impl Page {
             return;
         }
         let counted: u64 = supported().map(TestSummary::operations).sum();
+        let users = match run.plan.load.users {
+            1 => "the user is".to_owned(),
+            users => format!("all {users} users are"),
+        };
         let item = Item::new(&format!(
-            "{left_out} of {} operations began outside the measurement window, in which all {} users are \
-             active; none of the times above includes them",
+            "{left_out} of {} operations began outside the measurement window, in which {users} active; \
+             none of the times above includes them",
             counted + left_out,
-            run.plan.load.users,
         ));
         self.section("Left out:", &[item]);
     }
