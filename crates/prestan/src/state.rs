@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use crate::exit::Failed;
-use wire::shown::without_user_info;
+use wire::shown::redacted_url;
 
 /// `$XDG_STATE_HOME/prestan`, or `~/.local/state/prestan`; `None` without a home directory.
 fn state_directory() -> Option<PathBuf> {
@@ -55,7 +55,7 @@ pub(crate) fn find_run(run: Option<&Path>) -> Result<PathBuf, Failed> {
         true => Ok(kept),
         false => Err(Failed::Usage(format!(
             "{} is no run directory",
-            without_user_info(&run.display().to_string())
+            redacted_url(&run.display().to_string())
         ))),
     }
 }

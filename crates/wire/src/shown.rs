@@ -3,6 +3,8 @@
 //! Which fields are secret is told by their names, and rather too many are hidden than too few: a
 //! head that was shown ends up in a bug report.
 
+use percent_encoding::percent_decode_str;
+
 use crate::response::ResponseHead;
 
 /// Stands where something was left out.
@@ -24,6 +26,29 @@ const SECRET: [&str; 14] = [
     "sig",
     "token",
     "user",
+];
+/// Parameters of the query of a URL whose values are secret, by their whole names.
+const SECRET_PARAMETERS: [&str; 20] = [
+    "access_token",
+    "api_key",
+    "apikey",
+    "auth",
+    "authorization",
+    "code",
+    "credential",
+    "key",
+    "passwd",
+    "password",
+    "pwd",
+    "secret",
+    "session",
+    "sessionid",
+    "sig",
+    "signature",
+    "token",
+    "x-amz-credential",
+    "x-amz-security-token",
+    "x-amz-signature",
 ];
 /// Names that sound like it, and whose values say how to get in, not who may.
 const HARMLESS: [&str; 5] = [
@@ -100,6 +125,8 @@ fn is_secret(name: &str) -> bool {
 /// `;jsessionid=...` or `#access_token=...`.
 fn without_secret_parameters(text: &str) -> String {
     let words = text.split(' ').map(|word| {
+        // A value that has one of these signs in it must not be taken for several.
+        let word = without_secret_values(word);
         let mut parts = word.split_inclusive(['?', '&', ';', '#']);
         let path = parts.next().unwrap_or_default();
         let parameters: String = parts.map(parameter).collect();
@@ -129,8 +156,46 @@ pub(crate) fn malformed(line: &[u8]) -> &[u8] {
     }
 }
 
+/// A URL as it may be shown: without the user information in front of its host, and without the
+/// values of [secret parameters](SECRET_PARAMETERS) in its query.
+pub fn redacted_url(url: &str) -> String {
+    without_secret_values(&without_user_info(url))
+}
+
+/// A URL, or the path of one, without the values of secret parameters in its query.
+pub(crate) fn without_secret_values(url: &str) -> String {
+    let Some((path, rest)) = url.split_once('?') else {
+        return url.to_owned();
+    };
+    let (query, fragment) = rest.split_at(rest.find('#').unwrap_or(rest.len()));
+    let pairs: Vec<String> = query.split('&').map(without_secret_value).collect();
+    format!("{path}?{}{fragment}", pairs.join("&"))
+}
+
+/// What stands between two `&` of a query. Some servers take `;` for a separator as well, others for
+/// a part of the value: from the first secret name on, nothing of it is shown.
+fn without_secret_value(pair: &str) -> String {
+    let mut start = 0;
+    for parameter in pair.split_inclusive(';') {
+        if let Some((name, _)) = parameter.split_once('=')
+            && is_secret_parameter(name)
+        {
+            return format!("{}={HIDDEN}", &pair[..start + name.len()]);
+        }
+        start += parameter.len();
+    }
+    pair.to_owned()
+}
+
+/// Whether a name in a query, which may be percent-encoded, is that of a secret.
+fn is_secret_parameter(name: &str) -> bool {
+    let name = percent_decode_str(name).decode_utf8_lossy();
+    let mut known = SECRET_PARAMETERS.iter();
+    known.any(|known| known.eq_ignore_ascii_case(&name))
+}
+
 /// A URL without the user and password that may stand in front of its host.
-pub fn without_user_info(url: &str) -> String {
+fn without_user_info(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return url.to_owned();
     };
@@ -227,6 +292,33 @@ mod tests {
         assert_eq!(malformed(b"Set-Cookie id=5"), b"Set-Cookie");
         assert_eq!(malformed(b"no field"), b"no field");
         assert_eq!(malformed(b""), b"");
+    }
+
+    #[test]
+    fn a_url_without_the_values_of_secret_parameters() {
+        let table = [
+            ("http://h/a?token=5", "http://h/a?token=(not shown)"),
+            ("/a?b=1&Sig=5&c", "/a?b=1&Sig=(not shown)&c"),
+            ("http://me:pw@h/?key=5#x", "http://...@h/?key=(not shown)#x"),
+            ("/a?token=5;6?7=8&c=1", "/a?token=(not shown)&c=1"),
+            ("/a?b=1;token=5", "/a?b=1;token=(not shown)"),
+            ("/a?%74oken=5", "/a?%74oken=(not shown)"),
+            ("/a?token", "/a?token"),
+            ("/a?tokens=5&monkey=6", "/a?tokens=5&monkey=6"),
+            ("/token=5", "/token=5"),
+        ];
+        for (url, expected) in table {
+            assert_eq!(redacted_url(url), expected);
+            assert_eq!(redacted_url(expected), expected, "a second time");
+        }
+        for name in SECRET_PARAMETERS {
+            for name in [name.to_owned(), name.to_ascii_uppercase()] {
+                let shown = redacted_url(&format!("http://h/?a=1&{name}=5"));
+                assert_eq!(shown, format!("http://h/?a=1&{name}=(not shown)"));
+            }
+        }
+        let head = request_head(b"GET /a?token=5;6?7 HTTP/1.1\r\n\r\n", &[]);
+        assert_eq!(head, ["GET /a?token=(not shown) HTTP/1.1"]);
     }
 
     #[test]

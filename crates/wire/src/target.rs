@@ -9,6 +9,8 @@ use percent_encoding::percent_decode_str;
 use thiserror::Error;
 use url::{Host, Url};
 
+use crate::shown::without_secret_values;
+
 /// The scheme of a [`Target`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scheme {
@@ -52,7 +54,7 @@ impl fmt::Display for Scheme {
 
 /// The URL of a collection.
 ///
-/// `Debug` and `Display` show it without the user information it may have been given with.
+/// `Debug` and `Display` show its [`url`](Target::url), which has no secrets in it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Target {
     scheme: Scheme,
@@ -179,9 +181,10 @@ impl Target {
         &self.path
     }
 
-    /// The whole URL, without user information.
+    /// The whole URL as it may be shown: without user information, and without the values of secret
+    /// parameters of its query.
     pub fn url(&self) -> String {
-        self.absolute(&self.path)
+        self.absolute(&without_secret_values(&self.path))
     }
 
     /// The URL of another path on the same server. `path` begins with a slash and is encoded.

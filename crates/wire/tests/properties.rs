@@ -154,6 +154,22 @@ proptest! {
     }
 
     #[test]
+    fn a_secret_in_a_query_is_sent_and_not_shown(
+        before in "([a-z]{1,3}=[a-z0-9]{0,3}[&;]){0,2}",
+        name in "(token|ACCESS_TOKEN|api_key|X-Amz-Signature|code|Pwd|%6Bey)",
+        secret in "[A-Z]{12}[A-Z0-9=;?%/+]{0,8}",
+        after in "(&[a-z]{1,3}=[a-z0-9]{0,3}){0,2}",
+    ) {
+        let path = format!("/a?{before}{name}={secret}{after}");
+        let target = Target::resource(&format!("http://h{path}")).unwrap();
+        prop_assert_eq!(target.path(), path.as_str());
+        prop_assert_eq!(target.absolute(target.path()), format!("http://h{path}"));
+        let expected = format!("http://h/a?{before}{name}=(not shown){after}");
+        prop_assert_eq!(target.url(), expected.as_str());
+        prop_assert_eq!(format!("{target} {target:?}"), format!("{expected} Target({expected})"));
+    }
+
+    #[test]
     fn an_encoded_segment_comes_back(name in "\\PC{1,20}") {
         let href = format!("/{}", encode_segment(&name));
         prop_assert_eq!(href_path(&href), format!("/{name}"));

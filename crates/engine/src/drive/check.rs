@@ -11,6 +11,7 @@ use suite::{RequestPlan, Text};
 use wire::coding::decoded;
 use wire::dav::{XmlLimits, condition};
 use wire::response::ResponseHead;
+use wire::shown::redacted_url;
 
 /// An answer, as the checker sees it.
 #[derive(Debug, Clone, Copy)]
@@ -90,7 +91,8 @@ fn check_status(request: &RequestPlan, answered: &Answered<'_>) -> Result<(), Wr
         && (300..400).contains(&status)
     {
         what.push_str(&format!(
-            "; it points to {location}, and redirects are not followed"
+            "; it points to {}, and redirects are not followed",
+            redacted_url(location)
         ));
     }
     Err(Wrong::new(outcome_of(status), what))

@@ -4,6 +4,7 @@ use record::{Outcome, Server};
 use suite::Workspace;
 use wire::dav::{XmlLimits, dav_tokens, parse_multistatus};
 use wire::response::{ResponseHead, Version};
+use wire::shown::redacted_url;
 
 use crate::connection::client::{Client, Exchange, Request};
 use crate::error::RunError;
@@ -90,7 +91,8 @@ fn advice(answer: &ResponseHead, instead: &str) -> String {
     let location = answer.headers.get("Location");
     match (answer.status, location) {
         (300..=399, Some(location)) => format!(
-            "it points to {location}, and redirects are not followed: give that URL if it is yours"
+            "it points to {}, and redirects are not followed: give that URL if it is yours",
+            redacted_url(location)
         ),
         (403, _) => "does this user have the right to look there?".to_owned(),
         (500.., _) if answer.status != 501 => {

@@ -14,7 +14,7 @@ use crate::command::job::Job;
 use crate::connect::{Connection, connection, to_own_server};
 use crate::exit::{Code, Failed};
 use crate::output;
-use wire::shown::without_user_info;
+use wire::shown::redacted_url;
 
 /// `prestan URL [USER PASSWORD] [options]`: the line of 2004.
 pub(crate) fn classic(args: &ClassicArgs) -> Result<Code, Failed> {
@@ -74,7 +74,7 @@ impl SuiteText {
             let names: Vec<&str> = suite::BUILTIN.iter().map(|builtin| builtin.name).collect();
             Failed::Usage(format!(
                 "`{}` is no built-in suite ({}), and reading it as a file failed: {error}",
-                without_user_info(name),
+                redacted_url(name),
                 names.join(", ")
             ))
         })?;

@@ -17,7 +17,7 @@ use crate::command::run::SuiteText;
 use crate::connect::connection;
 use crate::exit::{Code, Failed};
 use crate::output;
-use wire::shown::without_user_info;
+use wire::shown::redacted_url;
 
 /// The mix that is meant where none is named.
 const USUAL_MIX: &str = "general";
@@ -141,7 +141,7 @@ fn find(name: &str) -> Result<(FileList, String), Failed> {
         Failed::Usage(format!(
             "`{}` is no mix ({}), and reading it as a file list failed: {error}; a URL begins with \
              http:// or https:// here",
-            without_user_info(name),
+            redacted_url(name),
             names.join(", ")
         ))
     })?;

@@ -4,7 +4,7 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::faulty::{Faulty, checked};
+use crate::support::faulty::{Faulty, checked, no_secret_in, status};
 use crate::support::load::{begun, counted, ended, file, kept, load, plain, seen, send, until};
 use crate::support::rows::row;
 use crate::support::{Outcome, Prestan};
@@ -293,4 +293,46 @@ fn a_method_that_changes_needs_a_word() {
     let outcome = load("MKCOL", &url).args(options).run();
     assert_eq!(outcome.code, 0, "{outcome}");
     assert_eq!(seen(&server, "MKCOL").len(), 3);
+}
+
+/// Where the server sends it back as well: to a page for those who are not signed in.
+#[test]
+fn a_secret_in_a_query_is_sent_and_neither_shown_nor_kept() {
+    const SECRET: &str = "s3cret-pw";
+    let server = plain();
+    let url = file(&server, "s.txt");
+    let url = format!("{url}?a=1&token={SECRET};x");
+    let get = |options: &[&str]| {
+        let options = options.iter().copied();
+        load("GET", &url).args(["--requests", "3"]).args(options)
+    };
+    let outcome = get(&["--html", "page.html", "--debug"]).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    no_secret_in(&outcome, &[SECRET]);
+    let shown = "s.txt?a=1&token=(not shown)";
+    let plan = fs::read_to_string(outcome.run().join("plan.yaml")).unwrap();
+    for text in [&outcome.stdout, &outcome.stderr, &plan] {
+        assert!(text.contains(shown), "{text}");
+    }
+    let sent = format!("/s.txt?a=1&token={SECRET};x");
+    let exchanges = seen(&server, "GET");
+    assert!(exchanges.iter().all(|exchange| exchange.path == sent));
+
+    let location = format!("/login?token={SECRET}");
+    let moved = status(302, &[("Location", &location)], "");
+    server.server.add_rule(Rule::new(moved).method("GET"));
+    let outcome = get(&[]).run();
+    assert_eq!(outcome.code, 1, "{outcome}");
+    no_secret_in(&outcome, &[SECRET]);
+    let said = "it points to /login?token=(not shown)";
+    assert!(outcome.stdout.contains(said), "{outcome}");
+    // A word too few and a word too many.
+    for line in [
+        vec!["load", &url],
+        vec!["load", "--mix", "prestan", "GET", &url],
+    ] {
+        let refused = Prestan::new().args(line).run();
+        assert_eq!(refused.code, 2, "{refused}");
+        no_secret_in(&refused, &[SECRET]);
+    }
 }

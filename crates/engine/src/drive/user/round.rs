@@ -11,6 +11,7 @@ use record::{Cause, EventKind, MissingStep, Outcome};
 use suite::{RequestPlan, SaveFrom, Think};
 use wire::dav::{lock_token_from_body, lock_token_from_header};
 use wire::response::ResponseHead;
+use wire::shown::redacted_url;
 
 use super::User;
 use super::script::{Phase, Script, Worked};
@@ -289,7 +290,7 @@ impl User {
         };
         // The path as in the suite: the collections above it are the same for everything.
         let path = path.strip_prefix(&script.workplace).unwrap_or(path);
-        let asked = format!("{} {path}", request.method);
+        let asked = format!("{} {}", request.method, redacted_url(path));
         let evidence = format!("{asked}: {}", wrong.what);
         match (wrong.outcome, operation) {
             (Outcome::Cancelled, _) => return Ok(()),

@@ -6,7 +6,7 @@ use suite::{Single, StatusSet};
 
 use crate::args::RequestOptions;
 use crate::exit::Failed;
-use wire::shown::without_user_info;
+use wire::shown::redacted_url;
 
 /// The request that these options describe.
 pub(super) fn single(method: &str, request: &RequestOptions) -> Result<Single, Failed> {
@@ -14,7 +14,7 @@ pub(super) fn single(method: &str, request: &RequestOptions) -> Result<Single, F
     if method.is_empty() || !method.chars().all(token) {
         return Err(Failed::Usage(format!(
             "`{}` is no method; write GET, PROPFIND or PUT for example, and the URL after it",
-            without_user_info(method)
+            redacted_url(method)
         )));
     }
     let method = method.to_ascii_uppercase();

@@ -8,7 +8,7 @@ use super::request;
 use crate::args::RequestOptions;
 use crate::command::run::SuiteText;
 use crate::exit::Failed;
-use wire::shown::without_user_info;
+use wire::shown::redacted_url;
 
 /// One request, or a mix of them.
 pub(crate) struct Sending {
@@ -58,12 +58,12 @@ impl Sending {
             (None, None) => Err(Failed::Usage(format!(
                 "only one of METHOD and URL is given, `{}`; write `prestan load GET \
                  http://127.0.0.1:8080/file` for example",
-                without_user_info(first)
+                redacted_url(first)
             ))),
             (Some(_), Some(_)) => Err(Failed::Usage(format!(
                 "with --mix the suite says the methods: leave `{}` out, and give the URL of a \
                  collection only",
-                without_user_info(first)
+                redacted_url(first)
             ))),
         }
     }
