@@ -3,8 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use crate::exit::Failed;
+use record::{Event, EventKind, Run};
 use wire::shown::redacted_url;
+
+use crate::exit::Failed;
+
+/// Kept runs in which `prestan clean` looks for what they left.
+const LATEST: usize = 100;
 
 /// `$XDG_STATE_HOME/prestan`, or `~/.local/state/prestan`; `None` without a home directory.
 fn state_directory() -> Option<PathBuf> {
@@ -78,6 +83,29 @@ pub(crate) fn kept_runs() -> Result<Vec<PathBuf>, Failed> {
         true => Err(none()),
         false => Ok(runs.into_iter().rev().map(|(_, path)| path).collect()),
     }
+}
+
+/// Names of kept runs whose collections may still be in this target: runs without an end, and those
+/// that left something of their own behind. Only the latest runs are read.
+pub(crate) fn unfinished_runs(target: &str) -> Vec<String> {
+    let runs = kept_runs().unwrap_or_default();
+    let records = runs.iter().take(LATEST).filter_map(|path| {
+        // A record that cannot be read names no collection.
+        rundir::load_without_samples(path).ok()
+    });
+    records
+        .filter(|run| was_in(run, target) && may_have_left(run))
+        .map(|run| run.plan.run_id)
+        .collect()
+}
+
+fn was_in(run: &Run, target: &str) -> bool {
+    run.plan.target == target || run.plan.others.iter().any(|other| other == target)
+}
+
+fn may_have_left(run: &Run) -> bool {
+    let has_left = |event: &Event| matches!(&event.kind, EventKind::LeftBehind(left) if left.own);
+    run.env.ended_at.is_none() || run.events.iter().any(has_left)
 }
 
 /// A seed for a run whose user gave none; short enough to be typed, and for every JSON reader.

@@ -267,6 +267,30 @@ pub fn load(path: &Path) -> Result<Run, RunDirError> {
 /// # Errors
 /// When a file is missing, damaged, or written by another version.
 pub fn open(path: &Path) -> Result<Recorded, RunDirError> {
+    let Run {
+        plan,
+        mut env,
+        events,
+        ..
+    } = load_without_samples(path)?;
+    let samples = Samples::open(path, &plan)?;
+    // Up to format 3, samples were only there once they were complete.
+    if plan.format <= SINGLE_FILE_FORMAT && samples.is_empty() {
+        env.ended_at = None;
+    }
+    Ok(Recorded {
+        plan,
+        env,
+        events,
+        samples,
+    })
+}
+
+/// Reads a run directory and leaves the samples out, whatever their state.
+///
+/// # Errors
+/// When a file is missing, damaged, or written by another version.
+pub fn load_without_samples(path: &Path) -> Result<Run, RunDirError> {
     let plan_path = path.join(PLAN);
     let text = read(&plan_path)?;
     let damaged = |path: &Path, message: String| RunDirError::Damaged {
@@ -285,16 +309,11 @@ pub fn open(path: &Path) -> Result<Recorded, RunDirError> {
         ));
     }
     let env_path = path.join(ENV);
-    let mut env: Environment = serde_json::from_str(&read(&env_path)?)
+    let env: Environment = serde_json::from_str(&read(&env_path)?)
         .map_err(|error| damaged(&env_path, error.to_string()))?;
-    let samples = Samples::open(path, &plan)?;
-    // Up to format 3, samples were only there once they were complete.
-    if plan.format <= SINGLE_FILE_FORMAT && samples.is_empty() {
-        env.ended_at = None;
-    }
-    Ok(Recorded {
+    Ok(Run {
         events: read_events(&path.join(EVENTS))?,
-        samples,
+        samples: Vec::new(),
         plan,
         env,
     })

@@ -92,19 +92,24 @@ pub fn remove(settings: &Settings) -> Result<(), String> {
     }
 }
 
-/// Looks for collections of earlier runs on the target, without touching them.
+/// Looks for collections of earlier runs on the target, without touching them: those that the
+/// server lists, and those of the runs that are named.
 ///
 /// # Errors
 /// When the target cannot be reached or is not WebDAV.
 pub fn find_leftovers(
     settings: &Settings,
     observer: &Arc<dyn Observer>,
+    run_ids: &[String],
 ) -> Result<Vec<Leftover>, RunError> {
     with_client(settings, observer, async |client| {
         let target = &settings.endpoint.target;
         let (path, url) = (target.path(), target.url());
         probe(client, path, &url, Workspace::Collection, INSTEAD).await?;
-        Ok(workspace::leftovers(client, target, None).await)
+        let mut found = workspace::leftovers(client, target, None).await;
+        let unlisted = workspace::unlisted(client, target, &found, run_ids).await?;
+        found.extend(unlisted);
+        Ok(found)
     })
 }
 

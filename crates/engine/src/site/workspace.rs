@@ -25,7 +25,7 @@ use marker::Marker;
 use removal::remove_collection;
 
 pub use leftovers::{Leftover, LeftoverState};
-pub(crate) use leftovers::{leftovers, remove_leftover};
+pub(crate) use leftovers::{leftovers, remove_leftover, unlisted};
 
 /// What the names of our collections begin with.
 const PREFIX: &str = "PrestanTest-";

@@ -8,6 +8,7 @@ use crate::args::CleanArgs;
 use crate::connect::connection;
 use crate::exit::{Code, Failed};
 use crate::output::print_text;
+use crate::state;
 use crate::watch::HeadsOnly;
 
 pub(crate) fn clean(args: &CleanArgs) -> Result<Code, Failed> {
@@ -17,7 +18,8 @@ pub(crate) fn clean(args: &CleanArgs) -> Result<Code, Failed> {
         true => Arc::new(HeadsOnly),
         false => Arc::new(Silent),
     };
-    let leftovers = engine::find_leftovers(&settings, &observer)?;
+    let run_ids = state::unfinished_runs(&settings.endpoint.target.url());
+    let leftovers = engine::find_leftovers(&settings, &observer, &run_ids)?;
     if leftovers.is_empty() {
         print_text(&format!(
             "nothing of ours in {}\n",

@@ -8,8 +8,9 @@ use wire::target::Target;
 use super::held::HeldLock;
 use super::marker::{Life, MARKER, Marker};
 use super::removal::{members, remove_collection};
-use super::{PREFIX, collection_path, is_run_id};
+use super::{PREFIX, collection_path, exists, is_run_id};
 use crate::connection::client::{Client, Request};
+use crate::error::RunError;
 use crate::site::probe::RESOURCETYPE;
 
 /// A collection that was found on a server and is named like ours.
@@ -102,16 +103,42 @@ pub(crate) async fn leftovers(
         .collect();
     let mut found = Vec::new();
     for run_id in run_ids {
-        let path = collection_path(target, &run_id);
-        let state = state(client, &path, &run_id).await;
-        found.push(Leftover {
-            url: target.absolute(&path),
-            path,
-            run_id,
-            state,
-        });
+        found.push(leftover(client, target, run_id).await);
     }
     found
+}
+
+/// Collections of these runs that are in the target and not among those that were `listed`: some
+/// servers do not list them.
+pub(crate) async fn unlisted(
+    client: &mut Client,
+    target: &Target,
+    listed: &[Leftover],
+    run_ids: &[String],
+) -> Result<Vec<Leftover>, RunError> {
+    let is_listed = |run_id: &String| listed.iter().any(|leftover| leftover.run_id == *run_id);
+    let run_ids: BTreeSet<&String> = run_ids
+        .iter()
+        .filter(|run_id| is_run_id(run_id) && !is_listed(run_id))
+        .collect();
+    let mut found = Vec::new();
+    for run_id in run_ids {
+        if exists(client, &collection_path(target, run_id)).await? {
+            found.push(leftover(client, target, run_id.clone()).await);
+        }
+    }
+    Ok(found)
+}
+
+/// The collection of a run, which is there.
+async fn leftover(client: &mut Client, target: &Target, run_id: String) -> Leftover {
+    let path = collection_path(target, &run_id);
+    Leftover {
+        state: state(client, &path, &run_id).await,
+        url: target.absolute(&path),
+        path,
+        run_id,
+    }
 }
 
 /// What is known of the collection of a run.
