@@ -40,6 +40,7 @@ pub use run::machine::machine;
 pub use run::settings::{ClockChoice, Settings, choose_clock};
 pub use run::{Finished, Watch, environment, plan_record, processors, run};
 pub use site::publish::Publish;
+pub use site::workspace::made::{forget_target, note_target};
 pub use site::workspace::{
     LONGEST_RUN_ID, Leftover, LeftoverState, MARKER, collection_name, is_run_id,
 };

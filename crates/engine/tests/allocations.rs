@@ -108,6 +108,7 @@ fn settings(address: SocketAddr, clock: Clock, pacing: Pacing, pipeline: u32) ->
         },
         files: Vec::new(),
         lock_tokens: None,
+        made_files: None,
         users: 4,
         threads: 1,
         drive: Drive::Load(LoadDrive {

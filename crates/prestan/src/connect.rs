@@ -225,6 +225,7 @@ impl Connection {
             others: Vec::new(),
             files: Vec::new(),
             lock_tokens: state::lock_tokens(),
+            made_files: state::made_files(),
             users: 1,
             threads: 1,
             drive: Drive::Rounds(Rounds::default()),

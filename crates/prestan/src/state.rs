@@ -36,6 +36,11 @@ pub(crate) fn lock_tokens() -> Option<PathBuf> {
     Some(state_directory()?.join("locks"))
 }
 
+/// Where files that runs make at their target are noted; nowhere without a home directory.
+pub(crate) fn made_files() -> Option<PathBuf> {
+    Some(state_directory()?.join("made"))
+}
+
 /// Where a run of that name is kept when the user does not say.
 pub(crate) fn run_directory(run_id: &str) -> Result<PathBuf, Failed> {
     Ok(runs_directory()?.join(run_id))

@@ -14,7 +14,8 @@ use crate::error::RunError;
 use crate::run::settings::Settings;
 use crate::run::with_client;
 use crate::site::probe::{INSTEAD, RESOURCETYPE, probe, propfind_request, reached};
-use crate::site::workspace::{self, Leftover, held};
+use crate::site::workspace::made::{self, made_files, remove_resource};
+use crate::site::workspace::{self, Leftover, LeftoverKind, held};
 use crate::watch::progress::{Observer, Silent};
 
 /// X-Prestan of requests that belong to no run.
@@ -78,25 +79,18 @@ async fn look_by_propfind(
 /// # Errors
 /// Why it is still there, as far as we know.
 pub fn remove(settings: &Settings) -> Result<(), String> {
-    let deleted = with_client(settings, &silent(), async |client| {
-        client.is_patient = true;
-        let path = settings.endpoint.target.path();
-        let delete = client.perform(Request::bare("DELETE", path, LABEL)).await;
-        reached("DELETE", &settings.endpoint.target.url(), delete)
-    });
-    match deleted {
-        Ok(head) if head.status == 404 || head.status == 410 => Ok(()),
-        Ok(head) if head.status < 300 && head.status != 207 => Ok(()),
-        Ok(head) => Err(answered("DELETE", &head)),
-        Err(error) => Err(error.to_string()),
-    }
+    let target = &settings.endpoint.target;
+    with_client(settings, &silent(), async |client| {
+        Ok(remove_resource(client, target.path(), &target.url()).await)
+    })
+    .map_err(|error| error.to_string())?
 }
 
-/// Looks for collections of earlier runs on the target, without touching them: those that the
-/// server lists, and those of the runs that are named.
+/// Looks for what earlier runs left on the target, without touching it: collections that the
+/// server lists, those of the runs that are named, and files that runs made below the target.
 ///
 /// # Errors
-/// When the target cannot be reached or is not WebDAV.
+/// When the target cannot be reached, or is not WebDAV and no run noted a file below it.
 pub fn find_leftovers(
     settings: &Settings,
     observer: &Arc<dyn Observer>,
@@ -105,15 +99,28 @@ pub fn find_leftovers(
     with_client(settings, observer, async |client| {
         let target = &settings.endpoint.target;
         let (path, url) = (target.path(), target.url());
-        probe(client, path, &url, Workspace::Collection, INSTEAD).await?;
+        let probed = probe(client, path, &url, Workspace::Collection, INSTEAD).await;
+        let not_webdav = match probed {
+            Ok(_) => None,
+            Err(error @ RunError::NotWebdav(_)) => Some(error),
+            Err(error) => return Err(error),
+        };
+        let files = made_files(client, settings.made_files.as_deref(), target).await;
+        match not_webdav {
+            // A load run needs no WebDAV to make its file.
+            Some(_) if !files.is_empty() => return Ok(files),
+            Some(error) => return Err(error),
+            None => {}
+        }
         let mut found = workspace::leftovers(client, target, None).await;
         let unlisted = workspace::unlisted(client, target, &found, run_ids).await?;
         found.extend(unlisted);
+        found.extend(files);
         Ok(found)
     })
 }
 
-/// Removes a collection of an earlier run; refuses one that is not
+/// Removes what an earlier run left; refuses one that is not
 /// [removable](Leftover::is_removable).
 ///
 /// # Errors
@@ -130,7 +137,10 @@ pub fn remove_leftover(
         Ok(workspace::remove_leftover(client, leftover, &held, force).await)
     })
     .map_err(|error| error.to_string())??;
-    held::forget(directory, run_id);
+    match &leftover.kind {
+        LeftoverKind::Collection => held::forget(directory, run_id),
+        LeftoverKind::File { notes } => made::forget(notes),
+    }
     Ok(())
 }
 

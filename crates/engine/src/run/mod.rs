@@ -316,7 +316,7 @@ impl Session<'_> {
                 let text = format!("{url} is {reason}: two runs at a time disturb each other");
                 self.journal.write(EventKind::Warning { text });
             }
-            LeftoverState::Foreign => {}
+            LeftoverState::Foreign | LeftoverState::Replaced => {}
         }
     }
 

@@ -26,6 +26,8 @@ pub struct Settings {
     pub files: Vec<Publish>,
     /// Directory in which tokens of locks are kept while they are held, for `prestan clean`.
     pub lock_tokens: Option<PathBuf>,
+    /// Directory in which files that runs make at their target are noted, for `prestan clean`.
+    pub made_files: Option<PathBuf>,
     /// Users at work at the same time.
     pub users: u32,
     /// Worker threads that the users are spread over.

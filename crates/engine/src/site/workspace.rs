@@ -6,7 +6,9 @@
 
 pub(crate) mod held;
 mod leftovers;
+pub(crate) mod made;
 mod marker;
+mod private;
 mod removal;
 
 use record::{EventKind, LeftBehind};
@@ -25,7 +27,7 @@ use marker::Marker;
 use removal::remove_collection;
 
 pub use leftovers::{Leftover, LeftoverState};
-pub(crate) use leftovers::{leftovers, remove_leftover, unlisted};
+pub(crate) use leftovers::{LeftoverKind, leftovers, remove_leftover, unlisted};
 
 /// What the names of our collections begin with.
 const PREFIX: &str = "PrestanTest-";

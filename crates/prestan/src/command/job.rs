@@ -10,6 +10,7 @@ use stats::{Completeness, Summary, Until};
 use suite::Plan;
 
 use crate::args::{FormatOptions, OutputOptions};
+use crate::command::load::guard;
 use crate::exit::{Code, Failed, code_of};
 use crate::intake::{self, Drawn, Intake, Record};
 use crate::live::Live;
@@ -122,6 +123,7 @@ impl Job<'_> {
             console: Arc::clone(&console),
             kept,
         });
+        let note = makes_target.then(|| note_target(&plan, &settings));
         let following = console.follow();
         let watch = Watch {
             cancel,
@@ -133,8 +135,12 @@ impl Job<'_> {
         drop(following);
 
         let was_sent = finished.error.as_ref().is_none_or(may_have_sent);
-        if makes_target && was_sent {
-            remove_target(&settings, &mut finished, &observers);
+        if let Some(is_noted) = note {
+            let is_removed =
+                !was_sent || remove_target(&settings, &mut finished, &observers, is_noted);
+            if is_removed {
+                engine::forget_target(&settings);
+            }
         }
         if let Some((goal, missed)) = intake.goal() {
             add(&mut finished, &observers, EventKind::Goal(goal));
@@ -228,17 +234,52 @@ fn add(finished: &mut Finished, observers: &Observers, kind: EventKind) {
     finished.events.push(event);
 }
 
-/// Removes the target, which the run made; what cannot be removed is written down.
-fn remove_target(settings: &Settings, finished: &mut Finished, observers: &Observers) {
+/// Notes the target, which the run makes, for `prestan clean`, should the run be killed; says why
+/// where that is not possible. Whether it is noted.
+fn note_target(plan: &Plan, settings: &Settings) -> bool {
+    let noted = engine::note_target(settings, guard::length_of_body(plan));
+    if let Err(why) = &noted {
+        output::tell(&format!(
+            "prestan: warning: {} is not noted for `prestan clean`: {why}; if this run is killed, \
+             remove it by hand",
+            settings.endpoint.target.url()
+        ));
+    }
+    noted.is_ok()
+}
+
+/// Removes the target, which the run made; what cannot be removed is written down. Whether it is
+/// gone.
+fn remove_target(
+    settings: &Settings,
+    finished: &mut Finished,
+    observers: &Observers,
+    is_noted: bool,
+) -> bool {
     let Err(reason) = engine::remove(settings) else {
-        return;
+        return true;
+    };
+    let url = settings.endpoint.target.url();
+    let remedy = match is_noted {
+        true => format!(
+            "`prestan clean {}` removes it later",
+            collection_above(&url)
+        ),
+        false => "remove it by hand".to_owned(),
     };
     let left = LeftBehind {
-        url: settings.endpoint.target.url(),
-        reason: format!("{reason}; this run made it, remove it by hand"),
+        reason: format!("{reason}; this run made it, {remedy}"),
+        url,
         own: true,
     };
     add(finished, observers, EventKind::LeftBehind(left));
+    false
+}
+
+/// The URL of the collection that a resource is in.
+fn collection_above(url: &str) -> &str {
+    let path = url.split('?').next().unwrap_or(url);
+    path.rfind('/').map_or(path, |slash| &path[..=slash])
 }
 
 /// Keeps and prints what was measured, and says how it went.

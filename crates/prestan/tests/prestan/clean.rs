@@ -1,10 +1,12 @@
 //! What `prestan clean` finds by what this machine keeps: collections that the server does not
-//! list.
+//! list, and files that load runs made.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 use crate::support::faulty::{Faulty, run_of, status};
-use crate::support::load::{send, until};
+use crate::support::load::{load, plain, seen, send, until};
 use crate::support::{Outcome, Prestan, Running};
 use rustix::process::Signal;
 use testbed::fault::{Fault, Rule};
@@ -31,11 +33,33 @@ fn at_work(server: &Faulty, run_id: &str) -> Running {
     running
 }
 
+/// A PUT without end that has made its file.
+fn putting(server: &Faulty, url: &str) -> Running {
+    let before = seen(server, "PUT").len();
+    let running = load("PUT", url)
+        .args(["--body-size", "1KiB", "--duration", "60s"])
+        .spawn();
+    until("the server has seen measured requests", || {
+        seen(server, "PUT").len() > before + 20
+    });
+    running
+}
+
 /// Kills it; nobody cleans up.
 fn kill(running: Running) -> Outcome {
     send(&running, Signal::KILL);
     let outcome = running.wait();
     assert_eq!(outcome.code, -9, "{outcome}");
+    outcome
+}
+
+/// Kills it, and waits until the server has done what it was sent last.
+fn kill_putting(running: Running, server: &Faulty) -> Outcome {
+    let outcome = kill(running);
+    let path = server.demo.root().join("new.bin");
+    until("the last request has been carried out", || {
+        fs::metadata(&path).is_ok_and(|file| file.len() == 1024)
+    });
     outcome
 }
 
@@ -45,6 +69,13 @@ fn clean(outcome: &Outcome, url: &str, options: &[&str]) -> Outcome {
     let cleaned = outcome.again().args(["clean", url]).args(options).run();
     assert_eq!(cleaned.code, 0, "{cleaned}");
     cleaned
+}
+
+/// The notes on files in a home.
+fn notes(home: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(home.join("state/prestan/made"));
+    let entries = entries.into_iter().flatten();
+    entries.map(|entry| entry.unwrap().path()).collect()
 }
 
 const NONE: [&str; 0] = [];
@@ -110,4 +141,115 @@ fn a_collection_that_is_not_listed_is_handled_like_one_that_is() {
     let cleaned = clean(&before, &url, &[]);
     assert!(cleaned.stdout.contains("without our marker"), "{cleaned}");
     assert_eq!(server.left(), ["PrestanTest-busy"]);
+}
+
+#[test]
+fn the_file_of_a_killed_load_is_removed() {
+    let server = plain();
+    let root = server.server.url();
+    let url = format!("{root}new.bin");
+    fs::write(server.demo.root().join("theirs.bin"), "not ours").unwrap();
+    let running = putting(&server, &url);
+    let noted = notes(running.home());
+    assert_eq!(noted.len(), 1);
+    let mode = fs::metadata(&noted[0]).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+
+    // The run goes on: its file is left alone, by force as well.
+    let state = running.home().join("state");
+    let cleaned = Prestan::new()
+        .env("XDG_STATE_HOME", &state)
+        .args(["clean", "--force", &root])
+        .run();
+    let said = format!(
+        "left alone: {url} (in use by the run of process {}",
+        running.id()
+    );
+    assert!(cleaned.stdout.contains(&said), "{cleaned}");
+
+    let before = kill_putting(running, &server);
+    let dry = clean(&before, &root, &["-n"]);
+    assert_eq!(dry.stdout, format!("would be removed: {url}\n"));
+    assert_eq!(server.left().len(), 2);
+    let cleaned = clean(&before, &root, &[]);
+    assert_eq!(cleaned.stdout, format!("removed: {url}\n"));
+    assert_eq!(server.left(), ["theirs.bin"]);
+    assert_eq!(notes(before.home()), [] as [&Path; 0]);
+    let nothing = format!("nothing of ours in {root}\n");
+    assert_eq!(clean(&before, &root, &[]).stdout, nothing);
+}
+
+#[test]
+fn a_file_that_was_replaced_or_removed_since_is_not_ours_any_more() {
+    let server = plain();
+    let root = server.server.url();
+    let running = putting(&server, &format!("{root}new.bin"));
+    let before = kill_putting(running, &server);
+    let path = server.demo.root().join("new.bin");
+    fs::write(&path, "my thesis").unwrap();
+    let cleaned = clean(&before, &root, &[]);
+    assert!(
+        cleaned.stdout.contains("or another program replaced it"),
+        "{cleaned}"
+    );
+    assert_eq!(fs::read_to_string(&path).unwrap(), "my thesis");
+    assert_eq!(notes(before.home()).len(), 1);
+
+    fs::remove_file(&path).unwrap();
+    let nothing = format!("nothing of ours in {root}\n");
+    assert_eq!(clean(&before, &root, &[]).stdout, nothing);
+    assert_eq!(notes(before.home()), [] as [&Path; 0]);
+}
+
+#[test]
+fn the_note_on_a_file_lasts_as_long_as_the_file() {
+    let server = plain();
+    let root = server.server.url();
+    let url = format!("{root}new.bin");
+    let put = || load("PUT", &url).args(["--body", "x", "--requests", "20", "--quiet"]);
+    let outcome = put().run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert_eq!(notes(outcome.home()), [] as [&Path; 0]);
+
+    server
+        .server
+        .add_rule(Rule::new(status(423, &[], "")).method("DELETE"));
+    let outcome = put().run();
+    let said = format!("this run made it, `prestan clean {root}` removes it later");
+    assert!(outcome.stderr.contains(&said), "{outcome}");
+    assert_eq!(notes(outcome.home()).len(), 1);
+    server.server.clear_rules();
+    let cleaned = clean(&outcome, &root, &[]);
+    assert_eq!(cleaned.stdout, format!("removed: {url}\n"));
+    assert_eq!(server.left(), NONE);
+    assert_eq!(notes(outcome.home()), [] as [&Path; 0]);
+}
+
+#[test]
+fn a_secret_in_the_query_of_a_file_is_not_noted() {
+    let server = plain();
+    let url = format!("{}new.bin?token=s3cret-pw", server.server.url());
+    let options = ["--body", "x", "--requests", "20", "--quiet"];
+    let running = load("PUT", &url).args(options).run();
+    assert_eq!(running.code, 0, "{running}");
+    let said = "new.bin?token=(not shown) is not noted for `prestan clean`";
+    assert!(running.stderr.contains(said), "{running}");
+    assert!(!running.home().join("state/prestan/made").exists());
+    assert_eq!(server.left(), NONE);
+}
+
+/// Servers of files have PUT and DELETE, and need no more of WebDAV.
+#[test]
+fn the_file_on_a_server_without_webdav_is_removed() {
+    let without = |method| Rule::new(status(405, &[], "")).method(method);
+    let server = Faulty::new(|builder| builder.rule(without("OPTIONS")).rule(without("PROPFIND")));
+    let root = server.server.url();
+    let url = format!("{root}new.bin");
+    let running = putting(&server, &url);
+    let before = kill_putting(running, &server);
+    let cleaned = clean(&before, &root, &[]);
+    assert_eq!(cleaned.stdout, format!("removed: {url}\n"));
+    assert_eq!(server.left(), NONE);
+    let nothing = before.again().args(["clean", &root]).run();
+    assert_eq!(nothing.code, 4, "{nothing}");
 }

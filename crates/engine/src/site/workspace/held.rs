@@ -6,15 +6,15 @@
 //! came from, and nowhere else.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use record::EventKind;
 use serde::{Deserialize, Serialize};
 
+use super::private;
 use crate::watch::journal::Journal;
 
 /// The file is written anew when it has so many lines more than there are locks.
@@ -143,30 +143,12 @@ impl State {
 
     /// Puts a file with the locks that are held in the place of the one that was there.
     fn write_anew(&mut self, path: &Path) -> io::Result<()> {
-        if let Some(directory) = path.parent() {
-            DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(directory)?;
-        }
-        let new = path.with_extension("new");
-        match fs::remove_file(&new) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let mut file = OpenOptions::new()
-            .append(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&new)?;
         let locks = self.locks.values();
         let lines: String = locks
             .map(|lock| text_of(&Line::Taken(lock.clone())))
             .collect();
-        file.write_all(lines.as_bytes())?;
-        fs::rename(&new, path)?;
+        self.file = Some(private::replace(path, &lines)?);
         self.lines = self.locks.len();
-        self.file = Some(file);
         Ok(())
     }
 }

@@ -1,11 +1,13 @@
 //! What killed runs left on a server.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use wire::dav::{last_segment, path_of, same_resource};
 use wire::target::Target;
 
 use super::held::HeldLock;
+use super::made::remove_resource;
 use super::marker::{Life, MARKER, Marker};
 use super::removal::{members, remove_collection};
 use super::{PREFIX, collection_path, exists, is_run_id};
@@ -13,16 +15,29 @@ use crate::connection::client::{Client, Request};
 use crate::error::RunError;
 use crate::site::probe::RESOURCETYPE;
 
-/// A collection that was found on a server and is named like ours.
+/// A collection that was found on a server and is named like ours, or a file that a run noted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
     /// Its URL.
     pub url: String,
-    path: String,
+    pub(super) path: String,
+    pub(crate) kind: LeftoverKind,
     /// Name of the run that made it.
     pub(crate) run_id: String,
     /// What is known of the run that made it.
     pub state: LeftoverState,
+}
+
+/// What a run left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum LeftoverKind {
+    /// Its collection.
+    Collection,
+    /// The file at its target.
+    File {
+        /// The notes on it.
+        notes: Vec<PathBuf>,
+    },
 }
 
 /// What is known of a collection whose name is like ours.
@@ -45,6 +60,8 @@ pub enum LeftoverState {
     },
     /// It does not carry our marker: somebody else's.
     Foreign,
+    /// A file whose size is not the one that the run sent.
+    Replaced,
 }
 
 impl Leftover {
@@ -62,6 +79,11 @@ impl Leftover {
             LeftoverState::Foreign => {
                 "named like ours, but without our marker; not touched".to_owned()
             }
+            LeftoverState::Replaced => "a run made it, but its size is not the one that the run \
+                                        sent: the run was killed while it sent it, or another \
+                                        program replaced it; if it is not needed, `prestan clean \
+                                        --force` removes it"
+                .to_owned(),
         }
     }
 
@@ -70,7 +92,7 @@ impl Leftover {
     pub fn is_removable(&self, force: bool) -> bool {
         match self.state {
             LeftoverState::Ended { .. } => true,
-            LeftoverState::Unseen { .. } => force,
+            LeftoverState::Unseen { .. } | LeftoverState::Replaced => force,
             LeftoverState::Running { .. } | LeftoverState::Foreign => false,
         }
     }
@@ -137,6 +159,7 @@ async fn leftover(client: &mut Client, target: &Target, run_id: String) -> Lefto
         state: state(client, &path, &run_id).await,
         url: target.absolute(&path),
         path,
+        kind: LeftoverKind::Collection,
         run_id,
     }
 }
@@ -153,9 +176,14 @@ pub(super) async fn state(client: &mut Client, path: &str, run_id: &str) -> Left
         true => serde_json::from_slice(client.body()).ok(),
         false => None,
     };
-    let Some(marker) = marker.filter(|marker| marker.run_id == run_id) else {
-        return LeftoverState::Foreign;
-    };
+    match marker.filter(|marker| marker.run_id == run_id) {
+        Some(marker) => state_of(&marker),
+        None => LeftoverState::Foreign,
+    }
+}
+
+/// What is known of what the run of this marker made.
+pub(super) fn state_of(marker: &Marker) -> LeftoverState {
     let started_at = marker
         .started_at
         .to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
@@ -175,7 +203,12 @@ pub(crate) async fn remove_leftover(
     force: bool,
 ) -> Result<(), String> {
     match leftover.is_removable(force) {
-        true => remove_collection(client, &leftover.path, held).await,
+        true => match leftover.kind {
+            LeftoverKind::Collection => remove_collection(client, &leftover.path, held).await,
+            LeftoverKind::File { .. } => {
+                remove_resource(client, &leftover.path, &leftover.url).await
+            }
+        },
         false => Err(leftover.reason()),
     }
 }

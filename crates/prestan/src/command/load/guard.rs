@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use engine::{Presence, Settings};
-use suite::{Plan, RequestPlan, Step, Workspace};
+use suite::{Body, Plan, RequestPlan, Step, Workspace};
 use wire::target::Target;
 
 use crate::exit::Failed;
@@ -123,6 +123,15 @@ pub(crate) fn requests(plan: &Plan) -> Vec<Arc<RequestPlan>> {
         gather(&test.body, &mut found);
     }
     found
+}
+
+/// Bytes of the body that the one request of a plan sends; `None` where they may change.
+pub(crate) fn length_of_body(plan: &Plan) -> Option<u64> {
+    match &requests(plan).first()?.body {
+        Body::None => Some(0),
+        Body::Fixed(bytes) => Some(bytes.len() as u64),
+        Body::Live(_) => None,
+    }
 }
 
 fn gather(steps: &[Step], found: &mut Vec<Arc<RequestPlan>>) {
