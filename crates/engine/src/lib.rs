@@ -35,12 +35,13 @@ pub use drive::turns::{Turn, Turns};
 pub use drive::{Drive, LoadDrive, Pacing, Rounds};
 pub use error::RunError;
 pub use event_loop::cancel::Cancel;
-pub use run::errand::{Presence, find_leftovers, look, remove, remove_leftover};
+pub use run::errand::{
+    Presence, find_leftovers, forget_target, look, note_target, remove, remove_leftover,
+};
 pub use run::machine::machine;
 pub use run::settings::{ClockChoice, Settings, choose_clock};
 pub use run::{Finished, Watch, environment, plan_record, processors, run};
 pub use site::publish::Publish;
-pub use site::workspace::made::{forget_target, note_target};
 pub use site::workspace::{
     LONGEST_RUN_ID, Leftover, LeftoverState, MARKER, collection_name, is_run_id,
 };

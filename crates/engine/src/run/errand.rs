@@ -86,6 +86,28 @@ pub fn remove(settings: &Settings) -> Result<(), String> {
     .map_err(|error| error.to_string())?
 }
 
+/// Notes that a run is going to make its target, where nothing is, with a body of `length` bytes.
+///
+/// # Errors
+/// Why that cannot be noted. A target with secrets in its query is not: they would be kept with it.
+pub fn note_target(settings: &Settings, length: Option<u64>) -> Result<(), String> {
+    let directory = settings.made_files.as_deref();
+    let directory = directory.ok_or("there is no home directory")?;
+    made::note(
+        directory,
+        &settings.run_id,
+        &settings.endpoint.target,
+        length,
+    )
+}
+
+/// The target that a run of this process made is removed, and with it the note.
+pub fn forget_target(settings: &Settings) {
+    if let Some(directory) = settings.made_files.as_deref() {
+        made::forget_own(directory, &settings.run_id);
+    }
+}
+
 /// Looks for what earlier runs left on the target, without touching it: collections that the
 /// server lists, those of the runs that are named, and files that runs made below the target.
 ///

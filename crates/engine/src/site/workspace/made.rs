@@ -16,7 +16,6 @@ use super::leftovers::{Leftover, LeftoverKind, LeftoverState, state_of};
 use super::marker::{Life, Marker};
 use super::private;
 use crate::connection::client::{Client, Request};
-use crate::run::settings::Settings;
 use crate::site::probe::reached;
 
 /// What is kept of a file that a run makes.
@@ -33,18 +32,20 @@ struct FileNote {
 ///
 /// # Errors
 /// Why that cannot be noted. A target with secrets in its query is not: they would be kept with it.
-pub fn note_target(settings: &Settings, length: Option<u64>) -> Result<(), String> {
-    let target = &settings.endpoint.target;
+pub(crate) fn note(
+    directory: &Path,
+    run_id: &str,
+    target: &Target,
+    length: Option<u64>,
+) -> Result<(), String> {
     let url = target.url();
     if url != target.absolute(target.path()) {
         return Err("the query of its URL has a secret, which is not kept".to_owned());
     }
-    let directory = settings.made_files.as_deref();
-    let directory = directory.ok_or("there is no home directory")?;
     let note = FileNote {
         url,
         length,
-        run: Marker::new(&settings.run_id),
+        run: Marker::new(run_id),
     };
     let written = serde_json::to_string(&note).map_err(io::Error::other);
     let path = file_of(directory, &note.run);
@@ -55,11 +56,9 @@ pub fn note_target(settings: &Settings, length: Option<u64>) -> Result<(), Strin
 }
 
 /// The target that a run of this process made is removed, and with it the note.
-pub fn forget_target(settings: &Settings) {
-    if let Some(directory) = settings.made_files.as_deref() {
-        // It may never have been there.
-        let _ = fs::remove_file(file_of(directory, &Marker::new(&settings.run_id)));
-    }
+pub(crate) fn forget_own(directory: &Path, run_id: &str) {
+    // It may never have been there.
+    let _ = fs::remove_file(file_of(directory, &Marker::new(run_id)));
 }
 
 /// A name for a run may be used again by another process.
