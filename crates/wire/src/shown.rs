@@ -157,7 +157,7 @@ pub(crate) fn malformed(line: &[u8]) -> &[u8] {
 }
 
 /// A URL as it may be shown: without the user information in front of its host, and without the
-/// values of [secret parameters](SECRET_PARAMETERS) in its query.
+/// values of parameters of its query whose names are those of secrets (`token`, `sig`, `password`...).
 pub fn redacted_url(url: &str) -> String {
     without_secret_values(&without_user_info(url))
 }
