@@ -2,7 +2,7 @@
 //!
 //! Each column stands here once, with how a cell comes from a sample and goes back into one.
 
-use crate::{Connect, HttpVersion, MeasureId, Outcome, Sample, Timing};
+use crate::{Connect, HttpVersion, MeasureId, Outcome, PlanRecord, Sample, Timing};
 
 /// A column.
 #[derive(Debug)]
@@ -13,8 +13,11 @@ pub struct Column {
     pub holds: Holds,
     /// Every sample has a cell in it.
     pub is_required: bool,
-    /// The first format of run directories that has it; older ones lack it.
+    /// The first format of run directories that has it; older ones lack it, and so do runs without
+    /// [need](Self::is_needed) of it.
     pub since: u32,
+    /// Samples of a run of that plan may have something in it that a [blank](Sample::blank) one has not.
+    pub is_needed: fn(&PlanRecord) -> bool,
     /// The cell of a sample.
     pub of: fn(&Sample) -> Cell,
     /// Puts a cell into a sample, the columns in their order; `None` where the cell cannot be one of this
@@ -234,30 +237,42 @@ pub const COLUMNS: [Column; 28] = [
         |sample| Cell::of(sample.body_received),
         |sample, cell| set(&mut sample.body_received, cell.count()),
     ),
-    since_5(required(
-        "target",
-        Holds::Int32,
-        |sample| Cell::of(u64::from(sample.target)),
-        |sample, cell| set(&mut sample.target, cell.small()),
-    )),
-    since_5(required(
-        "role",
-        Holds::Int32,
-        |sample| Cell::of(u64::from(sample.role)),
-        |sample, cell| set(&mut sample.role, cell.small()),
-    )),
-    since_5(required(
-        "worker",
-        Holds::Int32,
-        |sample| Cell::of(u64::from(sample.worker)),
-        |sample, cell| set(&mut sample.worker, cell.small()),
-    )),
-    since_5(required(
-        "phase",
-        Holds::Int32,
-        |sample| Cell::of(u64::from(sample.phase)),
-        |sample, cell| set(&mut sample.phase, cell.small()),
-    )),
+    only(
+        |plan| !plan.others.is_empty(),
+        since_5(required(
+            "target",
+            Holds::Int32,
+            |sample| Cell::of(u64::from(sample.target)),
+            |sample, cell| set(&mut sample.target, cell.small()),
+        )),
+    ),
+    only(
+        |_| false,
+        since_5(required(
+            "role",
+            Holds::Int32,
+            |sample| Cell::of(u64::from(sample.role)),
+            |sample, cell| set(&mut sample.role, cell.small()),
+        )),
+    ),
+    only(
+        |_| false,
+        since_5(required(
+            "worker",
+            Holds::Int32,
+            |sample| Cell::of(u64::from(sample.worker)),
+            |sample, cell| set(&mut sample.worker, cell.small()),
+        )),
+    ),
+    only(
+        |plan| plan.load.pace.stages() > 1,
+        since_5(required(
+            "phase",
+            Holds::Int32,
+            |sample| Cell::of(u64::from(sample.phase)),
+            |sample, cell| set(&mut sample.phase, cell.small()),
+        )),
+    ),
     since_5(optional(
         "connection",
         Holds::Int64,
@@ -279,12 +294,15 @@ pub const COLUMNS: [Column; 28] = [
             Some(())
         },
     )),
-    since_5(optional(
-        "stream",
-        Holds::Int64,
-        |sample| Cell::of_some(sample.stream.map(u64::from)),
-        |sample, cell| set(&mut sample.stream, cell.some_small()),
-    )),
+    only(
+        |_| false,
+        since_5(optional(
+            "stream",
+            Holds::Int64,
+            |sample| Cell::of_some(sample.stream.map(u64::from)),
+            |sample, cell| set(&mut sample.stream, cell.some_small()),
+        )),
+    ),
 ];
 
 const fn required(
@@ -298,6 +316,7 @@ const fn required(
         holds,
         is_required: true,
         since: crate::OLDEST_RUN_FORMAT,
+        is_needed: |_| true,
         of,
         put,
     }
@@ -312,6 +331,14 @@ const fn optional(
     Column {
         is_required: false,
         ..required(name, holds, of, put)
+    }
+}
+
+/// A column that only some runs need; nothing fills it where that is none.
+const fn only(is_needed: fn(&PlanRecord) -> bool, column: Column) -> Column {
+    Column {
+        is_needed,
+        ..column
     }
 }
 

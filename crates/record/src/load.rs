@@ -55,6 +55,16 @@ pub enum Pace {
     },
 }
 
+impl Pace {
+    /// Stages of the load, one after the other.
+    pub fn stages(&self) -> usize {
+        match self {
+            Pace::Open { stages, .. } => stages.len(),
+            Pace::Rounds | Pace::Closed => 1,
+        }
+    }
+}
+
 /// How the planned times of an open loop are spread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -12,7 +12,7 @@ use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 use record::{COLUMNS, Cell, Column, Holds, PlanRecord, Sample};
 
-fn schema() -> String {
+fn schema(columns: &[&Column]) -> String {
     let column = |column: &Column| {
         let presence = match column.is_required {
             true => "REQUIRED",
@@ -26,7 +26,7 @@ fn schema() -> String {
             Holds::Flags => format!("{presence} BOOLEAN {name};"),
         }
     };
-    let columns: Vec<String> = COLUMNS.iter().map(column).collect();
+    let columns: Vec<String> = columns.iter().map(|own| column(own)).collect();
     format!("message samples {{ {} }}", columns.join(" "))
 }
 
@@ -34,15 +34,15 @@ fn schema() -> String {
 ///
 /// Numbers are written as differences from one row to the next, in as few bits as these need. That
 /// is quicker than any general compression and leaves it nothing to do.
-pub(crate) fn writer(file: File) -> Result<SerializedFileWriter<File>, ParquetError> {
-    let schema = Arc::new(parse_message_type(&schema())?);
+fn writer(file: File, columns: &[&Column]) -> Result<SerializedFileWriter<File>, ParquetError> {
+    let schema = Arc::new(parse_message_type(&schema(columns))?);
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::UNCOMPRESSED)
         .set_encoding(Encoding::DELTA_BINARY_PACKED)
         .set_dictionary_enabled(false)
         .set_statistics_enabled(EnabledStatistics::None)
         .set_write_batch_size(8192);
-    for column in &COLUMNS {
+    for column in columns {
         let path = || ColumnPath::from(column.name);
         properties = match column.holds {
             Holds::Int32 | Holds::Int64 => properties,
@@ -67,10 +67,17 @@ impl Rows {
         Rows {
             columns: COLUMNS
                 .iter()
+                .filter(|column| (column.is_needed)(plan))
                 .map(|column| Cells::new(column, plan))
                 .collect(),
             count: 0,
         }
+    }
+
+    /// A writer of a file for such rows.
+    pub(crate) fn writer(&self, file: File) -> Result<SerializedFileWriter<File>, ParquetError> {
+        let columns: Vec<&Column> = self.columns.iter().map(|cells| cells.column).collect();
+        writer(file, &columns)
     }
 
     pub(crate) fn count(&self) -> usize {

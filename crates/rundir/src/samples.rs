@@ -20,7 +20,7 @@ use parquet::errors::ParquetError;
 use parquet::file::writer::SerializedFileWriter;
 use record::{PlanRecord, Sample};
 
-use super::columns::{self, Rows};
+use super::columns::Rows;
 use super::files::{create_new, discard, part_of};
 use super::pieces::{OpenSegment, Pieces};
 use super::{RunDirError, reading, writing};
@@ -171,7 +171,9 @@ impl SamplesWriter {
             Place::Temporary(file) => file.try_clone(),
         };
         let file = file.map_err(|error| writing(&path, error))?;
-        columns::writer(file).map_err(|error| failed("writing failed", &path, &error))
+        self.rows
+            .writer(file)
+            .map_err(|error| failed("writing failed", &path, &error))
     }
 
     fn add_group(&self, segment: &mut SerializedFileWriter<File>) -> Result<(), RunDirError> {

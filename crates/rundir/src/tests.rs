@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use record::{
-    Clock, Connect, Environment, Http, HttpVersion, Load, Machine, MeasureId, MeasureRecord,
-    Moments, Outcome, Pace, Sample, SuiteRecord, TestId, TestRecord, Timing,
+    Arrivals, Clock, Connect, Environment, Http, HttpVersion, Load, Machine, MeasureId,
+    MeasureRecord, Moments, Outcome, Pace, Sample, SuiteRecord, TestId, TestRecord, Timing,
 };
 
 use super::*;
@@ -16,6 +16,10 @@ fn plan() -> PlanRecord {
         test: TestId(0),
         method: "GET".to_owned(),
         by_chance: false,
+    };
+    let stage = record::Stage {
+        rate: 1.0,
+        duration_s: 1.0,
     };
     PlanRecord {
         format: RUN_FORMAT,
@@ -28,7 +32,7 @@ fn plan() -> PlanRecord {
             sha256: String::new(),
         },
         target: "http://h/".to_owned(),
-        others: Vec::new(),
+        others: vec!["http://i/".to_owned()],
         clock: Clock::User,
         acks: false,
         fresh_start: false,
@@ -36,7 +40,11 @@ fn plan() -> PlanRecord {
         params: Default::default(),
         load: Load {
             users: 1,
-            pace: Pace::Rounds,
+            pace: Pace::Open {
+                arrivals: Arrivals::Constant,
+                stages: vec![stage, stage],
+                max_waiting: 1,
+            },
             requests: Some(1),
             duration_s: None,
             until: Some("p99 ±5%".to_owned()),
@@ -95,8 +103,8 @@ prop_compose! {
     fn any_sample()(
         measure in 0..2u16,
         user in 0..=i32::MAX.cast_unsigned(),
-        (target, role, worker, phase) in (any::<u16>(), any::<u16>(), any::<u16>(), any::<u16>()),
-        (connection, stream) in (proptest::option::of(any::<u32>()), proptest::option::of(any::<u32>())),
+        (target, phase) in (any::<u16>(), any::<u16>()),
+        connection in proptest::option::of(any::<u32>()),
         protocol in proptest::option::of(0..HttpVersion::ALL.len()),
         (number, visit) in (0..1_000_000u64, proptest::option::of(0..1_000_000u64)),
         (outcome, timing) in (0..Outcome::ALL.len(), timing()),
@@ -114,8 +122,8 @@ prop_compose! {
             measure: MeasureId(measure),
             user,
             target,
-            role,
-            worker,
+            role: 0,
+            worker: 0,
             phase,
             number,
             visit,
@@ -125,7 +133,7 @@ prop_compose! {
             timing,
             connection,
             protocol: protocol.map(|place| HttpVersion::ALL[place]),
-            stream,
+            stream: None,
             connect: connect.map(|(tcp, tls)| Connect { tcp, tls, resumed }),
             resent,
             bytes_sent,
@@ -176,6 +184,28 @@ proptest! {
         prop_assert_eq!(&kept.read().unwrap(), &samples);
         prop_assert_eq!(kept.read().unwrap(), samples);
     }
+}
+
+/// What all samples of a run have blank takes no room in it, and is read as blank.
+#[test]
+fn only_columns_that_a_run_needs_are_written() {
+    let mut plain = plan();
+    plain.others.clear();
+    plain.load.pace = Pace::Closed;
+    let columns = |plan: &PlanRecord| {
+        let needed = record::COLUMNS.iter().filter(|own| (own.is_needed)(plan));
+        needed.map(|own| own.name).collect::<Vec<&str>>()
+    };
+    let more = columns(&plan())
+        .into_iter()
+        .filter(|name| !columns(&plain).contains(name));
+    assert_eq!(more.collect::<Vec<&str>>(), ["target", "phase"]);
+    let directory = tempfile::tempdir().unwrap();
+    let kept = RunDir::create(directory.path(), &plain, "suite: s\n", &env()).unwrap();
+    let mut writer = kept.samples_writer(&plain);
+    writer.write(&[bare(1)]).unwrap();
+    writer.finish().unwrap();
+    assert_eq!(load(directory.path()).unwrap().samples, [bare(1)]);
 }
 
 /// More than two groups, written in pieces that fit no group, in the order of recording.
