@@ -47,6 +47,14 @@ pub(crate) struct Values<'v> {
 }
 
 impl Values<'_> {
+    /// For a request of which only its count is left to fill in.
+    pub(crate) fn of(count: Count) -> Values<'static> {
+        Values {
+            count,
+            ..Values::NONE
+        }
+    }
+
     /// For a request without holes.
     pub(crate) const NONE: Values<'static> = Values {
         count: Count {

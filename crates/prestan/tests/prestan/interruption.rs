@@ -7,9 +7,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::support::faulty::Faulty;
+use crate::support::load::send;
 use crate::support::rows::{assert_adds_up, row};
 use crate::support::{Outcome, Prestan, Running};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use testbed::fault::{Fault, Rule};
 use testbed::real::Recipe;
 use testbed::{RealServer, need_or};
@@ -55,11 +56,6 @@ pub(crate) fn until(what: &str, seen: impl Fn() -> bool) {
         assert!(Instant::now() < deadline, "waited too long until {what}");
         thread::park_timeout(Duration::from_millis(2)); // between two looks
     }
-}
-
-pub(crate) fn send(running: &Running, signal: Signal) {
-    let pid = Pid::from_raw(i32::try_from(running.id()).unwrap()).unwrap();
-    kill_process(pid, signal).unwrap();
 }
 
 /// A run of Get1K without end that has measured something, kept in `run` below its home.

@@ -7,7 +7,6 @@ use record::MeasureId;
 use suite::{Alternative, Body, PagePlan, Piece, RequestPlan, Step, Text, Variable};
 
 use crate::connection::client::ClientConfig;
-use crate::connection::prepared::{Count, Values};
 use crate::drive::chance::draw;
 use crate::drive::stage::Stage;
 use crate::drive::step::{Preparer, RequestStep};
@@ -42,8 +41,6 @@ pub(super) struct Kinds {
     total: f64,
     in_turn: bool,
     have_pages: bool,
-    /// Path of the collection in which they work.
-    root: String,
 }
 
 impl Kinds {
@@ -87,7 +84,6 @@ impl Kinds {
                 kinds,
                 units,
                 in_turn,
-                root: config.root.clone(),
             }),
         }
     }
@@ -115,16 +111,6 @@ impl Kinds {
 
     pub(super) fn kind(&self, index: usize) -> &Kind {
         &self.kinds[index]
-    }
-
-    /// What fills the holes of a request of that kind.
-    pub(super) fn values<'v>(&'v self, kind: &'v Kind, count: Count) -> Values<'v> {
-        Values {
-            count,
-            purpose: &kind.step.purpose,
-            workplace: &self.root,
-            ..Values::NONE
-        }
     }
 
     /// Some operations are more than one request.

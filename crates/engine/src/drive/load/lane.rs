@@ -20,7 +20,7 @@ use super::kinds::{Kind, Kinds, Unit};
 use crate::clock::nanos;
 use crate::connection::client::{Client, Exchange, Sending};
 use crate::connection::http1::Response;
-use crate::connection::prepared::Count;
+use crate::connection::prepared::{Count, Values};
 use crate::drive::chance;
 use crate::drive::check::{Wrong, outcome};
 use crate::drive::operation::Operation;
@@ -167,7 +167,7 @@ impl Lane {
         let first = files.clone().next().filter(|_| is_first);
         for file in files {
             let count = self.count(0);
-            let asked = ask(&mut self.client, &kinds, file, count, UNCOUNTED).await;
+            let asked = ask(&mut self.client, file, count, UNCOUNTED).await;
             if asked.exchange.result.is_err() || self.field.is_over() {
                 return false;
             }
@@ -179,7 +179,7 @@ impl Lane {
         for client in &mut self.others {
             let Some(file) = first else { break };
             let count = count(&mut self.iteration, user, 0);
-            let asked = ask(client, &kinds, file, count, UNCOUNTED).await;
+            let asked = ask(client, file, count, UNCOUNTED).await;
             if asked.exchange.result.is_err() || self.field.is_over() {
                 return false;
             }
@@ -194,7 +194,7 @@ impl Lane {
             Unit::Request(kind) => {
                 let number = self.number(turn.number);
                 let turn = Turn { number, ..turn };
-                self.request(&kinds, kinds.kind(*kind), turn, None).await
+                self.request(kinds.kind(*kind), turn, None).await
             }
             Unit::Page(files) if self.others.is_empty() => {
                 self.fetch_in_order(&kinds, files, turn).await
@@ -203,15 +203,9 @@ impl Lane {
         }
     }
 
-    async fn request(
-        &mut self,
-        kinds: &Kinds,
-        kind: &Kind,
-        turn: Turn,
-        visit: Option<u64>,
-    ) -> Done {
+    async fn request(&mut self, kind: &Kind, turn: Turn, visit: Option<u64>) -> Done {
         let count = self.count(turn.number);
-        let asked = ask(&mut self.client, kinds, kind, count, turn).await;
+        let asked = ask(&mut self.client, kind, count, turn).await;
         self.log.conclude(asked, visit)
     }
 
@@ -241,19 +235,13 @@ impl Lane {
     }
 }
 
-async fn ask<'k>(
-    client: &mut Client,
-    kinds: &'k Kinds,
-    kind: &'k Kind,
-    count: Count,
-    turn: Turn,
-) -> Asked<'k> {
+async fn ask<'k>(client: &mut Client, kind: &'k Kind, count: Count, turn: Turn) -> Asked<'k> {
     let sending = Sending {
         planned: turn.planned,
         now: turn.now,
         ..Sending::default()
     };
-    let values = kinds.values(kind, count);
+    let values = Values::of(count);
     let exchange = client.send(&kind.step.request, &values, sending).await;
     let verdict = match (&exchange.result, client.head()) {
         (Err(failure), _) => Err(Wrong::new(failure.outcome, failure.what.clone())),

@@ -26,7 +26,7 @@ use crate::clock::nanos;
 use crate::clock::timekeeper::{KernelStamps, Stamps};
 use crate::connection::client::{CHALLENGES, Failure, Trace, gave_up_failure};
 use crate::connection::http1::{Connection, ExchangeError, Idle, Response};
-use crate::connection::prepared::Count;
+use crate::connection::prepared::{Count, Values};
 use crate::drive::check::{Wrong, outcome};
 use crate::drive::operation::Operation;
 use crate::drive::step::Reading;
@@ -186,7 +186,7 @@ impl Pipe {
     fn enqueue(&mut self, lane: &mut Lane, mut request: UnderWay) {
         let kinds = Rc::clone(&lane.kinds);
         let kind = kinds.kind(request.kind);
-        let values = kinds.values(kind, request.count);
+        let values = Values::of(request.count);
         let before = self.outgoing.end();
         let outgoing = &mut self.outgoing;
         let push = |bytes: &[u8]| outgoing.push(bytes);

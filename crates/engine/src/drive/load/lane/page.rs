@@ -26,7 +26,7 @@ impl Lane {
                 break;
             }
             let turn = page.next_turn(turn, &field);
-            let done = self.request(kinds, kinds.kind(*file), turn, visit).await;
+            let done = self.request(kinds.kind(*file), turn, visit).await;
             if let Some(unanswered) = page.add(done) {
                 self.rest(unanswered).await;
             }
@@ -71,7 +71,7 @@ impl Lane {
                 };
                 let count = count(iteration, log.user, turn.number);
                 under_way.push(async move {
-                    let asked = ask(client, kinds, kind, count, turn).await;
+                    let asked = ask(client, kind, count, turn).await;
                     (asked, client)
                 });
             }
