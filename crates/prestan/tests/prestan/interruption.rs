@@ -363,8 +363,9 @@ fn a_lock_whose_token_the_server_hides_is_released_by_who_took_it() {
 
     let running = holding_a_lock(&server.server.url(), "again");
     let kept = running.home().join("state/prestan/locks");
-    until("the token is kept", || !files_below(&kept).is_empty());
-    let file = files_below(&kept).remove(0);
+    // Its name, not any: what is written before it has that name has another one.
+    let file = kept.join("again.jsonl");
+    until("the token is kept", || file.exists());
     let mode = fs::metadata(&file).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600, "{}", file.display());
     send(&running, Signal::INT);
