@@ -29,8 +29,9 @@ pub struct Generator {
     pub stalls: u64,
     /// The longest of these delays.
     pub longest_stall: Nanos,
-    /// Time in which users did not ask, because the server had not answered them before: the sum
-    /// over all users.
+    /// Time in which users had no measured operation under way, because the server had not answered them
+    /// before, or because the suite has a pause or a request that is not measured: the sum over all
+    /// users.
     #[serde(default)]
     pub rested: Nanos,
     /// Time in which a run beside others waited for its turn, between two batches of a test.

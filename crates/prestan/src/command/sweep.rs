@@ -198,11 +198,7 @@ fn plans(args: &SweepArgs, suite: &SuiteText, points: &[Levels]) -> Result<Vec<A
             rate,
         })
     };
-    let plans: Vec<AtPoint> = points.iter().map(at).collect::<Result<_, Failed>>()?;
-    if let Some(first) = plans.first().filter(|_| args.plan.mix) {
-        guard::tell_of_setup(&first.plan);
-    }
-    Ok(plans)
+    points.iter().map(at).collect()
 }
 
 /// One run to be made.
