@@ -7,8 +7,8 @@
 //!   page/*.js, ECharts ----+--> figures, in the browser or by the crate `figures`
 //! ```
 //!
-//! The page loads nothing. What strangers wrote (servers, suites) is escaped where it stands in
-//! HTML, and inside the data no `<` is left that could end it.
+//! The page loads nothing. `maud` escapes what strangers wrote (servers, suites), and inside the data no
+//! `<` is left that could end it.
 
 mod answers;
 mod comparison;
@@ -28,12 +28,13 @@ use std::sync::LazyLock;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use maud::{Markup, PreEscaped, html};
 use record::Run;
 use sha2::{Digest, Sha256};
 use stats::{Details, Summary};
 
 use crate::{Comparisons, Diagnosed, Found, Sweep};
-use markup::fill;
+use markup::{Frame, document};
 
 pub use measured::{Common, Told};
 pub use site::{Link, Site, assets};
@@ -92,6 +93,11 @@ pub struct PageRun<'a> {
 }
 
 impl<'a> PageRun<'a> {
+    /// What the server says of itself.
+    pub(crate) fn software(&self) -> Option<&str> {
+        self.run.env.server.as_ref()?.software.as_deref()
+    }
+
     /// How it was measured.
     pub(crate) fn told(&self) -> Told<'a> {
         Told {
@@ -112,7 +118,6 @@ pub const FIGURES: &str = concat!(
     include_str!("../page/answers.js")
 );
 
-const TEMPLATE: &str = include_str!("../page/index.html");
 const STYLE: &str = include_str!("../page/style.css");
 const BEHAVIOUR: &str = concat!(
     include_str!("../page/dom.js"),
@@ -122,39 +127,86 @@ const BEHAVIOUR: &str = concat!(
 /// The page: one HTML document that loads nothing.
 pub fn html(page: &Page<'_>) -> String {
     let names = names::of(page);
-    fill(TEMPLATE, |part| match part {
-        "title" => markup::text(&sections::title(page, &names)),
-        "policy" => policy(page.site),
-        "style" => style(page.site),
-        "links" => page.site.map_or(String::new(), site::links),
-        "head" => sections::head(page, &names),
-        "skip" => skip(page),
-        "overview" => sections::overview(page, &names),
-        "findings" => sections::findings(page, &names),
-        "pages" => pages::tables(page, &names),
-        "table" => tables::rows(page, &names),
-        "details" => details::tables(page, &names),
-        "no-details" => if page.runs.is_empty() { "hidden" } else { "" }.to_owned(),
-        "points" => points::tables(page),
-        "comparison" => comparison::table(page),
-        "measured" => measured::measured(page, &names),
-        "data" => figure_data(page).replace('<', "\\u003c"),
-        "scripts" => scripts(page.site),
-        other => unreachable!("the template has no part {other}"),
-    })
+    let frame = Frame {
+        title: &sections::title(page, &names),
+        policy: &policy(page.site),
+        style: style(page.site),
+        scripts: html! {
+            script type="application/json" id="data" {
+                (PreEscaped(figure_data(page).replace('<', "\\u003c")))
+            }
+            (scripts(page.site))
+        },
+    };
+    document(frame, body(page, &names))
+}
+
+/// Scripts fill the empty elements, each by its id.
+fn body(page: &Page<'_>, names: &[String]) -> Markup {
+    html! {
+        @if let Some(table) = first_table(page) {
+            a.skip href={ "#" (table) } { "Skip to the table" }
+        }
+        @if let Some(site) = page.site { (site::links(site)) }
+        header {
+            div.tools.controls #tools {}
+            (sections::head(page, names))
+        }
+        main {
+            section #overview { h2 { "In short" } (sections::overview(page, names)) }
+            (sections::findings(page, names))
+            noscript {
+                p.box.doubt {
+                    "Figures need JavaScript, which is off. The tables below are complete without it."
+                }
+            }
+            @if let Some(all) = page.comparison { (comparison::table(all)) }
+            (pages::tables(page, names))
+            section #bars hidden {
+                h2 { "Response times" }
+                div.controls #bars-controls {}
+                div.figures #bars-figures {}
+            }
+            (tables::rows(page, names))
+            section #details hidden[page.runs.is_empty()] {
+                h2 { "Test by test" }
+                div.controls #details-controls {}
+                div #details-tables { (details::tables(page, names)) }
+                div.figures #details-figures {}
+            }
+            section #sweep hidden {
+                h2 { "Sweep" }
+                div.controls #sweep-controls {}
+                div.figures.small #sweep-figures {}
+            }
+            section #search hidden {
+                h2 { "How much it holds" }
+                div.figures #search-figures {}
+            }
+            (points::tables(page))
+            section #measured {
+                h2 { "How it was measured" }
+                (measured::measured(page, names))
+            }
+        }
+        footer {
+            p {
+                "Made by Prestan. The figures of this page are in it as JSON: "
+                code { "JSON.parse(document.getElementById(\"data\").textContent)" } "."
+            }
+        }
+    }
 }
 
 /// For those who cannot see where the tables begin.
-fn skip(page: &Page<'_>) -> String {
+fn first_table(page: &Page<'_>) -> Option<&'static str> {
     let tables = [
         ("tests", !page.runs.is_empty()),
         ("points", page.sweep.is_some()),
         ("trials", page.search.is_some()),
     ];
-    let first = tables.into_iter().find(|(_, is_there)| *is_there);
-    first.map_or(String::new(), |(id, _)| {
-        format!("<a class=\"skip\" href=\"#{id}\">Skip to the table</a>\n")
-    })
+    let mut tables = tables.into_iter();
+    Some(tables.find(|(_, is_there)| *is_there)?.0)
 }
 
 /// What the browser may do: apply the style and run the scripts that are ours, by their hashes (W3C,
@@ -166,9 +218,8 @@ fn policy(site: Option<&Site>) -> String {
         Some(_) => (BESIDE, BESIDE),
     };
     format!(
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src \
-         {styles}; script-src {scripts}; img-src data:; \
-         base-uri 'none'; form-action 'none'\">"
+        "default-src 'none'; style-src {styles}; script-src {scripts}; img-src data:; \
+         base-uri 'none'; form-action 'none'"
     )
 }
 
@@ -187,10 +238,10 @@ fn sources(blocks: &[String]) -> String {
     sources.collect::<Vec<_>>().join(" ")
 }
 
-fn style(site: Option<&Site>) -> String {
+fn style(site: Option<&Site>) -> Markup {
     match site {
-        None => format!("<style>{STYLE}</style>"),
-        Some(_) => format!("<link rel=\"stylesheet\" href=\"{}\">", site::STYLE),
+        None => html! { style { (PreEscaped(STYLE)) } },
+        Some(_) => site::style(),
     }
 }
 
@@ -198,12 +249,10 @@ fn script_blocks() -> [String; 2] {
     [CHARTS.to_owned(), [FIGURES, BEHAVIOUR].concat()]
 }
 
-fn scripts(site: Option<&Site>) -> String {
+fn scripts(site: Option<&Site>) -> Markup {
     match site {
-        None => script_blocks()
-            .map(|block| format!("<script>{block}</script>"))
-            .join("\n"),
-        Some(_) => format!("<script src=\"{}\"></script>", site::SCRIPT),
+        None => html! { @for block in script_blocks() { script { (PreEscaped(block)) } } },
+        Some(_) => html! { script src=(site::SCRIPT) {} },
     }
 }
 

@@ -1,7 +1,9 @@
 //! The page of a diagnosis: its runs are of one server as a rule, and told apart by their suites.
 
-use super::markup::{list, text};
-use super::sections::{moment, users};
+use maud::{Markup, html};
+
+use super::markup::list;
+use super::sections::{moment, named, users};
 use super::{Page, PageRun, names};
 use crate::clean;
 use crate::diagnose::incomplete;
@@ -16,41 +18,29 @@ pub(super) fn title(page: &Page<'_>) -> String {
 }
 
 /// The server, unless there are several, and below it what was run when.
-pub(super) fn head(page: &Page<'_>, names: &[String]) -> String {
+pub(super) fn head(page: &Page<'_>, names: &[String]) -> Markup {
     let is_one = targets(page).len() == 1;
-    let first = page.runs.first().filter(|_| is_one);
-    let software = first.map_or(String::new(), |first| {
-        let server = first.run.env.server.as_ref();
-        let software = server.and_then(|server| server.software.as_deref());
-        format!(
-            "<p class=\"what\">{}</p>\n",
-            text(software.unwrap_or(UNKNOWN_SOFTWARE))
-        )
-    });
     let line = |(run, name): (&PageRun<'_>, &String)| {
         let (plan, env) = (&run.run.plan, &run.run.env);
-        format!(
-            "<span class=\"name\">{}</span> {} · {} · {}",
-            text(name),
-            text(&plan.suite.title),
-            users(plan.load.users),
-            text(&moment(&env.started_at)),
-        )
+        let users = users(plan.load.users);
+        named(name, &[&plan.suite.title, &users, &moment(&env.started_at)])
     };
-    software + &list("where", page.runs.iter().zip(names).map(line))
+    html! {
+        @if let Some(first) = page.runs.first().filter(|_| is_one) {
+            p.what { (first.software().unwrap_or(UNKNOWN_SOFTWARE)) }
+        }
+        (list("where", page.runs.iter().zip(names).map(line)))
+    }
 }
 
 /// Which runs are missing, where the series of runs ended early.
-pub(super) fn incomplete(page: &Page<'_>) -> String {
-    let all = page.diagnosed.unwrap_or_default().iter();
-    let incomplete = all.filter_map(|of| of.incomplete.as_ref()).next();
-    incomplete.map_or(String::new(), |of| {
-        format!(
-            "<div class=\"box bad\"><p><strong>{}</strong> {}</p></div>\n",
-            incomplete::HEADING,
-            text(&incomplete::sentence(of))
-        )
-    })
+pub(super) fn incomplete(page: &Page<'_>) -> Markup {
+    let mut all = page.diagnosed.unwrap_or_default().iter();
+    html! {
+        @if let Some(of) = all.find_map(|of| of.incomplete.as_ref()) {
+            div.box.bad { p { strong { (incomplete::HEADING) } " " (incomplete::sentence(of)) } }
+        }
+    }
 }
 
 /// A name for each run: its suite, its users where they are not those of the first run of this server, and

@@ -1,15 +1,18 @@
 //! How runs were measured: the lines of the text report, and what only pages tell.
 
+use maud::{Markup, PreEscaped, html};
 use record::{Environment, PlanRecord};
 use stats::Summary;
 
-use super::markup::text;
-use super::{Page, PageRun};
+use super::Page;
 use crate::text::{UNKNOWN_SOFTWARE, configuration};
 use crate::{load, search};
 
 /// What figures mean, for everybody.
-pub(crate) const EXPLAINED: &str = include_str!("../../page/measured.html");
+pub(crate) fn explained() -> Markup {
+    let paragraphs = include_str!("../../page/measured.html").lines();
+    html! { @for paragraph in paragraphs { (PreEscaped(paragraph)) } }
+}
 
 /// What is told of how a run was measured: what, and its value.
 pub(crate) type Line = (String, String);
@@ -91,22 +94,18 @@ pub(crate) fn lines(Told { plan, env, summary }: Told<'_>) -> Vec<Line> {
 }
 
 /// How everything on the page was measured.
-pub(super) fn measured(page: &Page<'_>, names: &[String]) -> String {
-    let of_run = |(run, name): (&PageRun<'_>, &String)| described(name, &lines(run.told()));
-    let runs = page.runs.iter().zip(names);
-    let mut html: String = EXPLAINED.to_owned() + &runs.map(of_run).collect::<String>();
-    if let Some(found) = page.search {
-        html += &format!("<p>{}</p>\n", text(&search::how(found)));
-    }
+pub(super) fn measured(page: &Page<'_>, names: &[String]) -> Markup {
     let of_documents = of_documents(page);
-    let series = match page.common.is_empty() {
-        true => &of_documents,
-        false => &page.common,
+    let series = match &page.common[..] {
+        [] => &of_documents,
+        common => common,
     };
-    let series = series.iter();
-    html + &series
-        .map(|series| described(&series.name, &series.lines))
-        .collect::<String>()
+    html! {
+        (explained())
+        @for (run, name) in page.runs.iter().zip(names) { (described(name, &lines(run.told()))) }
+        @if let Some(found) = page.search { p { (search::how(found)) } }
+        @for series in series { (described(&series.name, &series.lines)) }
+    }
 }
 
 /// What a sweep and a search say of servers themselves: all there is where runs are not at hand.
@@ -128,8 +127,9 @@ fn of_documents(page: &Page<'_>) -> Vec<Common> {
     swept.chain(found).collect()
 }
 
-fn described(name: &str, lines: &[Line]) -> String {
-    let line = |(what, value): &Line| format!("<dt>{}</dt><dd>{}</dd>\n", text(what), text(value));
-    let lines: String = lines.iter().map(line).collect();
-    format!("<h3>{}</h3>\n<dl>\n{lines}</dl>\n", text(name))
+fn described(name: &str, lines: &[Line]) -> Markup {
+    html! {
+        h3 { (name) }
+        dl { @for (what, value) in lines { dt { (what) } dd { (value) } } }
+    }
 }

@@ -32,14 +32,11 @@ pub(super) fn of(page: &Page<'_>) -> Vec<String> {
 }
 
 fn own(run: &PageRun<'_>) -> String {
-    let software = || run.run.env.server.as_ref()?.software.clone();
-    let name = run
-        .name
-        .clone()
-        .or_else(software)
-        .filter(|name| !name.trim().is_empty())
-        .unwrap_or_else(|| address(&run.run.plan.target));
-    shortened(&clean(&name))
+    let name = run.name.as_deref().or(run.software());
+    match name.filter(|name| !name.trim().is_empty()) {
+        Some(name) => shortened(&clean(name)),
+        None => address(&run.run.plan.target),
+    }
 }
 
 pub(super) fn shortened(name: &str) -> String {

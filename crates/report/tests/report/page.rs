@@ -180,7 +180,7 @@ fn pages_are_in_a_table_and_in_the_words_of_1995() {
     for part in [
         "<td class=\"bad\" data-sort=\"1\">1</td>",
         "http://192.0.2.2/",
-        "Page # 1 (Page1)\nTotal number of times page was hit 25\n",
+        "Page # 1 (Page1)&#10;Total number of times page was hit 25&#10;",
         // With the page that misses a file.
         "WEBSTONE number: 600",
         "Complete pages a minute: 594 (574 .. 614),",
