@@ -5,6 +5,8 @@ pub(crate) mod sentences;
 pub(crate) mod wire;
 
 use record::PlanRecord;
+use schemars::JsonSchema;
+use serde::Serialize;
 use stats::{Diagnosis, Finding, LeftOut, MANY, Material, RULES, WhyLeftOut};
 
 use crate::figure::percent;
@@ -32,7 +34,8 @@ pub struct Diagnosed {
 }
 
 /// A run that was looked at.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields, rename = "Run")]
 pub struct DiagnosedRun {
     /// Where it is kept, or how it is called.
     pub name: String,
@@ -42,9 +45,10 @@ pub struct DiagnosedRun {
     pub target: String,
     /// Users at work at the same time.
     pub users: u32,
-    /// What the server said of itself.
+    /// What the server said of itself; null where it said nothing.
     pub server: Option<String>,
     /// Rows of the report.
+    #[serde(skip)]
     pub rows: usize,
 }
 

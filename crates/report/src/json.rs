@@ -2,7 +2,7 @@
 
 use record::{Outcome, Run};
 use schemars::generate::SchemaSettings;
-use stats::{Completeness, Conclusion, Status, Summary, TestSummary};
+use stats::{Completeness, Summary, TestSummary};
 
 use crate::clean::is_harmful;
 use crate::{webstone, wire};
@@ -54,19 +54,14 @@ pub(crate) fn document(run: &Run, summary: &Summary) -> wire::Document {
             version: plan.prestan.clone(),
         },
         run_id: plan.run_id.clone(),
-        suite: wire::Suite {
-            name: plan.suite.name.clone(),
-            version: plan.suite.version,
-            title: plan.suite.title.clone(),
-            sha256: plan.suite.sha256.clone(),
-        },
+        suite: plan.suite.clone(),
         params: plan.params.clone(),
         target: plan.target.clone(),
-        server: env.server.as_ref().map(wire::Server::from),
-        clock: plan.clock.into(),
+        server: env.server.clone(),
+        clock: plan.clock,
         bias_us: summary.clock.bias.as_ref().map(wire::Bias::from),
         missed: summary.clock.missed,
-        machine: (&env.machine).into(),
+        machine: env.machine.clone(),
         load: (&plan.load).into(),
         started_at: env.started_at.clone(),
         ended_at: env.ended_at.clone(),
@@ -76,7 +71,7 @@ pub(crate) fn document(run: &Run, summary: &Summary) -> wire::Document {
             reached: goal.reached,
         }),
         left_out: summary.left_out(),
-        conclusion: summary.conclusion().into(),
+        conclusion: summary.conclusion(),
         inconclusive: crate::inconclusive(summary),
         generator: summary
             .generator
@@ -84,11 +79,7 @@ pub(crate) fn document(run: &Run, summary: &Summary) -> wire::Document {
             .map(|generator| self::generator(run, generator))
             .collect(),
         warnings: summary.warnings.iter().map(wire::Warning::from).collect(),
-        left_behind: summary
-            .left_behind
-            .iter()
-            .map(wire::LeftBehind::from)
-            .collect(),
+        left_behind: summary.left_behind.clone(),
         tests: summary.tests.iter().map(wire::Test::from).collect(),
         webstone: summary
             .pages
@@ -118,7 +109,7 @@ impl From<&TestSummary> for wire::Test {
         wire::Test {
             name: test.name.clone(),
             method: test.method.clone(),
-            status: test.status.into(),
+            status: test.status,
             evidence: test.evidence.clone(),
             outcomes: (&test.outcomes).into(),
             operations: test.operations(),
@@ -141,7 +132,7 @@ impl From<&TestSummary> for wire::Test {
             wanders: test.wanders,
             failures: test.failures.clone(),
             notes: test.notes.clone(),
-            conclusion: test.conclusion().into(),
+            conclusion: test.conclusion(),
             disqualified: test.disqualified().map(crate::warning),
             warnings: test
                 .warnings
@@ -204,28 +195,6 @@ impl From<&stats::Outcomes> for wire::Outcomes {
     }
 }
 
-impl From<Status> for wire::Status {
-    fn from(status: Status) -> wire::Status {
-        match status {
-            Status::Ok => wire::Status::Ok,
-            Status::Failed => wire::Status::Failed,
-            Status::NotSupported => wire::Status::NotSupported,
-            Status::Skipped => wire::Status::Skipped,
-            Status::NotDrawn => wire::Status::NotDrawn,
-        }
-    }
-}
-
-impl From<Conclusion> for wire::Conclusion {
-    fn from(conclusion: Conclusion) -> wire::Conclusion {
-        match conclusion {
-            Conclusion::Pass => wire::Conclusion::Pass,
-            Conclusion::Inconclusive => wire::Conclusion::Inconclusive,
-            Conclusion::Fail => wire::Conclusion::Fail,
-        }
-    }
-}
-
 impl From<&Completeness> for wire::Complete {
     fn from(complete: &Completeness) -> wire::Complete {
         let (state, reason) = match complete {
@@ -239,56 +208,10 @@ impl From<&Completeness> for wire::Complete {
 
 impl From<&stats::Warning> for wire::Warning {
     fn from(warning: &stats::Warning) -> wire::Warning {
-        let share = |share: &stats::Share| wire::Share {
-            name: share.name.clone(),
-            count: share.count,
-            of: share.of,
-        };
         wire::Warning {
             kind: warning.kind.name().into(),
             text: crate::warning(warning),
-            about: warning.shares.iter().map(share).collect(),
-        }
-    }
-}
-
-impl From<&record::LeftBehind> for wire::LeftBehind {
-    fn from(left: &record::LeftBehind) -> wire::LeftBehind {
-        wire::LeftBehind {
-            url: left.url.clone(),
-            reason: left.reason.clone(),
-            own: left.own,
-        }
-    }
-}
-
-impl From<&record::Server> for wire::Server {
-    fn from(server: &record::Server) -> wire::Server {
-        wire::Server {
-            software: server.software.clone(),
-            dav: server.dav.clone(),
-            allow: server.allow.clone(),
-            http: server.http.clone(),
-        }
-    }
-}
-
-impl From<record::Clock> for wire::Clock {
-    fn from(clock: record::Clock) -> wire::Clock {
-        match clock {
-            record::Clock::User => wire::Clock::User,
-            record::Clock::Kernel => wire::Clock::Kernel,
-        }
-    }
-}
-
-impl From<&record::Machine> for wire::Machine {
-    fn from(machine: &record::Machine) -> wire::Machine {
-        wire::Machine {
-            os: machine.os.clone(),
-            cpu: machine.cpu.clone(),
-            cores: machine.cores,
-            memory_bytes: machine.memory_bytes,
+            about: warning.shares.clone(),
         }
     }
 }
@@ -297,7 +220,7 @@ impl From<&record::Load> for wire::Load {
     fn from(load: &record::Load) -> wire::Load {
         wire::Load {
             users: load.users,
-            pace: (&load.pace).into(),
+            pace: load.pace.clone(),
             requests: load.requests,
             duration_s: load.duration_s,
             until: load.until.clone(),
@@ -307,33 +230,6 @@ impl From<&record::Load> for wire::Load {
             warmup_s: load.warmup_s,
             timeout_s: load.timeout_s,
             seed: load.seed,
-        }
-    }
-}
-
-impl From<&record::Pace> for wire::Pace {
-    fn from(pace: &record::Pace) -> wire::Pace {
-        match pace {
-            record::Pace::Rounds => wire::Pace::Rounds,
-            record::Pace::Closed => wire::Pace::Closed,
-            record::Pace::Open {
-                arrivals,
-                stages,
-                max_waiting,
-            } => wire::Pace::Open {
-                arrivals: match arrivals {
-                    record::Arrivals::Constant => wire::Arrivals::Constant,
-                    record::Arrivals::Poisson => wire::Arrivals::Poisson,
-                },
-                stages: stages
-                    .iter()
-                    .map(|stage| wire::Stage {
-                        rate: stage.rate,
-                        duration_s: stage.duration_s,
-                    })
-                    .collect(),
-                max_waiting: *max_waiting,
-            },
         }
     }
 }
@@ -392,11 +288,7 @@ fn generator(run: &Run, of: &record::Generator) -> wire::Generator {
             p99: us(late.p99 as f64),
             max: us(late.max as f64),
         }),
-        exhausted: wire::Exhausted {
-            ports: of.exhausted.ports,
-            files: of.exhausted.files,
-            buffers: of.exhausted.buffers,
-        },
+        exhausted: of.exhausted,
     }
 }
 

@@ -3,6 +3,8 @@
 pub(crate) mod wire;
 pub(crate) mod words;
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use stats::{Point, Since, Status, SweptRow, SweptServer};
 
 use crate::clean;
@@ -34,12 +36,13 @@ pub struct Sweep {
     pub rows: Vec<SweptRow>,
 }
 
-/// A parameter with its values, ascending.
-#[derive(Debug, Clone, PartialEq)]
+/// A parameter.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields, rename = "Parameter")]
 pub struct Varied {
     /// Its name.
     pub name: String,
-    /// Its values as numbers; sizes in bytes.
+    /// Its values, ascending; sizes in bytes.
     pub values: Vec<f64>,
     /// Its values as they were written.
     pub written: Vec<String>,
@@ -64,14 +67,15 @@ impl Design {
     }
 }
 
-/// A server of a sweep.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields, rename = "Server")]
 pub struct SweepServer {
     /// How it is called: its URL or its recipe.
     pub name: String,
     /// Where it is.
     pub target: String,
-    /// What it says of itself.
+    /// What it says of itself; null where it says nothing.
     pub software: Option<String>,
 }
 

@@ -1,13 +1,17 @@
-//! The JSON document, as types of their own: what programs read must not change because an
-//! internal type does. The published schema, `docs/result.schema.json`, is made from these.
+//! The JSON document. The published schema, `docs/result.schema.json`, is made from these types.
 //!
 //! Times are in microseconds as numbers with at most three decimals, exact to the nanosecond.
 //! A field is always there; what is not known is `null`.
+//!
+//! Types of `record` and `stats` stand here as they are, unless the document has other units, rounded or
+//! derived numbers, or fields that the files of a run leave out ([`Load`], [`Http`]).
 
 use std::collections::BTreeMap;
 
+use record::{Clock, Exhausted, LeftBehind, Machine, Pace, Server, SuiteRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
+use stats::{Conclusion, Share, Status};
 
 /// Version of the document; raised when a reader of the older one would misread it.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -24,7 +28,7 @@ pub(crate) struct Document {
     /// Names the run, and the collection `PrestanTest-<run_id>/` below which it worked.
     pub(crate) run_id: String,
     /// The suite that was run.
-    pub(crate) suite: Suite,
+    pub(crate) suite: SuiteRecord,
     /// Parameters of the suite, resolved.
     pub(crate) params: BTreeMap<String, serde_json::Value>,
     /// URL of the collection below which the run worked, without user information.
@@ -76,34 +80,6 @@ pub(crate) struct Program {
     pub(crate) version: String,
 }
 
-/// Identity of a suite: two runs with the same hash and parameters did the same.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Suite {
-    /// Name.
-    pub(crate) name: String,
-    /// Version the suite gives itself.
-    pub(crate) version: u32,
-    /// One line about it.
-    pub(crate) title: String,
-    /// SHA-256 of the suite file, in lower-case hexadecimal.
-    pub(crate) sha256: String,
-}
-
-/// What the server tells about itself in its response to OPTIONS.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Server {
-    /// `Server` header.
-    pub(crate) software: Option<String>,
-    /// Tokens of all `DAV` headers: the classes of RFC 4918, section 18, and extensions.
-    pub(crate) dav: Vec<String>,
-    /// Tokens of all `Allow` headers.
-    pub(crate) allow: Vec<String>,
-    /// HTTP version of the response.
-    pub(crate) http: String,
-}
-
 /// How close a load run came to an interval that is narrow enough.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -113,30 +89,6 @@ pub(crate) struct Goal {
     pub(crate) half_width_percent: Option<f64>,
     /// It was narrow enough.
     pub(crate) reached: bool,
-}
-
-/// Which clock gave the moments of an operation.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Clock {
-    /// Read in user space around the system calls.
-    User,
-    /// Time stamps that the kernel takes where packets leave and arrive.
-    Kernel,
-}
-
-/// The machine that sent the requests.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Machine {
-    /// Operating system and kernel release.
-    pub(crate) os: String,
-    /// Model name of the processor.
-    pub(crate) cpu: String,
-    /// Logical processors available to the process.
-    pub(crate) cores: u32,
-    /// Physical memory in bytes.
-    pub(crate) memory_bytes: u64,
 }
 
 /// The load of a run.
@@ -168,46 +120,6 @@ pub(crate) struct Load {
     pub(crate) seed: u64,
 }
 
-/// What decides when an operation begins.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(tag = "model", rename_all = "snake_case")]
-#[schemars(deny_unknown_fields)]
-pub(crate) enum Pace {
-    /// Users iterate the loops of a suite, test by test.
-    Rounds,
-    /// Closed loop: each user begins an operation when its previous one has ended.
-    Closed,
-    /// Open loop: a schedule decides, whatever the server does.
-    Open {
-        /// Distribution of arrivals.
-        arrivals: Arrivals,
-        /// One rate after the other.
-        stages: Vec<Stage>,
-        /// Operations that may wait for a free connection; further ones are dropped.
-        max_waiting: u32,
-    },
-}
-
-/// Distribution of arrivals in an open loop.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Arrivals {
-    /// Equal intervals.
-    Constant,
-    /// Exponentially distributed intervals.
-    Poisson,
-}
-
-/// A time of an open loop with one rate.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Stage {
-    /// Operations per second.
-    pub(crate) rate: f64,
-    /// Seconds.
-    pub(crate) duration_s: f64,
-}
-
 /// How connections are used.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -223,19 +135,6 @@ pub(crate) struct Http {
     /// Every TLS handshake was a full one, because `--tls-resumption off` was given; false in runs that
     /// were recorded before this was.
     pub(crate) full_handshakes: bool,
-}
-
-/// Conclusion of a row or a run. Of several, a failure takes precedence over an inconclusive row, and
-/// that over a pass.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Conclusion {
-    /// It succeeded, and its estimates describe the server.
-    Pass,
-    /// A warning disqualifies the row, or the load generator may have caused its failures.
-    Inconclusive,
-    /// The server failed.
-    Fail,
 }
 
 /// How the load generator fared while a test was measured.
@@ -278,18 +177,6 @@ pub(crate) struct Lateness {
     pub(crate) p99: f64,
     /// Maximum.
     pub(crate) max: f64,
-}
-
-/// How often a resource of this machine was refused.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Exhausted {
-    /// Local ports.
-    pub(crate) ports: u64,
-    /// Open files.
-    pub(crate) files: u64,
-    /// Memory for sockets.
-    pub(crate) buffers: u64,
 }
 
 /// By how much a user-space clock would have over-reported response times, in microseconds; negative
@@ -353,30 +240,6 @@ pub(crate) struct Warning {
     pub(crate) text: String,
     /// The rows or tests it is about; empty for one about the run as a whole.
     pub(crate) about: Vec<Share>,
-}
-
-/// A part of a whole, of one row or test.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Share {
-    /// Name of the row or test.
-    pub(crate) name: String,
-    /// The part; of times, in nanoseconds.
-    pub(crate) count: u64,
-    /// The whole, or the limit.
-    pub(crate) of: u64,
-}
-
-/// A collection of Prestan that is still on the server.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct LeftBehind {
-    /// URL of the collection.
-    pub(crate) url: String,
-    /// Why it is still there.
-    pub(crate) reason: String,
-    /// It belongs to this run, not to an earlier one.
-    pub(crate) own: bool,
 }
 
 /// One row of the report.
@@ -445,22 +308,6 @@ pub(crate) struct Test {
     pub(crate) disqualified: Option<String>,
     /// The kinds of all warnings about the row.
     pub(crate) warnings: Vec<String>,
-}
-
-/// Status of a test.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Status {
-    /// It was measured, and no operation failed.
-    Ok,
-    /// Something failed, or nothing was measured.
-    Failed,
-    /// The server does not have the method, or does not claim what the test needs.
-    NotSupported,
-    /// Not measured, because the server does not have another method that the test needs before.
-    Skipped,
-    /// The operations of its test are chosen at random, and this one never was.
-    NotDrawn,
 }
 
 /// A count for each outcome. Every operation ends in exactly one.

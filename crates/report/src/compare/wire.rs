@@ -1,4 +1,5 @@
-//! The JSON document of a comparison.
+//! The JSON document of a comparison. Its types have what those of `stats` lack: percentages, microseconds,
+//! intervals, and the rate of a number for its time.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,10 +1,11 @@
-//! The JSON document of a diagnosis.
+//! The JSON document of a diagnosis. Its types have what those of `stats` lack: sentences, percentages, and
+//! indices into the runs of all servers.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Evidence, Figure, Finding, LeftOut, Quantity};
 
-use super::{Diagnosed, DiagnosedRun, incomplete, sentences};
+use super::{Diagnosed, DiagnosedRun, NotMeasured, incomplete, sentences};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
 const SCHEMA_VERSION: u32 = 2;
@@ -20,7 +21,7 @@ pub(super) struct Document {
     #[serde(skip_serializing_if = "Option::is_none")]
     incomplete: Option<Incomplete>,
     /// The runs that were looked at.
-    runs: Vec<Run>,
+    runs: Vec<DiagnosedRun>,
     /// Findings of each server: what fails, then the most costly first.
     findings: Vec<Found>,
     /// What would be a finding if a second run of its suite showed it as well.
@@ -49,34 +50,6 @@ enum Reason {
     Interrupted,
     /// A run failed.
     Failed,
-}
-
-/// A planned run that was not measured to its end.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct NotMeasured {
-    /// Name of its suite.
-    suite: String,
-    /// Number of users that was planned.
-    users: u32,
-    /// Whether it would have repeated rows of a suite that was measured already.
-    repeat: bool,
-}
-
-/// A run that was looked at.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct Run {
-    /// Where it is kept, or how it is called.
-    name: String,
-    /// Name of its suite.
-    suite: String,
-    /// URL that it was run against.
-    target: String,
-    /// Users at work at the same time.
-    users: u32,
-    /// What the server said of itself; null where it said nothing.
-    server: Option<String>,
 }
 
 /// Something conspicuous.
@@ -229,7 +202,7 @@ impl From<&[Diagnosed]> for Document {
         } in all
         {
             let first = document.runs.len();
-            document.runs.extend(runs.iter().map(Run::from));
+            document.runs.extend(runs.iter().cloned());
             let findings = diagnosis.findings.iter();
             document
                 .findings
@@ -249,30 +222,13 @@ impl From<&[Diagnosed]> for Document {
 
 impl From<&super::Incomplete> for Incomplete {
     fn from(of: &super::Incomplete) -> Incomplete {
-        let not_measured = of.not_measured.iter().map(|missing| NotMeasured {
-            suite: missing.suite.clone(),
-            users: missing.users,
-            repeat: missing.is_repeat,
-        });
         Incomplete {
             reason: match of.failure {
                 None => Reason::Interrupted,
                 Some(_) => Reason::Failed,
             },
             text: incomplete::sentence(of),
-            not_measured: not_measured.collect(),
-        }
-    }
-}
-
-impl From<&DiagnosedRun> for Run {
-    fn from(run: &DiagnosedRun) -> Run {
-        Run {
-            name: run.name.clone(),
-            suite: run.suite.clone(),
-            target: run.target.clone(),
-            users: run.users,
-            server: run.server.clone(),
+            not_measured: of.not_measured.clone(),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The JSON document of a search.
+//! The JSON document of a search. Its types have what those of `stats` lack: microseconds, confidence bounds,
+//! and of all times only those that a search is about.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,4 +1,5 @@
-//! The JSON document of a sweep.
+//! The JSON document of a sweep. Its types have what those of `stats` lack: microseconds, percentages, and names
+//! for indices of parameters.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Effect, Fitted, Growing, Law, Point, Shape, SweptServer, Term};
 
-use super::{Sweep, Varied, words};
+use super::{Sweep, SweepServer, Varied, words};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
 const SCHEMA_VERSION: u32 = 2;
@@ -31,37 +32,13 @@ pub(crate) struct Document {
     /// Percent up to which an effect does not matter.
     same_within_percent: f64,
     /// What was varied.
-    vary: Vec<Parameter>,
+    vary: Vec<Varied>,
     /// On which servers.
-    servers: Vec<Server>,
+    servers: Vec<SweepServer>,
     /// What to know before believing it.
     caveats: Vec<String>,
     /// Every row of the suite.
     tests: Vec<Test>,
-}
-
-/// A parameter.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct Parameter {
-    /// Its name.
-    name: String,
-    /// Its values, ascending; sizes in bytes.
-    values: Vec<f64>,
-    /// Its values as they were written.
-    written: Vec<String>,
-}
-
-/// A server.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct Server {
-    /// How it is called: its URL or its recipe.
-    name: String,
-    /// Where it is.
-    target: String,
-    /// What it says of itself; null where it says nothing.
-    software: Option<String>,
 }
 
 /// A row of the suite.
@@ -174,16 +151,6 @@ struct OfTerm {
 
 impl From<&Sweep> for Document {
     fn from(sweep: &Sweep) -> Document {
-        let parameter = |varied: &Varied| Parameter {
-            name: varied.name.clone(),
-            values: varied.values.clone(),
-            written: varied.written.clone(),
-        };
-        let servers = sweep.servers.iter().map(|server| Server {
-            name: server.name.clone(),
-            target: server.target.clone(),
-            software: server.software.clone(),
-        });
         let tests = sweep.rows.iter().map(|row| Test {
             name: row.name.clone(),
             method: row.method.clone(),
@@ -201,8 +168,8 @@ impl From<&Sweep> for Document {
             repeats: sweep.repeats,
             seed: sweep.seed,
             same_within_percent: sweep.same_within * 100.0,
-            vary: sweep.vary.iter().map(parameter).collect(),
-            servers: servers.collect(),
+            vary: sweep.vary.clone(),
+            servers: sweep.servers.clone(),
             caveats: sweep.caveats.clone(),
             tests: tests.collect(),
         }

@@ -1,4 +1,5 @@
-//! What programs read of pages.
+//! What programs read of pages. Its types have what those of `stats` lack: microseconds, rounded numbers, and the
+//! counts of 1995.
 
 use schemars::JsonSchema;
 use serde::Serialize;
