@@ -11,7 +11,7 @@ use stats::{Diagnosis, Finding, LeftOut, MANY, Material, RULES, WhyLeftOut};
 
 use crate::figure::percent;
 use crate::json::{pretty, schema_of};
-use crate::text::{Paint, wrapping};
+use crate::terminal::{TextReport, wrap};
 use crate::{clean, warning};
 
 pub use incomplete::{Incomplete, NotMeasured};
@@ -70,122 +70,80 @@ impl DiagnosedRun {
 
 /// The diagnoses for people. Ends with a newline.
 pub fn diagnose_text(all: &[Diagnosed], color: bool, width: usize) -> String {
-    let mut page = Page {
-        text: String::new(),
-        width,
-        paint: Paint { on: color },
-    };
+    let mut report = TextReport::new(color, width);
     for diagnosed in all {
-        page.diagnosis(diagnosed);
+        report.diagnosis(diagnosed);
     }
-    page.text.truncate(page.text.trim_end().len());
-    page.text.push('\n');
-    page.text
+    report.finish()
 }
 
-struct Page {
-    text: String,
-    width: usize,
-    paint: Paint,
-}
-
-impl Page {
+impl TextReport {
     fn diagnosis(&mut self, diagnosed: &Diagnosed) {
         let Diagnosed {
             runs,
             diagnosis,
             incomplete,
         } = diagnosed;
-        if let Some(incomplete) = incomplete {
+        let incomplete = incomplete.as_ref().map(|incomplete| {
             let sentence = incomplete::sentence(incomplete);
-            self.bad(&format!("{} {sentence}", incomplete::HEADING));
-        }
-        if let Some(line) = disqualified(diagnosed) {
-            self.bad(&line);
+            format!("{} {sentence}", incomplete::HEADING)
+        });
+        // What was not measured or had to be left out stands first: a fault may hide there.
+        for line in incomplete.into_iter().chain(disqualified(diagnosed)) {
+            let lines = wrap(self.width, "", "", &line);
+            self.line(&self.paint.bad(&lines));
+            self.line("");
         }
         if let Some(run) = runs.first() {
             let server = run.server.as_deref();
             let server = server.map_or(String::new(), |server| format!(" ({})", clean(server)));
-            self.wrapped(&format!("Server: {}{server}", clean(&run.target)), "", "  ");
+            self.wrapped("", "  ", &format!("Server: {}{server}", clean(&run.target)));
         }
         for run in runs {
             let users = match run.users {
                 1 => String::new(),
                 users => format!(", {users} users"),
             };
-            let suite = clean(&run.suite);
-            self.wrapped(
-                &format!("Run: {} (suite {suite}{users})", clean(&run.name)),
-                "",
-                "  ",
-            );
+            let (name, suite) = (clean(&run.name), clean(&run.suite));
+            self.wrapped("", "  ", &format!("Run: {name} (suite {suite}{users})"));
         }
-        self.text.push('\n');
+        self.line("");
         if diagnosis.findings.is_empty() {
-            self.wrapped(&nothing(diagnosed), "", "");
+            self.wrapped("", "", &nothing(diagnosed));
         } else {
-            self.text += "What to fix first:\n\n";
+            self.line("What to fix first:\n");
         }
         for (finding, number) in diagnosis.findings.iter().zip(1..) {
             self.finding(finding, number);
         }
-        self.seen_once(diagnosis);
-        self.left_out(diagnosed);
-        self.text.push('\n');
+        self.remainder(SEEN_ONCE, diagnosis.seen_once.iter().map(seen_once));
+        self.remainder("Not looked at", left_out(diagnosed));
+        self.line("");
     }
 
-    fn seen_once(&mut self, diagnosis: &Diagnosis) {
-        if diagnosis.seen_once.is_empty() {
-            return;
+    /// A list of what is no finding; nothing for no items.
+    fn remainder(&mut self, heading: &str, items: impl IntoIterator<Item = String>) {
+        for (place, item) in items.into_iter().enumerate() {
+            if place == 0 {
+                self.line(&format!("\n{heading}:"));
+            }
+            self.wrapped("- ", "  ", &item);
         }
-        self.text += &format!("\n{SEEN_ONCE}:\n");
-        for finding in &diagnosis.seen_once {
-            self.wrapped(&seen_once(finding), "- ", "  ");
-        }
-    }
-
-    /// What was not measured or had to be left out stands first: a fault may hide there.
-    fn bad(&mut self, line: &str) {
-        let at = self.text.len();
-        self.wrapped(line, "", "");
-        let painted = self.paint.bad(self.text[at..].trim_end());
-        self.text.truncate(at);
-        self.text += &format!("{painted}\n\n");
     }
 
     fn finding(&mut self, finding: &Finding, number: usize) {
         let indent = " ".repeat(number.to_string().len() + 2);
-        let at = self.text.len();
-        self.wrapped(&format!("{number}. {}", title(finding)), "", &indent);
-        let title = self.paint.doubtful(self.text[at..].trim_end());
-        self.text.truncate(at);
-        self.text += &format!("{title}\n");
-        self.wrapped(&clean(&sentences::text(finding)), &indent, &indent);
+        let title = format!("{number}. {}", title(finding));
+        let title = wrap(self.width, "", &indent, &title);
+        self.line(&self.paint.doubtful(&title));
+        self.wrapped(&indent, &indent, &clean(&sentences::text(finding)));
         for piece in evidence(finding) {
             let (first, next) = (format!("{indent}- "), format!("{indent}  "));
-            self.wrapped(&clean(&piece), &first, &next);
+            self.wrapped(&first, &next, &clean(&piece));
         }
         let look_at = format!("Look at {} [{}]", finding.look_at, finding.rule);
-        self.wrapped(&look_at, &indent, &indent);
-        self.text.push('\n');
-    }
-
-    fn left_out(&mut self, diagnosed: &Diagnosed) {
-        let rows = left_out(diagnosed);
-        if rows.is_empty() {
-            return;
-        }
-        self.text += "\nNot looked at:\n";
-        for row in rows {
-            self.wrapped(&row, "- ", "  ");
-        }
-    }
-
-    fn wrapped(&mut self, line: &str, first: &str, next: &str) {
-        let options = wrapping(self.width)
-            .initial_indent(first)
-            .subsequent_indent(next);
-        self.text += &format!("{}\n", textwrap::fill(line, options));
+        self.wrapped(&indent, &indent, &look_at);
+        self.line("");
     }
 }
 

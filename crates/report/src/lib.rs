@@ -17,7 +17,6 @@
 //! markup escaped, and spreadsheets only where they cannot be taken for a formula.
 
 mod clean;
-mod columns;
 mod compare;
 mod conclusion;
 mod csv;
@@ -33,6 +32,7 @@ pub mod page;
 mod search;
 mod sweep;
 mod table;
+mod terminal;
 mod text;
 mod warnings;
 mod webstone;

@@ -6,10 +6,10 @@ use stats::interval::median;
 use stats::{Answer, Distribution, Load, Tally, Tested};
 
 use crate::clean;
-use crate::columns::columns;
 use crate::figure;
 use crate::json::{pretty, schema_of};
-use crate::text::{Paint, UNKNOWN_SOFTWARE, wrapping};
+use crate::terminal::{Columns, TextReport};
+use crate::text::UNKNOWN_SOFTWARE;
 use crate::units::human;
 
 /// What a search found.
@@ -214,29 +214,24 @@ pub(crate) const NOTE: &str = "Rates and times are medians of the trials of a lo
 
 /// The search for people. Ends with a newline.
 pub fn search_text(found: &Found, color: bool, width: usize) -> String {
-    let paint = Paint { on: color };
+    let mut report = TextReport::new(color, width);
     let software = found.software.as_deref().unwrap_or(UNKNOWN_SOFTWARE);
-    let mut text = format!(
-        "{}\n{} ({})\n\n",
-        clean(&found.what),
-        clean(&found.target),
-        clean(software)
-    );
-    text += &format!("{}\n\n", textwrap::fill(&verdict(found), wrapping(width)));
-    let headers = headers(found).map(str::to_owned);
+    report.line(&clean(&found.what));
+    report.line(&format!("{} ({})\n", clean(&found.target), clean(software)));
+    report.wrapped("", "", &verdict(found));
+    report.line("");
     let loads = Loaded::all(found);
-    let rows = loads.iter().map(|loaded| cells(found, loaded).into());
-    let rows: Vec<Vec<String>> = rows.collect();
-    for (place, line) in columns(&headers, &rows, &[6]).into_iter().enumerate() {
-        let fails = place > 0 && loads[place - 1].fails();
-        text += &match fails {
-            true => paint.bad(&line),
-            false => line,
-        };
-        text.push('\n');
+    let headers = headers(found).map(str::to_owned).into();
+    let cells = loads.iter().map(|loaded| cells(found, loaded).into());
+    let rows: Vec<Vec<String>> = std::iter::once(headers).chain(cells).collect();
+    let fails = std::iter::once(false).chain(loads.iter().map(Loaded::fails));
+    for (line, fails) in Columns::lines(&rows, &[6]).iter().zip(fails) {
+        let bad = fails.then(|| report.paint.bad(line));
+        report.line(bad.as_ref().unwrap_or(line));
     }
-    text += &format!("\n{}\n", textwrap::fill(NOTE, wrapping(width)));
-    text
+    report.line("");
+    report.wrapped("", "", NOTE);
+    report.text
 }
 
 /// The answer in words.

@@ -8,9 +8,9 @@ use serde::Serialize;
 use stats::{Point, Since, Status, SweptRow, SweptServer};
 
 use crate::clean;
-use crate::columns::columns;
 use crate::json::{pretty, schema_of};
-use crate::text::{Paint, UNKNOWN_SOFTWARE, wrapping};
+use crate::terminal::{Columns, TextReport};
+use crate::text::UNKNOWN_SOFTWARE;
 use crate::units::{human, human_range};
 
 /// What a sweep found.
@@ -81,30 +81,25 @@ pub struct SweepServer {
 
 /// The sweep for people. Ends with a newline.
 pub fn sweep_text(sweep: &Sweep, color: bool, width: usize) -> String {
-    let paint = Paint { on: color };
-    let mut text = heading(sweep, width);
+    let mut report = TextReport::new(color, width);
+    heading(&mut report, sweep);
     for row in &sweep.rows {
-        text += &format!("\n{} ({})\n", clean(&row.name), clean(&row.method));
+        report.line(&format!("\n{} ({})", clean(&row.name), clean(&row.method)));
         for (server, swept) in sweep.servers.iter().zip(&row.servers) {
             let words = words::sentence(sweep, swept);
             let words = match sweep.servers.len() {
                 1 => words,
                 _ => format!("{}: {words}", clean(&server.name)),
             };
-            let options = wrapping(width)
-                .initial_indent("  ")
-                .subsequent_indent("    ");
-            text += &format!("{}\n", textwrap::fill(&words, options));
+            report.wrapped("  ", "    ", &words);
         }
         for line in table(sweep, row) {
-            let line = format!("    {line}\n");
-            text += &match line.contains(FAILED) {
-                true => paint.bad(&line),
-                false => line,
-            };
+            let line = format!("    {line}");
+            let bad = line.contains(FAILED).then(|| report.paint.bad(&line));
+            report.line(&bad.unwrap_or(line));
         }
     }
-    text
+    report.text
 }
 
 /// How it was measured, in words.
@@ -140,21 +135,17 @@ pub(crate) fn limit(sweep: &Sweep) -> String {
     format!("{} %", (sweep.same_within * 1000.0).round() / 10.0)
 }
 
-fn heading(sweep: &Sweep, width: usize) -> String {
-    let mut text = format!("{}\n", textwrap::fill(&how(sweep), wrapping(width)));
+fn heading(report: &mut TextReport, sweep: &Sweep) {
+    report.wrapped("", "", &how(sweep));
+    report.line("");
     for server in &sweep.servers {
         let software = server.software.as_deref().unwrap_or(UNKNOWN_SOFTWARE);
         let line = format!("{}: {software}, {}", server.name, server.target);
-        text += &format!("\n{}", clean(&line));
+        report.line(&clean(&line));
     }
-    text.push('\n');
     for caveat in &sweep.caveats {
-        let options = wrapping(width)
-            .initial_indent("Warning: ")
-            .subsequent_indent("  ");
-        text += &format!("{}\n", textwrap::fill(&clean(caveat), options));
+        report.wrapped("Warning: ", "  ", &clean(caveat));
     }
-    text
 }
 
 const FAILED: &str = "failed";
@@ -182,7 +173,7 @@ fn table(sweep: &Sweep, row: &SweptRow) -> Vec<String> {
             1 => "mean".to_owned(),
             _ => clean(&server.name),
         });
-    let headers: Vec<String> = names.chain(servers).collect();
+    let headers = names.chain(servers).collect();
     let line = |levels: &&[usize]| -> Vec<String> {
         let values = sweep.vary.iter().zip(*levels);
         let values = values.map(|(varied, level)| varied.written[*level].clone());
@@ -192,8 +183,9 @@ fn table(sweep: &Sweep, row: &SweptRow) -> Vec<String> {
             .map(|server| point_at(server, levels).map_or(String::new(), cell));
         values.chain(times).collect()
     };
-    let rows: Vec<Vec<String>> = levels(row).iter().map(line).collect();
-    columns(&headers, &rows, &[])
+    let rows = levels(row);
+    let rows = std::iter::once(headers).chain(rows.iter().map(line));
+    Columns::lines(&rows.collect::<Vec<_>>(), &[])
 }
 
 /// `412 us (389 .. 440 us)`.

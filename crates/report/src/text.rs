@@ -3,7 +3,6 @@
 //! The first half is the layout of Xu (2004), section 5.6, so that an old result and a new one
 //! can be laid side by side.
 
-use anstyle::{AnsiColor, Style};
 use record::{Environment, EventKind, Http, LeftBehind, Pace, PlanRecord, Run};
 use stats::{Completeness, Status, Summary, TestSummary, WarningKind, describe_failed};
 
@@ -11,6 +10,7 @@ use crate::clean;
 use crate::conclusion::inconclusive;
 use crate::load;
 use crate::table::{Table, table};
+use crate::terminal::{TextReport, wrap};
 use crate::webstone;
 
 /// How the report is to look.
@@ -36,90 +36,32 @@ impl Default for TextOptions {
 
 /// The report for people. Ends with a newline.
 pub fn text(run: &Run, summary: &Summary, options: &TextOptions) -> String {
-    let paint = Paint { on: options.color };
-    let mut page = Page {
-        text: String::new(),
-        width: options.width,
-        paint,
-    };
-    page.conclusion(summary);
-    page.title(run, summary);
-    page.configuration(run, summary);
-    page.pages(run, summary);
-    page.rows(run, summary);
-    page.generator(summary);
+    let mut report = TextReport::new(options.color, options.width);
+    report.conclusion(summary);
+    report.title(run, summary);
+    report.configuration(run, summary);
+    report.pages(run, summary);
+    report.rows(run, summary);
+    report.generator(summary);
     if run.plan.load.pace != Pace::Rounds {
-        page.throughput(summary);
+        report.throughput(summary);
     }
-    page.connecting(summary);
-    page.histograms(summary);
-    page.failures(summary);
-    page.notes(summary);
-    page.left_out(run, summary);
-    page.warnings(summary);
-    page.left_behind(&summary.left_behind);
-    page.completeness(summary);
+    report.connecting(summary);
+    report.histograms(summary);
+    report.failures(summary);
+    report.notes(summary);
+    report.left_out(run, summary);
+    report.warnings(summary);
+    report.left_behind(&summary.left_behind);
+    report.completeness(summary);
     if let Some(place) = &options.saved_to {
-        page.line("");
-        page.line(&format!("Saved in {}", clean(place)));
+        report.line("");
+        report.line(&format!("Saved in {}", clean(place)));
     }
-    page.text
+    report.text
 }
 
-/// How texts are wrapped: at blanks only. A URL stays one that can be copied, also where it is
-/// wider than the page, and a run id keeps its hyphens on one line.
-pub(crate) fn wrapping(width: usize) -> textwrap::Options<'static> {
-    textwrap::Options::new(width)
-        .break_words(false)
-        .word_splitter(textwrap::WordSplitter::NoHyphenation)
-        .word_separator(textwrap::WordSeparator::AsciiSpace)
-}
-
-/// Colours, or none.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Paint {
-    pub(crate) on: bool,
-}
-
-impl Paint {
-    /// Something is better than it was.
-    pub(crate) fn good(self, text: &str) -> String {
-        self.in_color(AnsiColor::Green, text)
-    }
-
-    /// Something failed, or is not supported.
-    pub(crate) fn bad(self, text: &str) -> String {
-        self.in_color(AnsiColor::Red, text)
-    }
-
-    /// Something is doubtful.
-    pub(crate) fn doubtful(self, text: &str) -> String {
-        self.in_color(AnsiColor::Yellow, text)
-    }
-
-    fn in_color(self, color: AnsiColor, text: &str) -> String {
-        let style = Style::new().fg_color(Some(color.into()));
-        if self.on {
-            format!("{style}{text}{style:#}")
-        } else {
-            text.to_owned()
-        }
-    }
-}
-
-/// The report as far as it is written.
-struct Page {
-    text: String,
-    width: usize,
-    paint: Paint,
-}
-
-impl Page {
-    fn line(&mut self, line: &str) {
-        self.text.push_str(line);
-        self.text.push('\n');
-    }
-
+impl TextReport {
     /// A heading after an empty line; nothing when there is nothing to stand below it.
     fn section(&mut self, heading: &str, items: &[Item]) {
         if items.is_empty() {
@@ -134,18 +76,9 @@ impl Page {
 
     /// An item and what belongs to it, wrapped below itself.
     fn item(&mut self, item: &Item) {
-        let wrapped = |text: &str, first: &str, next: &str| {
-            let options = wrapping(self.width);
-            textwrap::fill(text, options.initial_indent(first).subsequent_indent(next))
-        };
-        let mut lines = vec![wrapped(&item.text, "- ", "  ")];
-        lines.extend(
-            item.below
-                .iter()
-                .map(|text| wrapped(text, "    ", "      ")),
-        );
-        for line in lines {
-            self.line(&line);
+        self.wrapped("- ", "  ", &item.text);
+        for text in &item.below {
+            self.wrapped("    ", "      ", text);
         }
     }
 
@@ -154,8 +87,8 @@ impl Page {
         let Some(rows) = inconclusive(summary) else {
             return;
         };
-        let sentence = format!("Inconclusive: {rows}");
-        let wrapped = textwrap::fill(&clean(&sentence), wrapping(self.width));
+        let sentence = clean(&format!("Inconclusive: {rows}"));
+        let wrapped = wrap(self.width, "", "", &sentence);
         let painted = wrapped.replacen("Inconclusive", &self.paint.bad("Inconclusive"), 1);
         self.line(&painted);
         self.line("");
@@ -173,9 +106,7 @@ impl Page {
         self.line(&format!("Start Testing {}:", clean(&run.plan.target)));
         self.line("");
         for (what, value) in configuration(&run.plan, &run.env, summary) {
-            let line = format!("* {what} {}", clean(&value));
-            let options = wrapping(self.width);
-            self.line(&textwrap::fill(&line, options.subsequent_indent("  ")));
+            self.wrapped("", "  ", &format!("* {what} {}", clean(&value)));
         }
     }
 
@@ -213,15 +144,14 @@ impl Page {
             self.line("");
         }
         for footnote in footnotes {
-            self.line(&textwrap::fill(&footnote, wrapping(self.width)));
+            self.wrapped("", "", &footnote);
         }
     }
 
     fn generator(&mut self, summary: &Summary) {
         if let Some(sentence) = load::generator(summary) {
             self.line("");
-            let options = wrapping(self.width);
-            self.line(&textwrap::fill(&sentence, options.subsequent_indent("  ")));
+            self.wrapped("", "  ", &sentence);
         }
     }
 
@@ -549,15 +479,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paint_leaves_plain_text_alone() {
-        assert_eq!(Paint { on: false }.bad("failed"), "failed");
-        assert_eq!(
-            Paint { on: true }.bad("failed"),
-            "\u{1b}[31mfailed\u{1b}[0m"
-        );
-    }
-
-    #[test]
     fn a_note_of_several_rows_stands_once() {
         let builder = RunBuilder::new(1).test("T", &[("A", "GET"), ("B", "GET"), ("C", "GET")]);
         let told = [("A", "one"), ("B", "two"), ("C", "one")];
@@ -569,22 +490,5 @@ mod tests {
         });
         let summary = stats::summarise(&run.build());
         assert_eq!(notes(&summary), ["A, C: one", "B: two"]);
-    }
-
-    #[test]
-    fn a_page_wraps_but_breaks_no_url() {
-        let mut page = Page {
-            text: String::new(),
-            width: 20,
-            paint: Paint { on: false },
-        };
-        page.item(&Item::new(&format!(
-            "look at http://example.org/{}",
-            "long-way/".repeat(3)
-        )));
-        let lines: Vec<&str> = page.text.lines().collect();
-        assert_eq!(lines.len(), 2);
-        assert_eq!(lines[0], "- look at");
-        assert!(lines[1].ends_with("long-way/long-way/"));
     }
 }

@@ -97,15 +97,13 @@ pub(crate) fn later(run: &Run, pages: &Pages) -> Vec<String> {
             over(100.0 * all.failed as f64, all.files as f64)
         ),
         format!("Sum of client response times: {:.6} sec", totals.response_s),
-        format!(
-            "{:<24}{:>14}{:>14}{:>14}{:>14}",
-            "", "Average", "Std Dev", "Minimum", "Maximum"
-        ),
     ];
     let row = |what: &str, values: [Option<String>; 4]| {
         let [average, sd, min, max] = values.map(|value| value.unwrap_or_else(|| "-".to_owned()));
         format!("{what:<24}{average:>14}{sd:>14}{min:>14}{max:>14}")
     };
+    let headers = ["Average", "Std Dev", "Minimum", "Maximum"];
+    lines.push(row("", headers.map(|header| Some(header.to_owned()))));
     for (what, times) in [
         ("Connect time (sec)", &all.connect),
         ("Response time (sec)", &all.file),

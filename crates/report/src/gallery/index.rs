@@ -6,7 +6,7 @@ use stats::{Status, TestSummary};
 use super::words;
 use super::{Exhibit, Gallery, Places, Row, mean_of};
 use crate::load;
-use crate::markdown::markdown as text_of;
+use crate::markdown::{line, markdown as text_of};
 use crate::page::Site;
 use crate::page::markup::{Frame, boxed, document, list, mean, wide};
 use crate::page::measured::{alike, explained};
@@ -204,9 +204,8 @@ pub(super) fn markdown(gallery: &Gallery<'_>, rows: &[Row<'_>]) -> String {
             },
             None => String::new(),
         });
-        let cells: Vec<String> = cells.collect();
-        let name = text_of(row.name);
-        markdown += &format!("| {name} | {} |\n", cells.join(" | "));
+        let name = std::iter::once(text_of(row.name));
+        markdown += &line(&name.chain(cells).collect::<Vec<_>>());
     }
     let versions = gallery
         .exhibits
