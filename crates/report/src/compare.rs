@@ -92,12 +92,11 @@ fn pairs_of_rows(comparison: &Comparison) -> String {
 /// What it means that only some pairs of a row have times.
 fn without_times(comparison: &Comparison) -> &'static str {
     let has_less = |row: &Compared| row.ratio.is_some_and(|ratio| ratio.pairs < row.reached);
-    match comparison.rows.iter().any(has_less) {
-        true => {
-            " Pairs without times: no operation was ok in one of both runs, or the load generator may \
+    if comparison.rows.iter().any(has_less) {
+        " Pairs without times: no operation was ok in one of both runs, or the load generator may \
                  have changed its times."
-        }
-        false => "",
+    } else {
+        ""
     }
 }
 
@@ -149,10 +148,10 @@ pub fn compare_markdown(all: &Comparisons) -> String {
 
 /// The comparison for programs: one JSON document.
 pub fn compare_json(all: &Comparisons) -> String {
-    pretty(&wire::Document::from(all))
+    pretty(&wire::ComparisonDocument::from(all))
 }
 
 /// The JSON schema of [`compare_json`]: the content of `docs/compare.schema.json`.
 pub fn compare_schema() -> String {
-    schema_of::<wire::Document>()
+    schema_of::<wire::ComparisonDocument>()
 }

@@ -198,9 +198,10 @@ pub(crate) fn nothing(diagnosed: &Diagnosed) -> String {
     match looked_at {
         0 => "Findings: none, because no row could be looked at.".to_owned(),
         _ => {
-            let of = match looked_at == rows {
-                true => String::new(),
-                false => format!(" of {rows}"),
+            let of = if looked_at == rows {
+                String::new()
+            } else {
+                format!(" of {rows}")
             };
             format!(
                 "Findings: none ({} checks of {looked_at}{of} rows).{}",
@@ -280,16 +281,17 @@ fn too_few(rows: usize) -> String {
 
 /// The diagnoses for programs: one JSON document.
 pub fn diagnose_json(all: &[Diagnosed]) -> String {
-    pretty(&wire::Document::from(all))
+    pretty(&wire::DiagnosisDocument::from(all))
 }
 
 /// The findings alone, for programs: a JSON list.
 pub fn findings_json(findings: &[Finding]) -> String {
-    let findings: Vec<wire::Found> = findings.iter().map(|found| wire::found(found, 0)).collect();
+    let findings: Vec<wire::FindingJson> =
+        findings.iter().map(|found| wire::found(found, 0)).collect();
     pretty(&findings)
 }
 
 /// The JSON schema of [`diagnose_json`]: the content of `docs/diagnosis.schema.json`.
 pub fn diagnose_schema() -> String {
-    schema_of::<wire::Document>()
+    schema_of::<wire::DiagnosisDocument>()
 }

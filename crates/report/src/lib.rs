@@ -6,7 +6,7 @@
 //!                     +--> csv    for spreadsheets: a row a test
 //! samples ----------------> log    for spreadsheets: a row an operation
 //! Comparisons ------------> compare_text, compare_markdown, compare_json
-//! Sweep, Found -----------> sweep_text, sweep_json; search_text, search_json
+//! Sweep, SearchResult -----------> sweep_text, sweep_json; search_text, search_json
 //! all of them, Details ---> page   for showing: one self-contained page, and the data of figures
 //! Findings ---------------> diagnose_text, diagnose_json
 //! ```
@@ -53,7 +53,7 @@ pub use diagnose::{
 pub use file_names::FileNames;
 pub use json::{json, schema};
 pub use log::{log, log_header};
-pub use search::{Counted, Find, Found, Tried, search_json, search_schema, search_text};
+pub use search::{CountedUnit, Find, SearchResult, Tried, search_json, search_schema, search_text};
 pub use sweep::{Design, Sweep, SweepServer, Varied, sweep_json, sweep_schema, sweep_text};
 pub use text::{TextOptions, text};
 pub use units::{human, human_range};

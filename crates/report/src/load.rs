@@ -59,9 +59,10 @@ fn signed(ns: i64) -> String {
 
 /// Two such times: `16.2 .. 17.1 us`, and `-120 us .. 40.2 us` across zero.
 fn signed_range(low: i64, high: i64) -> String {
-    match low < 0 {
-        true => format!("{} .. {}", signed(low), signed(high)),
-        false => human_range((low as f64, high as f64)),
+    if low < 0 {
+        format!("{} .. {}", signed(low), signed(high))
+    } else {
+        human_range((low as f64, high as f64))
     }
 }
 

@@ -33,15 +33,15 @@ use record::Run;
 use sha2::{Digest, Sha256};
 use stats::{Details, Summary};
 
-use crate::{Comparisons, Diagnosed, Found, Sweep};
+use crate::{Comparisons, Diagnosed, SearchResult, Sweep};
 use markup::{Frame, document};
 
-pub use measured::{Common, Told};
+pub use measured::{Common, RunSetup};
 pub use site::{Link, Site, assets};
 
 /// What a page shows. Every part may be absent.
 #[derive(Debug, Clone, Default)]
-pub struct Page<'a> {
+pub struct ReportPage<'a> {
     /// Runs, side by side.
     pub runs: Vec<PageRun<'a>>,
     /// How servers compare.
@@ -49,7 +49,7 @@ pub struct Page<'a> {
     /// How times grow with what was varied.
     pub sweep: Option<&'a Sweep>,
     /// The largest load that a server holds.
-    pub search: Option<&'a Found>,
+    pub search: Option<&'a SearchResult>,
     /// How the runs of a sweep or a search were measured, server by server.
     pub common: Vec<Common>,
     /// What is conspicuous in the runs: each belongs to the next of them, or to the next few.
@@ -64,7 +64,7 @@ pub struct Page<'a> {
     pub site: Option<&'a Site>,
 }
 
-impl Page<'_> {
+impl ReportPage<'_> {
     /// How the runs are called: each differently.
     pub fn names(&self) -> Vec<String> {
         names::of(self)
@@ -72,10 +72,7 @@ impl Page<'_> {
 
     /// What its runs stand for.
     pub(crate) fn run_heading(&self) -> &'static str {
-        match self.is_diagnosis {
-            true => "Run",
-            false => "Server",
-        }
+        if self.is_diagnosis { "Run" } else { "Server" }
     }
 }
 
@@ -99,8 +96,8 @@ impl<'a> PageRun<'a> {
     }
 
     /// How it was measured.
-    pub(crate) fn told(&self) -> Told<'a> {
-        Told {
+    pub(crate) fn told(&self) -> RunSetup<'a> {
+        RunSetup {
             plan: &self.run.plan,
             env: &self.run.env,
             summary: self.summary,
@@ -125,7 +122,7 @@ const BEHAVIOUR: &str = concat!(
 );
 
 /// The page: one HTML document that loads nothing.
-pub fn html(page: &Page<'_>) -> String {
+pub fn html(page: &ReportPage<'_>) -> String {
     let names = names::of(page);
     let frame = Frame {
         title: &sections::title(page, &names),
@@ -142,7 +139,7 @@ pub fn html(page: &Page<'_>) -> String {
 }
 
 /// Scripts fill the empty elements, each by its id.
-fn body(page: &Page<'_>, names: &[String]) -> Markup {
+fn body(page: &ReportPage<'_>, names: &[String]) -> Markup {
     html! {
         @if let Some(table) = first_table(page) {
             a.skip href={ "#" (table) } { "Skip to the table" }
@@ -199,7 +196,7 @@ fn body(page: &Page<'_>, names: &[String]) -> Markup {
 }
 
 /// For those who cannot see where the tables begin.
-fn first_table(page: &Page<'_>) -> Option<&'static str> {
+fn first_table(page: &ReportPage<'_>) -> Option<&'static str> {
     let tables = [
         ("tests", !page.runs.is_empty()),
         ("points", page.sweep.is_some()),
@@ -257,6 +254,6 @@ fn scripts(site: Option<&Site>) -> Markup {
 }
 
 /// What the figures of a page are drawn from, as one JSON document.
-pub fn figure_data(page: &Page<'_>) -> String {
+pub fn figure_data(page: &ReportPage<'_>) -> String {
     data::document(page, &names::of(page))
 }

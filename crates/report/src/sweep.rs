@@ -114,9 +114,10 @@ pub(crate) fn how(sweep: &Sweep) -> String {
         _ => "",
     };
     let is_planned = |row: &SweptRow| row.since == Since::Planned;
-    let since = match sweep.rows.iter().any(is_planned) {
-        true => Since::Planned,
-        false => Since::Sent,
+    let since = if sweep.rows.iter().any(is_planned) {
+        Since::Planned
+    } else {
+        Since::Sent
     };
     format!(
         "Suite {}, varied: {}{how}; {} runs at each point, in random order. Mean {}; \
@@ -212,10 +213,10 @@ pub(crate) fn without_time(point: &Point) -> String {
 
 /// The sweep for programs: one JSON document.
 pub fn sweep_json(sweep: &Sweep) -> String {
-    pretty(&wire::Document::from(sweep))
+    pretty(&wire::SweepDocument::from(sweep))
 }
 
 /// The JSON schema of [`sweep_json`]: the content of `docs/sweep.schema.json`.
 pub fn sweep_schema() -> String {
-    schema_of::<wire::Document>()
+    schema_of::<wire::SweepDocument>()
 }

@@ -93,7 +93,7 @@ impl Layout {
 }
 
 /// The rows as they look, and what has to be said below them.
-pub(crate) struct Table {
+pub(crate) struct TextTable {
     /// Header and rows, each ending with a newline.
     pub(crate) text: String,
     /// Explanations of marks and of what is missing.
@@ -101,7 +101,7 @@ pub(crate) struct Table {
 }
 
 /// One row before its columns are aligned.
-struct Row {
+struct TableRow {
     /// The name and, of a row that has times, all other columns.
     cells: Vec<String>,
     /// What became of a row that has no times, and why.
@@ -110,10 +110,10 @@ struct Row {
 }
 
 /// Draws the rows for a terminal of that width, with their throughput if there are `rates` and room.
-pub(crate) fn table(summary: &Summary, rates: bool, width: usize, paint: Paint) -> Table {
+pub(crate) fn table(summary: &Summary, rates: bool, width: usize, paint: Paint) -> TextTable {
     let layouts = Layout::all(summary, rates).into_iter();
-    let drawings: Vec<Drawing> = layouts
-        .map(|layout| Drawing::new(summary, layout))
+    let drawings: Vec<TableDrawing> = layouts
+        .map(|layout| TableDrawing::new(summary, layout))
         .collect();
     // The last one is the narrowest there is, fit or not.
     let fitting = drawings.iter().position(|drawing| drawing.width() <= width);
@@ -135,14 +135,14 @@ pub(crate) fn table(summary: &Summary, rates: bool, width: usize, paint: Paint) 
         footnotes.extend(drawing.layout.signs().map(str::to_owned));
         footnotes.extend(left_out(&drawings[..chosen], drawing.layout));
     }
-    Table {
+    TextTable {
         text: drawing.draw(width, paint),
         footnotes,
     }
 }
 
 /// What a chosen layout lacks of the wider ones, and how many columns these take.
-fn left_out(wider: &[Drawing], chosen: Layout) -> Option<String> {
+fn left_out(wider: &[TableDrawing], chosen: Layout) -> Option<String> {
     let first = |has: fn(&Layout) -> bool, what: &str| {
         // Of those that have it, the last one is the narrowest.
         let drawing = wider.iter().rfind(|drawing| has(&drawing.layout));
@@ -174,22 +174,22 @@ impl Layout {
 }
 
 /// Rows with the columns of one layout.
-struct Drawing {
+struct TableDrawing {
     layout: Layout,
     headers: Vec<String>,
-    rows: Vec<Row>,
+    rows: Vec<TableRow>,
     columns: Columns,
     starred: bool,
 }
 
-impl Drawing {
-    fn new(summary: &Summary, layout: Layout) -> Drawing {
+impl TableDrawing {
+    fn new(summary: &Summary, layout: Layout) -> TableDrawing {
         let starred = summary.tests.iter().filter_map(shown_times).any(few);
         let headers = layout.headers(if starred { "p99 " } else { "p99" });
         let rows = summary.tests.iter();
-        let rows: Vec<Row> = rows.map(|test| row(test, layout, starred)).collect();
+        let rows: Vec<TableRow> = rows.map(|test| row(test, layout, starred)).collect();
         let cells = rows.iter().map(|row| &row.cells);
-        Drawing {
+        TableDrawing {
             layout,
             columns: Columns::of(cells.chain([&headers]), &[0, 1]),
             headers,
@@ -233,11 +233,11 @@ fn words(name: &str, what: &str, why: &str, width: usize, paint: Paint) -> Strin
     format!("{name}  {}   {}", paint.bad(what), why.trim_start())
 }
 
-fn row(test: &TestSummary, layout: Layout, starred: bool) -> Row {
+fn row(test: &TestSummary, layout: Layout, starred: bool) -> TableRow {
     let name = clean(&test.name) + " ";
     let failed = test.status == Status::Failed;
     let Some(times) = shown_times(test) else {
-        return Row {
+        return TableRow {
             cells: vec![name],
             words: Some(in_words(test)),
             failed,
@@ -281,7 +281,7 @@ fn row(test: &TestSummary, layout: Layout, starred: bool) -> Row {
             count => count.to_string(),
         }),
     ];
-    Row {
+    TableRow {
         cells: cells.into_iter().flatten().collect(),
         words: None,
         failed,

@@ -9,7 +9,7 @@ use stats::{Completeness, Status, Summary, TestSummary, WarningKind, describe_fa
 use crate::clean;
 use crate::conclusion::inconclusive;
 use crate::load;
-use crate::table::{Table, table};
+use crate::table::{TextTable, table};
 use crate::terminal::{TextReport, wrap};
 use crate::webstone;
 
@@ -63,7 +63,7 @@ pub fn text(run: &Run, summary: &Summary, options: &TextOptions) -> String {
 
 impl TextReport {
     /// A heading after an empty line; nothing when there is nothing to stand below it.
-    fn section(&mut self, heading: &str, items: &[Item]) {
+    fn section(&mut self, heading: &str, items: &[ReportItem]) {
         if items.is_empty() {
             return;
         }
@@ -75,7 +75,7 @@ impl TextReport {
     }
 
     /// An item and what belongs to it, wrapped below itself.
-    fn item(&mut self, item: &Item) {
+    fn item(&mut self, item: &ReportItem) {
         self.wrapped("- ", "  ", &item.text);
         for text in &item.below {
             self.wrapped("    ", "      ", text);
@@ -123,7 +123,7 @@ impl TextReport {
             self.line(&line);
         }
         let beyond = webstone::beyond(run, pages);
-        let beyond = beyond.iter().map(|line| Item::new(line));
+        let beyond = beyond.iter().map(|line| ReportItem::new(line));
         self.section(
             "Beyond WebSTONE, with 95 % intervals:",
             &beyond.collect::<Vec<_>>(),
@@ -138,7 +138,7 @@ impl TextReport {
         }
         // Where there is a section about throughput it has the rates of all rows that are not files.
         let rates = run.plan.load.pace == Pace::Rounds || summary.pages.is_some();
-        let Table { text, footnotes } = table(summary, rates, self.width, self.paint);
+        let TextTable { text, footnotes } = table(summary, rates, self.width, self.paint);
         self.text.push_str(&text);
         if !footnotes.is_empty() {
             self.line("");
@@ -156,7 +156,7 @@ impl TextReport {
     }
 
     fn throughput(&mut self, summary: &Summary) {
-        let items: Vec<Item> = summary
+        let items: Vec<ReportItem> = summary
             .tests
             .iter()
             .filter_map(|test| {
@@ -164,7 +164,7 @@ impl TextReport {
                 let below = load::other_times(test);
                 // Pages have a throughput; their files are many, and have a row each already.
                 let is_file = summary.pages.is_some() && below.is_empty();
-                (!is_file).then_some(Item { text, below })
+                (!is_file).then_some(ReportItem { text, below })
             })
             .collect();
         self.section("Throughput, with 95 % intervals:", &items);
@@ -172,7 +172,10 @@ impl TextReport {
 
     fn connecting(&mut self, summary: &Summary) {
         let rows = summary.tests.iter();
-        let items: Vec<Item> = rows.filter_map(load::connecting).map(Item::from).collect();
+        let items: Vec<ReportItem> = rows
+            .filter_map(load::connecting)
+            .map(ReportItem::from)
+            .collect();
         self.section("Connecting, with 95 % intervals:", &items);
     }
 
@@ -187,12 +190,15 @@ impl TextReport {
     }
 
     fn failures(&mut self, summary: &Summary) {
-        let items: Vec<Item> = summary.tests.iter().filter_map(failure).collect();
+        let items: Vec<ReportItem> = summary.tests.iter().filter_map(failure).collect();
         self.section(&self.paint.bad("Failures:"), &items);
     }
 
     fn notes(&mut self, summary: &Summary) {
-        let items: Vec<Item> = notes(summary).iter().map(|note| Item::new(note)).collect();
+        let items: Vec<ReportItem> = notes(summary)
+            .iter()
+            .map(|note| ReportItem::new(note))
+            .collect();
         self.section("Notes:", &items);
     }
 
@@ -212,7 +218,7 @@ impl TextReport {
             1 => "the user is".to_owned(),
             users => format!("all {users} users are"),
         };
-        let item = Item::new(&format!(
+        let item = ReportItem::new(&format!(
             "{left_out} of {} operations began outside the measurement window, in which {users} active; \
              none of the times above includes them",
             counted + left_out,
@@ -222,17 +228,17 @@ impl TextReport {
 
     /// The warnings, except the one that a footnote of the rows has already.
     fn warnings(&mut self, summary: &Summary) {
-        let items: Vec<Item> = summary
+        let items: Vec<ReportItem> = summary
             .warnings
             .iter()
             .filter(|warning| warning.kind != WarningKind::FewForPercentiles)
-            .map(|warning| Item::new(&crate::warning(warning)))
+            .map(|warning| ReportItem::new(&crate::warning(warning)))
             .collect();
         self.section(&self.paint.doubtful("Warnings:"), &items);
     }
 
     fn left_behind(&mut self, left: &[LeftBehind]) {
-        let items: Vec<Item> = left
+        let items: Vec<ReportItem> = left
             .iter()
             .map(|left| {
                 let whose = if left.own {
@@ -240,7 +246,7 @@ impl TextReport {
                 } else {
                     "of an earlier run"
                 };
-                Item::new(&format!("{} ({whose}): {}", left.url, left.reason))
+                ReportItem::new(&format!("{} ({whose}): {}", left.url, left.reason))
             })
             .collect();
         let heading = "Leftovers on the server:";
@@ -263,23 +269,23 @@ impl TextReport {
 }
 
 /// One entry of a section.
-struct Item {
+struct ReportItem {
     text: String,
     below: Vec<String>,
 }
 
-impl Item {
-    fn new(text: &str) -> Item {
-        Item {
+impl ReportItem {
+    fn new(text: &str) -> ReportItem {
+        ReportItem {
             text: clean(text),
             below: Vec::new(),
         }
     }
 }
 
-impl From<(String, Vec<String>)> for Item {
-    fn from((text, below): (String, Vec<String>)) -> Item {
-        Item {
+impl From<(String, Vec<String>)> for ReportItem {
+    fn from((text, below): (String, Vec<String>)) -> ReportItem {
+        ReportItem {
             text: clean(&text),
             below,
         }
@@ -303,7 +309,7 @@ pub(crate) fn notes(summary: &Summary) -> Vec<String> {
 }
 
 /// Details of a failed test: counts, and the first failures. `None` when its row says it all.
-fn failure(test: &TestSummary) -> Option<Item> {
+fn failure(test: &TestSummary) -> Option<ReportItem> {
     let row_says_it = test.response.is_none() && test.failed() == 0 && test.failures.len() <= 1;
     if test.status != Status::Failed || row_says_it {
         return None;
@@ -314,7 +320,7 @@ fn failure(test: &TestSummary) -> Option<Item> {
         _ => describe_failed(&all),
     };
     let below = test.failures.iter().map(|failure| clean(failure)).collect();
-    Some(Item {
+    Some(ReportItem {
         text: clean(&format!("{}: {counts}", test.name)),
         below,
     })

@@ -51,8 +51,9 @@ fn named(missing: &NotMeasured) -> String {
         1 => String::new(),
         users => format!(" with {users} users"),
     };
-    match missing.is_repeat {
-        true => format!("{suite}{users} (second run)"),
-        false => format!("{suite}{users}"),
+    if missing.is_repeat {
+        format!("{suite}{users} (second run)")
+    } else {
+        format!("{suite}{users}")
     }
 }

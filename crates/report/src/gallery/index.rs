@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use stats::{Status, TestSummary};
 
 use super::words;
-use super::{Exhibit, Gallery, Places, Row, mean_of};
+use super::{Exhibit, Gallery, GalleryRow, Places, mean_of};
 use crate::load;
 use crate::markdown::{line, markdown as text_of};
 use crate::page::Site;
@@ -15,7 +15,7 @@ use crate::page::site::{links, style};
 /// The first page: every mean, and in words what is remarkable.
 pub(super) fn index(
     gallery: &Gallery<'_>,
-    rows: &[Row<'_>],
+    rows: &[GalleryRow<'_>],
     places: &Places,
     site: &Site,
 ) -> String {
@@ -65,7 +65,7 @@ fn page(gallery: &Gallery<'_>, site: &Site, title: &str, content: &Markup) -> St
     document(frame, body)
 }
 
-fn table(gallery: &Gallery<'_>, rows: &[Row<'_>], places: &Places) -> Markup {
+fn table(gallery: &Gallery<'_>, rows: &[GalleryRow<'_>], places: &Places) -> Markup {
     let head = html! {
         th scope="col" { "Test" }
         @for (exhibit, file) in gallery.exhibits.iter().zip(&places.servers) {
@@ -185,7 +185,7 @@ fn alike_lines(gallery: &Gallery<'_>) -> impl Iterator<Item = String> {
 }
 
 /// Every mean, for a README.
-pub(super) fn markdown(gallery: &Gallery<'_>, rows: &[Row<'_>]) -> String {
+pub(super) fn markdown(gallery: &Gallery<'_>, rows: &[GalleryRow<'_>]) -> String {
     let names: Vec<String> = gallery
         .exhibits
         .iter()
@@ -207,13 +207,13 @@ pub(super) fn markdown(gallery: &Gallery<'_>, rows: &[Row<'_>]) -> String {
         let name = std::iter::once(text_of(row.name));
         markdown += &line(&name.chain(cells).collect::<Vec<_>>());
     }
-    let versions = gallery
-        .exhibits
-        .iter()
-        .map(|exhibit| match exhibit.version.is_empty() {
-            true => exhibit.title.clone(),
-            false => format!("{} {}", exhibit.title, exhibit.version),
-        });
+    let versions = gallery.exhibits.iter().map(|exhibit| {
+        if exhibit.version.is_empty() {
+            exhibit.title.clone()
+        } else {
+            format!("{} {}", exhibit.title, exhibit.version)
+        }
+    });
     let machine = gallery.exhibits.first().map(machine).unwrap_or_default();
     let versions: Vec<String> = versions.collect();
     let measured = text_of(&format!(

@@ -2,13 +2,13 @@
 
 use maud::{Markup, html};
 
-use super::Page;
+use super::ReportPage;
 use super::comparison;
 use super::markup::{boxed, list};
 use crate::{Sweep, search, sweep};
 
 /// In short: what was asked, answered.
-pub(super) fn in_short(page: &Page<'_>) -> Markup {
+pub(super) fn in_short(page: &ReportPage<'_>) -> Markup {
     html! {
         @if let Some(compared) = page.comparison { (comparison::in_short(compared)) }
         @if let Some(sweep) = page.sweep { (of_sweep(sweep)) }

@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 use stats::{Distribution, TestSummary};
 
-use super::Page;
+use super::ReportPage;
 use super::markup::{headings, mean, percentile, wide};
 use super::tables::test_names;
 use crate::human;
@@ -32,7 +32,7 @@ const COLUMNS: [(&str, &str); 10] = [
 ];
 
 /// A part for each test.
-pub(super) fn tables(page: &Page<'_>, names: &[String]) -> Markup {
+pub(super) fn tables(page: &ReportPage<'_>, names: &[String]) -> Markup {
     let whose = |name: &str| match names {
         [_, _, ..] => format!("{name}: "),
         _ => String::new(),

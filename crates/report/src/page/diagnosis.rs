@@ -4,13 +4,13 @@ use maud::{Markup, html};
 
 use super::markup::list;
 use super::sections::{moment, named, users};
-use super::{Page, PageRun, names};
+use super::{PageRun, ReportPage, names};
 use crate::clean;
 use crate::diagnose::incomplete;
 use crate::text::UNKNOWN_SOFTWARE;
 
 /// `Diagnosis of http://127.0.0.1:8080/dav/`.
-pub(super) fn title(page: &Page<'_>) -> String {
+pub(super) fn title(page: &ReportPage<'_>) -> String {
     match &targets(page)[..] {
         [one] => format!("Diagnosis of {one}"),
         several => format!("Diagnosis of {} servers", several.len()),
@@ -18,7 +18,7 @@ pub(super) fn title(page: &Page<'_>) -> String {
 }
 
 /// The server, unless there are several, and below it what was run when.
-pub(super) fn head(page: &Page<'_>, names: &[String]) -> Markup {
+pub(super) fn head(page: &ReportPage<'_>, names: &[String]) -> Markup {
     let is_one = targets(page).len() == 1;
     let line = |(run, name): (&PageRun<'_>, &String)| {
         let (plan, env) = (&run.run.plan, &run.run.env);
@@ -34,7 +34,7 @@ pub(super) fn head(page: &Page<'_>, names: &[String]) -> Markup {
 }
 
 /// Which runs are missing, where the series of runs ended early.
-pub(super) fn incomplete(page: &Page<'_>) -> Markup {
+pub(super) fn incomplete(page: &ReportPage<'_>) -> Markup {
     let mut all = page.diagnosed.unwrap_or_default().iter();
     html! {
         @if let Some(of) = all.find_map(|of| of.incomplete.as_ref()) {
@@ -45,20 +45,22 @@ pub(super) fn incomplete(page: &Page<'_>) -> Markup {
 
 /// A name for each run: its suite, its users where they are not those of the first run of this server, and
 /// its server where there are several. Runs with the same name are numbered.
-pub(super) fn names(page: &Page<'_>) -> Vec<String> {
+pub(super) fn names(page: &ReportPage<'_>) -> Vec<String> {
     let has_several = targets(page).len() > 1;
     let plans = page.runs.iter().map(|run| &run.run.plan);
     let name = |plan: &record::PlanRecord| {
         let mut others = page.runs.iter().map(|run| &run.run.plan);
         let first = others.find(|other| other.target == plan.target);
-        let users_of = match first.is_some_and(|first| first.load.users == plan.load.users) {
-            true => String::new(),
-            false => format!(", {}", users(plan.load.users)),
+        let users_of = if first.is_some_and(|first| first.load.users == plan.load.users) {
+            String::new()
+        } else {
+            format!(", {}", users(plan.load.users))
         };
         let suite = names::shortened(&clean(&plan.suite.name));
-        match has_several {
-            true => format!("{}: {suite}{users_of}", server(&plan.target)),
-            false => format!("{suite}{users_of}"),
+        if has_several {
+            format!("{}: {suite}{users_of}", server(&plan.target))
+        } else {
+            format!("{suite}{users_of}")
         }
     };
     let plain: Vec<String> = plans.map(name).collect();
@@ -72,7 +74,7 @@ pub(super) fn names(page: &Page<'_>) -> Vec<String> {
 }
 
 /// What stands before a sentence about all runs of a server: nothing where the page has one server.
-pub(super) fn whose(page: &Page<'_>, place: usize) -> String {
+pub(super) fn whose(page: &ReportPage<'_>, place: usize) -> String {
     match page.runs.get(place) {
         Some(run) if targets(page).len() > 1 => format!("{}: ", server(&run.run.plan.target)),
         _ => String::new(),
@@ -86,7 +88,7 @@ fn server(url: &str) -> String {
 }
 
 /// The URLs of the servers, each once.
-fn targets<'a>(page: &Page<'a>) -> Vec<&'a str> {
+fn targets<'a>(page: &ReportPage<'a>) -> Vec<&'a str> {
     let mut targets = Vec::new();
     for run in &page.runs {
         let target = run.run.plan.target.as_str();

@@ -4,7 +4,7 @@ use maud::{Markup, PreEscaped, html};
 use record::{Environment, PlanRecord};
 use stats::Summary;
 
-use super::Page;
+use super::ReportPage;
 use crate::text::{UNKNOWN_SOFTWARE, configuration};
 use crate::{load, search};
 
@@ -15,11 +15,11 @@ pub(crate) fn explained() -> Markup {
 }
 
 /// What is told of how a run was measured: what, and its value.
-pub(crate) type Line = (String, String);
+pub(crate) type Fact = (String, String);
 
 /// A run as far as it tells how it was measured.
 #[derive(Debug, Clone, Copy)]
-pub struct Told<'a> {
+pub struct RunSetup<'a> {
     /// What was to be done.
     pub plan: &'a PlanRecord,
     /// Where and when.
@@ -32,13 +32,13 @@ pub struct Told<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Common {
     pub(super) name: String,
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<Fact>,
 }
 
 impl Common {
     /// Runs of the server that is called so, in the order of time.
-    pub fn of<'a>(name: &str, runs: impl IntoIterator<Item = Told<'a>>) -> Common {
-        let runs: Vec<Told<'a>> = runs.into_iter().collect();
+    pub fn of<'a>(name: &str, runs: impl IntoIterator<Item = RunSetup<'a>>) -> Common {
+        let runs: Vec<RunSetup<'a>> = runs.into_iter().collect();
         let mut lines = alike(&runs);
         if let [first, _, ..] = &runs[..] {
             let started = format!("{}, the first at {}", runs.len(), first.env.started_at);
@@ -53,8 +53,8 @@ impl Common {
 
 /// The lines that all runs have in common. What the other clock would have said is of each run
 /// alone; which clock it was is not.
-pub(crate) fn alike(runs: &[Told<'_>]) -> Vec<Line> {
-    let lines = |told: &Told<'_>| {
+pub(crate) fn alike(runs: &[RunSetup<'_>]) -> Vec<Fact> {
+    let lines = |told: &RunSetup<'_>| {
         let mut lines = lines(*told);
         for (what, value) in &mut lines {
             if what == "Clock" {
@@ -72,7 +72,7 @@ pub(crate) fn alike(runs: &[Told<'_>]) -> Vec<Line> {
 }
 
 /// All that is told of one run.
-pub(crate) fn lines(Told { plan, env, summary }: Told<'_>) -> Vec<Line> {
+pub(crate) fn lines(RunSetup { plan, env, summary }: RunSetup<'_>) -> Vec<Fact> {
     let line = |what: &str, value: String| (what.to_owned(), value);
     let mut lines = vec![line("Target", plan.target.clone())];
     lines.extend(configuration(plan, env, summary));
@@ -94,7 +94,7 @@ pub(crate) fn lines(Told { plan, env, summary }: Told<'_>) -> Vec<Line> {
 }
 
 /// How everything on the page was measured.
-pub(super) fn measured(page: &Page<'_>, names: &[String]) -> Markup {
+pub(super) fn measured(page: &ReportPage<'_>, names: &[String]) -> Markup {
     let of_documents = of_documents(page);
     let series = match &page.common[..] {
         [] => &of_documents,
@@ -109,7 +109,7 @@ pub(super) fn measured(page: &Page<'_>, names: &[String]) -> Markup {
 }
 
 /// What a sweep and a search say of servers themselves: all there is where runs are not at hand.
-fn of_documents(page: &Page<'_>) -> Vec<Common> {
+fn of_documents(page: &ReportPage<'_>) -> Vec<Common> {
     let of = |name: &str, target: &str, software: &Option<String>| {
         let software = software.as_deref().unwrap_or(UNKNOWN_SOFTWARE);
         let lines = [("Target", target), ("Server", software)];
@@ -127,7 +127,7 @@ fn of_documents(page: &Page<'_>) -> Vec<Common> {
     swept.chain(found).collect()
 }
 
-fn described(name: &str, lines: &[Line]) -> Markup {
+fn described(name: &str, lines: &[Fact]) -> Markup {
     html! {
         h3 { (name) }
         dl { @for (what, value) in lines { dt { (what) } dd { (value) } } }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Page, PageRun, diagnosis};
+use super::{PageRun, ReportPage, diagnosis};
 use crate::clean;
 
 /// Longest name that figures have room for, in characters.
@@ -10,7 +10,7 @@ const LONGEST: usize = 48;
 
 /// A name for each run: the one that was given, what the server says of itself, or its address.
 /// Where two would be the same, their addresses tell them apart, or else the names of the runs.
-pub(super) fn of(page: &Page<'_>) -> Vec<String> {
+pub(super) fn of(page: &ReportPage<'_>) -> Vec<String> {
     if page.is_diagnosis {
         return diagnosis::names(page);
     }
@@ -40,9 +40,10 @@ fn own(run: &PageRun<'_>) -> String {
 }
 
 pub(super) fn shortened(name: &str) -> String {
-    match name.chars().count() > LONGEST {
-        true => name.chars().take(LONGEST - 1).chain(['…']).collect(),
-        false => name.to_owned(),
+    if name.chars().count() > LONGEST {
+        name.chars().take(LONGEST - 1).chain(['…']).collect()
+    } else {
+        name.to_owned()
     }
 }
 

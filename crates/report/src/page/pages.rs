@@ -6,7 +6,7 @@ use stats::{Distribution, PageSummary, Pages, Visits};
 
 use super::markup::{heading, headings, list, mean};
 use super::tables::{self, count, nothing, number, ranked, section, timed};
-use super::{Page, PageRun};
+use super::{PageRun, ReportPage};
 use crate::table::few;
 use crate::units::human;
 use crate::webstone::{self, a_minute};
@@ -40,7 +40,7 @@ const COLUMNS: [(&str, &str); 11] = [
 
 /// Runs that fetched pages, with what they say of them and how they are called.
 fn of_runs<'a>(
-    page: &'a Page<'_>,
+    page: &'a ReportPage<'_>,
     names: &'a [String],
 ) -> impl Iterator<Item = (&'a Run, &'a Pages, &'a str)> {
     let runs = page.runs.iter().zip(names);
@@ -51,7 +51,7 @@ fn of_runs<'a>(
 
 /// The number of each run, and what goes with it.
 pub(super) fn in_short<'a>(
-    page: &'a Page<'_>,
+    page: &'a ReportPage<'_>,
     names: &'a [String],
 ) -> impl Iterator<Item = Markup> {
     of_runs(page, names).map(|(_, pages, name)| {
@@ -71,7 +71,7 @@ pub(super) fn in_short<'a>(
 }
 
 /// All pages of all runs, and the report of 1995 of each.
-pub(super) fn tables(page: &Page<'_>, names: &[String]) -> Markup {
+pub(super) fn tables(page: &ReportPage<'_>, names: &[String]) -> Markup {
     let several = page.runs.len() > 1;
     let runs = || {
         let runs = of_runs(page, names);

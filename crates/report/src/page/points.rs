@@ -3,14 +3,14 @@
 use maud::{Markup, html};
 use stats::{Point, Status, SweptRow};
 
-use super::Page;
+use super::ReportPage;
 use super::markup::{heading, mean};
 use super::tables::{count, number, section, timed};
 use crate::search::{self, Loaded, Medians};
-use crate::{Found, Sweep, sweep};
+use crate::{SearchResult, Sweep, sweep};
 
 /// All of them; nothing for a page without.
-pub(super) fn tables(page: &Page<'_>) -> Markup {
+pub(super) fn tables(page: &ReportPage<'_>) -> Markup {
     html! {
         @if let Some(sweep) = page.sweep { (of_sweep(sweep)) }
         @if let Some(found) = page.search { (of_search(found)) }
@@ -71,7 +71,7 @@ const MEANINGS: [&str; 7] = [
     "Whether the condition held",
 ];
 
-fn of_search(found: &Found) -> Markup {
+fn of_search(found: &SearchResult) -> Markup {
     let headers = search::headers(found);
     let head = html! {
         @for (place, (name, what)) in headers.iter().zip(MEANINGS).enumerate() {
@@ -88,7 +88,7 @@ fn of_search(found: &Found) -> Markup {
     section("trials", "All loads", &head, &body, &note)
 }
 
-fn row(found: &Found, loaded: &Loaded) -> Markup {
+fn row(found: &SearchResult, loaded: &Loaded) -> Markup {
     let [load, per_second, mean, p50, p99, _, remark] = search::cells(found, loaded);
     let time = |of: fn(Medians) -> f64, shown: &str| match loaded.times {
         Some(times) => timed(of(times), shown),

@@ -4,12 +4,12 @@ use maud::{Markup, html};
 use stats::{Completeness, Finding, Status, Summary, WarningKind};
 
 use super::markup::{boxed, list};
-use super::{Page, PageRun, answers, diagnosis, pages};
+use super::{PageRun, ReportPage, answers, diagnosis, pages};
 use crate::diagnose::{self, Diagnosed};
 use crate::text::{UNKNOWN_SOFTWARE, notes};
 
 /// What was measured on what, in one line.
-pub(super) fn title(page: &Page<'_>, names: &[String]) -> String {
+pub(super) fn title(page: &ReportPage<'_>, names: &[String]) -> String {
     if page.is_diagnosis && page.title.is_none() {
         return diagnosis::title(page);
     }
@@ -46,7 +46,7 @@ pub(super) fn title(page: &Page<'_>, names: &[String]) -> String {
 }
 
 /// The title, and below it what was run where and when.
-pub(super) fn head(page: &Page<'_>, names: &[String]) -> Markup {
+pub(super) fn head(page: &ReportPage<'_>, names: &[String]) -> Markup {
     let line = |(run, name): (&PageRun<'_>, &String)| {
         let (plan, env) = (&run.run.plan, &run.run.env);
         let servers = plan.servers().collect::<Vec<_>>().join(", ");
@@ -80,7 +80,7 @@ pub(super) fn users(users: u32) -> String {
 }
 
 /// Where a sweep or a search was made.
-fn of_series(page: &Page<'_>) -> Markup {
+fn of_series(page: &ReportPage<'_>) -> Markup {
     let swept = page.sweep.iter().flat_map(|sweep| &sweep.servers);
     let swept = swept.map(|server| {
         let software = server.software.as_deref().unwrap_or(UNKNOWN_SOFTWARE);
@@ -106,7 +106,7 @@ pub(super) fn moment(rfc3339: &str) -> String {
 }
 
 /// Verdicts, warnings and what failed: what has to be known before any figure is looked at.
-pub(super) fn overview(page: &Page<'_>, names: &[String]) -> Markup {
+pub(super) fn overview(page: &ReportPage<'_>, names: &[String]) -> Markup {
     let runs = || page.runs.iter().zip(names);
     let several = page.runs.len() > 1;
     html! {
@@ -189,7 +189,7 @@ fn warnings(summary: &Summary) -> impl Iterator<Item = String> {
 }
 
 /// The findings, and the rows that were not checked.
-pub(super) fn findings(page: &Page<'_>, names: &[String]) -> Markup {
+pub(super) fn findings(page: &ReportPage<'_>, names: &[String]) -> Markup {
     let Some(all) = page.diagnosed.filter(|all| !all.is_empty()) else {
         return Markup::default();
     };
@@ -199,9 +199,12 @@ pub(super) fn findings(page: &Page<'_>, names: &[String]) -> Markup {
         _ => String::new(),
     };
     // The sentences about all runs of a server, and the rows with their suites, need no run's name.
-    let whose_all = |place: usize| match page.is_diagnosis {
-        true => diagnosis::whose(page, place),
-        false => whose(place),
+    let whose_all = |place: usize| {
+        if page.is_diagnosis {
+            diagnosis::whose(page, place)
+        } else {
+            whose(place)
+        }
     };
     let all = || diagnose::with_places(all);
     let left_out = all().flat_map(|(place, diagnosed)| {

@@ -4,7 +4,7 @@ use maud::{Markup, Render, html};
 use record::Nanos;
 use stats::{Distribution, P99_NEEDS, Status, TestSummary};
 
-use super::Page;
+use super::ReportPage;
 use super::markup::{heading, headings, percentile, rate, wide};
 use crate::json::{thousandths, us};
 use crate::table::{few, in_words, shown_times};
@@ -42,7 +42,7 @@ const COLUMNS: [(&str, &str); 9] = [
 ];
 
 /// Every test of every run.
-pub(super) fn rows(page: &Page<'_>, names: &[String]) -> Markup {
+pub(super) fn rows(page: &ReportPage<'_>, names: &[String]) -> Markup {
     let tests = test_names(page);
     let several = page.runs.len() > 1;
     let head = html! {
@@ -98,7 +98,7 @@ pub(super) fn section(
     }
 }
 
-pub(super) fn test_names<'a>(page: &Page<'a>) -> Vec<&'a str> {
+pub(super) fn test_names<'a>(page: &ReportPage<'a>) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
     for test in page.runs.iter().flat_map(|run| &run.summary.tests) {
         if !names.contains(&test.name.as_str()) {
