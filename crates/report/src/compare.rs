@@ -102,11 +102,11 @@ fn without_times(comparison: &Comparison) -> &'static str {
 
 fn table(report: &mut TextReport, comparison: &Comparison) {
     let headers = HEADERS.map(str::to_owned).into();
-    let cells = comparison.rows.iter().map(|row| cells(row).into());
-    let rows: Vec<Vec<String>> = std::iter::once(headers).chain(cells).collect();
+    let rows = comparison.rows.iter().map(|row| cells(row).into());
+    let lines = Columns::lines(headers, rows, &[0, 6]);
     let verdicts = comparison.rows.iter().map(|row| Some(row.verdict));
     let verdicts = std::iter::once(None).chain(verdicts);
-    for (line, verdict) in Columns::lines(&rows, &[0, 6]).iter().zip(verdicts) {
+    for (line, verdict) in lines.iter().zip(verdicts) {
         let line = match verdict {
             Some(worse) if worse.is_worse() => report.paint.bad(line),
             Some(better) if better.is_better() => report.paint.good(line),
@@ -141,9 +141,7 @@ pub fn compare_markdown(all: &Comparisons) -> String {
         }
         text.push('\n');
     }
-    text.truncate(text.trim_end().len());
-    text.push('\n');
-    text
+    text.trim_end().to_owned() + "\n"
 }
 
 /// The comparison for programs: one JSON document.

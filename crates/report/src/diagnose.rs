@@ -11,6 +11,7 @@ use stats::{Diagnosis, Finding, LeftOut, MANY, Material, RULES, WhyLeftOut};
 
 use crate::figure::percent;
 use crate::json::{pretty, schema_of};
+use crate::lists::{distinct, more_rows};
 use crate::terminal::{TextReport, wrap};
 use crate::{clean, warning};
 
@@ -170,13 +171,8 @@ pub(crate) fn seen_once(finding: &Finding) -> String {
 /// The evidence of a finding in lines, the worst rows first.
 pub(crate) fn evidence(finding: &Finding) -> Vec<String> {
     let shown = finding.evidence.iter().take(SHOWN);
-    let mut lines: Vec<String> = shown.map(sentences::evidence).collect();
-    match finding.evidence.len().saturating_sub(SHOWN) {
-        0 => {}
-        1 => lines.push("and 1 more row".to_owned()),
-        more => lines.push(format!("and {more} more rows")),
-    }
-    lines
+    let more = more_rows(finding.evidence.len().saturating_sub(SHOWN));
+    shown.map(sentences::evidence).chain(more).collect()
 }
 
 /// What is conspicuous, and how much of all time it takes.
@@ -217,11 +213,7 @@ pub(crate) fn nothing(diagnosed: &Diagnosed) -> String {
 pub(crate) fn disqualified(diagnosed: &Diagnosed) -> Option<String> {
     let mut rows = diagnosed.diagnosis.disqualified();
     let first = rows.next()?;
-    let more = match rows.count() {
-        0 => String::new(),
-        1 => ", and 1 more row".to_owned(),
-        more => format!(", and {more} more rows"),
-    };
+    let more = more_rows(rows.count()).map_or(String::new(), |more| format!(", {more}"));
     Some(format!(
         "Inconclusive: {} (suite {}){more} could not be judged, see below: {}",
         clean(&first.row),
@@ -240,16 +232,12 @@ pub(crate) fn left_out(diagnosed: &Diagnosed) -> Vec<String> {
         tests.any(|test| *test == left.row)
     };
     // A suite may have been measured again, or with several users.
-    let mut lines: Vec<String> = Vec::new();
-    for left in left_out.iter().filter(|left| !has_finding(left)) {
+    let left_out = left_out.iter().filter(|left| !has_finding(left));
+    distinct(left_out.map(|left| {
         let suite = suite_of(diagnosed, left.run);
         let (row, why) = (clean(&left.row), clean(&why(&left.why)));
-        let line = format!("{row} (suite {suite}): {why}");
-        if !lines.contains(&line) {
-            lines.push(line);
-        }
-    }
-    lines
+        format!("{row} (suite {suite}): {why}")
+    }))
 }
 
 /// Why a row was not looked at.

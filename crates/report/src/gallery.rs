@@ -15,6 +15,7 @@ mod words;
 
 use stats::{Status, Summary, TestSummary};
 
+use crate::lists::distinct;
 use crate::page::{self, Link, PageRun, ReportPage, Site, html};
 use crate::{Comparisons, Diagnosed, FileNames};
 
@@ -140,12 +141,8 @@ fn file(path: &str, content: String) -> SiteFile {
 /// Every test, in the order of the first server.
 fn rows<'a>(gallery: &'a Gallery<'_>) -> Vec<GalleryRow<'a>> {
     let summaries = || gallery.exhibits.iter().map(|exhibit| exhibit.shown.summary);
-    let mut names: Vec<&str> = Vec::new();
-    for row in summaries().flat_map(|summary| &summary.tests) {
-        if !names.contains(&row.name.as_str()) {
-            names.push(&row.name);
-        }
-    }
+    let tests = summaries().flat_map(|summary| &summary.tests);
+    let names = distinct(tests.map(|test| test.name.as_str()));
     let row = |name: &'a str| {
         let of = |summary: &'a Summary| summary.tests.iter().find(|row| row.name == name);
         GalleryRow {

@@ -25,6 +25,7 @@ mod figure;
 mod file_names;
 pub mod gallery;
 mod json;
+mod lists;
 mod load;
 mod log;
 mod markdown;

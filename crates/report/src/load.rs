@@ -126,21 +126,21 @@ pub(crate) fn generator(summary: &Summary) -> Option<String> {
 /// operation has may change with every one.
 pub(crate) fn throughput(test: &TestSummary) -> Option<String> {
     let (rate, seconds) = (test.per_second?, test.window_s?);
-    let outcomes: Vec<String> = test
-        .outcomes
-        .iter()
-        .filter(|(_, count)| *count > 0)
-        .map(|(outcome, count)| format!("{count} {outcome}"))
-        .collect();
     let bytes = |bytes: u64| format!("{:.2} MB/s", bytes as f64 / 1e6 / seconds);
     Some(format!(
         "{}: {} for {seconds:.2} s ({}); {} sent, {} received ({NONE})",
         test.name,
         per_second(rate, test.per_second_ci95),
-        outcomes.join(", "),
+        outcomes(test).collect::<Vec<_>>().join(", "),
         bytes(test.bytes_sent),
         bytes(test.bytes_received),
     ))
+}
+
+/// `98 ok`, `2 reset`.
+pub(crate) fn outcomes(test: &TestSummary) -> impl Iterator<Item = String> {
+    let outcomes = test.outcomes.iter().filter(|(_, count)| *count > 0);
+    outcomes.map(|(outcome, count)| format!("{count} {outcome}"))
 }
 
 /// `984 req/s (970 .. 998)`.

@@ -222,10 +222,10 @@ pub fn search_text(found: &SearchResult, color: bool, width: usize) -> String {
     report.line("");
     let loads = Loaded::all(found);
     let headers = headers(found).map(str::to_owned).into();
-    let cells = loads.iter().map(|loaded| cells(found, loaded).into());
-    let rows: Vec<Vec<String>> = std::iter::once(headers).chain(cells).collect();
+    let rows = loads.iter().map(|loaded| cells(found, loaded).into());
+    let lines = Columns::lines(headers, rows, &[6]);
     let fails = std::iter::once(false).chain(loads.iter().map(Loaded::fails));
-    for (line, fails) in Columns::lines(&rows, &[6]).iter().zip(fails) {
+    for (line, fails) in lines.iter().zip(fails) {
         let bad = fails.then(|| report.paint.bad(line));
         report.line(bad.as_ref().unwrap_or(line));
     }

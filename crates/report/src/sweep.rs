@@ -184,9 +184,7 @@ fn table(sweep: &Sweep, row: &SweptRow) -> Vec<String> {
             .map(|server| point_at(server, levels).map_or(String::new(), cell));
         values.chain(times).collect()
     };
-    let rows = levels(row);
-    let rows = std::iter::once(headers).chain(rows.iter().map(line));
-    Columns::lines(&rows.collect::<Vec<_>>(), &[])
+    Columns::lines(headers, levels(row).iter().map(line), &[])
 }
 
 /// `412 us (389 .. 440 us)`.

@@ -110,9 +110,14 @@ impl Columns {
         Columns { widths, texts }
     }
 
-    /// The lines of a table.
-    pub(crate) fn lines(rows: &[Vec<String>], texts: &'static [usize]) -> Vec<String> {
-        let columns = Columns::of(rows, texts);
+    /// The lines of a table whose first line are the headers.
+    pub(crate) fn lines(
+        headers: Vec<String>,
+        rows: impl IntoIterator<Item = Vec<String>>,
+        texts: &'static [usize],
+    ) -> Vec<String> {
+        let rows: Vec<Vec<String>> = std::iter::once(headers).chain(rows).collect();
+        let columns = Columns::of(&rows, texts);
         rows.iter().map(|row| columns.line(row)).collect()
     }
 

@@ -3,7 +3,7 @@
 //! The first half is the layout of Xu (2004), section 5.6, so that an old result and a new one
 //! can be laid side by side.
 
-use record::{Environment, EventKind, Http, LeftBehind, Pace, PlanRecord, Run};
+use record::{Environment, EventKind, Http, LeftBehind, Pace, PlanRecord, Run, Server};
 use stats::{Completeness, Status, Summary, TestSummary, WarningKind, describe_failed};
 
 use crate::clean;
@@ -226,14 +226,9 @@ impl TextReport {
         self.section("Left out:", &[item]);
     }
 
-    /// The warnings, except the one that a footnote of the rows has already.
     fn warnings(&mut self, summary: &Summary) {
-        let items: Vec<ReportItem> = summary
-            .warnings
-            .iter()
-            .filter(|warning| warning.kind != WarningKind::FewForPercentiles)
-            .map(|warning| ReportItem::new(&crate::warning(warning)))
-            .collect();
+        let items = warnings(summary).map(|warning| ReportItem::new(&warning));
+        let items: Vec<ReportItem> = items.collect();
         self.section(&self.paint.doubtful("Warnings:"), &items);
     }
 
@@ -290,6 +285,13 @@ impl From<(String, Vec<String>)> for ReportItem {
             below,
         }
     }
+}
+
+/// The warnings, except the one that a mark in the table and its footnote give.
+pub(crate) fn warnings(summary: &Summary) -> impl Iterator<Item = String> {
+    let warnings = summary.warnings.iter();
+    let shown = warnings.filter(|warning| warning.kind != WarningKind::FewForPercentiles);
+    shown.map(crate::warning)
 }
 
 /// The notes of all rows; one that several rows have stands once, behind the names of all of them.
@@ -438,15 +440,7 @@ pub(crate) fn configuration(
         Some(server) => {
             let software = server.software.as_deref().unwrap_or(UNKNOWN_SOFTWARE);
             add("Server", format!("{software}, HTTP/{}", server.http));
-            let none = server.dav.is_empty();
-            add(
-                "DAV Class",
-                if none {
-                    "none".into()
-                } else {
-                    server.dav.join(", ")
-                },
-            );
+            add("DAV Class", dav_classes(server));
         }
     }
     add("Clock", load::clock(summary));
@@ -469,6 +463,13 @@ pub(crate) fn configuration(
     add("Started", env.started_at.clone());
     add("Run", plan.run_id.clone());
     lines
+}
+
+pub(crate) fn dav_classes(server: &Server) -> String {
+    match &server.dav[..] {
+        [] => "none".to_owned(),
+        classes => classes.join(", "),
+    }
 }
 
 /// A parameter without the quotes of JSON.

@@ -5,14 +5,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Compared, Direction, Estimate, Failing, RowKind, Since, Verdict};
 
-use super::words::{as_shown, shown};
+use super::words::{MINUTE, as_shown, shown};
 use super::{Comparisons, Versus};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
 const SCHEMA_VERSION: u32 = 2;
-
-/// Nanoseconds of a minute.
-const MINUTE: f64 = 60e9;
 
 /// A comparison of one server (A) with others (B).
 #[derive(Debug, Serialize, JsonSchema)]

@@ -12,7 +12,7 @@ use crate::units::human;
 pub(crate) const COLUMNS: usize = 7;
 
 /// Nanoseconds of a minute.
-const MINUTE: f64 = 60e9;
+pub(super) const MINUTE: f64 = 60e9;
 
 /// Ratios beyond which, and below the inverse of which, none is printed.
 const MOST: f64 = 100.0;

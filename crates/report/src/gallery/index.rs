@@ -11,6 +11,7 @@ use crate::page::Site;
 use crate::page::markup::{Frame, boxed, document, list, mean, wide};
 use crate::page::measured::{alike, explained};
 use crate::page::site::{links, style};
+use crate::text::dav_classes;
 
 /// The first page: every mean, and in words what is remarkable.
 pub(super) fn index(
@@ -146,10 +147,8 @@ pub(super) fn measured(gallery: &Gallery<'_>, site: &Site) -> String {
 
 fn version(exhibit: &Exhibit<'_>) -> Markup {
     let shown = &exhibit.shown;
-    let classes = match &shown.run.env.server {
-        Some(server) if !server.dav.is_empty() => server.dav.join(", "),
-        _ => "none".to_owned(),
-    };
+    let server = shown.run.env.server.as_ref();
+    let classes = server.map_or("none".to_owned(), dav_classes);
     html! {
         tr {
             th scope="row" { (exhibit.name) }

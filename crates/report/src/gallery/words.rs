@@ -3,6 +3,7 @@
 use stats::{Compared, Status, TestSummary, Verdict};
 
 use super::{Exhibit, Gallery, GalleryRow, mean_of};
+use crate::lists::enumerated;
 use crate::units::factor;
 
 /// A server in a sentence: what it cannot do, and where it is the fastest or the slowest by intervals that
@@ -118,14 +119,6 @@ fn said(row: &Compared, verdict: Verdict) -> String {
             format!("{} (1/{})", row.name, factor(1.0 / ratio.value))
         }
         _ => row.name.clone(),
-    }
-}
-
-fn enumerated(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [some @ .., last] => format!("{} and {last}", some.join(", ")),
     }
 }
 

@@ -8,7 +8,7 @@ use super::ReportPage;
 use super::markup::{headings, mean, percentile, wide};
 use super::tables::test_names;
 use crate::human;
-use crate::load::{handshakes, per_second};
+use crate::load::{handshakes, outcomes, per_second};
 use crate::table::in_words;
 
 /// What a percentile has beside it.
@@ -105,8 +105,6 @@ fn ended(row: &TestSummary) -> String {
         Some(_) => row.status.name().replace('_', " "),
         None => in_words(row).0.to_owned(),
     };
-    let outcomes = row.outcomes.iter().filter(|(_, count)| *count > 0);
-    let outcomes = outcomes.map(|(outcome, count)| format!("{count} {outcome}"));
     let apart = [
         (row.left_out(), "left out"),
         (row.early, "with an early response"),
@@ -114,7 +112,7 @@ fn ended(row: &TestSummary) -> String {
     ];
     let apart = apart.into_iter().filter(|(count, _)| *count > 0);
     let apart = apart.map(|(count, what)| format!("{count} {what}"));
-    let counts: Vec<String> = outcomes.chain(apart).collect();
+    let counts: Vec<String> = outcomes(row).chain(apart).collect();
     let counts = match &counts[..] {
         [] => "none".to_owned(),
         counts => counts.join(", "),

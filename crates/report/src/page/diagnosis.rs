@@ -7,6 +7,7 @@ use super::sections::{moment, named, users};
 use super::{PageRun, ReportPage, names};
 use crate::clean;
 use crate::diagnose::incomplete;
+use crate::lists::distinct;
 use crate::text::UNKNOWN_SOFTWARE;
 
 /// `Diagnosis of http://127.0.0.1:8080/dav/`.
@@ -83,18 +84,11 @@ pub(super) fn whose(page: &ReportPage<'_>, place: usize) -> String {
 
 /// A URL without its scheme: one server may have several targets.
 fn server(url: &str) -> String {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    names::shortened(&clean(rest))
+    names::shortened(&clean(names::without_scheme(url)))
 }
 
 /// The URLs of the servers, each once.
 fn targets<'a>(page: &ReportPage<'a>) -> Vec<&'a str> {
-    let mut targets = Vec::new();
-    for run in &page.runs {
-        let target = run.run.plan.target.as_str();
-        if !targets.contains(&target) {
-            targets.push(target);
-        }
-    }
-    targets
+    let plans = page.runs.iter().map(|run| &run.run.plan);
+    distinct(plans.map(|plan| plan.target.as_str()))
 }

@@ -48,7 +48,11 @@ pub(super) fn shortened(name: &str) -> String {
 }
 
 /// Host and port of a URL.
-pub(super) fn address(url: &str) -> String {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+fn address(url: &str) -> String {
+    let rest = without_scheme(url);
     shortened(&clean(rest.split('/').next().unwrap_or(rest)))
+}
+
+pub(super) fn without_scheme(url: &str) -> &str {
+    url.split_once("://").map_or(url, |(_, rest)| rest)
 }

@@ -1,12 +1,13 @@
 //! What stands first on the page, and how it was measured.
 
 use maud::{Markup, html};
-use stats::{Completeness, Finding, Status, Summary, WarningKind};
+use stats::{Completeness, Finding, Status, Summary};
 
 use super::markup::{boxed, list};
 use super::{PageRun, ReportPage, answers, diagnosis, pages};
 use crate::diagnose::{self, Diagnosed};
-use crate::text::{UNKNOWN_SOFTWARE, notes};
+use crate::lists::enumerated;
+use crate::text::{UNKNOWN_SOFTWARE, notes, warnings};
 
 /// What was measured on what, in one line.
 pub(super) fn title(page: &ReportPage<'_>, names: &[String]) -> String {
@@ -37,11 +38,10 @@ pub(super) fn title(page: &ReportPage<'_>, names: &[String]) -> String {
     if let (true, Some(found)) = (on.is_empty(), page.search) {
         on.push(found.target.clone());
     }
-    match &on[..] {
-        [] => what,
-        [one] => format!("{what} on {one}"),
-        [some @ .., last] if some.len() < 4 => format!("{what} on {} and {last}", some.join(", ")),
-        many => format!("{what} on {} servers", many.len()),
+    match on.len() {
+        0 => what,
+        1..=4 => format!("{what} on {}", enumerated(&on)),
+        many => format!("{what} on {many} servers"),
     }
 }
 
@@ -179,13 +179,6 @@ fn failures(summary: &Summary) -> impl Iterator<Item = Markup> {
         let why = test.failures.iter().chain(evidence);
         html! { strong { (test.name) } " " (list("below", why)) }
     })
-}
-
-/// All warnings but the one that a mark in the table gives.
-fn warnings(summary: &Summary) -> impl Iterator<Item = String> {
-    let warnings = summary.warnings.iter();
-    let shown = warnings.filter(|warning| warning.kind != WarningKind::FewForPercentiles);
-    shown.map(crate::warning)
 }
 
 /// The findings, and the rows that were not checked.

@@ -7,6 +7,7 @@ use stats::{Distribution, P99_NEEDS, Status, TestSummary};
 use super::ReportPage;
 use super::markup::{heading, headings, percentile, rate, wide};
 use crate::json::{thousandths, us};
+use crate::lists::distinct;
 use crate::table::{few, in_words, shown_times};
 use crate::units::{human, human_range};
 
@@ -99,13 +100,8 @@ pub(super) fn section(
 }
 
 pub(super) fn test_names<'a>(page: &ReportPage<'a>) -> Vec<&'a str> {
-    let mut names: Vec<&str> = Vec::new();
-    for test in page.runs.iter().flat_map(|run| &run.summary.tests) {
-        if !names.contains(&test.name.as_str()) {
-            names.push(&test.name);
-        }
-    }
-    names
+    let tests = page.runs.iter().flat_map(|run| &run.summary.tests);
+    distinct(tests.map(|test| test.name.as_str()))
 }
 
 fn row(place: usize, name: &str, server: Option<&String>, test: Option<&TestSummary>) -> Markup {
