@@ -6,7 +6,7 @@
 //!                     +--> csv    for spreadsheets: a row a test
 //! samples ----------------> log    for spreadsheets: a row an operation
 //! Comparisons ------------> compare_text, compare_markdown, compare_json
-//! Sweep, SearchResult -----------> sweep_text, sweep_json; search_text, search_json
+//! Sweep, SearchResult ----> sweep_text, sweep_json; search_text, search_json
 //! all of them, Details ---> page   for showing: one self-contained page, and the data of figures
 //! Findings ---------------> diagnose_text, diagnose_json
 //! ```
