@@ -1,5 +1,6 @@
 //! What the generator saw of itself while it measured: the material of self-distrust.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Nanos, TestId};
@@ -68,14 +69,14 @@ pub struct Lateness {
 }
 
 /// How often a resource of this machine was refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Exhausted {
-    /// Local ports (`EADDRNOTAVAIL`).
+    /// Local ports.
     pub ports: u64,
-    /// Open files (`EMFILE`, `ENFILE`).
+    /// Open files.
     pub files: u64,
-    /// Memory for sockets (`ENOBUFS`, `ENOMEM`).
+    /// Memory for sockets.
     pub buffers: u64,
 }
 
