@@ -15,6 +15,8 @@ pub(crate) mod driver;
 pub(crate) mod load;
 pub(crate) mod operation;
 pub(crate) mod rounds;
+#[cfg(test)]
+mod simulation;
 pub(crate) mod stage;
 pub(crate) mod step;
 pub(crate) mod turns;

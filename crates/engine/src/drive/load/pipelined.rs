@@ -47,7 +47,6 @@ async fn operate(user: &mut LoadUser, depth: usize, phase: &mut UserPhase) {
         scripts,
         ..
     } = user;
-    let worker = Rc::clone(&log.worker);
     let parts = scripts
         .iter_mut()
         .map(|script| script.parts(Phase::Measured));
@@ -107,10 +106,10 @@ async fn operate(user: &mut LoadUser, depth: usize, phase: &mut UserPhase) {
             return;
         };
         let answered = exchange.result.is_ok();
-        let asked = attempt.answered(client, exchange, &stage, &worker);
+        let judged = log.judge(client, &attempt, &exchange);
         let (part, memory) = &mut parts[test];
         let mut operating = Operating::at_once(Numbering::Each);
-        if let Err(stop) = log.conclude(*part, memory, asked, &mut operating) {
+        if let Err(stop) = log.conclude(memory, &attempt, &exchange, judged, &mut operating) {
             stage.stop(part.test.id, stop);
         }
         phase.has_ended_one = true;

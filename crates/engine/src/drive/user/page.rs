@@ -85,19 +85,19 @@ impl User {
                 };
                 // Others have been read meanwhile.
                 attempt.sending.now = None;
-                let stage = Arc::clone(&log.stage);
-                let worker = Rc::clone(&log.worker);
                 under_way.push(async move {
-                    let asked = attempt.ask(client, &stage, &worker).await;
-                    (asked, client)
+                    let (request, values) = (&step.request, attempt.values());
+                    let exchange = client.send(request, &values, attempt.sending).await;
+                    (attempt, exchange, client)
                 });
             }
-            let Some((asked, client)) = under_way.next().await else {
+            let Some((attempt, exchange, client)) = under_way.next().await else {
                 return Ok(());
             };
+            let judged = log.judge(client, &attempt, &exchange);
             free.push(client);
             most = free.len() + under_way.len();
-            log.conclude(part, memory, asked, operating)?;
+            log.conclude(memory, &attempt, &exchange, judged, operating)?;
             // Responses to the others are not kept waiting.
             if under_way.is_empty() {
                 log.rest(operating).await;

@@ -18,9 +18,8 @@ use crate::connection::prepared::{Count, PreparedRequest, Values};
 use crate::drive::check::{Wrong, outcome, outcome_of};
 use crate::drive::driver::{Done, Heard, Numbering, Operating};
 use crate::drive::operation::Operation;
-use crate::drive::stage::{Stage, Stop};
+use crate::drive::stage::Stop;
 use crate::drive::step::{PreparedTest, Reading, RequestStep};
-use crate::drive::worker::Worker;
 use crate::event_loop::sleep;
 
 /// Bytes of an answer that takes a while to read: a millisecond, about.
@@ -49,11 +48,9 @@ pub(crate) struct Attempt<'s> {
     pub(super) sending: Sending,
 }
 
-/// A request that was sent, and what came of it.
-pub(crate) struct Asked<'s> {
-    attempt: Attempt<'s>,
-    exchange: Exchange<Response>,
-    judged: Result<Expected, Wrong>,
+/// What the response to a request means.
+pub(crate) struct Judged {
+    verdict: Result<Expected, Wrong>,
     /// Its path on the server, where that is told or kept.
     path: String,
 }
@@ -78,8 +75,10 @@ impl User {
         let Some(attempt) = log.attempt(part, memory, step, operating) else {
             return Ok(());
         };
-        let asked = attempt.ask(&mut self.client, &log.stage, &log.worker).await;
-        let saved = log.conclude(part, memory, asked, operating)?;
+        let (request, values) = (&step.request, attempt.values());
+        let exchange = self.client.send(request, &values, attempt.sending).await;
+        let judged = log.judge(&self.client, &attempt, &exchange);
+        let saved = log.conclude(memory, &attempt, &exchange, judged, operating)?;
         for (slot, value) in saved {
             script.filling.saved[slot] = Some(value);
         }
@@ -160,26 +159,68 @@ impl Log {
         operating.ended = self.stage.clock.now();
     }
 
+    /// Judges what came of a request; the response is the last one of that client.
+    pub(crate) fn judge(
+        &self,
+        client: &Client,
+        attempt: &Attempt<'_>,
+        exchange: &Exchange<Response>,
+    ) -> Judged {
+        let verdict = match &exchange.result {
+            Ok(response) => self.judge_at_leisure(client, attempt, response),
+            Err(failure) => Err(Wrong::new(failure.outcome, failure.what.clone())),
+        };
+        let path = match &verdict {
+            Ok(Expected { lock: None, .. }) => String::new(),
+            _ => attempt.step.path(&attempt.values()),
+        };
+        Judged { verdict, path }
+    }
+
+    /// A large 207 takes a while to read, and a compressed one may be large.
+    fn judge_at_leisure(
+        &self,
+        client: &Client,
+        attempt: &Attempt<'_>,
+        response: &Response,
+    ) -> Result<Expected, Wrong> {
+        let Some(head) = client.head() else {
+            unreachable!("a response has a head");
+        };
+        let values;
+        let reading = if attempt.closely {
+            values = attempt.values();
+            Reading::Close(&values)
+        } else {
+            Reading::Quick
+        };
+        let step = attempt.step;
+        let is_packed = || head.status == 207 && head.headers.get("Content-Encoding").is_some();
+        if response.body_length < LARGE && !is_packed() {
+            return judge(step, client, head, response, reading);
+        }
+        let begun = self.stage.clock.now();
+        let judged = judge(step, client, head, response, reading);
+        self.worker.vitals.excuse(self.stage.clock.now() - begun);
+        judged
+    }
+
     /// Records what came of a request; returns what it saved for later steps.
     ///
     /// # Errors
     /// Why the test cannot be done any more.
     pub(crate) fn conclude(
         &mut self,
-        part: Part<'_>,
         memory: &mut Memory,
-        asked: Asked<'_>,
+        attempt: &Attempt<'_>,
+        exchange: &Exchange<Response>,
+        judged: Judged,
         operating: &mut Operating,
     ) -> Result<Vec<(usize, String)>, Stop> {
-        let Asked {
-            attempt,
-            exchange,
-            judged,
-            path,
-        } = asked;
-        let step = attempt.step;
+        let Judged { verdict, path } = judged;
+        let (step, part) = (attempt.step, attempt.part);
         let mut saved = Vec::new();
-        let verdict = match judged {
+        let verdict = match verdict {
             Ok(expected) => {
                 saved = expected.saved;
                 match expected.lock {
@@ -189,7 +230,7 @@ impl Log {
                 }
                 Ok(expected.note)
             }
-            Err(wrong) => self.reconsidered(memory, step, &exchange, wrong),
+            Err(wrong) => self.reconsidered(memory, step, exchange, wrong),
         };
         if verdict.is_ok() {
             memory.has_worked(step);
@@ -209,14 +250,14 @@ impl Log {
         match attempt.measured() {
             Some(operation) => self
                 .worker
-                .record(operation, exchange.trace, outcome(&verdict)),
+                .record(operation, &exchange.trace, outcome(&verdict)),
             None => self.rests_in(part.phase, done.ended - done.started),
         }
         if let Ok(note) = &verdict {
-            self.tell(part, memory, &attempt, moments.response(), note.as_deref());
+            self.tell(part, memory, attempt, moments.response(), note.as_deref());
         }
         let verdict = verdict.map(|_| ());
-        self.consequences(memory, &attempt, &path, done, verdict)
+        self.consequences(memory, attempt, &path, done, verdict)
             .map(|()| saved)
     }
 
@@ -364,7 +405,7 @@ impl Log {
 }
 
 impl<'s> Attempt<'s> {
-    fn values(&self) -> Values<'_> {
+    pub(super) fn values(&self) -> Values<'_> {
         let purpose = self.unmeasured.as_deref().unwrap_or(&self.step.purpose);
         self.part.filling.values(self.count, purpose)
     }
@@ -380,48 +421,6 @@ impl<'s> Attempt<'s> {
             phase: self.stage,
         })
     }
-
-    /// Sends it, and judges the response.
-    pub(super) async fn ask(
-        self,
-        client: &mut Client,
-        stage: &Stage,
-        worker: &Worker,
-    ) -> Asked<'s> {
-        let (request, sending) = (&self.step.request, self.sending);
-        let exchange = client.send(request, &self.values(), sending).await;
-        self.answered(client, exchange, stage, worker)
-    }
-
-    /// Judges what came of it.
-    pub(crate) fn answered(
-        self,
-        client: &Client,
-        exchange: Exchange<Response>,
-        stage: &Stage,
-        worker: &Worker,
-    ) -> Asked<'s> {
-        let step = self.step;
-        let values = self.values();
-        let reading = match self.closely {
-            true => Reading::Close(&values),
-            false => Reading::Quick,
-        };
-        let judged = match &exchange.result {
-            Ok(response) => judge_at_leisure(step, client, response, reading, (stage, worker)),
-            Err(failure) => Err(Wrong::new(failure.outcome, failure.what.clone())),
-        };
-        let path = match &judged {
-            Ok(Expected { lock: None, .. }) => String::new(),
-            _ => step.path(&values),
-        };
-        Asked {
-            attempt: self,
-            exchange,
-            judged,
-            path,
-        }
-    }
 }
 
 impl Submission for (usize, Attempt<'_>) {
@@ -432,27 +431,6 @@ impl Submission for (usize, Attempt<'_>) {
     fn values(&self) -> Values<'_> {
         self.1.values()
     }
-}
-
-/// A large 207 takes a while to read, and a compressed one may be large.
-fn judge_at_leisure(
-    step: &RequestStep,
-    client: &Client,
-    response: &Response,
-    reading: Reading<'_>,
-    (stage, worker): (&Stage, &Worker),
-) -> Result<Expected, Wrong> {
-    let Some(head) = client.head() else {
-        unreachable!("a response has a head");
-    };
-    let is_packed = || head.status == 207 && head.headers.get("Content-Encoding").is_some();
-    if response.body_length < LARGE && !is_packed() {
-        return judge(step, client, head, response, reading);
-    }
-    let begun = stage.clock.now();
-    let judged = judge(step, client, head, response, reading);
-    worker.vitals.excuse(stage.clock.now() - begun);
-    judged
 }
 
 /// Checks a response and, when it is good, takes what later steps need of it.
