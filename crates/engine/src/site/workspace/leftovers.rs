@@ -11,7 +11,7 @@ use super::made::remove_resource;
 use super::marker::{Life, MARKER, Marker};
 use super::removal::{members, remove_collection};
 use super::{PREFIX, collection_path, exists, is_run_id};
-use crate::connection::client::{Client, Request};
+use crate::connection::client::{Client, PlainRequest};
 use crate::error::RunError;
 use crate::site::probe::RESOURCETYPE;
 
@@ -167,9 +167,9 @@ async fn leftover(client: &mut Client, target: &Target, run_id: String) -> Lefto
 /// What is known of the collection of a run.
 pub(super) async fn state(client: &mut Client, path: &str, run_id: &str) -> LeftoverState {
     let marker_path = format!("{path}{MARKER}");
-    let get = Request {
+    let get = PlainRequest {
         keep_body: true,
-        ..Request::bare("GET", &marker_path, super::LABEL)
+        ..PlainRequest::bare("GET", &marker_path, super::LABEL)
     };
     let got = client.perform(get).await;
     let marker: Option<Marker> = match got.result.is_ok_and(|answer| answer.head.status == 200) {
