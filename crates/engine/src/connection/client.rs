@@ -187,9 +187,10 @@ impl Client {
             Err(what) => return self.unsent(what),
         };
         let sending = SendOptions {
-            keep: match request.keep_body {
-                true => KeptBody::All,
-                false => KeptBody::Excerpt,
+            keep: if request.keep_body {
+                KeptBody::All
+            } else {
+                KeptBody::Excerpt
             },
             ..SendOptions::default()
         };
@@ -228,9 +229,10 @@ impl Client {
             values,
             body: request.body(values, &mut filled),
         };
-        let timeout = match self.is_patient && !self.was_left_waiting {
-            true => self.config.timeout * PATIENCE,
-            false => self.config.timeout,
+        let timeout = if self.is_patient && !self.was_left_waiting {
+            self.config.timeout * PATIENCE
+        } else {
+            self.config.timeout
         };
         // One large 207 is no reason to keep its memory for the rest of the run.
         if self.body.capacity() > COMMON_BODY {
@@ -331,9 +333,10 @@ impl Client {
                 Ok(response) => {
                     self.last_used = progress.stamps.done.unwrap_or_default();
                     self.last_status = response.status;
-                    match response.reusable && !response.surplus && self.config.http.keep_alive {
-                        true => self.connection = Some(connection),
-                        false => self.parting = connection.head().cloned(),
+                    if response.reusable && !response.surplus && self.config.http.keep_alive {
+                        self.connection = Some(connection)
+                    } else {
+                        self.parting = connection.head().cloned()
                     }
                     return Ok(response);
                 }
@@ -386,9 +389,10 @@ impl Client {
         };
         let closes = &self.config.closes;
         let is_kept = connection.exchanges > 0;
-        let caution = match is_kept && closes.any() && !is_idempotent {
-            true => closes.caution(self.last_status),
-            false => Caution::None,
+        let caution = if is_kept && closes.any() && !is_idempotent {
+            closes.caution(self.last_status)
+        } else {
+            Caution::None
         };
         if caution != Caution::None {
             connection.look_again();
@@ -534,9 +538,10 @@ impl ExchangeProgress {
         time: &Timekeeper,
     ) -> Exchange<Response> {
         let connected_here = self.connect.is_some();
-        let started = match connected_here || self.stamps.started == 0 {
-            true => self.started,
-            false => self.stamps.started,
+        let started = if connected_here || self.stamps.started == 0 {
+            self.started
+        } else {
+            self.stamps.started
         };
         // A failed operation ends when we gave it up.
         let given_up = || result.is_err().then(|| time.clock.now());

@@ -374,12 +374,11 @@ impl Transport {
 
     /// Waits until the socket can be read or, with `or_write`, written; true when it can be read.
     pub(crate) async fn wait(&mut self, or_write: bool) -> io::Result<bool> {
-        match or_write {
-            true => self.socket.either().await,
-            false => {
-                self.socket.source.readable().await;
-                Ok(true)
-            }
+        if or_write {
+            self.socket.either().await
+        } else {
+            self.socket.source.readable().await;
+            Ok(true)
         }
     }
 

@@ -82,9 +82,10 @@ impl Turns {
         }
         let slot = players.iter().filter_map(|player| player.slot()).min()?;
         let mut is_there = players.iter().map(|player| player.slot() == Some(slot));
-        match (slot.test + slot.number + self.parity).is_multiple_of(2) {
-            true => is_there.position(|there| there),
-            false => is_there.rposition(|there| there),
+        if (slot.test + slot.number + self.parity).is_multiple_of(2) {
+            is_there.position(|there| there)
+        } else {
+            is_there.rposition(|there| there)
         }
     }
 }

@@ -265,9 +265,10 @@ impl Session<'_> {
     async fn probe(&self, place: &mut RunSite) -> Result<Server, RunError> {
         let target = &place.endpoint.target;
         let client = &mut place.client;
-        let instead = match self.settings.files.is_empty() {
-            true => INSTEAD,
-            false => INSTEAD_OF_PUTTING,
+        let instead = if self.settings.files.is_empty() {
+            INSTEAD
+        } else {
+            INSTEAD_OF_PUTTING
         };
         let (path, url, workspace) = (target.path(), target.url(), self.plan.workspace);
         probe(client, path, &url, workspace, instead).await
@@ -503,9 +504,10 @@ fn unmet_need(test: &TestPlan, server: &Server) -> Option<String> {
     if server.dav.iter().any(|token| token == class) {
         return None;
     }
-    let says = match server.dav.is_empty() {
-        true => "OPTIONS gives no DAV header".to_owned(),
-        false => format!("OPTIONS says `DAV: {}`", server.dav.join(", ")),
+    let says = if server.dav.is_empty() {
+        "OPTIONS gives no DAV header".to_owned()
+    } else {
+        format!("OPTIONS says `DAV: {}`", server.dav.join(", "))
     };
     Some(format!("the test needs a class {class} server, and {says}"))
 }

@@ -258,9 +258,10 @@ impl<S: Submission> Pipeline<S> {
                 ends.any(|last| piece.contains(&last))
             };
             // What was taken before leaves by itself, so that its stamps are its own.
-            let bytes = match connection.must_drain() {
-                true => &[],
-                false => self.outgoing.unwritten(),
+            let bytes = if connection.must_drain() {
+                &[]
+            } else {
+                self.outgoing.unwritten()
             };
             match connection.offer_ahead(bytes, ends) {
                 Ok(count) => self.outgoing.wrote(count),

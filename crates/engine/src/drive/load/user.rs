@@ -59,9 +59,10 @@ impl LoadUser {
         authenticator: impl Fn() -> Authenticator,
         seed: u64,
     ) -> Self {
-        let others = match operations.have_pages() {
-            true => worker.config.http.parallel.saturating_sub(1),
-            false => 0,
+        let others = if operations.have_pages() {
+            worker.config.http.parallel.saturating_sub(1)
+        } else {
+            0
         };
         let (context, driver) = (workload.context(), Rc::clone(driver));
         let user = User::new(id, context, worker, driver, authenticator, seed, others);
@@ -145,9 +146,10 @@ impl LoadUser {
         let (warmup, warmup_time) = self.workload.warmup();
         let enough = begun.saturating_add(warmup_time);
         // A page of many slow files is not waited for.
-        self.user.deadline = match warmup_time == 0 {
-            true => begun.saturating_add(nanos(self.user.log.worker.config.timeout)),
-            false => enough,
+        self.user.deadline = if warmup_time == 0 {
+            begun.saturating_add(nanos(self.user.log.worker.config.timeout))
+        } else {
+            enough
         };
         let mut times = 0;
         while !self.workload.is_over() && (times < warmup || context.clock.now() < enough) {

@@ -24,10 +24,7 @@ proptest! {
         never in proptest::collection::btree_set(0_usize..100, 1..8),
     ) {
         let unanswered = never.len();
-        let server = SimulatedServer::new(8, move |_, number| match never.contains(&number) {
-            true => SimulatedReply::Never,
-            false => SimulatedReply::After(7 * MS),
-        });
+        let server = SimulatedServer::new(8, move |_, number| if never.contains(&number) { SimulatedReply::Never } else { SimulatedReply::After(7 * MS) });
         let load = LoadDrive { requests: Some(200), ..LoadDrive::default() };
         let run = Simulation::load(GET, users, load, server).run();
         prop_assert_eq!(run.count(Outcome::Timeout), unanswered);
@@ -61,10 +58,7 @@ proptest! {
 
     #[test]
     fn an_interrupted_run_ends_within_its_grace(users in 1_u32..10, at in 1_u64..500, is_hung: bool) {
-        let server = SimulatedServer::new(4, move |_, number| match is_hung && number > 20 {
-            true => SimulatedReply::Never,
-            false => SimulatedReply::After(5 * MS),
-        });
+        let server = SimulatedServer::new(4, move |_, number| if is_hung && number > 20 { SimulatedReply::Never } else { SimulatedReply::After(5 * MS) });
         let load = LoadDrive { duration: Some(Duration::from_secs(3600)), ..LoadDrive::default() };
         let mut simulation = Simulation::load(GET, users, load, server);
         simulation.interrupted_at = Some(at * MS);

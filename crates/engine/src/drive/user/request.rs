@@ -243,9 +243,10 @@ impl Log {
             measured: attempt.measured().is_some(),
         };
         operating.add(done);
-        self.hearing.unanswered = match done.answered {
-            true => 0,
-            false => self.hearing.unanswered + 1,
+        self.hearing.unanswered = if done.answered {
+            0
+        } else {
+            self.hearing.unanswered + 1
         };
         match attempt.measured() {
             Some(operation) => self

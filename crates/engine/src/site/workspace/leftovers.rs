@@ -172,9 +172,10 @@ pub(super) async fn state(client: &mut Client, path: &str, run_id: &str) -> Left
         ..PlainRequest::bare("GET", &marker_path, super::LABEL)
     };
     let got = client.perform(get).await;
-    let marker: Option<Marker> = match got.result.is_ok_and(|answer| answer.head.status == 200) {
-        true => serde_json::from_slice(client.body()).ok(),
-        false => None,
+    let marker: Option<Marker> = if got.result.is_ok_and(|answer| answer.head.status == 200) {
+        serde_json::from_slice(client.body()).ok()
+    } else {
+        None
     };
     match marker.filter(|marker| marker.run_id == run_id) {
         Some(marker) => state_of(&marker),
@@ -202,13 +203,14 @@ pub(crate) async fn remove_leftover(
     held: &[HeldLock],
     force: bool,
 ) -> Result<(), String> {
-    match leftover.is_removable(force) {
-        true => match leftover.kind {
+    if leftover.is_removable(force) {
+        match leftover.kind {
             LeftoverKind::Collection => remove_collection(client, &leftover.path, held).await,
             LeftoverKind::File { .. } => {
                 remove_resource(client, &leftover.path, &leftover.url).await
             }
-        },
-        false => Err(leftover.reason()),
+        }
+    } else {
+        Err(leftover.reason())
     }
 }
