@@ -310,7 +310,7 @@ impl Client {
         loop {
             let mut connection = match self.connection.take() {
                 Some(connection) => connection,
-                None => self.dial(progress).await?,
+                None => Box::pin(self.dial(progress)).await?,
             };
             let kept = connection.exchanges > 0;
             progress.connection = Some(connection.number);

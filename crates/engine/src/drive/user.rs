@@ -186,15 +186,8 @@ impl User {
         self.client.is_patient = false;
     }
 
-    /// Releases what an operation still holds that could not be done to its end: what follows would
-    /// fail only because of that.
-    pub(crate) async fn give_up_what_is_broken(&mut self, script: &Script) {
-        if script.is_broken() {
-            self.release_locks(script).await;
-        }
-    }
-
-    async fn release_locks(&mut self, script: &Script) {
+    /// Releases what is still held in a test: what follows would fail because of that.
+    pub(crate) async fn release_locks(&mut self, script: &Script) {
         let locks = self.log.locks_below(script.workplace());
         for (path, token) in locks {
             let label = self.label(script, Phase::CleanUp);

@@ -8,12 +8,12 @@ use super::workload::UserPhase;
 use crate::event_loop::yield_now;
 
 /// What one user of a closed loop does.
-pub(super) async fn user(mut user: LoadUser) {
+pub(super) async fn user(mut user: Box<LoadUser>) {
     let workload = Arc::clone(&user.workload);
     let context = Arc::clone(workload.context());
     let worker = Rc::clone(&user.user.log.worker);
     let mut phase = UserPhase::default();
-    if user.get_ready().await.can_begin {
+    if Box::pin(user.get_ready()).await.can_begin {
         worker.vitals.enter();
         let mut now = context.clock.now();
         while let Some(number) = workload.claim(&mut phase, now, None) {
@@ -40,5 +40,5 @@ pub(super) async fn user(mut user: LoadUser) {
         worker.vitals.leave(&context.vitals);
     }
     workload.leave(&mut phase, context.clock.now());
-    user.leave().await;
+    Box::pin(user.leave()).await;
 }

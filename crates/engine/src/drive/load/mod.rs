@@ -69,7 +69,8 @@ pub(crate) fn tasks(
         let server = worker.server_of(*id);
         let auth = || authenticator(server);
         let operations = &operations[server];
-        LoadUser::new(*id, workload, worker, operations, &driver, auth, seed)
+        let user = LoadUser::new(*id, workload, worker, operations, &driver, auth, seed);
+        Box::new(user)
     };
     let users = users.iter().map(user);
     match &load.pacing {

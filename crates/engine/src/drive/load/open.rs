@@ -163,7 +163,7 @@ impl QueueState {
 }
 
 /// What one user of an open loop does, on one of the threads.
-pub(super) async fn user(mut user: LoadUser, thread: u32) {
+pub(super) async fn user(mut user: Box<LoadUser>, thread: u32) {
     let workload = Arc::clone(&user.workload);
     let context = Arc::clone(workload.context());
     let worker = Rc::clone(&user.user.log.worker);
@@ -173,7 +173,7 @@ pub(super) async fn user(mut user: LoadUser, thread: u32) {
         thread: thread as usize,
         place: Mutex::default(),
     });
-    if user.get_ready().await.leads {
+    if Box::pin(user.get_ready()).await.leads {
         workload.start_schedule();
     }
     worker.vitals.enter();
@@ -188,7 +188,7 @@ pub(super) async fn user(mut user: LoadUser, thread: u32) {
     }
     worker.vitals.leave(&context.vitals);
     drop(at_work);
-    user.leave().await;
+    Box::pin(user.leave()).await;
 }
 
 /// A user who has not left; a panic is a way of leaving.

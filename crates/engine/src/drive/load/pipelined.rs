@@ -12,18 +12,18 @@ use crate::drive::user::{Phase, User};
 use crate::event_loop::yield_now;
 
 /// What one user of a closed loop with a pipeline does.
-pub(super) async fn user(mut user: LoadUser, depth: usize) {
+pub(super) async fn user(mut user: Box<LoadUser>, depth: usize) {
     let workload = Arc::clone(&user.workload);
     let context = Arc::clone(workload.context());
     let worker = Rc::clone(&user.user.log.worker);
     let mut phase = UserPhase::default();
-    if user.get_ready().await.can_begin {
+    if Box::pin(user.get_ready()).await.can_begin {
         worker.vitals.enter();
         operate(&mut user, depth, &mut phase).await;
         worker.vitals.leave(&context.vitals);
     }
     workload.leave(&mut phase, context.clock.now());
-    user.leave().await;
+    Box::pin(user.leave()).await;
 }
 
 /// An operation of which requests are still to be sent.

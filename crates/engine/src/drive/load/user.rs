@@ -3,6 +3,9 @@
 //! ```text
 //! connect --> set-ups --barrier--> warm up --barrier--> operations --barrier--> clean-up
 //! ```
+//!
+//! What is rare is boxed: the state of a task has room for all that it may wait for, and there may be
+//! tens of thousands.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -195,14 +198,15 @@ impl LoadUser {
         if let Err(stop) = done.await {
             self.context().stop(drawn.test, stop);
         }
-        self.user
-            .give_up_what_is_broken(&self.scripts[usize::from(drawn.test.0)])
-            .await;
+        let script = &self.scripts[usize::from(drawn.test.0)];
+        if script.is_broken() {
+            Box::pin(self.user.release_locks(script)).await;
+        }
         operating
     }
 
     /// Undoes what getting ready did.
-    pub(super) async fn leave(mut self) {
+    pub(super) async fn leave(&mut self) {
         if !self.has_places() {
             return;
         }

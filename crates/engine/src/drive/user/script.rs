@@ -132,7 +132,7 @@ impl Script {
     }
 
     /// The round cannot be done to its end.
-    pub(super) fn is_broken(&self) -> bool {
+    pub(crate) fn is_broken(&self) -> bool {
         self.memory.broken.is_some()
     }
 

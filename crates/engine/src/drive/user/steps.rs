@@ -49,7 +49,8 @@ impl User {
             [PreparedStep::Request(request)] => {
                 self.request(script, request, phase, operating).await
             }
-            steps => self.steps(script, steps, phase, operating).await,
+            // Boxed, because most have one request, and less room is needed for it.
+            steps => self.nested(script, steps, phase, operating).await,
         }
     }
 
