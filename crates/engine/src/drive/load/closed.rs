@@ -13,7 +13,7 @@ pub(super) async fn user(mut user: Box<LoadUser>) {
     let context = Arc::clone(workload.context());
     let worker = Rc::clone(&user.user.log.worker);
     let mut phase = UserPhase::default();
-    if Box::pin(user.get_ready()).await.can_begin {
+    if user.get_ready().await.can_begin {
         worker.vitals.enter();
         let mut now = context.clock.now();
         while let Some(number) = workload.claim(&mut phase, now, None) {
@@ -40,5 +40,5 @@ pub(super) async fn user(mut user: Box<LoadUser>) {
         worker.vitals.leave(&context.vitals);
     }
     workload.leave(&mut phase, context.clock.now());
-    Box::pin(user.leave()).await;
+    user.leave().await;
 }

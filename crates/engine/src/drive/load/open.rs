@@ -173,7 +173,7 @@ pub(super) async fn user(mut user: Box<LoadUser>, thread: u32) {
         thread: thread as usize,
         place: Mutex::default(),
     });
-    if Box::pin(user.get_ready()).await.leads {
+    if user.get_ready().await.leads {
         workload.start_schedule();
     }
     worker.vitals.enter();
@@ -188,7 +188,7 @@ pub(super) async fn user(mut user: Box<LoadUser>, thread: u32) {
     }
     worker.vitals.leave(&context.vitals);
     drop(at_work);
-    Box::pin(user.leave()).await;
+    user.leave().await;
 }
 
 /// A user who has not left; a panic is a way of leaving.

@@ -17,13 +17,13 @@ pub(super) async fn user(mut user: Box<LoadUser>, depth: usize) {
     let context = Arc::clone(workload.context());
     let worker = Rc::clone(&user.user.log.worker);
     let mut phase = UserPhase::default();
-    if Box::pin(user.get_ready()).await.can_begin {
+    if user.get_ready().await.can_begin {
         worker.vitals.enter();
         operate(&mut user, depth, &mut phase).await;
         worker.vitals.leave(&context.vitals);
     }
     workload.leave(&mut phase, context.clock.now());
-    Box::pin(user.leave()).await;
+    user.leave().await;
 }
 
 /// An operation of which requests are still to be sent.

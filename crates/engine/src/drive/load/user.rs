@@ -4,8 +4,8 @@
 //! connect --> set-ups --barrier--> warm up --barrier--> operations --barrier--> clean-up
 //! ```
 //!
-//! What is rare is boxed: the state of a task has room for all that it may wait for, and there may be
-//! tens of thousands.
+//! What is rare is boxed, and ends before users wait for one another: the state of a task has room for all
+//! that it may wait for, and there may be tens of thousands.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -89,14 +89,14 @@ impl LoadUser {
     /// done so.
     pub(super) async fn get_ready(&mut self) -> Ready {
         let context = Arc::clone(self.context());
-        self.connect().await;
+        Box::pin(self.connect()).await;
         if self.has_places() {
-            self.set_up().await;
+            Box::pin(self.set_up()).await;
             context.meet().await;
         }
         let can_begin = self.operations.keep_possible(&context);
         if can_begin {
-            self.warm_up().await;
+            Box::pin(self.warm_up()).await;
         }
         self.workload.arrive();
         let leads = context.meet().await;
@@ -212,7 +212,7 @@ impl LoadUser {
         }
         self.context().meet().await;
         for script in &mut self.scripts {
-            self.user.clean_up(script).await;
+            Box::pin(self.user.clean_up(script)).await;
         }
     }
 }
