@@ -1,6 +1,6 @@
 //! How far reported response times are from those on the wire.
 //!
-//! Every run is captured (see [`crate::capture`]); of each operation the reported time is compared
+//! Every run is captured (see [`capture`]); of each operation the reported time is compared
 //! with that between the last packet of its request and the first of its response. Other tools
 //! report no single operations, so that of them the percentiles stand beside those of the wire, by
 //! their own idea of a response time.
@@ -13,10 +13,8 @@ use serde::{Deserialize, Serialize};
 use testbed::FaultServer;
 use testbed::fault::Fault;
 
-use crate::capture::RING;
 use crate::child;
 use crate::comparison::{Pairs, Tolerance, Verdict, pair};
-use crate::exchange::Exchange;
 use crate::load::{self, Clock, Closed, Prestan};
 use crate::machine::Machine;
 use crate::numbers::Spread;
@@ -25,6 +23,8 @@ use crate::peers::{Job, Peer};
 use crate::samples::{self, Reported};
 use crate::server::{FILE_BYTES, Nginx, port_of};
 use crate::table::{Table, micros};
+use capture::CapturedExchange;
+use capture::live::RING;
 
 /// What the kernel's clock is held to.
 pub const WANTED: Tolerance = Tolerance { p50: 1.5, p99: 5.0 };
@@ -157,7 +157,7 @@ pub struct Observed {
     /// Times that Prestan reports.
     pub reported: Vec<Reported>,
     /// Everything on the wire, requests that are not measured included.
-    pub exchanges: Vec<Exchange>,
+    pub exchanges: Vec<CapturedExchange>,
 }
 
 /// Runs `prestan load` under a capture.

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::exchange::Exchange;
 use crate::numbers::{Spread, rank};
 use crate::samples::Reported;
+use capture::CapturedExchange;
 
 /// How far reported times may be from those on the wire, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -33,12 +33,12 @@ pub struct Pairs {
 /// Finds for each reported operation the exchange with its number.
 ///
 /// A number can pass twice: on a connection that had died, and on the next. The last one counts.
-pub fn pair(reported: &[Reported], exchanges: &[Exchange]) -> Pairs {
+pub fn pair(reported: &[Reported], exchanges: &[CapturedExchange]) -> Pairs {
     let numbered = exchanges.iter().filter_map(|exchange| {
         let number = exchange.number?;
         Some((number, exchange))
     });
-    let by_number: HashMap<u64, &Exchange> = numbered.collect();
+    let by_number: HashMap<u64, &CapturedExchange> = numbered.collect();
     let mut pairs = Pairs::default();
     for sample in reported {
         let exchange = by_number.get(&sample.number);
@@ -112,8 +112,8 @@ mod tests {
 
     const WANTED: Tolerance = Tolerance { p50: 1.5, p99: 5.0 };
 
-    fn exchange(number: u64, wire_ns: i64) -> Exchange {
-        Exchange {
+    fn exchange(number: u64, wire_ns: i64) -> CapturedExchange {
+        CapturedExchange {
             client: SocketAddr::from((Ipv4Addr::LOCALHOST, 4000)),
             number: Some(number),
             request_first_ns: 0,

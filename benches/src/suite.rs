@@ -12,13 +12,13 @@ use testbed::RealServer;
 use testbed::real::Recipe;
 
 use crate::comparison::Verdict;
-use crate::exchange::Exchange;
 use crate::load::{self, Prestan};
 use crate::machine::Machine;
 use crate::numbers::covered;
 use crate::observe::observe;
 use crate::server::port_of;
 use crate::table::Table;
+use capture::CapturedExchange;
 
 /// Share of the wall time in which a request is to be at the server.
 const WANTED: f64 = 0.9;
@@ -93,7 +93,10 @@ pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
 }
 
 /// Seconds that are covered by an interval of each exchange.
-fn seconds(exchanges: &[Exchange], interval: impl Fn(&Exchange) -> Option<(i64, i64)>) -> f64 {
+fn seconds(
+    exchanges: &[CapturedExchange],
+    interval: impl Fn(&CapturedExchange) -> Option<(i64, i64)>,
+) -> f64 {
     let intervals: Vec<_> = exchanges.iter().filter_map(interval).collect();
     covered(&intervals) as f64 / 1e9
 }

@@ -15,12 +15,12 @@ use std::thread;
 use testbed::{need, need_or};
 
 use benches::accuracy::{Observed, observe_load};
-use benches::capture;
 use benches::comparison::{Tolerance, Verdict, pair};
 use benches::load::{Clock, Closed, Prestan};
 use benches::observe::observe;
 use benches::samples::Reported;
 use benches::server::Nginx;
+use capture::live;
 
 const WANTED: Tolerance = Tolerance {
     p50: 5.0,
@@ -42,7 +42,7 @@ fn prestan() -> Option<Prestan> {
 
 /// Everything a comparison needs, or nothing where that is no failure.
 fn needed() -> Option<(Prestan, Nginx)> {
-    need_or(capture::available())?;
+    need_or(live::available())?;
     if !need("nginx") {
         return None;
     }
@@ -118,7 +118,7 @@ fn ask_once(server: SocketAddr) {
 
 #[test]
 fn the_filter_keeps_requests_and_responses_of_both_versions_of_ip() {
-    if need_or(capture::available()).is_none() {
+    if need_or(live::available()).is_none() {
         return;
     }
     for address in [
