@@ -234,6 +234,55 @@ fn is_test_file(path: &Path) -> bool {
     })
 }
 
+/// A row of comparisons is called so in every report.
+const ROW_NAMES: &[&str] = &["\"WEBSTONE number\""];
+
+/// Texts of two words or more: phrases and sentences for people. What an error says stands in attributes,
+/// and what a panic says is for developers.
+fn phrases(text: &str) -> Vec<String> {
+    let is_word = |part: &&str| {
+        let part = part.trim_matches(|c: char| c.is_ascii_punctuation());
+        part.len() > 1 && part.chars().all(char::is_alphabetic)
+    };
+    let is_phrase = |text: &str| {
+        let pieces = text.split('{').map(|piece| piece.rsplit('}').next());
+        let words = pieces.flatten().flat_map(str::split_whitespace);
+        words.filter(is_word).count() > 1 && !ROW_NAMES.contains(&text)
+    };
+    let texts = Code::of(text).texts.into_iter();
+    texts
+        .filter(|(_, text)| is_phrase(text))
+        .map(|(line, text)| format!("line {line}: {text}"))
+        .collect()
+}
+
+#[test]
+fn statistics_are_figures_and_no_sentences() {
+    let table = [
+        ("fn f() -> &'static str { \"less than linear\" }", 1),
+        ("fn f() { format!(\"{n} of {all} failed: {}\", why) }", 1),
+        (
+            "const A: &[(&str, &str)] = &[(\"a\", \"two words\"), (\"b\", \"three long words\")];",
+            2,
+        ),
+        (
+            "fn f() { format!(\"page {}\", name); \"not_supported\" }",
+            0,
+        ),
+        (
+            "fn f() { x.expect(\"it has rows\"); unreachable!(\"it has rows\") }",
+            0,
+        ),
+        ("#[error(\"`{0}` is no number\")]\nstruct Error(String);", 0),
+        ("/// Two words.\n#[test]\nfn f() { \"two words\" }", 0),
+    ];
+    for (text, expected) in table {
+        let found = phrases(text);
+        assert_eq!(found.len(), expected, "{text}\n{found:?}");
+    }
+    assert_none(&check(files_of(&root().join("crates/stats/src")), phrases));
+}
+
 /// Names of our crates.
 fn ours() -> Vec<String> {
     let crates = fs::read_dir(root().join("crates")).unwrap();

@@ -3,14 +3,18 @@
 pub(crate) mod incomplete;
 pub(crate) mod sentences;
 pub(crate) mod wire;
+pub(crate) mod words;
 
 use record::PlanRecord;
 use stats::{Diagnosis, Finding, LeftOut, MANY, Material, RULES, WhyLeftOut};
 
 use crate::figure::percent;
 use crate::json::{pretty, schema_of};
+use crate::reasons::reason;
 use crate::text::{Paint, wrapping};
 use crate::{clean, warning};
+
+use words::words;
 
 pub use incomplete::{Incomplete, NotMeasured};
 
@@ -161,7 +165,7 @@ impl Page {
             let (first, next) = (format!("{indent}- "), format!("{indent}  "));
             self.wrapped(&clean(&piece), &first, &next);
         }
-        let look_at = format!("Look at {} [{}]", finding.look_at, finding.rule);
+        let look_at = format!("Look at {} [{}]", words(finding).look_at, finding.rule);
         self.wrapped(&look_at, &indent, &indent);
         self.text.push('\n');
     }
@@ -202,7 +206,12 @@ pub(crate) const SEEN_ONCE: &str =
 pub(crate) fn seen_once(finding: &Finding) -> String {
     let evidence = finding.evidence.first().map(sentences::evidence);
     let evidence = evidence.unwrap_or_default();
-    format!("{}: {} [{}]", finding.title, clean(&evidence), finding.rule)
+    format!(
+        "{}: {} [{}]",
+        words(finding).title,
+        clean(&evidence),
+        finding.rule
+    )
 }
 
 /// The evidence of a finding in lines, the worst rows first.
@@ -222,9 +231,9 @@ pub(crate) fn title(finding: &Finding) -> String {
     match finding.weight {
         share if share >= TOLD => {
             let share = percent(share.min(1.0));
-            format!("{} ({share} of all time)", finding.title)
+            format!("{} ({share} of all time)", words(finding).title)
         }
-        _ => finding.title.to_owned(),
+        _ => words(finding).title.to_owned(),
     }
 }
 
@@ -292,7 +301,7 @@ pub(crate) fn left_out(diagnosed: &Diagnosed) -> Vec<String> {
 /// Why a row was not looked at.
 pub(crate) fn why(why: &WhyLeftOut) -> String {
     match why {
-        WhyLeftOut::Evidence(evidence) => evidence.clone(),
+        WhyLeftOut::Evidence(evidence) => reason(evidence),
         WhyLeftOut::Warned(of) => warning(of),
         WhyLeftOut::NoTimes => "it has no response times".to_owned(),
     }

@@ -7,6 +7,7 @@ use stats::{Point, Since, Status, SweptRow, SweptServer};
 
 use crate::clean;
 use crate::columns::columns;
+use crate::compare::times_since;
 use crate::json::{pretty, schema_of};
 use crate::text::{Paint, UNKNOWN_SOFTWARE, wrapping};
 use crate::units::{human, human_range};
@@ -126,7 +127,7 @@ pub(crate) fn how(sweep: &Sweep) -> String {
         clean(&sweep.suite),
         varied.collect::<Vec<_>>().join(" and "),
         sweep.repeats,
-        since.times(),
+        times_since(since),
         limit(sweep)
     )
 }

@@ -15,6 +15,7 @@ use textwrap::core::display_width;
 
 use crate::clean;
 use crate::figure::{self, percent};
+use crate::reasons::reason;
 use crate::text::{Paint, wrapping};
 use crate::units::{human, human_range};
 
@@ -407,7 +408,7 @@ fn failed(test: &TestSummary) -> Cell {
 
 /// What became of a row without times, and why.
 pub(crate) fn in_words(test: &TestSummary) -> (&'static str, String) {
-    let evidence = clean(test.evidence.as_deref().unwrap_or_default());
+    let evidence = clean(&test.evidence.as_ref().map(reason).unwrap_or_default());
     match test.status {
         Status::NotSupported => ("not supported", evidence),
         Status::Skipped => ("skipped", evidence),

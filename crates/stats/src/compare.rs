@@ -39,7 +39,7 @@ use rows::Row;
 
 pub(crate) use holm::holm;
 
-pub use alike::{Caveat, Difference};
+pub use alike::{Caveat, Difference, Setting};
 pub use failing::{Failing, LEAST_TOTAL};
 pub use inference::{EARLY, Early, Inference, infer};
 pub use ratio::{Certainty, Direction, Observations, Ratio, WORTH_DETECTING};

@@ -73,15 +73,15 @@ pub use bias::Bias;
 pub use bins::Sum as Batch;
 pub use compare::{
     ALPHA, Caveat, Certainty, Compared, Comparison, Difference, Direction, EARLY, Early, Estimate,
-    Failing, Inference, LEAST_TOTAL, Observations, Ratio, RowKind, Side, Verdict, WORTH_DETECTING,
-    compare, infer,
+    Failing, Inference, LEAST_TOTAL, Observations, Ratio, RowKind, Setting, Side, Verdict,
+    WORTH_DETECTING, compare, infer,
 };
 pub use conclusion::Conclusion;
 pub use convergence::Convergence;
 pub use details::{Bucket, Details, Operation, Resolution, Step, TimeLine, details_from};
 pub use diagnose::{
-    Diagnosis, Evidence, Figure, Finding, LeftOut, MANY, Material, Quantity, RULES, Rule,
-    WhyLeftOut, diagnose, diagnose_pooled, does_the_same, material_from,
+    Diagnosis, Evidence, Figure, Finding, LeftOut, MANY, Material, Quantity, RULES, ResponsePart,
+    Rule, WhyLeftOut, diagnose, diagnose_pooled, does_the_same, material_from,
 };
 pub use distribution::Distribution;
 pub use generator::{BUSY, LATE, LEAST_WALL, LONG_STALL, QUEUED, SATURATED, together};
@@ -91,13 +91,13 @@ pub use growth::{
 pub use outcomes::Outcomes;
 pub use pages::{FilesCame, PageSummary, Pages, ServerSummary, Sizes, Visits};
 pub use pool::{Part, PoolRun, Pooled, pool};
-pub use row::{Connects, Since, TestSummary};
+pub use row::{Connects, Note, Since, TestSummary};
 pub use search::{
-    Answer, Condition, ConditionError, Load, Search, Tested, Trial, TrialsLeft, knee,
+    Answer, Condition, ConditionError, Load, Search, Tested, Trial, TrialsLeft, Unreadable, knee,
 };
 pub use sequential::{Decision, ProbabilityTest, Tally};
 pub use spread::Bar;
-pub use status::{Status, describe_failed};
+pub use status::{Status, StatusReason};
 pub use summariser::Summariser;
 pub use sweep::{Point, Swept, SweptRow, SweptServer, sweep};
 pub use times::EXACT;

@@ -22,7 +22,7 @@ use crate::details::Drawing;
 use crate::diagnose::{Course, Facts, Material};
 use crate::generator::together;
 use crate::pages::{PageTally, Pages};
-use crate::row::{RunRow, pooled, sound};
+use crate::row::{RunRow, each_once, pooled, sound};
 use crate::window::end;
 use crate::{
     ClockSummary, Completeness, Details, Generator, Resolution, Summariser, Summary, TestSummary,
@@ -338,12 +338,6 @@ impl<'a> Pool<'a> {
             .collect();
         let of_runs = summaries().flat_map(|summary| &summary.warnings);
         let of_runs = of_runs.filter(|warning| warning.is_about_run());
-        let mut left_behind = Vec::new();
-        for left in summaries().flat_map(|summary| &summary.left_behind) {
-            if !left_behind.contains(left) {
-                left_behind.push(left.clone());
-            }
-        }
         Summary {
             warnings: Warning::worst_of(tests.iter().flat_map(|row| &row.warnings).chain(of_runs)),
             pages: self.pages(),
@@ -352,7 +346,7 @@ impl<'a> Pool<'a> {
                 .find(|complete| **complete != Completeness::Complete)
                 .unwrap_or(&Completeness::Complete)
                 .clone(),
-            left_behind,
+            left_behind: each_once(summaries().flat_map(|summary| &summary.left_behind)),
             clock: ClockSummary {
                 clock: self.plan.clock,
                 bias: Summariser::bias(self.runs.iter().map(|run| &run.summariser)),

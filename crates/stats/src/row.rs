@@ -12,8 +12,8 @@ use crate::times::Times;
 use crate::warning::{RowFacts, RowTimes, Stalls};
 use crate::window::{Span, Window, end};
 
-use crate::{Completeness, Distribution, Outcomes, Status, Told, Warning};
-pub(crate) use pooled::{RunRow, pooled, sound};
+use crate::{Completeness, Distribution, Outcomes, Status, StatusReason, Told, Warning};
+pub(crate) use pooled::{RunRow, each_once, pooled, sound};
 
 /// What one measure of the plan came to.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +27,7 @@ pub struct TestSummary {
     /// What became of it.
     pub status: Status,
     /// Why it is not ok; `None` when it is.
-    pub evidence: Option<String>,
+    pub evidence: Option<StatusReason>,
     /// Outcomes of the operations that count.
     pub outcomes: Outcomes,
     /// Outcomes of the operations outside the window.
@@ -68,11 +68,10 @@ pub struct TestSummary {
     /// The rate went up or down over times that are not short beside the window, so that the
     /// interval may be too narrow.
     pub wanders: bool,
-    /// Descriptions of failures: why the test could not be measured, and the first failed
-    /// operations, at most [`FAILURES_DESCRIBED`](crate::FAILURES_DESCRIBED) of them.
-    pub failures: Vec<String>,
+    /// Why the test could not be measured, and the first failed operations, at most [`FAILURES_DESCRIBED`](crate::FAILURES_DESCRIBED) of them.
+    pub failures: Vec<StatusReason>,
     /// Remarks that are no failures.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     /// Warnings about this row, those about its test among them.
     pub warnings: Vec<Warning>,
     /// It failed, and the load generator may have caused all of its failures.
@@ -105,16 +104,6 @@ impl Since {
         match self {
             Since::Sent => "sent",
             Since::Planned => "planned",
-        }
-    }
-
-    /// What the times are called: `mean {...}`.
-    pub fn times(self) -> &'static str {
-        match self {
-            Since::Sent => "response times",
-            Since::Planned => {
-                "times from the planned moment on (response time, and the wait before it)"
-            }
         }
     }
 }
@@ -334,8 +323,8 @@ pub(crate) fn row(tally: &Tally, around: &Around<'_>) -> TestSummary {
                 }),
                 evidence,
             }),
-        test_failed: test_failed.first().map(String::as_str),
-        failure: failures.first().map(String::as_str),
+        test_failed: test_failed.first(),
+        failure: failures.first(),
         stamps_missed: tally.missed > 0 && tally.missed == tally.outcomes.ok(),
         complete: around.complete,
     }
@@ -391,8 +380,9 @@ pub(crate) fn row(tally: &Tally, around: &Around<'_>) -> TestSummary {
         failures: test_failed.iter().chain(failures).cloned().collect(),
         notes: told_notes
             .into_iter()
-            .chain(dominated(planned.or(response)))
-            .chain(wanders.then(|| WANDERS.to_owned()))
+            .map(Note::Remark)
+            .chain(Note::of_dominated(planned.or(response)))
+            .chain(wanders.then_some(Note::Wanders))
             .collect(),
         // Known when all rows are.
         warnings: Vec::new(),
@@ -400,16 +390,29 @@ pub(crate) fn row(tally: &Tally, around: &Around<'_>) -> TestSummary {
     }
 }
 
-/// The note on a row whose throughput [wanders](TestSummary::wanders).
-const WANDERS: &str = "throughput wandered over times that are not short beside the window: its \
-                       interval may be too narrow";
+/// A remark on a row that is no failure.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Note {
+    /// In words of the engine.
+    Remark(String),
+    /// The mean and its interval depend on the slowest operation, which has this share of the sum of all
+    /// times.
+    Dominated(f64),
+    /// Its throughput [wanders](TestSummary::wanders).
+    Wanders,
+    /// The load generator may have changed it in some runs, which are not among its estimates.
+    RunsLeftOut {
+        /// How many of them.
+        left_out: usize,
+        /// Of how many.
+        of: usize,
+    },
+}
 
-/// The note on a row of which the mean depends on its slowest operation.
-fn dominated(waited: Option<Distribution>) -> Option<String> {
-    let times = waited.filter(Distribution::is_dominated)?;
-    Some(format!(
-        "the slowest operation has {:.0} % of the sum of all times, so the mean and its interval depend \
-         on it",
-        (times.slowest_share() * 100.0).floor()
-    ))
+impl Note {
+    /// The note on a row of which the mean depends on its slowest operation.
+    fn of_dominated(waited: Option<Distribution>) -> Option<Note> {
+        let times = waited.filter(Distribution::is_dominated)?;
+        Some(Note::Dominated(times.slowest_share()))
+    }
 }

@@ -24,7 +24,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-pub use condition::{Condition, ConditionError};
+pub use condition::{Condition, ConditionError, Unreadable};
 
 use crate::sequential::{Decision, ProbabilityTest, Tally};
 

@@ -31,7 +31,21 @@ pub(crate) struct Code {
     pub(crate) names: Vec<Name>,
     /// Modules that are files of their own, each with the modules around it.
     pub(crate) modules: Vec<Vec<String>>,
+    /// Text in quotes, but for what panics say, each with its line.
+    pub(crate) texts: Vec<(usize, String)>,
 }
+
+/// Whose arguments are for developers: what a panic says.
+const PANICS: [&str; 8] = [
+    "expect",
+    "panic",
+    "unreachable",
+    "assert",
+    "assert_eq",
+    "assert_ne",
+    "debug_assert",
+    "debug_assert_eq",
+];
 
 impl Code {
     /// Fails where the text is no Rust.
@@ -69,7 +83,16 @@ impl Code {
                     3
                 }
                 [TokenTree::Group(group), ..] => {
+                    let texts = self.texts.len();
                     self.read(group.stream(), around);
+                    if is_panic(&tokens[..at]) {
+                        self.texts.truncate(texts);
+                    }
+                    1
+                }
+                [TokenTree::Literal(literal), ..] if literal.to_string().ends_with('"') => {
+                    let line = literal.span().start().line;
+                    self.texts.push((line, literal.to_string()));
                     1
                 }
                 [TokenTree::Ident(_), ..] => self.name(&tokens[at..], &[]),
@@ -129,6 +152,15 @@ impl Code {
             };
         }
     }
+}
+
+/// Whether what follows these tokens is what a panic says.
+fn is_panic(before: &[TokenTree]) -> bool {
+    let before = match before {
+        [before @ .., TokenTree::Punct(bang)] if bang.as_char() == '!' => before,
+        _ => before,
+    };
+    matches!(before, [.., TokenTree::Ident(word)] if PANICS.contains(&word.to_string().as_str()))
 }
 
 /// Tokens without attributes, and without what an attribute keeps for tests.

@@ -197,7 +197,7 @@ impl From<&Versus> for Other {
             pairs: comparison.pairs,
             same_within_percent: comparison.same_within * 100.0,
             since: comparison.since.name(),
-            caveats: comparison.caveats.iter().map(ToString::to_string).collect(),
+            caveats: comparison.caveats.iter().map(super::caveat).collect(),
         }
     }
 }

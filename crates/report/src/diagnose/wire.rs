@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Evidence, Figure, Finding, LeftOut, Quantity};
 
+use super::words::words;
 use super::{Diagnosed, DiagnosedRun, incomplete, sentences};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
@@ -173,7 +174,9 @@ impl From<&Figure> for Measured {
             Quantity::Count(count) => (Value::Number(*count as f64), Unit::Count),
             Quantity::Rate(rate) => (Value::Number(*rate), Unit::PerSecond),
             Quantity::Bytes(bytes) => (Value::Number(*bytes), Unit::Bytes),
-            Quantity::Text(text) => (Value::Text(text.clone()), Unit::Text),
+            text @ (Quantity::Text(_) | Quantity::Reason(_) | Quantity::Part(_)) => {
+                (Value::Text(sentences::quantity(text)), Unit::Text)
+            }
         };
         Measured {
             name: figure.name,
@@ -281,11 +284,11 @@ impl From<&DiagnosedRun> for Run {
 pub(crate) fn found(finding: &Finding, first: usize) -> Found {
     Found {
         rule: finding.rule,
-        title: finding.title,
+        title: words(finding).title,
         text: sentences::text(finding),
         figures: finding.figures.iter().map(Measured::from).collect(),
         evidence: finding.evidence.iter().map(Piece::from).collect(),
-        look_at: finding.look_at,
+        look_at: words(finding).look_at,
         tests: finding.tests.clone(),
         run: first + finding.run,
         saves_percent: finding.weight * 100.0,

@@ -6,7 +6,7 @@ use super::Page;
 use super::markup::{list, text};
 use super::sections::section;
 use super::tables::heading;
-use crate::compare::{cells, legend};
+use crate::compare::{caveat, cells, legend};
 use crate::json::us;
 use crate::{Comparisons, Versus};
 
@@ -36,7 +36,7 @@ pub(super) fn in_short(all: &Comparisons) -> String {
     let mut html = list("counts verdicts", verdicts);
     for versus in &all.versus {
         let caveats = versus.comparison.caveats.iter();
-        let caveats = caveats.map(|caveat| text(&caveat.to_string())).collect();
+        let caveats = caveats.map(|own| text(&caveat(own))).collect();
         let with = match all.versus.len() {
             1 => String::new(),
             _ => format!(" with {}", text(&versus.name)),

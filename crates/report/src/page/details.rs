@@ -8,6 +8,7 @@ use super::markup::{mean, percentile, text, time};
 use super::tables::{heading, test_names};
 use crate::human;
 use crate::load::{handshakes, per_second};
+use crate::reasons::reason;
 use crate::table::in_words;
 
 /// What a percentile has beside it.
@@ -139,7 +140,7 @@ fn ended(row: &TestSummary) -> String {
         _ => String::new(),
     };
     let evidence = row.evidence.as_ref();
-    let evidence = evidence.map_or(String::new(), |why| format!("; {why}"));
+    let evidence = evidence.map_or(String::new(), |why| format!("; {}", reason(why)));
     format!(
         "{}, {status}; outcomes: {counts}{rate}{evidence}",
         row.method

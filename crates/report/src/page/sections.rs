@@ -5,6 +5,7 @@ use stats::{Completeness, Finding, Status, Summary, TestSummary, Warning, Warnin
 use super::markup::{list, text};
 use super::{Page, PageRun, answers, diagnosis, pages};
 use crate::diagnose::{self, Diagnosed};
+use crate::reasons::{abort_reason, reason};
 use crate::text::{UNKNOWN_SOFTWARE, notes};
 
 /// What was measured on what, in one line.
@@ -189,7 +190,9 @@ fn counts(summary: &Summary, name: &str) -> String {
     html += &match &summary.complete {
         Completeness::Complete => String::new(),
         Completeness::Interrupted => "; interrupted by the user".to_owned(),
-        Completeness::Aborted(reason) => format!("; aborted: {}", text(reason)),
+        Completeness::Aborted(reason) => {
+            format!("; aborted: {}", text(abort_reason(reason.as_deref())))
+        }
     };
     html
 }
@@ -211,8 +214,11 @@ fn failures(summary: &Summary) -> Vec<String> {
         .filter(|test| test.status == Status::Failed);
     let item = |test: &TestSummary| {
         let why = match &test.failures[..] {
-            [] => test.evidence.iter().map(|why| text(why)).collect(),
-            some => some.iter().map(|why| text(why)).collect::<Vec<_>>(),
+            [] => test.evidence.iter().map(|why| text(&reason(why))).collect(),
+            some => some
+                .iter()
+                .map(|why| text(&reason(why)))
+                .collect::<Vec<_>>(),
         };
         format!(
             "<strong>{}</strong> {}",
@@ -313,6 +319,6 @@ fn found(finding: &Finding, whose: &str) -> String {
         text(&format!("{whose}{}", diagnose::title(finding))),
         text(&diagnose::sentences::text(finding)),
         list("evidence", evidence),
-        text(finding.look_at),
+        text(diagnose::words::words(finding).look_at),
     )
 }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Effect, Fitted, Growing, Law, Point, Shape, SweptServer, Term};
 
+use super::words::shape_name;
 use super::{Sweep, Varied, words};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
@@ -168,7 +169,7 @@ struct OfTerm {
     /// Its 95 % interval.
     exponent_ci95: Option<(f64, f64)>,
     /// What that means.
-    #[schemars(extend("enum" = Shape::ALL.map(Shape::name)))]
+    #[schemars(extend("enum" = Shape::ALL.map(shape_name)))]
     shape: &'static str,
 }
 
@@ -262,7 +263,7 @@ fn the_law(sweep: &Sweep, law: &Law) -> TheLaw {
         exponent: term.exponent,
         exponent_found: term.found.map(|found: Fitted| found.value),
         exponent_ci95: term.found.map(|found| found.ci95),
-        shape: term.shape.name(),
+        shape: shape_name(term.shape),
     };
     TheLaw {
         base_us: us(law.base.value),

@@ -142,10 +142,21 @@ fn term_in_words(varied: &Varied, term: &Term) -> String {
             format!(
                 "{per} * {of}^{:.digits$} ({}, {})",
                 term.exponent,
-                term.shape.name(),
+                shape_name(term.shape),
                 exponent(&term.found)
             )
         }
+    }
+}
+
+/// The name used in files, and in sentences.
+pub(super) fn shape_name(shape: Shape) -> &'static str {
+    match shape {
+        Shape::Linear => "linear",
+        Shape::Open => "open",
+        Shape::Less => "less than linear",
+        Shape::More => "more than linear",
+        Shape::Falling => "falling",
     }
 }
 

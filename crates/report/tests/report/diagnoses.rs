@@ -2,7 +2,9 @@
 
 use insta::assert_snapshot;
 use serde_json::Value;
-use stats::{Diagnosis, Evidence, Figure, Finding, LeftOut, Quantity, Summary, WhyLeftOut};
+use stats::{
+    Diagnosis, Evidence, Figure, Finding, LeftOut, Quantity, StatusReason, Summary, WhyLeftOut,
+};
 
 use record::Run;
 use report::page::{Page, PageRun, html};
@@ -40,7 +42,6 @@ fn row(name: &str, figure: Figure) -> Evidence {
 fn finding(rule: &'static str, run: usize, weight: f64) -> Finding {
     Finding {
         rule,
-        title: "PUT is much slower than GET of the same size",
         figures: vec![
             mean("slow", 14.2e6, 0.3e6),
             mean("quick", 54e3, 6e3),
@@ -57,8 +58,6 @@ fn finding(rule: &'static str, run: usize, weight: f64) -> Finding {
             row("Get1024K", mean("mean", 186e3, 6e3)),
         ],
         is_seen_once: false,
-        look_at: "what a PUT does beside writing: fsync of each file or of its directory, a \
-                  temporary file and a rename",
         tests: vec!["Put1K".into(), "Get1K".into()],
         run,
         weight,
@@ -76,6 +75,10 @@ fn run(suite: &str, server: Option<&str>) -> DiagnosedRun {
     }
 }
 
+fn evidence(text: &str) -> StatusReason {
+    StatusReason::Evidence(text.to_owned())
+}
+
 fn diagnosed() -> Diagnosed {
     Diagnosed {
         runs: vec![run("prestan", Some(HOSTILE)), run("listing", Some(HOSTILE))],
@@ -83,7 +86,6 @@ fn diagnosed() -> Diagnosed {
             findings: vec![
                 finding("put-against-get", 0, 0.342),
                 Finding {
-                    title: "There are two kinds of answers: quick ones and slow ones",
                     figures: vec![
                         just("rows", Quantity::Count(1)),
                         just("row", Quantity::Text("Depth1x10".into())),
@@ -109,7 +111,7 @@ fn diagnosed() -> Diagnosed {
             left_out: vec![LeftOut {
                 run: 1,
                 row: "Infinityx100".into(),
-                why: WhyLeftOut::Evidence(format!("PROPFIND tree/: 403 {HOSTILE}")),
+                why: WhyLeftOut::Evidence(evidence(&format!("PROPFIND tree/: 403 {HOSTILE}"))),
                 disqualified: false,
             }],
             few: 3,
@@ -147,7 +149,7 @@ fn nothing_is_an_answer_and_a_disqualified_row_is_none() {
     let disqualified = LeftOut {
         run: 0,
         row: "Lock".into(),
-        why: WhyLeftOut::Evidence("the load generator had no idle time".into()),
+        why: WhyLeftOut::Evidence(evidence("the load generator had no idle time")),
         disqualified: true,
     };
     let both = [of(vec![], vec![]), of(vec![], vec![disqualified])];

@@ -1,6 +1,8 @@
 //! What a finding rests on, as data: named quantities with their units and intervals. The sentences
 //! around them are written where they are shown.
 
+use crate::StatusReason;
+
 /// A named quantity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
@@ -31,6 +33,19 @@ pub enum Quantity {
     Bytes(f64),
     /// A name or what a server answered.
     Text(String),
+    /// What failed.
+    Reason(StatusReason),
+    /// Where in a response.
+    Part(ResponsePart),
+}
+
+/// A part of a response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResponsePart {
+    /// From the end of the request to the first byte.
+    BeforeFirstByte,
+    /// From the first byte to the last.
+    Transfer,
 }
 
 /// Figures about one row.
@@ -78,4 +93,10 @@ pub(super) fn bytes(name: &'static str, bytes: f64) -> Figure {
 
 pub(super) fn text(name: &'static str, text: impl Into<String>) -> Figure {
     figure(name, Quantity::Text(text.into()))
+}
+
+/// What failed, where that is known.
+pub(super) fn reason(name: &'static str, reason: Option<&StatusReason>) -> Figure {
+    let reason = reason.cloned().map(Quantity::Reason);
+    figure(name, reason.unwrap_or(Quantity::Text(String::new())))
 }

@@ -75,17 +75,6 @@ impl Shape {
         Shape::More,
         Shape::Falling,
     ];
-
-    /// The name used in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Shape::Linear => "linear",
-            Shape::Open => "open",
-            Shape::Less => "less than linear",
-            Shape::More => "more than linear",
-            Shape::Falling => "falling",
-        }
-    }
 }
 
 /// Exponents that are looked at: an interval that ends with one of them may go on beyond it.

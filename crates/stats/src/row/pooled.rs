@@ -3,11 +3,12 @@
 //! Counts are those of all runs. Estimates come from the operations of the runs in which no warning
 //! disqualifies the row, all operations alike, and their intervals from how much these runs differ.
 
-use super::{Connects, Tally, TestSummary, WANDERS, dominated};
+use super::{Connects, Note, Tally, TestSummary};
 use crate::bias::Differences;
 use crate::interval::ratio_interval;
 use crate::spread::{ROWS, spread};
 use crate::times::Times;
+use crate::told::push_new;
 use crate::{FAILURES_DESCRIBED, Outcomes, P99_NEEDS, Status, Warning, WarningKind};
 
 /// A run's operations, and its row of them.
@@ -103,21 +104,17 @@ pub(crate) fn pooled(runs: &[RunRow<'_>]) -> TestSummary {
             .take(FAILURES_DESCRIBED)
             .collect(),
         notes: {
-            let own = |row: &TestSummary| dominated(row.waited().copied());
-            let told = runs.iter().flat_map(|(_, row)| {
-                let own = own(row);
-                let notes = row.notes.iter();
-                notes.filter(move |note| Some(*note) != own.as_ref() && *note != WANDERS)
-            });
-            let without = (left_out > 0).then(|| {
-                format!(
-                    "{left_out} of {} runs are not among its estimates, because the load generator may \
-                     have changed them there",
-                    runs.len()
-                )
+            let told = runs.iter().flat_map(|(_, row)| &row.notes);
+            let told = told.filter(|note| matches!(note, Note::Remark(_)));
+            let without = (left_out > 0).then_some(Note::RunsLeftOut {
+                left_out,
+                of: runs.len(),
             });
             let notes = each_once(told).into_iter();
-            notes.chain(dominated(waited)).chain(without).collect()
+            notes
+                .chain(Note::of_dominated(waited))
+                .chain(without)
+                .collect()
         },
         warnings: {
             let has_enough = response.is_none_or(|times| times.n >= P99_NEEDS);
@@ -144,14 +141,12 @@ fn all_of(runs: &[&Times]) -> Times {
     all
 }
 
-/// Each text once, in the order of its first place.
-fn each_once<'a>(texts: impl Iterator<Item = &'a String>) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    for text in texts {
-        if !all.contains(text) {
-            all.push(text.clone());
-        }
-    }
+/// Each item once, in the order of its first place.
+pub(crate) fn each_once<'a, T: Clone + PartialEq + 'a>(
+    items: impl Iterator<Item = &'a T>,
+) -> Vec<T> {
+    let mut all = Vec::new();
+    items.for_each(|item| push_new(&mut all, item.clone()));
     all
 }
 

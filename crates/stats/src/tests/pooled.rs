@@ -13,7 +13,7 @@ use record::{EventKind, Outcome, Run};
 use crate::testing::{RunBuilder, generator};
 use crate::times::Times;
 use crate::{
-    Completeness, Distribution, Part, PoolRun, Pooled, Resolution, Share, Status, Warning,
+    Completeness, Distribution, Note, Part, PoolRun, Pooled, Resolution, Share, Status, Warning,
     WarningKind, details_from, pool, summarise,
 };
 
@@ -115,11 +115,8 @@ fn disqualified_runs_are_counted_and_in_no_estimate() {
     let put = &all.summary().tests[0];
     assert_eq!((put.operations(), put.response.unwrap().n), (60, 40));
     assert!(put.response.unwrap().max < 1_000_000 && put.disqualified().is_none());
-    assert!(
-        put.notes.iter().any(|note| note.starts_with("1 of 3 runs")),
-        "{:?}",
-        put.notes
-    );
+    let left_out = Note::RunsLeftOut { left_out: 1, of: 3 };
+    assert!(put.notes.contains(&left_out), "{:?}", put.notes);
     assert_eq!(all.details[0].steps.last().unwrap().count, 40);
     // The other row is of another test, which had no trouble.
     assert_eq!(all.summary().tests[1].response.unwrap().n, 120);

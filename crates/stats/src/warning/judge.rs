@@ -84,9 +84,14 @@ pub(crate) struct RowFacts {
 }
 
 /// Warnings about the last seconds of a load run: those about the load generator and its clock, as
-/// they would be given if these were all of the run. What ran out may be of the whole run.
-pub fn warnings_about(generator: &Generator, lately: &Lately, plan: &PlanRecord) -> Vec<Warning> {
-    let name = || "the last seconds".to_owned();
+/// they would be given if these were all of the run, of that name. What ran out may be of the whole run.
+pub fn warnings_about(
+    name: &str,
+    generator: &Generator,
+    lately: &Lately,
+    plan: &PlanRecord,
+) -> Vec<Warning> {
+    let name = || name.to_owned();
     let facts = TestFacts {
         name: name(),
         missing: None,

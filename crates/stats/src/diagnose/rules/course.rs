@@ -12,7 +12,9 @@ use super::Found;
 use super::again::seen_again;
 use crate::diagnose::case::{Case, LEAST_WORK, NOTICEABLE, Row};
 use crate::diagnose::course::{Course, Part};
-use crate::diagnose::figure::{Evidence, Figure, count, ratio, share, text, time};
+use crate::diagnose::figure::{
+    Evidence, Figure, Quantity, ResponsePart, count, figure, ratio, share, text, time,
+};
 use crate::diagnose::modes::{Mode, modes};
 use crate::diagnose::path::{is_of_others, is_spread};
 use crate::diagnose::period::{Period, period};
@@ -160,7 +162,7 @@ pub(super) fn grows(case: &Case<'_>, at_least: f64) -> Option<Found> {
 /// Operations of a row that take 40 ms too many.
 struct Delayed {
     /// Which part of the time holds them.
-    part: &'static str,
+    part: ResponsePart,
     operations: u64,
     all: u64,
     /// Median of the others, which are quick; `None` where all are delayed.
@@ -171,9 +173,9 @@ impl Delayed {
     /// The delays of a row: some operations take 40 ms more than the quick ones of the same row. Work that
     /// takes 42 ms has no such quick ones beside it.
     fn of(case: &Case<'_>, row: &Row<'_>, at_least: f64) -> Option<Delayed> {
-        let kinds: [(&'static str, &Times); 2] = [
-            ("before the first byte", &row.course.response),
-            ("between the first byte and the last", &row.course.transfer),
+        let kinds: [(ResponsePart, &Times); 2] = [
+            (ResponsePart::BeforeFirstByte, &row.course.response),
+            (ResponsePart::Transfer, &row.course.transfer),
         ];
         if case.floor >= FAR {
             return None;
@@ -186,7 +188,7 @@ impl Delayed {
         })
     }
 
-    fn beside_quick(part: &'static str, times: &Times, at_least: f64) -> Option<Delayed> {
+    fn beside_quick(part: ResponsePart, times: &Times, at_least: f64) -> Option<Delayed> {
         let [least] = times.at_ranks([1])?;
         let (mut quick, mut before) = (0, 0);
         times.for_each(|value, of| {
@@ -213,7 +215,7 @@ impl Delayed {
     }
 
     /// All of them, in the transfer of a small answer, which takes no time otherwise.
-    fn always(part: &'static str, times: &Times) -> Option<Delayed> {
+    fn always(part: ResponsePart, times: &Times) -> Option<Delayed> {
         let (operations, all) = (between(times, DELAYED), times.count());
         let is_so = operations >= LEAST_DELAYED && operations as f64 >= ALL_DELAYED * all as f64;
         is_so.then_some(Delayed {
@@ -244,7 +246,7 @@ pub(super) fn delayed_ack(case: &Case<'_>, at_least: f64) -> Option<Found> {
             count("delayed", operations),
             count("operations", all),
             share("share", operations as f64 / all as f64),
-            text("where", delayed.part),
+            figure("where", Quantity::Part(delayed.part)),
         ];
         figures.extend(delayed.quick.map(|quick| time("others", quick)));
         Some((figures, (operations as f64 - at_least * all as f64) * 40e6))

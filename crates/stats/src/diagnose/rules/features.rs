@@ -6,7 +6,7 @@ use record::{Cause, MeasureId, Outcome};
 use super::Found;
 use super::listing::{bytes_of, nanos_per_byte};
 use crate::diagnose::case::{Case, family_of};
-use crate::diagnose::figure::{Evidence, bytes, count, ratio, text};
+use crate::diagnose::figure::{Evidence, bytes, count, ratio, reason, text};
 use crate::diagnose::material::Material;
 use crate::{Status, TestSummary};
 
@@ -28,10 +28,9 @@ struct Told<'a> {
 
 impl Told<'_> {
     fn evidence(&self) -> Evidence {
-        let said = self.row.evidence.clone();
         Evidence {
             row: self.row.name.clone(),
-            figures: vec![text("answer", said.unwrap_or_default())],
+            figures: vec![reason("answer", self.row.evidence.as_ref())],
         }
     }
 }

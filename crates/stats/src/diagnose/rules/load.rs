@@ -5,7 +5,7 @@ use record::Outcome;
 use super::Found;
 use crate::TestSummary;
 use crate::diagnose::case::{Case, is_good};
-use crate::diagnose::figure::{Evidence, count, rate, ratio, text};
+use crate::diagnose::figure::{Evidence, count, rate, ratio, reason, text};
 
 /// Outcomes that a load generator does not cause, however busy it is.
 const SERVERS: [Outcome; 5] = [
@@ -75,19 +75,15 @@ pub(super) fn fails(case: &Case<'_>, at_least: f64) -> Option<Found> {
     broken.sort_by_key(|pair| std::cmp::Reverse(failed(pair.loaded).0));
     let worst = broken.first()?;
     let said = |pair: &Pair<'_>| {
-        let said = pair
-            .loaded
-            .failures
-            .first()
-            .or(pair.loaded.evidence.as_ref());
-        said.cloned().unwrap_or_default()
+        let failures = &pair.loaded.failures;
+        reason("answer", failures.first().or(pair.loaded.evidence.as_ref()))
     };
     let evidence = |pair: &Pair<'_>| Evidence {
         row: pair.loaded.name.clone(),
         figures: vec![
             count("failed", failed(pair.loaded).0),
             count("operations", failed(pair.loaded).1),
-            text("answer", said(pair)),
+            said(pair),
         ],
     };
     let (lost, of) = failed(worst.loaded);
@@ -98,7 +94,7 @@ pub(super) fn fails(case: &Case<'_>, at_least: f64) -> Option<Found> {
             text("row", &worst.loaded.name),
             count("failed", lost),
             count("operations", of),
-            text("answer", said(worst)),
+            said(worst),
         ],
         evidence: broken.iter().map(evidence).collect(),
         tests: broken.iter().map(|pair| pair.loaded.name.clone()).collect(),

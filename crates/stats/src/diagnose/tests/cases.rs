@@ -188,7 +188,7 @@ pub(super) const CASES: &[Case] = &[
         "delayed-ack",
         |rows| of(rows, "Get1K").odd = Odd::Pauses(0.4, 40_500.0),
         "Get1K",
-        "between the first byte and the last",
+        "Transfer",
     ),
     case(
         "two-modes",

@@ -4,12 +4,12 @@ use record::{EventKind, Generator};
 
 use super::cases::{CASES, Case, each, size};
 use super::simulated::{Noise, Odd, Path, Row, material, of, plain, run, run_over};
-use crate::WarningKind;
 use crate::diagnose::case::{Case as Seen, Row as Believed};
 use crate::diagnose::{
     Diagnosis, Finding, LeftOut, MANY, Material, RULES, Rule, WhyLeftOut, diagnose,
 };
 use crate::testing::generator;
+use crate::{StatusReason, WarningKind};
 
 pub(super) const NOISE: Noise = Noise::LogNormal(0.15);
 
@@ -296,7 +296,13 @@ fn what_failed_or_is_too_little_gives_no_finding() {
     let WhyLeftOut::Evidence(why) = why else {
         panic!("{why:?}");
     };
-    assert!(row == "Put1K" && why.contains("2 of 100 failed"), "{why}");
+    let StatusReason::Failed(outcomes) = why else {
+        panic!("{why:?}");
+    };
+    assert_eq!(
+        (&**row, outcomes.failed(), outcomes.total()),
+        ("Put1K", 2, 100)
+    );
 
     for n in [0, 1, 2] {
         let mut few = plain();
