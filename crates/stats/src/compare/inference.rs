@@ -15,10 +15,10 @@
 //! to what is accepted (union bound). What is found follows from the observations and their order, and
 //! is the same when they are read again.
 
-use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::{is_same, signed_rank};
-use crate::interval::mean;
+use crate::interval::{mean, students, t_at, variance};
 use crate::sequential::Sequence;
 
 /// What observations of pairs say. All of it is in logarithms: 0 is no difference, above 0 B takes
@@ -77,7 +77,7 @@ impl Inference {
     /// The quantile of the estimate in standard errors.
     pub(super) fn quantile(&self, share: f64) -> f64 {
         match self.degrees.is_finite() {
-            true => students(self.degrees).inverse_cdf(share),
+            true => t_at(share, self.degrees),
             false => Normal::standard().inverse_cdf(share),
         }
     }
@@ -137,9 +137,9 @@ fn by_mean(log_ratios: &[f64], confidence: f64) -> Option<Inference> {
         return None;
     }
     let estimate = mean(log_ratios);
-    let error = deviation(log_ratios) / (pairs as f64).sqrt();
+    let error = (variance(log_ratios) / pairs as f64).sqrt();
     let degrees = (pairs - 1) as f64;
-    let t = students(degrees);
+    let t = students(degrees)?;
     let half = t.inverse_cdf(f64::midpoint(1.0, confidence)) * error;
     let p = |estimate: f64| match (estimate > 0.0, error > 0.0) {
         (_, true) => t.sf(estimate / error),
@@ -183,15 +183,4 @@ fn by_signed_ranks(log_ratios: &[f64], confidence: f64, ci95_of_mean: (f64, f64)
             interval: (f64::NEG_INFINITY, f64::INFINITY),
         },
     }
-}
-
-pub(super) fn students(degrees: f64) -> StudentsT {
-    let t = StudentsT::new(0.0, 1.0, degrees);
-    t.unwrap_or_else(|_| unreachable!("there are two observations at least"))
-}
-
-fn deviation(values: &[f64]) -> f64 {
-    let mean = mean(values);
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (squares / (values.len() - 1) as f64).sqrt()
 }

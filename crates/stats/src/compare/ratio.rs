@@ -8,9 +8,10 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::inference::{EARLY, infer, students};
+use super::inference::{EARLY, infer};
 use super::{ALPHA, Inference, Row, Verdict, is_same};
 use crate::bins::total;
+use crate::interval::t_at;
 
 /// Chance with which a difference that is called detectable is found.
 const POWER: f64 = 0.8;
@@ -275,7 +276,7 @@ impl Certainty {
         let spread = |inference: &Inference| inference.error * (inference.pairs as f64).sqrt();
         let is_found = |inference: &Inference, level: f64, pairs: u64| {
             let error = spread(inference) / (pairs as f64).sqrt();
-            let sure = students((pairs - 1) as f64).inverse_cdf(1.0 - late(level) / 2.0) * error;
+            let sure = t_at(1.0 - late(level) / 2.0, (pairs - 1) as f64) * error;
             sure.max(same_within.ln_1p()) + power() * error <= wanted
         };
         let is_enough = |pairs: u64| {

@@ -80,7 +80,7 @@ const TAIL: f64 = 2.0;
 pub(super) struct Case<'a> {
     runs: &'a [Material],
     /// Which measurement is looked at, of rows that were measured again.
-    which: Which,
+    which: Measurement,
     /// Nanoseconds of all operations that can be believed.
     pub(super) spent: f64,
     /// Nanoseconds that any request takes: the mean of the quickest request about one resource, which as
@@ -90,12 +90,11 @@ pub(super) struct Case<'a> {
 
 /// Which measurement of a row is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Which {
-    First,
-    /// With its intervals: it has to be as sure as the first.
-    Last,
-    /// Without: it must not contradict the first.
-    LastMeans,
+pub(super) struct Measurement {
+    /// The further one of that number, or the last one where there are fewer; the first one at 0.
+    pub(super) further: usize,
+    /// Its means are taken without their intervals: it need not be sure by itself.
+    pub(super) is_exact: bool,
 }
 
 /// A row that can be believed.
@@ -109,9 +108,6 @@ pub(super) struct Row<'a> {
     /// Its means are taken without their intervals.
     is_exact: bool,
 }
-
-/// Two rows of a family, the smaller size first.
-pub(super) type SizedPair<'a> = ((u32, Row<'a>), (u32, Row<'a>));
 
 /// A mean with its interval.
 #[derive(Debug, Clone, PartialEq)]
@@ -145,18 +141,22 @@ impl<'a> Case<'a> {
     }
 
     pub(super) fn of(runs: &'a [Material]) -> Case<'a> {
-        Case::looking_at(runs, Which::First)
+        let first = Measurement {
+            further: 0,
+            is_exact: false,
+        };
+        Case::looking_at(runs, first)
     }
 
     /// The same runs, with that measurement of each row.
-    pub(super) fn again(&self, which: Which) -> Case<'a> {
+    pub(super) fn again(&self, which: Measurement) -> Case<'a> {
         Case::looking_at(self.runs, which)
     }
 
-    /// Whether a row of that name was measured again.
-    pub(super) fn is_repeated(&self, name: &str) -> bool {
+    /// How often the row of that name was measured again.
+    pub(super) fn repeated(&self, name: &str) -> usize {
         let row = self.first_rows().find(|row| row.name() == name);
-        row.is_some_and(|row| self.repeats(&row).next().is_some())
+        row.map_or(0, |row| self.repeats(&row).count())
     }
 
     /// Whether a few slow operations decide the mean of the row of that name.
@@ -165,7 +165,7 @@ impl<'a> Case<'a> {
         times.is_some_and(|times| times.mean > TAIL * times.p50 as f64)
     }
 
-    fn looking_at(runs: &'a [Material], which: Which) -> Case<'a> {
+    fn looking_at(runs: &'a [Material], which: Measurement) -> Case<'a> {
         let mut case = Case {
             runs,
             which,
@@ -203,12 +203,11 @@ impl<'a> Case<'a> {
         (is_sure && slow.mean - normal >= NOTICEABLE).then_some(normal)
     }
 
-    /// All good rows, each once: its first measurement, or its last.
+    /// All good rows, each once, in the measurement that is looked at.
     pub(super) fn rows(&self) -> impl Iterator<Item = Row<'a>> {
-        let last = |row: Row<'a>| self.repeats(&row).last().unwrap_or(row);
-        self.first_rows().map(move |row| match self.which {
-            Which::First => row,
-            Which::Last | Which::LastMeans => last(row),
+        self.first_rows().map(|row| {
+            let repeats = self.repeats(&row).take(self.which.further);
+            repeats.last().unwrap_or(row)
         })
     }
 
@@ -229,7 +228,7 @@ impl<'a> Case<'a> {
 
     /// All rows of all runs in which the generator was at its ease.
     fn all_rows(&self) -> impl Iterator<Item = Row<'a>> {
-        let is_exact = self.which == Which::LastMeans;
+        let is_exact = self.which.is_exact;
         let runs = self.runs.iter().enumerate();
         runs.flat_map(move |(run, material)| {
             let rows = material.summary.tests.iter().zip(&material.courses);
@@ -259,13 +258,6 @@ impl<'a> Case<'a> {
             let is_another = other.run != run && other.name() == name;
             is_another && is_its && does_the_same(other.plan(), plan)
         })
-    }
-
-    /// The same two rows, measured once more.
-    pub(super) fn repeats_of_pair(&self, (one, other): &SizedPair<'a>) -> Vec<SizedPair<'a>> {
-        let repeats = self.repeats(&one.1).zip(self.repeats(&other.1));
-        let sized = repeats.map(|(again, other_again)| ((one.0, again), (other.0, other_again)));
-        sized.collect()
     }
 
     /// The row of that name, of the run with the most users, the first one of several.

@@ -9,6 +9,7 @@ use super::case::{Case, Row};
 use super::course::Part;
 use super::modes::Mode;
 use crate::bins::Bin as _;
+use crate::interval::{mean, variance};
 
 /// Other rows that are looked at.
 const OTHERS: usize = 8;
@@ -66,12 +67,7 @@ pub(super) fn is_spread(row: &Row<'_>, quick: &Mode, slow: &Mode) -> bool {
         .map(|part: &Part| ((part.mean() - low) / (high - low)).clamp(0.0, 1.0));
     let shares: Vec<f64> = shares.collect();
     let k = shares.len() as f64;
-    let mean = shares.iter().sum::<f64>() / k;
-    let variance = shares
-        .iter()
-        .map(|share| (share - mean).powi(2))
-        .sum::<f64>()
-        / (k - 1.0);
+    let (mean, variance) = (mean(&shares), variance(&shares));
     let (of_one, of_part) = (mean * (1.0 - mean), count as f64 / k);
     if of_one <= 0.0 || of_part <= 1.0 {
         return true;

@@ -1,7 +1,6 @@
 //! The rules: what each looks at, from when on it is a finding and why from there. Their words are in
 //! `report::diagnose`.
 
-mod again;
 mod collections;
 mod connections;
 mod course;
@@ -12,7 +11,7 @@ mod locks;
 mod pairs;
 
 use super::Finding;
-use super::case::{Case, Mean, Which};
+use super::case::{Case, Mean, Measurement};
 use super::figure::{Evidence, Figure};
 
 /// A rule: data but for the function that looks.
@@ -24,6 +23,9 @@ pub struct Rule {
     pub at_least: f64,
     /// Names of the figures that a finding has, as far as they are known.
     pub figures: &'static [&'static str],
+    /// It rests on so few operations that their intervals cannot show that they have a cause in common:
+    /// each further measurement has to be as sure as the first, and without one it is seen once.
+    needs_repeat: bool,
     find: fn(&Case<'_>, f64) -> Option<Found>,
 }
 
@@ -47,16 +49,22 @@ impl Rule {
     /// finding, and what rests on a few slow operations is none without a further one.
     pub(super) fn look(&self, case: &Case<'_>) -> Option<Finding> {
         let found = (self.find)(case, self.at_least)?;
-        let is_repeated = found.tests.iter().any(|test| case.is_repeated(test));
+        let repeats = found.tests.iter().map(|test| case.repeated(test)).max();
+        let repeats = repeats.unwrap_or(0);
         let is_tail = found.is_of_means && found.tests.iter().any(|test| case.is_tail(test));
-        let which = match is_tail {
-            true => Which::Last,
-            false => Which::LastMeans,
+        let needs_repeat = self.needs_repeat || is_tail;
+        let earliest = if self.needs_repeat { 1 } else { repeats.max(1) };
+        let is_seen = |further: usize| {
+            let which = Measurement {
+                further,
+                is_exact: !needs_repeat,
+            };
+            self.is_seen_again(&case.again(which), &found)
         };
-        if is_repeated && !self.is_seen_again(&case.again(which), &found) {
+        if !(earliest..=repeats).all(is_seen) {
             return None;
         }
-        let is_seen_once = found.is_seen_once || (is_tail && !is_repeated);
+        let is_seen_once = found.is_seen_once || (needs_repeat && repeats == 0);
         Some(Finding {
             rule: self.name,
             figures: found.figures,
@@ -120,6 +128,7 @@ pub const RULES: &[Rule] = &[
         // one on servers that do no more than that.
         at_least: 10.0,
         figures: &["slow", "quick", "floor", "ratio", "size"],
+        needs_repeat: false,
         find: pairs::put_against_get,
     },
     Rule {
@@ -128,6 +137,7 @@ pub const RULES: &[Rule] = &[
         // nothing is sent while it is read.
         at_least: 0.5,
         figures: &["more", "first_large", "first_small", "share"],
+        needs_repeat: false,
         find: pairs::buffered_get,
     },
     Rule {
@@ -135,6 +145,7 @@ pub const RULES: &[Rule] = &[
         // times the work; writing a property and reading it use the same store.
         at_least: 8.0,
         figures: &["slow", "quick", "floor", "ratio"],
+        needs_repeat: false,
         find: pairs::proppatch_against_propfind,
     },
     Rule {
@@ -143,6 +154,7 @@ pub const RULES: &[Rule] = &[
         // with ten then has five times the work of one with one.
         at_least: 0.4,
         figures: &["row", "each", "one", "share"],
+        needs_repeat: false,
         find: pairs::cost_per_property,
     },
     Rule {
@@ -153,6 +165,7 @@ pub const RULES: &[Rule] = &[
         figures: &[
             "method", "members", "all", "each", "one", "share", "removal",
         ],
+        needs_repeat: false,
         find: collections::copy,
     },
     Rule {
@@ -161,6 +174,7 @@ pub const RULES: &[Rule] = &[
         // renaming.
         at_least: 5.0,
         figures: &["members", "own", "one", "ratio", "each"],
+        needs_repeat: false,
         find: collections::move_,
     },
     Rule {
@@ -169,6 +183,7 @@ pub const RULES: &[Rule] = &[
         // unlinks a file in less.
         at_least: 0.5,
         figures: &["method", "members", "all", "each", "one", "share"],
+        needs_repeat: false,
         find: collections::delete,
     },
     Rule {
@@ -183,6 +198,7 @@ pub const RULES: &[Rule] = &[
             "slow_method",
             "quick_method",
         ],
+        needs_repeat: false,
         find: locks::lock_against_unlock,
     },
     Rule {
@@ -191,6 +207,7 @@ pub const RULES: &[Rule] = &[
         // entry, and looking for conflicting locks below it needs one search by path.
         at_least: 2.5,
         figures: &["method", "members", "whole", "single", "ratio", "each"],
+        needs_repeat: false,
         find: locks::lock_of_collection,
     },
     Rule {
@@ -205,6 +222,7 @@ pub const RULES: &[Rule] = &[
             "with_fewest",
             "each",
         ],
+        needs_repeat: true,
         find: locks::held,
     },
     Rule {
@@ -212,6 +230,7 @@ pub const RULES: &[Rule] = &[
         // times the work of the LOCK of a resource of one's own, with as many users at work.
         at_least: 3.0,
         figures: &["slow", "quick", "floor", "ratio", "users"],
+        needs_repeat: false,
         find: locks::contended,
     },
     Rule {
@@ -220,6 +239,7 @@ pub const RULES: &[Rule] = &[
         // read and written as XML in 5 to 30 µs, and by a script in less than 100.
         at_least: 100.0,
         figures: &["listing", "each", "members", "whole"],
+        needs_repeat: false,
         find: listing::per_member,
     },
     Rule {
@@ -228,6 +248,7 @@ pub const RULES: &[Rule] = &[
         // to 900.
         at_least: 2000.0,
         figures: &["bytes", "members", "whole"],
+        needs_repeat: false,
         find: listing::bytes_per_member,
     },
     Rule {
@@ -236,6 +257,7 @@ pub const RULES: &[Rule] = &[
         // that fit no cache make 1.1 to 1.3.
         at_least: 1.5,
         figures: &["members", "whole", "fewer", "whole_of_fewer", "ratio"],
+        needs_repeat: true,
         find: listing::outgrows,
     },
     Rule {
@@ -244,6 +266,7 @@ pub const RULES: &[Rule] = &[
         // member is asked for.
         at_least: 2.0,
         figures: &["members", "response", "fewest", "response_of_fewest"],
+        needs_repeat: false,
         find: listing::depth_zero,
     },
     Rule {
@@ -252,6 +275,7 @@ pub const RULES: &[Rule] = &[
         // five is a few short texts.
         at_least: 2.0,
         figures: &["each", "each_beside", "ratio"],
+        needs_repeat: false,
         find: listing::allprop,
     },
     Rule {
@@ -260,6 +284,7 @@ pub const RULES: &[Rule] = &[
         // collection.
         at_least: 2.0,
         figures: &["each", "each_beside", "ratio"],
+        needs_repeat: false,
         find: listing::collections,
     },
     Rule {
@@ -268,6 +293,7 @@ pub const RULES: &[Rule] = &[
         // and after 1 s at least; most servers make smaller ones whole, and nobody notices.
         at_least: 0.9,
         figures: &["row", "bytes", "first_byte", "share"],
+        needs_repeat: false,
         find: listing::buffered,
     },
     Rule {
@@ -276,6 +302,7 @@ pub const RULES: &[Rule] = &[
         // the speed of a machine changes by less.
         at_least: 0.3,
         figures: &["rows", "row"],
+        needs_repeat: false,
         find: course::grows,
     },
     Rule {
@@ -286,6 +313,7 @@ pub const RULES: &[Rule] = &[
         // small answer.
         at_least: 0.05,
         figures: &["rows", "row"],
+        needs_repeat: false,
         find: course::delayed_ack,
     },
     Rule {
@@ -295,6 +323,7 @@ pub const RULES: &[Rule] = &[
         // has half as much work again at least.
         at_least: 0.1,
         figures: &["rows", "row"],
+        needs_repeat: false,
         find: course::two_modes,
     },
     Rule {
@@ -303,6 +332,7 @@ pub const RULES: &[Rule] = &[
         // else explains it and other rows do not have the like.
         at_least: 10.0,
         figures: &["rows", "row"],
+        needs_repeat: false,
         find: course::tail,
     },
     Rule {
@@ -311,6 +341,7 @@ pub const RULES: &[Rule] = &[
         // % of them at equal distances.
         at_least: 0.02,
         figures: &["rows", "row"],
+        needs_repeat: false,
         find: course::at_intervals,
     },
     Rule {
@@ -319,6 +350,7 @@ pub const RULES: &[Rule] = &[
         // finds caches of the processor cold, which costs less.
         at_least: 4.0,
         figures: &["ratio", "row", "first", "median"],
+        needs_repeat: false,
         find: course::cold_start,
     },
     Rule {
@@ -334,6 +366,7 @@ pub const RULES: &[Rule] = &[
             "operations",
             "answer",
         ],
+        needs_repeat: false,
         find: load::fails,
     },
     Rule {
@@ -351,6 +384,7 @@ pub const RULES: &[Rule] = &[
             "best_row",
             "best_growth",
         ],
+        needs_repeat: false,
         find: load::does_not_scale,
     },
     Rule {
@@ -359,6 +393,7 @@ pub const RULES: &[Rule] = &[
         // 0.1 ms each at least, although the client keeps connections.
         at_least: 0.02,
         figures: &["opened", "operations", "each", "rows"],
+        needs_repeat: false,
         find: connections::closed_each_time,
     },
     Rule {
@@ -376,6 +411,7 @@ pub const RULES: &[Rule] = &[
             "same_distances",
             "distances",
         ],
+        needs_repeat: false,
         find: connections::keep_alive,
     },
     Rule {
@@ -384,6 +420,7 @@ pub const RULES: &[Rule] = &[
         // had sent them before.
         at_least: 0.1,
         figures: &["challenged", "operations", "share"],
+        needs_repeat: false,
         find: connections::asked_twice,
     },
     Rule {
@@ -392,6 +429,7 @@ pub const RULES: &[Rule] = &[
         // that did not announce it; a server that is started anew closes one for each user.
         at_least: 5.0,
         figures: &["closes", "statuses", "lost"],
+        needs_repeat: false,
         find: connections::closes_silently,
     },
     Rule {
@@ -401,6 +439,7 @@ pub const RULES: &[Rule] = &[
         // that resumes them does so each time.
         at_least: 0.5,
         figures: &["full", "handshakes", "share", "tls", "tcp"],
+        needs_repeat: false,
         find: connections::full_handshakes,
     },
     Rule {
@@ -409,6 +448,7 @@ pub const RULES: &[Rule] = &[
         // wants one wherever it can be had.
         at_least: 1.0,
         figures: &["row"],
+        needs_repeat: false,
         find: features::no_etag,
     },
     Rule {
@@ -417,6 +457,7 @@ pub const RULES: &[Rule] = &[
         // and not 304 (RFC 9110, section 13.1.2).
         at_least: 1.0,
         figures: &["row"],
+        needs_repeat: false,
         find: features::etag_ignored,
     },
     Rule {
@@ -425,6 +466,7 @@ pub const RULES: &[Rule] = &[
         // more; gzip leaves 1 to 10 % of a listing.
         at_least: 0.5,
         figures: &["plain", "offered", "ratio"],
+        needs_repeat: false,
         find: features::uncompressed,
     },
     Rule {
@@ -433,6 +475,7 @@ pub const RULES: &[Rule] = &[
         // on the network: two of them a second keep a processor busy.
         at_least: 0.5,
         figures: &["members", "whole", "bytes"],
+        needs_repeat: false,
         find: features::infinity_unbounded,
     },
     Rule {
@@ -440,6 +483,7 @@ pub const RULES: &[Rule] = &[
         // row in which all responses are 207 without the members of members.
         at_least: 1.0,
         figures: &["row", "depth"],
+        needs_repeat: false,
         find: features::infinity_cut_short,
     },
     Rule {
@@ -448,6 +492,7 @@ pub const RULES: &[Rule] = &[
         // by 403 with propfind-finite-depth in its body (RFC 4918, section 9.1.1).
         at_least: 1.0,
         figures: &["status"],
+        needs_repeat: false,
         find: features::infinity_declined,
     },
 ];

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::ContinuousCDF;
 
 use super::Observation;
-use crate::interval::surprise;
+use crate::interval::{students, surprise};
 
 /// The runs of one row.
 #[derive(Debug, Clone)]
@@ -93,7 +93,7 @@ impl Cells {
     /// The logarithm at one level of a parameter over that at its first, over all points that
     /// differ in nothing else; `None` without such points, or without repeats.
     pub(super) fn contrast(&self, of: usize, level: usize) -> Option<Contrast> {
-        let t = StudentsT::new(0.0, 1.0, self.degrees as f64).ok()?;
+        let t = students(self.degrees as f64)?;
         let (mut sum, mut weight, mut count) = (0.0, 0.0, 0.0);
         for (levels, low) in self.points.iter().filter(|(levels, _)| levels[of] == 0) {
             let mut there = levels.clone();

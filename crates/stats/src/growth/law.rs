@@ -8,10 +8,11 @@
 //! of the other coefficients come from the curvature.
 
 use nalgebra::{DMatrix, DVector};
-use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
+use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
 use super::Growing;
 use super::cells::Cells;
+use crate::interval::students;
 
 /// How a time grows: `base + sum of per_unit * x^exponent`.
 #[derive(Debug, Clone, PartialEq)]
@@ -413,8 +414,8 @@ impl Points {
             let common = self.level.0 * value.powi(2);
             let together = (own + common).powi(2)
                 / (own.powi(2) / degrees + common.powi(2) / self.level.1 as f64);
-            let t = StudentsT::new(0.0, 1.0, together);
-            t.map_or(0.0, |t| t.inverse_cdf(0.975)) * (own + common).sqrt()
+            let quantile = students(together).map_or(0.0, |t| t.inverse_cdf(0.975));
+            quantile * (own + common).sqrt()
         };
         let values = squares.coefficients.iter().enumerate();
         values

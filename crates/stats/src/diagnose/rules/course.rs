@@ -9,7 +9,6 @@ use record::Nanos;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use super::Found;
-use super::again::seen_again;
 use crate::diagnose::case::{Case, LEAST_WORK, NOTICEABLE, Row};
 use crate::diagnose::course::{Course, Part};
 use crate::diagnose::figure::{
@@ -123,9 +122,18 @@ fn over_time<'a>(
     rows: impl Iterator<Item = Row<'a>>,
     look: impl Fn(&Row<'a>) -> Option<Seen>,
 ) -> Option<Found> {
-    let repeats = |row: &Row<'a>| case.repeats(row).collect();
-    let (seen, is_seen_once) = seen_again(rows, look, repeats);
-    let found = gather(seen)?;
+    let (mut again, mut once) = (Vec::new(), Vec::new());
+    for row in rows {
+        let Some(seen) = look(&row) else { continue };
+        let mut repeats = case.repeats(&row).peekable();
+        if repeats.peek().is_none() {
+            once.push((row, seen));
+        } else if repeats.all(|repeat| look(&repeat).is_some()) {
+            again.push((row, seen));
+        }
+    }
+    let is_seen_once = again.is_empty();
+    let found = gather(if is_seen_once { once } else { again })?;
     Some(Found {
         is_seen_once,
         ..found

@@ -2,8 +2,7 @@
 //! there: a server that streams has sent its first byte long before.
 
 use super::Found;
-use super::again::seen_again;
-use crate::diagnose::case::{Case, Counts, Mean, NOTICEABLE, Row, SizedPair, families};
+use crate::diagnose::case::{Case, Counts, Mean, NOTICEABLE, Row, families};
 use crate::diagnose::figure::{Evidence, Figure, bytes, count, ratio, share, text, time};
 use crate::diagnose::line::{Line, line};
 
@@ -182,34 +181,26 @@ struct Outgrown {
     normal: f64,
 }
 
-/// The largest collections are listed a few times, and the interval of so few cannot show that they
-/// resembled each other: a second run has to show the same.
 pub(super) fn outgrows(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    let largest = |name| {
-        let mut rows = case.family(name);
-        rows.retain(|(_, row)| row.whole().is_some());
-        match rows[..] {
-            [.., smaller, larger] if smaller.0 >= MANY => Some((smaller, larger)),
-            _ => None,
-        }
-    };
-    let outgrown = |(smaller, larger): &SizedPair<'_>| {
-        let (smaller, larger) = (
-            (smaller.0, smaller.1.whole()?),
-            (larger.0, larger.1.whole()?),
-        );
+    let outgrown = |name| {
+        let rows = case.family(name).into_iter();
+        let rows: Vec<(u32, Mean)> = rows
+            .filter_map(|(size, row)| Some((size, row.whole()?)))
+            .collect();
+        let [.., smaller, larger] = &rows[..] else {
+            return None;
+        };
         let times = f64::from(larger.0) / f64::from(smaller.0);
         let normal = case.normal_if_slower(&larger.1, &smaller.1, at_least * times)?;
-        Some(Outgrown {
-            smaller,
-            larger,
+        (smaller.0 >= MANY).then(|| Outgrown {
+            smaller: smaller.clone(),
+            larger: larger.clone(),
             times,
             normal,
         })
     };
-    let pairs = families(Counts::Listed).filter_map(largest);
-    let (all, is_seen_once) = seen_again(pairs, outgrown, |pair| case.repeats_of_pair(pair));
-    let (_, first) = all.first()?;
+    let all: Vec<Outgrown> = families(Counts::Listed).filter_map(outgrown).collect();
+    let first = all.first()?;
     let ((fewer, smaller), (members, larger)) = (&first.smaller, &first.larger);
     let mut found = Found {
         figures: vec![
@@ -220,10 +211,9 @@ pub(super) fn outgrows(case: &Case<'_>, at_least: f64) -> Option<Found> {
             ratio("ratio", larger.mean / (smaller.mean * first.times)),
         ],
         run: larger.run,
-        is_seen_once,
         ..Found::default()
     };
-    for (_, one) in &all {
+    for one in &all {
         found.add(&[&one.larger.1, &one.smaller.1]);
         found.saved += one.larger.1.beyond(one.normal);
     }

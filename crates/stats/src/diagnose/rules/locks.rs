@@ -1,9 +1,8 @@
 //! LOCK and UNLOCK, alone, on collections, beside many other locks, and wanted by many.
 
-use super::again::seen_again;
 use super::pairs::{beside, slower};
 use super::{Found, collections};
-use crate::diagnose::case::{Case, Counts, Mean, Row, SizedPair, families};
+use crate::diagnose::case::{Case, Counts, Mean, Row, families};
 use crate::diagnose::figure::{count, ratio, text, time};
 
 pub(super) fn lock_against_unlock(case: &Case<'_>, at_least: f64) -> Option<Found> {
@@ -53,31 +52,24 @@ fn beside_locks((each, row): &(u32, Row<'_>)) -> Option<(u64, Mean)> {
 }
 
 /// A row beside few locks and beside many, and what it would take at the threshold.
-struct Held {
+struct HeldLocks {
     fewest: (u64, Mean),
     most: (u64, Mean),
     normal: f64,
 }
 
-/// Rows have tens of operations, whose interval cannot show that many of them shared a burst: a second run
-/// has to show the same.
 pub(super) fn held(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    let pair = |family| {
+    let grown = |family| {
         let rows = case.family(family);
-        Some((*rows.first()?, *rows.last()?))
-    };
-    let grown = |(few, many): &SizedPair<'_>| {
-        let (fewest, most) = (beside_locks(few)?, beside_locks(many)?);
+        let (fewest, most) = (beside_locks(rows.first()?)?, beside_locks(rows.last()?)?);
         let normal = case.normal_if_slower(&most.1, &fewest.1, at_least)?;
-        (fewest.0 < most.0).then_some(Held {
+        (fewest.0 < most.0).then_some(HeldLocks {
             fewest,
             most,
             normal,
         })
     };
-    let pairs = families(Counts::Locks).filter_map(pair);
-    let (grown, is_seen_once) = seen_again(pairs, grown, |pair| case.repeats_of_pair(pair));
-    let mut grown: Vec<Held> = grown.into_iter().map(|(_, held)| held).collect();
+    let mut grown: Vec<HeldLocks> = families(Counts::Locks).filter_map(grown).collect();
     grown.sort_by(|one, other| other.most.1.mean.total_cmp(&one.most.1.mean));
     let worst = grown.first()?;
     let ((fewest, few), (most, many)) = (&worst.fewest, &worst.most);
@@ -96,7 +88,6 @@ pub(super) fn held(case: &Case<'_>, at_least: f64) -> Option<Found> {
             time("each", (many.mean - few.mean) / (most - fewest) as f64),
         ],
         run: many.run,
-        is_seen_once,
         ..Found::default()
     };
     for held in &grown {
