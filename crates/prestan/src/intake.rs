@@ -19,8 +19,7 @@ use record::{Environment, Load, Pace, PlanRecord, Sample};
 use report::{Diagnosed, DiagnosedRun};
 use rundir::{Recorded, RunDir, RunDirError, Samples, SamplesWriter};
 use stats::{
-    Convergence, Details, Material, Part, PoolRun, Pooled, Resolution, Summariser, Summary, Until,
-    Window,
+    Convergence, Details, PoolRun, Pooled, Resolution, Summariser, Summary, Until, Window,
 };
 
 use crate::live::Live;
@@ -227,19 +226,12 @@ impl<'a> Record<'a> {
 /// rows.
 pub(crate) fn drawn(runs: &[Record<'_>], rows: usize) -> Result<(Summary, Drawn), String> {
     let all = pooled(runs, Some(Resolution::for_rows(rows)))?;
-    let halves = match runs.len() {
-        1 => &[][..],
-        _ => &[Part::Earlier, Part::Later],
-    };
-    let halves = halves.iter();
-    let halves = halves.map(|half| Ok(pooled_part(runs, *half, None)?.material));
-    let halves: Vec<Material> = halves.collect::<Result<_, String>>()?;
     let summary = all.summary().clone();
     let (details, base) = (all.details, all.base);
     let run_id = all.material.plan.run_id.clone();
     let diagnosed = Diagnosed {
         runs: vec![DiagnosedRun::of(&all.material, run_id)],
-        diagnosis: stats::diagnose_pooled(all.material, halves),
+        diagnosis: stats::diagnose_pooled(all.material, all.halves),
         incomplete: None,
     };
     let drawn = Drawn {
@@ -255,14 +247,6 @@ pub(crate) fn pooled(
     runs: &[Record<'_>],
     resolution: Option<Resolution>,
 ) -> Result<Pooled, String> {
-    pooled_part(runs, Part::All, resolution)
-}
-
-fn pooled_part(
-    runs: &[Record<'_>],
-    part: Part,
-    resolution: Option<Resolution>,
-) -> Result<Pooled, String> {
     let runs = runs.iter().map(|run| PoolRun {
         plan: run.plan,
         events: run.events,
@@ -270,7 +254,7 @@ fn pooled_part(
         pieces: || run.samples.pieces(),
     });
     let runs: Vec<_> = runs.collect();
-    stats::pool(&runs, part, resolution).map_err(|error| error.to_string())
+    stats::pool(&runs, resolution).map_err(|error| error.to_string())
 }
 
 /// What a page shows of runs of one server beside their summary.

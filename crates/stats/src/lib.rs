@@ -90,7 +90,7 @@ pub use growth::{
 };
 pub use outcomes::Outcomes;
 pub use pages::{FilesCame, PageSummary, Pages, ServerSummary, Sizes, Visits};
-pub use pool::{Part, PoolRun, Pooled, pool};
+pub use pool::{PoolRun, Pooled, pool};
 pub use row::{Connects, Note, Since, TestSummary};
 pub use search::{
     Answer, Condition, ConditionError, Load, Search, Tested, Trial, TrialsLeft, Unreadable, knee,
@@ -109,6 +109,7 @@ pub use warning::{
 };
 pub use window::Window;
 
+use pages::PageTally;
 use summariser::Measured;
 use told::Told;
 use window::Users;
@@ -187,7 +188,7 @@ where
             summariser.add_one(sample, |test| windows.of_test(test));
         }
     }
-    Ok(windows.conclude(&summariser, events, env))
+    Ok(windows.conclude(&summariser, events, env).0)
 }
 
 /// The windows of a run, which say what of its operations counts.
@@ -242,7 +243,12 @@ impl Windows {
     }
 
     /// What the operations say that were added for these windows.
-    fn conclude(&self, all: &Summariser, events: &[Event], env: &Environment) -> Summary {
+    fn conclude(
+        &self,
+        all: &Summariser,
+        events: &[Event],
+        env: &Environment,
+    ) -> (Summary, Option<PageTally>) {
         all.conclude(events, env, &self.spans(all, events))
     }
 }

@@ -255,27 +255,26 @@ impl PageTally {
     }
 
     /// What the visits came to in these windows, in which that many nanoseconds of requests were in
-    /// progress. Those that still miss a file were broken off.
+    /// progress. No visit is open any more.
     pub(crate) fn describe(&self, windows: &[Span], under_way: u128) -> Pages {
-        let whole = self.closed(windows);
-        let all = VisitTally::of_all(&whole.counted).describe();
+        let all = VisitTally::of_all(&self.counted).describe();
         let window_s: f64 = windows.iter().map(|window| window.seconds()).sum();
         let rate = |per_second: f64| if window_s > 0.0 { per_second } else { 0.0 };
         let per_minute = rate(all.complete as f64 / window_s * MINUTE);
         let mut throughput = Throughput::default();
-        let of_servers = whole.throughput.iter();
+        let of_servers = self.throughput.iter();
         of_servers.for_each(|own| throughput.merge(own));
-        let Uncertainty { ci95, wanders } = whole.uncertainty(&throughput, windows);
+        let Uncertainty { ci95, wanders } = self.uncertainty(&throughput, windows);
         Pages {
-            pages: whole.of_pages(),
-            servers: whole.of_servers(windows, |complete| {
+            pages: self.of_pages(),
+            servers: self.of_servers(windows, |complete| {
                 rate(complete as f64 / window_s * MINUTE)
             }),
             per_minute,
             per_minute_ci95: ci95,
             wanders,
             in_progress: rate(under_way as f64 / 1e9 / window_s),
-            left_out: whole.left_out.describe(),
+            left_out: self.left_out.describe(),
             all,
             window_s,
         }

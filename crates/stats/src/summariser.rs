@@ -10,7 +10,7 @@ use record::{
 use crate::bias::{Bias, Differences};
 use crate::conclusion::may_be_no_failure;
 use crate::generator::Strain;
-use crate::pages::{PageTally, Pages};
+use crate::pages::PageTally;
 use crate::row::{Around, Tally, row};
 use crate::throughput::is_steady;
 use crate::told::Told;
@@ -131,7 +131,7 @@ impl Summariser {
     ///
     /// Windows are those that the events tell of, and without any they span all operations.
     pub fn finish(&self, events: &[Event], env: &Environment) -> Summary {
-        self.conclude(events, env, &self.windows(events))
+        self.conclude(events, env, &self.windows(events)).0
     }
 
     /// The windows that the events tell of.
@@ -148,13 +148,14 @@ impl Summariser {
             .collect()
     }
 
-    /// What operations and events say, for the windows with which the operations were added.
+    /// What operations and events say, for the windows with which the operations were added, and the
+    /// pages, those included that still miss a file: they were broken off.
     pub(crate) fn conclude(
         &self,
         events: &[Event],
         env: &Environment,
         windows: &BTreeMap<TestId, Result<Span, NoWindow>>,
-    ) -> Summary {
+    ) -> (Summary, Option<PageTally>) {
         let told = Told::by(events, self.plan.load.users);
         let complete = Completeness::of(events, env);
         let rows = self.plan.measures.iter().zip(&self.rows).zip(0..);
@@ -192,9 +193,21 @@ impl Summariser {
             recorded: &told.warnings,
         });
         self.warn(&mut tests, &warnings, &told);
-        Summary {
+        let tests_of_pages = self.tests_of_pages();
+        let spans = tests_of_pages
+            .iter()
+            .filter_map(|test| windows.get(test)?.ok());
+        let spans: Vec<Span> = spans.collect();
+        let under_way = tests_of_pages
+            .iter()
+            .filter_map(|test| self.tests.get(test));
+        let under_way = under_way.map(|tally| tally.under_way).sum();
+        let pages = self.pages.as_ref().map(|pages| pages.closed(&spans));
+        let summary = Summary {
             tests,
-            pages: self.describe_pages(windows),
+            pages: pages
+                .as_ref()
+                .map(|pages| pages.describe(&spans, under_way)),
             warnings,
             complete,
             left_behind: told.left_behind,
@@ -202,7 +215,8 @@ impl Summariser {
             generator: told.generator,
             goal: told.goal,
             runs: 1,
-        }
+        };
+        (summary, pages)
     }
 
     /// What the load generator recorded of that test.
@@ -235,29 +249,6 @@ impl Summariser {
             row.may_be_no_failure = row.status == crate::Status::Failed
                 && may_be_no_failure(&all, &row.warnings, longest, timeout_s);
         }
-    }
-
-    fn describe_pages(&self, windows: &BTreeMap<TestId, Result<Span, NoWindow>>) -> Option<Pages> {
-        let pages = self.pages.as_ref()?;
-        let tests = self.tests_of_pages();
-        let under_way = tests.iter().filter_map(|test| self.tests.get(test));
-        let under_way = under_way.map(|tally| tally.under_way).sum();
-        Some(pages.describe(&self.windows_of_pages(windows), under_way))
-    }
-
-    /// Its pages, those included that still miss a file: they were broken off.
-    pub(crate) fn closed_pages(
-        &self,
-        windows: &BTreeMap<TestId, Result<Span, NoWindow>>,
-    ) -> Option<PageTally> {
-        let pages = self.pages.as_ref()?;
-        Some(pages.closed(&self.windows_of_pages(windows)))
-    }
-
-    fn windows_of_pages(&self, windows: &BTreeMap<TestId, Result<Span, NoWindow>>) -> Vec<Span> {
-        let tests = self.tests_of_pages();
-        let own = tests.iter().filter_map(|test| windows.get(test)?.ok());
-        own.collect()
     }
 
     fn tests_of_pages(&self) -> BTreeSet<TestId> {

@@ -6,7 +6,7 @@ use record::{Environment, Event, MeasureId, Nanos, PlanRecord, Sample, Server};
 
 use super::course::Course;
 use super::facts::Facts;
-use crate::{Part, PoolRun, Summary, pool};
+use crate::{PoolRun, Summary, pool};
 
 /// A recorded run, made ready to be diagnosed.
 #[derive(Debug, Clone)]
@@ -48,5 +48,5 @@ where
         env,
         pieces,
     };
-    Ok(pool(&[run], Part::All, None)?.material)
+    Ok(pool(&[run], None)?.material)
 }

@@ -13,15 +13,11 @@ use record::{EventKind, Outcome, Run};
 use crate::testing::{RunBuilder, generator};
 use crate::times::Times;
 use crate::{
-    Completeness, Distribution, Note, Part, PoolRun, Pooled, Resolution, Share, Status, Warning,
+    Completeness, Distribution, Note, PoolRun, Pooled, Resolution, Share, Status, Warning,
     WarningKind, details_from, pool, summarise,
 };
 
 fn pooled(runs: &[Run]) -> Pooled {
-    pooled_part(runs, Part::All)
-}
-
-fn pooled_part(runs: &[Run], part: Part) -> Pooled {
     let parts: Vec<_> = runs
         .iter()
         .map(|run| PoolRun {
@@ -31,7 +27,7 @@ fn pooled_part(runs: &[Run], part: Part) -> Pooled {
             pieces: || Ok(run.samples.chunks(7).map(Ok::<_, Infallible>)),
         })
         .collect();
-    let Ok(pooled) = pool(&parts, part, Some(Resolution::for_rows(4)));
+    let Ok(pooled) = pool(&parts, Some(Resolution::for_rows(4)));
     pooled
 }
 
@@ -160,11 +156,14 @@ fn halves_of_a_row_have_nothing_in_common() {
     };
     // Put1K is in the first run alone, Get1K in all five.
     let runs = [run(100, 40), get(11), get(12), get(13), get(14)];
-    let [earlier, later] = [Part::Earlier, Part::Later].map(|part| pooled_part(&runs, part));
-    for half in [&earlier, &later] {
-        assert!(half.summary().tests[0].response.is_none());
+    let halves = pooled(&runs).halves;
+    let [earlier, later] = &halves[..] else {
+        panic!("{} halves", halves.len());
+    };
+    for half in [earlier, later] {
+        assert!(half.summary.tests[0].response.is_none());
     }
-    let rows = [&earlier, &later].map(|half| half.summary().tests[1].response.unwrap());
+    let rows = [earlier, later].map(|half| half.summary.tests[1].response.unwrap());
     assert_eq!(rows.map(|row| row.n), [80, 120]);
     assert_eq!((rows[1].min, rows[1].max), (12_000, 14_000));
 }
@@ -185,8 +184,10 @@ fn what_begins_each_run_has_no_period() {
             .build()
     };
     let runs: Vec<Run> = (0..24).map(begins_slowly).collect();
-    let halves = [Part::Earlier, Part::Later].map(|part| pooled_part(&runs, part).material);
-    let found = crate::diagnose_pooled(pooled(&runs).material, halves.into());
+    let Pooled {
+        material, halves, ..
+    } = pooled(&runs);
+    let found = crate::diagnose_pooled(material, halves);
     let rules: Vec<&str> = found.findings.iter().map(|finding| finding.rule).collect();
     assert!(!rules.contains(&"slow-at-intervals"), "{rules:?}");
     assert!(found.left_out.is_empty());
