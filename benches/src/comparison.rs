@@ -56,7 +56,7 @@ pub fn pair(reported: &[Reported], exchanges: &[CapturedExchange]) -> Pairs {
 /// Whether figures are what was wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum Attainment {
     /// They are.
     Ok,
     /// They are not.
@@ -65,21 +65,21 @@ pub enum Verdict {
     None,
 }
 
-impl Verdict {
+impl Attainment {
     /// Of a condition.
-    pub fn of(holds: bool) -> Verdict {
+    pub fn of(holds: bool) -> Attainment {
         match holds {
-            true => Verdict::Ok,
-            false => Verdict::Missed,
+            true => Attainment::Ok,
+            false => Attainment::Missed,
         }
     }
 
     /// For a table.
     pub fn name(self) -> &'static str {
         match self {
-            Verdict::Ok => "ok",
-            Verdict::Missed => "missed",
-            Verdict::None => "",
+            Attainment::Ok => "ok",
+            Attainment::Missed => "missed",
+            Attainment::None => "",
         }
     }
 }
@@ -94,13 +94,13 @@ impl Pairs {
 
     /// Every operation has its time on the wire, and the differences are small enough. Of nothing
     /// measured nothing good is said.
-    pub fn judge(&self, wanted: Tolerance) -> Verdict {
+    pub fn judge(&self, wanted: Tolerance) -> Attainment {
         let median = Spread::of(&self.difference).map(|spread| spread.p50.abs());
         let holds = match (median, self.within()) {
             (Some(median), Some(within)) => median <= wanted.p50 && within <= wanted.p99,
             _ => false,
         };
-        Verdict::of(holds && self.unmatched == 0)
+        Attainment::of(holds && self.unmatched == 0)
     }
 }
 
@@ -132,7 +132,7 @@ mod tests {
     }
 
     /// A hundred operations of 50 us, each reported with this error.
-    fn verdict(error_ns: impl Fn(u64) -> i64) -> Verdict {
+    fn verdict(error_ns: impl Fn(u64) -> i64) -> Attainment {
         let exchanges: Vec<_> = (0..100).map(|number| exchange(number, 50_000)).collect();
         let samples: Vec<_> = (0..100)
             .map(|number| sample(number, 50_000 + error_ns(number)))
@@ -142,15 +142,15 @@ mod tests {
 
     #[test]
     fn errors_are_judged_in_the_middle_and_at_the_edge() {
-        assert_eq!(verdict(|_| 0), Verdict::Ok);
-        assert_eq!(verdict(|_| -1500), Verdict::Ok);
-        assert_eq!(verdict(|_| 20_000), Verdict::Missed);
-        assert_eq!(verdict(|_| -1501), Verdict::Missed);
+        assert_eq!(verdict(|_| 0), Attainment::Ok);
+        assert_eq!(verdict(|_| -1500), Attainment::Ok);
+        assert_eq!(verdict(|_| 20_000), Attainment::Missed);
+        assert_eq!(verdict(|_| -1501), Attainment::Missed);
         let some = |count| move |number| if number < count { 20_000 } else { 0 };
-        assert_eq!(verdict(some(1)), Verdict::Ok);
-        assert_eq!(verdict(some(2)), Verdict::Missed);
+        assert_eq!(verdict(some(1)), Attainment::Ok);
+        assert_eq!(verdict(some(2)), Attainment::Missed);
         let below = |number| if number < 2 { -20_000 } else { 0 };
-        assert_eq!(verdict(below), Verdict::Missed);
+        assert_eq!(verdict(below), Attainment::Missed);
     }
 
     #[test]
@@ -163,13 +163,13 @@ mod tests {
 
     #[test]
     fn what_the_capture_does_not_know_is_no_success() {
-        assert_eq!(pair(&[], &[]).judge(WANTED), Verdict::Missed);
+        assert_eq!(pair(&[], &[]).judge(WANTED), Attainment::Missed);
         let mut unclear = exchange(3, 5000);
         unclear.clean = false;
         let exchanges = [exchange(1, 5000), unclear];
         let samples = [sample(1, 5000), sample(2, 5000), sample(3, 5000)];
         let pairs = pair(&samples, &exchanges);
         assert_eq!((pairs.unmatched, pairs.wire.len()), (2, 1));
-        assert_eq!(pairs.judge(WANTED), Verdict::Missed);
+        assert_eq!(pairs.judge(WANTED), Attainment::Missed);
     }
 }
