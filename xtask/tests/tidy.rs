@@ -10,7 +10,7 @@ mod rust_code;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rust_code::{Code, files_of};
+use rust_code::{RustCode, files_of};
 
 /// The crates without clock, socket, file or printing, and whom of us each may know.
 const PURE: &[(&str, &[&str])] = &[
@@ -119,7 +119,7 @@ fn assert_none(defects: &[String]) {
 }
 
 fn impurities(text: &str) -> Vec<String> {
-    let names = Code::of(text).names.into_iter();
+    let names = RustCode::of(text).names.into_iter();
     names
         .filter_map(|name| {
             let impure = IMPURE.iter().find(|impure| name.contains(impure))?;
@@ -206,7 +206,7 @@ fn pure_crates_know_no_clock_socket_file_or_terminal() {
 /// Macros that panic when the other end of a pipe is closed, in the middle of somebody's run.
 fn prints(text: &str) -> Vec<String> {
     let macros = ["print!", "println!", "eprint!", "eprintln!"];
-    let names = Code::of(text).names.into_iter();
+    let names = RustCode::of(text).names.into_iter();
     let prints = names.filter(|name| macros.iter().any(|print| name.contains(print)));
     prints
         .map(|name| format!("line {}: {}", name.line, name.parts.join("::")))
@@ -249,7 +249,7 @@ fn phrases(text: &str) -> Vec<String> {
         let words = pieces.flatten().flat_map(str::split_whitespace);
         words.filter(is_word).count() > 1 && !ROW_NAMES.contains(&text)
     };
-    let texts = Code::of(text).texts.into_iter();
+    let texts = RustCode::of(text).texts.into_iter();
     texts
         .filter(|(_, text)| is_phrase(text))
         .map(|(line, text)| format!("line {line}: {text}"))

@@ -19,7 +19,8 @@ use record::{Environment, Load, Pace, PlanRecord, Sample};
 use report::{Diagnosed, DiagnosedRun};
 use rundir::{Recorded, RunDir, RunDirError, Samples, SamplesWriter};
 use stats::{
-    Convergence, Details, PoolRun, Pooled, Resolution, Summariser, Summary, Until, Window,
+    Convergence, Details, MeasurementWindow, PoolRun, Pooled, Resolution, Summariser, Summary,
+    Until,
 };
 
 use crate::live::Live;
@@ -299,14 +300,14 @@ impl Sink for Intake {
 }
 
 /// Which operations of a load run count, of those that come now.
-fn counting(load: &Load, window: engine::Window) -> Window {
+fn counting(load: &Load, window: engine::Window) -> MeasurementWindow {
     let end = window.ended.unwrap_or(u64::MAX);
     match (&load.pace, window.begun) {
-        (Pace::Open { .. }, _) => Window::Everything,
+        (Pace::Open { .. }, _) => MeasurementWindow::Everything,
         // They were over before it began.
-        (_, None) => Window::Nothing,
-        (_, Some(start)) if load.requests.is_some() => Window::Asked { start, end },
-        (_, Some(start)) => Window::Between { start, end },
+        (_, None) => MeasurementWindow::Nothing,
+        (_, Some(start)) if load.requests.is_some() => MeasurementWindow::Asked { start, end },
+        (_, Some(start)) => MeasurementWindow::Between { start, end },
     }
 }
 
@@ -330,7 +331,7 @@ impl Goal {
         }
     }
 
-    fn take(&mut self, samples: &[Sample], window: Window) -> ControlFlow<()> {
+    fn take(&mut self, samples: &[Sample], window: MeasurementWindow) -> ControlFlow<()> {
         self.convergence.add(samples, window);
         if !self.reached && self.looked.elapsed() >= LOOK {
             let width = self.convergence.relative_half_width();

@@ -31,10 +31,10 @@ mod tests;
 
 pub use case::MANY;
 pub(crate) use course::Course;
-pub(crate) use facts::Facts;
-pub use figure::{Evidence, Figure, Quantity, ResponsePart};
+pub(crate) use facts::ServerFacts;
+pub use figure::{Evidence, NamedQuantity, Quantity, ResponsePart};
 pub use material::{Material, material_from};
-pub use rules::{RULES, Rule};
+pub use rules::{DiagnosisRule, RULES};
 
 use record::PlanRecord;
 
@@ -45,10 +45,10 @@ use case::Case;
 /// Something conspicuous.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// Name of the [`Rule`] that found it.
+    /// Name of the [`DiagnosisRule`] that found it.
     pub rule: &'static str,
     /// What the sentence about it is made of.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<NamedQuantity>,
     /// What it rests on, row by row, the worst first.
     pub evidence: Vec<Evidence>,
     /// The rows that it is about.

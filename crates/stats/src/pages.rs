@@ -19,8 +19,8 @@ use record::{MeasureId, Nanos, Outcome, PageRecord, PlanRecord, Sample, server_o
 use crate::Distribution;
 use crate::throughput::{Throughput, is_steady};
 use crate::times::Times;
-use crate::window::{Span, Window, end};
-pub use came::{FilesCame, Sizes};
+use crate::window::{MeasurementWindow, Span, end};
+pub use came::{BodySizes, FilesCame};
 pub(crate) use pooled::pooled;
 
 /// Seconds of a minute.
@@ -28,7 +28,7 @@ const MINUTE: f64 = 60.0;
 
 /// What a run says of its pages.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Pages {
+pub struct PagesSummary {
     /// One for each page of the plan, in its order.
     pub pages: Vec<PageSummary>,
     /// All visits that count.
@@ -191,7 +191,7 @@ impl PageTally {
     }
 
     /// Adds an operation, of whichever kind.
-    pub(crate) fn add(&mut self, sample: &Sample, window: Window) {
+    pub(crate) fn add(&mut self, sample: &Sample, window: MeasurementWindow) {
         let (Some(number), Some(page)) = (sample.visit, self.of.get(&sample.measure)) else {
             return;
         };
@@ -207,7 +207,7 @@ impl PageTally {
         }
     }
 
-    fn close(&mut self, visit: &Visit, window: Window) {
+    fn close(&mut self, visit: &Visit, window: MeasurementWindow) {
         let is_complete = visit.failed == 0 && visit.requests() == self.files_of(visit.page);
         let place = visit.server * self.pages.len() + visit.page;
         self.under_way += u128::from(window.share(visit.span()));
@@ -248,7 +248,7 @@ impl PageTally {
     }
 
     /// Nanoseconds of visits inside the window, those included that still miss a file.
-    pub(crate) fn under_way(&self, window: Window) -> u128 {
+    pub(crate) fn under_way(&self, window: MeasurementWindow) -> u128 {
         let open = self.open.values();
         let open = open.map(|visit| u128::from(window.share(visit.span())));
         self.under_way + open.sum::<u128>()
@@ -256,7 +256,7 @@ impl PageTally {
 
     /// What the visits came to in these windows, in which that many nanoseconds of requests were in
     /// progress. No visit is open any more.
-    pub(crate) fn describe(&self, windows: &[Span], under_way: u128) -> Pages {
+    pub(crate) fn describe(&self, windows: &[Span], under_way: u128) -> PagesSummary {
         let all = VisitTally::of_all(&self.counted).describe();
         let window_s: f64 = windows.iter().map(|window| window.seconds()).sum();
         let rate = |per_second: f64| if window_s > 0.0 { per_second } else { 0.0 };
@@ -265,7 +265,7 @@ impl PageTally {
         let of_servers = self.throughput.iter();
         of_servers.for_each(|own| throughput.merge(own));
         let Uncertainty { ci95, wanders } = self.uncertainty(&throughput, windows);
-        Pages {
+        PagesSummary {
             pages: self.of_pages(),
             servers: self.of_servers(windows, |complete| {
                 rate(complete as f64 / window_s * MINUTE)
@@ -284,9 +284,11 @@ impl PageTally {
     pub(crate) fn closed(&self, windows: &[Span]) -> PageTally {
         let mut whole = self.clone();
         for (_, visit) in std::mem::take(&mut whole.open) {
-            let mut own = windows.iter().map(|window| Window::from(Ok(*window)));
+            let mut own = windows
+                .iter()
+                .map(|window| MeasurementWindow::from(Ok(*window)));
             let window = own.find(|window| window.contains_moment(visit.ended));
-            whole.close(&visit, window.unwrap_or(Window::Nothing));
+            whole.close(&visit, window.unwrap_or(MeasurementWindow::Nothing));
         }
         whole
     }

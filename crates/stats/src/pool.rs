@@ -18,10 +18,10 @@ use record::{
     TestRecord,
 };
 
-use crate::details::Drawing;
-use crate::diagnose::{Course, Facts, Material};
+use crate::details::DetailsBuilder;
+use crate::diagnose::{Course, Material, ServerFacts};
 use crate::generator::together;
-use crate::pages::{PageTally, Pages};
+use crate::pages::{PageTally, PagesSummary};
 use crate::row::{RunRow, each_once, pooled, sound};
 use crate::window::end;
 use crate::{
@@ -92,7 +92,11 @@ where
     };
     let mut drawings = match resolution {
         None => Vec::new(),
-        Some(resolution) => Vec::from_iter(plan.measures.iter().map(|_| Drawing::new(resolution))),
+        Some(resolution) => Vec::from_iter(
+            plan.measures
+                .iter()
+                .map(|_| DetailsBuilder::new(resolution)),
+        ),
     };
     // Of all runs first, and then of each half of them.
     let mut selections = pool.selections();
@@ -127,7 +131,7 @@ where
     }
     opened.sort_unstable();
     let server = runs.iter().find_map(|run| run.env.server.clone());
-    let material = |(place, selection): (usize, Selection)| Material {
+    let material = |(place, selection): (usize, ChosenRuns)| Material {
         summary: pool.summary((place > 0).then_some(&selection.chosen)),
         plan: plan.clone(),
         server: server.clone(),
@@ -140,7 +144,7 @@ where
     Ok(Pooled {
         material: materials.next().expect("all runs are a selection"),
         halves: materials.collect(),
-        details: drawings.into_iter().map(Drawing::finish).collect(),
+        details: drawings.into_iter().map(DetailsBuilder::finish).collect(),
         base,
     })
 }
@@ -159,7 +163,7 @@ struct Pool<'a> {
 }
 
 /// Some of the runs.
-struct Selection {
+struct ChosenRuns {
     /// Of each row, the runs that its estimates come from.
     chosen: Vec<Vec<usize>>,
     courses: Vec<Course>,
@@ -246,7 +250,7 @@ fn places(pool: &PlanRecord, run: &PlanRecord) -> Vec<Option<usize>> {
 
 impl Pool<'_> {
     /// All runs that the estimates of each row come from, and each half of several.
-    fn selections(&self) -> Vec<Selection> {
+    fn selections(&self) -> Vec<ChosenRuns> {
         let rows = 0..self.plan.measures.len();
         let all: Vec<Vec<usize>> = rows.map(|row| self.sound(row)).collect();
         let half = |half: fn(&[usize]) -> &[usize]| {
@@ -278,13 +282,13 @@ impl Pool<'_> {
     }
 
     /// These runs of each row, with courses that nothing was added to.
-    fn selection(&self, chosen: Vec<Vec<usize>>) -> Selection {
+    fn selection(&self, chosen: Vec<Vec<usize>>) -> ChosenRuns {
         let course = |(row, runs): (usize, &Vec<usize>)| {
             let longest = self.longest(row, runs);
             let longest = longest.and_then(|place| self.runs[place].row(row));
             Course::of_seconds(longest.and_then(|(_, summary)| summary.window_s))
         };
-        Selection {
+        ChosenRuns {
             courses: chosen.iter().enumerate().map(course).collect(),
             chosen,
         }
@@ -302,7 +306,7 @@ impl Pool<'_> {
     }
 
     /// From here on comes the run of that place, which begins there on the time line.
-    fn begin_run(&self, selection: &mut Selection, place: usize, begin: Nanos) {
+    fn begin_run(&self, selection: &mut ChosenRuns, place: usize, begin: Nanos) {
         let rows = selection.chosen.iter().zip(&mut selection.courses);
         for (row, (runs, course)) in rows.enumerate() {
             if runs.contains(&place) {
@@ -327,8 +331,8 @@ impl Pool<'_> {
     }
 
     /// What the events of all runs tell of the server.
-    fn facts<P>(&self, runs: &[PoolRun<'_, P>]) -> Facts {
-        let mut facts = Facts::default();
+    fn facts<P>(&self, runs: &[PoolRun<'_, P>]) -> ServerFacts {
+        let mut facts = ServerFacts::default();
         for (run, added) in runs.iter().zip(&self.runs) {
             let test = |test: TestId| added.tests.get(usize::from(test.0)).copied().flatten();
             let row = |measure: MeasureId| {
@@ -399,11 +403,11 @@ impl Pool<'_> {
     }
 
     /// The pages of the runs in which no warning disqualifies any of their files, or of all runs.
-    fn pages(&self) -> Option<Pages> {
+    fn pages(&self) -> Option<PagesSummary> {
         let is_disqualified = |run: &Added| run.summary.disqualified().next().is_some();
         let runs = sound(&self.runs, is_disqualified);
         let runs = runs.filter_map(|run| Some((run.pages.clone()?, run.summary.pages.clone()?)));
-        let runs: Vec<(PageTally, Pages)> = runs.collect();
+        let runs: Vec<(PageTally, PagesSummary)> = runs.collect();
         (!runs.is_empty()).then(|| pages::pooled(&runs))
     }
 

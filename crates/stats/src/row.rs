@@ -6,13 +6,13 @@ use record::{Clock, Connect, Load, MeasureId, MeasureRecord, Outcome, Sample, Ti
 
 use crate::bias::{Bias, Differences};
 use crate::spread::{Bar, ROWS, spread};
-use crate::status::{Facts, Missing};
+use crate::status::{MissingMethod, StatusFacts};
 use crate::throughput::Throughput;
 use crate::times::Times;
-use crate::warning::{RowFacts, RowTimes, Stalls};
-use crate::window::{Span, Window, end};
+use crate::warning::{RowFacts, StalledTimes, Stalls};
+use crate::window::{MeasurementWindow, Span, end};
 
-use crate::{Completeness, Distribution, Outcomes, Status, StatusReason, Told, Warning};
+use crate::{Completeness, Distribution, Outcomes, RunEvents, Status, StatusReason, Warning};
 pub(crate) use pooled::{RunRow, each_once, pooled, sound};
 
 /// What one measure of the plan came to.
@@ -159,7 +159,7 @@ impl TestSummary {
 
 /// The operations of one measure, added up.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Tally {
+pub(crate) struct RowTally {
     outcomes: Outcomes,
     left_out: Outcomes,
     missed: u64,
@@ -178,9 +178,9 @@ pub(crate) struct Tally {
     throughput: Throughput,
 }
 
-impl Tally {
+impl RowTally {
     /// Adds the end of an operation, whether or not the operation counts.
-    pub(crate) fn add_end(&mut self, sample: &Sample, window: Window) {
+    pub(crate) fn add_end(&mut self, sample: &Sample, window: MeasurementWindow) {
         let ended = end(sample);
         if sample.outcome == Outcome::Ok && window.contains_moment(ended) {
             self.throughput.add(ended);
@@ -231,7 +231,7 @@ impl Tally {
     }
 
     /// Takes in the operations of the same measure that another one added up.
-    pub(crate) fn merge(&mut self, other: &Tally) {
+    pub(crate) fn merge(&mut self, other: &RowTally) {
         self.outcomes = self.outcomes.plus(&other.outcomes);
         self.left_out = self.left_out.plus(&other.left_out);
         self.missed += other.missed;
@@ -262,7 +262,7 @@ impl Tally {
     /// What stalls of the load generator can have done to the estimates of this measure, in a run of
     /// that load and clock.
     pub(crate) fn facts(&self, stalls: &Stalls, load: &Load, clock: Clock) -> RowFacts {
-        let times = RowTimes {
+        let times = StalledTimes {
             clock,
             response: &self.response,
             planned: (self.planned.count() > 0).then_some(&self.planned),
@@ -294,26 +294,26 @@ pub(crate) struct Around<'a> {
     /// The load was the same throughout.
     pub(crate) steady: bool,
     pub(crate) window: Option<Span>,
-    pub(crate) told: &'a Told,
+    pub(crate) told: &'a RunEvents,
     pub(crate) complete: &'a Completeness,
 }
 
 /// The row of a measure.
-pub(crate) fn row(tally: &Tally, around: &Around<'_>) -> TestSummary {
+pub(crate) fn row(tally: &RowTally, around: &Around<'_>) -> TestSummary {
     let Around { measure, told, .. } = around;
     let test_failed = told
         .test_failed
         .get(&measure.test)
         .map_or(&[][..], Vec::as_slice);
     let failures = told.failures.get(&around.id).map_or(&[][..], Vec::as_slice);
-    let (status, evidence) = Facts {
+    let (status, evidence) = StatusFacts {
         outcomes: tally.all_outcomes(),
         together: around.together,
         never_drawn: around.never_drawn,
         not_supported: told
             .not_supported
             .get(&measure.test)
-            .map(|(step, evidence)| Missing {
+            .map(|(step, evidence)| MissingMethod {
                 of_another_row: step.as_ref().and_then(|step| {
                     let is_own = match step.measure {
                         Some(id) => id == around.id,

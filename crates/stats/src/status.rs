@@ -99,7 +99,7 @@ pub enum StatusReason {
 
 /// What the server does not have.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Missing<'a> {
+pub(crate) struct MissingMethod<'a> {
     /// The method, where it is a step before that of the row: `COPY` before a DELETE.
     pub(crate) of_another_row: Option<&'a str>,
     /// What was attempted, and what came back.
@@ -107,7 +107,7 @@ pub(crate) struct Missing<'a> {
 }
 
 /// Everything that decides what became of a test.
-pub(crate) struct Facts<'a> {
+pub(crate) struct StatusFacts<'a> {
     /// Outcomes of all operations of the measure, inside and outside the window.
     pub(crate) outcomes: Outcomes,
     /// Outcomes of all operations of all measures of its test.
@@ -115,7 +115,7 @@ pub(crate) struct Facts<'a> {
     /// Chance decides about it, and never came to it.
     pub(crate) never_drawn: bool,
     /// What the engine told about missing support.
-    pub(crate) not_supported: Option<Missing<'a>>,
+    pub(crate) not_supported: Option<MissingMethod<'a>>,
     /// What the engine told about a failed test.
     pub(crate) test_failed: Option<&'a StatusReason>,
     /// The first failed operation.
@@ -126,7 +126,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) complete: &'a Completeness,
 }
 
-impl Facts<'_> {
+impl StatusFacts<'_> {
     /// The status, and the reason for one that is not [`Status::Ok`].
     ///
     /// A test without a single expected answer is never ok: *ok* promises that something was
@@ -209,9 +209,9 @@ mod tests {
     use super::*;
 
     /// Facts of a complete run with these outcomes and nothing told.
-    fn facts(outcomes: &[Outcome]) -> Facts<'static> {
+    fn facts(outcomes: &[Outcome]) -> StatusFacts<'static> {
         let outcomes: Outcomes = outcomes.iter().copied().collect();
-        Facts {
+        StatusFacts {
             outcomes,
             together: outcomes,
             never_drawn: false,
@@ -224,8 +224,8 @@ mod tests {
     }
 
     /// The row's own method is missing.
-    fn own(evidence: &str) -> Missing<'_> {
-        Missing {
+    fn own(evidence: &str) -> MissingMethod<'_> {
+        MissingMethod {
             of_another_row: None,
             evidence,
         }
@@ -237,11 +237,11 @@ mod tests {
 
     #[test]
     fn a_row_is_skipped_where_a_step_before_it_is_missing() {
-        let copy = Missing {
+        let copy = MissingMethod {
             of_another_row: Some("COPY"),
             evidence: "COPY source/: 403 Forbidden",
         };
-        let delete = Facts {
+        let delete = StatusFacts {
             not_supported: Some(copy),
             ..facts(&[])
         };
@@ -251,7 +251,7 @@ mod tests {
         };
         assert_eq!(delete.judge(), (Status::Skipped, Some(why)));
         // What has worked before was not skipped.
-        let before = Facts {
+        let before = StatusFacts {
             not_supported: Some(copy),
             ..facts(&[Outcome::Ok])
         };
@@ -307,7 +307,7 @@ mod tests {
             ),
         ];
         for (own, together, complete, status) in table {
-            let facts = Facts {
+            let facts = StatusFacts {
                 together: together.iter().copied().collect(),
                 never_drawn: own.is_empty(),
                 complete: &complete,
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn what_the_engine_told_comes_first() {
-        let told = Facts {
+        let told = StatusFacts {
             not_supported: Some(own("LOCK: 405")),
             test_failed: Some(&evidence("PUT: 500")),
             ..facts(&[Outcome::WrongStatus])
@@ -328,7 +328,7 @@ mod tests {
             told.judge(),
             (Status::NotSupported, Some(evidence("LOCK: 405")))
         );
-        let told = Facts {
+        let told = StatusFacts {
             not_supported: None,
             ..told
         };
@@ -337,12 +337,12 @@ mod tests {
 
     #[test]
     fn what_has_worked_is_supported() {
-        let told = Facts {
+        let told = StatusFacts {
             not_supported: Some(own("MKCOL: 405")),
             ..facts(&[Outcome::Ok, Outcome::Unsupported])
         };
         assert_eq!(told.judge(), (Status::Failed, Some(evidence("MKCOL: 405"))));
-        let beside = Facts {
+        let beside = StatusFacts {
             not_supported: Some(own("FROB: 405")),
             ..facts(&[Outcome::Ok])
         };
@@ -352,13 +352,13 @@ mod tests {
     #[test]
     fn a_measure_without_operations_is_skipped_where_its_test_is_not_supported() {
         let locks = [Outcome::Unsupported; 3].into_iter().collect();
-        let unlock = Facts {
+        let unlock = StatusFacts {
             together: locks,
             ..facts(&[])
         };
         assert_eq!(unlock.judge().0, Status::Skipped);
         let locks = [Outcome::Unsupported, Outcome::Ok].into_iter().collect();
-        let unlock = Facts {
+        let unlock = StatusFacts {
             together: locks,
             ..facts(&[])
         };
@@ -367,7 +367,7 @@ mod tests {
 
     #[test]
     fn a_measure_that_was_never_reached_names_what_stood_in_its_way() {
-        let unlock = Facts {
+        let unlock = StatusFacts {
             together: [Outcome::Refused; 3].into_iter().collect(),
             ..facts(&[])
         };
@@ -383,7 +383,7 @@ mod tests {
                 began: false,
             };
             let complete = &complete;
-            let judged = Facts {
+            let judged = StatusFacts {
                 complete,
                 ..facts(&[])
             }

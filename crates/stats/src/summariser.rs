@@ -11,11 +11,11 @@ use crate::bias::{Bias, Differences};
 use crate::conclusion::may_be_no_failure;
 use crate::generator::Strain;
 use crate::pages::PageTally;
-use crate::row::{Around, Tally, row};
+use crate::row::{Around, RowTally, row};
 use crate::throughput::is_steady;
-use crate::told::Told;
+use crate::told::RunEvents;
 use crate::warning::{self, RowFacts, Stalls, TestFacts, Warning};
-use crate::window::{NoWindow, Span, Window};
+use crate::window::{MeasurementWindow, NoWindow, Span};
 use crate::{ClockSummary, Completeness, Outcomes, Summary, TestSummary};
 
 /// Adds up the operations of a run: give it all of them, in any order and in pieces of any size,
@@ -26,7 +26,7 @@ pub struct Summariser {
     plan: PlanRecord,
     open: bool,
     /// One for each measure of the plan.
-    rows: Vec<Tally>,
+    rows: Vec<RowTally>,
     /// One for each test that has measures.
     tests: BTreeMap<TestId, TestTally>,
     pages: Option<PageTally>,
@@ -53,7 +53,7 @@ impl Summariser {
         Summariser {
             plan: plan.clone(),
             open: matches!(plan.load.pace, Pace::Open { .. }),
-            rows: vec![Tally::default(); plan.measures.len()],
+            rows: vec![RowTally::default(); plan.measures.len()],
             tests: measures
                 .map(|measure| (measure.test, TestTally::default()))
                 .collect(),
@@ -68,16 +68,20 @@ impl Summariser {
     /// [`MeasuringStarted`](record::EventKind::MeasuringStarted). Its end may stay open
     /// ([`u64::MAX`]) for operations that were over before
     /// [`MeasuringEnded`](record::EventKind::MeasuringEnded); those recorded later need the true one.
-    /// Where a number of operations was asked for it is [`Window::Asked`], and in an open loop
-    /// [`Window::Everything`].
-    pub fn add(&mut self, samples: &[Sample], window: Window) {
+    /// Where a number of operations was asked for it is [`MeasurementWindow::Asked`], and in an open loop
+    /// [`MeasurementWindow::Everything`].
+    pub fn add(&mut self, samples: &[Sample], window: MeasurementWindow) {
         for sample in samples {
             self.add_one(sample, |_| window);
         }
     }
 
     /// Adds an operation, for the window of its test.
-    pub(crate) fn add_one(&mut self, sample: &Sample, window: impl FnOnce(TestId) -> Window) {
+    pub(crate) fn add_one(
+        &mut self,
+        sample: &Sample,
+        window: impl FnOnce(TestId) -> MeasurementWindow,
+    ) {
         let place = usize::from(sample.measure.0);
         let (Some(row), Some(measure)) = (self.rows.get_mut(place), self.plan.measures.get(place))
         else {
@@ -136,7 +140,7 @@ impl Summariser {
 
     /// The windows that the events tell of.
     pub(crate) fn windows(&self, events: &[Event]) -> BTreeMap<TestId, Result<Span, NoWindow>> {
-        let measured = Measured::by(&self.plan, events);
+        let measured = MeasuringTimes::by(&self.plan, events);
         let window = |test, tally: &TestTally| match self.plan.load.pace {
             Pace::Closed => measured.closed_window(test, tally.hull),
             Pace::Open { .. } => measured.open_window(test, tally.hull),
@@ -156,7 +160,7 @@ impl Summariser {
         env: &Environment,
         windows: &BTreeMap<TestId, Result<Span, NoWindow>>,
     ) -> (Summary, Option<PageTally>) {
-        let told = Told::by(events, self.plan.load.users);
+        let told = RunEvents::by(events, self.plan.load.users);
         let complete = Completeness::of(events, env);
         let rows = self.plan.measures.iter().zip(&self.rows).zip(0..);
         let mut tests: Vec<TestSummary> = rows
@@ -182,7 +186,7 @@ impl Summariser {
             .collect();
         let clock = self.clock(&tests);
         let strain = Strain::of(&told.generator, |test| self.name(test));
-        let warnings = warning::all(&warning::Material {
+        let warnings = warning::all(&warning::WarningInputs {
             load: &self.plan.load,
             rows: &tests,
             row_facts: &self.row_facts(&told),
@@ -220,15 +224,15 @@ impl Summariser {
     }
 
     /// What the load generator recorded of that test.
-    fn generator(told: &Told, test: TestId) -> Option<&Generator> {
+    fn generator(told: &RunEvents, test: TestId) -> Option<&Generator> {
         told.generator.iter().find(|own| own.test == test)
     }
 
     /// What stalls can have done to each row.
-    fn row_facts(&self, told: &Told) -> Vec<RowFacts> {
+    fn row_facts(&self, told: &RunEvents) -> Vec<RowFacts> {
         let PlanRecord { load, clock, .. } = &self.plan;
         let rows = self.plan.measures.iter().zip(&self.rows);
-        let facts = |(measure, row): (&MeasureRecord, &Tally)| {
+        let facts = |(measure, row): (&MeasureRecord, &RowTally)| {
             let stalls = Stalls::of(Summariser::generator(told, measure.test)?, load)?;
             Some(row.facts(&stalls, load, *clock))
         };
@@ -236,7 +240,7 @@ impl Summariser {
     }
 
     /// Gives each row its warnings, and what they make of its failures.
-    fn warn(&self, rows: &mut [TestSummary], warnings: &[Warning], told: &Told) {
+    fn warn(&self, rows: &mut [TestSummary], warnings: &[Warning], told: &RunEvents) {
         let timeout_s = self.plan.load.timeout_s;
         for (row, measure) in rows.iter_mut().zip(&self.plan.measures) {
             let own = warnings.iter();
@@ -258,7 +262,7 @@ impl Summariser {
     }
 
     /// The operations of the measure at that place of the plan.
-    pub(crate) fn row(&self, place: usize) -> Option<&Tally> {
+    pub(crate) fn row(&self, place: usize) -> Option<&RowTally> {
         self.rows.get(place)
     }
 
@@ -301,7 +305,7 @@ impl Summariser {
         test: TestId,
         window: Result<Span, NoWindow>,
         rows: &[TestSummary],
-        told: &Told,
+        told: &RunEvents,
     ) -> TestFacts {
         let own = || {
             let measures = self.plan.measures.iter().zip(rows);
@@ -353,18 +357,18 @@ impl Summariser {
 
 /// When the measured part of each test began and ended, as far as the events say.
 #[derive(Debug, Default)]
-pub(crate) struct Measured {
+pub(crate) struct MeasuringTimes {
     /// A number of operations was asked for.
     is_asked: bool,
     started: BTreeMap<TestId, Nanos>,
     ended: BTreeMap<TestId, Nanos>,
 }
 
-impl Measured {
-    pub(crate) fn by(plan: &PlanRecord, events: &[Event]) -> Measured {
-        let mut measured = Measured {
+impl MeasuringTimes {
+    pub(crate) fn by(plan: &PlanRecord, events: &[Event]) -> MeasuringTimes {
+        let mut measured = MeasuringTimes {
             is_asked: plan.load.requests.is_some(),
-            ..Measured::default()
+            ..MeasuringTimes::default()
         };
         for event in events {
             match event.kind {
@@ -386,14 +390,14 @@ impl Measured {
     }
 
     /// The window of a test in a closed loop; its end is open where the run was cut off.
-    pub(crate) fn window(&self, test: TestId) -> Window {
+    pub(crate) fn window(&self, test: TestId) -> MeasurementWindow {
         let Some(start) = self.started.get(&test).copied() else {
-            return Window::Nothing;
+            return MeasurementWindow::Nothing;
         };
         let end = self.ended(test).unwrap_or(Nanos::MAX);
         match self.is_asked {
-            true => Window::Asked { start, end },
-            false => Window::Between { start, end },
+            true => MeasurementWindow::Asked { start, end },
+            false => MeasurementWindow::Between { start, end },
         }
     }
 

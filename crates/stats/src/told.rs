@@ -42,7 +42,7 @@ impl Completeness {
 
 /// The events of a run by what they are about. Repeated texts are kept once.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct RunEvents {
     /// The first step that the server does not support, `None` for a need of the whole test, with
     /// evidence.
     pub(crate) not_supported: BTreeMap<TestId, (Option<MissingStep>, String)>,
@@ -64,7 +64,7 @@ pub(crate) struct Told {
     pub(crate) clock_steps: u64,
 }
 
-impl Told {
+impl RunEvents {
     /// Nanoseconds for which the run waited for its turn between two batches of a test.
     pub(crate) fn waited(&self, test: TestId) -> Nanos {
         let of_test = |generator: &&Generator| generator.test == test;
@@ -73,8 +73,8 @@ impl Told {
     }
 
     /// Sorts the events of a run of so many users.
-    pub(crate) fn by(events: &[Event], users: u32) -> Told {
-        let mut told = Told::default();
+    pub(crate) fn by(events: &[Event], users: u32) -> RunEvents {
+        let mut told = RunEvents::default();
         for event in events {
             told.take(event, users);
         }

@@ -27,7 +27,7 @@ impl Name {
 
 /// What is in one file.
 #[derive(Debug, Default)]
-pub(crate) struct Code {
+pub(crate) struct RustCode {
     pub(crate) names: Vec<Name>,
     /// Modules that are files of their own, each with the modules around it.
     pub(crate) modules: Vec<Vec<String>>,
@@ -47,11 +47,11 @@ const PANICS: [&str; 8] = [
     "debug_assert_eq",
 ];
 
-impl Code {
+impl RustCode {
     /// Fails where the text is no Rust.
-    pub(crate) fn of(text: &str) -> Code {
+    pub(crate) fn of(text: &str) -> RustCode {
         let tokens: TokenStream = text.parse().unwrap();
-        let mut code = Code::default();
+        let mut code = RustCode::default();
         code.read(tokens, &mut Vec::new());
         code
     }
@@ -241,7 +241,7 @@ pub(crate) fn files_of(source: &Path) -> Vec<PathBuf> {
     let mut open = vec![(source.join("lib.rs"), source.to_owned())];
     while let Some((file, below)) = open.pop() {
         let text = fs::read_to_string(&file).unwrap();
-        for module in Code::of(&text).modules {
+        for module in RustCode::of(&text).modules {
             let below = module
                 .iter()
                 .fold(below.clone(), |path, name| path.join(name));

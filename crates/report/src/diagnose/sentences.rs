@@ -1,7 +1,7 @@
 //! Sentences around the figures of a finding.
 
 use stats::units::{factor, human, human_range};
-use stats::{Evidence, Figure, Finding, Quantity, ResponsePart};
+use stats::{Evidence, Finding, NamedQuantity, Quantity, ResponsePart};
 
 use super::words::words;
 use crate::figure::percent;
@@ -15,7 +15,7 @@ pub(crate) fn text(finding: &Finding) -> String {
 }
 
 /// A template with the figures in its braces; `None` where one is not known.
-fn fill(template: &str, figures: &[Figure]) -> Option<String> {
+fn fill(template: &str, figures: &[NamedQuantity]) -> Option<String> {
     let mut parts = template.split('{');
     let mut filled = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -33,7 +33,7 @@ pub(crate) fn evidence(evidence: &Evidence) -> String {
     format!("{}: {}", evidence.row, figures.join(", "))
 }
 
-fn figure(figure: &Figure) -> String {
+fn figure(figure: &NamedQuantity) -> String {
     let name = match figure.name {
         "mean" => String::new(),
         name => format!("{} ", name.replace('_', " ")),
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_sentence_without_its_figure_is_left_out() {
-        let count = |name, count| Figure {
+        let count = |name, count| NamedQuantity {
             name,
             value: Quantity::Count(count),
             interval: None,

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::{Evidence, Figure, Finding, LeftOut, Quantity};
+use stats::{Evidence, Finding, LeftOut, NamedQuantity, Quantity};
 
 use super::words::words;
 use super::{Diagnosed, DiagnosedRun, incomplete, sentences};
@@ -165,8 +165,8 @@ enum Unit {
     Text,
 }
 
-impl From<&Figure> for Measured {
-    fn from(figure: &Figure) -> Measured {
+impl From<&NamedQuantity> for Measured {
+    fn from(figure: &NamedQuantity) -> Measured {
         let (value, unit) = match &figure.value {
             Quantity::Time(ns) => (Value::Number(*ns), Unit::Ns),
             Quantity::Share(share) => (Value::Number(*share), Unit::Share),

@@ -1,7 +1,7 @@
 //! What runs say of their pages: the number in short, a table of all pages, and the report of 1995.
 
 use record::{Nanos, Run};
-use stats::{Distribution, PageSummary, Pages, Visits};
+use stats::{Distribution, PageSummary, PagesSummary, Visits};
 
 use super::markup::{mean, percentile, text, time};
 use super::tables::{self, heading, nothing, number, section};
@@ -41,7 +41,7 @@ const COLUMNS: [(&str, &str); 11] = [
 fn of_runs<'a>(
     page: &'a Page<'_>,
     names: &'a [String],
-) -> impl Iterator<Item = (&'a Run, &'a Pages, &'a str)> {
+) -> impl Iterator<Item = (&'a Run, &'a PagesSummary, &'a str)> {
     let runs = page.runs.iter().zip(names);
     runs.filter_map(|(PageRun { run, summary, .. }, name)| {
         Some((*run, summary.pages.as_ref()?, name.as_str()))
@@ -50,7 +50,7 @@ fn of_runs<'a>(
 
 /// The number of each run, and what goes with it.
 pub(super) fn in_short(page: &Page<'_>, names: &[String]) -> Vec<String> {
-    let of_run = |(_, pages, name): (&Run, &Pages, &str)| {
+    let of_run = |(_, pages, name): (&Run, &PagesSummary, &str)| {
         let Visits {
             complete,
             incomplete,
@@ -153,7 +153,7 @@ fn loads(load: &Distribution) -> String {
 }
 
 /// The report of 1995, and what is known beside it.
-fn report(run: &Run, pages: &Pages, server: Option<&str>) -> String {
+fn report(run: &Run, pages: &PagesSummary, server: Option<&str>) -> String {
     let whose = server.map_or(String::new(), |name| format!(": {}", text(name)));
     let beyond = webstone::beyond(run, pages).into_iter();
     let beyond: String = beyond

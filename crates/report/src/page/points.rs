@@ -1,6 +1,6 @@
 //! Every point of a sweep and every trial of a search, as tables.
 
-use stats::{Point, Status, SweptRow};
+use stats::{Status, SweepPoint, SweptRow};
 
 use super::Page;
 use super::markup::{mean, text};
@@ -56,7 +56,7 @@ fn points(sweep: &Sweep, place: usize, row: &SweptRow) -> String {
     sweep::levels(row).into_iter().map(line).collect()
 }
 
-fn cell(point: &Point) -> String {
+fn cell(point: &SweepPoint) -> String {
     let (Some(of), Status::Ok) = (point.mean, point.status) else {
         let why = text(&sweep::without_time(point));
         return format!("<td class=\"bad\" data-sort=\"\">{why}</td>");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::{Effect, Fitted, Growing, Law, Point, Shape, SweptServer, Term};
+use stats::{Effect, Fitted, Growing, Law, Shape, SweepPoint, SweptServer, Term};
 
 use super::words::shape_name;
 use super::{Sweep, Varied, words};
@@ -227,7 +227,7 @@ fn of_server(sweep: &Sweep, server: usize, swept: &SweptServer) -> OfServer {
     }
 }
 
-fn measured(sweep: &Sweep, point: &Point) -> Measured {
+fn measured(sweep: &Sweep, point: &SweepPoint) -> Measured {
     let values = sweep.vary.iter().zip(&point.levels);
     Measured {
         params: values

@@ -11,7 +11,7 @@
 //!   rounded.
 
 use record::Run;
-use stats::{PageSummary, Pages, Visits};
+use stats::{PageSummary, PagesSummary, Visits};
 
 use super::{average, longest, seconds, total};
 use crate::clean;
@@ -46,7 +46,7 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    pub(super) fn of(run: &Run, pages: &Pages) -> Totals {
+    pub(super) fn of(run: &Run, pages: &PagesSummary) -> Totals {
         let all = &pages.all;
         Totals {
             clients: run.plan.load.users,

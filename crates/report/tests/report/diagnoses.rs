@@ -3,7 +3,8 @@
 use insta::assert_snapshot;
 use serde_json::Value;
 use stats::{
-    Diagnosis, Evidence, Figure, Finding, LeftOut, Quantity, StatusReason, Summary, WhyLeftOut,
+    Diagnosis, Evidence, Finding, LeftOut, NamedQuantity, Quantity, StatusReason, Summary,
+    WhyLeftOut,
 };
 
 use record::Run;
@@ -15,8 +16,8 @@ use crate::{page, runs};
 /// A server that speaks to the terminal, and suites of somebody's own.
 const HOSTILE: &str = "Evil/1.0 \u{1b}[31m</script>\u{202e}";
 
-fn just(name: &'static str, value: Quantity) -> Figure {
-    Figure {
+fn just(name: &'static str, value: Quantity) -> NamedQuantity {
+    NamedQuantity {
         name,
         value,
         interval: None,
@@ -24,15 +25,15 @@ fn just(name: &'static str, value: Quantity) -> Figure {
     }
 }
 
-fn mean(name: &'static str, ns: f64, half: f64) -> Figure {
-    Figure {
+fn mean(name: &'static str, ns: f64, half: f64) -> NamedQuantity {
+    NamedQuantity {
         interval: Some((ns - half, ns + half)),
         operations: Some(100),
         ..just(name, Quantity::Time(ns))
     }
 }
 
-fn row(name: &str, figure: Figure) -> Evidence {
+fn row(name: &str, figure: NamedQuantity) -> Evidence {
     Evidence {
         row: name.into(),
         figures: vec![figure],

@@ -8,8 +8,8 @@ use report::page::{Common, Page, PageRun, Told, figure_data, html};
 use serde_json::Value;
 use stats::testing::RunBuilder;
 use stats::{
-    Details, Evidence, Figure, Finding, LeftOut, Quantity, Resolution, StatusReason, Summary,
-    WhyLeftOut, summarise,
+    Details, Evidence, Finding, LeftOut, NamedQuantity, Quantity, Resolution, StatusReason,
+    Summary, WhyLeftOut, summarise,
 };
 
 use crate::{answers, diagnoses, runs};
@@ -127,7 +127,7 @@ fn what_strangers_write_stays_text() {
         let summary = summarise(&run);
         let finding = Finding {
             rule: "fails-under-load",
-            figures: vec![Figure {
+            figures: vec![NamedQuantity {
                 name: "answer",
                 value: Quantity::Text(name.to_owned()),
                 interval: None,

@@ -17,7 +17,7 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{ALPHA, Row, Verdict};
+use super::{ALPHA, RowInRun, Verdict};
 
 /// Runs that must all have failed as a whole.
 pub const LEAST_TOTAL: usize = 2;
@@ -49,7 +49,7 @@ pub struct Failing {
 
 impl Failing {
     /// What these pairs say, not judged yet; `None` where nothing failed.
-    pub(super) fn of(pairs: &[(&Row, &Row)]) -> Option<Failing> {
+    pub(super) fn of(pairs: &[(&RowInRun, &RowInRun)]) -> Option<Failing> {
         let shares: Vec<(f64, f64)> = pairs
             .iter()
             .map(|(a, b)| (a.share_failed(), b.share_failed()))

@@ -9,7 +9,7 @@
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::inference::{EARLY, infer};
-use super::{ALPHA, Inference, Row, Verdict, is_same};
+use super::{ALPHA, Inference, RowInRun, Verdict, is_same};
 use crate::bins::total;
 use crate::interval::t_at;
 
@@ -35,7 +35,7 @@ pub struct Observations {
 
 impl Observations {
     /// The pairs of these runs.
-    pub(super) fn of(pairs: &[(&Row, &Row)]) -> Observations {
+    pub(super) fn of(pairs: &[(&RowInRun, &RowInRun)]) -> Observations {
         let (mut found, mut all) = (Observations::default(), [Vec::new(), Vec::new()]);
         for (a, b) in pairs {
             let (Some(times_a), Some(times_b)) = (a.times(), b.times()) else {

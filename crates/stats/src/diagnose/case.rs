@@ -6,8 +6,8 @@ use record::{MeasureId, Pace, PlanRecord, TestId};
 
 use super::course::Course;
 use super::does_the_same;
-use super::figure::{Evidence, Figure, Quantity};
-use super::line::Point;
+use super::figure::{Evidence, NamedQuantity, Quantity};
+use super::line::LinePoint;
 use super::material::Material;
 use crate::interval::{error_of, t_quantile};
 use crate::{Distribution, Status, TestSummary, WarningKind};
@@ -39,7 +39,7 @@ const FLOOR: [&str; 4] = [
 
 /// What the number in the names of rows counts, `Depth1x1000`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Counts {
+pub(super) enum SizeUnit {
     /// Members of a collection that is listed.
     Listed,
     /// Members of a collection that is asked about itself alone.
@@ -50,22 +50,22 @@ pub(super) enum Counts {
 
 /// Rows with such numbers, of the suites `listing` and `locks` and of others that call theirs so. What
 /// a number counts in the name of any other row, nobody knows.
-const FAMILIES: [(&str, Counts); 11] = [
-    ("Depth0", Counts::Beside),
-    ("Depth1", Counts::Listed),
-    ("Allprop", Counts::Listed),
-    ("Propname", Counts::Listed),
-    ("Collections", Counts::Listed),
-    ("Infinity", Counts::Listed),
-    ("LockHeld", Counts::Locks),
-    ("RefreshHeld", Counts::Locks),
-    ("DiscoveryHeld", Counts::Locks),
-    ("PutHeld", Counts::Locks),
-    ("UnlockHeld", Counts::Locks),
+const FAMILIES: [(&str, SizeUnit); 11] = [
+    ("Depth0", SizeUnit::Beside),
+    ("Depth1", SizeUnit::Listed),
+    ("Allprop", SizeUnit::Listed),
+    ("Propname", SizeUnit::Listed),
+    ("Collections", SizeUnit::Listed),
+    ("Infinity", SizeUnit::Listed),
+    ("LockHeld", SizeUnit::Locks),
+    ("RefreshHeld", SizeUnit::Locks),
+    ("DiscoveryHeld", SizeUnit::Locks),
+    ("PutHeld", SizeUnit::Locks),
+    ("UnlockHeld", SizeUnit::Locks),
 ];
 
 /// Names of all families of which the number counts that.
-pub(super) fn families(counts: Counts) -> impl Iterator<Item = &'static str> {
+pub(super) fn families(counts: SizeUnit) -> impl Iterator<Item = &'static str> {
     let found = FAMILIES.iter().filter(move |(_, own)| *own == counts);
     found.map(|(name, _)| *name)
 }
@@ -99,7 +99,7 @@ pub(super) struct Measurement {
 
 /// A row that can be believed.
 #[derive(Clone, Copy)]
-pub(super) struct Row<'a> {
+pub(super) struct SoundRow<'a> {
     pub(super) run: usize,
     pub(super) id: MeasureId,
     pub(super) summary: &'a TestSummary,
@@ -172,12 +172,12 @@ impl<'a> Case<'a> {
             spent: 0.0,
             floor: 0.0,
         };
-        let spent = |row: Row<'_>| {
+        let spent = |row: SoundRow<'_>| {
             let times = row.course.whole.describe();
             times.map_or(0.0, |times| times.mean * times.n as f64)
         };
         case.spent = case.rows().map(spent).sum();
-        let floors = case.rows().filter(Row::is_floor);
+        let floors = case.rows().filter(SoundRow::is_floor);
         let quickest = floors
             .filter_map(|row| row.response())
             .min_by(|one, other| one.mean.total_cmp(&other.mean));
@@ -204,7 +204,7 @@ impl<'a> Case<'a> {
     }
 
     /// All good rows, each once, in the measurement that is looked at.
-    pub(super) fn rows(&self) -> impl Iterator<Item = Row<'a>> {
+    pub(super) fn rows(&self) -> impl Iterator<Item = SoundRow<'a>> {
         self.first_rows().map(|row| {
             let repeats = self.repeats(&row).take(self.which.further);
             repeats.last().unwrap_or(row)
@@ -212,8 +212,8 @@ impl<'a> Case<'a> {
     }
 
     /// All good rows, each once: a run that repeats a suite is left out.
-    fn first_rows(&self) -> impl Iterator<Item = Row<'a>> {
-        let is_first = |row: &Row<'a>| {
+    fn first_rows(&self) -> impl Iterator<Item = SoundRow<'a>> {
+        let is_first = |row: &SoundRow<'a>| {
             let before = &self.runs[..row.run];
             let suite = |material: &Material| material.plan.suite.name.clone();
             let own = &row.plan().suite.name;
@@ -227,14 +227,14 @@ impl<'a> Case<'a> {
     }
 
     /// All rows of all runs in which the generator was at its ease.
-    fn all_rows(&self) -> impl Iterator<Item = Row<'a>> {
+    fn all_rows(&self) -> impl Iterator<Item = SoundRow<'a>> {
         let is_exact = self.which.is_exact;
         let runs = self.runs.iter().enumerate();
         runs.flat_map(move |(run, material)| {
             let rows = material.summary.tests.iter().zip(&material.courses);
             rows.zip(0..)
                 .filter(|((summary, _), _)| is_good(summary))
-                .map(move |((summary, course), id)| Row {
+                .map(move |((summary, course), id)| SoundRow {
                     run,
                     id: MeasureId(id),
                     summary,
@@ -246,12 +246,12 @@ impl<'a> Case<'a> {
     }
 
     /// Rows with enough operations to have a course.
-    pub(super) fn courses(&self) -> impl Iterator<Item = Row<'a>> {
-        self.rows().filter(Row::has_course)
+    pub(super) fn courses(&self) -> impl Iterator<Item = SoundRow<'a>> {
+        self.rows().filter(SoundRow::has_course)
     }
 
     /// The same row, measured once more in another run of the suite.
-    pub(super) fn repeats(&self, row: &Row<'a>) -> impl Iterator<Item = Row<'a>> {
+    pub(super) fn repeats(&self, row: &SoundRow<'a>) -> impl Iterator<Item = SoundRow<'a>> {
         let (name, plan, run) = (row.name(), row.plan(), row.run);
         self.all_rows().filter(move |other| {
             let is_its = other.plan().load.users == plan.load.users;
@@ -261,12 +261,12 @@ impl<'a> Case<'a> {
     }
 
     /// The row of that name, of the run with the most users, the first one of several.
-    pub(super) fn busiest(&self, name: &str) -> Option<Row<'a>> {
+    pub(super) fn busiest(&self, name: &str) -> Option<SoundRow<'a>> {
         let rows = self.all_rows().filter(|row| row.name() == name);
         rows.max_by_key(|row| (row.plan().load.users, Reverse(row.run)))
     }
 
-    pub(super) fn row(&self, name: &str) -> Option<Row<'a>> {
+    pub(super) fn row(&self, name: &str) -> Option<SoundRow<'a>> {
         self.rows().find(|row| row.name() == name)
     }
 
@@ -276,8 +276,8 @@ impl<'a> Case<'a> {
     }
 
     /// Rows of that name with a size, `Depth1x10` and so on, by their sizes.
-    pub(super) fn family(&self, name: &str) -> Vec<(u32, Row<'a>)> {
-        let sized = |row: Row<'a>| {
+    pub(super) fn family(&self, name: &str) -> Vec<(u32, SoundRow<'a>)> {
+        let sized = |row: SoundRow<'a>| {
             let (family, size) = sized(row.name())?;
             (family == name).then_some((size, row))
         };
@@ -300,7 +300,7 @@ fn sized(name: &str) -> Option<(&str, u32)> {
     (is_number && !family.is_empty()).then_some((family, size.parse().ok()?))
 }
 
-impl<'a> Row<'a> {
+impl<'a> SoundRow<'a> {
     pub(super) fn name(&self) -> &'a str {
         &self.summary.name
     }
@@ -408,8 +408,8 @@ impl<'a> Row<'a> {
 
 impl Mean {
     /// As a figure of that name.
-    pub(super) fn figure(&self, name: &'static str) -> Figure {
-        Figure {
+    pub(super) fn figure(&self, name: &'static str) -> NamedQuantity {
+        NamedQuantity {
             name,
             value: Quantity::Time(self.mean),
             interval: Some((self.low, self.high)),
@@ -425,8 +425,8 @@ impl Mean {
         }
     }
 
-    pub(super) fn point(&self, size: u32) -> Point {
-        Point {
+    pub(super) fn point(&self, size: u32) -> LinePoint {
+        LinePoint {
             size: f64::from(size),
             mean: self.mean,
             error: match self.runs {

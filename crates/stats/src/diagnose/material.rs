@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use record::{Environment, Event, MeasureId, Nanos, PlanRecord, Sample, Server};
 
 use super::course::Course;
-use super::facts::Facts;
+use super::facts::ServerFacts;
 use crate::{PoolRun, Summary, pool};
 
 /// A recorded run, made ready to be diagnosed.
@@ -24,7 +24,7 @@ pub struct Material {
     /// Numbers of the requests for which connections were opened, the first ones of the (first) run.
     pub(crate) opened: Vec<u64>,
     /// What the events tell of the server.
-    pub(crate) facts: Facts,
+    pub(crate) facts: ServerFacts,
 }
 
 /// Makes a run ready whose samples are read in pieces, as

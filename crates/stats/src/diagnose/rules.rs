@@ -12,11 +12,11 @@ mod pairs;
 
 use super::Finding;
 use super::case::{Case, Mean, Measurement};
-use super::figure::{Evidence, Figure};
+use super::figure::{Evidence, NamedQuantity};
 
 /// A rule: data but for the function that looks.
 #[derive(Debug)]
-pub struct Rule {
+pub struct DiagnosisRule {
     /// Its name.
     pub name: &'static str,
     /// From when on it is a finding. What the number counts, and why it is this number, stands above it.
@@ -26,13 +26,13 @@ pub struct Rule {
     /// It rests on so few operations that their intervals cannot show that they have a cause in common:
     /// each further measurement has to be as sure as the first, and without one it is seen once.
     needs_repeat: bool,
-    find: fn(&Case<'_>, f64) -> Option<Found>,
+    find: fn(&Case<'_>, f64) -> Option<Detection>,
 }
 
 /// What a rule found.
 #[derive(Debug, Default)]
-struct Found {
-    figures: Vec<Figure>,
+struct Detection {
+    figures: Vec<NamedQuantity>,
     evidence: Vec<Evidence>,
     tests: Vec<String>,
     run: usize,
@@ -44,7 +44,7 @@ struct Found {
     is_seen_once: bool,
 }
 
-impl Rule {
+impl DiagnosisRule {
     /// What the rule finds in the first measurement of each row. What a further one contradicts is no
     /// finding, and what rests on a few slow operations is none without a further one.
     pub(super) fn look(&self, case: &Case<'_>) -> Option<Finding> {
@@ -80,26 +80,26 @@ impl Rule {
     }
 
     /// Whether these measurements show it of one of the same rows.
-    fn is_seen_again(&self, again: &Case<'_>, found: &Found) -> bool {
+    fn is_seen_again(&self, again: &Case<'_>, found: &Detection) -> bool {
         let again = (self.find)(again, self.at_least);
         again.is_some_and(|again| again.tests.iter().any(|test| found.tests.contains(test)))
     }
 }
 
 #[cfg(test)]
-impl Rule {
+impl DiagnosisRule {
     /// The same rule with another threshold.
-    pub(super) fn from(&self, at_least: f64) -> Rule {
-        Rule { at_least, ..*self }
+    pub(super) fn from(&self, at_least: f64) -> DiagnosisRule {
+        DiagnosisRule { at_least, ..*self }
     }
 }
 
-impl Found {
+impl Detection {
     /// Rests on these means; the figures come later.
-    fn on(means: &[&Mean]) -> Found {
-        let mut found = Found {
+    fn on(means: &[&Mean]) -> Detection {
+        let mut found = Detection {
             run: means.first().map_or(0, |mean| mean.run),
-            ..Found::default()
+            ..Detection::default()
         };
         found.add(means);
         found
@@ -121,8 +121,8 @@ impl Found {
 pub(super) const FIRST: &str = "fails-under-load";
 
 /// All rules. The order says nothing: findings come the dearest first.
-pub const RULES: &[Rule] = &[
-    Rule {
+pub const RULES: &[DiagnosisRule] = &[
+    DiagnosisRule {
         name: "put-against-get",
         // times the work; making a file and its entry takes 3 to 6 times the work of reading
         // one on servers that do no more than that.
@@ -131,7 +131,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: pairs::put_against_get,
     },
-    Rule {
+    DiagnosisRule {
         name: "buffered-get",
         // of what 1 MiB takes longer than 1 KiB passes before the first byte, 5 ms at least:
         // nothing is sent while it is read.
@@ -140,7 +140,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: pairs::buffered_get,
     },
-    Rule {
+    DiagnosisRule {
         name: "proppatch-against-propfind",
         // times the work; writing a property and reading it use the same store.
         at_least: 8.0,
@@ -148,7 +148,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: pairs::proppatch_against_propfind,
     },
-    Rule {
+    DiagnosisRule {
         name: "cost-per-property",
         // of the work with one property, for each further one, and 100 µs at least: a request
         // with ten then has five times the work of one with one.
@@ -157,7 +157,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: pairs::cost_per_property,
     },
-    Rule {
+    DiagnosisRule {
         name: "copy-of-collection",
         // of the work of a single COPY, for each member, and 500 µs at least: nothing is saved
         // by one request, and a file system copies a file in less.
@@ -168,7 +168,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: collections::copy,
     },
-    Rule {
+    DiagnosisRule {
         name: "move-of-collection",
         // times the work of the MOVE of a single resource, which takes as long where moving is
         // renaming.
@@ -177,7 +177,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: collections::move_,
     },
-    Rule {
+    DiagnosisRule {
         name: "delete-of-collection",
         // of the work of a single DELETE, for each member, and 500 µs at least: a file system
         // unlinks a file in less.
@@ -186,7 +186,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: collections::delete,
     },
-    Rule {
+    DiagnosisRule {
         name: "lock-against-unlock",
         // times the work, whichever is the longer: both change one entry of one store.
         at_least: 3.0,
@@ -201,7 +201,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: locks::lock_against_unlock,
     },
-    Rule {
+    DiagnosisRule {
         name: "lock-of-collection",
         // times the work of the LOCK of a single resource; a lock with Depth: infinity is one
         // entry, and looking for conflicting locks below it needs one search by path.
@@ -210,7 +210,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: locks::lock_of_collection,
     },
-    Rule {
+    DiagnosisRule {
         name: "locks-held",
         // times the work with the most locks held as with the fewest.
         at_least: 2.0,
@@ -225,7 +225,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: true,
         find: locks::held,
     },
-    Rule {
+    DiagnosisRule {
         name: "contended-lock",
         // times the work of the LOCK of a resource of one's own, with as many users at work.
         at_least: 3.0,
@@ -233,7 +233,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: locks::contended,
     },
-    Rule {
+    DiagnosisRule {
         name: "cost-per-member",
         // µs for each member, beside what its bytes take on the network; a directory entry is
         // read and written as XML in 5 to 30 µs, and by a script in less than 100.
@@ -242,7 +242,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: listing::per_member,
     },
-    Rule {
+    DiagnosisRule {
         name: "bytes-per-member",
         // bytes of the answer to five named properties for each member; most servers write 300
         // to 900.
@@ -251,7 +251,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: listing::bytes_per_member,
     },
-    Rule {
+    DiagnosisRule {
         name: "listing-outgrows-members",
         // times the work for each member in the largest collection as in the next one; sizes
         // that fit no cache make 1.1 to 1.3.
@@ -260,7 +260,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: true,
         find: listing::outgrows,
     },
-    Rule {
+    DiagnosisRule {
         name: "depth-zero-counts-members",
         // times the work for the largest collection as for the smallest, and 0.5 ms more; no
         // member is asked for.
@@ -269,7 +269,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: listing::depth_zero,
     },
-    Rule {
+    DiagnosisRule {
         name: "allprop-against-named",
         // times as long for each member, and 50 µs at least; what allprop gives beyond these
         // five is a few short texts.
@@ -278,7 +278,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: listing::allprop,
     },
-    Rule {
+    DiagnosisRule {
         name: "collections-against-files",
         // times as long for each member, and 50 µs at least; both are an entry of the
         // collection.
@@ -287,7 +287,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: listing::collections,
     },
-    Rule {
+    DiagnosisRule {
         name: "buffered-listing",
         // of the time of the whole answer passes before its first byte, of an answer of 1 MiB
         // and after 1 s at least; most servers make smaller ones whole, and nobody notices.
@@ -296,7 +296,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: listing::buffered,
     },
-    Rule {
+    DiagnosisRule {
         name: "grows-over-the-run",
         // of the first work, by the trend through all of them, and a tenth of the first time;
         // the speed of a machine changes by less.
@@ -305,7 +305,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: course::grows,
     },
-    Rule {
+    DiagnosisRule {
         name: "delayed-ack",
         // of the operations take 40 ms (39 to 46) more than the quick ones of the same row,
         // and hardly any take somewhat less or more; it is the time after which Linux acknowledges
@@ -316,7 +316,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: course::delayed_ack,
     },
-    Rule {
+    DiagnosisRule {
         name: "two-modes",
         // of the work would be saved if all were of the quick kind; each kind has 5 % of the
         // operations, they are mixed in time, other rows do not have the like, and the slow one
@@ -326,7 +326,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: course::two_modes,
     },
-    Rule {
+    DiagnosisRule {
         name: "long-tail",
         // times the work of the median, by the lower end of the interval of p99, where nothing
         // else explains it and other rows do not have the like.
@@ -335,7 +335,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: course::tail,
     },
-    Rule {
+    DiagnosisRule {
         name: "slow-at-intervals",
         // of the work is lost in operations of three times the work of the median and more, 70
         // % of them at equal distances.
@@ -344,7 +344,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: course::at_intervals,
     },
-    Rule {
+    DiagnosisRule {
         name: "cold-start",
         // times the work of the median, in half of the tests at least; the first request also
         // finds caches of the processor cold, which costs less.
@@ -353,7 +353,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: course::cold_start,
     },
-    Rule {
+    DiagnosisRule {
         name: "fails-under-load",
         // operations, and 1 % of the row, are answered wrongly with several users, and none
         // with fewer.
@@ -369,7 +369,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: load::fails,
     },
-    Rule {
+    DiagnosisRule {
         name: "does-not-scale",
         // of the throughput with all users is reached with fewer already, while that of
         // another row grows to 2.5 times.
@@ -387,7 +387,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: load::does_not_scale,
     },
-    Rule {
+    DiagnosisRule {
         name: "connection-close",
         // of all operations are in rows of which nine of ten operations opened a connection,
         // 0.1 ms each at least, although the client keeps connections.
@@ -396,7 +396,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: connections::closed_each_time,
     },
-    Rule {
+    DiagnosisRule {
         name: "keep-alive-limit",
         // of the operations opened a connection, fewer than 50 requests for each, and 0.1 ms
         // each at least; of 100 requests and more, as servers come, a connection costs each
@@ -414,7 +414,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: connections::keep_alive,
     },
-    Rule {
+    DiagnosisRule {
         name: "asked-twice",
         // of the operations were answered 401 first, although the client had credentials and
         // had sent them before.
@@ -423,7 +423,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: connections::asked_twice,
     },
-    Rule {
+    DiagnosisRule {
         name: "closes-silently",
         // connections, and one for each user, were closed within a second after a response
         // that did not announce it; a server that is started anew closes one for each user.
@@ -432,7 +432,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: connections::closes_silently,
     },
-    Rule {
+    DiagnosisRule {
         name: "tls-not-resumed",
         // of the TLS handshakes, of five and one for each user at the least, were full ones,
         // 0.1 ms longer than a TCP handshake, although the client would resume sessions; a server
@@ -442,7 +442,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: connections::full_handshakes,
     },
-    Rule {
+    DiagnosisRule {
         name: "no-etag",
         // row in which a GET of a file is answered without ETag: RFC 9110 (section 8.8.3)
         // wants one wherever it can be had.
@@ -451,7 +451,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: features::no_etag,
     },
-    Rule {
+    DiagnosisRule {
         name: "etag-ignored",
         // row in which If-None-Match with the ETag of the response just before is answered 200
         // and not 304 (RFC 9110, section 13.1.2).
@@ -460,7 +460,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: features::etag_ignored,
     },
-    Rule {
+    DiagnosisRule {
         name: "uncompressed-listing",
         // of the bytes come back where the client offers gzip, of a listing of 64 KiB and
         // more; gzip leaves 1 to 10 % of a listing.
@@ -469,7 +469,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: features::uncompressed,
     },
-    Rule {
+    DiagnosisRule {
         name: "infinity-unbounded",
         // s for one request and a tree of 1,000 members at least, beside what its bytes take
         // on the network: two of them a second keep a processor busy.
@@ -478,7 +478,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: features::infinity_unbounded,
     },
-    Rule {
+    DiagnosisRule {
         name: "infinity-cut-short",
         // row in which all responses are 207 without the members of members.
         at_least: 1.0,
@@ -486,7 +486,7 @@ pub const RULES: &[Rule] = &[
         needs_repeat: false,
         find: features::infinity_cut_short,
     },
-    Rule {
+    DiagnosisRule {
         name: "infinity-declined-otherwise",
         // row in which PROPFIND with Depth: infinity, and no other, is declined otherwise than
         // by 403 with propfind-finite-depth in its body (RFC 4918, section 9.1.1).

@@ -11,7 +11,7 @@ use nalgebra::{DMatrix, DVector};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
 use super::Growing;
-use super::cells::Cells;
+use super::cells::CellMeans;
 use crate::interval::students;
 
 /// How a time grows: `base + sum of per_unit * x^exponent`.
@@ -102,7 +102,11 @@ const SHARED: f64 = -1.0;
 
 /// The law of these parameters, each with what it does; `None` where there are none, too few points,
 /// or something falls from its value at zero, which no power does.
-pub(super) fn fit(cells: &Cells, values: &[Vec<f64>], matter: &[(usize, Growing)]) -> Option<Law> {
+pub(super) fn fit(
+    cells: &CellMeans,
+    values: &[Vec<f64>],
+    matter: &[(usize, Growing)],
+) -> Option<Law> {
     let of: Vec<usize> = matter.iter().map(|(of, _)| *of).collect();
     let all = Points::of(cells, values, &of)?;
     let falls: Vec<bool> = matter
@@ -218,7 +222,7 @@ struct Squares {
 }
 
 impl Points {
-    fn of(cells: &Cells, values: &[Vec<f64>], matter: &[usize]) -> Option<Points> {
+    fn of(cells: &CellMeans, values: &[Vec<f64>], matter: &[usize]) -> Option<Points> {
         let enough = cells.points.len() > matter.len() && cells.degrees > 0;
         if matter.is_empty() || !enough {
             return None;

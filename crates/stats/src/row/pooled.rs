@@ -3,7 +3,7 @@
 //! Counts are those of all runs. Estimates come from the operations of the runs in which no warning
 //! disqualifies the row, all operations alike, and their intervals from how much these runs differ.
 
-use super::{Connects, Note, Tally, TestSummary};
+use super::{Connects, Note, RowTally, TestSummary};
 use crate::bias::Differences;
 use crate::interval::ratio_interval;
 use crate::spread::{ROWS, spread};
@@ -12,7 +12,7 @@ use crate::told::push_new;
 use crate::{FAILURES_DESCRIBED, Outcomes, P99_NEEDS, Status, Warning, WarningKind};
 
 /// A run's operations, and its row of them.
-pub(crate) type RunRow<'a> = (&'a Tally, &'a TestSummary);
+pub(crate) type RunRow<'a> = (&'a RowTally, &'a TestSummary);
 
 /// Of the rows of several runs, those that estimates are made of: no warning disqualifies them; all of
 /// them where a warning disqualifies each.
@@ -41,10 +41,10 @@ pub(crate) fn pooled(runs: &[RunRow<'_>]) -> TestSummary {
             false => worst,
         }
     });
-    let times = |of: fn(&Tally) -> &Times| -> Vec<&Times> {
+    let times = |of: fn(&RowTally) -> &Times| -> Vec<&Times> {
         sound.iter().map(|(tally, _)| of(tally)).collect()
     };
-    let describe = |of: fn(&Tally) -> &Times| Times::describe_runs(&times(of));
+    let describe = |of: fn(&RowTally) -> &Times| Times::describe_runs(&times(of));
     let response = describe(|tally| &tally.response);
     let planned = describe(|tally| &tally.planned);
     let sum = |of: fn(&TestSummary) -> u64| runs.iter().map(|(_, row)| of(row)).sum();
@@ -52,7 +52,7 @@ pub(crate) fn pooled(runs: &[RunRow<'_>]) -> TestSummary {
         let all = runs.iter().map(|(_, row)| of(row));
         all.fold(Outcomes::default(), |all, own| all.plus(own))
     };
-    let rate = Rate::of(&sound);
+    let rate = PooledRate::of(&sound);
     let waited = planned.or(response);
     let left_out = runs.len() - sound.len();
     let failed = || runs.iter().filter(|(_, row)| row.status == Status::Failed);
@@ -151,15 +151,15 @@ pub(crate) fn each_once<'a, T: Clone + PartialEq + 'a>(
 }
 
 /// Throughput of several runs.
-struct Rate {
+struct PooledRate {
     window_s: Option<f64>,
     per_second: Option<f64>,
     ci95: Option<(f64, f64)>,
 }
 
-impl Rate {
+impl PooledRate {
     /// What all of these runs completed in the sum of their windows.
-    fn of(runs: &[RunRow<'_>]) -> Rate {
+    fn of(runs: &[RunRow<'_>]) -> PooledRate {
         let windows = runs.iter().filter_map(|(_, row)| row.window_s);
         let window_s: Option<f64> = windows.reduce(|all, own| all + own);
         let parts = runs.iter().filter_map(|(_, row)| {
@@ -174,7 +174,7 @@ impl Rate {
         // Runs that took turns with others ended their operations in lumps. That is in no interval from
         // one run; what differs from run to run is not touched by it.
         let ci95 = per_second.and_then(|rate| ratio_interval(parts.iter().copied(), rate));
-        Rate {
+        PooledRate {
             window_s,
             per_second,
             ci95,

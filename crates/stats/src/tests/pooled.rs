@@ -247,7 +247,7 @@ fn the_worst_run_decides_about_the_status() {
 }
 
 /// Runs of one server: each has a level of its own, and its operations are log-normal about that.
-struct Server {
+struct LevelServer {
     runs: usize,
     operations: usize,
     between: f64,
@@ -256,7 +256,7 @@ struct Server {
     rho: f64,
 }
 
-impl Server {
+impl LevelServer {
     fn times(&self, rng: &mut ChaCha8Rng) -> Vec<Times> {
         let level = LogNormal::new(0.0, self.between).unwrap();
         let fresh = (1.0 - self.rho * self.rho).sqrt();
@@ -315,8 +315,8 @@ const SERVERS: [(usize, usize, f64, f64, f64); 7] = [
     (10, 50, 0.1, 1.0, 0.0),
 ];
 
-fn coverages(simulated: u32) -> Vec<(Server, [f64; 3])> {
-    let servers = SERVERS.map(|(runs, operations, between, within, rho)| Server {
+fn coverages(simulated: u32) -> Vec<(LevelServer, [f64; 3])> {
+    let servers = SERVERS.map(|(runs, operations, between, within, rho)| LevelServer {
         runs,
         operations,
         between,
@@ -333,7 +333,7 @@ fn coverages(simulated: u32) -> Vec<(Server, [f64; 3])> {
 #[test]
 fn intervals_of_pooled_runs_cover() {
     for (server, covered) in coverages(600) {
-        let Server {
+        let LevelServer {
             between, within, ..
         } = server;
         // Three standard errors of 600 simulations below 93 %; a heavy tail is mostly not seen.
@@ -348,7 +348,7 @@ fn intervals_of_pooled_runs_cover() {
 /// Without the runs, from batches of all operations as if they were of one: what pooling must not do.
 #[test]
 fn batches_of_operations_would_not_cover() {
-    let server = Server {
+    let server = LevelServer {
         runs: 5,
         operations: 200,
         between: 0.1,
@@ -380,7 +380,7 @@ fn batches_of_operations_would_not_cover() {
 fn figures_of_pooled_runs() {
     println!("runs  operations  between  within  rho   mean   p50   p90");
     for (server, [mean, p50, p90]) in coverages(5_000) {
-        let Server {
+        let LevelServer {
             runs,
             operations,
             between,

@@ -3,7 +3,7 @@
 use record::{Generator, Lateness, Load, Nanos, Outcome, Pace, PlanRecord};
 
 use super::stall::{Part, Stalls, is_too_much};
-use super::{Detail, Limit, Share, Warning, WarningKind as Kind};
+use super::{Detail, RunLimit, Share, Warning, WarningKind as Kind};
 use crate::TestSummary;
 use crate::generator::{BUSY, LATE, LEAST_WALL, SATURATED, Strain};
 use crate::window::NoWindow;
@@ -104,7 +104,7 @@ pub fn warnings_about(
         rested: generator.rested,
         window: generator.wall,
     };
-    let mut warnings = all(&Material {
+    let mut warnings = all(&WarningInputs {
         load: &plan.load,
         rows: &[],
         row_facts: &[],
@@ -143,7 +143,7 @@ pub fn warnings_about(
 }
 
 /// What warnings are made of.
-pub(crate) struct Material<'a> {
+pub(crate) struct WarningInputs<'a> {
     pub(crate) load: &'a Load,
     pub(crate) rows: &'a [TestSummary],
     /// One for each row.
@@ -159,7 +159,7 @@ pub(crate) struct Material<'a> {
 }
 
 /// All warnings of a run, in the order of the enum.
-pub(crate) fn all(material: &Material<'_>) -> Vec<Warning> {
+pub(crate) fn all(material: &WarningInputs<'_>) -> Vec<Warning> {
     let mut warnings = about_generator(material);
     warnings.extend(about_operations(material));
     warnings.retain(|warning| !warning.shares.is_empty());
@@ -176,7 +176,7 @@ pub(crate) fn all(material: &Material<'_>) -> Vec<Warning> {
     warnings
 }
 
-fn about_generator(material: &Material<'_>) -> Vec<Warning> {
+fn about_generator(material: &WarningInputs<'_>) -> Vec<Warning> {
     let strain = material.strain;
     let under_way = |percent: std::ops::Range<u64>| -> Vec<Share> {
         let tests = material.tests.iter();
@@ -204,7 +204,7 @@ fn about_generator(material: &Material<'_>) -> Vec<Warning> {
     warnings
 }
 
-fn about_stalls(material: &Material<'_>) -> [Warning; 3] {
+fn about_stalls(material: &WarningInputs<'_>) -> [Warning; 3] {
     let rows = || material.rows.iter().zip(material.row_facts);
     let too_much = |part: fn(&RowFacts) -> Option<Part>| -> Vec<Share> {
         let found = rows().filter_map(|(row, facts)| {
@@ -233,7 +233,7 @@ fn about_stalls(material: &Material<'_>) -> [Warning; 3] {
 }
 
 /// Rows of an open loop whose times from *planned* contain the lateness of the load generator.
-fn late(material: &Material<'_>) -> Vec<Share> {
+fn late(material: &WarningInputs<'_>) -> Vec<Share> {
     let share = |row: &TestSummary| {
         let planned = row.planned.as_ref()?;
         let late = material.strain.lateness(&row.test)?;
@@ -253,8 +253,8 @@ fn lateness(late: &Lateness, (mean, p99): (Nanos, Nanos)) -> Option<Part> {
     (is_late && too_much).then_some((late.p99, p99))
 }
 
-fn about_operations(material: &Material<'_>) -> Vec<Warning> {
-    let (load, limit) = (material.load, Limit::of(material.load));
+fn about_operations(material: &WarningInputs<'_>) -> Vec<Warning> {
+    let (load, limit) = (material.load, RunLimit::of(material.load));
     let test = |judge: fn(&TestFacts, u32) -> Option<(u64, u64)>| -> Vec<Share> {
         let tests = material.tests.iter().filter(|test| !test.not_supported);
         tests

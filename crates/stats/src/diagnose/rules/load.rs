@@ -2,7 +2,7 @@
 
 use record::Outcome;
 
-use super::Found;
+use super::Detection;
 use crate::TestSummary;
 use crate::diagnose::case::{Case, is_good};
 use crate::diagnose::figure::{Evidence, count, rate, ratio, reason, text};
@@ -65,7 +65,7 @@ fn failed(row: &TestSummary) -> (u64, u64) {
     (failed, outcomes.total())
 }
 
-pub(super) fn fails(case: &Case<'_>, at_least: f64) -> Option<Found> {
+pub(super) fn fails(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let is_broken = |pair: &Pair<'_>| {
         let (failed, of) = failed(pair.loaded);
         is_good(pair.alone) && failed as f64 >= at_least && failed as f64 >= 0.01 * of as f64
@@ -87,7 +87,7 @@ pub(super) fn fails(case: &Case<'_>, at_least: f64) -> Option<Found> {
         ],
     };
     let (lost, of) = failed(worst.loaded);
-    Some(Found {
+    Some(Detection {
         figures: vec![
             count("users", u64::from(worst.users)),
             count("fewer_users", u64::from(worst.alone_users)),
@@ -99,7 +99,7 @@ pub(super) fn fails(case: &Case<'_>, at_least: f64) -> Option<Found> {
         evidence: broken.iter().map(evidence).collect(),
         tests: broken.iter().map(|pair| pair.loaded.name.clone()).collect(),
         run: worst.run,
-        ..Found::default()
+        ..Detection::default()
     })
 }
 
@@ -110,7 +110,7 @@ fn growth(pair: &Pair<'_>) -> Option<f64> {
     (is_whole && alone > 0.0).then_some(loaded / alone)
 }
 
-pub(super) fn does_not_scale(case: &Case<'_>, at_least: f64) -> Option<Found> {
+pub(super) fn does_not_scale(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let pairs = pairs(case).into_iter().filter(|pair| pair.is_sound);
     let grown = pairs.filter_map(|pair| Some((growth(&pair)?, pair)));
     let mut grown: Vec<(f64, Pair<'_>)> = grown.collect();
@@ -128,7 +128,7 @@ pub(super) fn does_not_scale(case: &Case<'_>, at_least: f64) -> Option<Found> {
             ratio("growth", *growth),
         ],
     };
-    Some(Found {
+    Some(Detection {
         figures: vec![
             count("fewer_users", u64::from(worst.alone_users)),
             count("users", u64::from(worst.users)),
@@ -146,6 +146,6 @@ pub(super) fn does_not_scale(case: &Case<'_>, at_least: f64) -> Option<Found> {
             .collect(),
         run: worst.run,
         // With few users nothing is lost.
-        ..Found::default()
+        ..Detection::default()
     })
 }
