@@ -68,9 +68,10 @@ pub enum Attainment {
 impl Attainment {
     /// Of a condition.
     pub fn of(holds: bool) -> Attainment {
-        match holds {
-            true => Attainment::Ok,
-            false => Attainment::Missed,
+        if holds {
+            Attainment::Ok
+        } else {
+            Attainment::Missed
         }
     }
 

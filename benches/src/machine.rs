@@ -51,9 +51,10 @@ impl BenchMachine {
         let BenchMachine {
             kernel, cpu, cores, ..
         } = self;
-        let programs = match programs.is_empty() {
-            true => String::new(),
-            false => format!("; {}", programs.join(", ")),
+        let programs = if programs.is_empty() {
+            String::new()
+        } else {
+            format!("; {}", programs.join(", "))
         };
         format!("{cpu}, {cores} cores, Linux {kernel}{programs}")
     }

@@ -221,10 +221,11 @@ fn slowed_row(document: &Value, test: &str) -> Result<(f64, f64)> {
 fn price(known: [&ComparisonSeries; 2]) -> f64 {
     let added: f64 = known.iter().flat_map(|series| &series.added_percent).sum();
     let slower: f64 = known.iter().flat_map(|series| &series.slower_percent).sum();
-    match added > 0.0 {
+    if added > 0.0 {
         // Where the first ones find nothing, the next are not to stand still for it.
-        true => (slower / added).clamp(0.5, 5.0),
-        false => 1.0,
+        (slower / added).clamp(0.5, 5.0)
+    } else {
+        1.0
     }
 }
 

@@ -29,11 +29,11 @@ impl Conversation {
 
     fn packet(&self, (from, to): (u16, u16), (seq, ack): (u32, u32), load: &[u8]) -> Vec<u8> {
         let link = PacketBuilder::ethernet2([0; 6], [0; 6]);
-        let tcp = match self.ipv6 {
-            true => link.ipv6([1; 16], [1; 16], 64).tcp(from, to, seq, 65535),
-            false => link
-                .ipv4([127, 0, 0, 1], [127, 0, 0, 1], 64)
-                .tcp(from, to, seq, 65535),
+        let tcp = if self.ipv6 {
+            link.ipv6([1; 16], [1; 16], 64).tcp(from, to, seq, 65535)
+        } else {
+            link.ipv4([127, 0, 0, 1], [127, 0, 0, 1], 64)
+                .tcp(from, to, seq, 65535)
         };
         let packet = tcp.ack(ack);
         let mut bytes = Vec::new();
@@ -282,9 +282,10 @@ fn passing(messages: &[Message]) -> Vec<Passing> {
     let mut all: Vec<Passing> = Vec::new();
     for (index, message) in messages.iter().enumerate() {
         let is_request = index % 2 == 0;
-        let mut bytes = match is_request {
-            true => head(index as u64, message.bytes),
-            false => b"HTTP/1.1 200 OK\r\n\r\n".to_vec(),
+        let mut bytes = if is_request {
+            head(index as u64, message.bytes)
+        } else {
+            b"HTTP/1.1 200 OK\r\n\r\n".to_vec()
         };
         // The head of a request is in one segment, as far as the capture has it.
         let first = bytes.len();
@@ -294,9 +295,10 @@ fn passing(messages: &[Message]) -> Vec<Passing> {
         let mut segments: Vec<Passing> = segments
             .enumerate()
             .map(|(place, bytes)| {
-                let packet = match is_request {
-                    true => talk.send(bytes),
-                    false => talk.answer(bytes),
+                let packet = if is_request {
+                    talk.send(bytes)
+                } else {
+                    talk.answer(bytes)
                 };
                 (index, place == 0, packet)
             })
@@ -372,10 +374,11 @@ proptest! {
         for (frame, place, byte, cut) in &damage {
             let frame = frame.get_mut(&mut frames);
             let place = place.index(frame.len().max(1)).min(80);
-            match cut {
-                true => frame.truncate(place),
-                false => frame.iter_mut().skip(place).take(1).for_each(|of| *of = *byte),
-            }
+            if *cut {
+frame.truncate(place)
+} else {
+frame.iter_mut().skip(place).take(1).for_each(|of| *of = *byte)
+}
         }
         let mut exchanges = Exchanges::default();
         for (frame, at_ns) in frames.iter().zip(0..) {

@@ -14,9 +14,10 @@ use record::{COLUMNS, Cell, Column, Holds, PlanRecord, Sample};
 
 fn schema(columns: &[&Column]) -> String {
     let column = |column: &Column| {
-        let presence = match column.is_required {
-            true => "REQUIRED",
-            false => "OPTIONAL",
+        let presence = if column.is_required {
+            "REQUIRED"
+        } else {
+            "OPTIONAL"
         };
         let name = column.name;
         match column.holds {

@@ -262,9 +262,10 @@ impl Samples {
     /// Those of a run directory, which may be that of a killed run.
     pub(crate) fn open(directory: &Path, plan: &PlanRecord) -> Result<Samples, RunDirError> {
         let single = directory.join(SINGLE_FILE);
-        let segments = match single.exists() {
-            true => vec![Segment::Named(single)],
-            false => segments_in(directory)?,
+        let segments = if single.exists() {
+            vec![Segment::Named(single)]
+        } else {
+            segments_in(directory)?
         };
         let mut samples = Samples {
             segments,
@@ -329,12 +330,15 @@ fn segments_in(directory: &Path) -> Result<Vec<Segment>, RunDirError> {
         numbers.extend(name.to_str().and_then(segment_number));
     }
     numbers.sort_unstable();
-    let named = |(place, number): (u32, u32)| match number == place {
-        true => Ok(Segment::Named(segment_path(directory, number))),
-        false => Err(RunDirError::Damaged {
-            path: segment_path(directory, place),
-            message: "is missing, though later samples are there".to_owned(),
-        }),
+    let named = |(place, number): (u32, u32)| {
+        if number == place {
+            Ok(Segment::Named(segment_path(directory, number)))
+        } else {
+            Err(RunDirError::Damaged {
+                path: segment_path(directory, place),
+                message: "is missing, though later samples are there".to_owned(),
+            })
+        }
     };
     (1..).zip(numbers).map(named).collect()
 }

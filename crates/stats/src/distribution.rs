@@ -96,9 +96,10 @@ impl Distribution {
 
     /// The share of the slowest value in the sum of all.
     pub fn slowest_share(&self) -> f64 {
-        match self.mean > 0.0 {
-            true => (self.max as f64 / (self.n as f64 * self.mean)).min(1.0),
-            false => 0.0,
+        if self.mean > 0.0 {
+            (self.max as f64 / (self.n as f64 * self.mean)).min(1.0)
+        } else {
+            0.0
         }
     }
 

@@ -184,6 +184,20 @@ where
     Pieces: IntoIterator<Item = Result<Piece, Error>>,
     Piece: AsRef<[Sample]>,
 {
+    let (windows, summariser) = added_up(plan, events, pieces)?;
+    Ok(windows.conclude(&summariser, events, env).0)
+}
+
+/// Reads all samples of a run, for its windows.
+fn added_up<Pieces, Piece, Error>(
+    plan: &PlanRecord,
+    events: &[Event],
+    pieces: impl Fn() -> Result<Pieces, Error>,
+) -> Result<(Windows, Summariser), Error>
+where
+    Pieces: IntoIterator<Item = Result<Piece, Error>>,
+    Piece: AsRef<[Sample]>,
+{
     let windows = Windows::of(plan, events, &pieces)?;
     let mut summariser = Summariser::new(plan);
     for piece in pieces()? {
@@ -191,7 +205,7 @@ where
             summariser.add_one(sample, |test| windows.of_test(test));
         }
     }
-    Ok(windows.conclude(&summariser, events, env).0)
+    Ok((windows, summariser))
 }
 
 /// The windows of a run, which say what of its operations counts.

@@ -211,9 +211,10 @@ impl PageTally {
         let is_complete = visit.failed == 0 && visit.requests() == self.files_of(visit.page);
         let place = visit.server * self.pages.len() + visit.page;
         self.under_way += u128::from(window.share(visit.span()));
-        let timed = match window.counts_from(visit.started) {
-            true => &mut self.counted[place],
-            false => &mut self.left_out,
+        let timed = if window.counts_from(visit.started) {
+            &mut self.counted[place]
+        } else {
+            &mut self.left_out
         };
         timed.time(visit, is_complete);
         if !window.contains_moment(visit.ended) {

@@ -26,7 +26,7 @@ use crate::row::{RunRow, each_once, pooled, sound};
 use crate::window::end;
 use crate::{
     ClockSummary, Completeness, Details, Generator, Resolution, Summariser, Summary, TestSummary,
-    Warning, Windows, pages,
+    Warning, Windows, added_up, pages,
 };
 
 /// Connections of which it is remembered when they were opened.
@@ -193,13 +193,7 @@ impl Added {
         let PoolRun {
             plan, events, env, ..
         } = *run;
-        let windows = Windows::of(plan, events, &run.pieces)?;
-        let mut summariser = Summariser::new(plan);
-        for piece in (run.pieces)()? {
-            for sample in piece?.as_ref() {
-                summariser.add_one(sample, |test| windows.of_test(test));
-            }
-        }
+        let (windows, summariser) = added_up(plan, events, &run.pieces)?;
         let places = places(pool, plan);
         let row = |(own, measure): (usize, &MeasureRecord)| {
             let place = places.iter().position(|place| *place == Some(own));
@@ -359,9 +353,10 @@ impl Pool<'_> {
                 let runs = self.runs.iter().enumerate();
                 let runs = runs.filter(|(place, _)| is_wanted(*place));
                 let runs: Vec<RunRow<'_>> = runs.filter_map(|(_, run)| run.row(row)).collect();
-                match runs.is_empty() {
-                    true => self.without_times(row),
-                    false => pooled(&runs),
+                if runs.is_empty() {
+                    self.without_times(row)
+                } else {
+                    pooled(&runs)
                 }
             })
             .collect();

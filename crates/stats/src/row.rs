@@ -93,9 +93,10 @@ impl Since {
 
     /// That of these rows.
     pub(crate) fn of<'a>(rows: impl IntoIterator<Item = &'a TestSummary>) -> Since {
-        match rows.into_iter().any(|row| row.planned.is_some()) {
-            true => Since::Planned,
-            false => Since::Sent,
+        if rows.into_iter().any(|row| row.planned.is_some()) {
+            Since::Planned
+        } else {
+            Since::Sent
         }
     }
 

@@ -162,9 +162,10 @@ impl Search {
     pub fn learn(&mut self, load: OfferedLoad, held: bool) {
         self.made += 1;
         let trials = self.trials.entry(load.to_bits()).or_default();
-        match held {
-            true => trials.held += 1,
-            false => trials.failed += 1,
+        if held {
+            trials.held += 1
+        } else {
+            trials.failed += 1
         }
     }
 
@@ -267,13 +268,13 @@ impl Search {
     }
 
     fn rounded(&self, load: OfferedLoad) -> OfferedLoad {
-        match self.whole {
-            true => load.round(),
+        if self.whole {
+            load.round()
+        } else {
             // Three digits are more than a trial can resolve.
-            false => {
-                let scale = 10_f64.powf(load.log10().floor() - 2.0);
-                (load / scale).round() * scale
-            }
+
+            let scale = 10_f64.powf(load.log10().floor() - 2.0);
+            (load / scale).round() * scale
         }
     }
 }

@@ -395,9 +395,10 @@ impl MeasuringTimes {
             return MeasurementWindow::Nothing;
         };
         let end = self.ended(test).unwrap_or(Nanos::MAX);
-        match self.is_asked {
-            true => MeasurementWindow::Asked { start, end },
-            false => MeasurementWindow::Between { start, end },
+        if self.is_asked {
+            MeasurementWindow::Asked { start, end }
+        } else {
+            MeasurementWindow::Between { start, end }
         }
     }
 

@@ -174,9 +174,10 @@ fn without_tests(tokens: TokenStream) -> Vec<TokenTree> {
             at += 1;
             continue;
         };
-        at = match is_for_tests(&attribute.to_string()) {
-            true => end_of_item(&tokens, after),
-            false => after,
+        at = if is_for_tests(&attribute.to_string()) {
+            end_of_item(&tokens, after)
+        } else {
+            after
         };
     }
     kept

@@ -69,9 +69,10 @@ impl Failing {
             p_holm: p,
             is_total: shares.len() >= LEAST_TOTAL && (all((0.0, 1.0)) || all((1.0, 0.0))),
             pairs_needed: None,
-            verdict: match all((1.0, 1.0)) {
-                true => Verdict::NotCompared,
-                false => Verdict::Inconclusive,
+            verdict: if all((1.0, 1.0)) {
+                Verdict::NotCompared
+            } else {
+                Verdict::Inconclusive
             },
             is_more: differences.iter().sum::<f64>() > 0.0,
             pairs: shares.len(),
@@ -81,9 +82,10 @@ impl Failing {
     /// Fills in the answer, beside so many tests.
     pub(super) fn judge(&mut self, tests: usize) {
         if self.is_total || self.p_holm < ALPHA {
-            self.verdict = match self.is_more {
-                true => Verdict::Broken,
-                false => Verdict::Repaired,
+            self.verdict = if self.is_more {
+                Verdict::Broken
+            } else {
+                Verdict::Repaired
             };
         }
         let needed = (2.0 * tests as f64 / ALPHA).log2().floor() as u32 + 1;

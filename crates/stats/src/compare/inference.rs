@@ -57,6 +57,15 @@ pub struct Early {
     pub interval: (f64, f64),
 }
 
+impl Early {
+    /// Nothing is known.
+    const NOTHING: Early = Early {
+        p_slower: 1.0,
+        p_faster: 1.0,
+        interval: (f64::NEG_INFINITY, f64::INFINITY),
+    };
+}
+
 /// The share of the accepted rate of errors that is for what is found before all pairs are there.
 pub const EARLY: f64 = 0.2;
 
@@ -76,9 +85,10 @@ impl Inference {
 
     /// The quantile of the estimate in standard errors.
     pub(super) fn quantile(&self, share: f64) -> f64 {
-        match self.degrees.is_finite() {
-            true => t_at(share, self.degrees),
-            false => Normal::standard().inverse_cdf(share),
+        if self.degrees.is_finite() {
+            t_at(share, self.degrees)
+        } else {
+            Normal::standard().inverse_cdf(share)
         }
     }
 }
@@ -108,9 +118,10 @@ fn early(log_ratios: &[f64]) -> (Early, bool) {
     for observation in log_ratios {
         sequence.add(*observation);
         let one_sided = sequence.p() / 2.0 / EARLY;
-        match sequence.mean() > 0.0 {
-            true => least.0 = least.0.min(one_sided),
-            false => least.1 = least.1.min(one_sided),
+        if sequence.mean() > 0.0 {
+            least.0 = least.0.min(one_sided)
+        } else {
+            least.1 = least.1.min(one_sided)
         }
     }
     let half = sequence.half_width(EARLY * OF_INTERVALS);
@@ -125,9 +136,10 @@ fn early(log_ratios: &[f64]) -> (Early, bool) {
 /// What a number of observations says that was fixed beforehand, with intervals of that confidence.
 fn at_the_end(log_ratios: &[f64], confidence: f64) -> Option<Inference> {
     let by_mean = by_mean(log_ratios, confidence)?;
-    Some(match log_ratios.len() < signed_rank::LEAST {
-        true => by_mean,
-        false => by_signed_ranks(log_ratios, confidence, by_mean.ci95),
+    Some(if log_ratios.len() < signed_rank::LEAST {
+        by_mean
+    } else {
+        by_signed_ranks(log_ratios, confidence, by_mean.ci95)
     })
 }
 
@@ -156,11 +168,7 @@ fn by_mean(log_ratios: &[f64], confidence: f64) -> Option<Inference> {
         error,
         degrees,
         pairs,
-        early: Early {
-            p_slower: 1.0,
-            p_faster: 1.0,
-            interval: (f64::NEG_INFINITY, f64::INFINITY),
-        },
+        early: Early::NOTHING,
     })
 }
 
@@ -177,10 +185,6 @@ fn by_signed_ranks(log_ratios: &[f64], confidence: f64, ci95_of_mean: (f64, f64)
         error: (high - low) / (2.0 * quantile),
         degrees: f64::INFINITY,
         pairs: log_ratios.len(),
-        early: Early {
-            p_slower: 1.0,
-            p_faster: 1.0,
-            interval: (f64::NEG_INFINITY, f64::INFINITY),
-        },
+        early: Early::NOTHING,
     }
 }

@@ -293,9 +293,10 @@ impl Certainty {
         let mut low = high / 2;
         while high - low > 1 {
             let middle = u64::midpoint(low, high);
-            match is_enough(middle) {
-                true => high = middle,
-                false => low = middle,
+            if is_enough(middle) {
+                high = middle
+            } else {
+                low = middle
             }
         }
         Some(high)

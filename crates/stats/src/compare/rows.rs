@@ -168,9 +168,10 @@ impl RowInRun {
 
     /// The share of its operations that failed.
     pub(super) fn share_failed(&self) -> f64 {
-        match self.is_unmeasured || self.is_unsupported() {
-            true => 1.0,
-            false => self.failed as f64 / self.operations.max(1) as f64,
+        if self.is_unmeasured || self.is_unsupported() {
+            1.0
+        } else {
+            self.failed as f64 / self.operations.max(1) as f64
         }
     }
 }

@@ -337,9 +337,10 @@ impl<'a> SoundRow<'a> {
 
     fn mean(&self, what: &'static str, times: Option<Distribution>) -> Option<Mean> {
         let times = times.filter(|times| times.n >= FEW)?;
-        let (low, high) = match self.is_exact {
-            true => (times.mean, times.mean),
-            false => times.ci95?,
+        let (low, high) = if self.is_exact {
+            (times.mean, times.mean)
+        } else {
+            times.ci95?
         };
         Some(Mean {
             what,

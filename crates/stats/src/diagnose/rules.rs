@@ -23,10 +23,19 @@ pub struct DiagnosisRule {
     pub at_least: f64,
     /// Names of the figures that a finding has, as far as they are known.
     pub figures: &'static [&'static str],
+    find: Detector,
+}
+
+/// Finds what the rule is about, in the rows of a case and from a threshold on.
+type Look = fn(&Case<'_>, f64) -> Option<Detection>;
+
+#[derive(Debug, Clone, Copy)]
+enum Detector {
+    /// No further measurement may contradict it.
+    Once(Look),
     /// It rests on so few operations that their intervals cannot show that they have a cause in common:
     /// each further measurement has to be as sure as the first, and without one it is seen once.
-    needs_repeat: bool,
-    find: fn(&Case<'_>, f64) -> Option<Detection>,
+    EachTime(Look),
 }
 
 /// What a rule found.
@@ -48,12 +57,13 @@ impl DiagnosisRule {
     /// What the rule finds in the first measurement of each row. What a further one contradicts is no
     /// finding, and what rests on a few slow operations is none without a further one.
     pub(super) fn look(&self, case: &Case<'_>) -> Option<Finding> {
-        let found = (self.find)(case, self.at_least)?;
+        let found = self.detect(case)?;
+        let is_each_time = matches!(self.find, Detector::EachTime(_));
         let repeats = found.tests.iter().map(|test| case.repeated(test)).max();
         let repeats = repeats.unwrap_or(0);
         let is_tail = found.is_of_means && found.tests.iter().any(|test| case.is_tail(test));
-        let needs_repeat = self.needs_repeat || is_tail;
-        let earliest = if self.needs_repeat { 1 } else { repeats.max(1) };
+        let needs_repeat = is_each_time || is_tail;
+        let earliest = if is_each_time { 1 } else { repeats.max(1) };
         let is_seen = |further: usize| {
             let which = Measurement {
                 further,
@@ -72,16 +82,22 @@ impl DiagnosisRule {
             tests: found.tests,
             run: found.run,
             is_seen_once,
-            weight: match case.spent > 0.0 {
-                true => (found.saved / case.spent).clamp(0.0, 1.0),
-                false => 0.0,
+            weight: if case.spent > 0.0 {
+                (found.saved / case.spent).clamp(0.0, 1.0)
+            } else {
+                0.0
             },
         })
     }
 
+    fn detect(&self, case: &Case<'_>) -> Option<Detection> {
+        let (Detector::Once(look) | Detector::EachTime(look)) = self.find;
+        look(case, self.at_least)
+    }
+
     /// Whether these measurements show it of one of the same rows.
     fn is_seen_again(&self, again: &Case<'_>, found: &Detection) -> bool {
-        let again = (self.find)(again, self.at_least);
+        let again = self.detect(again);
         again.is_some_and(|again| again.tests.iter().any(|test| found.tests.contains(test)))
     }
 }
@@ -128,8 +144,7 @@ pub const RULES: &[DiagnosisRule] = &[
         // one on servers that do no more than that.
         at_least: 10.0,
         figures: &["slow", "quick", "floor", "ratio", "size"],
-        needs_repeat: false,
-        find: pairs::put_against_get,
+        find: Detector::Once(pairs::put_against_get),
     },
     DiagnosisRule {
         name: "buffered-get",
@@ -137,16 +152,14 @@ pub const RULES: &[DiagnosisRule] = &[
         // nothing is sent while it is read.
         at_least: 0.5,
         figures: &["more", "first_large", "first_small", "share"],
-        needs_repeat: false,
-        find: pairs::buffered_get,
+        find: Detector::Once(pairs::buffered_get),
     },
     DiagnosisRule {
         name: "proppatch-against-propfind",
         // times the work; writing a property and reading it use the same store.
         at_least: 8.0,
         figures: &["slow", "quick", "floor", "ratio"],
-        needs_repeat: false,
-        find: pairs::proppatch_against_propfind,
+        find: Detector::Once(pairs::proppatch_against_propfind),
     },
     DiagnosisRule {
         name: "cost-per-property",
@@ -154,8 +167,7 @@ pub const RULES: &[DiagnosisRule] = &[
         // with ten then has five times the work of one with one.
         at_least: 0.4,
         figures: &["row", "each", "one", "share"],
-        needs_repeat: false,
-        find: pairs::cost_per_property,
+        find: Detector::Once(pairs::cost_per_property),
     },
     DiagnosisRule {
         name: "copy-of-collection",
@@ -165,8 +177,7 @@ pub const RULES: &[DiagnosisRule] = &[
         figures: &[
             "method", "members", "all", "each", "one", "share", "removal",
         ],
-        needs_repeat: false,
-        find: collections::copy,
+        find: Detector::Once(collections::copy),
     },
     DiagnosisRule {
         name: "move-of-collection",
@@ -174,8 +185,7 @@ pub const RULES: &[DiagnosisRule] = &[
         // renaming.
         at_least: 5.0,
         figures: &["members", "own", "one", "ratio", "each"],
-        needs_repeat: false,
-        find: collections::move_,
+        find: Detector::Once(collections::move_),
     },
     DiagnosisRule {
         name: "delete-of-collection",
@@ -183,8 +193,7 @@ pub const RULES: &[DiagnosisRule] = &[
         // unlinks a file in less.
         at_least: 0.5,
         figures: &["method", "members", "all", "each", "one", "share"],
-        needs_repeat: false,
-        find: collections::delete,
+        find: Detector::Once(collections::delete),
     },
     DiagnosisRule {
         name: "lock-against-unlock",
@@ -198,8 +207,7 @@ pub const RULES: &[DiagnosisRule] = &[
             "slow_method",
             "quick_method",
         ],
-        needs_repeat: false,
-        find: locks::lock_against_unlock,
+        find: Detector::Once(locks::lock_against_unlock),
     },
     DiagnosisRule {
         name: "lock-of-collection",
@@ -207,8 +215,7 @@ pub const RULES: &[DiagnosisRule] = &[
         // entry, and looking for conflicting locks below it needs one search by path.
         at_least: 2.5,
         figures: &["method", "members", "whole", "single", "ratio", "each"],
-        needs_repeat: false,
-        find: locks::lock_of_collection,
+        find: Detector::Once(locks::lock_of_collection),
     },
     DiagnosisRule {
         name: "locks-held",
@@ -222,16 +229,14 @@ pub const RULES: &[DiagnosisRule] = &[
             "with_fewest",
             "each",
         ],
-        needs_repeat: true,
-        find: locks::held,
+        find: Detector::EachTime(locks::held),
     },
     DiagnosisRule {
         name: "contended-lock",
         // times the work of the LOCK of a resource of one's own, with as many users at work.
         at_least: 3.0,
         figures: &["slow", "quick", "floor", "ratio", "users"],
-        needs_repeat: false,
-        find: locks::contended,
+        find: Detector::Once(locks::contended),
     },
     DiagnosisRule {
         name: "cost-per-member",
@@ -239,8 +244,7 @@ pub const RULES: &[DiagnosisRule] = &[
         // read and written as XML in 5 to 30 µs, and by a script in less than 100.
         at_least: 100.0,
         figures: &["listing", "each", "members", "whole"],
-        needs_repeat: false,
-        find: listing::per_member,
+        find: Detector::Once(listing::per_member),
     },
     DiagnosisRule {
         name: "bytes-per-member",
@@ -248,8 +252,7 @@ pub const RULES: &[DiagnosisRule] = &[
         // to 900.
         at_least: 2000.0,
         figures: &["bytes", "members", "whole"],
-        needs_repeat: false,
-        find: listing::bytes_per_member,
+        find: Detector::Once(listing::bytes_per_member),
     },
     DiagnosisRule {
         name: "listing-outgrows-members",
@@ -257,8 +260,7 @@ pub const RULES: &[DiagnosisRule] = &[
         // that fit no cache make 1.1 to 1.3.
         at_least: 1.5,
         figures: &["members", "whole", "fewer", "whole_of_fewer", "ratio"],
-        needs_repeat: true,
-        find: listing::outgrows,
+        find: Detector::EachTime(listing::outgrows),
     },
     DiagnosisRule {
         name: "depth-zero-counts-members",
@@ -266,8 +268,7 @@ pub const RULES: &[DiagnosisRule] = &[
         // member is asked for.
         at_least: 2.0,
         figures: &["members", "response", "fewest", "response_of_fewest"],
-        needs_repeat: false,
-        find: listing::depth_zero,
+        find: Detector::Once(listing::depth_zero),
     },
     DiagnosisRule {
         name: "allprop-against-named",
@@ -275,8 +276,7 @@ pub const RULES: &[DiagnosisRule] = &[
         // five is a few short texts.
         at_least: 2.0,
         figures: &["each", "each_beside", "ratio"],
-        needs_repeat: false,
-        find: listing::allprop,
+        find: Detector::Once(listing::allprop),
     },
     DiagnosisRule {
         name: "collections-against-files",
@@ -284,8 +284,7 @@ pub const RULES: &[DiagnosisRule] = &[
         // collection.
         at_least: 2.0,
         figures: &["each", "each_beside", "ratio"],
-        needs_repeat: false,
-        find: listing::collections,
+        find: Detector::Once(listing::collections),
     },
     DiagnosisRule {
         name: "buffered-listing",
@@ -293,8 +292,7 @@ pub const RULES: &[DiagnosisRule] = &[
         // and after 1 s at least; most servers make smaller ones whole, and nobody notices.
         at_least: 0.9,
         figures: &["row", "bytes", "first_byte", "share"],
-        needs_repeat: false,
-        find: listing::buffered,
+        find: Detector::Once(listing::buffered),
     },
     DiagnosisRule {
         name: "grows-over-the-run",
@@ -302,8 +300,7 @@ pub const RULES: &[DiagnosisRule] = &[
         // the speed of a machine changes by less.
         at_least: 0.3,
         figures: &["rows", "row"],
-        needs_repeat: false,
-        find: course::grows,
+        find: Detector::Once(course::grows),
     },
     DiagnosisRule {
         name: "delayed-ack",
@@ -313,8 +310,7 @@ pub const RULES: &[DiagnosisRule] = &[
         // small answer.
         at_least: 0.05,
         figures: &["rows", "row"],
-        needs_repeat: false,
-        find: course::delayed_ack,
+        find: Detector::Once(course::delayed_ack),
     },
     DiagnosisRule {
         name: "two-modes",
@@ -323,8 +319,7 @@ pub const RULES: &[DiagnosisRule] = &[
         // has half as much work again at least.
         at_least: 0.1,
         figures: &["rows", "row"],
-        needs_repeat: false,
-        find: course::two_modes,
+        find: Detector::Once(course::two_modes),
     },
     DiagnosisRule {
         name: "long-tail",
@@ -332,8 +327,7 @@ pub const RULES: &[DiagnosisRule] = &[
         // else explains it and other rows do not have the like.
         at_least: 10.0,
         figures: &["rows", "row"],
-        needs_repeat: false,
-        find: course::tail,
+        find: Detector::Once(course::tail),
     },
     DiagnosisRule {
         name: "slow-at-intervals",
@@ -341,8 +335,7 @@ pub const RULES: &[DiagnosisRule] = &[
         // % of them at equal distances.
         at_least: 0.02,
         figures: &["rows", "row"],
-        needs_repeat: false,
-        find: course::at_intervals,
+        find: Detector::Once(course::at_intervals),
     },
     DiagnosisRule {
         name: "cold-start",
@@ -350,8 +343,7 @@ pub const RULES: &[DiagnosisRule] = &[
         // finds caches of the processor cold, which costs less.
         at_least: 4.0,
         figures: &["ratio", "row", "first", "median"],
-        needs_repeat: false,
-        find: course::cold_start,
+        find: Detector::Once(course::cold_start),
     },
     DiagnosisRule {
         name: "fails-under-load",
@@ -366,8 +358,7 @@ pub const RULES: &[DiagnosisRule] = &[
             "operations",
             "answer",
         ],
-        needs_repeat: false,
-        find: load::fails,
+        find: Detector::Once(load::fails),
     },
     DiagnosisRule {
         name: "does-not-scale",
@@ -384,8 +375,7 @@ pub const RULES: &[DiagnosisRule] = &[
             "best_row",
             "best_growth",
         ],
-        needs_repeat: false,
-        find: load::does_not_scale,
+        find: Detector::Once(load::does_not_scale),
     },
     DiagnosisRule {
         name: "connection-close",
@@ -393,8 +383,7 @@ pub const RULES: &[DiagnosisRule] = &[
         // 0.1 ms each at least, although the client keeps connections.
         at_least: 0.02,
         figures: &["opened", "operations", "each", "rows"],
-        needs_repeat: false,
-        find: connections::closed_each_time,
+        find: Detector::Once(connections::closed_each_time),
     },
     DiagnosisRule {
         name: "keep-alive-limit",
@@ -411,8 +400,7 @@ pub const RULES: &[DiagnosisRule] = &[
             "same_distances",
             "distances",
         ],
-        needs_repeat: false,
-        find: connections::keep_alive,
+        find: Detector::Once(connections::keep_alive),
     },
     DiagnosisRule {
         name: "asked-twice",
@@ -420,8 +408,7 @@ pub const RULES: &[DiagnosisRule] = &[
         // had sent them before.
         at_least: 0.1,
         figures: &["challenged", "operations", "share"],
-        needs_repeat: false,
-        find: connections::asked_twice,
+        find: Detector::Once(connections::asked_twice),
     },
     DiagnosisRule {
         name: "closes-silently",
@@ -429,8 +416,7 @@ pub const RULES: &[DiagnosisRule] = &[
         // that did not announce it; a server that is started anew closes one for each user.
         at_least: 5.0,
         figures: &["closes", "statuses", "lost"],
-        needs_repeat: false,
-        find: connections::closes_silently,
+        find: Detector::Once(connections::closes_silently),
     },
     DiagnosisRule {
         name: "tls-not-resumed",
@@ -439,8 +425,7 @@ pub const RULES: &[DiagnosisRule] = &[
         // that resumes them does so each time.
         at_least: 0.5,
         figures: &["full", "handshakes", "share", "tls", "tcp"],
-        needs_repeat: false,
-        find: connections::full_handshakes,
+        find: Detector::Once(connections::full_handshakes),
     },
     DiagnosisRule {
         name: "no-etag",
@@ -448,8 +433,7 @@ pub const RULES: &[DiagnosisRule] = &[
         // wants one wherever it can be had.
         at_least: 1.0,
         figures: &["row"],
-        needs_repeat: false,
-        find: features::no_etag,
+        find: Detector::Once(features::no_etag),
     },
     DiagnosisRule {
         name: "etag-ignored",
@@ -457,8 +441,7 @@ pub const RULES: &[DiagnosisRule] = &[
         // and not 304 (RFC 9110, section 13.1.2).
         at_least: 1.0,
         figures: &["row"],
-        needs_repeat: false,
-        find: features::etag_ignored,
+        find: Detector::Once(features::etag_ignored),
     },
     DiagnosisRule {
         name: "uncompressed-listing",
@@ -466,8 +449,7 @@ pub const RULES: &[DiagnosisRule] = &[
         // more; gzip leaves 1 to 10 % of a listing.
         at_least: 0.5,
         figures: &["plain", "offered", "ratio"],
-        needs_repeat: false,
-        find: features::uncompressed,
+        find: Detector::Once(features::uncompressed),
     },
     DiagnosisRule {
         name: "infinity-unbounded",
@@ -475,16 +457,14 @@ pub const RULES: &[DiagnosisRule] = &[
         // on the network: two of them a second keep a processor busy.
         at_least: 0.5,
         figures: &["members", "whole", "bytes"],
-        needs_repeat: false,
-        find: features::infinity_unbounded,
+        find: Detector::Once(features::infinity_unbounded),
     },
     DiagnosisRule {
         name: "infinity-cut-short",
         // row in which all responses are 207 without the members of members.
         at_least: 1.0,
         figures: &["row", "depth"],
-        needs_repeat: false,
-        find: features::infinity_cut_short,
+        find: Detector::Once(features::infinity_cut_short),
     },
     DiagnosisRule {
         name: "infinity-declined-otherwise",
@@ -492,7 +472,6 @@ pub const RULES: &[DiagnosisRule] = &[
         // by 403 with propfind-finite-depth in its body (RFC 4918, section 9.1.1).
         at_least: 1.0,
         figures: &["status"],
-        needs_repeat: false,
-        find: features::infinity_declined,
+        find: Detector::Once(features::infinity_declined),
     },
 ];

@@ -251,9 +251,10 @@ impl Points {
         };
         let count = self.x[0].len();
         let shaped: Vec<usize> = (0..count).filter(has_three).collect();
-        match self.x.len() >= 1 + count + shaped.len() {
-            true => shaped,
-            false => Vec::new(),
+        if self.x.len() >= 1 + count + shaped.len() {
+            shaped
+        } else {
+            Vec::new()
         }
     }
 
@@ -435,10 +436,11 @@ impl Points {
 }
 
 fn power(x: f64, exponent: f64) -> f64 {
-    match x == 0.0 {
+    if x == 0.0 {
         // Nothing of it costs nothing, and a law that falls begins with one.
-        true => 0.0,
-        false => x.powf(exponent),
+        0.0
+    } else {
+        x.powf(exponent)
     }
 }
 
@@ -503,15 +505,17 @@ fn least_between(from: f64, to: f64, cost: impl Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = (from.max(EXPONENTS.0), to.min(EXPONENTS.1));
     while high - low > PRECISE {
         let (left, right) = (high - golden * (high - low), low + golden * (high - low));
-        match cost(left) <= cost(right) {
-            true => high = right,
-            false => low = left,
+        if cost(left) <= cost(right) {
+            high = right
+        } else {
+            low = left
         }
     }
     let middle = f64::midpoint(low, high);
-    match middle.abs() < CONSTANT {
-        true => CONSTANT.copysign(middle),
-        false => middle,
+    if middle.abs() < CONSTANT {
+        CONSTANT.copysign(middle)
+    } else {
+        middle
     }
 }
 
@@ -524,10 +528,7 @@ fn last_inside(from: f64, end: f64, is_inside: impl Fn(f64) -> bool) -> f64 {
     loop {
         place += step;
         if (place - end) * step >= 0.0 {
-            match is_inside(end) {
-                true => return end,
-                false => break,
-            }
+            if is_inside(end) { return end } else { break }
         }
         if !is_inside(place) {
             outside = place;
@@ -537,9 +538,10 @@ fn last_inside(from: f64, end: f64, is_inside: impl Fn(f64) -> bool) -> f64 {
     }
     while (outside - inside).abs() > PRECISE {
         let middle = f64::midpoint(inside, outside);
-        match is_inside(middle) {
-            true => inside = middle,
-            false => outside = middle,
+        if is_inside(middle) {
+            inside = middle
+        } else {
+            outside = middle
         }
     }
     f64::midpoint(inside, outside)

@@ -36,9 +36,10 @@ pub(crate) fn pooled(runs: &[RunRow<'_>]) -> TestSummary {
         .collect();
     let worst = runs.iter().map(|(_, row)| *row);
     let worst = worst.fold(first, |worst, row| {
-        match row.status.badness() > worst.status.badness() {
-            true => row,
-            false => worst,
+        if row.status.badness() > worst.status.badness() {
+            row
+        } else {
+            worst
         }
     });
     let times = |of: fn(&RowTally) -> &Times| -> Vec<&Times> {

@@ -304,11 +304,11 @@ fn without_units(text: &str, scale: Scale) -> Result<String, ConditionError> {
             rest = after;
         } else {
             // A name may have digits in it.
-            let end = match first.is_alphabetic() || first == '_' {
-                true => rest
-                    .find(|c: char| !c.is_alphanumeric() && c != '_')
-                    .unwrap_or(rest.len()),
-                false => first.len_utf8(),
+            let end = if first.is_alphabetic() || first == '_' {
+                rest.find(|c: char| !c.is_alphanumeric() && c != '_')
+                    .unwrap_or(rest.len())
+            } else {
+                first.len_utf8()
             };
             let (word, after) = rest.split_at(end);
             plain += word;

@@ -174,10 +174,11 @@ proptest! {
         rate in any::<bool>(),
     ) {
         let mut answers = answers.into_iter();
-        let begun = match rate {
-            true => Search::of_rate(10.0, 1e5, 0.0),
-            false => Search::of_users(1, 64),
-        };
+        let begun = if rate {
+Search::of_rate(10.0, 1e5, 0.0)
+} else {
+Search::of_users(1, 64)
+};
         let (answer, tried) = search(begun, |_| answers.next().unwrap());
         prop_assert!(tried.len() <= MOST as usize);
         let loads = answer.holds.zip(answer.fails);

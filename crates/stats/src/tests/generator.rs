@@ -197,9 +197,10 @@ fn kernel(missed: u64, bias: i64) -> Summary {
         .ok("Put1K", 200, |_| 100);
     let run = builder.with(|run| {
         for (sample, place) in run.samples.iter_mut().zip(0..) {
-            sample.timing = match place < missed {
-                true => Timing::Missed,
-                false => Timing::Kernel { bias: Some(bias) },
+            sample.timing = if place < missed {
+                Timing::Missed
+            } else {
+                Timing::Kernel { bias: Some(bias) }
             };
         }
     });

@@ -41,10 +41,13 @@ impl Takes {
         let uniform: f64 = rng.random();
         match self {
             Takes::Always(takes) => takes,
-            Takes::Rarely(usual, rare, share) => match uniform < share {
-                true => rare,
-                false => usual,
-            },
+            Takes::Rarely(usual, rare, share) => {
+                if uniform < share {
+                    rare
+                } else {
+                    usual
+                }
+            }
             Takes::LogNormal(mean, variation) => {
                 let variance = (1.0 + variation * variation).ln();
                 let normal: f64 = StandardNormal.sample(rng);

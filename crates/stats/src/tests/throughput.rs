@@ -53,9 +53,10 @@ impl RateServer {
         let step = seconds / STEPS as f64;
         let mut completions = Vec::new();
         for (place, mean) in (0..).zip(self.capacities(seconds, rng)) {
-            let count = match mean > 0.0 {
-                true => Poisson::new(mean).unwrap().sample(rng) as u64,
-                false => 0,
+            let count = if mean > 0.0 {
+                Poisson::new(mean).unwrap().sample(rng) as u64
+            } else {
+                0
             };
             let at = |_| (f64::from(place) + rng.random::<f64>()) * step;
             completions.extend((0..count).map(at));

@@ -301,9 +301,10 @@ impl From<(&String, (u64, u64))> for Share {
 /// long, but one where there are pages, because a page begins when the one before it is complete
 /// and has no more requests to send than it has files.
 pub(crate) fn operations_of_each_user(plan: &PlanRecord) -> u64 {
-    match plan.pages.is_empty() {
-        true => u64::from(plan.load.http.pipeline.max(1)),
-        false => 1,
+    if plan.pages.is_empty() {
+        u64::from(plan.load.http.pipeline.max(1))
+    } else {
+        1
     }
 }
 

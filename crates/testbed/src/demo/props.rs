@@ -53,13 +53,13 @@ impl DeadProps {
     /// Gives a copy the properties of its source, and those of all members when `deep`.
     pub(super) fn copy(&self, from: &DavPath, to: &DavPath, deep: bool) {
         let mut all = self.lock();
-        let copied = match deep {
-            true => tree(&all, key(from)),
-            false => all
-                .get_key_value(key(from))
+        let copied = if deep {
+            tree(&all, key(from))
+        } else {
+            all.get_key_value(key(from))
                 .into_iter()
                 .map(owned)
-                .collect(),
+                .collect()
         };
         for (path, props) in copied {
             all.insert([key(to), &path[key(from).len()..]].concat(), props);

@@ -180,10 +180,11 @@ impl Guard {
         if nonce_uses.is_some_and(|uses| used.len() >= uses as usize) {
             return Err(Refusal::Expired);
         }
-        match used.insert(count) {
-            true => Ok(()),
-            false => Err(Refusal::Wrong), // a replay
+        let is_replay = !used.insert(count);
+        if is_replay {
+            return Err(Refusal::Wrong);
         }
+        Ok(())
     }
 
     fn digest_challenges(&self, refusal: &Refusal) -> Vec<String> {

@@ -289,9 +289,10 @@ impl Shared {
             .or_default()
             .push(copy);
         // Too late to be shut down with the others, perhaps.
-        match self.stopping.load(Ordering::Relaxed) {
-            true => Err(io::Error::other("the fault server is stopping")),
-            false => Ok(()),
+        if self.stopping.load(Ordering::Relaxed) {
+            Err(io::Error::other("the fault server is stopping"))
+        } else {
+            Ok(())
         }
     }
 

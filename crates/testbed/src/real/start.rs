@@ -366,8 +366,9 @@ fn log_tail(recipe: &Recipe, dir: &Path) -> String {
             tail.push_str(&format!("  {}: {line}\n", name.to_string_lossy()));
         }
     }
-    match tail.is_empty() {
-        true => "  (nothing)".to_owned(),
-        false => tail.trim_end().to_owned(),
+    if tail.is_empty() {
+        "  (nothing)".to_owned()
+    } else {
+        tail.trim_end().to_owned()
     }
 }

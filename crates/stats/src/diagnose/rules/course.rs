@@ -82,9 +82,10 @@ const COLD: f64 = 2e6;
 
 /// How many nanoseconds make a slow operation, so that it is the server's own.
 fn far_apart(case: &Case<'_>, row: &SoundRow<'_>) -> f64 {
-    match row.is_of_this_machine() {
-        true => TURN,
-        false => FAR_APART.max(JITTER * case.floor),
+    if row.is_of_this_machine() {
+        TURN
+    } else {
+        FAR_APART.max(JITTER * case.floor)
     }
 }
 

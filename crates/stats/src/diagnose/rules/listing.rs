@@ -110,9 +110,10 @@ pub(super) fn nanos_per_byte(case: &Case<'_>) -> f64 {
     let (Some((small, quick)), Some((large, slow))) = (whole("Get1K"), whole("Get1024K")) else {
         return 0.0;
     };
-    match large > 2.0 * small {
-        true => ((slow - quick) / (large - small)).max(0.0),
-        false => 0.0,
+    if large > 2.0 * small {
+        ((slow - quick) / (large - small)).max(0.0)
+    } else {
+        0.0
     }
 }
 

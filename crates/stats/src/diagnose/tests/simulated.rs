@@ -250,9 +250,10 @@ impl OddServer {
                 (sigma * self.state).exp()
             }
             Noise::HeavyTail(sigma) => {
-                let tail = match self.chance() < 0.01 {
-                    true => (1.0 / self.chance().max(0.01)).min(100.0),
-                    false => 1.0,
+                let tail = if self.chance() < 0.01 {
+                    (1.0 / self.chance().max(0.01)).min(100.0)
+                } else {
+                    1.0
                 };
                 tail * (sigma * self.normal()).exp()
             }
