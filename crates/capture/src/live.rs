@@ -11,7 +11,7 @@
 //! *outgoing* copy counts, of a response the *incoming* one: with a network between client and
 //! server those are the two that a capture at the client's end of the cable would see. What lies
 //! between them is the server and the way to it, and nothing of the client. The filter (see
-//! [`filter`]) keeps exactly these.
+//! `filter`) keeps exactly these.
 //!
 //! The ring is large enough for a whole run and is read when the run is over: nothing of this
 //! process runs meanwhile. All unsafe code of the crate is in this file.

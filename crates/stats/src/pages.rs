@@ -71,7 +71,7 @@ pub struct ServerSummary {
     pub per_minute: f64,
     /// The 95 % interval of that; `None` where there are too few of them for one.
     pub per_minute_ci95: Option<(f64, f64)>,
-    /// As [`wanders`](Pages::wanders).
+    /// As [`wanders`](PagesSummary::wanders).
     pub wanders: bool,
     /// Its visits that count.
     pub visits: Visits,
