@@ -388,7 +388,8 @@ frame.iter_mut().skip(place).take(1).for_each(|of| *of = *byte)
                 _ => exchanges.request(&segment),
             }
         }
-        prop_assert!(exchanges.finish().len() <= frames.len());
+        // A frame can also fill a gap that others left.
+        prop_assert!(exchanges.finish().len() <= 2 * frames.len());
     }
 }
 
