@@ -4,14 +4,14 @@ use std::fs;
 use std::path::Path;
 
 use figures::{Figure, FigureError, Painter};
-use report::page::{self, Page};
+use report::page::{self, ReportPage};
 
 use crate::args::FigureOptions;
 use crate::exit::Failed;
 
 /// The page, where one is wanted.
 pub(crate) fn document<'a>(
-    page: &Page<'_>,
+    page: &ReportPage<'_>,
     options: &'a FigureOptions,
 ) -> Option<(&'a Path, String)> {
     let path = options.html.as_deref()?;
@@ -29,7 +29,7 @@ pub(crate) fn make_directories(options: &FigureOptions) -> Result<(), Failed> {
 }
 
 /// Writes the figures into the directories that are wanted.
-pub(crate) fn write(page: &Page<'_>, options: &FigureOptions) -> Result<(), Failed> {
+pub(crate) fn write(page: &ReportPage<'_>, options: &FigureOptions) -> Result<(), Failed> {
     let (svg, png) = (options.svg.as_deref(), options.png.as_deref());
     if svg.is_none() && png.is_none() {
         return Ok(());

@@ -6,7 +6,7 @@ use std::{env, fs};
 
 use record::Run;
 use report::TextOptions;
-use report::page::{Page, PageRun};
+use report::page::{PageRun, ReportPage};
 use rustix::fs::Access;
 
 use crate::args::{AnswerOptions, ColorArg, FigureOptions, FormatOptions};
@@ -122,7 +122,7 @@ pub(crate) fn print(
     let (details, diagnosed) = drawn
         .map(|drawn| (drawn.details, [drawn.diagnosed]))
         .unzip();
-    let page = Page {
+    let page = ReportPage {
         runs: vec![PageRun {
             name: None,
             run,
@@ -130,7 +130,7 @@ pub(crate) fn print(
             details,
         }],
         diagnosed: diagnosed.as_ref().map(|one| &one[..]),
-        ..Page::default()
+        ..ReportPage::default()
     };
     let documents = json.into_iter().chain(csv).collect();
     let text = |color, width| {
@@ -156,7 +156,7 @@ pub(crate) fn print(
 }
 
 /// Writes a page and its figures, and no text.
-pub(crate) fn draw(page: &Page<'_>, options: &FigureOptions) -> Result<(), Failed> {
+pub(crate) fn draw(page: &ReportPage<'_>, options: &FigureOptions) -> Result<(), Failed> {
     let html = figures::document(page, options);
     let written = html.map_or(Ok(()), |(path, html)| write(path, &html));
     written.and(figures::write(page, options))
@@ -165,7 +165,7 @@ pub(crate) fn draw(page: &Page<'_>, options: &FigureOptions) -> Result<(), Faile
 /// Prints an answer: as a text, as JSON and with more documents where they are wanted, and the page
 /// that goes with it with its figures.
 pub(crate) fn print_answer<'a>(
-    page: &Page<'_>,
+    page: &ReportPage<'_>,
     answer: &'a AnswerOptions,
     json: impl FnOnce() -> String,
     more: Option<(&'a Path, String)>,
@@ -185,7 +185,7 @@ pub(crate) fn print_answer<'a>(
 /// Prints documents and a text as [`print_all`] does, and the page that goes with them with its
 /// figures, where they are wanted. Each is attempted.
 fn print_page<'a>(
-    page: &Page<'_>,
+    page: &ReportPage<'_>,
     figures: &'a FigureOptions,
     mut documents: Vec<(&'a Path, String)>,
     output: Option<&'a Path>,

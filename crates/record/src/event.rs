@@ -1,5 +1,6 @@
 //! What happened beside the measured operations.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Generator, MeasureId, Nanos, Outcome};
@@ -171,8 +172,9 @@ pub enum Cause {
     },
 }
 
-/// A collection of ours that is still on the server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A collection of Prestan that is still on the server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct LeftBehind {
     /// URL of the collection.
     pub url: String,

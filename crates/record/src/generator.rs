@@ -1,5 +1,6 @@
 //! What the generator saw of itself while it measured: the material of self-distrust.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Nanos, TestId};
@@ -29,8 +30,9 @@ pub struct Generator {
     pub stalls: u64,
     /// The longest of these delays.
     pub longest_stall: Nanos,
-    /// Time in which users did not ask, because the server had not answered them before: the sum
-    /// over all users.
+    /// Time in which users had no measured operation under way, because the server had not answered them
+    /// before, or because the suite has a pause or a request that is not measured: the sum over all
+    /// users.
     #[serde(default)]
     pub rested: Nanos,
     /// Time in which a run beside others waited for its turn, between two batches of a test.
@@ -67,14 +69,14 @@ pub struct Lateness {
 }
 
 /// How often a resource of this machine was refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Exhausted {
-    /// Local ports (`EADDRNOTAVAIL`).
+    /// Local ports.
     pub ports: u64,
-    /// Open files (`EMFILE`, `ENFILE`).
+    /// Open files.
     pub files: u64,
-    /// Memory for sockets (`ENOBUFS`, `ENOMEM`).
+    /// Memory for sockets.
     pub buffers: u64,
 }
 

@@ -13,6 +13,7 @@ mod sample;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use columns::{COLUMNS, Cell, Column, Holds};
@@ -112,17 +113,18 @@ pub fn server_of(user: u32, servers: usize) -> usize {
     user as usize % servers.max(1)
 }
 
-/// Identity of a suite: enough to know whether two runs did the same.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Identity of a suite: two runs with the same hash and parameters did the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Suite")]
 pub struct SuiteRecord {
-    /// Name, as in `suite:` of the file.
+    /// Name.
     pub name: String,
     /// Version the suite gives itself.
     pub version: u32,
     /// One line about it.
     pub title: String,
-    /// SHA-256 of the file's bytes, in lower-case hexadecimal.
+    /// SHA-256 of the suite file, in lower-case hexadecimal.
     pub sha256: String,
 }
 
@@ -164,8 +166,8 @@ pub struct PageRecord {
     pub bytes: Option<u64>,
 }
 
-/// Which clock gave *sent* and *first*.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Which clock gave the moments of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Clock {
     /// Read in user space around the system calls.
@@ -188,11 +190,12 @@ pub struct Environment {
     pub ended_at: Option<String>,
 }
 
-/// Facts about the machine that sent the requests. Nothing here identifies its owner.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The machine that sent the requests.
+// Nothing here identifies its owner.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
-    /// Operating system and kernel release, `Linux 6.1.0` for example.
+    /// Operating system and kernel release.
     pub os: String,
     /// Model name of the processor.
     pub cpu: String,
@@ -202,16 +205,16 @@ pub struct Machine {
     pub memory_bytes: u64,
 }
 
-/// What the server said of itself in its answer to OPTIONS.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// What the server tells about itself in its response to OPTIONS.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Server {
     /// `Server` header.
     pub software: Option<String>,
-    /// Tokens of all `DAV` headers (RFC 4918, section 10.1): `["1", "2"]`.
+    /// Tokens of all `DAV` headers: the classes of RFC 4918, section 18, and extensions.
     pub dav: Vec<String>,
     /// Tokens of all `Allow` headers.
     pub allow: Vec<String>,
-    /// Version of HTTP in the answer: `1.1` or `1.0`.
+    /// HTTP version of the response.
     pub http: String,
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The load of a run.
@@ -36,21 +37,21 @@ pub struct Load {
     pub in_turn: bool,
 }
 
-/// Who decides when an operation begins.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// What decides when an operation begins.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "model", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Pace {
-    /// Users go through the loops of a suite, test by test.
+    /// Users iterate the loops of a suite, test by test.
     Rounds,
-    /// Closed loop: each user begins an operation when its last one has ended.
+    /// Closed loop: each user begins an operation when its previous one has ended.
     Closed,
     /// Open loop: a schedule decides, whatever the server does.
     Open {
-        /// How the times are spread.
+        /// Distribution of arrivals.
         arrivals: Arrivals,
         /// One rate after the other.
         stages: Vec<Stage>,
-        /// Operations that may wait for a free connection; those beyond are dropped.
+        /// Operations that may wait for a free connection; further ones are dropped.
         max_waiting: u32,
     },
 }
@@ -65,21 +66,21 @@ impl Pace {
     }
 }
 
-/// How the planned times of an open loop are spread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Distribution of arrivals in an open loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
-    /// The same distance between any two.
+    /// Equal intervals.
     Constant,
-    /// Exponentially distributed distances: many who know nothing of each other.
+    /// Exponentially distributed intervals.
     Poisson,
 }
 
 /// A time of an open loop with one rate.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stage {
-    /// Operations planned a second.
+    /// Operations per second.
     pub rate: f64,
     /// Seconds.
     pub duration_s: f64,

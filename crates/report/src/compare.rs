@@ -7,11 +7,10 @@ mod words;
 use stats::{Compared, Comparison};
 
 use crate::clean;
-use crate::columns::columns;
 use crate::figure::percent;
 use crate::json::{pretty, schema_of};
-use crate::markdown::{code, markdown};
-use crate::text::{Paint, wrapping};
+use crate::markdown::{code, line, markdown};
+use crate::terminal::{Columns, TextReport};
 
 use words::COLUMNS;
 
@@ -47,31 +46,23 @@ const HEADERS: [&str; COLUMNS] = ["", "A", "B", "B / A", "95 % interval", "p (Ho
 
 /// The comparison for people. Ends with a newline.
 pub fn compare_text(all: &Comparisons, color: bool, width: usize) -> String {
-    let paint = Paint { on: color };
-    let mut text = String::new();
+    let mut report = TextReport::new(color, width);
     for versus in &all.versus {
         let comparison = &versus.comparison;
-        text += &format!("A: {}\nB: {}\n\n", clean(&all.name), clean(&versus.name));
-        text += &aligned(comparison, paint);
-        text += &format!(
-            "\n{}\n",
-            textwrap::fill(&legend(comparison), wrapping(width))
-        );
+        let (a, b) = (clean(&all.name), clean(&versus.name));
+        report.line(&format!("A: {a}\nB: {b}\n"));
+        table(&mut report, comparison);
+        report.line("");
+        report.wrapped("", "", &legend(comparison));
         if !comparison.caveats.is_empty() {
-            text += "\nWarnings:\n";
+            report.line("\nWarnings:");
         }
         for caveat in &comparison.caveats {
-            let options = wrapping(width).initial_indent("- ").subsequent_indent("  ");
-            text += &format!(
-                "{}\n",
-                textwrap::fill(&clean(&caveats::caveat(caveat)), options)
-            );
+            report.wrapped("- ", "  ", &clean(&caveats::caveat(caveat)));
         }
-        text.push('\n');
+        report.line("");
     }
-    text.truncate(text.trim_end().len());
-    text.push('\n');
-    text
+    report.finish()
 }
 
 pub(crate) fn legend(comparison: &Comparison) -> String {
@@ -106,30 +97,28 @@ fn pairs_of_rows(comparison: &Comparison) -> String {
 /// What it means that only some pairs of a row have times.
 fn without_times(comparison: &Comparison) -> &'static str {
     let has_less = |row: &Compared| row.ratio.is_some_and(|ratio| ratio.pairs < row.reached);
-    match comparison.rows.iter().any(has_less) {
-        true => {
-            " Pairs without times: no operation was ok in one of both runs, or the load generator may \
+    if comparison.rows.iter().any(has_less) {
+        " Pairs without times: no operation was ok in one of both runs, or the load generator may \
                  have changed its times."
-        }
-        false => "",
+    } else {
+        ""
     }
 }
 
-fn aligned(comparison: &Comparison, paint: Paint) -> String {
-    let rows: Vec<Vec<String>> = comparison
-        .rows
-        .iter()
-        .map(|row| cells(row).into())
-        .collect();
-    let lines = columns(&HEADERS.map(str::to_owned), &rows, &[0, 6]);
+fn table(report: &mut TextReport, comparison: &Comparison) {
+    let headers = HEADERS.map(str::to_owned).into();
+    let rows = comparison.rows.iter().map(|row| cells(row).into());
+    let lines = Columns::lines(headers, rows, &[0, 6]);
     let verdicts = comparison.rows.iter().map(|row| Some(row.verdict));
-    let painted = lines.into_iter().zip([None].into_iter().chain(verdicts));
-    let painted = painted.map(|(line, verdict)| match verdict {
-        Some(worse) if worse.is_worse() => paint.bad(&format!("{line}\n")),
-        Some(better) if better.is_better() => paint.good(&format!("{line}\n")),
-        _ => format!("{line}\n"),
-    });
-    painted.collect()
+    let verdicts = std::iter::once(None).chain(verdicts);
+    for (line, verdict) in lines.iter().zip(verdicts) {
+        let line = match verdict {
+            Some(worse) if worse.is_worse() => report.paint.bad(line),
+            Some(better) if better.is_better() => report.paint.good(line),
+            _ => line.clone(),
+        };
+        report.line(&line);
+    }
 }
 
 /// The comparison for a pull request. Ends with a newline.
@@ -142,14 +131,14 @@ pub fn compare_markdown(all: &Comparisons) -> String {
             code(&all.name),
             code(&versus.name)
         );
-        text += &format!("| {} |\n", HEADERS.join(" | "));
-        text += "| --- | ---: | ---: | ---: | ---: | ---: | --- |\n";
+        text += &line(&HEADERS);
+        text += &line(&["---", "---:", "---:", "---:", "---:", "---:", "---"]);
         for row in &comparison.rows {
             let mut cells = cells(row).map(|text| markdown(&text));
             if row.verdict.is_worse() {
                 cells[6] = format!("**{}**", cells[6]);
             }
-            text += &format!("| {} |\n", cells.join(" | "));
+            text += &line(&cells);
         }
         text += &format!("\n{}\n", legend(comparison));
         for caveat in &comparison.caveats {
@@ -157,17 +146,15 @@ pub fn compare_markdown(all: &Comparisons) -> String {
         }
         text.push('\n');
     }
-    text.truncate(text.trim_end().len());
-    text.push('\n');
-    text
+    text.trim_end().to_owned() + "\n"
 }
 
 /// The comparison for programs: one JSON document.
 pub fn compare_json(all: &Comparisons) -> String {
-    pretty(&wire::Document::from(all))
+    pretty(&wire::ComparisonDocument::from(all))
 }
 
 /// The JSON schema of [`compare_json`]: the content of `docs/compare.schema.json`.
 pub fn compare_schema() -> String {
-    schema_of::<wire::Document>()
+    schema_of::<wire::ComparisonDocument>()
 }

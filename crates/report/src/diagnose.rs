@@ -6,12 +6,15 @@ pub(crate) mod wire;
 pub(crate) mod words;
 
 use record::PlanRecord;
+use schemars::JsonSchema;
+use serde::Serialize;
 use stats::{Diagnosis, Finding, LeftOut, MANY, Material, RULES, WhyLeftOut};
 
 use crate::figure::percent;
 use crate::json::{pretty, schema_of};
+use crate::lists::{distinct, more_rows};
 use crate::reasons::reason;
-use crate::text::{Paint, wrapping};
+use crate::terminal::{TextReport, wrap};
 use crate::{clean, warning};
 
 use words::words;
@@ -36,7 +39,8 @@ pub struct Diagnosed {
 }
 
 /// A run that was looked at.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields, rename = "Run")]
 pub struct DiagnosedRun {
     /// Where it is kept, or how it is called.
     pub name: String,
@@ -46,9 +50,10 @@ pub struct DiagnosedRun {
     pub target: String,
     /// Users at work at the same time.
     pub users: u32,
-    /// What the server said of itself.
+    /// What the server said of itself; null where it said nothing.
     pub server: Option<String>,
     /// Rows of the report.
+    #[serde(skip)]
     pub rows: usize,
 }
 
@@ -70,122 +75,80 @@ impl DiagnosedRun {
 
 /// The diagnoses for people. Ends with a newline.
 pub fn diagnose_text(all: &[Diagnosed], color: bool, width: usize) -> String {
-    let mut page = Page {
-        text: String::new(),
-        width,
-        paint: Paint { on: color },
-    };
+    let mut report = TextReport::new(color, width);
     for diagnosed in all {
-        page.diagnosis(diagnosed);
+        report.diagnosis(diagnosed);
     }
-    page.text.truncate(page.text.trim_end().len());
-    page.text.push('\n');
-    page.text
+    report.finish()
 }
 
-struct Page {
-    text: String,
-    width: usize,
-    paint: Paint,
-}
-
-impl Page {
+impl TextReport {
     fn diagnosis(&mut self, diagnosed: &Diagnosed) {
         let Diagnosed {
             runs,
             diagnosis,
             incomplete,
         } = diagnosed;
-        if let Some(incomplete) = incomplete {
+        let incomplete = incomplete.as_ref().map(|incomplete| {
             let sentence = incomplete::sentence(incomplete);
-            self.bad(&format!("{} {sentence}", incomplete::HEADING));
-        }
-        if let Some(line) = disqualified(diagnosed) {
-            self.bad(&line);
+            format!("{} {sentence}", incomplete::HEADING)
+        });
+        // What was not measured or had to be left out stands first: a fault may hide there.
+        for line in incomplete.into_iter().chain(disqualified(diagnosed)) {
+            let lines = wrap(self.width, "", "", &line);
+            self.line(&self.paint.bad(&lines));
+            self.line("");
         }
         if let Some(run) = runs.first() {
             let server = run.server.as_deref();
             let server = server.map_or(String::new(), |server| format!(" ({})", clean(server)));
-            self.wrapped(&format!("Server: {}{server}", clean(&run.target)), "", "  ");
+            self.wrapped("", "  ", &format!("Server: {}{server}", clean(&run.target)));
         }
         for run in runs {
             let users = match run.users {
                 1 => String::new(),
                 users => format!(", {users} users"),
             };
-            let suite = clean(&run.suite);
-            self.wrapped(
-                &format!("Run: {} (suite {suite}{users})", clean(&run.name)),
-                "",
-                "  ",
-            );
+            let (name, suite) = (clean(&run.name), clean(&run.suite));
+            self.wrapped("", "  ", &format!("Run: {name} (suite {suite}{users})"));
         }
-        self.text.push('\n');
+        self.line("");
         if diagnosis.findings.is_empty() {
-            self.wrapped(&nothing(diagnosed), "", "");
+            self.wrapped("", "", &nothing(diagnosed));
         } else {
-            self.text += "What to fix first:\n\n";
+            self.line("What to fix first:\n");
         }
         for (finding, number) in diagnosis.findings.iter().zip(1..) {
             self.finding(finding, number);
         }
-        self.seen_once(diagnosis);
-        self.left_out(diagnosed);
-        self.text.push('\n');
+        self.remainder(SEEN_ONCE, diagnosis.seen_once.iter().map(seen_once));
+        self.remainder("Not looked at", left_out(diagnosed));
+        self.line("");
     }
 
-    fn seen_once(&mut self, diagnosis: &Diagnosis) {
-        if diagnosis.seen_once.is_empty() {
-            return;
+    /// A list of what is no finding; nothing for no items.
+    fn remainder(&mut self, heading: &str, items: impl IntoIterator<Item = String>) {
+        for (place, item) in items.into_iter().enumerate() {
+            if place == 0 {
+                self.line(&format!("\n{heading}:"));
+            }
+            self.wrapped("- ", "  ", &item);
         }
-        self.text += &format!("\n{SEEN_ONCE}:\n");
-        for finding in &diagnosis.seen_once {
-            self.wrapped(&seen_once(finding), "- ", "  ");
-        }
-    }
-
-    /// What was not measured or had to be left out stands first: a fault may hide there.
-    fn bad(&mut self, line: &str) {
-        let at = self.text.len();
-        self.wrapped(line, "", "");
-        let painted = self.paint.bad(self.text[at..].trim_end());
-        self.text.truncate(at);
-        self.text += &format!("{painted}\n\n");
     }
 
     fn finding(&mut self, finding: &Finding, number: usize) {
         let indent = " ".repeat(number.to_string().len() + 2);
-        let at = self.text.len();
-        self.wrapped(&format!("{number}. {}", title(finding)), "", &indent);
-        let title = self.paint.doubtful(self.text[at..].trim_end());
-        self.text.truncate(at);
-        self.text += &format!("{title}\n");
-        self.wrapped(&clean(&sentences::text(finding)), &indent, &indent);
+        let title = format!("{number}. {}", title(finding));
+        let title = wrap(self.width, "", &indent, &title);
+        self.line(&self.paint.doubtful(&title));
+        self.wrapped(&indent, &indent, &clean(&sentences::text(finding)));
         for piece in evidence(finding) {
             let (first, next) = (format!("{indent}- "), format!("{indent}  "));
-            self.wrapped(&clean(&piece), &first, &next);
+            self.wrapped(&first, &next, &clean(&piece));
         }
         let look_at = format!("Look at {} [{}]", words(finding).look_at, finding.rule);
-        self.wrapped(&look_at, &indent, &indent);
-        self.text.push('\n');
-    }
-
-    fn left_out(&mut self, diagnosed: &Diagnosed) {
-        let rows = left_out(diagnosed);
-        if rows.is_empty() {
-            return;
-        }
-        self.text += "\nNot looked at:\n";
-        for row in rows {
-            self.wrapped(&row, "- ", "  ");
-        }
-    }
-
-    fn wrapped(&mut self, line: &str, first: &str, next: &str) {
-        let options = wrapping(self.width)
-            .initial_indent(first)
-            .subsequent_indent(next);
-        self.text += &format!("{}\n", textwrap::fill(line, options));
+        self.wrapped(&indent, &indent, &look_at);
+        self.line("");
     }
 }
 
@@ -217,13 +180,8 @@ pub(crate) fn seen_once(finding: &Finding) -> String {
 /// The evidence of a finding in lines, the worst rows first.
 pub(crate) fn evidence(finding: &Finding) -> Vec<String> {
     let shown = finding.evidence.iter().take(SHOWN);
-    let mut lines: Vec<String> = shown.map(sentences::evidence).collect();
-    match finding.evidence.len().saturating_sub(SHOWN) {
-        0 => {}
-        1 => lines.push("and 1 more row".to_owned()),
-        more => lines.push(format!("and {more} more rows")),
-    }
-    lines
+    let more = more_rows(finding.evidence.len().saturating_sub(SHOWN));
+    shown.map(sentences::evidence).chain(more).collect()
 }
 
 /// What is conspicuous, and how much of all time it takes.
@@ -245,9 +203,10 @@ pub(crate) fn nothing(diagnosed: &Diagnosed) -> String {
     match looked_at {
         0 => "Findings: none, because no row could be looked at.".to_owned(),
         _ => {
-            let of = match looked_at == rows {
-                true => String::new(),
-                false => format!(" of {rows}"),
+            let of = if looked_at == rows {
+                String::new()
+            } else {
+                format!(" of {rows}")
             };
             format!(
                 "Findings: none ({} checks of {looked_at}{of} rows).{}",
@@ -263,11 +222,7 @@ pub(crate) fn nothing(diagnosed: &Diagnosed) -> String {
 pub(crate) fn disqualified(diagnosed: &Diagnosed) -> Option<String> {
     let mut rows = diagnosed.diagnosis.disqualified();
     let first = rows.next()?;
-    let more = match rows.count() {
-        0 => String::new(),
-        1 => ", and 1 more row".to_owned(),
-        more => format!(", and {more} more rows"),
-    };
+    let more = more_rows(rows.count()).map_or(String::new(), |more| format!(", {more}"));
     Some(format!(
         "Inconclusive: {} (suite {}){more} could not be judged, see below: {}",
         clean(&first.row),
@@ -286,16 +241,12 @@ pub(crate) fn left_out(diagnosed: &Diagnosed) -> Vec<String> {
         tests.any(|test| *test == left.row)
     };
     // A suite may have been measured again, or with several users.
-    let mut lines: Vec<String> = Vec::new();
-    for left in left_out.iter().filter(|left| !has_finding(left)) {
+    let left_out = left_out.iter().filter(|left| !has_finding(left));
+    distinct(left_out.map(|left| {
         let suite = suite_of(diagnosed, left.run);
         let (row, why) = (clean(&left.row), clean(&why(&left.why)));
-        let line = format!("{row} (suite {suite}): {why}");
-        if !lines.contains(&line) {
-            lines.push(line);
-        }
-    }
-    lines
+        format!("{row} (suite {suite}): {why}")
+    }))
 }
 
 /// Why a row was not looked at.
@@ -327,16 +278,17 @@ fn too_few(rows: usize) -> String {
 
 /// The diagnoses for programs: one JSON document.
 pub fn diagnose_json(all: &[Diagnosed]) -> String {
-    pretty(&wire::Document::from(all))
+    pretty(&wire::DiagnosisDocument::from(all))
 }
 
 /// The findings alone, for programs: a JSON list.
 pub fn findings_json(findings: &[Finding]) -> String {
-    let findings: Vec<wire::Found> = findings.iter().map(|found| wire::found(found, 0)).collect();
+    let findings: Vec<wire::FindingJson> =
+        findings.iter().map(|found| wire::found(found, 0)).collect();
     pretty(&findings)
 }
 
 /// The JSON schema of [`diagnose_json`]: the content of `docs/diagnosis.schema.json`.
 pub fn diagnose_schema() -> String {
-    schema_of::<wire::Document>()
+    schema_of::<wire::DiagnosisDocument>()
 }

@@ -42,9 +42,10 @@ pub(crate) fn fold(sign: char, factor: f64, most: f64) -> String {
 /// Decimals of a figure with this interval: its half width has one or two digits.
 pub(crate) fn decimals((low, high): (f64, f64)) -> usize {
     let half = (high - low) / 2.0;
-    match half > 0.0 {
-        true => (-half.log10().floor()).clamp(0.0, 2.0) as usize,
-        false => 2,
+    if half > 0.0 {
+        (-half.log10().floor()).clamp(0.0, 2.0) as usize
+    } else {
+        2
     }
 }
 

@@ -15,7 +15,8 @@ mod words;
 
 use stats::{Status, Summary, TestSummary};
 
-use crate::page::{self, Link, Page, PageRun, Site, html};
+use crate::lists::distinct;
+use crate::page::{self, Link, PageRun, ReportPage, Site, html};
 use crate::{Comparisons, Diagnosed, FileNames};
 
 /// Several servers that were measured side by side.
@@ -53,13 +54,13 @@ pub struct Exhibit<'a> {
 }
 
 /// A test on all servers.
-struct Row<'a> {
+struct GalleryRow<'a> {
     name: &'a str,
     /// One for each server; `None` where it is not part of its runs.
     servers: Vec<Option<&'a TestSummary>>,
 }
 
-impl Row<'_> {
+impl GalleryRow<'_> {
     fn of(&self, server: usize) -> Option<&TestSummary> {
         self.servers.get(server).copied().flatten()
     }
@@ -73,7 +74,7 @@ fn mean_of(row: &TestSummary) -> Option<(f64, Option<(f64, f64)>)> {
 
 /// A file of a site.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct File {
+pub struct SiteFile {
     /// Where it belongs, below the directory of the site.
     pub path: String,
     /// What is in it.
@@ -81,7 +82,7 @@ pub struct File {
 }
 
 /// All files of a gallery.
-pub fn gallery(gallery: &Gallery<'_>) -> Vec<File> {
+pub fn gallery(gallery: &Gallery<'_>) -> Vec<SiteFile> {
     let rows = rows(gallery);
     let places = Places::of(gallery, &rows);
     let site = site(gallery, &rows, &places);
@@ -92,11 +93,11 @@ pub fn gallery(gallery: &Gallery<'_>) -> Vec<File> {
         file("table.md", index::markdown(gallery, &rows)),
     ];
     for (exhibit, place) in gallery.exhibits.iter().zip(&places.servers) {
-        let page = Page {
+        let page = ReportPage {
             runs: vec![exhibit.shown.clone()],
             diagnosed: exhibit.diagnosed.as_ref().map(std::slice::from_ref),
             site: Some(&site),
-            ..Page::default()
+            ..ReportPage::default()
         };
         files.push(file(place, html(&page)));
     }
@@ -118,7 +119,7 @@ struct Places {
 }
 
 impl Places {
-    fn of(gallery: &Gallery<'_>, rows: &[Row<'_>]) -> Places {
+    fn of(gallery: &Gallery<'_>, rows: &[GalleryRow<'_>]) -> Places {
         let mut names = FileNames::default();
         let mut place = |kind: &str, name: &str| names.of(&format!("{kind}-{name}")) + ".html";
         let servers = gallery.exhibits.iter();
@@ -130,25 +131,21 @@ impl Places {
     }
 }
 
-fn file(path: &str, content: String) -> File {
-    File {
+fn file(path: &str, content: String) -> SiteFile {
+    SiteFile {
         path: path.to_owned(),
         content,
     }
 }
 
 /// Every test, in the order of the first server.
-fn rows<'a>(gallery: &'a Gallery<'_>) -> Vec<Row<'a>> {
+fn rows<'a>(gallery: &'a Gallery<'_>) -> Vec<GalleryRow<'a>> {
     let summaries = || gallery.exhibits.iter().map(|exhibit| exhibit.shown.summary);
-    let mut names: Vec<&str> = Vec::new();
-    for row in summaries().flat_map(|summary| &summary.tests) {
-        if !names.contains(&row.name.as_str()) {
-            names.push(&row.name);
-        }
-    }
+    let tests = summaries().flat_map(|summary| &summary.tests);
+    let names = distinct(tests.map(|test| test.name.as_str()));
     let row = |name: &'a str| {
         let of = |summary: &'a Summary| summary.tests.iter().find(|row| row.name == name);
-        Row {
+        GalleryRow {
             name,
             servers: summaries().map(of).collect(),
         }
@@ -156,7 +153,7 @@ fn rows<'a>(gallery: &'a Gallery<'_>) -> Vec<Row<'a>> {
     names.into_iter().map(row).collect()
 }
 
-fn site(gallery: &Gallery<'_>, rows: &[Row<'_>], places: &Places) -> Site {
+fn site(gallery: &Gallery<'_>, rows: &[GalleryRow<'_>], places: &Places) -> Site {
     let link = |name: &str, file: &str| Link {
         name: name.to_owned(),
         file: file.to_owned(),
@@ -188,8 +185,8 @@ fn site(gallery: &Gallery<'_>, rows: &[Row<'_>], places: &Places) -> Site {
 }
 
 /// All servers beside the first.
-fn compared<'a>(gallery: &Gallery<'a>, site: &'a Site) -> Page<'a> {
-    Page {
+fn compared<'a>(gallery: &Gallery<'a>, site: &'a Site) -> ReportPage<'a> {
+    ReportPage {
         runs: gallery
             .exhibits
             .iter()
@@ -197,7 +194,7 @@ fn compared<'a>(gallery: &Gallery<'a>, site: &'a Site) -> Page<'a> {
             .collect(),
         comparison: Some(gallery.comparison),
         site: Some(site),
-        ..Page::default()
+        ..ReportPage::default()
     }
 }
 
@@ -213,7 +210,7 @@ fn of_test(gallery: &Gallery<'_>, name: &str, site: &Site) -> String {
             (place, only(summary, place))
         })
         .collect();
-    let page = Page {
+    let page = ReportPage {
         runs: gallery
             .exhibits
             .iter()
@@ -222,7 +219,7 @@ fn of_test(gallery: &Gallery<'_>, name: &str, site: &Site) -> String {
             .collect(),
         title: Some(name),
         site: Some(site),
-        ..Page::default()
+        ..ReportPage::default()
     };
     html(&page)
 }

@@ -2,7 +2,7 @@
 
 use record::{Outcome, Run};
 use schemars::generate::SchemaSettings;
-use stats::{Completeness, Conclusion, Status, Summary, TestSummary};
+use stats::{Completeness, Summary, TestSummary};
 
 use crate::clean::is_harmful;
 use crate::reasons::{abort_reason, note, reason};
@@ -15,7 +15,7 @@ pub fn json(run: &Run, summary: &Summary) -> String {
 
 /// The JSON schema of [`json`]: the content of `docs/result.schema.json`. Ends with a newline.
 pub fn schema() -> String {
-    schema_of::<wire::Document>()
+    schema_of::<wire::ResultDocument>()
 }
 
 pub(crate) fn schema_of<T: schemars::JsonSchema>() -> String {
@@ -35,62 +35,55 @@ fn visible(json: &str) -> String {
     let mut units = [0; 2];
     json.chars()
         .fold(String::with_capacity(json.len()), |mut out, c| {
-            match c != '\n' && is_harmful(c) {
-                true => out.extend(
-                    c.encode_utf16(&mut units)
-                        .iter()
-                        .map(|unit| format!("\\u{unit:04x}")),
-                ),
-                false => out.push(c),
+            if c != '\n' && is_harmful(c) {
+                let units = c.encode_utf16(&mut units).iter();
+                out.extend(units.map(|unit| format!("\\u{unit:04x}")));
+            } else {
+                out.push(c);
             }
             out
         })
 }
 
-pub(crate) fn document(run: &Run, summary: &Summary) -> wire::Document {
+pub(crate) fn document(run: &Run, summary: &Summary) -> wire::ResultDocument {
     let (plan, env) = (&run.plan, &run.env);
-    wire::Document {
+    wire::ResultDocument {
         schema_version: wire::SCHEMA_VERSION,
         prestan: wire::Program {
             version: plan.prestan.clone(),
         },
         run_id: plan.run_id.clone(),
-        suite: wire::Suite {
-            name: plan.suite.name.clone(),
-            version: plan.suite.version,
-            title: plan.suite.title.clone(),
-            sha256: plan.suite.sha256.clone(),
-        },
+        suite: plan.suite.clone(),
         params: plan.params.clone(),
         target: plan.target.clone(),
-        server: env.server.as_ref().map(wire::Server::from),
-        clock: plan.clock.into(),
-        bias_us: summary.clock.bias.as_ref().map(wire::Bias::from),
+        server: env.server.clone(),
+        clock: plan.clock,
+        bias_us: summary.clock.bias.as_ref().map(wire::BiasJson::from),
         missed: summary.clock.missed,
-        machine: (&env.machine).into(),
+        machine: env.machine.clone(),
         load: (&plan.load).into(),
         started_at: env.started_at.clone(),
         ended_at: env.ended_at.clone(),
         complete: (&summary.complete).into(),
-        goal: summary.goal.map(|goal| wire::Goal {
+        goal: summary.goal.map(|goal| wire::GoalJson {
             half_width_percent: goal.half_width.map(|width| width * 100.0),
             reached: goal.reached,
         }),
         left_out: summary.left_out(),
-        conclusion: summary.conclusion().into(),
+        conclusion: summary.conclusion(),
         inconclusive: crate::inconclusive(summary),
         generator: summary
             .generator
             .iter()
             .map(|generator| self::generator(run, generator))
             .collect(),
-        warnings: summary.warnings.iter().map(wire::Warning::from).collect(),
-        left_behind: summary
-            .left_behind
+        warnings: summary
+            .warnings
             .iter()
-            .map(wire::LeftBehind::from)
+            .map(wire::WarningJson::from)
             .collect(),
-        tests: summary.tests.iter().map(wire::Test::from).collect(),
+        left_behind: summary.left_behind.clone(),
+        tests: summary.tests.iter().map(wire::TestJson::from).collect(),
         webstone: summary
             .pages
             .as_ref()
@@ -114,12 +107,12 @@ pub(crate) fn rates((low, high): (f64, f64)) -> [f64; 2] {
     [thousandths(low), thousandths(high)]
 }
 
-impl From<&TestSummary> for wire::Test {
-    fn from(test: &TestSummary) -> wire::Test {
-        wire::Test {
+impl From<&TestSummary> for wire::TestJson {
+    fn from(test: &TestSummary) -> wire::TestJson {
+        wire::TestJson {
             name: test.name.clone(),
             method: test.method.clone(),
-            status: test.status.into(),
+            status: test.status,
             evidence: test.evidence.as_ref().map(reason),
             outcomes: (&test.outcomes).into(),
             operations: test.operations(),
@@ -127,12 +120,12 @@ impl From<&TestSummary> for wire::Test {
             left_out_outcomes: (&test.left_out_outcomes).into(),
             early: test.early,
             missed: test.missed,
-            response_us: test.response.as_ref().map(wire::Distribution::from),
-            planned_us: test.planned.as_ref().map(wire::Distribution::from),
-            upload_us: test.upload.as_ref().map(wire::Distribution::from),
-            bias_us: test.bias.as_ref().map(wire::Bias::from),
-            histogram: test.spread.iter().map(wire::Bar::from).collect(),
-            total_us: test.total.as_ref().map(wire::Distribution::from),
+            response_us: test.response.as_ref().map(wire::DistributionJson::from),
+            planned_us: test.planned.as_ref().map(wire::DistributionJson::from),
+            upload_us: test.upload.as_ref().map(wire::DistributionJson::from),
+            bias_us: test.bias.as_ref().map(wire::BiasJson::from),
+            histogram: test.spread.iter().map(wire::BarJson::from).collect(),
+            total_us: test.total.as_ref().map(wire::DistributionJson::from),
             connects: (&test.connects).into(),
             bytes_sent: test.bytes_sent,
             bytes_received: test.bytes_received,
@@ -142,7 +135,7 @@ impl From<&TestSummary> for wire::Test {
             wanders: test.wanders,
             failures: test.failures.iter().map(reason).collect(),
             notes: test.notes.iter().map(note).collect(),
-            conclusion: test.conclusion().into(),
+            conclusion: test.conclusion(),
             disqualified: test.disqualified().map(crate::warning),
             warnings: test
                 .warnings
@@ -153,10 +146,10 @@ impl From<&TestSummary> for wire::Test {
     }
 }
 
-impl From<&stats::Distribution> for wire::Distribution {
-    fn from(times: &stats::Distribution) -> wire::Distribution {
+impl From<&stats::Distribution> for wire::DistributionJson {
+    fn from(times: &stats::Distribution) -> wire::DistributionJson {
         let exact = |ns: record::Nanos| us(ns as f64);
-        wire::Distribution {
+        wire::DistributionJson {
             n: times.n,
             mean: us(times.mean),
             ci95: times.ci95.map(|(low, high)| [us(low), us(high)]),
@@ -175,21 +168,24 @@ impl From<&stats::Distribution> for wire::Distribution {
     }
 }
 
-impl From<&stats::Connects> for wire::Connects {
-    fn from(connects: &stats::Connects) -> wire::Connects {
-        wire::Connects {
+impl From<&stats::Connects> for wire::ConnectsJson {
+    fn from(connects: &stats::Connects) -> wire::ConnectsJson {
+        wire::ConnectsJson {
             count: connects.count,
-            tcp_us: connects.tcp.as_ref().map(wire::Distribution::from),
-            tls_us: connects.tls.as_ref().map(wire::Distribution::from),
-            tls_resumed_us: connects.tls_resumed.as_ref().map(wire::Distribution::from),
+            tcp_us: connects.tcp.as_ref().map(wire::DistributionJson::from),
+            tls_us: connects.tls.as_ref().map(wire::DistributionJson::from),
+            tls_resumed_us: connects
+                .tls_resumed
+                .as_ref()
+                .map(wire::DistributionJson::from),
             resent: connects.resent,
         }
     }
 }
 
-impl From<&stats::Outcomes> for wire::Outcomes {
-    fn from(outcomes: &stats::Outcomes) -> wire::Outcomes {
-        wire::Outcomes {
+impl From<&stats::Outcomes> for wire::OutcomesJson {
+    fn from(outcomes: &stats::Outcomes) -> wire::OutcomesJson {
+        wire::OutcomesJson {
             ok: outcomes.of(Outcome::Ok),
             wrong_status: outcomes.of(Outcome::WrongStatus),
             wrong_body: outcomes.of(Outcome::WrongBody),
@@ -205,103 +201,35 @@ impl From<&stats::Outcomes> for wire::Outcomes {
     }
 }
 
-impl From<Status> for wire::Status {
-    fn from(status: Status) -> wire::Status {
-        match status {
-            Status::Ok => wire::Status::Ok,
-            Status::Failed => wire::Status::Failed,
-            Status::NotSupported => wire::Status::NotSupported,
-            Status::Skipped => wire::Status::Skipped,
-            Status::NotDrawn => wire::Status::NotDrawn,
-        }
-    }
-}
-
-impl From<Conclusion> for wire::Conclusion {
-    fn from(conclusion: Conclusion) -> wire::Conclusion {
-        match conclusion {
-            Conclusion::Pass => wire::Conclusion::Pass,
-            Conclusion::Inconclusive => wire::Conclusion::Inconclusive,
-            Conclusion::Fail => wire::Conclusion::Fail,
-        }
-    }
-}
-
-impl From<&Completeness> for wire::Complete {
-    fn from(complete: &Completeness) -> wire::Complete {
+impl From<&Completeness> for wire::CompletenessJson {
+    fn from(complete: &Completeness) -> wire::CompletenessJson {
         let (state, reason) = match complete {
-            Completeness::Complete => (wire::State::Complete, None),
-            Completeness::Interrupted => (wire::State::Interrupted, None),
+            Completeness::Complete => (wire::RunEnding::Complete, None),
+            Completeness::Interrupted => (wire::RunEnding::Interrupted, None),
             Completeness::Aborted(reason) => {
                 let reason = abort_reason(reason.as_deref());
-                (wire::State::Aborted, Some(reason.to_owned()))
+                (wire::RunEnding::Aborted, Some(reason.to_owned()))
             }
         };
-        wire::Complete { state, reason }
+        wire::CompletenessJson { state, reason }
     }
 }
 
-impl From<&stats::Warning> for wire::Warning {
-    fn from(warning: &stats::Warning) -> wire::Warning {
-        let share = |share: &stats::Share| wire::Share {
-            name: share.name.clone(),
-            count: share.count,
-            of: share.of,
-        };
-        wire::Warning {
+impl From<&stats::Warning> for wire::WarningJson {
+    fn from(warning: &stats::Warning) -> wire::WarningJson {
+        wire::WarningJson {
             kind: warning.kind.name().into(),
             text: crate::warning(warning),
-            about: warning.shares.iter().map(share).collect(),
+            about: warning.shares.clone(),
         }
     }
 }
 
-impl From<&record::LeftBehind> for wire::LeftBehind {
-    fn from(left: &record::LeftBehind) -> wire::LeftBehind {
-        wire::LeftBehind {
-            url: left.url.clone(),
-            reason: left.reason.clone(),
-            own: left.own,
-        }
-    }
-}
-
-impl From<&record::Server> for wire::Server {
-    fn from(server: &record::Server) -> wire::Server {
-        wire::Server {
-            software: server.software.clone(),
-            dav: server.dav.clone(),
-            allow: server.allow.clone(),
-            http: server.http.clone(),
-        }
-    }
-}
-
-impl From<record::Clock> for wire::Clock {
-    fn from(clock: record::Clock) -> wire::Clock {
-        match clock {
-            record::Clock::User => wire::Clock::User,
-            record::Clock::Kernel => wire::Clock::Kernel,
-        }
-    }
-}
-
-impl From<&record::Machine> for wire::Machine {
-    fn from(machine: &record::Machine) -> wire::Machine {
-        wire::Machine {
-            os: machine.os.clone(),
-            cpu: machine.cpu.clone(),
-            cores: machine.cores,
-            memory_bytes: machine.memory_bytes,
-        }
-    }
-}
-
-impl From<&record::Load> for wire::Load {
-    fn from(load: &record::Load) -> wire::Load {
-        wire::Load {
+impl From<&record::Load> for wire::LoadJson {
+    fn from(load: &record::Load) -> wire::LoadJson {
+        wire::LoadJson {
             users: load.users,
-            pace: (&load.pace).into(),
+            pace: load.pace.clone(),
             requests: load.requests,
             duration_s: load.duration_s,
             until: load.until.clone(),
@@ -315,36 +243,9 @@ impl From<&record::Load> for wire::Load {
     }
 }
 
-impl From<&record::Pace> for wire::Pace {
-    fn from(pace: &record::Pace) -> wire::Pace {
-        match pace {
-            record::Pace::Rounds => wire::Pace::Rounds,
-            record::Pace::Closed => wire::Pace::Closed,
-            record::Pace::Open {
-                arrivals,
-                stages,
-                max_waiting,
-            } => wire::Pace::Open {
-                arrivals: match arrivals {
-                    record::Arrivals::Constant => wire::Arrivals::Constant,
-                    record::Arrivals::Poisson => wire::Arrivals::Poisson,
-                },
-                stages: stages
-                    .iter()
-                    .map(|stage| wire::Stage {
-                        rate: stage.rate,
-                        duration_s: stage.duration_s,
-                    })
-                    .collect(),
-                max_waiting: *max_waiting,
-            },
-        }
-    }
-}
-
-impl From<record::Http> for wire::Http {
-    fn from(http: record::Http) -> wire::Http {
-        wire::Http {
+impl From<record::Http> for wire::HttpJson {
+    fn from(http: record::Http) -> wire::HttpJson {
+        wire::HttpJson {
             version: http.version.name().trim_start_matches("HTTP/").to_owned(),
             keep_alive: http.keep_alive,
             pipeline: http.pipeline,
@@ -354,9 +255,9 @@ impl From<record::Http> for wire::Http {
     }
 }
 
-impl From<&stats::Bias> for wire::Bias {
-    fn from(bias: &stats::Bias) -> wire::Bias {
-        wire::Bias {
+impl From<&stats::Bias> for wire::BiasJson {
+    fn from(bias: &stats::Bias) -> wire::BiasJson {
+        wire::BiasJson {
             n: bias.n,
             p50: us(bias.p50 as f64),
             p99: us(bias.p99 as f64),
@@ -367,9 +268,9 @@ impl From<&stats::Bias> for wire::Bias {
     }
 }
 
-impl From<&stats::Bar> for wire::Bar {
-    fn from(bar: &stats::Bar) -> wire::Bar {
-        wire::Bar {
+impl From<&stats::Bar> for wire::BarJson {
+    fn from(bar: &stats::Bar) -> wire::BarJson {
+        wire::BarJson {
             from_us: us(bar.from as f64),
             to_us: us(bar.to as f64),
             response: bar.response,
@@ -378,10 +279,10 @@ impl From<&stats::Bar> for wire::Bar {
     }
 }
 
-fn generator(run: &Run, of: &record::Generator) -> wire::Generator {
+fn generator(run: &Run, of: &record::Generator) -> wire::GeneratorJson {
     let all = (of.wall * u64::from(of.workers)).max(1) as f64;
     let share = |part: record::Nanos| (part as f64 / all * 1e4).round() / 1e4;
-    wire::Generator {
+    wire::GeneratorJson {
         test: test_name(run, of.test),
         workers: of.workers,
         wall_s: of.wall as f64 / 1e9,
@@ -390,17 +291,13 @@ fn generator(run: &Run, of: &record::Generator) -> wire::Generator {
         stalled_s: of.stalled as f64 / 1e9,
         stalls: of.stalls,
         longest_stall_us: us(of.longest_stall as f64),
-        lateness_us: of.lateness.map(|late| wire::Lateness {
+        lateness_us: of.lateness.map(|late| wire::LatenessJson {
             n: late.n,
             p50: us(late.p50 as f64),
             p99: us(late.p99 as f64),
             max: us(late.max as f64),
         }),
-        exhausted: wire::Exhausted {
-            ports: of.exhausted.ports,
-            files: of.exhausted.files,
-            buffers: of.exhausted.buffers,
-        },
+        exhausted: of.exhausted,
     }
 }
 

@@ -6,7 +6,7 @@
 //!                     +--> csv    for spreadsheets: a row a test
 //! samples ----------------> log    for spreadsheets: a row an operation
 //! Comparisons ------------> compare_text, compare_markdown, compare_json
-//! Sweep, Found -----------> sweep_text, sweep_json; search_text, search_json
+//! Sweep, SearchResult ----> sweep_text, sweep_json; search_text, search_json
 //! all of them, Details ---> page   for showing: one self-contained page, and the data of figures
 //! Findings ---------------> diagnose_text, diagnose_json
 //! ```
@@ -17,7 +17,6 @@
 //! markup escaped, and spreadsheets only where they cannot be taken for a formula.
 
 mod clean;
-mod columns;
 mod compare;
 mod conclusion;
 mod csv;
@@ -26,6 +25,7 @@ mod figure;
 mod file_names;
 pub mod gallery;
 mod json;
+mod lists;
 mod load;
 mod log;
 mod markdown;
@@ -34,6 +34,7 @@ mod reasons;
 mod search;
 mod sweep;
 mod table;
+mod terminal;
 mod text;
 mod warnings;
 mod webstone;
@@ -55,7 +56,7 @@ pub use file_names::FileNames;
 pub use json::{json, schema};
 pub use log::{log, log_header};
 pub use reasons::{abort_reason, reason};
-pub use search::{Counted, Find, Found, Tried, search_json, search_schema, search_text};
+pub use search::{CountedUnit, Find, SearchResult, Tried, search_json, search_schema, search_text};
 pub use sweep::{Design, Sweep, SweepServer, Varied, sweep_json, sweep_schema, sweep_text};
 pub use text::{TextOptions, text};
 pub use units::{human, human_range};

@@ -59,9 +59,10 @@ fn signed(ns: i64) -> String {
 
 /// Two such times: `16.2 .. 17.1 us`, and `-120 us .. 40.2 us` across zero.
 fn signed_range(low: i64, high: i64) -> String {
-    match low < 0 {
-        true => format!("{} .. {}", signed(low), signed(high)),
-        false => human_range((low as f64, high as f64)),
+    if low < 0 {
+        format!("{} .. {}", signed(low), signed(high))
+    } else {
+        human_range((low as f64, high as f64))
     }
 }
 
@@ -125,21 +126,21 @@ pub(crate) fn generator(summary: &Summary) -> Option<String> {
 /// operation has may change with every one.
 pub(crate) fn throughput(test: &TestSummary) -> Option<String> {
     let (rate, seconds) = (test.per_second?, test.window_s?);
-    let outcomes: Vec<String> = test
-        .outcomes
-        .iter()
-        .filter(|(_, count)| *count > 0)
-        .map(|(outcome, count)| format!("{count} {outcome}"))
-        .collect();
     let bytes = |bytes: u64| format!("{:.2} MB/s", bytes as f64 / 1e6 / seconds);
     Some(format!(
         "{}: {} for {seconds:.2} s ({}); {} sent, {} received ({NONE})",
         test.name,
         per_second(rate, test.per_second_ci95),
-        outcomes.join(", "),
+        outcomes(test).collect::<Vec<_>>().join(", "),
         bytes(test.bytes_sent),
         bytes(test.bytes_received),
     ))
+}
+
+/// `98 ok`, `2 reset`.
+pub(crate) fn outcomes(test: &TestSummary) -> impl Iterator<Item = String> {
+    let outcomes = test.outcomes.iter().filter(|(_, count)| *count > 0);
+    outcomes.map(|(outcome, count)| format!("{count} {outcome}"))
 }
 
 /// `984 req/s (970 .. 998)`.

@@ -47,6 +47,12 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+/// A line of a table, of cells in which text is escaped.
+pub(crate) fn line(cells: &[impl AsRef<str>]) -> String {
+    let cells: Vec<&str> = cells.iter().map(AsRef::as_ref).collect();
+    format!("| {} |\n", cells.join(" | "))
+}
+
 /// `text` as code, for names and addresses outside of tables. Inside code only a backtick means
 /// something.
 pub(crate) fn code(text: &str) -> String {

@@ -7,8 +7,8 @@
 //!   page/*.js, ECharts ----+--> figures, in the browser or by the crate `figures`
 //! ```
 //!
-//! The page loads nothing. What strangers wrote (servers, suites) is escaped where it stands in
-//! HTML, and inside the data no `<` is left that could end it.
+//! The page loads nothing. `maud` escapes what strangers wrote (servers, suites), and inside the data no
+//! `<` is left that could end it.
 
 mod answers;
 mod comparison;
@@ -28,19 +28,20 @@ use std::sync::LazyLock;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use maud::{Markup, PreEscaped, html};
 use record::Run;
 use sha2::{Digest, Sha256};
 use stats::{Details, Summary};
 
-use crate::{Comparisons, Diagnosed, Found, Sweep};
-use markup::fill;
+use crate::{Comparisons, Diagnosed, SearchResult, Sweep};
+use markup::{Frame, document};
 
-pub use measured::{Common, Told};
+pub use measured::{Common, RunSetup};
 pub use site::{Link, Site, assets};
 
 /// What a page shows. Every part may be absent.
 #[derive(Debug, Clone, Default)]
-pub struct Page<'a> {
+pub struct ReportPage<'a> {
     /// Runs, side by side.
     pub runs: Vec<PageRun<'a>>,
     /// How servers compare.
@@ -48,7 +49,7 @@ pub struct Page<'a> {
     /// How times grow with what was varied.
     pub sweep: Option<&'a Sweep>,
     /// The largest load that a server holds.
-    pub search: Option<&'a Found>,
+    pub search: Option<&'a SearchResult>,
     /// How the runs of a sweep or a search were measured, server by server.
     pub common: Vec<Common>,
     /// What is conspicuous in the runs: each belongs to the next of them, or to the next few.
@@ -63,7 +64,7 @@ pub struct Page<'a> {
     pub site: Option<&'a Site>,
 }
 
-impl Page<'_> {
+impl ReportPage<'_> {
     /// How the runs are called: each differently.
     pub fn names(&self) -> Vec<String> {
         names::of(self)
@@ -71,10 +72,7 @@ impl Page<'_> {
 
     /// What its runs stand for.
     pub(crate) fn run_heading(&self) -> &'static str {
-        match self.is_diagnosis {
-            true => "Run",
-            false => "Server",
-        }
+        if self.is_diagnosis { "Run" } else { "Server" }
     }
 }
 
@@ -92,9 +90,14 @@ pub struct PageRun<'a> {
 }
 
 impl<'a> PageRun<'a> {
+    /// What the server says of itself.
+    pub(crate) fn software(&self) -> Option<&str> {
+        self.run.env.server.as_ref()?.software.as_deref()
+    }
+
     /// How it was measured.
-    pub(crate) fn told(&self) -> Told<'a> {
-        Told {
+    pub(crate) fn told(&self) -> RunSetup<'a> {
+        RunSetup {
             plan: &self.run.plan,
             env: &self.run.env,
             summary: self.summary,
@@ -112,7 +115,6 @@ pub const FIGURES: &str = concat!(
     include_str!("../page/answers.js")
 );
 
-const TEMPLATE: &str = include_str!("../page/index.html");
 const STYLE: &str = include_str!("../page/style.css");
 const BEHAVIOUR: &str = concat!(
     include_str!("../page/dom.js"),
@@ -120,41 +122,88 @@ const BEHAVIOUR: &str = concat!(
 );
 
 /// The page: one HTML document that loads nothing.
-pub fn html(page: &Page<'_>) -> String {
+pub fn html(page: &ReportPage<'_>) -> String {
     let names = names::of(page);
-    fill(TEMPLATE, |part| match part {
-        "title" => markup::text(&sections::title(page, &names)),
-        "policy" => policy(page.site),
-        "style" => style(page.site),
-        "links" => page.site.map_or(String::new(), site::links),
-        "head" => sections::head(page, &names),
-        "skip" => skip(page),
-        "overview" => sections::overview(page, &names),
-        "findings" => sections::findings(page, &names),
-        "pages" => pages::tables(page, &names),
-        "table" => tables::rows(page, &names),
-        "details" => details::tables(page, &names),
-        "no-details" => if page.runs.is_empty() { "hidden" } else { "" }.to_owned(),
-        "points" => points::tables(page),
-        "comparison" => comparison::table(page),
-        "measured" => measured::measured(page, &names),
-        "data" => figure_data(page).replace('<', "\\u003c"),
-        "scripts" => scripts(page.site),
-        other => unreachable!("the template has no part {other}"),
-    })
+    let frame = Frame {
+        title: &sections::title(page, &names),
+        policy: &policy(page.site),
+        style: style(page.site),
+        scripts: html! {
+            script type="application/json" id="data" {
+                (PreEscaped(figure_data(page).replace('<', "\\u003c")))
+            }
+            (scripts(page.site))
+        },
+    };
+    document(frame, body(page, &names))
+}
+
+/// Scripts fill the empty elements, each by its id.
+fn body(page: &ReportPage<'_>, names: &[String]) -> Markup {
+    html! {
+        @if let Some(table) = first_table(page) {
+            a.skip href={ "#" (table) } { "Skip to the table" }
+        }
+        @if let Some(site) = page.site { (site::links(site)) }
+        header {
+            div.tools.controls #tools {}
+            (sections::head(page, names))
+        }
+        main {
+            section #overview { h2 { "In short" } (sections::overview(page, names)) }
+            (sections::findings(page, names))
+            noscript {
+                p.box.doubt {
+                    "Figures need JavaScript, which is off. The tables below are complete without it."
+                }
+            }
+            @if let Some(all) = page.comparison { (comparison::table(all)) }
+            (pages::tables(page, names))
+            section #bars hidden {
+                h2 { "Response times" }
+                div.controls #bars-controls {}
+                div.figures #bars-figures {}
+            }
+            (tables::rows(page, names))
+            section #details hidden[page.runs.is_empty()] {
+                h2 { "Test by test" }
+                div.controls #details-controls {}
+                div #details-tables { (details::tables(page, names)) }
+                div.figures #details-figures {}
+            }
+            section #sweep hidden {
+                h2 { "Sweep" }
+                div.controls #sweep-controls {}
+                div.figures.small #sweep-figures {}
+            }
+            section #search hidden {
+                h2 { "How much it holds" }
+                div.figures #search-figures {}
+            }
+            (points::tables(page))
+            section #measured {
+                h2 { "How it was measured" }
+                (measured::measured(page, names))
+            }
+        }
+        footer {
+            p {
+                "Made by Prestan. The figures of this page are in it as JSON: "
+                code { "JSON.parse(document.getElementById(\"data\").textContent)" } "."
+            }
+        }
+    }
 }
 
 /// For those who cannot see where the tables begin.
-fn skip(page: &Page<'_>) -> String {
+fn first_table(page: &ReportPage<'_>) -> Option<&'static str> {
     let tables = [
         ("tests", !page.runs.is_empty()),
         ("points", page.sweep.is_some()),
         ("trials", page.search.is_some()),
     ];
-    let first = tables.into_iter().find(|(_, is_there)| *is_there);
-    first.map_or(String::new(), |(id, _)| {
-        format!("<a class=\"skip\" href=\"#{id}\">Skip to the table</a>\n")
-    })
+    let mut tables = tables.into_iter();
+    Some(tables.find(|(_, is_there)| *is_there)?.0)
 }
 
 /// What the browser may do: apply the style and run the scripts that are ours, by their hashes (W3C,
@@ -166,9 +215,8 @@ fn policy(site: Option<&Site>) -> String {
         Some(_) => (BESIDE, BESIDE),
     };
     format!(
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src \
-         {styles}; script-src {scripts}; img-src data:; \
-         base-uri 'none'; form-action 'none'\">"
+        "default-src 'none'; style-src {styles}; script-src {scripts}; img-src data:; \
+         base-uri 'none'; form-action 'none'"
     )
 }
 
@@ -187,10 +235,10 @@ fn sources(blocks: &[String]) -> String {
     sources.collect::<Vec<_>>().join(" ")
 }
 
-fn style(site: Option<&Site>) -> String {
+fn style(site: Option<&Site>) -> Markup {
     match site {
-        None => format!("<style>{STYLE}</style>"),
-        Some(_) => format!("<link rel=\"stylesheet\" href=\"{}\">", site::STYLE),
+        None => html! { style { (PreEscaped(STYLE)) } },
+        Some(_) => site::style(),
     }
 }
 
@@ -198,16 +246,14 @@ fn script_blocks() -> [String; 2] {
     [CHARTS.to_owned(), [FIGURES, BEHAVIOUR].concat()]
 }
 
-fn scripts(site: Option<&Site>) -> String {
+fn scripts(site: Option<&Site>) -> Markup {
     match site {
-        None => script_blocks()
-            .map(|block| format!("<script>{block}</script>"))
-            .join("\n"),
-        Some(_) => format!("<script src=\"{}\"></script>", site::SCRIPT),
+        None => html! { @for block in script_blocks() { script { (PreEscaped(block)) } } },
+        Some(_) => html! { script src=(site::SCRIPT) {} },
     }
 }
 
 /// What the figures of a page are drawn from, as one JSON document.
-pub fn figure_data(page: &Page<'_>) -> String {
+pub fn figure_data(page: &ReportPage<'_>) -> String {
     data::document(page, &names::of(page))
 }

@@ -6,21 +6,21 @@ use stats::interval::median;
 use stats::{Distribution, OfferedLoad, SearchOutcome, Tally, Tested};
 
 use crate::clean;
-use crate::columns::columns;
 use crate::figure;
 use crate::json::{pretty, schema_of};
-use crate::text::{Paint, UNKNOWN_SOFTWARE, wrapping};
+use crate::terminal::{Columns, TextReport};
+use crate::text::UNKNOWN_SOFTWARE;
 use crate::units::human;
 
 /// What a search found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct SearchResult {
     /// What was searched for.
     pub find: Find,
     /// The condition, as it was written; `None` for the curve alone.
     pub condition: Option<String>,
     /// What was counted.
-    pub counted: Counted,
+    pub counted: CountedUnit,
     /// Where.
     pub target: String,
     /// What the server says of itself.
@@ -65,7 +65,7 @@ impl Find {
     }
 }
 
-impl Found {
+impl SearchResult {
     /// A load that was tried.
     fn amount(&self, load: OfferedLoad) -> String {
         self.counted.amount(self.find, load)
@@ -74,27 +74,27 @@ impl Found {
 
 /// What a load brings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Counted {
+pub enum CountedUnit {
     /// Expected answers.
     Answers,
     /// Complete pages.
     Pages,
 }
 
-impl Counted {
+impl CountedUnit {
     /// The name used in files.
     pub fn name(self) -> &'static str {
         match self {
-            Counted::Answers => "answers",
-            Counted::Pages => "pages",
+            CountedUnit::Answers => "answers",
+            CountedUnit::Pages => "pages",
         }
     }
 
     /// As [`Find::amount`]; users who fetch pages are called children.
     pub fn amount(self, find: Find, load: OfferedLoad) -> String {
         match (find, self) {
-            (Find::Users, Counted::Pages) if load == 1.0 => "1 child".to_owned(),
-            (Find::Users, Counted::Pages) => format!("{load} children"),
+            (Find::Users, CountedUnit::Pages) if load == 1.0 => "1 child".to_owned(),
+            (Find::Users, CountedUnit::Pages) => format!("{load} children"),
             _ => find.amount(load),
         }
     }
@@ -102,8 +102,8 @@ impl Counted {
     /// What stands above the rate of a table, and how many seconds it is for.
     fn rate(self) -> (&'static str, f64) {
         match self {
-            Counted::Answers => ("answers/s", 1.0),
-            Counted::Pages => ("pages/min", 60.0),
+            CountedUnit::Answers => ("answers/s", 1.0),
+            CountedUnit::Pages => ("pages/min", 60.0),
         }
     }
 
@@ -111,8 +111,8 @@ impl Counted {
     fn shown(self, per_second: f64) -> String {
         let rate = per_second * self.rate().1;
         match self {
-            Counted::Answers => format!("{rate:.0}"),
-            Counted::Pages => format!("{:.0}", rate.floor()),
+            CountedUnit::Answers => format!("{rate:.0}"),
+            CountedUnit::Pages => format!("{:.0}", rate.floor()),
         }
     }
 }
@@ -157,7 +157,7 @@ pub(crate) struct Medians {
 
 impl Loaded {
     /// Each load that was tried, in their order.
-    pub(crate) fn all(found: &Found) -> Vec<Loaded> {
+    pub(crate) fn all(found: &SearchResult) -> Vec<Loaded> {
         let same = |one: &Tried, other: &Tried| one.load == other.load;
         found.trials.chunk_by(same).map(Loaded::of).collect()
     }
@@ -196,7 +196,7 @@ impl Loaded {
 }
 
 /// The columns of the table.
-pub(crate) fn headers(found: &Found) -> [&'static str; 7] {
+pub(crate) fn headers(found: &SearchResult) -> [&'static str; 7] {
     [
         "",
         found.counted.rate().0,
@@ -213,34 +213,29 @@ pub(crate) const NOTE: &str = "Rates and times are medians of the trials of a lo
                                intervals; failures are summed.";
 
 /// The search for people. Ends with a newline.
-pub fn search_text(found: &Found, color: bool, width: usize) -> String {
-    let paint = Paint { on: color };
+pub fn search_text(found: &SearchResult, color: bool, width: usize) -> String {
+    let mut report = TextReport::new(color, width);
     let software = found.software.as_deref().unwrap_or(UNKNOWN_SOFTWARE);
-    let mut text = format!(
-        "{}\n{} ({})\n\n",
-        clean(&found.what),
-        clean(&found.target),
-        clean(software)
-    );
-    text += &format!("{}\n\n", textwrap::fill(&verdict(found), wrapping(width)));
-    let headers = headers(found).map(str::to_owned);
+    report.line(&clean(&found.what));
+    report.line(&format!("{} ({})\n", clean(&found.target), clean(software)));
+    report.wrapped("", "", &verdict(found));
+    report.line("");
     let loads = Loaded::all(found);
+    let headers = headers(found).map(str::to_owned).into();
     let rows = loads.iter().map(|loaded| cells(found, loaded).into());
-    let rows: Vec<Vec<String>> = rows.collect();
-    for (place, line) in columns(&headers, &rows, &[6]).into_iter().enumerate() {
-        let fails = place > 0 && loads[place - 1].fails();
-        text += &match fails {
-            true => paint.bad(&line),
-            false => line,
-        };
-        text.push('\n');
+    let lines = Columns::lines(headers, rows, &[6]);
+    let fails = std::iter::once(false).chain(loads.iter().map(Loaded::fails));
+    for (line, fails) in lines.iter().zip(fails) {
+        let bad = fails.then(|| report.paint.bad(line));
+        report.line(bad.as_ref().unwrap_or(line));
     }
-    text += &format!("\n{}\n", textwrap::fill(NOTE, wrapping(width)));
-    text
+    report.line("");
+    report.wrapped("", "", NOTE);
+    report.text
 }
 
 /// The answer in words.
-pub(crate) fn verdict(found: &Found) -> String {
+pub(crate) fn verdict(found: &SearchResult) -> String {
     let amount = |load| found.amount(load);
     let mut words = match &found.condition {
         Some(condition) => held_in_words(found, &clean(condition)),
@@ -259,7 +254,7 @@ pub(crate) fn verdict(found: &Found) -> String {
 }
 
 /// Under which load most was done.
-fn curve_in_words(found: &Found) -> String {
+fn curve_in_words(found: &SearchResult) -> String {
     let trials = found.trials.iter();
     let best = trials.max_by(|one, other| one.per_second.total_cmp(&other.per_second));
     let Some(best) = best else {
@@ -288,7 +283,7 @@ fn curve_in_words(found: &Found) -> String {
 }
 
 /// Under which load the condition holds.
-fn held_in_words(found: &Found, condition: &str) -> String {
+fn held_in_words(found: &SearchResult, condition: &str) -> String {
     let amount = |load| found.amount(load);
     let SearchOutcome {
         holds,
@@ -328,7 +323,7 @@ fn held_in_words(found: &Found, condition: &str) -> String {
 }
 
 /// In how many trials it held, and what follows for all.
-fn evidence(found: &Found, tested: Tested, bound: Option<String>) -> String {
+fn evidence(found: &SearchResult, tested: Tested, bound: Option<String>) -> String {
     let Tally { held, .. } = tested.trials;
     let bound = bound.map_or(String::new(), |bound| {
         format!(" ({bound}, 95 % confidence)")
@@ -341,10 +336,10 @@ fn evidence(found: &Found, tested: Tested, bound: Option<String>) -> String {
 }
 
 /// How it was measured, in words.
-pub(crate) fn how(found: &Found) -> String {
+pub(crate) fn how(found: &SearchResult) -> String {
     let (what, times) = match (found.find, found.counted) {
-        (Find::Users, Counted::Pages) => ("children", "response times"),
-        (Find::Users, Counted::Answers) => ("users", "response times"),
+        (Find::Users, CountedUnit::Pages) => ("children", "response times"),
+        (Find::Users, CountedUnit::Answers) => ("users", "response times"),
         (Find::Rate, _) => ("requests per second", "latencies from schedule"),
     };
     let until = match &found.condition {
@@ -355,8 +350,8 @@ pub(crate) fn how(found: &Found) -> String {
         None => String::new(),
     };
     let times = match found.counted {
-        Counted::Answers => format!("{times}; of several requests, those of the slowest one"),
-        Counted::Pages => {
+        CountedUnit::Answers => format!("{times}; of several requests, those of the slowest one"),
+        CountedUnit::Pages => {
             "those of whole pages, from the start of the first file to the end of the last"
                 .to_owned()
         }
@@ -367,7 +362,7 @@ pub(crate) fn how(found: &Found) -> String {
     )
 }
 
-pub(crate) fn cells(found: &Found, loaded: &Loaded) -> [String; 7] {
+pub(crate) fn cells(found: &SearchResult, loaded: &Loaded) -> [String; 7] {
     let time = |of: fn(Medians) -> f64| {
         loaded
             .times
@@ -391,11 +386,11 @@ pub(crate) fn cells(found: &Found, loaded: &Loaded) -> [String; 7] {
 }
 
 /// The search for programs: one JSON document.
-pub fn search_json(found: &Found) -> String {
-    pretty(&wire::Document::from(found))
+pub fn search_json(found: &SearchResult) -> String {
+    pretty(&wire::SearchDocument::from(found))
 }
 
 /// The JSON schema of [`search_json`]: the content of `docs/search.schema.json`.
 pub fn search_schema() -> String {
-    schema_of::<wire::Document>()
+    schema_of::<wire::SearchDocument>()
 }

@@ -3,13 +3,15 @@
 pub(crate) mod wire;
 pub(crate) mod words;
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use stats::{Since, Status, SweepPoint, SweptRow, SweptServer};
 
 use crate::clean;
-use crate::columns::columns;
 use crate::compare::times_since;
 use crate::json::{pretty, schema_of};
-use crate::text::{Paint, UNKNOWN_SOFTWARE, wrapping};
+use crate::terminal::{Columns, TextReport};
+use crate::text::UNKNOWN_SOFTWARE;
 use crate::units::{human, human_range};
 
 /// What a sweep found.
@@ -35,12 +37,13 @@ pub struct Sweep {
     pub rows: Vec<SweptRow>,
 }
 
-/// A parameter with its values, ascending.
-#[derive(Debug, Clone, PartialEq)]
+/// A parameter.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields, rename = "Parameter")]
 pub struct Varied {
     /// Its name.
     pub name: String,
-    /// Its values as numbers; sizes in bytes.
+    /// Its values, ascending; sizes in bytes.
     pub values: Vec<f64>,
     /// Its values as they were written.
     pub written: Vec<String>,
@@ -65,43 +68,39 @@ impl Design {
     }
 }
 
-/// A server of a sweep.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields, rename = "Server")]
 pub struct SweepServer {
     /// How it is called: its URL or its recipe.
     pub name: String,
     /// Where it is.
     pub target: String,
-    /// What it says of itself.
+    /// What it says of itself; null where it says nothing.
     pub software: Option<String>,
 }
 
 /// The sweep for people. Ends with a newline.
 pub fn sweep_text(sweep: &Sweep, color: bool, width: usize) -> String {
-    let paint = Paint { on: color };
-    let mut text = heading(sweep, width);
+    let mut report = TextReport::new(color, width);
+    heading(&mut report, sweep);
     for row in &sweep.rows {
-        text += &format!("\n{} ({})\n", clean(&row.name), clean(&row.method));
+        report.line(&format!("\n{} ({})", clean(&row.name), clean(&row.method)));
         for (server, swept) in sweep.servers.iter().zip(&row.servers) {
             let words = words::sentence(sweep, swept);
             let words = match sweep.servers.len() {
                 1 => words,
                 _ => format!("{}: {words}", clean(&server.name)),
             };
-            let options = wrapping(width)
-                .initial_indent("  ")
-                .subsequent_indent("    ");
-            text += &format!("{}\n", textwrap::fill(&words, options));
+            report.wrapped("  ", "    ", &words);
         }
         for line in table(sweep, row) {
-            let line = format!("    {line}\n");
-            text += &match line.contains(FAILED) {
-                true => paint.bad(&line),
-                false => line,
-            };
+            let line = format!("    {line}");
+            let bad = line.contains(FAILED).then(|| report.paint.bad(&line));
+            report.line(&bad.unwrap_or(line));
         }
     }
-    text
+    report.text
 }
 
 /// How it was measured, in words.
@@ -116,9 +115,10 @@ pub(crate) fn how(sweep: &Sweep) -> String {
         _ => "",
     };
     let is_planned = |row: &SweptRow| row.since == Since::Planned;
-    let since = match sweep.rows.iter().any(is_planned) {
-        true => Since::Planned,
-        false => Since::Sent,
+    let since = if sweep.rows.iter().any(is_planned) {
+        Since::Planned
+    } else {
+        Since::Sent
     };
     format!(
         "Suite {}, varied: {}{how}; {} runs at each point, in random order. Mean {}; \
@@ -137,21 +137,17 @@ pub(crate) fn limit(sweep: &Sweep) -> String {
     format!("{} %", (sweep.same_within * 1000.0).round() / 10.0)
 }
 
-fn heading(sweep: &Sweep, width: usize) -> String {
-    let mut text = format!("{}\n", textwrap::fill(&how(sweep), wrapping(width)));
+fn heading(report: &mut TextReport, sweep: &Sweep) {
+    report.wrapped("", "", &how(sweep));
+    report.line("");
     for server in &sweep.servers {
         let software = server.software.as_deref().unwrap_or(UNKNOWN_SOFTWARE);
         let line = format!("{}: {software}, {}", server.name, server.target);
-        text += &format!("\n{}", clean(&line));
+        report.line(&clean(&line));
     }
-    text.push('\n');
     for caveat in &sweep.caveats {
-        let options = wrapping(width)
-            .initial_indent("Warning: ")
-            .subsequent_indent("  ");
-        text += &format!("{}\n", textwrap::fill(&clean(caveat), options));
+        report.wrapped("Warning: ", "  ", &clean(caveat));
     }
-    text
 }
 
 const FAILED: &str = "failed";
@@ -179,7 +175,7 @@ fn table(sweep: &Sweep, row: &SweptRow) -> Vec<String> {
             1 => "mean".to_owned(),
             _ => clean(&server.name),
         });
-    let headers: Vec<String> = names.chain(servers).collect();
+    let headers = names.chain(servers).collect();
     let line = |levels: &&[usize]| -> Vec<String> {
         let values = sweep.vary.iter().zip(*levels);
         let values = values.map(|(varied, level)| varied.written[*level].clone());
@@ -189,8 +185,7 @@ fn table(sweep: &Sweep, row: &SweptRow) -> Vec<String> {
             .map(|server| point_at(server, levels).map_or(String::new(), cell));
         values.chain(times).collect()
     };
-    let rows: Vec<Vec<String>> = levels(row).iter().map(line).collect();
-    columns(&headers, &rows, &[])
+    Columns::lines(headers, levels(row).iter().map(line), &[])
 }
 
 /// `412 us (389 .. 440 us)`.
@@ -217,10 +212,10 @@ pub(crate) fn without_time(point: &SweepPoint) -> String {
 
 /// The sweep for programs: one JSON document.
 pub fn sweep_json(sweep: &Sweep) -> String {
-    pretty(&wire::Document::from(sweep))
+    pretty(&wire::SweepDocument::from(sweep))
 }
 
 /// The JSON schema of [`sweep_json`]: the content of `docs/sweep.schema.json`.
 pub fn sweep_schema() -> String {
-    schema_of::<wire::Document>()
+    schema_of::<wire::SweepDocument>()
 }

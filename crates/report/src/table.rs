@@ -16,14 +16,8 @@ use textwrap::core::display_width;
 use crate::clean;
 use crate::figure::{self, percent};
 use crate::reasons::reason;
-use crate::text::{Paint, wrapping};
+use crate::terminal::{Columns, Paint, wrap};
 use crate::units::{human, human_range};
-
-/// Blanks between the name and what follows.
-const AFTER_NAME: usize = 3;
-
-/// Blanks between the columns at the right.
-const BETWEEN: usize = 2;
 
 /// Which estimates and intervals are written, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +69,8 @@ impl Layout {
         wide.into_iter().chain(narrow).flatten().collect()
     }
 
-    fn headers(self, p99: &'static str) -> Vec<&'static str> {
+    /// The headers of the columns; names and means have none.
+    fn headers(self, p99: &'static str) -> Vec<String> {
         const CI: &str = "95 % CI";
         let of_percentile = self.percentiles.then_some(CI);
         let of_mean = match self.mean {
@@ -92,15 +87,14 @@ impl Layout {
             of_percentile,
         ];
         let times = times.into_iter().chain([Some("max"), of_mean]).flatten();
-        times
-            .chain(rate.into_iter().flatten())
-            .chain(["failed"])
-            .collect()
+        let headers = ["", ""].into_iter().chain(times);
+        let headers = headers.chain(rate.into_iter().flatten());
+        headers.chain(["failed"]).map(str::to_owned).collect()
     }
 }
 
 /// The rows as they look, and what has to be said below them.
-pub(crate) struct Table {
+pub(crate) struct TextTable {
     /// Header and rows, each ending with a newline.
     pub(crate) text: String,
     /// Explanations of marks and of what is missing.
@@ -108,45 +102,19 @@ pub(crate) struct Table {
 }
 
 /// One row before its columns are aligned.
-enum Row {
-    /// It has times.
-    Measured {
-        /// Name of the row.
-        name: String,
-        /// Whole microseconds of the mean response time.
-        mean: String,
-        /// The columns at the right.
-        cells: Vec<Cell>,
-    },
-    /// It has none.
-    Words {
-        /// Name of the row.
-        name: String,
-        /// What became of it.
-        what: &'static str,
-        /// Why.
-        evidence: String,
-    },
-}
-
-/// One aligned piece of text.
-struct Cell {
-    text: String,
-    /// It tells of a failure.
-    bad: bool,
-}
-
-impl From<String> for Cell {
-    fn from(text: String) -> Cell {
-        Cell { text, bad: false }
-    }
+struct TableRow {
+    /// The name and, of a row that has times, all other columns.
+    cells: Vec<String>,
+    /// What became of a row that has no times, and why.
+    words: Option<(&'static str, String)>,
+    failed: bool,
 }
 
 /// Draws the rows for a terminal of that width, with their throughput if there are `rates` and room.
-pub(crate) fn table(summary: &Summary, rates: bool, width: usize, paint: Paint) -> Table {
+pub(crate) fn table(summary: &Summary, rates: bool, width: usize, paint: Paint) -> TextTable {
     let layouts = Layout::all(summary, rates).into_iter();
-    let drawings: Vec<Drawing> = layouts
-        .map(|layout| Drawing::new(summary, layout))
+    let drawings: Vec<TableDrawing> = layouts
+        .map(|layout| TableDrawing::new(summary, layout))
         .collect();
     // The last one is the narrowest there is, fit or not.
     let fitting = drawings.iter().position(|drawing| drawing.width() <= width);
@@ -158,7 +126,7 @@ pub(crate) fn table(summary: &Summary, rates: bool, width: usize, paint: Paint) 
             "* fewer than {P99_NEEDS} operations, so p99 is their maximum"
         ));
     }
-    if drawing.mean_width() > 0 {
+    if drawing.has_times() {
         if !drawings.iter().any(|drawing| drawing.layout.percentiles) {
             footnotes.push(
                 "p50 and p99 have no 95 % interval: fewer than 10 operations beyond them"
@@ -168,14 +136,14 @@ pub(crate) fn table(summary: &Summary, rates: bool, width: usize, paint: Paint) 
         footnotes.extend(drawing.layout.signs().map(str::to_owned));
         footnotes.extend(left_out(&drawings[..chosen], drawing.layout));
     }
-    Table {
+    TextTable {
         text: drawing.draw(width, paint),
         footnotes,
     }
 }
 
 /// What a chosen layout lacks of the wider ones, and how many columns these take.
-fn left_out(wider: &[Drawing], chosen: Layout) -> Option<String> {
+fn left_out(wider: &[TableDrawing], chosen: Layout) -> Option<String> {
     let first = |has: fn(&Layout) -> bool, what: &str| {
         // Of those that have it, the last one is the narrowest.
         let drawing = wider.iter().rfind(|drawing| has(&drawing.layout));
@@ -207,130 +175,73 @@ impl Layout {
 }
 
 /// Rows with the columns of one layout.
-struct Drawing {
+struct TableDrawing {
     layout: Layout,
-    headers: Vec<&'static str>,
-    rows: Vec<Row>,
+    headers: Vec<String>,
+    rows: Vec<TableRow>,
+    columns: Columns,
     starred: bool,
 }
 
-impl Drawing {
-    fn new(summary: &Summary, layout: Layout) -> Drawing {
+impl TableDrawing {
+    fn new(summary: &Summary, layout: Layout) -> TableDrawing {
         let starred = summary.tests.iter().filter_map(shown_times).any(few);
+        let headers = layout.headers(if starred { "p99 " } else { "p99" });
         let rows = summary.tests.iter();
-        Drawing {
+        let rows: Vec<TableRow> = rows.map(|test| row(test, layout, starred)).collect();
+        let cells = rows.iter().map(|row| &row.cells);
+        TableDrawing {
             layout,
-            headers: layout.headers(if starred { "p99 " } else { "p99" }),
-            rows: rows.map(|test| row(test, layout, starred)).collect(),
+            columns: Columns::of(cells.chain([&headers]), &[0, 1]),
+            headers,
+            rows,
             starred,
         }
     }
 
     /// Columns that the widest row with times takes.
     fn width(&self) -> usize {
-        let right: usize = self
-            .right_widths()
-            .iter()
-            .map(|width| BETWEEN + width)
-            .sum();
-        self.name_width() + "Rsp =  [us]".len() + self.mean_width() + right
+        self.columns.width()
     }
 
-    fn name_width(&self) -> usize {
-        let names = self.rows.iter().map(|row| match row {
-            Row::Measured { name, .. } | Row::Words { name, .. } => display_width(name),
-        });
-        names.max().unwrap_or(0) + AFTER_NAME
-    }
-
-    fn mean_width(&self) -> usize {
-        let means = self.rows.iter().map(|row| match row {
-            Row::Measured { mean, .. } => mean.len(),
-            Row::Words { .. } => 0,
-        });
-        means.max().unwrap_or(0)
-    }
-
-    fn right_widths(&self) -> Vec<usize> {
-        let headers = self.headers.iter();
-        let mut widths: Vec<usize> = headers.map(|header| display_width(header)).collect();
-        for row in &self.rows {
-            let Row::Measured { cells, .. } = row else {
-                continue;
-            };
-            for (width, cell) in widths.iter_mut().zip(cells) {
-                *width = (*width).max(display_width(&cell.text));
-            }
-        }
-        widths
+    fn has_times(&self) -> bool {
+        self.rows.iter().any(|row| row.words.is_none())
     }
 
     fn draw(&self, width: usize, paint: Paint) -> String {
-        let (name_width, mean_width) = (self.name_width(), self.mean_width());
-        let right_widths = self.right_widths();
-        let mut text = String::new();
-        if mean_width > 0 {
-            let left = name_width + "Rsp =  [us]".len() + mean_width;
-            text += &" ".repeat(left);
-            for (header, width) in self.headers.iter().zip(&right_widths) {
-                text += &format!("{}{header:>width$}", " ".repeat(BETWEEN));
+        let header = self.has_times().then(|| self.columns.line(&self.headers));
+        let rows = self.rows.iter().map(|row| match &row.words {
+            Some((what, why)) => {
+                let name = self.columns.cell(0, &row.cells[0]);
+                words(&name, what, why, width, paint)
             }
-            text.truncate(text.trim_end().len());
-            text.push('\n');
-        }
-        for row in &self.rows {
-            match row {
-                Row::Measured { name, mean, cells } => {
-                    text += &pad(name, name_width);
-                    // One blank before the number, as in 2004: scripts that read the old report
-                    // read this one.
-                    let classic = format!("Rsp = {mean} [us]");
-                    let classic_width = "Rsp =  [us]".len() + mean_width;
-                    text += &format!("{classic:<classic_width$}");
-                    for (cell, width) in cells.iter().zip(&right_widths) {
-                        let aligned = format!("{:>width$}", cell.text);
-                        text += &" ".repeat(BETWEEN);
-                        text += &if cell.bad {
-                            paint.bad(&aligned)
-                        } else {
-                            aligned
-                        };
-                    }
-                    text.push('\n');
-                }
-                Row::Words {
-                    name,
-                    what,
-                    evidence,
-                } => {
-                    text += &words(&pad(name, name_width), what, evidence, width, paint);
-                }
+            None if row.failed => {
+                let (last, others) = row.cells.split_last().expect("a row has a name");
+                let last = self.columns.cell(others.len(), last);
+                format!("{}  {}", self.columns.line(others), paint.bad(&last))
             }
-        }
-        text
+            None => self.columns.line(&row.cells),
+        });
+        let lines = header.into_iter().chain(rows);
+        lines.map(|line| line + "\n").collect()
     }
 }
 
 /// A row without times; a long reason goes on below itself.
-fn words(name: &str, what: &str, evidence: &str, width: usize, paint: Paint) -> String {
-    let left = format!("{name}{what}{}", " ".repeat(AFTER_NAME));
-    let indent = " ".repeat(display_width(&left));
-    let options = wrapping(width)
-        .initial_indent(&indent)
-        .subsequent_indent(&indent);
-    let wrapped = textwrap::fill(evidence, options);
-    let painted = left.replacen(what, &paint.bad(what), 1);
-    format!("{painted}{}\n", wrapped.trim_start())
+fn words(name: &str, what: &str, why: &str, width: usize, paint: Paint) -> String {
+    let indent = " ".repeat(display_width(&format!("{name}  {what}   ")));
+    let why = wrap(width, &indent, &indent, why);
+    format!("{name}  {}   {}", paint.bad(what), why.trim_start())
 }
 
-fn row(test: &TestSummary, layout: Layout, starred: bool) -> Row {
-    let name = clean(&test.name);
+fn row(test: &TestSummary, layout: Layout, starred: bool) -> TableRow {
+    let name = clean(&test.name) + " ";
+    let failed = test.status == Status::Failed;
     let Some(times) = shown_times(test) else {
-        let (what, evidence) = in_words(test);
-        return Row::Words {
-            name,
-            what,
-            evidence,
+        return TableRow {
+            cells: vec![name],
+            words: Some(in_words(test)),
+            failed,
         };
     };
     let star = match (starred, few(times)) {
@@ -354,6 +265,9 @@ fn row(test: &TestSummary, layout: Layout, starred: bool) -> Row {
         .map(|of| figure::rate(of, test.per_second_ci95));
     let (rate, of_rate) = rate.unzip();
     let cells = [
+        Some(name),
+        // One blank before the number, as in 2004: scripts that read the old report read this one.
+        Some(format!("Rsp = {:.0} [us]", times.mean / 1e3)),
         Some(times.n.to_string()),
         Some(human(times.p50 as f64)),
         of_percentile(of_p50),
@@ -363,12 +277,15 @@ fn row(test: &TestSummary, layout: Layout, starred: bool) -> Row {
         of_mean,
         layout.rate.then(|| or_none(rate)),
         layout.rate.then(|| or_none(of_rate.flatten())),
+        Some(match test.failed() {
+            0 if failed => "failed".to_owned(),
+            count => count.to_string(),
+        }),
     ];
-    let cells = cells.into_iter().flatten().map(Cell::from);
-    Row::Measured {
-        name,
-        mean: format!("{:.0}", times.mean / 1e3),
-        cells: cells.chain([failed(test)]).collect(),
+    TableRow {
+        cells: cells.into_iter().flatten().collect(),
+        words: None,
+        failed,
     }
 }
 
@@ -391,21 +308,6 @@ fn half_width(times: &Distribution) -> Option<String> {
     (times.mean > 0.0).then(|| percent((high - times.mean) / times.mean))
 }
 
-/// Failed operations, or the word where a test failed without one.
-fn failed(test: &TestSummary) -> Cell {
-    let bad = test.status == Status::Failed;
-    match test.failed() {
-        0 if bad => Cell {
-            text: "failed".into(),
-            bad,
-        },
-        count => Cell {
-            text: count.to_string(),
-            bad,
-        },
-    }
-}
-
 /// What became of a row without times, and why.
 pub(crate) fn in_words(test: &TestSummary) -> (&'static str, String) {
     let evidence = clean(&test.evidence.as_ref().map(reason).unwrap_or_default());
@@ -426,10 +328,4 @@ pub(crate) fn in_words(test: &TestSummary) -> (&'static str, String) {
             "no operation in the measurement window".into(),
         ),
     }
-}
-
-/// Fills up with blanks by what is seen, not by bytes.
-fn pad(text: &str, width: usize) -> String {
-    let missing = width.saturating_sub(display_width(text));
-    format!("{text}{}", " ".repeat(missing))
 }

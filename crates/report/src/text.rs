@@ -3,15 +3,15 @@
 //! The first half is the layout of Xu (2004), section 5.6, so that an old result and a new one
 //! can be laid side by side.
 
-use anstyle::{AnsiColor, Style};
-use record::{Environment, EventKind, Http, LeftBehind, Pace, PlanRecord, Run};
+use record::{Environment, EventKind, Http, LeftBehind, Pace, PlanRecord, Run, Server};
 use stats::{Completeness, Status, Summary, TestSummary, WarningKind};
 
 use crate::clean;
 use crate::conclusion::inconclusive;
 use crate::load;
 use crate::reasons::{self, abort_reason, reason};
-use crate::table::{Table, table};
+use crate::table::{TextTable, table};
+use crate::terminal::{TextReport, wrap};
 use crate::webstone;
 
 /// How the report is to look.
@@ -37,92 +37,34 @@ impl Default for TextOptions {
 
 /// The report for people. Ends with a newline.
 pub fn text(run: &Run, summary: &Summary, options: &TextOptions) -> String {
-    let paint = Paint { on: options.color };
-    let mut page = Page {
-        text: String::new(),
-        width: options.width,
-        paint,
-    };
-    page.conclusion(summary);
-    page.title(run, summary);
-    page.configuration(run, summary);
-    page.pages(run, summary);
-    page.rows(run, summary);
-    page.generator(summary);
+    let mut report = TextReport::new(options.color, options.width);
+    report.conclusion(summary);
+    report.title(run, summary);
+    report.configuration(run, summary);
+    report.pages(run, summary);
+    report.rows(run, summary);
+    report.generator(summary);
     if run.plan.load.pace != Pace::Rounds {
-        page.throughput(summary);
+        report.throughput(summary);
     }
-    page.connecting(summary);
-    page.histograms(summary);
-    page.failures(summary);
-    page.notes(summary);
-    page.left_out(run, summary);
-    page.warnings(summary);
-    page.left_behind(&summary.left_behind);
-    page.completeness(summary);
+    report.connecting(summary);
+    report.histograms(summary);
+    report.failures(summary);
+    report.notes(summary);
+    report.left_out(run, summary);
+    report.warnings(summary);
+    report.left_behind(&summary.left_behind);
+    report.completeness(summary);
     if let Some(place) = &options.saved_to {
-        page.line("");
-        page.line(&format!("Saved in {}", clean(place)));
+        report.line("");
+        report.line(&format!("Saved in {}", clean(place)));
     }
-    page.text
+    report.text
 }
 
-/// How texts are wrapped: at blanks only. A URL stays one that can be copied, also where it is
-/// wider than the page, and a run id keeps its hyphens on one line.
-pub(crate) fn wrapping(width: usize) -> textwrap::Options<'static> {
-    textwrap::Options::new(width)
-        .break_words(false)
-        .word_splitter(textwrap::WordSplitter::NoHyphenation)
-        .word_separator(textwrap::WordSeparator::AsciiSpace)
-}
-
-/// Colours, or none.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Paint {
-    pub(crate) on: bool,
-}
-
-impl Paint {
-    /// Something is better than it was.
-    pub(crate) fn good(self, text: &str) -> String {
-        self.in_color(AnsiColor::Green, text)
-    }
-
-    /// Something failed, or is not supported.
-    pub(crate) fn bad(self, text: &str) -> String {
-        self.in_color(AnsiColor::Red, text)
-    }
-
-    /// Something is doubtful.
-    pub(crate) fn doubtful(self, text: &str) -> String {
-        self.in_color(AnsiColor::Yellow, text)
-    }
-
-    fn in_color(self, color: AnsiColor, text: &str) -> String {
-        let style = Style::new().fg_color(Some(color.into()));
-        if self.on {
-            format!("{style}{text}{style:#}")
-        } else {
-            text.to_owned()
-        }
-    }
-}
-
-/// The report as far as it is written.
-struct Page {
-    text: String,
-    width: usize,
-    paint: Paint,
-}
-
-impl Page {
-    fn line(&mut self, line: &str) {
-        self.text.push_str(line);
-        self.text.push('\n');
-    }
-
+impl TextReport {
     /// A heading after an empty line; nothing when there is nothing to stand below it.
-    fn section(&mut self, heading: &str, items: &[Item]) {
+    fn section(&mut self, heading: &str, items: &[ReportItem]) {
         if items.is_empty() {
             return;
         }
@@ -134,19 +76,10 @@ impl Page {
     }
 
     /// An item and what belongs to it, wrapped below itself.
-    fn item(&mut self, item: &Item) {
-        let wrapped = |text: &str, first: &str, next: &str| {
-            let options = wrapping(self.width);
-            textwrap::fill(text, options.initial_indent(first).subsequent_indent(next))
-        };
-        let mut lines = vec![wrapped(&item.text, "- ", "  ")];
-        lines.extend(
-            item.below
-                .iter()
-                .map(|text| wrapped(text, "    ", "      ")),
-        );
-        for line in lines {
-            self.line(&line);
+    fn item(&mut self, item: &ReportItem) {
+        self.wrapped("- ", "  ", &item.text);
+        for text in &item.below {
+            self.wrapped("    ", "      ", text);
         }
     }
 
@@ -155,8 +88,8 @@ impl Page {
         let Some(rows) = inconclusive(summary) else {
             return;
         };
-        let sentence = format!("Inconclusive: {rows}");
-        let wrapped = textwrap::fill(&clean(&sentence), wrapping(self.width));
+        let sentence = clean(&format!("Inconclusive: {rows}"));
+        let wrapped = wrap(self.width, "", "", &sentence);
         let painted = wrapped.replacen("Inconclusive", &self.paint.bad("Inconclusive"), 1);
         self.line(&painted);
         self.line("");
@@ -174,9 +107,7 @@ impl Page {
         self.line(&format!("Start Testing {}:", clean(&run.plan.target)));
         self.line("");
         for (what, value) in configuration(&run.plan, &run.env, summary) {
-            let line = format!("* {what} {}", clean(&value));
-            let options = wrapping(self.width);
-            self.line(&textwrap::fill(&line, options.subsequent_indent("  ")));
+            self.wrapped("", "  ", &format!("* {what} {}", clean(&value)));
         }
     }
 
@@ -193,7 +124,7 @@ impl Page {
             self.line(&line);
         }
         let beyond = webstone::beyond(run, pages);
-        let beyond = beyond.iter().map(|line| Item::new(line));
+        let beyond = beyond.iter().map(|line| ReportItem::new(line));
         self.section(
             "Beyond WebSTONE, with 95 % intervals:",
             &beyond.collect::<Vec<_>>(),
@@ -208,26 +139,25 @@ impl Page {
         }
         // Where there is a section about throughput it has the rates of all rows that are not files.
         let rates = run.plan.load.pace == Pace::Rounds || summary.pages.is_some();
-        let Table { text, footnotes } = table(summary, rates, self.width, self.paint);
+        let TextTable { text, footnotes } = table(summary, rates, self.width, self.paint);
         self.text.push_str(&text);
         if !footnotes.is_empty() {
             self.line("");
         }
         for footnote in footnotes {
-            self.line(&textwrap::fill(&footnote, wrapping(self.width)));
+            self.wrapped("", "", &footnote);
         }
     }
 
     fn generator(&mut self, summary: &Summary) {
         if let Some(sentence) = load::generator(summary) {
             self.line("");
-            let options = wrapping(self.width);
-            self.line(&textwrap::fill(&sentence, options.subsequent_indent("  ")));
+            self.wrapped("", "  ", &sentence);
         }
     }
 
     fn throughput(&mut self, summary: &Summary) {
-        let items: Vec<Item> = summary
+        let items: Vec<ReportItem> = summary
             .tests
             .iter()
             .filter_map(|test| {
@@ -235,7 +165,7 @@ impl Page {
                 let below = load::other_times(test);
                 // Pages have a throughput; their files are many, and have a row each already.
                 let is_file = summary.pages.is_some() && below.is_empty();
-                (!is_file).then_some(Item { text, below })
+                (!is_file).then_some(ReportItem { text, below })
             })
             .collect();
         self.section("Throughput, with 95 % intervals:", &items);
@@ -243,7 +173,10 @@ impl Page {
 
     fn connecting(&mut self, summary: &Summary) {
         let rows = summary.tests.iter();
-        let items: Vec<Item> = rows.filter_map(load::connecting).map(Item::from).collect();
+        let items: Vec<ReportItem> = rows
+            .filter_map(load::connecting)
+            .map(ReportItem::from)
+            .collect();
         self.section("Connecting, with 95 % intervals:", &items);
     }
 
@@ -258,12 +191,15 @@ impl Page {
     }
 
     fn failures(&mut self, summary: &Summary) {
-        let items: Vec<Item> = summary.tests.iter().filter_map(failure).collect();
+        let items: Vec<ReportItem> = summary.tests.iter().filter_map(failure).collect();
         self.section(&self.paint.bad("Failures:"), &items);
     }
 
     fn notes(&mut self, summary: &Summary) {
-        let items: Vec<Item> = notes(summary).iter().map(|note| Item::new(note)).collect();
+        let items: Vec<ReportItem> = notes(summary)
+            .iter()
+            .map(|note| ReportItem::new(note))
+            .collect();
         self.section("Notes:", &items);
     }
 
@@ -283,7 +219,7 @@ impl Page {
             1 => "the user is".to_owned(),
             users => format!("all {users} users are"),
         };
-        let item = Item::new(&format!(
+        let item = ReportItem::new(&format!(
             "{left_out} of {} operations began outside the measurement window, in which {users} active; \
              none of the times above includes them",
             counted + left_out,
@@ -291,19 +227,14 @@ impl Page {
         self.section("Left out:", &[item]);
     }
 
-    /// The warnings, except the one that a footnote of the rows has already.
     fn warnings(&mut self, summary: &Summary) {
-        let items: Vec<Item> = summary
-            .warnings
-            .iter()
-            .filter(|warning| warning.kind != WarningKind::FewForPercentiles)
-            .map(|warning| Item::new(&crate::warning(warning)))
-            .collect();
+        let items = warnings(summary).map(|warning| ReportItem::new(&warning));
+        let items: Vec<ReportItem> = items.collect();
         self.section(&self.paint.doubtful("Warnings:"), &items);
     }
 
     fn left_behind(&mut self, left: &[LeftBehind]) {
-        let items: Vec<Item> = left
+        let items: Vec<ReportItem> = left
             .iter()
             .map(|left| {
                 let whose = if left.own {
@@ -311,7 +242,7 @@ impl Page {
                 } else {
                     "of an earlier run"
                 };
-                Item::new(&format!("{} ({whose}): {}", left.url, left.reason))
+                ReportItem::new(&format!("{} ({whose}): {}", left.url, left.reason))
             })
             .collect();
         let heading = "Leftovers on the server:";
@@ -337,27 +268,34 @@ impl Page {
 }
 
 /// One entry of a section.
-struct Item {
+struct ReportItem {
     text: String,
     below: Vec<String>,
 }
 
-impl Item {
-    fn new(text: &str) -> Item {
-        Item {
+impl ReportItem {
+    fn new(text: &str) -> ReportItem {
+        ReportItem {
             text: clean(text),
             below: Vec::new(),
         }
     }
 }
 
-impl From<(String, Vec<String>)> for Item {
-    fn from((text, below): (String, Vec<String>)) -> Item {
-        Item {
+impl From<(String, Vec<String>)> for ReportItem {
+    fn from((text, below): (String, Vec<String>)) -> ReportItem {
+        ReportItem {
             text: clean(&text),
             below,
         }
     }
+}
+
+/// The warnings, except the one that a mark in the table and its footnote give.
+pub(crate) fn warnings(summary: &Summary) -> impl Iterator<Item = String> {
+    let warnings = summary.warnings.iter();
+    let shown = warnings.filter(|warning| warning.kind != WarningKind::FewForPercentiles);
+    shown.map(crate::warning)
 }
 
 /// The notes of all rows; one that several rows have stands once, behind the names of all of them.
@@ -377,7 +315,7 @@ pub(crate) fn notes(summary: &Summary) -> Vec<String> {
 }
 
 /// Details of a failed test: counts, and the first failures. `None` when its row says it all.
-fn failure(test: &TestSummary) -> Option<Item> {
+fn failure(test: &TestSummary) -> Option<ReportItem> {
     let row_says_it = test.response.is_none() && test.failed() == 0 && test.failures.len() <= 1;
     if test.status != Status::Failed || row_says_it {
         return None;
@@ -392,7 +330,7 @@ fn failure(test: &TestSummary) -> Option<Item> {
         .iter()
         .map(|failure| clean(&reason(failure)))
         .collect();
-    Some(Item {
+    Some(ReportItem {
         text: clean(&format!("{}: {counts}", test.name)),
         below,
     })
@@ -510,15 +448,7 @@ pub(crate) fn configuration(
         Some(server) => {
             let software = server.software.as_deref().unwrap_or(UNKNOWN_SOFTWARE);
             add("Server", format!("{software}, HTTP/{}", server.http));
-            let none = server.dav.is_empty();
-            add(
-                "DAV Class",
-                if none {
-                    "none".into()
-                } else {
-                    server.dav.join(", ")
-                },
-            );
+            add("DAV Class", dav_classes(server));
         }
     }
     add("Clock", load::clock(summary));
@@ -543,6 +473,13 @@ pub(crate) fn configuration(
     lines
 }
 
+pub(crate) fn dav_classes(server: &Server) -> String {
+    match &server.dav[..] {
+        [] => "none".to_owned(),
+        classes => classes.join(", "),
+    }
+}
+
 /// A parameter without the quotes of JSON.
 fn plain(value: &serde_json::Value) -> String {
     value
@@ -557,15 +494,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paint_leaves_plain_text_alone() {
-        assert_eq!(Paint { on: false }.bad("failed"), "failed");
-        assert_eq!(
-            Paint { on: true }.bad("failed"),
-            "\u{1b}[31mfailed\u{1b}[0m"
-        );
-    }
-
-    #[test]
     fn a_note_of_several_rows_stands_once() {
         let builder = RunBuilder::new(1).test("T", &[("A", "GET"), ("B", "GET"), ("C", "GET")]);
         let told = [("A", "one"), ("B", "two"), ("C", "one")];
@@ -577,22 +505,5 @@ mod tests {
         });
         let summary = stats::summarise(&run.build());
         assert_eq!(notes(&summary), ["A, C: one", "B: two"]);
-    }
-
-    #[test]
-    fn a_page_wraps_but_breaks_no_url() {
-        let mut page = Page {
-            text: String::new(),
-            width: 20,
-            paint: Paint { on: false },
-        };
-        page.item(&Item::new(&format!(
-            "look at http://example.org/{}",
-            "long-way/".repeat(3)
-        )));
-        let lines: Vec<&str> = page.text.lines().collect();
-        assert_eq!(lines.len(), 2);
-        assert_eq!(lines[0], "- look at");
-        assert!(lines[1].ends_with("long-way/long-way/"));
     }
 }

@@ -13,15 +13,15 @@ use stats::{BodySizes, Distribution, PageSummary, PagesSummary, ServerSummary, V
 use crate::clean;
 use crate::figure::{self, NONE};
 use crate::json::{rates, thousandths, us};
-use crate::wire::Distribution as WireDistribution;
-use classic::{Totals, over};
+use crate::wire::DistributionJson;
+use classic::{ClassicTotals, over};
 pub(crate) use wire::WebStone;
 
 /// The report of 1995, line by line.
 pub(crate) fn classic(run: &Run, pages: &PagesSummary) -> Vec<String> {
     let of_page = |(number, page): (usize, &PageSummary)| classic::page_block(number, page);
     let blocks = pages.pages.iter().enumerate().flat_map(of_page);
-    let totals = Totals::of(run, pages).lines();
+    let totals = ClassicTotals::of(run, pages).lines();
     blocks.chain(totals).collect()
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn beyond(run: &Run, pages: &PagesSummary) -> Vec<String> {
 
 /// What WebStone reported from version 2.0 on, under its names, of all files that came.
 pub(crate) fn later(run: &Run, pages: &PagesSummary) -> Vec<String> {
-    let totals = Totals::of(run, pages);
+    let totals = ClassicTotals::of(run, pages);
     let all = &pages.all;
     let rate = |count: u64| over(count as f64, pages.window_s);
     let mut lines = vec![
@@ -97,15 +97,13 @@ pub(crate) fn later(run: &Run, pages: &PagesSummary) -> Vec<String> {
             over(100.0 * all.failed as f64, all.files as f64)
         ),
         format!("Sum of client response times: {:.6} sec", totals.response_s),
-        format!(
-            "{:<24}{:>14}{:>14}{:>14}{:>14}",
-            "", "Average", "Std Dev", "Minimum", "Maximum"
-        ),
     ];
     let row = |what: &str, values: [Option<String>; 4]| {
         let [average, sd, min, max] = values.map(|value| value.unwrap_or_else(|| "-".to_owned()));
         format!("{what:<24}{average:>14}{sd:>14}{min:>14}{max:>14}")
     };
+    let headers = ["Average", "Std Dev", "Minimum", "Maximum"];
+    lines.push(row("", headers.map(|header| Some(header.to_owned()))));
     for (what, times) in [
         ("Connect time (sec)", &all.connect),
         ("Response time (sec)", &all.file),
@@ -170,9 +168,10 @@ fn of_server(server: &ServerSummary) -> String {
 pub(crate) fn a_minute(rate: f64, ci95: Option<(f64, f64)>, wanders: bool) -> (String, String) {
     let (rate, range) = figure::rate(rate, ci95);
     let range = range.as_deref().unwrap_or(NONE);
-    let doubt = match wanders {
-        true => "; possibly too narrow, because throughput wandered: measure longer",
-        false => "",
+    let doubt = if wanders {
+        "; possibly too narrow, because throughput wandered: measure longer"
+    } else {
+        ""
     };
     (rate, format!("({range}{doubt})"))
 }
@@ -219,7 +218,7 @@ pub(crate) fn document(run: &Run, pages: &PagesSummary) -> wire::WebStone {
         wanders: server.wanders,
         retrieved: (&server.visits).into(),
     };
-    let totals = Totals::of(run, pages);
+    let totals = ClassicTotals::of(run, pages);
     wire::WebStone {
         classic: wire::Classic {
             number: totals.number(),
@@ -245,8 +244,8 @@ pub(crate) fn document(run: &Run, pages: &PagesSummary) -> wire::WebStone {
     }
 }
 
-fn sizes(sizes: &BodySizes) -> Option<wire::Sizes> {
-    (sizes.n > 0).then(|| wire::Sizes {
+fn sizes(sizes: &BodySizes) -> Option<wire::SizesJson> {
+    (sizes.n > 0).then(|| wire::SizesJson {
         n: sizes.n,
         mean: thousandths(sizes.mean()),
         sd: sizes.sd().map(thousandths),
@@ -257,7 +256,7 @@ fn sizes(sizes: &BodySizes) -> Option<wire::Sizes> {
 
 impl From<&Visits> for wire::Retrieved {
     fn from(visits: &Visits) -> wire::Retrieved {
-        let times = |times: &Option<Distribution>| times.as_ref().map(WireDistribution::from);
+        let times = |times: &Option<Distribution>| times.as_ref().map(DistributionJson::from);
         wire::Retrieved {
             pages: visits.complete,
             errors: visits.incomplete,

@@ -1,21 +1,25 @@
-//! The JSON document, as types of their own: what programs read must not change because an
-//! internal type does. The published schema, `docs/result.schema.json`, is made from these.
+//! The JSON document. The published schema, `docs/result.schema.json`, is made from these types.
 //!
 //! Times are in microseconds as numbers with at most three decimals, exact to the nanosecond.
 //! A field is always there; what is not known is `null`.
+//!
+//! Types of `record` and `stats` stand here as they are, unless the document has other units, rounded or
+//! derived numbers, or fields that the files of a run leave out ([`LoadJson`], [`HttpJson`]).
 
 use std::collections::BTreeMap;
 
+use record::{Clock, Exhausted, LeftBehind, Machine, Pace, Server, SuiteRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
+use stats::{Conclusion, Share, Status};
 
 /// Version of the document; raised when a reader of the older one would misread it.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// Result of one run of Prestan.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields, title = "Prestan result")]
-pub(crate) struct Document {
+#[schemars(rename = "Document", deny_unknown_fields, title = "Prestan result")]
+pub(crate) struct ResultDocument {
     /// Version of this schema.
     #[schemars(extend("const" = SCHEMA_VERSION))]
     pub(crate) schema_version: u32,
@@ -24,7 +28,7 @@ pub(crate) struct Document {
     /// Names the run, and the collection `PrestanTest-<run_id>/` below which it worked.
     pub(crate) run_id: String,
     /// The suite that was run.
-    pub(crate) suite: Suite,
+    pub(crate) suite: SuiteRecord,
     /// Parameters of the suite, resolved.
     pub(crate) params: BTreeMap<String, serde_json::Value>,
     /// URL of the collection below which the run worked, without user information.
@@ -35,21 +39,21 @@ pub(crate) struct Document {
     pub(crate) clock: Clock,
     /// By how much a user-space clock would have over-reported response times, over all operations; null
     /// unless the kernel's clock was used.
-    pub(crate) bias_us: Option<Bias>,
+    pub(crate) bias_us: Option<BiasJson>,
     /// Expected operations without a response time, because the kernel's time stamps are missing.
     pub(crate) missed: u64,
     /// The machine that sent the requests.
     pub(crate) machine: Machine,
     /// How much load there was, and for how long.
-    pub(crate) load: Load,
+    pub(crate) load: LoadJson,
     /// Start of the run, RFC 3339, UTC.
     pub(crate) started_at: String,
     /// End of the run, RFC 3339, UTC; null in a run that was cut off.
     pub(crate) ended_at: Option<String>,
     /// Whether the run was completed.
-    pub(crate) complete: Complete,
+    pub(crate) complete: CompletenessJson,
     /// How close a load run came to its goal (`load.until`); null without a goal.
-    pub(crate) goal: Option<Goal>,
+    pub(crate) goal: Option<GoalJson>,
     /// Operations of all tests that began outside the measurement window.
     pub(crate) left_out: u64,
     /// Conclusion of the run: the worst of its rows.
@@ -57,13 +61,13 @@ pub(crate) struct Document {
     /// Which rows are inconclusive, and why; null where none is.
     pub(crate) inconclusive: Option<String>,
     /// The warnings of all rows, each once, and those about the run as a whole.
-    pub(crate) warnings: Vec<Warning>,
+    pub(crate) warnings: Vec<WarningJson>,
     /// How the load generator fared: an entry for each test of which it was recorded.
-    pub(crate) generator: Vec<Generator>,
+    pub(crate) generator: Vec<GeneratorJson>,
     /// Leftovers on the server: collections of Prestan.
     pub(crate) left_behind: Vec<LeftBehind>,
     /// One entry for each row of the report, in the order of the suite.
-    pub(crate) tests: Vec<Test>,
+    pub(crate) tests: Vec<TestJson>,
     /// Results of the pages of the suite; null where it has none.
     pub(crate) webstone: Option<crate::webstone::WebStone>,
 }
@@ -76,38 +80,10 @@ pub(crate) struct Program {
     pub(crate) version: String,
 }
 
-/// Identity of a suite: two runs with the same hash and parameters did the same.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Suite {
-    /// Name.
-    pub(crate) name: String,
-    /// Version the suite gives itself.
-    pub(crate) version: u32,
-    /// One line about it.
-    pub(crate) title: String,
-    /// SHA-256 of the suite file, in lower-case hexadecimal.
-    pub(crate) sha256: String,
-}
-
-/// What the server tells about itself in its response to OPTIONS.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Server {
-    /// `Server` header.
-    pub(crate) software: Option<String>,
-    /// Tokens of all `DAV` headers: the classes of RFC 4918, section 18, and extensions.
-    pub(crate) dav: Vec<String>,
-    /// Tokens of all `Allow` headers.
-    pub(crate) allow: Vec<String>,
-    /// HTTP version of the response.
-    pub(crate) http: String,
-}
-
 /// How close a load run came to an interval that is narrow enough.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Goal {
+#[schemars(rename = "Goal", deny_unknown_fields)]
+pub(crate) struct GoalJson {
     /// Half the 95 % interval in percent of the estimate, of the operation that is farthest from
     /// the goal; null where there were too few operations to tell.
     pub(crate) half_width_percent: Option<f64>,
@@ -115,34 +91,10 @@ pub(crate) struct Goal {
     pub(crate) reached: bool,
 }
 
-/// Which clock gave the moments of an operation.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Clock {
-    /// Read in user space around the system calls.
-    User,
-    /// Time stamps that the kernel takes where packets leave and arrive.
-    Kernel,
-}
-
-/// The machine that sent the requests.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Machine {
-    /// Operating system and kernel release.
-    pub(crate) os: String,
-    /// Model name of the processor.
-    pub(crate) cpu: String,
-    /// Logical processors available to the process.
-    pub(crate) cores: u32,
-    /// Physical memory in bytes.
-    pub(crate) memory_bytes: u64,
-}
-
 /// The load of a run.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Load {
+#[schemars(rename = "Load", deny_unknown_fields)]
+pub(crate) struct LoadJson {
     /// Concurrent users, each with a connection of its own. In an open loop, the connections.
     pub(crate) users: u32,
     /// What decides when an operation begins.
@@ -155,7 +107,7 @@ pub(crate) struct Load {
     /// Goal for the width of an interval, `p99 ±5%` for example; null without a goal.
     pub(crate) until: Option<String>,
     /// How connections are used.
-    pub(crate) http: Http,
+    pub(crate) http: HttpJson,
     /// The operations of a load run are sent in the order of the suite, not drawn by weight.
     pub(crate) in_turn: bool,
     /// Iterations of the loop for each user before measuring, not recorded.
@@ -168,50 +120,10 @@ pub(crate) struct Load {
     pub(crate) seed: u64,
 }
 
-/// What decides when an operation begins.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(tag = "model", rename_all = "snake_case")]
-#[schemars(deny_unknown_fields)]
-pub(crate) enum Pace {
-    /// Users iterate the loops of a suite, test by test.
-    Rounds,
-    /// Closed loop: each user begins an operation when its previous one has ended.
-    Closed,
-    /// Open loop: a schedule decides, whatever the server does.
-    Open {
-        /// Distribution of arrivals.
-        arrivals: Arrivals,
-        /// One rate after the other.
-        stages: Vec<Stage>,
-        /// Operations that may wait for a free connection; further ones are dropped.
-        max_waiting: u32,
-    },
-}
-
-/// Distribution of arrivals in an open loop.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Arrivals {
-    /// Equal intervals.
-    Constant,
-    /// Exponentially distributed intervals.
-    Poisson,
-}
-
-/// A time of an open loop with one rate.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Stage {
-    /// Operations per second.
-    pub(crate) rate: f64,
-    /// Seconds.
-    pub(crate) duration_s: f64,
-}
-
 /// How connections are used.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Http {
+#[schemars(rename = "Http", deny_unknown_fields)]
+pub(crate) struct HttpJson {
     /// Version in requests: `1.1` or `1.0`.
     pub(crate) version: String,
     /// Whether a connection is used for more than one operation.
@@ -225,23 +137,10 @@ pub(crate) struct Http {
     pub(crate) full_handshakes: bool,
 }
 
-/// Conclusion of a row or a run. Of several, a failure takes precedence over an inconclusive row, and
-/// that over a pass.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Conclusion {
-    /// It succeeded, and its estimates describe the server.
-    Pass,
-    /// A warning disqualifies the row, or the load generator may have caused its failures.
-    Inconclusive,
-    /// The server failed.
-    Fail,
-}
-
 /// How the load generator fared while a test was measured.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Generator {
+#[schemars(rename = "Generator", deny_unknown_fields)]
+pub(crate) struct GeneratorJson {
     /// Name of the test.
     pub(crate) test: String,
     /// Worker threads.
@@ -260,7 +159,7 @@ pub(crate) struct Generator {
     /// The longest of them.
     pub(crate) longest_stall_us: f64,
     /// How late operations began because of the load generator; null unless the loop is open.
-    pub(crate) lateness_us: Option<Lateness>,
+    pub(crate) lateness_us: Option<LatenessJson>,
     /// How often this machine refused a resource.
     pub(crate) exhausted: Exhausted,
 }
@@ -268,8 +167,8 @@ pub(crate) struct Generator {
 /// How late operations began, in microseconds. All of them are described, so nothing of it has an
 /// interval.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Lateness {
+#[schemars(rename = "Lateness", deny_unknown_fields)]
+pub(crate) struct LatenessJson {
     /// Operations.
     pub(crate) n: u64,
     /// Median. It has no interval.
@@ -280,23 +179,11 @@ pub(crate) struct Lateness {
     pub(crate) max: f64,
 }
 
-/// How often a resource of this machine was refused.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Exhausted {
-    /// Local ports.
-    pub(crate) ports: u64,
-    /// Open files.
-    pub(crate) files: u64,
-    /// Memory for sockets.
-    pub(crate) buffers: u64,
-}
-
 /// By how much a user-space clock would have over-reported response times, in microseconds; negative
 /// where it would have under-reported them.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Bias {
+#[schemars(rename = "Bias", deny_unknown_fields)]
+pub(crate) struct BiasJson {
     /// Operations of which both are known.
     pub(crate) n: u64,
     /// Median.
@@ -309,8 +196,8 @@ pub(crate) struct Bias {
 
 /// A range of times and how many fell into it.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Bar {
+#[schemars(rename = "Bar", deny_unknown_fields)]
+pub(crate) struct BarJson {
     /// Least time of the range, in microseconds.
     pub(crate) from_us: f64,
     /// The range ends before this time; the last one includes it.
@@ -323,10 +210,10 @@ pub(crate) struct Bar {
 
 /// Whether a run was completed.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Complete {
+#[schemars(rename = "Complete", deny_unknown_fields)]
+pub(crate) struct CompletenessJson {
     /// How it ended.
-    pub(crate) state: State,
+    pub(crate) state: RunEnding,
     /// Why it was aborted; null otherwise.
     pub(crate) reason: Option<String>,
 }
@@ -334,7 +221,8 @@ pub(crate) struct Complete {
 /// How a run ended.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum State {
+#[schemars(rename = "State")]
+pub(crate) enum RunEnding {
     /// It was completed.
     Complete,
     /// The user interrupted it.
@@ -345,8 +233,8 @@ pub(crate) enum State {
 
 /// A warning about rows.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Warning {
+#[schemars(rename = "Warning", deny_unknown_fields)]
+pub(crate) struct WarningJson {
     /// Which warning: a word of a list that may grow.
     pub(crate) kind: String,
     /// The warning, with what to do about it.
@@ -355,34 +243,10 @@ pub(crate) struct Warning {
     pub(crate) about: Vec<Share>,
 }
 
-/// A part of a whole, of one row or test.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Share {
-    /// Name of the row or test.
-    pub(crate) name: String,
-    /// The part; of times, in nanoseconds.
-    pub(crate) count: u64,
-    /// The whole, or the limit.
-    pub(crate) of: u64,
-}
-
-/// A collection of Prestan that is still on the server.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct LeftBehind {
-    /// URL of the collection.
-    pub(crate) url: String,
-    /// Why it is still there.
-    pub(crate) reason: String,
-    /// It belongs to this run, not to an earlier one.
-    pub(crate) own: bool,
-}
-
 /// One row of the report.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Test {
+#[schemars(rename = "Test", deny_unknown_fields)]
+pub(crate) struct TestJson {
     /// Name of the row.
     pub(crate) name: String,
     /// HTTP method that is measured.
@@ -392,35 +256,35 @@ pub(crate) struct Test {
     /// Why it is not ok; null when it is.
     pub(crate) evidence: Option<String>,
     /// Operations by outcome. They add up to `operations`.
-    pub(crate) outcomes: Outcomes,
+    pub(crate) outcomes: OutcomesJson,
     /// Operations that count: those that began in the measurement window.
     pub(crate) operations: u64,
     /// Operations outside that time; they are in no other number but `left_out_outcomes`.
     pub(crate) left_out: u64,
     /// Operations outside that time by outcome. They add up to `left_out`.
-    pub(crate) left_out_outcomes: Outcomes,
+    pub(crate) left_out_outcomes: OutcomesJson,
     /// Expected responses that arrived before the whole request was sent: they have no response time.
     pub(crate) early: u64,
     /// Expected responses without a response time, because the kernel's time stamps are missing.
     pub(crate) missed: u64,
     /// Response times, last request byte to first response byte; null without any.
-    pub(crate) response_us: Option<Distribution>,
+    pub(crate) response_us: Option<DistributionJson>,
     /// Latencies from schedule: from the scheduled start to the first response byte. Null unless the loop
     /// is open.
-    pub(crate) planned_us: Option<Distribution>,
+    pub(crate) planned_us: Option<DistributionJson>,
     /// Times from the start to the acknowledgement of the last request byte; null where that was
     /// not asked for.
-    pub(crate) upload_us: Option<Distribution>,
+    pub(crate) upload_us: Option<DistributionJson>,
     /// By how much a user-space clock would have over-reported response times; null unless the kernel's
     /// clock was used.
-    pub(crate) bias_us: Option<Bias>,
+    pub(crate) bias_us: Option<BiasJson>,
     /// Response times and latencies from schedule, in ranges that grow by a constant factor; empty unless
     /// the loop is open.
-    pub(crate) histogram: Vec<Bar>,
+    pub(crate) histogram: Vec<BarJson>,
     /// Total times, start to last response byte, connecting included; null without any.
-    pub(crate) total_us: Option<Distribution>,
+    pub(crate) total_us: Option<DistributionJson>,
     /// Connections opened by the operations that count.
-    pub(crate) connects: Connects,
+    pub(crate) connects: ConnectsJson,
     /// Bytes of the requests that count.
     pub(crate) bytes_sent: u64,
     /// Bytes of the responses that count.
@@ -447,26 +311,10 @@ pub(crate) struct Test {
     pub(crate) warnings: Vec<String>,
 }
 
-/// Status of a test.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Status {
-    /// It was measured, and no operation failed.
-    Ok,
-    /// Something failed, or nothing was measured.
-    Failed,
-    /// The server does not have the method, or does not claim what the test needs.
-    NotSupported,
-    /// Not measured, because the server does not have another method that the test needs before.
-    Skipped,
-    /// The operations of its test are chosen at random, and this one never was.
-    NotDrawn,
-}
-
 /// A count for each outcome. Every operation ends in exactly one.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Outcomes {
+#[schemars(rename = "Outcomes", deny_unknown_fields)]
+pub(crate) struct OutcomesJson {
     /// The response was as expected.
     pub(crate) ok: u64,
     /// The status was not one that the test expects.
@@ -494,8 +342,8 @@ pub(crate) struct Outcomes {
 /// A set of times, in microseconds. Percentiles are by the nearest rank: exact for up to 65,536
 /// times, and within 0.05 % for more.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Distribution {
+#[schemars(rename = "Distribution", deny_unknown_fields)]
+pub(crate) struct DistributionJson {
     /// Number of times.
     pub(crate) n: u64,
     /// Arithmetic mean.
@@ -526,17 +374,17 @@ pub(crate) struct Distribution {
 
 /// Connections opened by the operations of a row.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Connects {
+#[schemars(rename = "Connects", deny_unknown_fields)]
+pub(crate) struct ConnectsJson {
     /// Operations for which a connection was opened.
     pub(crate) count: u64,
     /// TCP handshakes of those with an expected response; null without any.
-    pub(crate) tcp_us: Option<Distribution>,
+    pub(crate) tcp_us: Option<DistributionJson>,
     /// Full TLS handshakes of those with an expected response; null without any. In runs of format 3,
     /// which do not distinguish resumed ones, all handshakes.
-    pub(crate) tls_us: Option<Distribution>,
+    pub(crate) tls_us: Option<DistributionJson>,
     /// TLS handshakes of those with an expected response that resumed a session; null without any.
-    pub(crate) tls_resumed_us: Option<Distribution>,
+    pub(crate) tls_resumed_us: Option<DistributionJson>,
     /// Operations whose request was sent again, because a kept connection had been closed or a Digest
     /// nonce had expired.
     pub(crate) resent: u64,

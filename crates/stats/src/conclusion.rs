@@ -1,14 +1,17 @@
 //! Pass, inconclusive or fail: what a row, and a run, come to.
 
 use record::{Nanos, Outcome};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::{Outcomes, Status, Summary, TestSummary, Warning, WarningKind};
 
-/// What a row or a run comes to. Of several, the greatest counts: a failure is not hidden by an
-/// inconclusive row, and an inconclusive row is no pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// Conclusion of a row or a run. Of several, a failure takes precedence over an inconclusive row, and
+/// that over a pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Conclusion {
-    /// What was asked for was done, and its estimates describe the server.
+    /// It succeeded, and its estimates describe the server.
     Pass,
     /// A warning disqualifies the row, or the load generator may have caused its failures.
     Inconclusive,

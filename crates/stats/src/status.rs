@@ -1,22 +1,24 @@
 //! What became of a test as a whole.
 
 use record::Outcome;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::{Completeness, Outcomes};
 
-/// What became of a test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Status of a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Status {
     /// It was measured, and no operation failed.
     Ok,
     /// Something failed, or nothing was measured.
     Failed,
-    /// The server does not have the method of the row, or does not claim what the test needs.
+    /// The server does not have the method, or does not claim what the test needs.
     NotSupported,
-    /// It was never asked for, because the server does not have another method that the test needs
-    /// before it.
+    /// Not measured, because the server does not have another method that the test needs before.
     Skipped,
-    /// Chance chose among the operations of its test, and never this one.
+    /// The operations of its test are chosen at random, and this one never was.
     NotDrawn,
 }
 

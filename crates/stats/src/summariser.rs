@@ -180,12 +180,18 @@ impl Summariser {
                 row(tally, &around)
             })
             .collect();
-        let facts: Vec<TestFacts> = windows
+        let facts = windows
             .iter()
-            .map(|(test, window)| self.facts(*test, *window, &tests, &told))
-            .collect();
+            .map(|(test, window)| self.facts(*test, *window, &tests, &told));
+        // In a load, users do all tests in one window.
+        let facts: Vec<TestFacts> = match self.plan.load.pace {
+            Pace::Rounds => facts.collect(),
+            Pace::Closed | Pace::Open { .. } => {
+                facts.reduce(TestFacts::beside).into_iter().collect()
+            }
+        };
         let clock = self.clock(&tests);
-        let strain = Strain::of(&told.generator, |test| self.name(test));
+        let strain = Strain::of(&told.generator, |test| self.name_of_part(test));
         let warnings = warning::all(&warning::WarningInputs {
             load: &self.plan.load,
             rows: &tests,
@@ -300,6 +306,16 @@ impl Summariser {
         record.map_or_else(|| format!("test {}", test.0), |record| record.name.clone())
     }
 
+    /// What is done in one window: a test, or all of a load.
+    fn name_of_part(&self, test: TestId) -> String {
+        match self.plan.load.pace {
+            Pace::Closed | Pace::Open { .. } if self.plan.tests.len() > 1 => {
+                self.plan.suite.name.clone()
+            }
+            _ => self.name(test),
+        }
+    }
+
     fn facts(
         &self,
         test: TestId,
@@ -315,7 +331,7 @@ impl Summariser {
         };
         let tally = self.tests.get(&test).copied().unwrap_or_default();
         TestFacts {
-            name: self.name(test),
+            name: self.name_of_part(test),
             missing: window.err(),
             counted: own().map(TestSummary::operations).sum(),
             recorded: tally.recorded,

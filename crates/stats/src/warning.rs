@@ -14,6 +14,8 @@ mod judge;
 mod stall;
 
 use record::{Exhausted, Load};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 pub use judge::{
     BIAS, BIAS_SHARE, IN_PROGRESS, IN_PROGRESS_HALF, Lately, MISSED, P99_NEEDS, warnings_about,
@@ -23,9 +25,10 @@ pub use stall::TOLERATED;
 pub(crate) use stall::{StalledTimes, Stalls};
 
 /// A part of a whole, of one row or test.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct Share {
-    /// Name of the row, or of the test where the warning is about all its rows.
+    /// Name of the row or test.
     pub name: String,
     /// The part; of times, in nanoseconds.
     pub count: u64,

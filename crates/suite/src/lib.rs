@@ -11,6 +11,7 @@
 mod builtin;
 mod error;
 mod fill;
+mod operations;
 mod place;
 mod plan;
 mod quantity;
@@ -23,6 +24,7 @@ mod template;
 pub use builtin::{BUILTIN, Builtin};
 pub use error::SuiteError;
 pub use fill::{Fill, filled, random_part};
+pub use operations::{OperationKind, OperationPlan};
 pub use plan::{
     Alternative, Body, BodyText, Expect, HeaderPlan, Limit, Missing, NeedsClass, PagePlan, Plan,
     RequestPlan, Save, SaveFrom, StatusSet, StatusTest, Step, TestPlan, Think, Workspace,

@@ -28,8 +28,10 @@ pub struct Plan {
 /// Where the requests of a plan go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Workspace {
-    /// Into a collection that the run makes and removes.
+    /// Into a collection that the run makes and removes, in which each test has one of its own.
     Collection,
+    /// Into a collection that the run makes, fills with files, and removes; with methods that only read.
+    Furnished,
     /// Anywhere below the target, with methods that only read.
     ReadOnly,
 }

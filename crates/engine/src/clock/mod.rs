@@ -1,5 +1,7 @@
 //! The one clock of a run.
 
+#[cfg(test)]
+pub(crate) mod simulated;
 pub(crate) mod stamp_book;
 pub(crate) mod stamps;
 pub(crate) mod timekeeper;
@@ -41,6 +43,10 @@ impl RunClock {
 
 /// The monotonic clock in nanoseconds, which never goes back and is never negative.
 pub(crate) fn monotonic() -> Nanos {
+    #[cfg(test)]
+    if let Some(now) = simulated::now() {
+        return now;
+    }
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
@@ -49,6 +55,14 @@ pub(crate) fn monotonic() -> Nanos {
     // every system, so that the call cannot fail.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
     time.tv_sec as Nanos * 1_000_000_000 + time.tv_nsec as Nanos
+}
+
+/// Whether time on this thread is that of a test.
+pub(crate) fn is_simulated() -> bool {
+    #[cfg(test)]
+    return simulated::now().is_some();
+    #[cfg(not(test))]
+    false
 }
 
 /// A duration in the unit of the record; 584 years are the limit.

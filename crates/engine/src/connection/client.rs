@@ -3,6 +3,7 @@
 
 mod authentication;
 mod exchange;
+mod pipeline;
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -27,6 +28,7 @@ use crate::event_loop::patience::{GaveUp, Patience, Watchdog};
 use crate::watch::heads::{Heads, HeadsOfClient};
 use authentication::heed_challenge;
 pub(crate) use exchange::{Answer, Exchange, Failure, KeptBody, Request, Sending, Trace};
+pub(crate) use pipeline::{Pipeline, Submission};
 
 /// A patient client waits so many times the usual time limit.
 const PATIENCE: u32 = 10;
@@ -47,7 +49,7 @@ const LARGEST_KEPT: usize = 64 << 20;
 /// Room for kept answers that stays with a user.
 const COMMON_BODY: usize = 256 * 1024;
 /// A request that was challenged so often is not sent again.
-pub(crate) const CHALLENGES: u32 = 3;
+const CHALLENGES: u32 = 3;
 
 /// A prepared request with what fills it.
 struct FilledRequest<'a> {
@@ -155,14 +157,14 @@ impl Client {
     }
 
     /// Tells whoever reads along why there is no answer.
-    pub(crate) fn tell_of_failure(&self, what: &str) {
+    fn tell_of_failure(&self, what: &str) {
         if let Some(heads) = &self.heads {
             heads.failure(what);
         }
     }
 
     /// What this user's requests wait with.
-    pub(crate) fn patience(&self) -> Rc<Patience> {
+    fn patience(&self) -> Rc<Patience> {
         Rc::clone(&self.patience)
     }
 
@@ -365,6 +367,15 @@ impl Client {
         }
     }
 
+    /// Drops the kept connection where the server has closed it or said something unasked: what comes when
+    /// nothing was asked for is no answer to what is asked for next.
+    fn drop_if_spoken(&mut self) {
+        let kept = self.connection.as_deref_mut();
+        if kept.is_some_and(|connection| connection.idle() != Idle::Open) {
+            self.connection = None;
+        }
+    }
+
     /// Drops the kept connection where the server has closed it, and where the server has closed
     /// others like it and the request must not be repeated.
     fn drop_if_closed(&mut self, is_idempotent: bool) {
@@ -443,12 +454,7 @@ impl Client {
 
     /// A prepared request, head and body, for who sends it on a connection that is used in another
     /// way.
-    pub(crate) fn written(
-        &mut self,
-        request: &PreparedRequest,
-        values: &Values<'_>,
-        out: impl FnMut(&[u8]),
-    ) {
+    fn written(&mut self, request: &PreparedRequest, values: &Values<'_>, out: impl FnMut(&[u8])) {
         let mut out = out;
         let mut filled = std::mem::take(&mut self.filled);
         let body = request.body(values, &mut filled).unwrap_or_default();
@@ -463,7 +469,7 @@ impl Client {
 
     /// Whether a response asks for credentials, which requests will carry from now on; the reason
     /// where there are none. For requests that are sent ahead of responses.
-    pub(crate) fn heed_challenge(&mut self, head: &ResponseHead) -> Result<bool, Failure> {
+    fn heed_challenge(&mut self, head: &ResponseHead) -> Result<bool, Failure> {
         if head.status != 401 && self.auth.is_anonymous() {
             return Ok(false);
         }
@@ -471,9 +477,7 @@ impl Client {
     }
 
     /// A new connection of its own, for who uses it in another way than one request at a time.
-    pub(crate) async fn dial_apart(
-        &mut self,
-    ) -> (Result<Box<Connection>, Failure>, Option<Connect>) {
+    async fn dial_apart(&mut self) -> (Result<Box<Connection>, Failure>, Option<Connect>) {
         let mut progress = Progress::default();
         let connection = match self.connection.take() {
             Some(kept) => Ok(kept),
@@ -493,7 +497,7 @@ fn last_head<'a>(
 }
 
 /// What an operation that was given up came to.
-pub(crate) fn gave_up_failure(gave_up: GaveUp, timeout: Duration) -> Failure {
+fn gave_up_failure(gave_up: GaveUp, timeout: Duration) -> Failure {
     match gave_up {
         GaveUp::Late => Failure {
             outcome: Outcome::Timeout,

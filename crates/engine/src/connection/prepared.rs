@@ -47,14 +47,6 @@ pub(crate) struct Values<'v> {
 }
 
 impl Values<'_> {
-    /// For a request of which only its count is left to fill in.
-    pub(crate) fn of(count: Count) -> Values<'static> {
-        Values {
-            count,
-            ..Values::NONE
-        }
-    }
-
     /// For a request without holes.
     pub(crate) const NONE: Values<'static> = Values {
         count: Count {
@@ -176,22 +168,26 @@ impl PreparedRequest {
         })
     }
 
-    /// The same for users who all work in one place, and for one purpose: nothing is left to fill in of
+    /// The same where all users work in one place, or have one purpose: nothing is left to fill in of
     /// these.
-    pub(crate) fn bound(self, workplace: &str, purpose: &str) -> PreparedRequest {
-        let values = Values {
-            purpose,
-            workplace,
-            ..Values::NONE
-        };
+    pub(crate) fn bound(self, workplace: Option<&str>, purpose: Option<&str>) -> PreparedRequest {
         PreparedRequest {
-            head: self.head.bound(&values),
+            head: self.head.bound(workplace, purpose),
             body: match self.body {
-                PreparedBody::Live(body) => PreparedBody::Live(body.bound(&values)),
+                PreparedBody::Live(body) => PreparedBody::Live(body.bound(workplace, purpose)),
                 other => other,
             },
             ..self
         }
+    }
+
+    /// Whether something that a step saves goes into it.
+    pub(crate) fn needs_saved(&self) -> bool {
+        let body = match &self.body {
+            PreparedBody::Live(body) => body.needs_saved(),
+            PreparedBody::None | PreparedBody::Fixed(_) => false,
+        };
+        body || self.head.needs_saved()
     }
 
     /// The body, put together in `buffer` where it has holes.
@@ -322,15 +318,16 @@ impl Prepared {
         Prepared { parts }
     }
 
-    /// The same with workplace and purpose in it.
-    fn bound(self, values: &Values<'_>) -> Prepared {
+    /// The same with what is known of workplace and purpose in it.
+    fn bound(self, workplace: Option<&str>, purpose: Option<&str>) -> Prepared {
         let mut parts: Vec<Part> = Vec::new();
         for part in self.parts {
-            let bytes: Box<[u8]> = match part {
-                Part::Bytes(bytes) => bytes,
-                Part::Workplace => values.workplace.as_bytes().into(),
-                Part::Purpose => values.purpose.as_bytes().into(),
-                hole => {
+            let bytes: Box<[u8]> = match (part, workplace, purpose) {
+                (Part::Bytes(bytes), ..) => bytes,
+                (Part::Workplace, Some(text), _) | (Part::Purpose, _, Some(text)) => {
+                    text.as_bytes().into()
+                }
+                (hole, ..) => {
                     parts.push(hole);
                     continue;
                 }
@@ -341,6 +338,12 @@ impl Prepared {
             }
         }
         Prepared { parts }
+    }
+
+    /// Whether something that a step saves goes into it.
+    pub(crate) fn needs_saved(&self) -> bool {
+        let mut parts = self.parts.iter();
+        parts.any(|part| matches!(part, Part::Saved(_)))
     }
 
     fn can_be_filled(&self, values: &Values<'_>) -> bool {
@@ -513,7 +516,10 @@ mod tests {
         let all = [Part::Purpose, Part::Number, Part::Workplace, Part::Purpose];
         let text: String = all.iter().map(|part| format!("<{}>", mark(part))).collect();
         let prepared = Prepared::of_marked(text.as_bytes());
-        let bound = prepared.clone().bound(&values(&[]));
+        let filled = values(&[]);
+        let bound = prepared
+            .clone()
+            .bound(Some(filled.workplace), Some(filled.purpose));
         assert_eq!(bound.parts.len(), 3);
         assert_eq!(bound.text(&values(&[])), prepared.text(&values(&[])));
     }

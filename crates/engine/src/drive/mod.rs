@@ -1,15 +1,22 @@
 //! Who begins operations, and when.
 //!
 //! ```text
-//! rounds   users go through the tests of a suite and meet at barriers (user)
+//! rounds   users go through the tests of a suite and meet at barriers (rounds)
 //! closed   each user begins an operation when its last one has ended (load::closed)
 //! open     a schedule says when; whoever is free takes the next (load::open)
 //! ```
+//!
+//! These are drivers ([`driver::Driver`]): they say who begins an operation, and when. What an operation
+//! is, and how it is done, is the same for all of them ([`user`]).
 
 pub(crate) mod chance;
 pub(crate) mod check;
+pub(crate) mod driver;
 pub(crate) mod load;
 pub(crate) mod operation;
+pub(crate) mod rounds;
+#[cfg(test)]
+mod simulation;
 pub(crate) mod stage;
 pub(crate) mod step;
 pub(crate) mod turns;

@@ -51,7 +51,7 @@ struct TestState {
     through: AtomicU32,
     /// Nothing counts that begins from now on.
     window_closed: AtomicBool,
-    /// Users with an operation under way that may count.
+    /// Users with a round under way that may count.
     under_way: AtomicU32,
 }
 
@@ -199,21 +199,21 @@ impl Stage {
         state.window_closed.load(Ordering::SeqCst) && state.under_way.load(Ordering::SeqCst) == 0
     }
 
-    /// A user begins a measured operation, and ends it when what this returns is dropped.
-    pub(crate) fn begin_operation(&self, test: TestId) -> Option<OperationUnderWay<'_>> {
+    /// A user begins a measured round, and ends it when what this returns is dropped.
+    pub(crate) fn begin_round(&self, test: TestId) -> Option<RoundUnderWay<'_>> {
         let state = self.standing.test(test);
         if state.window_closed.load(Ordering::SeqCst) {
             return None;
         }
         state.under_way.fetch_add(1, Ordering::SeqCst);
-        Some(OperationUnderWay(&state.under_way))
+        Some(RoundUnderWay(&state.under_way))
     }
 }
 
-/// A measured operation that may count.
-pub(crate) struct OperationUnderWay<'s>(&'s AtomicU32);
+/// A round that may count.
+pub(crate) struct RoundUnderWay<'s>(&'s AtomicU32);
 
-impl Drop for OperationUnderWay<'_> {
+impl Drop for RoundUnderWay<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }

@@ -5,7 +5,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use suite::{Alternative, RequestPlan, Step, TestPlan, Think};
+use record::TestId;
+use suite::{Alternative, RequestPlan, Step, TestPlan, Think, Workspace};
 use wire::response::ResponseHead;
 
 use crate::connection::client::ClientConfig;
@@ -26,6 +27,8 @@ pub(crate) struct RequestStep {
     pub(crate) purpose: String,
     /// Its path in the collection in which the user works.
     path: Prepared,
+    /// Something that a step saves goes into it, or into what its response must contain.
+    needs_saved: bool,
     /// Texts that its first response must contain.
     contains: Vec<Prepared>,
     /// The last 207 that was read and found good: the same again need not be read again.
@@ -34,8 +37,8 @@ pub(crate) struct RequestStep {
 
 /// A step of a test.
 pub(crate) enum PreparedStep {
-    Request(RequestStep),
-    Page(Vec<RequestStep>),
+    Request(Rc<RequestStep>),
+    Page(Vec<Rc<RequestStep>>),
     Repeat {
         times: u32,
         /// Where the number of the repetition is kept, if it has a name.
@@ -47,8 +50,14 @@ pub(crate) enum PreparedStep {
     Think(Think),
 }
 
-/// The steps of a test.
+/// A test, prepared.
 pub(crate) struct PreparedTest {
+    pub(crate) id: TestId,
+    pub(crate) name: String,
+    /// Whether all users work in one collection.
+    pub(crate) shared: bool,
+    /// How many values its steps save.
+    pub(crate) saved: usize,
     pub(crate) setup: Vec<PreparedStep>,
     pub(crate) body: Vec<PreparedStep>,
     pub(crate) cleanup: Vec<PreparedStep>,
@@ -57,12 +66,22 @@ pub(crate) struct PreparedTest {
 /// The steps of all tests of a plan, as the users of one server and thread share them.
 pub(crate) type PreparedTests = Rc<[Rc<PreparedTest>]>;
 
-/// Prepares all tests of a plan.
+/// Prepares all tests of a plan. In a load, measured steps have one purpose, warming up or not, which is
+/// written once.
 ///
 /// # Errors
 /// Why a step cannot be sent.
-pub(crate) fn prepare_tests(stage: &Stage, config: &ClientConfig) -> Result<PreparedTests, String> {
-    let mut preparer = Preparer::new(stage, config);
+pub(crate) fn prepare_tests(
+    stage: &Stage,
+    config: &ClientConfig,
+    is_load: bool,
+) -> Result<PreparedTests, String> {
+    let mut preparer = Preparer {
+        stage,
+        config,
+        is_load,
+        count: 0,
+    };
     let tests = stage.plan.tests.iter();
     tests
         .map(|test| Ok(Rc::new(preparer.test(test)?)))
@@ -70,9 +89,10 @@ pub(crate) fn prepare_tests(stage: &Stage, config: &ClientConfig) -> Result<Prep
 }
 
 /// Prepares requests for one server and thread.
-pub(crate) struct Preparer<'a> {
+struct Preparer<'a> {
     stage: &'a Stage,
     config: &'a ClientConfig,
+    is_load: bool,
     /// Requests that have been prepared.
     count: usize,
 }
@@ -86,21 +106,17 @@ pub(crate) enum Reading<'v> {
     Close(&'v Values<'v>),
 }
 
-impl<'a> Preparer<'a> {
-    pub(crate) fn new(stage: &'a Stage, config: &'a ClientConfig) -> Preparer<'a> {
-        Preparer {
-            stage,
-            config,
-            count: 0,
-        }
-    }
-
+impl Preparer<'_> {
     /// All steps of a test.
     ///
     /// # Errors
     /// Why one cannot be sent.
     fn test(&mut self, test: &TestPlan) -> Result<PreparedTest, String> {
         Ok(PreparedTest {
+            id: test.id,
+            name: test.name.clone(),
+            shared: test.shared,
+            saved: test.saved.len(),
             setup: self.steps(&test.setup)?,
             body: self.steps(&test.body)?,
             cleanup: self.steps(&test.cleanup)?,
@@ -141,7 +157,7 @@ impl<'a> Preparer<'a> {
     ///
     /// # Errors
     /// Why it cannot be sent.
-    pub(crate) fn request(&mut self, plan: &Arc<RequestPlan>) -> Result<RequestStep, String> {
+    fn request(&mut self, plan: &Arc<RequestPlan>) -> Result<Rc<RequestStep>, String> {
         let suite = &self.stage.plan;
         let measure = plan.measure;
         let measure = measure.and_then(|measure| suite.measures.get(usize::from(measure.0)));
@@ -154,18 +170,55 @@ impl<'a> Preparer<'a> {
             };
             format!("{name} cannot be sent: {why}")
         };
-        let request = PreparedRequest::new(plan, self.config, &suite.suite.name).map_err(fail)?;
+        let mut request =
+            PreparedRequest::new(plan, self.config, &suite.suite.name).map_err(fail)?;
+        let has_one_purpose = self.is_load && measure.is_some();
+        let has_one_workplace = suite.workspace != Workspace::Collection;
+        request = request.bound(
+            has_one_workplace.then_some(&*self.config.root),
+            has_one_purpose.then_some(&*purpose),
+        );
+        let contains: Vec<Prepared> = plan.expect.contains.iter().map(Prepared::of).collect();
         let place = self.count;
         self.count += 1;
-        Ok(RequestStep {
+        Ok(Rc::new(RequestStep {
             place,
+            needs_saved: request.needs_saved() || contains.iter().any(Prepared::needs_saved),
             request,
             path: Prepared::of(&plan.path),
-            contains: plan.expect.contains.iter().map(Prepared::of).collect(),
+            contains,
             plan: Arc::clone(plan),
             purpose,
             good: RefCell::default(),
-        })
+        }))
+    }
+}
+
+impl PreparedStep {
+    /// Adds the measured requests of steps to `found`; of alternatives those that `choose` picks.
+    pub(crate) fn measured<'s>(
+        steps: &'s [PreparedStep],
+        choose: &mut impl FnMut(&'s [(f64, Vec<PreparedStep>)]) -> &'s [PreparedStep],
+        found: &mut Vec<&'s RequestStep>,
+    ) {
+        let is_measured = |request: &&'s RequestStep| request.plan.measure.is_some();
+        for step in steps {
+            match step {
+                PreparedStep::Request(request) => {
+                    found.extend(Some(&**request).filter(is_measured))
+                }
+                PreparedStep::Page(files) => {
+                    found.extend(files.iter().map(|file| &**file).filter(is_measured));
+                }
+                PreparedStep::Repeat { times, steps, .. } => {
+                    (0..*times).for_each(|_| PreparedStep::measured(steps, choose, found));
+                }
+                PreparedStep::Choose(alternatives) => {
+                    PreparedStep::measured(choose(alternatives), choose, found);
+                }
+                PreparedStep::Think(_) => {}
+            }
+        }
     }
 }
 
@@ -173,7 +226,9 @@ impl RequestStep {
     /// Whether all is saved that goes into it, and into what its response has to contain.
     pub(crate) fn can_be_sent(&self, values: &Values<'_>) -> bool {
         let texts = self.contains.iter();
-        self.request.can_be_filled(values) && texts.clone().all(|text| text.text(values).is_some())
+        !self.needs_saved
+            || self.request.can_be_filled(values)
+                && texts.clone().all(|text| text.text(values).is_some())
     }
 
     /// The path that it asks for, on the server.

@@ -35,7 +35,7 @@ impl Worker {
     }
 
     /// Records an operation.
-    pub(crate) fn record(&self, operation: Operation, trace: Trace, outcome: Outcome) {
+    pub(crate) fn record(&self, operation: Operation, trace: &Trace, outcome: Outcome) {
         let Operation {
             measure,
             user,
@@ -89,7 +89,7 @@ impl Worker {
             status: None,
             body_received: 0,
         };
-        self.record(operation, trace, Outcome::Dropped);
+        self.record(operation, &trace, Outcome::Dropped);
     }
 }
 

@@ -83,6 +83,19 @@ impl Alarms {
         self.set.set(first);
     }
 
+    /// Where time is simulated, it goes on to the first alarm.
+    #[cfg(test)]
+    pub(super) fn go_on_to_the_first(&self) {
+        let first = self
+            .waiting
+            .borrow()
+            .first_key_value()
+            .map(|(key, _)| key.0);
+        let first = first.expect("all tasks wait, and none for a moment");
+        crate::clock::simulated::advance_to(first);
+        self.ring();
+    }
+
     /// The timer has expired: wakes those whose moments have come.
     pub(super) fn ring(&self) {
         self.set.set(NEVER);

@@ -26,10 +26,10 @@ use crate::connection::http1::scratch;
 use crate::connection::limits::room_for;
 use crate::connection::route::Endpoint;
 use crate::connection::silent_closes::SilentCloses;
+use crate::drive::rounds::{RoundsOfUser, rounds_of};
 use crate::drive::stage::{Stage, Standing, Stop};
 use crate::drive::step::{PreparedTests, prepare_tests};
 use crate::drive::turns::Turn;
-use crate::drive::user::{User, rounds_of};
 use crate::drive::worker::{Worker, event_loop, work};
 use crate::drive::{Drive, LoadDrive, Rounds, load};
 use crate::error::RunError;
@@ -254,7 +254,9 @@ impl Session<'_> {
 
     fn client_config(&self, endpoint: &Endpoint, watchdog: &Rc<Watchdog>) -> ClientConfig {
         let root = match self.plan.workspace {
-            Workspace::Collection => collection_path(&endpoint.target, &self.settings.run_id),
+            Workspace::Collection | Workspace::Furnished => {
+                collection_path(&endpoint.target, &self.settings.run_id)
+            }
             Workspace::ReadOnly => endpoint.target.path().to_owned(),
         };
         client_config(self.settings, endpoint, root, &self.means, watchdog)
@@ -335,8 +337,17 @@ impl Session<'_> {
             vitals: Totals::default(),
             turn: self.watch.turn.clone(),
         });
+        for test in &self.plan.tests {
+            if let Some(evidence) = unmet_need(test, server) {
+                let stop = Stop::NotSupported {
+                    step: None,
+                    evidence,
+                };
+                stage.stop(test.id, stop);
+            }
+        }
         match &settings.drive {
-            Drive::Rounds(rounds) => self.rounds(&stage, *rounds, server, sink)?,
+            Drive::Rounds(rounds) => self.rounds(&stage, *rounds, sink)?,
             Drive::Load(load) => self.load(&stage, load, sink)?,
         }
         for event in self.means.closes.events() {
@@ -353,25 +364,15 @@ impl Session<'_> {
         &self,
         stage: &Arc<Stage>,
         rounds: Rounds,
-        server: &Server,
         sink: &mut dyn Sink,
     ) -> Result<(), RunError> {
         self.watch
             .progress
             .plan(rounds_of_all(self.plan, self.settings.users));
-        for test in &self.plan.tests {
-            if let Some(evidence) = unmet_need(test, server) {
-                let stop = Stop::NotSupported {
-                    step: None,
-                    evidence,
-                };
-                stage.stop(test.id, stop);
-            }
-        }
         let endpoints: Vec<&Endpoint> = self.settings.endpoints().collect();
         let users = |worker: &Rc<Worker>, ids: &[u32], _| {
             let configs = worker.configs.iter();
-            let tests = configs.map(|config| prepare_tests(stage, config));
+            let tests = configs.map(|config| prepare_tests(stage, config, false));
             let tests: Vec<PreparedTests> = match tests.collect() {
                 Ok(tests) => tests,
                 Err(reason) => {
@@ -381,24 +382,23 @@ impl Session<'_> {
             };
             let user = |id: &u32| {
                 let server = worker.server_of(*id);
-                let auth = endpoints[server].authenticator(self.settings.http.auth);
-                let (stage, worker) = (Arc::clone(stage), Rc::clone(worker));
+                let auth = || endpoints[server].authenticator(self.settings.http.auth);
                 let tests = Rc::clone(&tests[server]);
-                User::new(*id, stage, rounds, tests, worker, auth, self.settings.seed).run()
+                RoundsOfUser::new(*id, stage, rounds, tests, worker, auth, self.settings.seed).run()
             };
             ids.iter().map(user).collect()
         };
         self.at_work(stage, sink, Window::default, || (), &users)
     }
 
-    /// Users do one kind of request, or a mix, over and over.
+    /// Users do operations over and over.
     fn load(
         &self,
         stage: &Arc<Stage>,
         load: &LoadDrive,
         sink: &mut dyn Sink,
     ) -> Result<(), RunError> {
-        let field = Arc::new(load::Field::new(
+        let workload = Arc::new(load::Workload::new(
             stage,
             load,
             &self.settings.http,
@@ -407,9 +407,17 @@ impl Session<'_> {
         let endpoints: Vec<&Endpoint> = self.settings.endpoints().collect();
         let tasks = |worker: &Rc<Worker>, ids: &[u32], share| {
             let auth = |server: usize| endpoints[server].authenticator(self.settings.http.auth);
-            load::tasks(&field, load, self.settings.seed, worker, ids, share, auth)
+            load::tasks(
+                &workload,
+                load,
+                self.settings.seed,
+                worker,
+                ids,
+                share,
+                auth,
+            )
         };
-        let (window, enough) = (|| field.window(), || field.stop());
+        let (window, enough) = (|| workload.window(), || workload.stop());
         self.at_work(stage, sink, window, enough, &tasks)?;
         stage.tell_of_generator(record::TestId(0));
         Ok(())

@@ -190,7 +190,8 @@ impl Vitals {
         times.record(late).unwrap_or_default();
     }
 
-    /// A user let so much time pass, because it had not been answered.
+    /// A user let so much time pass without a measured operation, because it had not been answered or because
+    /// its steps say so.
     pub(crate) fn add_rest(&self, time: Nanos) {
         self.lately.borrow_mut().rested += time;
     }

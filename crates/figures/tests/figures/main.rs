@@ -10,7 +10,7 @@ mod options;
 use std::convert::Infallible;
 
 use figures::{Figure, FigureError, Painter, draw};
-use report::page::{Page, PageRun, figure_data};
+use report::page::{PageRun, ReportPage, figure_data};
 use serde_json::Value;
 use stats::testing::RunBuilder;
 use stats::{Resolution, summarise};
@@ -32,7 +32,7 @@ fn figures() -> Vec<Figure> {
     let details = stats::details_from(&run.plan, &run.events, Resolution::for_rows(4), pieces);
     let (sweep, search) = (answers::sweep(), answers::found());
     let comparison = answers::comparisons();
-    let page = Page {
+    let page = ReportPage {
         runs: vec![PageRun {
             name: None,
             run: &run,
@@ -42,7 +42,7 @@ fn figures() -> Vec<Figure> {
         comparison: Some(&comparison),
         sweep: Some(&sweep),
         search: Some(&search),
-        ..Page::default()
+        ..ReportPage::default()
     };
     drawn(&figure_data(&page)).unwrap()
 }
@@ -164,7 +164,7 @@ fn text_is_drawn_without_any_font_of_the_machine() {
 fn what_cannot_be_drawn_is_said() {
     let error = drawn("{").unwrap_err().to_string();
     assert!(error.contains("drawing a figure failed"), "{error}");
-    let stopped = draw(&figure_data(&Page::default()), |_| {
+    let stopped = draw(&figure_data(&ReportPage::default()), |_| {
         Err(FigureError::Script("stopped".to_owned()))
     });
     // There is no figure, so nobody stops.

@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 
 use record::Outcome;
-use report::page::{CHARTS, FIGURES, Page, PageRun, figure_data};
-use report::{Find, Found, Sweep, Varied};
+use report::page::{CHARTS, FIGURES, PageRun, ReportPage, figure_data};
+use report::{Find, SearchResult, Sweep, Varied};
 use rquickjs::CatchResultExt;
 use serde_json::Value;
 use stats::testing::RunBuilder;
@@ -58,16 +58,16 @@ fn servers(count: u64, operations: u64) -> String {
             details: stats::details_from(&run.plan, &run.events, resolution, pieces).ok(),
         }
     });
-    figure_data(&Page {
+    figure_data(&ReportPage {
         runs: shown.collect(),
-        ..Page::default()
+        ..ReportPage::default()
     })
 }
 
 fn of_sweep(sweep: &Sweep) -> String {
-    figure_data(&Page {
+    figure_data(&ReportPage {
         sweep: Some(sweep),
-        ..Page::default()
+        ..ReportPage::default()
     })
 }
 
@@ -231,10 +231,10 @@ fn a_load_of_a_search_tells_how_often_it_held() {
     again.held = false;
     again.times = stats::Distribution::of(&[40_000_000, 50_000_000, 60_000_000]);
     found.trials.insert(3, again);
-    let page = |found: &Found| {
-        figure_data(&Page {
+    let page = |found: &SearchResult| {
+        figure_data(&ReportPage {
             search: Some(found),
-            ..Page::default()
+            ..ReportPage::default()
         })
     };
     let told = "(() => {
@@ -270,7 +270,7 @@ fn a_load_of_a_search_tells_how_often_it_held() {
         "{judged}"
     );
     found.condition = None;
-    found.counted = report::Counted::Pages;
+    found.counted = report::CountedUnit::Pages;
     assert_eq!(evaluated(&page(&found), note), "Each mark is a run.");
     assert_eq!(evaluated(&page(&found), name), "time of a page");
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use record::PlanRecord;
-use report::page::Page;
+use report::page::ReportPage;
 use report::{Comparisons, Versus};
 use stats::{Compared, Side};
 use testbed::real::Recipe;
@@ -274,11 +274,11 @@ fn print(comparisons: &Comparisons, servers: &[Server], args: &CompareArgs) -> R
     };
     let named = kept.iter().zip(told_apart(servers));
     let diagnosed = diagnosed(&kept);
-    let page = &Page {
+    let page = &ReportPage {
         diagnosed: is_drawn.then_some(&diagnosed),
         runs: named.map(|(kept, name)| kept.shown(Some(name))).collect(),
         comparison: Some(comparisons),
-        ..Page::default()
+        ..ReportPage::default()
     };
     let markdown = args.markdown.as_deref();
     let markdown = markdown.map(|path| (path, report::compare_markdown(comparisons)));

@@ -5,7 +5,7 @@ mod now;
 use std::path::{Path, PathBuf};
 
 use record::{PlanRecord, Run};
-use report::page::{Page, PageRun};
+use report::page::{PageRun, ReportPage};
 use report::{Diagnosed, DiagnosedRun, Incomplete};
 use stats::{Details, Material, Pooled, Resolution};
 
@@ -191,11 +191,11 @@ fn print(
     diagnosed: &[Diagnosed],
     options: &AnswerOptions,
 ) -> Result<(), Failed> {
-    let page = Page {
+    let page = ReportPage {
         runs: patients.iter().flat_map(shown).collect(),
         diagnosed: Some(diagnosed),
         is_diagnosis: true,
-        ..Page::default()
+        ..ReportPage::default()
     };
     let json = || report::diagnose_json(diagnosed);
     let text = |color, width| report::diagnose_text(diagnosed, color, width);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use report::Comparisons;
-use report::gallery::{Exhibit, File, Gallery};
+use report::gallery::{Exhibit, Gallery, SiteFile};
 use testbed::real::{Recipe, UrlScheme, recipes};
 
 use super::compare::side_by_side::{self, Extent, Measured, SideBySide};
@@ -183,7 +183,7 @@ fn quoted(word: &str) -> String {
 }
 
 /// Writes all files, and removes pages that an older gallery had and this one has not.
-fn write(directory: &Path, files: &[File]) -> Result<(), Failed> {
+fn write(directory: &Path, files: &[SiteFile]) -> Result<(), Failed> {
     let failed = |path: &Path, error: std::io::Error| {
         Failed::Local(format!("writing {} failed: {error}", path.display()))
     };

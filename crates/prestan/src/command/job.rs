@@ -161,7 +161,7 @@ impl Job<'_> {
 fn what_is_made(plan: &Plan, settings: &Settings, makes_target: bool) -> Option<String> {
     let url = settings.endpoint.target.url();
     match plan.workspace {
-        suite::Workspace::Collection => {
+        suite::Workspace::Collection | suite::Workspace::Furnished => {
             let name = engine::collection_name(&settings.run_id);
             let others = settings.others.iter().map(|other| other.target.url());
             let made: Vec<String> = std::iter::once(url)

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use record::Run;
-use report::page::{Page, PageRun};
+use report::page::{PageRun, ReportPage};
 use report::{Comparisons, Diagnosed, Versus};
 use rundir::Recorded;
 use stats::{Side, Summary};
@@ -135,9 +135,9 @@ fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<Code, Failed> {
         .iter()
         .map(|run| Kept::drawn(&[state::find_run(Some(run))?], paths.len()))
         .collect::<Result<Vec<Kept>, Failed>>()?;
-    let mut page = Page {
+    let mut page = ReportPage {
         runs: kept.iter().map(|kept| kept.shown(None)).collect(),
-        ..Page::default()
+        ..ReportPage::default()
     };
     let diagnosed = diagnosed(&kept);
     page.diagnosed = Some(&diagnosed);

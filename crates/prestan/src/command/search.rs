@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use engine::{Cancel, Drive, Pacing, Settings};
 use indicatif::ProgressBar;
-use report::page::{Common, Page};
-use report::{Counted, Find, Found, Tried};
+use report::page::{Common, ReportPage};
+use report::{CountedUnit, Find, SearchResult, Tried};
 use stats::{OfferedLoad, PagesSummary, Search, Summary, Tally, TestSummary, Trial};
 
 use super::load::{Sending, guard::Permission, pace};
@@ -286,11 +286,11 @@ impl<'a> Trials<'a> {
         }
     }
 
-    fn found(mut self, search: &Search, ended: Option<&Failed>) -> Found {
+    fn found(mut self, search: &Search, ended: Option<&Failed>) -> SearchResult {
         let server = self.ran.last().and_then(|ran| ran.env.server.as_ref());
         self.made
             .sort_by(|one, other| one.load.total_cmp(&other.load));
-        Found {
+        SearchResult {
             find: self.find(),
             condition: Some(self.args.search.condition.to_string()),
             counted: counted(&self.ran),
@@ -356,10 +356,10 @@ pub(super) fn knee(made: &[Tried]) -> Option<OfferedLoad> {
 }
 
 /// What trials are of.
-fn counted(ran: &[Ran]) -> Counted {
+fn counted(ran: &[Ran]) -> CountedUnit {
     match ran.iter().any(|ran| ran.summary.pages.is_some()) {
-        true => Counted::Pages,
-        false => Counted::Answers,
+        true => CountedUnit::Pages,
+        false => CountedUnit::Answers,
     }
 }
 
@@ -399,11 +399,15 @@ fn of_pages(load: OfferedLoad, held: bool, pages: &PagesSummary) -> Tried {
     }
 }
 
-pub(super) fn print(found: &Found, common: Common, options: &AnswerOptions) -> Result<(), Failed> {
-    let page = Page {
+pub(super) fn print(
+    found: &SearchResult,
+    common: Common,
+    options: &AnswerOptions,
+) -> Result<(), Failed> {
+    let page = ReportPage {
         search: Some(found),
         common: vec![common],
-        ..Page::default()
+        ..ReportPage::default()
     };
     let text = |color, width| report::search_text(found, color, width);
     output::print_answer(&page, options, || report::search_json(found), None, text)

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use engine::{Cancel, Endpoint, LONGEST_RUN_ID, Observer, Progress, Settings, Turn, Watch};
 use indicatif::ProgressBar;
 use record::{Environment, Event, EventKind, LeftBehind, PlanRecord, Processors};
-use report::page::Told;
+use report::page::RunSetup;
 use rundir::RunDir;
 use stats::{Completeness, Summary};
 use suite::Plan;
@@ -235,8 +235,8 @@ pub(crate) struct Ran {
 
 impl Ran {
     /// How it was measured.
-    pub(crate) fn told(&self) -> Told<'_> {
-        Told {
+    pub(crate) fn told(&self) -> RunSetup<'_> {
+        RunSetup {
             plan: &self.plan,
             env: &self.env,
             summary: &self.summary,

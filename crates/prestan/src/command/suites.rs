@@ -1,5 +1,7 @@
 //! `prestan suites`: what is built in, and whether a file is right.
 
+use suite::{OperationKind, Plan};
+
 use crate::args::{SuitesAction, SuitesArgs};
 use crate::command::run::SuiteText;
 use crate::exit::{Code, Failed};
@@ -42,9 +44,27 @@ fn check(file: &str) -> Result<String, Failed> {
         .map(|measure| measure.name.as_str())
         .collect();
     Ok(format!(
-        "{file}: suite {}, {} tests, measures {}\n",
+        "{file}: suite {}, {} tests, measures {}; {}\n",
         plan.suite.name,
         plan.tests.len(),
-        names.join(", ")
+        names.join(", "),
+        as_load(&plan)
     ))
+}
+
+/// What `load --mix` and its like can do with it.
+fn as_load(plan: &Plan) -> String {
+    let operations = plan.operations();
+    let steps = operations
+        .iter()
+        .find(|one| one.kind == OperationKind::Steps);
+    let count = operations.len();
+    match steps {
+        None => format!("as a load (--mix) {count} operations"),
+        Some(steps) => format!(
+            "as a load (--mix) {count} operations, not with --pipeline, because steps of {} follow one \
+             another",
+            plan.tests[usize::from(steps.test.0)].name
+        ),
+    }
 }

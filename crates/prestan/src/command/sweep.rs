@@ -8,7 +8,7 @@ use engine::{Drive, LoadDrive, Pacing, Settings};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
-use report::page::{Common, Page};
+use report::page::{Common, ReportPage};
 use report::{Design, Sweep, SweepServer, Varied};
 use stats::{Swept, Warning, WarningKind};
 use suite::{Limit, Plan};
@@ -198,11 +198,7 @@ fn plans(args: &SweepArgs, suite: &SuiteText, points: &[Levels]) -> Result<Vec<A
             rate,
         })
     };
-    let plans: Vec<AtPoint> = points.iter().map(at).collect::<Result<_, Failed>>()?;
-    if let Some(first) = plans.first().filter(|_| args.plan.mix) {
-        guard::tell_of_setup(&first.plan);
-    }
-    Ok(plans)
+    points.iter().map(at).collect()
 }
 
 /// One run to be made.
@@ -452,10 +448,10 @@ fn caveats(args: &SweepArgs, Made { done, ended }: &Made) -> Vec<String> {
 }
 
 fn print(sweep: &Sweep, common: Vec<Common>, options: &AnswerOptions) -> Result<(), Failed> {
-    let page = Page {
+    let page = ReportPage {
         sweep: Some(sweep),
         common,
-        ..Page::default()
+        ..ReportPage::default()
     };
     let text = |color, width| report::sweep_text(sweep, color, width);
     output::print_answer(&page, options, || report::sweep_json(sweep), None, text)

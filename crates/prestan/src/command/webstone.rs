@@ -51,7 +51,7 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<Code, Failed> {
     let mut settings = settings(args, &urls)?;
     if args.pages.prepare {
         settings.files = files::to_be_put(&plan, &list, args.load.running.seed)?;
-        plan.workspace = Workspace::Collection;
+        plan.workspace = Workspace::Furnished;
     }
     let loads = Loads {
         children: &args.load.children.0,

@@ -38,6 +38,8 @@ mod load;
 #[cfg(test)]
 mod load_real;
 #[cfg(test)]
+mod load_steps;
+#[cfg(test)]
 mod load_trouble;
 #[cfg(test)]
 mod load_ways;

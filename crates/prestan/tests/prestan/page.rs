@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::support::browser::Browser;
 use crate::support::{Outcome, Prestan};
-use report::page::{Page, PageRun};
+use report::page::{PageRun, ReportPage};
 use report::{Diagnosed, DiagnosedRun};
 use serde_json::{Value, json};
 use stats::testing::RunBuilder;
@@ -258,7 +258,7 @@ fn every_kind_of_figure_is_drawn() {
         summary: &summary,
         details: Some(details),
     };
-    let page = Page {
+    let page = ReportPage {
         runs: vec![shown.clone(), shown],
         comparison: Some(&comparison),
         sweep: Some(&sweep),
@@ -437,9 +437,9 @@ fn a_page_runs_no_script_but_its_own() {
         summary: &summary,
         details: None,
     };
-    let page = report::page::html(&Page {
+    let page = report::page::html(&ReportPage {
         runs: vec![shown],
-        ..Page::default()
+        ..ReportPage::default()
     });
     let foreign = "<script>document.title = 'run'</script>\
          <img src='data:,' onerror=\"document.title = 'run'\">\

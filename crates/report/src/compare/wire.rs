@@ -1,37 +1,35 @@
-//! The JSON document of a comparison.
+//! The JSON document of a comparison. Its types have what those of `stats` lack: percentages, microseconds,
+//! intervals, and the rate of a number for its time.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Compared, Direction, Estimate, Failing, RowKind, Since, Verdict};
 
-use super::words::{as_shown, shown};
+use super::words::{MINUTE, as_shown, shown};
 use super::{Comparisons, Versus};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
 const SCHEMA_VERSION: u32 = 2;
 
-/// Nanoseconds of a minute.
-const MINUTE: f64 = 60e9;
-
 /// A comparison of one server (A) with others (B).
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Document {
+#[schemars(rename = "Document", deny_unknown_fields)]
+pub(crate) struct ComparisonDocument {
     /// Version of this document.
     #[schemars(extend("const" = SCHEMA_VERSION))]
     schema_version: u32,
     /// The one that all are compared with.
-    a: Server,
+    a: ServerRuns,
     /// The others.
-    b: Vec<Other>,
+    b: Vec<ComparedServer>,
     /// Every row of every other.
-    tests: Vec<Test>,
+    tests: Vec<ComparedTest>,
 }
 
 /// A server.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct Server {
+#[schemars(rename = "Server", deny_unknown_fields)]
+struct ServerRuns {
     /// How it is called: its URL, its recipe, or its run.
     name: String,
     /// Its runs.
@@ -40,8 +38,8 @@ struct Server {
 
 /// A server that is compared with A.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct Other {
+#[schemars(rename = "Other", deny_unknown_fields)]
+struct ComparedServer {
     /// How it is called.
     name: String,
     /// Its runs.
@@ -60,8 +58,8 @@ struct Other {
 
 /// A row of both.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct Test {
+#[schemars(rename = "Test", deny_unknown_fields)]
+struct ComparedTest {
     /// Name of the row.
     name: String,
     /// What it measures: an operation, a page, or the WEBSTONE number.
@@ -72,9 +70,9 @@ struct Test {
     /// How B is called.
     b: String,
     /// What A does.
-    a_says: Says,
+    a_says: ServerEstimate,
     /// What B does.
-    b_says: Says,
+    b_says: ServerEstimate,
     /// Mean of B over mean of A, of operations that were ok: above 1, B is slower. Of a number, B's
     /// number over A's: above 1, B is faster. Null where no pair of runs has times of both.
     ratio: Option<f64>,
@@ -152,8 +150,8 @@ fn verdicts_of_failures() -> [&'static str; 4] {
 
 /// What the runs of a server say of a row.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct Says {
+#[schemars(rename = "Says", deny_unknown_fields)]
+struct ServerEstimate {
     /// The worst status of all its runs: ok, failed, not_supported, skipped, not_drawn.
     status: &'static str,
     /// Mean time in microseconds, over all runs; null without any, and of a number. It has no
@@ -170,28 +168,28 @@ struct Says {
     operations: u64,
 }
 
-impl From<&Comparisons> for Document {
-    fn from(all: &Comparisons) -> Document {
-        let tests = |versus: &'_ Versus| -> Vec<Test> {
+impl From<&Comparisons> for ComparisonDocument {
+    fn from(all: &Comparisons) -> ComparisonDocument {
+        let tests = |versus: &'_ Versus| -> Vec<ComparedTest> {
             let rows = versus.comparison.rows.iter();
             rows.map(|row| test(row, &versus.name)).collect()
         };
-        Document {
+        ComparisonDocument {
             schema_version: SCHEMA_VERSION,
-            a: Server {
+            a: ServerRuns {
                 name: all.name.clone(),
                 runs: all.runs.clone(),
             },
-            b: all.versus.iter().map(Other::from).collect(),
+            b: all.versus.iter().map(ComparedServer::from).collect(),
             tests: all.versus.iter().flat_map(tests).collect(),
         }
     }
 }
 
-impl From<&Versus> for Other {
-    fn from(versus: &Versus) -> Other {
+impl From<&Versus> for ComparedServer {
+    fn from(versus: &Versus) -> ComparedServer {
         let comparison = &versus.comparison;
-        Other {
+        ComparedServer {
             name: versus.name.clone(),
             runs: versus.runs.clone(),
             pairs: comparison.pairs,
@@ -202,9 +200,9 @@ impl From<&Versus> for Other {
     }
 }
 
-fn test(row: &Compared, b: &str) -> Test {
+fn test(row: &Compared, b: &str) -> ComparedTest {
     let (ratio, evidence) = (row.ratio.as_ref(), row.evidence());
-    Test {
+    ComparedTest {
         name: row.name.clone(),
         kind: row.kind.name(),
         method: row.method.clone(),
@@ -240,9 +238,9 @@ impl From<&Failing> for Failures {
     }
 }
 
-fn says(kind: RowKind, estimate: &Estimate) -> Says {
+fn says(kind: RowKind, estimate: &Estimate) -> ServerEstimate {
     let is_number = kind == RowKind::Number;
-    Says {
+    ServerEstimate {
         status: estimate.status.name(),
         mean_us: estimate.mean.filter(|_| !is_number).map(|mean| mean / 1e3),
         pages_per_minute: estimate

@@ -23,7 +23,7 @@ pub(crate) fn times_since(since: Since) -> &'static str {
 pub(crate) const COLUMNS: usize = 7;
 
 /// Nanoseconds of a minute.
-const MINUTE: f64 = 60e9;
+pub(super) const MINUTE: f64 = 60e9;
 
 /// Ratios beyond which, and below the inverse of which, none is printed.
 const MOST: f64 = 100.0;
@@ -118,14 +118,16 @@ fn verdict(row: &Compared) -> String {
     }
     let failures = row.failing.map(|failing| failures(row, &failing));
     let failures = failures.or_else(|| doubtful(row));
-    let times = match row.is_disqualified() {
-        true => Some(disqualified(row)),
-        false => row.ratio.map(|ratio| times(row.kind, &ratio, row.reached)),
+    let times = if row.is_disqualified() {
+        Some(disqualified(row))
+    } else {
+        row.ratio.map(|ratio| times(row.kind, &ratio, row.reached))
     };
     let said: Vec<String> = failures.into_iter().chain(times).collect();
-    match said.is_empty() {
-        true => "not compared".to_owned(),
-        false => said.join("; "),
+    if said.is_empty() {
+        "not compared".to_owned()
+    } else {
+        said.join("; ")
     }
 }
 
@@ -168,9 +170,10 @@ fn times(kind: RowKind, ratio: &Ratio, pairs: usize) -> String {
 fn difference(kind: RowKind, ratio: f64) -> String {
     let shown = as_shown(kind, ratio);
     let times = shown.max(1.0 / shown);
-    let by = match times > 2.0 {
-        true => format!(", {}", fold('×', times, MOST)),
-        false => format!(" by {}", percent((shown - 1.0).abs())),
+    let by = if times > 2.0 {
+        format!(", {}", fold('×', times, MOST))
+    } else {
+        format!(" by {}", percent((shown - 1.0).abs()))
     };
     let word = match (kind, ratio > 1.0) {
         (RowKind::Number, true) => "slower: fewer pages a minute",
@@ -185,9 +188,10 @@ fn difference(kind: RowKind, ratio: f64) -> String {
 fn why(ratio: &Ratio, found: &Certainty) -> String {
     use Direction::{Faster, Same, Slower, Unsure};
     if ratio.is_contradicted() {
-        let (usually, on_average) = match ratio.value > 1.0 {
-            true => ("slower", "faster"),
-            false => ("faster", "slower"),
+        let (usually, on_average) = if ratio.value > 1.0 {
+            ("slower", "faster")
+        } else {
+            ("faster", "slower")
         };
         return format!("usually {usually}, {on_average} on average because of few slow runs");
     }

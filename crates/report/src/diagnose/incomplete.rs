@@ -1,5 +1,8 @@
 //! A diagnosis whose series of runs ended early.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::clean;
 
 /// Why a diagnosis rests on fewer runs than were planned, and which runs are missing.
@@ -12,13 +15,15 @@ pub struct Incomplete {
 }
 
 /// A planned run that was not measured to its end.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct NotMeasured {
     /// Name of its suite.
     pub suite: String,
     /// Number of users that was planned.
     pub users: u32,
-    /// The run would have repeated rows of a suite that was measured already.
+    /// Whether it would have repeated rows of a suite that was measured already.
+    #[serde(rename = "repeat")]
     pub is_repeat: bool,
 }
 
@@ -46,8 +51,9 @@ fn named(missing: &NotMeasured) -> String {
         1 => String::new(),
         users => format!(" with {users} users"),
     };
-    match missing.is_repeat {
-        true => format!("{suite}{users} (second run)"),
-        false => format!("{suite}{users}"),
+    if missing.is_repeat {
+        format!("{suite}{users} (second run)")
+    } else {
+        format!("{suite}{users}")
     }
 }

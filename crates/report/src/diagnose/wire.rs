@@ -1,39 +1,40 @@
-//! The JSON document of a diagnosis.
+//! The JSON document of a diagnosis. Its types have what those of `stats` lack: sentences, percentages, and
+//! indices into the runs of all servers.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Evidence, Finding, LeftOut, NamedQuantity, Quantity};
 
 use super::words::words;
-use super::{Diagnosed, DiagnosedRun, incomplete, sentences};
+use super::{Diagnosed, DiagnosedRun, NotMeasured, incomplete, sentences};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
 const SCHEMA_VERSION: u32 = 2;
 
 /// What should be fixed first.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(super) struct Document {
+#[schemars(rename = "Document", deny_unknown_fields)]
+pub(super) struct DiagnosisDocument {
     /// Version of this document.
     #[schemars(extend("const" = SCHEMA_VERSION))]
     schema_version: u32,
     /// Why runs are missing; absent where all planned runs were measured.
     #[serde(skip_serializing_if = "Option::is_none")]
-    incomplete: Option<Incomplete>,
+    incomplete: Option<IncompleteJson>,
     /// The runs that were looked at.
-    runs: Vec<Run>,
+    runs: Vec<DiagnosedRun>,
     /// Findings of each server: what fails, then the most costly first.
-    findings: Vec<Found>,
+    findings: Vec<FindingJson>,
     /// What would be a finding if a second run of its suite showed it as well.
-    seen_once: Vec<Found>,
+    seen_once: Vec<FindingJson>,
     /// What was not looked at.
-    left_out: Vec<NotSeen>,
+    left_out: Vec<LeftOutJson>,
 }
 
 /// Why the findings rest on fewer runs than were planned.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct Incomplete {
+#[schemars(rename = "Incomplete", deny_unknown_fields)]
+struct IncompleteJson {
     /// How the series of runs ended.
     reason: Reason,
     /// The same in words, with the runs that are missing.
@@ -52,38 +53,10 @@ enum Reason {
     Failed,
 }
 
-/// A planned run that was not measured to its end.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct NotMeasured {
-    /// Name of its suite.
-    suite: String,
-    /// Number of users that was planned.
-    users: u32,
-    /// Whether it would have repeated rows of a suite that was measured already.
-    repeat: bool,
-}
-
-/// A run that was looked at.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct Run {
-    /// Where it is kept, or how it is called.
-    name: String,
-    /// Name of its suite.
-    suite: String,
-    /// URL that it was run against.
-    target: String,
-    /// Users at work at the same time.
-    users: u32,
-    /// What the server said of itself; null where it said nothing.
-    server: Option<String>,
-}
-
 /// Something conspicuous.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Found {
+#[schemars(rename = "Found", deny_unknown_fields)]
+pub(crate) struct FindingJson {
     /// Name of the rule, put-against-get for example.
     rule: &'static str,
     /// The finding in a few words.
@@ -91,9 +64,9 @@ pub(crate) struct Found {
     /// The finding with figures.
     text: String,
     /// The figures in the text, and those that belong to them.
-    figures: Vec<Measured>,
+    figures: Vec<FigureJson>,
     /// What it rests on, row by row, the worst first.
-    evidence: Vec<Piece>,
+    evidence: Vec<EvidenceJson>,
     /// Where in a server to look for the cause.
     look_at: &'static str,
     /// The rows that it is about.
@@ -107,26 +80,26 @@ pub(crate) struct Found {
 
 /// Figures about one row.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct Piece {
+#[schemars(rename = "Piece", deny_unknown_fields)]
+struct EvidenceJson {
     /// Name of the row, or of the rows of one kind.
     row: String,
     /// The figures in words.
     text: String,
     /// The figures.
-    figures: Vec<Measured>,
+    figures: Vec<FigureJson>,
 }
 
 /// A named quantity.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct Measured {
+#[schemars(rename = "Measured", deny_unknown_fields)]
+struct FigureJson {
     /// Its name. A rule uses each name for one thing only.
     name: &'static str,
     /// How much it is, in its unit; a text where the unit is text.
-    value: Value,
+    value: FigureValue,
     /// Unit of the value and of its interval.
-    unit: Unit,
+    unit: FigureUnit,
     /// Lower end of the 95 % interval; null where there is none.
     low: Option<f64>,
     /// Upper end of the 95 % interval; null where there is none.
@@ -138,7 +111,8 @@ struct Measured {
 /// A number or a text.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
-enum Value {
+#[schemars(rename = "Value")]
+enum FigureValue {
     /// A number.
     Number(f64),
     /// A text.
@@ -148,7 +122,8 @@ enum Value {
 /// Unit of a figure.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Unit {
+#[schemars(rename = "Unit")]
+enum FigureUnit {
     /// Nanoseconds.
     Ns,
     /// A share of 1.
@@ -165,20 +140,21 @@ enum Unit {
     Text,
 }
 
-impl From<&NamedQuantity> for Measured {
-    fn from(figure: &NamedQuantity) -> Measured {
+impl From<&NamedQuantity> for FigureJson {
+    fn from(figure: &NamedQuantity) -> FigureJson {
         let (value, unit) = match &figure.value {
-            Quantity::Time(ns) => (Value::Number(*ns), Unit::Ns),
-            Quantity::Share(share) => (Value::Number(*share), Unit::Share),
-            Quantity::Ratio(times) => (Value::Number(*times), Unit::Times),
-            Quantity::Count(count) => (Value::Number(*count as f64), Unit::Count),
-            Quantity::Rate(rate) => (Value::Number(*rate), Unit::PerSecond),
-            Quantity::Bytes(bytes) => (Value::Number(*bytes), Unit::Bytes),
-            text @ (Quantity::Text(_) | Quantity::Reason(_) | Quantity::Part(_)) => {
-                (Value::Text(sentences::quantity(text)), Unit::Text)
-            }
+            Quantity::Time(ns) => (FigureValue::Number(*ns), FigureUnit::Ns),
+            Quantity::Share(share) => (FigureValue::Number(*share), FigureUnit::Share),
+            Quantity::Ratio(times) => (FigureValue::Number(*times), FigureUnit::Times),
+            Quantity::Count(count) => (FigureValue::Number(*count as f64), FigureUnit::Count),
+            Quantity::Rate(rate) => (FigureValue::Number(*rate), FigureUnit::PerSecond),
+            Quantity::Bytes(bytes) => (FigureValue::Number(*bytes), FigureUnit::Bytes),
+            text @ (Quantity::Text(_) | Quantity::Reason(_) | Quantity::Part(_)) => (
+                FigureValue::Text(sentences::quantity(text)),
+                FigureUnit::Text,
+            ),
         };
-        Measured {
+        FigureJson {
             name: figure.name,
             value,
             unit,
@@ -189,20 +165,20 @@ impl From<&NamedQuantity> for Measured {
     }
 }
 
-impl From<&Evidence> for Piece {
-    fn from(evidence: &Evidence) -> Piece {
-        Piece {
+impl From<&Evidence> for EvidenceJson {
+    fn from(evidence: &Evidence) -> EvidenceJson {
+        EvidenceJson {
             row: evidence.row.clone(),
             text: sentences::evidence(evidence),
-            figures: evidence.figures.iter().map(Measured::from).collect(),
+            figures: evidence.figures.iter().map(FigureJson::from).collect(),
         }
     }
 }
 
 /// A row that no finding can come from.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct NotSeen {
+#[schemars(rename = "NotSeen", deny_unknown_fields)]
+struct LeftOutJson {
     /// Index into runs.
     run: usize,
     /// Name of the row.
@@ -213,15 +189,15 @@ struct NotSeen {
     disqualified: bool,
 }
 
-impl From<&[Diagnosed]> for Document {
-    fn from(all: &[Diagnosed]) -> Document {
-        let mut document = Document {
+impl From<&[Diagnosed]> for DiagnosisDocument {
+    fn from(all: &[Diagnosed]) -> DiagnosisDocument {
+        let mut document = DiagnosisDocument {
             schema_version: SCHEMA_VERSION,
             // Only a series of runs of one server can end early.
             incomplete: all
                 .iter()
                 .find_map(|of| of.incomplete.as_ref())
-                .map(Incomplete::from),
+                .map(IncompleteJson::from),
             runs: Vec::new(),
             findings: Vec::new(),
             seen_once: Vec::new(),
@@ -232,7 +208,7 @@ impl From<&[Diagnosed]> for Document {
         } in all
         {
             let first = document.runs.len();
-            document.runs.extend(runs.iter().map(Run::from));
+            document.runs.extend(runs.iter().cloned());
             let findings = diagnosis.findings.iter();
             document
                 .findings
@@ -250,44 +226,27 @@ impl From<&[Diagnosed]> for Document {
     }
 }
 
-impl From<&super::Incomplete> for Incomplete {
-    fn from(of: &super::Incomplete) -> Incomplete {
-        let not_measured = of.not_measured.iter().map(|missing| NotMeasured {
-            suite: missing.suite.clone(),
-            users: missing.users,
-            repeat: missing.is_repeat,
-        });
-        Incomplete {
+impl From<&super::Incomplete> for IncompleteJson {
+    fn from(of: &super::Incomplete) -> IncompleteJson {
+        IncompleteJson {
             reason: match of.failure {
                 None => Reason::Interrupted,
                 Some(_) => Reason::Failed,
             },
             text: incomplete::sentence(of),
-            not_measured: not_measured.collect(),
-        }
-    }
-}
-
-impl From<&DiagnosedRun> for Run {
-    fn from(run: &DiagnosedRun) -> Run {
-        Run {
-            name: run.name.clone(),
-            suite: run.suite.clone(),
-            target: run.target.clone(),
-            users: run.users,
-            server: run.server.clone(),
+            not_measured: of.not_measured.clone(),
         }
     }
 }
 
 /// A finding in runs of which the first has that index.
-pub(crate) fn found(finding: &Finding, first: usize) -> Found {
-    Found {
+pub(crate) fn found(finding: &Finding, first: usize) -> FindingJson {
+    FindingJson {
         rule: finding.rule,
         title: words(finding).title,
         text: sentences::text(finding),
-        figures: finding.figures.iter().map(Measured::from).collect(),
-        evidence: finding.evidence.iter().map(Piece::from).collect(),
+        figures: finding.figures.iter().map(FigureJson::from).collect(),
+        evidence: finding.evidence.iter().map(EvidenceJson::from).collect(),
         look_at: words(finding).look_at,
         tests: finding.tests.clone(),
         run: first + finding.run,
@@ -295,8 +254,8 @@ pub(crate) fn found(finding: &Finding, first: usize) -> Found {
     }
 }
 
-fn not_seen(left: &LeftOut, first: usize) -> NotSeen {
-    NotSeen {
+fn not_seen(left: &LeftOut, first: usize) -> LeftOutJson {
+    LeftOutJson {
         run: first + left.run,
         row: left.row.clone(),
         why: super::why(&left.why),

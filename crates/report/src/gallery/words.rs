@@ -2,18 +2,19 @@
 
 use stats::{Compared, Status, TestSummary, Verdict};
 
-use super::{Exhibit, Gallery, Row, mean_of};
+use super::{Exhibit, Gallery, GalleryRow, mean_of};
+use crate::lists::enumerated;
 use crate::units::factor;
 
 /// A server in a sentence: what it cannot do, and where it is the fastest or the slowest by intervals that
 /// do not overlap.
-pub(super) fn of_server(place: usize, rows: &[Row<'_>]) -> String {
+pub(super) fn of_server(place: usize, rows: &[GalleryRow<'_>]) -> String {
     let status = |wanted: Status| -> Vec<&str> {
-        let with = |row: &&Row<'_>| row.of(place).is_some_and(|test| test.status == wanted);
+        let with = |row: &&GalleryRow<'_>| row.of(place).is_some_and(|test| test.status == wanted);
         rows.iter().filter(with).map(|row| row.name).collect()
     };
     let extreme = |is_extreme: fn(&[Time], usize) -> bool| -> Vec<&str> {
-        let is_so = |row: &&Row<'_>| is_extreme(&by_time(row), place);
+        let is_so = |row: &&GalleryRow<'_>| is_extreme(&by_time(row), place);
         rows.iter().filter(is_so).map(|row| row.name).collect()
     };
     let parts = [
@@ -28,11 +29,10 @@ pub(super) fn of_server(place: usize, rows: &[Row<'_>]) -> String {
         .filter(|(_, names)| !names.is_empty())
         .map(|(what, names)| format!("{what} {}", enumerated(&names)))
         .collect();
-    match said.is_empty() {
-        true => {
-            "neither the fastest nor the slowest in any test: 95 % intervals overlap".to_owned()
-        }
-        false => said.join("; "),
+    if said.is_empty() {
+        "neither the fastest nor the slowest in any test: 95 % intervals overlap".to_owned()
+    } else {
+        said.join("; ")
     }
 }
 
@@ -53,7 +53,7 @@ pub(super) fn disqualified(gallery: &Gallery<'_>) -> Vec<String> {
 }
 
 /// A test in a sentence: who is fastest, who is slowest, and by which factor.
-pub(super) fn of_test(gallery: &Gallery<'_>, row: &Row<'_>) -> Option<String> {
+pub(super) fn of_test(gallery: &Gallery<'_>, row: &GalleryRow<'_>) -> Option<String> {
     let times = by_time(row);
     let (least, most) = (times.first()?, times.last()?);
     if least.server == most.server {
@@ -122,14 +122,6 @@ fn said(row: &Compared, verdict: Verdict) -> String {
     }
 }
 
-fn enumerated(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [some @ .., last] => format!("{} and {last}", some.join(", ")),
-    }
-}
-
 /// The mean of a test on a server, in nanoseconds.
 struct Time {
     server: usize,
@@ -138,7 +130,7 @@ struct Time {
 }
 
 /// Servers with a time, the fastest first.
-fn by_time(row: &Row<'_>) -> Vec<Time> {
+fn by_time(row: &GalleryRow<'_>) -> Vec<Time> {
     let time = |(server, test): (usize, &Option<&TestSummary>)| {
         let (mean, ci95) = mean_of((*test)?)?;
         Some(Time { server, mean, ci95 })

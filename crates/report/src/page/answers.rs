@@ -1,39 +1,35 @@
 //! What a sweep and a search found, in words: before their figures.
 
-use super::Page;
+use maud::{Markup, html};
+
+use super::ReportPage;
 use super::comparison;
-use super::markup::{list, text};
-use super::sections::section;
-use crate::{Found, Sweep, search, sweep};
+use super::markup::{boxed, list};
+use crate::{Sweep, search, sweep};
 
 /// In short: what was asked, answered.
-pub(super) fn in_short(page: &Page<'_>) -> String {
-    let compared = page.comparison.map_or(String::new(), comparison::in_short);
-    let swept = page.sweep.map_or(String::new(), of_sweep);
-    let found = page.search.map_or(String::new(), of_search);
-    compared + &swept + &found
+pub(super) fn in_short(page: &ReportPage<'_>) -> Markup {
+    html! {
+        @if let Some(compared) = page.comparison { (comparison::in_short(compared)) }
+        @if let Some(sweep) = page.sweep { (of_sweep(sweep)) }
+        @if let Some(found) = page.search { p { (search::verdict(found)) } }
+    }
 }
 
-fn of_sweep(sweep: &Sweep) -> String {
-    let doubts = sweep.caveats.iter().map(|caveat| text(caveat)).collect();
+fn of_sweep(sweep: &Sweep) -> Markup {
     let answers = sweep.rows.iter().flat_map(|row| {
         let servers = sweep.servers.iter().zip(&row.servers);
         servers.map(|(server, swept)| {
-            let on = match sweep.servers.len() {
-                1 => String::new(),
-                _ => format!(" on {}", text(&server.name)),
-            };
-            let sentence = text(&sweep::words::sentence(sweep, swept));
-            format!(
-                "<span class=\"name\">{}</span>{on} {sentence}",
-                text(&row.name)
-            )
+            html! {
+                span.name { (row.name) }
+                @if sweep.servers.len() > 1 { " on " (server.name) }
+                " " (sweep::words::sentence(sweep, swept))
+            }
         })
     });
-    let how = format!("<p>{}</p>\n", text(&sweep::how(sweep)));
-    section("Warnings", "doubt", doubts) + &list("counts", answers) + &how
-}
-
-fn of_search(found: &Found) -> String {
-    format!("<p>{}</p>\n", text(&search::verdict(found)))
+    html! {
+        (boxed("Warnings", "doubt", &sweep.caveats))
+        (list("counts", answers))
+        p { (sweep::how(sweep)) }
+    }
 }

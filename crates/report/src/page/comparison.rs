@@ -1,11 +1,9 @@
 //! The comparison: in short, and every ratio.
 
+use maud::{Markup, html};
 use stats::{Compared, RowKind, Verdict};
 
-use super::Page;
-use super::markup::{list, text};
-use super::sections::section;
-use super::tables::heading;
+use super::markup::{boxed, heading, list, wide};
 use crate::compare::{caveat, cells, legend};
 use crate::json::us;
 use crate::{Comparisons, Versus};
@@ -24,91 +22,84 @@ const TOLD: [(Verdict, &str, &str); 9] = [
 ];
 
 /// Verdicts, and what to know before believing them.
-pub(super) fn in_short(all: &Comparisons) -> String {
-    let verdicts = all.versus.iter().map(|versus| {
-        format!(
-            "<span class=\"name\">{}</span> beside {}: {}",
-            text(&versus.name),
-            text(&all.name),
-            verdicts(&versus.comparison.rows)
-        )
-    });
-    let mut html = list("counts verdicts", verdicts);
-    for versus in &all.versus {
-        let caveats = versus.comparison.caveats.iter();
-        let caveats = caveats.map(|own| text(&caveat(own))).collect();
-        let with = match all.versus.len() {
-            1 => String::new(),
-            _ => format!(" with {}", text(&versus.name)),
-        };
-        html += &section(
-            &format!("Warnings of the comparison{with}"),
-            "doubt",
-            caveats,
-        );
+pub(super) fn in_short(all: &Comparisons) -> Markup {
+    let short = |versus: &Versus| {
+        html! {
+            span.name { (versus.name) } " beside " (all.name) ": "
+            (verdicts(&versus.comparison.rows))
+        }
+    };
+    let heading = |versus: &Versus| match all.versus.len() {
+        1 => "Warnings of the comparison".to_owned(),
+        _ => format!("Warnings of the comparison with {}", versus.name),
+    };
+    html! {
+        (list("counts verdicts", all.versus.iter().map(short)))
+        @for versus in &all.versus {
+            (boxed(&heading(versus), "doubt", versus.comparison.caveats.iter().map(caveat)))
+        }
     }
-    html
 }
 
 /// `2 slower (Put1K, Copy), 1 the same (Get1K)`.
-fn verdicts(rows: &[Compared]) -> String {
+fn verdicts(rows: &[Compared]) -> Markup {
     let told = TOLD.iter().filter_map(|(verdict, what, class)| {
         let rows = rows.iter().filter(|row| row.verdict == *verdict);
         let names: Vec<&str> = rows.map(|row| row.name.as_str()).collect();
-        let count = names.len();
-        let names = text(&names.join(", "));
-        (count > 0).then(|| format!("<span class=\"{class}\">{count} {what}</span> ({names})"))
+        (!names.is_empty()).then_some((class, what, names))
     });
-    let told: Vec<String> = told.collect();
-    match told.is_empty() {
-        true => "nothing to compare".to_owned(),
-        false => told.join(", "),
+    let told: Vec<_> = told.collect();
+    html! {
+        @for (place, (class, what, names)) in told.iter().enumerate() {
+            @if place > 0 { ", " }
+            span class=(class) { (names.len()) " " (what) } " (" (names.join(", ")) ")"
+        }
+        @if told.is_empty() { "nothing to compare" }
     }
 }
 
 /// Ratios of all others to A, coloured, with the verdicts in words.
-pub(super) fn table(page: &Page<'_>) -> String {
-    let Some(all) = page.comparison else {
-        return String::new();
+pub(super) fn table(all: &Comparisons) -> Markup {
+    let of_a = "Mean response time; the intervals are those of the ratios";
+    let of_b = "Mean, ratio to A with its 95 % interval, verdict";
+    let head = html! {
+        (heading("Test", "", "text"))
+        (heading(&format!("A: {}", all.name), of_a, "number"))
+        @for versus in &all.versus { (heading(&versus.name, of_b, "number")) }
     };
-    let mut head = heading("Test", "", "text");
-    head += &heading(
-        &format!("A: {}", all.name),
-        "Mean response time; the intervals are those of the ratios",
-        "number",
-    );
-    for versus in &all.versus {
-        let what = "Mean, ratio to A with its 95 % interval, verdict";
-        head += &heading(&versus.name, what, "number");
-    }
     let first = all.versus.first();
     let rows = first.map_or(&[][..], |versus| &versus.comparison.rows);
-    let rows = rows.iter().enumerate();
-    let body: String = rows.map(|(place, row)| line(all, place, row)).collect();
-    format!(
-        "<section id=\"comparison\"><h2>Comparison</h2>\n\
-         <div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Comparison\">\
-         <table class=\"sorts heat\">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n{}\
-         <div id=\"ratios\" class=\"figures\"></div></section>\n",
-        notes(all)
-    )
+    let body = html! {
+        @for (place, row) in rows.iter().enumerate() { (line(all, place, row)) }
+    };
+    html! {
+        section id="comparison" {
+            h2 { "Comparison" }
+            (wide("Comparison", Some("sorts heat"), &head, &body))
+            (notes(all))
+            div id="ratios" class="figures" {}
+        }
+    }
 }
 
-fn line(all: &Comparisons, place: usize, row: &Compared) -> String {
+fn line(all: &Comparisons, place: usize, row: &Compared) -> Markup {
     let mean = row.a.mean.filter(|_| row.kind != RowKind::Number);
-    let mut html = format!(
-        "<th scope=\"row\" data-sort=\"{place}\">{}</th><td class=\"number\" data-sort=\"{}\">{}</td>",
-        text(&row.name),
-        sorted(mean.map(us)),
-        text(&cells(row)[1])
-    );
-    for versus in &all.versus {
-        let comparison = &versus.comparison;
-        let same = comparison.rows.iter().find(|of| of.name == row.name);
-        let cell = |row: &Compared| compared(row);
-        html += &same.map_or("<td data-sort=\"\"></td>".to_owned(), cell);
+    let same = |versus: &'_ Versus| {
+        let rows = versus.comparison.rows.iter();
+        rows.clone().find(|of| of.name == row.name).map(compared)
+    };
+    html! {
+        tr {
+            th scope="row" data-sort=(place) { (row.name) }
+            td.number data-sort=(sorted(mean.map(us))) { (cells(row)[1]) }
+            @for versus in &all.versus {
+                @match same(versus) {
+                    Some(cell) => (cell),
+                    None => td data-sort="" {},
+                }
+            }
+        }
     }
-    format!("<tr>{html}</tr>\n")
 }
 
 /// What a cell is sorted by; a row without it stays at the end.
@@ -116,17 +107,15 @@ fn sorted(value: Option<f64>) -> String {
     value.map_or(String::new(), |value| value.to_string())
 }
 
-fn compared(row: &Compared) -> String {
-    let [_, _, mean, ratio, interval, _, says] = cells(row).map(|cell| text(&cell));
-    let ratio = match ratio.is_empty() {
-        true => String::new(),
-        false => format!("<strong>{ratio}</strong> <small>{interval}</small> "),
-    };
-    format!(
-        "<td class=\"number heat{}\" data-sort=\"{}\"><span class=\"mean\">{mean}</span> {ratio}<span class=\"says\">{says}</span></td>",
-        heat(row),
-        sorted(row.ratio.map(|ratio| ratio.value)),
-    )
+fn compared(row: &Compared) -> Markup {
+    let [_, _, mean, ratio, interval, _, says] = cells(row);
+    html! {
+        td class={ "number heat" (heat(row)) } data-sort=(sorted(row.ratio.map(|ratio| ratio.value))) {
+            span.mean { (mean) } " "
+            @if !ratio.is_empty() { strong { (ratio) } " " small { (interval) } " " }
+            span.says { (says) }
+        }
+    }
 }
 
 /// Minus three (much faster) to three (much slower).
@@ -146,19 +135,18 @@ fn heat(row: &Compared) -> i8 {
     }
 }
 
-fn notes(all: &Comparisons) -> String {
-    let note = |note: &str| format!("<p class=\"note\">{}</p>\n", text(note));
-    let legends = all
-        .versus
-        .iter()
-        .map(|versus| note(&format!("{}: {}", versus.name, legend(&versus.comparison))));
-    let mut notes: String = legends.collect();
+fn notes(all: &Comparisons) -> Markup {
     let is_of_more = |versus: &Versus| versus.comparison.pairs > 1;
-    if all.versus.iter().any(is_of_more) {
-        notes += &note(
-            "A mean here is that of all operations of all runs together, so one slow run moves it. A ratio is \
-             worked out pair by pair, which a slow run moves less: it need not be the quotient of the means beside it.",
-        );
+    html! {
+        @for versus in &all.versus {
+            p.note { (versus.name) ": " (legend(&versus.comparison)) }
+        }
+        @if all.versus.iter().any(is_of_more) {
+            p.note {
+                "A mean here is that of all operations of all runs together, so one slow run moves it. A ratio is \
+                 worked out pair by pair, which a slow run moves less: it need not be the quotient of the means \
+                 beside it."
+            }
+        }
     }
-    notes
 }

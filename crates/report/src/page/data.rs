@@ -5,7 +5,7 @@
 use serde::Serialize;
 use stats::{Bar, Bucket, Details, DistributionStep, DrawnOperation, TestSummary, TimeLine};
 
-use super::{Page, PageRun};
+use super::{PageRun, ReportPage};
 use crate::json::{document as result, us};
 use crate::table::{in_words, shown_times};
 use crate::{Diagnosed, compare, diagnose, search, sweep, wire};
@@ -14,27 +14,27 @@ use crate::{Diagnosed, compare, diagnose, search, sweep, wire};
 struct Data<'a> {
     /// What the runs stand for.
     run_heading: &'static str,
-    runs: Vec<Shown<'a>>,
-    comparison: Option<compare::wire::Document>,
-    sweep: Option<sweep::wire::Document>,
-    search: Option<search::wire::Document>,
-    findings: Option<Vec<diagnose::wire::Found>>,
+    runs: Vec<RunFigures<'a>>,
+    comparison: Option<compare::wire::ComparisonDocument>,
+    sweep: Option<sweep::wire::SweepDocument>,
+    search: Option<search::wire::SearchDocument>,
+    findings: Option<Vec<diagnose::wire::FindingJson>>,
 }
 
 #[derive(Serialize)]
-struct Shown<'a> {
+struct RunFigures<'a> {
     name: &'a str,
-    result: wire::Document,
-    details: Option<Vec<Drawn>>,
+    result: wire::ResultDocument,
+    details: Option<Vec<TestFigures>>,
     /// What became of each test without a time, in words.
     words: Vec<Option<&'static str>>,
 }
 
 #[derive(Serialize)]
-struct Drawn {
+struct TestFigures {
     histogram: Histogram,
     ecdf: Ecdf,
-    time_line: Line,
+    time_line: TimeLineFigure,
 }
 
 #[derive(Serialize)]
@@ -56,7 +56,7 @@ struct Ecdf {
 /// Moments are in seconds since the first operation.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Line {
+enum TimeLineFigure {
     Every {
         every: bool,
         at_s: Vec<f64>,
@@ -74,22 +74,22 @@ enum Line {
     },
 }
 
-pub(super) fn document<'a>(page: &Page<'a>, names: &'a [String]) -> String {
-    let shown = |(run, name): (&PageRun<'_>, &'a String)| Shown {
+pub(super) fn document<'a>(page: &ReportPage<'a>, names: &'a [String]) -> String {
+    let shown = |(run, name): (&PageRun<'_>, &'a String)| RunFigures {
         name,
         result: result(run.run, run.summary),
         details: run
             .details
             .as_ref()
-            .map(|details| details.iter().map(Drawn::from).collect()),
+            .map(|details| details.iter().map(TestFigures::from).collect()),
         words: run.summary.tests.iter().map(without_time).collect(),
     };
     let data = Data {
         run_heading: page.run_heading(),
         runs: page.runs.iter().zip(names).map(shown).collect(),
-        comparison: page.comparison.map(compare::wire::Document::from),
-        sweep: page.sweep.map(sweep::wire::Document::from),
-        search: page.search.map(search::wire::Document::from),
+        comparison: page.comparison.map(compare::wire::ComparisonDocument::from),
+        sweep: page.sweep.map(sweep::wire::SweepDocument::from),
+        search: page.search.map(search::wire::SearchDocument::from),
         findings: page.diagnosed.map(|all| {
             let found = |(first, diagnosed): (usize, &'a Diagnosed)| {
                 let findings = diagnosed.diagnosis.findings.iter();
@@ -109,11 +109,11 @@ fn without_time(test: &TestSummary) -> Option<&'static str> {
     }
 }
 
-impl From<&Details> for Drawn {
-    fn from(details: &Details) -> Drawn {
+impl From<&Details> for TestFigures {
+    fn from(details: &Details) -> TestFigures {
         let bars = |of: fn(&Bar) -> u64| details.histogram.iter().map(of).collect::<Vec<u64>>();
         let steps = &details.steps;
-        Drawn {
+        TestFigures {
             histogram: Histogram {
                 from_us: bars(|bar| bar.from).into_iter().map(exact).collect(),
                 to_us: bars(|bar| bar.to).into_iter().map(exact).collect(),
@@ -132,8 +132,8 @@ impl From<&Details> for Drawn {
     }
 }
 
-impl From<&TimeLine> for Line {
-    fn from(line: &TimeLine) -> Line {
+impl From<&TimeLine> for TimeLineFigure {
+    fn from(line: &TimeLine) -> TimeLineFigure {
         match line {
             TimeLine::Every(operations) => every(operations),
             TimeLine::Buckets { length, buckets } => {
@@ -144,7 +144,7 @@ impl From<&TimeLine> for Line {
                         .map(|bucket| (bucket.n > 0).then(|| value(bucket)))
                         .collect()
                 };
-                Line::Buckets {
+                TimeLineFigure::Buckets {
                     every: false,
                     length_s: *length as f64 / 1e9,
                     n: buckets.iter().map(|bucket| bucket.n).collect(),
@@ -158,7 +158,7 @@ impl From<&TimeLine> for Line {
     }
 }
 
-fn every(operations: &[DrawnOperation]) -> Line {
+fn every(operations: &[DrawnOperation]) -> TimeLineFigure {
     let begin = operations.first().map_or(0, |operation| operation.at);
     // A microsecond is finer than anybody can see.
     let at = |operation: &DrawnOperation| ((operation.at - begin) as f64 / 1e3).round() / 1e6;
@@ -167,7 +167,7 @@ fn every(operations: &[DrawnOperation]) -> Line {
     let failed = operations
         .iter()
         .filter(|operation| operation.took.is_none());
-    Line::Every {
+    TimeLineFigure::Every {
         every: true,
         at_s,
         us: times,

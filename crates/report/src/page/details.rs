@@ -1,13 +1,14 @@
 //! Test by test: every percentile, and how its operations ended. Scripts show one test at a time,
 //! with its figures.
 
+use maud::{Markup, html};
 use stats::{Distribution, TestSummary};
 
-use super::Page;
-use super::markup::{mean, percentile, text, time};
-use super::tables::{heading, test_names};
+use super::ReportPage;
+use super::markup::{headings, mean, percentile, wide};
+use super::tables::test_names;
 use crate::human;
-use crate::load::{handshakes, per_second};
+use crate::load::{handshakes, outcomes, per_second};
 use crate::reasons::reason;
 use crate::table::in_words;
 
@@ -32,38 +33,31 @@ const COLUMNS: [(&str, &str); 10] = [
 ];
 
 /// A part for each test.
-pub(super) fn tables(page: &Page<'_>, names: &[String]) -> String {
+pub(super) fn tables(page: &ReportPage<'_>, names: &[String]) -> Markup {
     let whose = |name: &str| match names {
         [_, _, ..] => format!("{name}: "),
         _ => String::new(),
     };
-    let of_test = |name: &str| {
-        let rows: Vec<(String, &TestSummary)> = page
-            .runs
-            .iter()
-            .zip(names)
-            .filter_map(|(run, of)| {
-                let mut rows = run.summary.tests.iter();
-                Some((whose(of), rows.find(|row| row.name == name)?))
-            })
-            .collect();
-        let ended = rows.iter().map(|(whose, row)| {
-            format!(
-                "<p class=\"outcomes\">{}</p>\n",
-                text(&format!("{whose}{}", ended(row)))
-            )
+    let rows = |name: &str| -> Vec<(String, &TestSummary)> {
+        let runs = page.runs.iter().zip(names);
+        let rows = runs.filter_map(|(run, of)| {
+            let mut rows = run.summary.tests.iter();
+            Some((whose(of), rows.find(|row| row.name == name)?))
         });
-        let ended: String = ended.collect();
-        format!(
-            "<div class=\"of-test\"><h3>{}</h3>\n{ended}{}</div>\n",
-            text(name),
-            percentiles(&rows)
-        )
+        rows.collect()
     };
-    test_names(page).into_iter().map(of_test).collect()
+    html! {
+        @for (name, rows) in test_names(page).into_iter().map(|name| (name, rows(name))) {
+            div.of-test {
+                h3 { (name) }
+                @for (whose, row) in &rows { p.outcomes { (whose) (ended(row)) } }
+                (percentiles(&rows))
+            }
+        }
+    }
 }
 
-fn percentiles(rows: &[(String, &TestSummary)]) -> String {
+fn percentiles(rows: &[(String, &TestSummary)]) -> Markup {
     let lines = rows.iter().flat_map(|(whose, row)| {
         let kinds = [
             ("response time", &row.response),
@@ -76,39 +70,34 @@ fn percentiles(rows: &[(String, &TestSummary)]) -> String {
         let kinds = kinds.chain(handshakes(&row.connects));
         kinds.map(move |(kind, times)| line(&format!("{whose}{kind}"), times))
     });
-    let lines: String = lines.collect();
-    if lines.is_empty() {
-        return String::new();
+    let lines = html! { @for line in lines { (line) } };
+    if lines.0.is_empty() {
+        return lines;
     }
-    let head = COLUMNS.map(|(name, what)| heading(name, what, "number"));
-    format!(
-        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Percentiles\"><table>\n\
-         <thead><tr><td></td>{}</tr></thead>\n<tbody>\n{lines}</tbody></table></div>\n",
-        head.concat()
-    )
+    let head = html! { td {} (headings(&COLUMNS)) };
+    wide("Percentiles", None, &head, &lines)
 }
 
-fn line(what: &str, times: &Distribution) -> String {
-    let at = |ns: u64| time(ns as f64);
+fn line(what: &str, times: &Distribution) -> Markup {
     let [of_p50, of_p90, of_p95, of_p99, of_p999] = times.percentiles_ci95;
-    let cells = [
-        times.n.to_string(),
-        at(times.min),
-        percentile(times.p50, of_p50, ""),
-        percentile(times.p90, of_p90, ""),
-        percentile(times.p95, of_p95, ""),
-        percentile(times.p99, of_p99, ""),
-        percentile(times.p999, of_p999, ""),
-        at(times.max),
-        mean(times.mean, times.ci95),
-        times.sd.map_or("-".to_owned(), time),
+    let percentiles = [
+        (times.p50, of_p50),
+        (times.p90, of_p90),
+        (times.p95, of_p95),
+        (times.p99, of_p99),
+        (times.p999, of_p999),
     ];
-    let cells = cells.map(|cell| format!("<td>{cell}</td>"));
-    format!(
-        "<tr><th scope=\"row\">{}</th>{}</tr>\n",
-        text(what),
-        cells.concat()
-    )
+    html! {
+        tr {
+            th scope="row" { (what) }
+            td { (times.n) }
+            td { (human(times.min as f64)) }
+            @for (ns, ci95) in percentiles { td { (percentile(ns, ci95, "")) } }
+            td { (human(times.max as f64)) }
+            td { (mean(times.mean, times.ci95)) }
+            td { (times.sd.map_or("-".to_owned(), human)) }
+        }
+    }
 }
 
 /// `GET, ok; outcomes: 98 ok, 2 reset; 412 req/s (405 .. 419) for 2.4 s`.
@@ -117,8 +106,6 @@ fn ended(row: &TestSummary) -> String {
         Some(_) => row.status.name().replace('_', " "),
         None => in_words(row).0.to_owned(),
     };
-    let outcomes = row.outcomes.iter().filter(|(_, count)| *count > 0);
-    let outcomes = outcomes.map(|(outcome, count)| format!("{count} {outcome}"));
     let apart = [
         (row.left_out(), "left out"),
         (row.early, "with an early response"),
@@ -126,10 +113,10 @@ fn ended(row: &TestSummary) -> String {
     ];
     let apart = apart.into_iter().filter(|(count, _)| *count > 0);
     let apart = apart.map(|(count, what)| format!("{count} {what}"));
-    let counts: Vec<String> = outcomes.chain(apart).collect();
-    let counts = match counts.is_empty() {
-        true => "none".to_owned(),
-        false => counts.join(", "),
+    let counts: Vec<String> = outcomes(row).chain(apart).collect();
+    let counts = match &counts[..] {
+        [] => "none".to_owned(),
+        counts => counts.join(", "),
     };
     let rate = match (row.per_second, row.window_s) {
         (Some(rate), Some(seconds)) => format!(

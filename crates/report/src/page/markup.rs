@@ -1,81 +1,114 @@
-//! HTML, put together so that no text can become markup.
+//! Pieces of HTML that several parts of a page use. All HTML is made by `maud`, which escapes what is
+//! inserted.
 
+use maud::{Markup, PreEscaped, Render, html};
 use record::Nanos;
 
+use crate::units::{human, human_range};
 use crate::{clean, figure};
 
-/// Text as the content of an element or of a quoted attribute, with control characters visible.
-pub(crate) fn text(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in clean(text).chars() {
-        match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            c => safe.push(c),
+/// What stands in a document beside its body.
+pub(crate) struct Frame<'a> {
+    pub(crate) title: &'a str,
+    /// The Content Security Policy.
+    pub(crate) policy: &'a str,
+    pub(crate) style: Markup,
+    /// Data and scripts, which hold no text of strangers as HTML.
+    pub(crate) scripts: Markup,
+}
+
+/// A whole document. No tag contains control characters, so those of the body belong to its texts and
+/// become visible.
+pub(crate) fn document(frame: Frame<'_>, body: Markup) -> String {
+    let body = clean(&body.into_string());
+    // Lines, for those who compare two versions of a page.
+    let ends = ["</tr>", "</li>", "</p>", "</h2>"].into_iter();
+    let body = ends.fold(body, |body, end| body.replace(end, &format!("{end}\n")));
+    let document = html! {
+        (PreEscaped("<!doctype html>\n"))
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="referrer" content="no-referrer";
+                meta http-equiv="Content-Security-Policy" content=(frame.policy);
+                title { (clean(frame.title)) }
+                (frame.style)
+            }
+            body {
+                (PreEscaped(body))
+                (frame.scripts)
+            }
+        }
+    };
+    document.into_string() + "\n"
+}
+
+/// A list; nothing for no items.
+pub(crate) fn list<R: Render>(class: &str, items: impl IntoIterator<Item = R>) -> Markup {
+    let mut items = items.into_iter().peekable();
+    html! {
+        @if items.peek().is_some() {
+            ul class=(class) { @for item in items { li { (item) } } }
         }
     }
-    safe
 }
 
-/// A list, each item already HTML; nothing for no items.
-pub(crate) fn list(class: &str, items: impl IntoIterator<Item = String>) -> String {
-    let items: String = items
-        .into_iter()
-        .map(|item| format!("<li>{item}</li>\n"))
-        .collect();
-    match items.is_empty() {
-        true => String::new(),
-        false => format!("<ul class=\"{class}\">\n{items}</ul>\n"),
+/// A list below its heading, in a box; nothing for no items.
+pub(crate) fn boxed<R: Render>(
+    heading: &str,
+    class: &str,
+    items: impl IntoIterator<Item = R>,
+) -> Markup {
+    let items = list("items", items);
+    html! {
+        @if !items.0.is_empty() {
+            div class={ "box " (class) } { h3 { (heading) } (items) }
+        }
     }
 }
 
-/// A time in nanoseconds.
-pub(crate) fn time(ns: f64) -> String {
-    text(&crate::human(ns))
+/// A table that scrolls where it is wider than the page.
+pub(crate) fn wide(label: &str, class: Option<&str>, head: &Markup, body: &Markup) -> Markup {
+    html! {
+        div.wide tabindex="0" role="region" aria-label=(label) {
+            table class=[class] { thead { tr { (head) } } tbody { (body) } }
+        }
+    }
 }
 
-/// The same for two times.
-pub(crate) fn range(ends: (f64, f64)) -> String {
-    text(&crate::human_range(ends))
+/// A heading of a column, and what a reader may ask about it.
+pub(crate) fn heading(name: &str, what: &str, class: &str) -> Markup {
+    let title = Some(what).filter(|what| !what.is_empty());
+    html! { th scope="col" class=(class) title=[title] { (name) } }
+}
+
+/// Headings of columns of figures.
+pub(crate) fn headings(columns: &[(&str, &str)]) -> Markup {
+    html! { @for (name, what) in columns { (heading(name, what, "number")) } }
 }
 
 /// A mean in nanoseconds and its interval.
-pub(crate) fn mean(mean: f64, ci95: Option<(f64, f64)>) -> String {
-    time(mean) + &interval(ci95.map(range))
+pub(crate) fn mean(mean: f64, ci95: Option<(f64, f64)>) -> Markup {
+    estimate(&human(mean), ci95.map(human_range))
 }
 
 /// A percentile in nanoseconds and its interval.
-pub(crate) fn percentile(ns: Nanos, ci95: Option<(Nanos, Nanos)>, star: &str) -> String {
-    let ends = ci95.map(|(low, high)| range((low as f64, high as f64)));
-    time(ns as f64) + star + &interval(ends)
+pub(crate) fn percentile(ns: Nanos, ci95: Option<(Nanos, Nanos)>, star: &str) -> Markup {
+    let ends = ci95.map(|(low, high)| human_range((low as f64, high as f64)));
+    estimate(&(human(ns as f64) + star), ends)
 }
 
 /// Operations a second and their interval.
-pub(crate) fn rate(of: f64, ci95: Option<(f64, f64)>) -> String {
+pub(crate) fn rate(of: f64, ci95: Option<(f64, f64)>) -> Markup {
     let (shown, range) = figure::rate(of, ci95);
-    shown + &interval(range)
+    estimate(&shown, range)
 }
 
-/// What stands beside an estimate: its interval, or a sign that it has none. Headings say why.
-fn interval(ends: Option<String>) -> String {
-    format!(" <small>{}</small>", ends.as_deref().unwrap_or("-"))
-}
-
-/// A template with its parts, `{{name}}`, filled in. What is filled in is not looked at again, so
-/// no text can call for another part.
-pub(crate) fn fill(template: &str, part: impl Fn(&str) -> String) -> String {
-    let mut filled = String::with_capacity(template.len() * 2);
-    let mut rest = template;
-    while let Some((before, after)) = rest.split_once("{{") {
-        filled.push_str(before);
-        let (name, after) = after.split_once("}}").unwrap_or((after, ""));
-        filled.push_str(&part(name));
-        rest = after;
-    }
-    filled + rest
+/// An estimate and its interval, or a sign that it has none. Headings say why.
+fn estimate(shown: &str, ends: Option<String>) -> Markup {
+    html! { (shown) " " small { (ends.as_deref().unwrap_or("-")) } }
 }
 
 #[cfg(test)]
@@ -87,22 +120,21 @@ mod tests {
         let table = [
             ("a < b & c", "a &lt; b &amp; c"),
             (
-                "</script><img onerror='x' src=\"y\">",
-                "&lt;/script&gt;&lt;img onerror=&#39;x&#39; src=&quot;y&quot;&gt;",
+                "</script><img src=\"x\">",
+                "&lt;/script&gt;&lt;img src=&quot;x&quot;&gt;",
             ),
-            ("a\u{202e}b\u{1b}", "a\\u{202e}b\\u{1b}"),
+            ("a\u{202e}b\u{1b}\n", "a\\u{202e}b\\u{1b}\\n"),
         ];
         for (foreign, expected) in table {
-            assert_eq!(text(foreign), expected);
+            let frame = Frame {
+                title: "",
+                policy: "",
+                style: Markup::default(),
+                scripts: Markup::default(),
+            };
+            let page = document(frame, html! { p title=(foreign) { (foreign) } });
+            let body = format!("<p title=\"{expected}\">{expected}</p>");
+            assert!(page.contains(&body), "{page}");
         }
-    }
-
-    #[test]
-    fn what_is_filled_in_is_not_looked_at_again() {
-        let part = |name: &str| match name {
-            "a" => "{{b}}".to_owned(),
-            _ => "never".to_owned(),
-        };
-        assert_eq!(fill("x {{a}} y", part), "x {{b}} y");
     }
 }

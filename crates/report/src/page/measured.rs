@@ -1,22 +1,25 @@
 //! How runs were measured: the lines of the text report, and what only pages tell.
 
+use maud::{Markup, PreEscaped, html};
 use record::{Environment, PlanRecord};
 use stats::Summary;
 
-use super::markup::text;
-use super::{Page, PageRun};
+use super::ReportPage;
 use crate::text::{UNKNOWN_SOFTWARE, configuration};
 use crate::{load, search};
 
 /// What figures mean, for everybody.
-pub(crate) const EXPLAINED: &str = include_str!("../../page/measured.html");
+pub(crate) fn explained() -> Markup {
+    let paragraphs = include_str!("../../page/measured.html").lines();
+    html! { @for paragraph in paragraphs { (PreEscaped(paragraph)) } }
+}
 
 /// What is told of how a run was measured: what, and its value.
-pub(crate) type Line = (String, String);
+pub(crate) type Fact = (String, String);
 
 /// A run as far as it tells how it was measured.
 #[derive(Debug, Clone, Copy)]
-pub struct Told<'a> {
+pub struct RunSetup<'a> {
     /// What was to be done.
     pub plan: &'a PlanRecord,
     /// Where and when.
@@ -29,13 +32,13 @@ pub struct Told<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Common {
     pub(super) name: String,
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<Fact>,
 }
 
 impl Common {
     /// Runs of the server that is called so, in the order of time.
-    pub fn of<'a>(name: &str, runs: impl IntoIterator<Item = Told<'a>>) -> Common {
-        let runs: Vec<Told<'a>> = runs.into_iter().collect();
+    pub fn of<'a>(name: &str, runs: impl IntoIterator<Item = RunSetup<'a>>) -> Common {
+        let runs: Vec<RunSetup<'a>> = runs.into_iter().collect();
         let mut lines = alike(&runs);
         if let [first, _, ..] = &runs[..] {
             let started = format!("{}, the first at {}", runs.len(), first.env.started_at);
@@ -50,8 +53,8 @@ impl Common {
 
 /// The lines that all runs have in common. What the other clock would have said is of each run
 /// alone; which clock it was is not.
-pub(crate) fn alike(runs: &[Told<'_>]) -> Vec<Line> {
-    let lines = |told: &Told<'_>| {
+pub(crate) fn alike(runs: &[RunSetup<'_>]) -> Vec<Fact> {
+    let lines = |told: &RunSetup<'_>| {
         let mut lines = lines(*told);
         for (what, value) in &mut lines {
             if what == "Clock" {
@@ -69,7 +72,7 @@ pub(crate) fn alike(runs: &[Told<'_>]) -> Vec<Line> {
 }
 
 /// All that is told of one run.
-pub(crate) fn lines(Told { plan, env, summary }: Told<'_>) -> Vec<Line> {
+pub(crate) fn lines(RunSetup { plan, env, summary }: RunSetup<'_>) -> Vec<Fact> {
     let line = |what: &str, value: String| (what.to_owned(), value);
     let mut lines = vec![line("Target", plan.target.clone())];
     lines.extend(configuration(plan, env, summary));
@@ -91,26 +94,22 @@ pub(crate) fn lines(Told { plan, env, summary }: Told<'_>) -> Vec<Line> {
 }
 
 /// How everything on the page was measured.
-pub(super) fn measured(page: &Page<'_>, names: &[String]) -> String {
-    let of_run = |(run, name): (&PageRun<'_>, &String)| described(name, &lines(run.told()));
-    let runs = page.runs.iter().zip(names);
-    let mut html: String = EXPLAINED.to_owned() + &runs.map(of_run).collect::<String>();
-    if let Some(found) = page.search {
-        html += &format!("<p>{}</p>\n", text(&search::how(found)));
-    }
+pub(super) fn measured(page: &ReportPage<'_>, names: &[String]) -> Markup {
     let of_documents = of_documents(page);
-    let series = match page.common.is_empty() {
-        true => &of_documents,
-        false => &page.common,
+    let series = match &page.common[..] {
+        [] => &of_documents,
+        common => common,
     };
-    let series = series.iter();
-    html + &series
-        .map(|series| described(&series.name, &series.lines))
-        .collect::<String>()
+    html! {
+        (explained())
+        @for (run, name) in page.runs.iter().zip(names) { (described(name, &lines(run.told()))) }
+        @if let Some(found) = page.search { p { (search::how(found)) } }
+        @for series in series { (described(&series.name, &series.lines)) }
+    }
 }
 
 /// What a sweep and a search say of servers themselves: all there is where runs are not at hand.
-fn of_documents(page: &Page<'_>) -> Vec<Common> {
+fn of_documents(page: &ReportPage<'_>) -> Vec<Common> {
     let of = |name: &str, target: &str, software: &Option<String>| {
         let software = software.as_deref().unwrap_or(UNKNOWN_SOFTWARE);
         let lines = [("Target", target), ("Server", software)];
@@ -128,8 +127,9 @@ fn of_documents(page: &Page<'_>) -> Vec<Common> {
     swept.chain(found).collect()
 }
 
-fn described(name: &str, lines: &[Line]) -> String {
-    let line = |(what, value): &Line| format!("<dt>{}</dt><dd>{}</dd>\n", text(what), text(value));
-    let lines: String = lines.iter().map(line).collect();
-    format!("<h3>{}</h3>\n<dl>\n{lines}</dl>\n", text(name))
+fn described(name: &str, lines: &[Fact]) -> Markup {
+    html! {
+        h3 { (name) }
+        dl { @for (what, value) in lines { dt { (what) } dd { (value) } } }
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Page, PageRun, diagnosis};
+use super::{PageRun, ReportPage, diagnosis};
 use crate::clean;
 
 /// Longest name that figures have room for, in characters.
@@ -10,7 +10,7 @@ const LONGEST: usize = 48;
 
 /// A name for each run: the one that was given, what the server says of itself, or its address.
 /// Where two would be the same, their addresses tell them apart, or else the names of the runs.
-pub(super) fn of(page: &Page<'_>) -> Vec<String> {
+pub(super) fn of(page: &ReportPage<'_>) -> Vec<String> {
     if page.is_diagnosis {
         return diagnosis::names(page);
     }
@@ -32,25 +32,27 @@ pub(super) fn of(page: &Page<'_>) -> Vec<String> {
 }
 
 fn own(run: &PageRun<'_>) -> String {
-    let software = || run.run.env.server.as_ref()?.software.clone();
-    let name = run
-        .name
-        .clone()
-        .or_else(software)
-        .filter(|name| !name.trim().is_empty())
-        .unwrap_or_else(|| address(&run.run.plan.target));
-    shortened(&clean(&name))
+    let name = run.name.as_deref().or(run.software());
+    match name.filter(|name| !name.trim().is_empty()) {
+        Some(name) => shortened(&clean(name)),
+        None => address(&run.run.plan.target),
+    }
 }
 
 pub(super) fn shortened(name: &str) -> String {
-    match name.chars().count() > LONGEST {
-        true => name.chars().take(LONGEST - 1).chain(['…']).collect(),
-        false => name.to_owned(),
+    if name.chars().count() > LONGEST {
+        name.chars().take(LONGEST - 1).chain(['…']).collect()
+    } else {
+        name.to_owned()
     }
 }
 
 /// Host and port of a URL.
-pub(super) fn address(url: &str) -> String {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+fn address(url: &str) -> String {
+    let rest = without_scheme(url);
     shortened(&clean(rest.split('/').next().unwrap_or(rest)))
+}
+
+pub(super) fn without_scheme(url: &str) -> &str {
+    url.split_once("://").map_or(url, |(_, rest)| rest)
 }

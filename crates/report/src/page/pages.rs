@@ -1,13 +1,14 @@
 //! What runs say of their pages: the number in short, a table of all pages, and the report of 1995.
 
-use record::{Nanos, Run};
+use maud::{Markup, PreEscaped, html};
+use record::Run;
 use stats::{Distribution, PageSummary, PagesSummary, Visits};
 
-use super::markup::{mean, percentile, text, time};
-use super::tables::{self, heading, nothing, number, section};
-use super::{Page, PageRun};
-use crate::json::us;
+use super::markup::{heading, headings, list, mean};
+use super::tables::{self, count, nothing, number, ranked, section, timed};
+use super::{PageRun, ReportPage};
 use crate::table::few;
+use crate::units::human;
 use crate::webstone::{self, a_minute};
 
 /// Columns of figures: heading, and what a reader may ask about it.
@@ -39,7 +40,7 @@ const COLUMNS: [(&str, &str); 11] = [
 
 /// Runs that fetched pages, with what they say of them and how they are called.
 fn of_runs<'a>(
-    page: &'a Page<'_>,
+    page: &'a ReportPage<'_>,
     names: &'a [String],
 ) -> impl Iterator<Item = (&'a Run, &'a PagesSummary, &'a str)> {
     let runs = page.runs.iter().zip(names);
@@ -49,8 +50,11 @@ fn of_runs<'a>(
 }
 
 /// The number of each run, and what goes with it.
-pub(super) fn in_short(page: &Page<'_>, names: &[String]) -> Vec<String> {
-    let of_run = |(_, pages, name): (&Run, &PagesSummary, &str)| {
+pub(super) fn in_short<'a>(
+    page: &'a ReportPage<'_>,
+    names: &'a [String],
+) -> impl Iterator<Item = Markup> {
+    of_runs(page, names).map(|(_, pages, name)| {
         let Visits {
             complete,
             incomplete,
@@ -58,114 +62,112 @@ pub(super) fn in_short(page: &Page<'_>, names: &[String]) -> Vec<String> {
         } = pages.all;
         let class = if incomplete > 0 { "bad" } else { "ok" };
         let (rate, interval) = a_minute(pages.per_minute, pages.per_minute_ci95, pages.wanders);
-        format!(
-            "<span class=\"name\">{}</span> <strong>{rate}</strong> complete pages a minute {interval}: \
-             {complete} in {:.1} s, <span class=\"{class}\">{incomplete} incomplete</span>",
-            text(name),
-            pages.window_s,
-        )
-    };
-    of_runs(page, names).map(of_run).collect()
+        let in_all = format!("{complete} in {:.1} s", pages.window_s);
+        html! {
+            span.name { (name) } " " strong { (rate) } " complete pages a minute " (interval) ": "
+            (in_all) ", " span class=(class) { (incomplete) " incomplete" }
+        }
+    })
 }
 
 /// All pages of all runs, and the report of 1995 of each.
-pub(super) fn tables(page: &Page<'_>, names: &[String]) -> String {
+pub(super) fn tables(page: &ReportPage<'_>, names: &[String]) -> Markup {
     let several = page.runs.len() > 1;
-    let mut body = String::new();
-    let mut reports = String::new();
-    for (run, pages, name) in of_runs(page, names) {
-        let server = several.then_some(name);
-        for (place, of) in pages.pages.iter().enumerate() {
-            let PageSummary { page, visits } = of;
-            let size = match page.bytes {
-                Some(bytes) => number(bytes as f64, &bytes.to_string(), ""),
-                None => nothing(),
-            };
-            let weight = number(page.weight, &page.weight.to_string(), "");
-            body += &row(place, (&page.name, server), size + &weight, visits);
-        }
-        let known = nothing() + &nothing();
-        let mut place = pages.pages.len();
-        body += &row(place, ("All pages", server), known.clone(), &pages.all);
-        for of in &pages.servers {
-            place += 1;
-            body += &row(place, (&of.url, server), known.clone(), &of.visits);
-        }
-        reports += &report(run, pages, server);
+    let runs = || {
+        let runs = of_runs(page, names);
+        runs.map(|(run, pages, name)| (run, pages, several.then_some(name)))
+    };
+    if runs().next().is_none() {
+        return Markup::default();
     }
-    if body.is_empty() {
-        return String::new();
-    }
-    let mut head = heading("Page", "", "text");
-    if several {
-        head += &heading(page.run_heading(), "", "text");
-    }
-    for (name, what) in COLUMNS {
-        head += &heading(name, what, "number");
-    }
-    let all = of_runs(page, names).flat_map(|(_, pages, _)| &pages.pages);
-    let mut loads = all.filter_map(|of| of.visits.load.as_ref());
-    let footnote = tables::footnote(loads.any(few), "loads");
-    let below = format!("{footnote}<div class=\"figures\" id=\"pages-figures\"></div>\n{reports}");
+    let head = html! {
+        (heading("Page", "", "text"))
+        @if several { (heading(page.run_heading(), "", "text")) }
+        (headings(&COLUMNS))
+    };
+    let body = html! { @for (_, pages, server) in runs() { (rows(pages, server)) } };
+    let mut loads = runs().flat_map(|(_, pages, _)| &pages.pages);
+    let starred = loads.any(|of| of.visits.load.as_ref().is_some_and(few));
+    let below = html! {
+        (tables::footnote(starred, "loads"))
+        div class="figures" id="pages-figures" {}
+        @for (run, pages, server) in runs() { (report(run, pages, server)) }
+    };
     section("pages", "Pages", &head, &body, &below)
 }
 
-fn row(place: usize, (name, server): (&str, Option<&str>), known: String, of: &Visits) -> String {
-    let server = server.map_or(String::new(), |name| format!("<td>{}</td>", text(name)));
-    let count = |count: u64, class| number(count as f64, &count.to_string(), class);
-    let incomplete = if of.incomplete > 0 { "bad" } else { "" };
-    let times = match &of.load {
-        Some(load) => loads(load),
-        None => nothing().repeat(5),
-    };
-    let first_byte = match &of.first_byte {
-        Some(times) => number(us(times.mean), &mean(times.mean, times.ci95), ""),
-        None => nothing(),
-    };
-    let cells = [
-        format!(
-            "<th scope=\"row\" data-sort=\"{place}\">{}</th>",
-            text(name)
-        ),
-        server,
-        known,
-        count(of.complete, ""),
-        count(of.incomplete, incomplete),
-        count(of.connects, ""),
-        times,
-        first_byte,
-    ];
-    format!("<tr>{}</tr>\n", cells.concat())
+/// Pages one by one, all of them together, and the share of each server.
+fn rows(pages: &PagesSummary, server: Option<&str>) -> Markup {
+    let own = pages.pages.iter().map(|PageSummary { page, visits }| {
+        let size = page.bytes.map_or_else(nothing, |bytes| count(bytes, ""));
+        let known = html! { (size) (number(page.weight, page.weight, "")) };
+        (page.name.as_str(), known, visits)
+    });
+    let unknown = || html! { (nothing()) (nothing()) };
+    let all = std::iter::once(("All pages", unknown(), &pages.all));
+    let servers = pages.servers.iter();
+    let servers = servers.map(|of| (of.url.as_str(), unknown(), &of.visits));
+    html! {
+        @for (place, (name, known, visits)) in own.chain(all).chain(servers).enumerate() {
+            tr {
+                th scope="row" data-sort=(place) { (name) }
+                @if let Some(server) = server { td { (server) } }
+                (known)
+                (retrieved(visits))
+            }
+        }
+    }
 }
 
-fn loads(load: &Distribution) -> String {
-    let [of_p50, of_p90, _, of_p99, _] = load.percentiles_ci95;
-    let at = |ns: Nanos, ends, star| number(us(ns as f64), &percentile(ns, ends, star), "");
-    let star = if few(load) { "*" } else { "" };
-    [
-        number(us(load.mean), &mean(load.mean, load.ci95), ""),
-        at(load.p50, of_p50, ""),
-        at(load.p90, of_p90, ""),
-        at(load.p99, of_p99, star),
-        number(us(load.max as f64), &time(load.max as f64), ""),
-    ]
-    .concat()
+fn retrieved(of: &Visits) -> Markup {
+    html! {
+        (count(of.complete, ""))
+        (count(of.incomplete, if of.incomplete > 0 { "bad" } else { "" }))
+        (count(of.connects, ""))
+        @match &of.load {
+            Some(load) => (loads(load)),
+            None => @for _ in 0..5 { (nothing()) },
+        }
+        @match &of.first_byte {
+            Some(times) => (timed(times.mean, mean(times.mean, times.ci95))),
+            None => (nothing()),
+        }
+    }
 }
+
+fn loads(load: &Distribution) -> Markup {
+    let [of_p50, of_p90, _, of_p99, _] = load.percentiles_ci95;
+    html! {
+        (timed(load.mean, mean(load.mean, load.ci95)))
+        (ranked(load.p50, of_p50, ""))
+        (ranked(load.p90, of_p90, ""))
+        (ranked(load.p99, of_p99, if few(load) { "*" } else { "" }))
+        (timed(load.max as f64, human(load.max as f64)))
+    }
+}
+
+/// A line break of a text that is shown as it is written.
+const LINE_BREAK: PreEscaped<&str> = PreEscaped("&#10;");
 
 /// The report of 1995, and what is known beside it.
-fn report(run: &Run, pages: &PagesSummary, server: Option<&str>) -> String {
-    let whose = server.map_or(String::new(), |name| format!(": {}", text(name)));
-    let beyond = webstone::beyond(run, pages).into_iter();
-    let beyond: String = beyond
-        .map(|line| format!("<li>{}</li>\n", text(&line)))
-        .collect();
-    let mut lines = webstone::classic(run, pages);
-    lines.push(String::new());
-    lines.extend(webstone::later(run, pages));
-    let classic: Vec<String> = lines.iter().map(|line| text(line)).collect();
-    format!(
-        "<details><summary>In the words of WebSTONE{whose}</summary>\n<p>These lines have no intervals.</p>\n<pre>{}</pre>\n\
-         <p>Beyond WebSTONE, with 95 % intervals:</p>\n<ul class=\"items\">\n{beyond}</ul></details>\n",
-        classic.join("\n")
-    )
+fn report(run: &Run, pages: &PagesSummary, server: Option<&str>) -> Markup {
+    let classic = webstone::classic(run, pages).into_iter();
+    let lines = classic.chain([String::new()]);
+    let lines = lines.chain(webstone::later(run, pages));
+    html! {
+        details {
+            summary {
+                "In the words of WebSTONE" @if let Some(server) = server { ": " (server) }
+            }
+            p { "These lines have no intervals." }
+            pre {
+                @for (place, line) in lines.enumerate() {
+                    @if place > 0 { (LINE_BREAK) }
+                    (line)
+                }
+            }
+            p { "Beyond WebSTONE, with 95 % intervals:" }
+            (list("items", webstone::beyond(run, pages)))
+        }
+    }
 }

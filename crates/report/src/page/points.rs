@@ -1,67 +1,63 @@
 //! Every point of a sweep and every trial of a search, as tables.
 
+use maud::{Markup, html};
 use stats::{Status, SweepPoint, SweptRow};
 
-use super::Page;
-use super::markup::{mean, text};
-use super::tables::{heading, number, section};
-use crate::json::us;
+use super::ReportPage;
+use super::markup::{heading, mean};
+use super::tables::{count, number, section, timed};
 use crate::search::{self, Loaded, Medians};
-use crate::{Found, Sweep, sweep};
+use crate::{SearchResult, Sweep, sweep};
 
 /// All of them; nothing for a page without.
-pub(super) fn tables(page: &Page<'_>) -> String {
-    let swept = page.sweep.map_or(String::new(), of_sweep);
-    let found = page.search.map_or(String::new(), of_search);
-    swept + &found
-}
-
-fn of_sweep(sweep: &Sweep) -> String {
-    let mut head = heading("Test", "", "text") + &heading("Method", "", "text");
-    for varied in &sweep.vary {
-        head += &heading(&varied.name, "Value of the parameter", "number");
+pub(super) fn tables(page: &ReportPage<'_>) -> Markup {
+    html! {
+        @if let Some(sweep) = page.sweep { (of_sweep(sweep)) }
+        @if let Some(found) = page.search { (of_search(found)) }
     }
-    for server in &sweep.servers {
-        let name = match sweep.servers.len() {
-            1 => "mean",
-            _ => &server.name,
-        };
-        head += &heading(
-            name,
-            "Mean of all runs there, and its 95 % interval",
-            "number",
-        );
+}
+
+fn of_sweep(sweep: &Sweep) -> Markup {
+    let mean = "Mean of all runs there, and its 95 % interval";
+    let head = html! {
+        (heading("Test", "", "text"))
+        (heading("Method", "", "text"))
+        @for varied in &sweep.vary { (heading(&varied.name, "Value of the parameter", "number")) }
+        @for server in &sweep.servers {
+            (heading(if sweep.servers.len() == 1 { "mean" } else { &server.name }, mean, "number"))
+        }
+    };
+    let body = html! {
+        @for (place, row) in sweep.rows.iter().enumerate() {
+            @for levels in sweep::levels(row) { (point(sweep, place, row, levels)) }
+        }
+    };
+    section("points", "All points", &head, &body, &Markup::default())
+}
+
+fn point(sweep: &Sweep, place: usize, row: &SweptRow, levels: &[usize]) -> Markup {
+    html! {
+        tr {
+            th scope="row" data-sort=(place) { (row.name) }
+            td { (row.method) }
+            @for (varied, level) in sweep.vary.iter().zip(levels) {
+                (number(varied.values[*level], &varied.written[*level], ""))
+            }
+            @for server in &row.servers {
+                @match sweep::point_at(server, levels) {
+                    Some(point) => (cell(point)),
+                    None => td data-sort="" {},
+                }
+            }
+        }
     }
-    let rows = sweep.rows.iter().enumerate();
-    let body: String = rows.map(|(place, row)| points(sweep, place, row)).collect();
-    section("points", "All points", &head, &body, "")
 }
 
-fn points(sweep: &Sweep, place: usize, row: &SweptRow) -> String {
-    let line = |levels: &[usize]| {
-        let mut cells = format!(
-            "<th scope=\"row\" data-sort=\"{place}\">{}</th><td>{}</td>",
-            text(&row.name),
-            text(&row.method)
-        );
-        for (varied, level) in sweep.vary.iter().zip(levels) {
-            cells += &number(varied.values[*level], &text(&varied.written[*level]), "");
-        }
-        for server in &row.servers {
-            let point = sweep::point_at(server, levels);
-            cells += &point.map_or("<td data-sort=\"\"></td>".to_owned(), cell);
-        }
-        format!("<tr>{cells}</tr>\n")
-    };
-    sweep::levels(row).into_iter().map(line).collect()
-}
-
-fn cell(point: &SweepPoint) -> String {
-    let (Some(of), Status::Ok) = (point.mean, point.status) else {
-        let why = text(&sweep::without_time(point));
-        return format!("<td class=\"bad\" data-sort=\"\">{why}</td>");
-    };
-    number(us(of), &mean(of, point.ci95), "")
+fn cell(point: &SweepPoint) -> Markup {
+    match (point.mean, point.status) {
+        (Some(of), Status::Ok) => timed(of, mean(of, point.ci95)),
+        _ => html! { td class="bad" data-sort="" { (sweep::without_time(point)) } },
+    }
 }
 
 /// What the columns of a search mean.
@@ -75,46 +71,39 @@ const MEANINGS: [&str; 7] = [
     "Whether the condition held",
 ];
 
-fn of_search(found: &Found) -> String {
+fn of_search(found: &SearchResult) -> Markup {
     let headers = search::headers(found);
-    let heads = headers.iter().zip(MEANINGS).enumerate();
-    let head: String = heads
-        .map(|(place, (name, what))| match place {
-            0 => heading("load", what, "text"),
-            6 if found.condition.is_some() => heading("condition", what, "text"),
-            6 => heading("remark", "", "text"),
-            _ => heading(name, what, "number"),
-        })
-        .collect();
-    let loads = Loaded::all(found);
-    let body: String = loads.iter().map(|loaded| row(found, loaded)).collect();
-    let note = format!("<p>{}</p>", search::NOTE);
+    let head = html! {
+        @for (place, (name, what)) in headers.iter().zip(MEANINGS).enumerate() {
+            @match place {
+                0 => (heading("load", what, "text")),
+                6 if found.condition.is_some() => (heading("condition", what, "text")),
+                6 => (heading("remark", "", "text")),
+                _ => (heading(name, what, "number")),
+            }
+        }
+    };
+    let body = html! { @for loaded in Loaded::all(found) { (row(found, &loaded)) } };
+    let note = html! { p { (search::NOTE) } };
     section("trials", "All loads", &head, &body, &note)
 }
 
-fn row(found: &Found, loaded: &Loaded) -> String {
-    let cells = search::cells(found, loaded).map(|cell| text(&cell));
-    let [load, per_second, mean, p50, p99, failures, remark] = cells;
-    let timed = |of: fn(Medians) -> f64, shown: &str| match loaded.times {
-        Some(times) => number(us(of(times)), shown, ""),
-        None => format!("<td data-sort=\"\">{shown}</td>"),
+fn row(found: &SearchResult, loaded: &Loaded) -> Markup {
+    let [load, per_second, mean, p50, p99, _, remark] = search::cells(found, loaded);
+    let time = |of: fn(Medians) -> f64, shown: &str| match loaded.times {
+        Some(times) => timed(of(times), shown),
+        None => html! { td data-sort="" { (shown) } },
     };
-    let class = if loaded.fails() { "bad" } else { "ok" };
-    let cells = [
-        format!(
-            "<th scope=\"row\" data-sort=\"{}\">{load}</th>",
-            loaded.load
-        ),
-        number(loaded.per_second, &per_second, ""),
-        timed(|times| times.mean, &mean),
-        timed(|times| times.p50, &p50),
-        timed(|times| times.p99, &p99),
-        number(
-            loaded.failures as f64,
-            &failures,
-            if loaded.failures > 0 { "bad" } else { "" },
-        ),
-        format!("<td class=\"{class}\">{remark}</td>"),
-    ];
-    format!("<tr>{}</tr>\n", cells.concat())
+    let failed = if loaded.failures > 0 { "bad" } else { "" };
+    html! {
+        tr {
+            th scope="row" data-sort=(loaded.load) { (load) }
+            (number(loaded.per_second, per_second, ""))
+            (time(|times| times.mean, &mean))
+            (time(|times| times.p50, &p50))
+            (time(|times| times.p99, &p99))
+            (count(loaded.failures, failed))
+            td class=(if loaded.fails() { "bad" } else { "ok" }) { (remark) }
+        }
+    }
 }

@@ -1,10 +1,11 @@
 //! Pages that belong together: what all of them need lies beside them once.
 
-use super::markup::text;
+use maud::{Markup, html};
+
 use super::{BEHAVIOUR, CHARTS, FIGURES};
 
 /// Where the style of all pages lies.
-pub(super) const STYLE: &str = "assets/prestan.css";
+const STYLE: &str = "assets/prestan.css";
 /// Where the charts and the scripts of all pages lie.
 pub(super) const SCRIPT: &str = "assets/prestan.js";
 
@@ -32,17 +33,25 @@ pub fn assets() -> [(&'static str, String); 2] {
     ]
 }
 
+/// Takes the style from beside the page.
+pub(crate) fn style() -> Markup {
+    html! { link rel="stylesheet" href=(STYLE); }
+}
+
 /// The other pages.
-pub(crate) fn links(site: &Site) -> String {
-    let link = |link: &Link| format!("<a href=\"{}\">{}</a>", text(&link.file), text(&link.name));
-    let group = |(name, links): &(String, Vec<Link>)| {
-        let links: Vec<String> = links.iter().map(link).collect();
-        let links = links.join(" ");
-        match name.is_empty() {
-            true => format!("<span>{links}</span>\n"),
-            false => format!("<span><strong>{}</strong> {links}</span>\n", text(name)),
+pub(crate) fn links(site: &Site) -> Markup {
+    html! {
+        nav class="site" aria-label="Pages" {
+            @for (name, links) in &site.groups {
+                span {
+                    @if !name.is_empty() { strong { (name) } " " }
+                    @for (place, link) in links.iter().enumerate() {
+                        @if place > 0 { " " }
+                        a href=(link.file) { (link.name) }
+                    }
+                }
+                " "
+            }
         }
-    };
-    let groups: String = site.groups.iter().map(group).collect();
-    format!("<nav class=\"site\" aria-label=\"Pages\">\n{groups}</nav>\n")
+    }
 }

@@ -1,12 +1,15 @@
 //! The tables of the page. They are there without any script; scripts make them sortable.
 
+use maud::{Markup, Render, html};
 use record::Nanos;
 use stats::{Distribution, P99_NEEDS, Status, TestSummary};
 
-use super::Page;
-use super::markup::{percentile, range, rate, text, time};
+use super::ReportPage;
+use super::markup::{heading, headings, percentile, rate, wide};
 use crate::json::{thousandths, us};
+use crate::lists::distinct;
 use crate::table::{few, in_words, shown_times};
+use crate::units::{human, human_range};
 
 /// Columns of figures: heading, and what a reader may ask about it.
 const COLUMNS: [(&str, &str); 9] = [
@@ -40,166 +43,143 @@ const COLUMNS: [(&str, &str); 9] = [
 ];
 
 /// Every test of every run.
-pub(super) fn rows(page: &Page<'_>, names: &[String]) -> String {
+pub(super) fn rows(page: &ReportPage<'_>, names: &[String]) -> Markup {
     let tests = test_names(page);
-    if tests.is_empty() {
-        return match page.runs.is_empty() {
-            true => String::new(),
-            false => "<section id=\"tests\"><h2>All tests</h2>\n\
-                      <p>Nothing was measured: the plan has no test.</p>\n</section>\n"
-                .to_owned(),
-        };
-    }
     let several = page.runs.len() > 1;
-    let mut head = heading("Test", "", "text");
-    if several {
-        head += &heading(page.run_heading(), "", "text");
-    }
-    head += &heading("Method", "", "text");
-    for (name, what) in COLUMNS {
-        head += &heading(name, what, "number");
-    }
-    let mut body = String::new();
-    for (place, name) in tests.iter().enumerate() {
-        for (run, of) in page.runs.iter().zip(names) {
+    let head = html! {
+        (heading("Test", "", "text"))
+        @if several { (heading(page.run_heading(), "", "text")) }
+        (heading("Method", "", "text"))
+        (headings(&COLUMNS))
+    };
+    let cells = tests.iter().enumerate().flat_map(|(place, name)| {
+        let runs = page.runs.iter().zip(names);
+        runs.filter_map(move |(run, of)| {
             let test = run.summary.tests.iter().find(|test| test.name == *name);
             // Suites have few tests in common.
-            if page.is_diagnosis && test.is_none() {
-                continue;
+            let is_row = !page.is_diagnosis || test.is_some();
+            is_row.then(|| row(place, name, several.then_some(of), test))
+        })
+    });
+    let body = html! { @for row in cells { (row) } };
+    let summaries = page.runs.iter().map(|run| run.summary);
+    let mut shown = summaries.flat_map(|summary| &summary.tests);
+    let starred = shown.any(|test| test.response.is_some_and(|times| few(&times)));
+    html! {
+        @if !tests.is_empty() {
+            (section("tests", "All tests", &head, &body, &footnote(starred, "operations")))
+        } @else if !page.runs.is_empty() {
+            section id="tests" {
+                h2 { "All tests" }
+                p { "Nothing was measured: the plan has no test." }
             }
-            let server = if several { Some(of.as_str()) } else { None };
-            body += &row(place, name, server, test);
         }
     }
-    let starred = page
-        .runs
-        .iter()
-        .flat_map(|run| &run.summary.tests)
-        .any(|test| test.response.is_some_and(|times| few(&times)));
-    let footnote = footnote(starred, "operations");
-    section("tests", "All tests", &head, &body, &footnote)
 }
 
 /// What a star behind p99 means, where there is one.
-pub(super) fn footnote(starred: bool, of: &str) -> String {
-    match starred {
-        true => format!(
-            "<p class=\"note\">* fewer than {P99_NEEDS} {of}, so p99 is their maximum</p>\n"
-        ),
-        false => String::new(),
+pub(super) fn footnote(starred: bool, of: &str) -> Markup {
+    html! {
+        @if starred {
+            p.note { "* fewer than " (P99_NEEDS) " " (of) ", so p99 is their maximum" }
+        }
     }
 }
 
 /// A section with a table that scripts make sortable.
-pub(super) fn section(id: &str, title: &str, head: &str, body: &str, below: &str) -> String {
-    format!(
-        "<section id=\"{id}\"><h2>{title}</h2>\n\
-         <div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{title}\">\
-         <table class=\"sorts\">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n\
-         {below}</section>\n"
-    )
-}
-
-pub(super) fn test_names<'a>(page: &Page<'a>) -> Vec<&'a str> {
-    let mut names: Vec<&str> = Vec::new();
-    for test in page.runs.iter().flat_map(|run| &run.summary.tests) {
-        if !names.contains(&test.name.as_str()) {
-            names.push(&test.name);
-        }
+pub(super) fn section(
+    id: &str,
+    title: &str,
+    head: &Markup,
+    body: &Markup,
+    below: &Markup,
+) -> Markup {
+    html! {
+        section id=(id) { h2 { (title) } (wide(title, Some("sorts"), head, body)) (below) }
     }
-    names
 }
 
-pub(super) fn heading(name: &str, what: &str, class: &str) -> String {
-    let title = match what {
-        "" => String::new(),
-        what => format!(" title=\"{}\"", text(what)),
-    };
-    format!(
-        "<th scope=\"col\" class=\"{class}\"{title}>{}</th>",
-        text(name)
-    )
+pub(super) fn test_names<'a>(page: &ReportPage<'a>) -> Vec<&'a str> {
+    let tests = page.runs.iter().flat_map(|run| &run.summary.tests);
+    distinct(tests.map(|test| test.name.as_str()))
 }
 
-fn row(place: usize, name: &str, server: Option<&str>, test: Option<&TestSummary>) -> String {
-    let mut cells = format!(
-        "<th scope=\"row\" data-sort=\"{place}\">{}</th>",
-        text(name)
-    );
-    if let Some(server) = server {
-        cells += &format!("<td>{}</td>", text(server));
-    }
+fn row(place: usize, name: &str, server: Option<&String>, test: Option<&TestSummary>) -> Markup {
     let method = test.map_or("", |test| &test.method);
-    cells += &format!("<td>{}</td>", text(method));
     let times = test.and_then(shown_times);
-    cells += &match (test, times) {
-        (Some(test), Some(times)) => figures(test, times),
-        (Some(test), None) => {
-            let (word, why) = in_words(test);
-            let class = match test.status {
-                Status::Failed => "bad",
-                Status::NotSupported | Status::Skipped | Status::NotDrawn | Status::Ok => "doubt",
-            };
-            format!(
-                "<td colspan=\"{}\" class=\"words\"><span class=\"{class}\">{word}</span> {}</td>",
-                COLUMNS.len(),
-                text(&why)
-            )
+    html! {
+        tr {
+            th scope="row" data-sort=(place) { (name) }
+            @if let Some(server) = server { td { (server) } }
+            td { (method) }
+            @match (test, times) {
+                (Some(test), Some(times)) => (figures(test, times)),
+                (test, _) => td colspan=(COLUMNS.len()) class="words" { (without_time(test)) },
+            }
         }
-        (None, _) => format!(
-            "<td colspan=\"{}\" class=\"words\">not part of this run</td>",
-            COLUMNS.len()
-        ),
-    };
-    format!("<tr>{cells}</tr>\n")
+    }
 }
 
-fn figures(test: &TestSummary, times: &Distribution) -> String {
-    let at = |ns: Nanos, ends, star: &str| number(us(ns as f64), &percentile(ns, ends, star), "");
-    let [of_p50, of_p90, _, of_p99, _] = times.percentiles_ci95;
+fn without_time(test: Option<&TestSummary>) -> Markup {
+    let Some(test) = test else {
+        return html! { "not part of this run" };
+    };
+    let (word, why) = in_words(test);
+    let class = match test.status {
+        Status::Failed => "bad",
+        Status::NotSupported | Status::Skipped | Status::NotDrawn | Status::Ok => "doubt",
+    };
+    html! { span class=(class) { (word) } " " (why) }
+}
+
+fn figures(test: &TestSummary, times: &Distribution) -> Markup {
     let star = if few(times) { "*" } else { "" };
-    let interval = match times.ci95 {
-        Some(ends) => number(us(ends.1 - ends.0), &range(ends), ""),
-        None => nothing(),
-    };
-    let rate = match test.per_second {
-        Some(of) => number(thousandths(of), &rate(of, test.per_second_ci95), ""),
-        None => nothing(),
-    };
     let failed = match test.failed() {
         0 if test.status == Status::Failed => number(0.0, "failed", "bad"),
-        0 => number(0.0, "0", ""),
-        some => number(some as f64, &some.to_string(), "bad"),
+        0 => count(0, ""),
+        some => count(some, "bad"),
     };
-    [
-        number(times.n as f64, &times.n.to_string(), ""),
-        timed(times.mean),
-        interval,
-        at(times.p50, of_p50, ""),
-        at(times.p90, of_p90, ""),
-        at(times.p99, of_p99, star),
-        timed(times.max as f64),
-        rate,
-        failed,
-    ]
-    .concat()
+    let [of_p50, of_p90, _, of_p99, _] = times.percentiles_ci95;
+    html! {
+        (count(times.n, ""))
+        (timed(times.mean, human(times.mean)))
+        @match times.ci95 {
+            Some(ends) => (timed(ends.1 - ends.0, human_range(ends))),
+            None => (nothing()),
+        }
+        (ranked(times.p50, of_p50, ""))
+        (ranked(times.p90, of_p90, ""))
+        (ranked(times.p99, of_p99, star))
+        (timed(times.max as f64, human(times.max as f64)))
+        @match test.per_second {
+            Some(of) => (number(thousandths(of), rate(of, test.per_second_ci95), "")),
+            None => (nothing()),
+        }
+        (failed)
+    }
+}
+
+/// A percentile with its interval.
+pub(super) fn ranked(ns: Nanos, ci95: Option<(Nanos, Nanos)>, star: &str) -> Markup {
+    timed(ns as f64, percentile(ns, ci95, star))
 }
 
 /// A time for people; the figure of the JSON document beside it, for sorting.
-fn timed(ns: f64) -> String {
-    number(us(ns), &time(ns), "")
+pub(super) fn timed(ns: f64, shown: impl Render) -> Markup {
+    number(us(ns), shown, "")
 }
 
-/// A figure, and how it is written for people, as HTML.
-pub(super) fn number(value: f64, shown: &str, class: &str) -> String {
-    let class = match class {
-        "" => String::new(),
-        class => format!(" class=\"{class}\""),
-    };
-    format!("<td{class} data-sort=\"{value}\">{shown}</td>")
+pub(super) fn count(count: u64, class: &str) -> Markup {
+    number(count as f64, count, class)
+}
+
+/// A figure, and how it is written for people.
+pub(super) fn number(value: f64, shown: impl Render, class: &str) -> Markup {
+    let class = Some(class).filter(|class| !class.is_empty());
+    html! { td class=[class] data-sort=(value) { (shown) } }
 }
 
 /// No figure; it is sorted behind all others.
-pub(super) fn nothing() -> String {
-    "<td data-sort=\"\">-</td>".to_owned()
+pub(super) fn nothing() -> Markup {
+    html! { td data-sort="" { "-" } }
 }

@@ -1,4 +1,5 @@
-//! The JSON document of a search.
+//! The JSON document of a search. Its types have what those of `stats` lack: microseconds, confidence bounds,
+//! and of all times only those that a search is about.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,15 +7,15 @@ use serde::Serialize;
 use record::Nanos;
 use stats::Tested;
 
-use super::{Found, Loaded, Medians, Tried};
+use super::{Loaded, Medians, SearchResult, Tried};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
 const SCHEMA_VERSION: u32 = 2;
 
 /// The largest load at which a condition holds in at least nine of ten trials.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields, title = "Prestan search")]
-pub(crate) struct Document {
+#[schemars(rename = "Document", deny_unknown_fields, title = "Prestan search")]
+pub(crate) struct SearchDocument {
     /// Version of this document.
     #[schemars(extend("const" = SCHEMA_VERSION))]
     schema_version: u32,
@@ -34,34 +35,34 @@ pub(crate) struct Document {
     /// What was sent.
     what: String,
     /// The answer.
-    answer: Answer,
+    answer: AnswerJson,
     /// The load beyond which more costs more time than it brings answers; null where it may lie
     /// beyond what was tried. It has no interval.
     knee: Option<f64>,
     /// Why the generator, and not the server, ended the search; null where it did not.
     inconclusive: Option<String>,
     /// What all trials of a load came to, in the order of the loads.
-    loads: Vec<OfLoad>,
+    loads: Vec<LoadResult>,
     /// Every trial, in the order of the loads.
-    points: Vec<Point>,
+    points: Vec<TrialResult>,
 }
 
 /// The answer.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct Answer {
+#[schemars(rename = "Answer", deny_unknown_fields)]
+struct AnswerJson {
     /// The largest load that passed; null where none did.
-    holds: Option<Held>,
+    holds: Option<TestedLoad>,
     /// The smallest load that failed, which is larger; null where none did.
-    fails: Option<Held>,
+    fails: Option<TestedLoad>,
     /// The load that passed held in at least 18 of 20 trials.
     confirmed: bool,
 }
 
 /// In how many trials the condition held.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct Held {
+#[schemars(rename = "Held", deny_unknown_fields)]
+struct TestedLoad {
     /// The load.
     load: f64,
     /// Trials in which the condition held.
@@ -76,8 +77,8 @@ struct Held {
 
 /// All trials of a load. Medians of trials have no interval; those of each trial are in `points`.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct OfLoad {
+#[schemars(rename = "OfLoad", deny_unknown_fields)]
+struct LoadResult {
     /// The load.
     load: f64,
     /// Trials in which the condition held.
@@ -98,8 +99,8 @@ struct OfLoad {
 
 /// A trial.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct Point {
+#[schemars(rename = "Point", deny_unknown_fields)]
+struct TrialResult {
     /// The load.
     load: f64,
     /// The condition held.
@@ -125,9 +126,9 @@ struct Point {
     failures: u64,
 }
 
-impl From<&Found> for Document {
-    fn from(found: &Found) -> Document {
-        Document {
+impl From<&SearchResult> for SearchDocument {
+    fn from(found: &SearchResult) -> SearchDocument {
+        SearchDocument {
             schema_version: SCHEMA_VERSION,
             find: found.find.name(),
             condition: found.condition.clone(),
@@ -135,22 +136,22 @@ impl From<&Found> for Document {
             target: found.target.clone(),
             software: found.software.clone(),
             what: found.what.clone(),
-            answer: Answer {
-                holds: found.answer.holds.map(Held::from),
-                fails: found.answer.fails.map(Held::from),
+            answer: AnswerJson {
+                holds: found.answer.holds.map(TestedLoad::from),
+                fails: found.answer.fails.map(TestedLoad::from),
                 confirmed: found.answer.confirmed,
             },
             knee: found.knee,
             inconclusive: found.inconclusive.clone(),
-            loads: Loaded::all(found).iter().map(OfLoad::from).collect(),
-            points: found.trials.iter().map(Point::from).collect(),
+            loads: Loaded::all(found).iter().map(LoadResult::from).collect(),
+            points: found.trials.iter().map(TrialResult::from).collect(),
         }
     }
 }
 
-impl From<Tested> for Held {
-    fn from(tested: Tested) -> Held {
-        Held {
+impl From<Tested> for TestedLoad {
+    fn from(tested: Tested) -> TestedLoad {
+        TestedLoad {
             load: tested.load,
             held: tested.trials.held,
             trials: tested.trials.trials(),
@@ -160,10 +161,10 @@ impl From<Tested> for Held {
     }
 }
 
-impl From<&Loaded> for OfLoad {
-    fn from(loaded: &Loaded) -> OfLoad {
+impl From<&Loaded> for LoadResult {
+    fn from(loaded: &Loaded) -> LoadResult {
         let us = |of: fn(Medians) -> f64| loaded.times.map(|times| of(times) / 1e3);
-        OfLoad {
+        LoadResult {
             load: loaded.load,
             held: loaded.trials.held,
             trials: loaded.trials.trials(),
@@ -176,14 +177,14 @@ impl From<&Loaded> for OfLoad {
     }
 }
 
-impl From<&Tried> for Point {
-    fn from(tried: &Tried) -> Point {
+impl From<&Tried> for TrialResult {
+    fn from(tried: &Tried) -> TrialResult {
         let us = |ns: f64| ns / 1e3;
         let times = tried.times.as_ref();
         let percentile = |ends: Option<(Nanos, Nanos)>| {
             ends.map(|(low, high)| [us(low as f64), us(high as f64)])
         };
-        Point {
+        TrialResult {
             load: tried.load,
             held: tried.held,
             throughput_per_s: tried.per_second,

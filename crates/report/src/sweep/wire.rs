@@ -1,4 +1,5 @@
-//! The JSON document of a sweep.
+//! The JSON document of a sweep. Its types have what those of `stats` lack: microseconds, percentages, and names
+//! for indices of parameters.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +8,15 @@ use serde::Serialize;
 use stats::{Effect, Fitted, Growing, Law, Shape, SweepPoint, SweptServer, Term};
 
 use super::words::shape_name;
-use super::{Sweep, Varied, words};
+use super::{Sweep, SweepServer, Varied, words};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
 const SCHEMA_VERSION: u32 = 2;
 
 /// How servers fare when something is varied.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields, title = "Prestan sweep")]
-pub(crate) struct Document {
+#[schemars(rename = "Document", deny_unknown_fields, title = "Prestan sweep")]
+pub(crate) struct SweepDocument {
     /// Version of this document.
     #[schemars(extend("const" = SCHEMA_VERSION))]
     schema_version: u32,
@@ -32,71 +33,47 @@ pub(crate) struct Document {
     /// Percent up to which an effect does not matter.
     same_within_percent: f64,
     /// What was varied.
-    vary: Vec<Parameter>,
+    vary: Vec<Varied>,
     /// On which servers.
-    servers: Vec<Server>,
+    servers: Vec<SweepServer>,
     /// What to know before believing it.
     caveats: Vec<String>,
     /// Every row of the suite.
-    tests: Vec<Test>,
-}
-
-/// A parameter.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct Parameter {
-    /// Its name.
-    name: String,
-    /// Its values, ascending; sizes in bytes.
-    values: Vec<f64>,
-    /// Its values as they were written.
-    written: Vec<String>,
-}
-
-/// A server.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct Server {
-    /// How it is called: its URL or its recipe.
-    name: String,
-    /// Where it is.
-    target: String,
-    /// What it says of itself; null where it says nothing.
-    software: Option<String>,
+    tests: Vec<SweptTest>,
 }
 
 /// A row of the suite.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct Test {
+#[schemars(rename = "Test", deny_unknown_fields)]
+struct SweptTest {
     /// Its name.
     name: String,
     /// HTTP method.
     method: String,
     /// What each server does.
-    servers: Vec<OfServer>,
+    servers: Vec<ServerGrowth>,
 }
 
 /// What a server does in a row.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct OfServer {
+#[schemars(rename = "OfServer", deny_unknown_fields)]
+struct ServerGrowth {
     /// Which server: an index.
     server: usize,
     /// How its time grows, as a sentence.
     words: String,
     /// Every point that was measured.
-    points: Vec<Measured>,
+    points: Vec<MeasuredPoint>,
     /// What each parameter does; those for which there were too few runs are missing.
-    effects: Vec<OfParameter>,
+    effects: Vec<ParameterEffect>,
     /// The law of the time; null where nothing that was varied matters.
-    law: Option<TheLaw>,
+    law: Option<LawJson>,
 }
 
 /// A point.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct Measured {
+#[schemars(rename = "Measured", deny_unknown_fields)]
+struct MeasuredPoint {
     /// Values of the parameters.
     params: BTreeMap<String, f64>,
     /// Runs.
@@ -115,8 +92,8 @@ struct Measured {
 
 /// What a parameter does to the time.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct OfParameter {
+#[schemars(rename = "OfParameter", deny_unknown_fields)]
+struct ParameterEffect {
     /// Its name.
     param: String,
     /// The answer: grows, falls, none, inconclusive.
@@ -138,8 +115,8 @@ struct OfParameter {
 
 /// base + per_unit * param^exponent + ...
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct TheLaw {
+#[schemars(rename = "TheLaw", deny_unknown_fields)]
+struct LawJson {
     /// What is there in any case, in microseconds.
     base_us: f64,
     /// Its 95 % interval.
@@ -149,13 +126,13 @@ struct TheLaw {
     /// They surely do not follow it: look at the points.
     missed: bool,
     /// What grows.
-    terms: Vec<OfTerm>,
+    terms: Vec<TermJson>,
 }
 
 /// What a parameter adds.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct OfTerm {
+#[schemars(rename = "OfTerm", deny_unknown_fields)]
+struct TermJson {
     /// Its name.
     param: String,
     /// Microseconds for each unit, or for each unit to the power of the exponent.
@@ -173,19 +150,9 @@ struct OfTerm {
     shape: &'static str,
 }
 
-impl From<&Sweep> for Document {
-    fn from(sweep: &Sweep) -> Document {
-        let parameter = |varied: &Varied| Parameter {
-            name: varied.name.clone(),
-            values: varied.values.clone(),
-            written: varied.written.clone(),
-        };
-        let servers = sweep.servers.iter().map(|server| Server {
-            name: server.name.clone(),
-            target: server.target.clone(),
-            software: server.software.clone(),
-        });
-        let tests = sweep.rows.iter().map(|row| Test {
+impl From<&Sweep> for SweepDocument {
+    fn from(sweep: &Sweep) -> SweepDocument {
+        let tests = sweep.rows.iter().map(|row| SweptTest {
             name: row.name.clone(),
             method: row.method.clone(),
             servers: row
@@ -195,24 +162,24 @@ impl From<&Sweep> for Document {
                 .map(|(server, swept)| of_server(sweep, server, swept))
                 .collect(),
         });
-        Document {
+        SweepDocument {
             schema_version: SCHEMA_VERSION,
             suite: sweep.suite.clone(),
             design: sweep.design.name(),
             repeats: sweep.repeats,
             seed: sweep.seed,
             same_within_percent: sweep.same_within * 100.0,
-            vary: sweep.vary.iter().map(parameter).collect(),
-            servers: servers.collect(),
+            vary: sweep.vary.clone(),
+            servers: sweep.servers.clone(),
             caveats: sweep.caveats.clone(),
             tests: tests.collect(),
         }
     }
 }
 
-fn of_server(sweep: &Sweep, server: usize, swept: &SweptServer) -> OfServer {
+fn of_server(sweep: &Sweep, server: usize, swept: &SweptServer) -> ServerGrowth {
     let effects = sweep.vary.iter().zip(&swept.growth.effects);
-    OfServer {
+    ServerGrowth {
         server,
         words: words::sentence(sweep, swept),
         points: swept
@@ -227,9 +194,9 @@ fn of_server(sweep: &Sweep, server: usize, swept: &SweptServer) -> OfServer {
     }
 }
 
-fn measured(sweep: &Sweep, point: &SweepPoint) -> Measured {
+fn measured(sweep: &Sweep, point: &SweepPoint) -> MeasuredPoint {
     let values = sweep.vary.iter().zip(&point.levels);
-    Measured {
+    MeasuredPoint {
         params: values
             .map(|(varied, level)| (varied.name.clone(), varied.values[*level]))
             .collect(),
@@ -242,8 +209,8 @@ fn measured(sweep: &Sweep, point: &SweepPoint) -> Measured {
     }
 }
 
-fn of_parameter(varied: &Varied, effect: &Effect) -> OfParameter {
-    OfParameter {
+fn of_parameter(varied: &Varied, effect: &Effect) -> ParameterEffect {
+    ParameterEffect {
         param: varied.name.clone(),
         verdict: effect.verdict.name(),
         from: effect.between.0,
@@ -255,8 +222,8 @@ fn of_parameter(varied: &Varied, effect: &Effect) -> OfParameter {
     }
 }
 
-fn the_law(sweep: &Sweep, law: &Law) -> TheLaw {
-    let term = |term: &Term| OfTerm {
+fn the_law(sweep: &Sweep, law: &Law) -> LawJson {
+    let term = |term: &Term| TermJson {
         param: sweep.vary[term.of].name.clone(),
         per_unit_us: us(term.per_unit.value),
         per_unit_ci95_us: range_us(term.per_unit.ci95),
@@ -265,7 +232,7 @@ fn the_law(sweep: &Sweep, law: &Law) -> TheLaw {
         exponent_ci95: term.found.map(|found| found.ci95),
         shape: shape_name(term.shape),
     };
-    TheLaw {
+    LawJson {
         base_us: us(law.base.value),
         base_ci95_us: range_us(law.base.ci95),
         misfit_percent: law.misfit * 100.0,

@@ -18,7 +18,7 @@ use crate::clean;
 
 /// What the totals are made of.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Totals {
+pub(super) struct ClassicTotals {
     /// Children.
     pub(super) clients: u32,
     /// Time that counts.
@@ -45,10 +45,10 @@ pub(super) struct Totals {
     pub(super) head: u64,
 }
 
-impl Totals {
-    pub(super) fn of(run: &Run, pages: &PagesSummary) -> Totals {
+impl ClassicTotals {
+    pub(super) fn of(run: &Run, pages: &PagesSummary) -> ClassicTotals {
         let all = &pages.all;
-        Totals {
+        ClassicTotals {
             clients: run.plan.load.users,
             minutes: pages.window_s / 60.0,
             pages: hits(all),
@@ -150,10 +150,7 @@ fn hits(visits: &Visits) -> u64 {
 }
 
 pub(super) fn over(amount: f64, by: f64) -> f64 {
-    match by > 0.0 {
-        true => amount / by,
-        false => 0.0,
-    }
+    if by > 0.0 { amount / by } else { 0.0 }
 }
 
 /// Whole microseconds, as integers divide. A sum of decimals may miss them by a billionth.
@@ -170,14 +167,14 @@ mod tests {
     type Printed = (u64, u64, f64, u64, u64, u64);
 
     /// A report of section 7: of its totals, and of its pages.
-    struct Report {
-        totals: Totals,
+    struct PrintedReport {
+        totals: ClassicTotals,
         pages: [Printed; 6],
         lines: &'static str,
     }
 
-    const NETSITE: Report = Report {
-        totals: Totals {
+    const NETSITE: PrintedReport = PrintedReport {
+        totals: ClassicTotals {
             clients: 24,
             minutes: 35.0,
             pages: 15_770,
@@ -217,8 +214,8 @@ Average Response time: 1.207859 seconds
 Maximum Response time: 19.524160 seconds",
     };
 
-    const NCSA: Report = Report {
-        totals: Totals {
+    const NCSA: PrintedReport = PrintedReport {
+        totals: ClassicTotals {
             clients: 24,
             minutes: 35.0,
             pages: 3134,
@@ -258,8 +255,8 @@ Average Response time: 5.967243 seconds
 Maximum Response time: 42.658441 seconds",
     };
 
-    const CERN: Report = Report {
-        totals: Totals {
+    const CERN: PrintedReport = PrintedReport {
+        totals: ClassicTotals {
             clients: 24,
             minutes: 45.0,
             pages: 9412,
@@ -308,7 +305,7 @@ Maximum Response time: 34.973206 seconds",
 
     #[test]
     fn the_pages_of_1995_add_up_to_the_totals() {
-        for Report { totals, pages, .. } in [NETSITE, NCSA, CERN] {
+        for PrintedReport { totals, pages, .. } in [NETSITE, NCSA, CERN] {
             let hits: u64 = pages.iter().map(|page| page.0).sum();
             assert_eq!(hits, totals.pages);
             // Of pages that the end of the test cut off, the files are in the totals only: with CERN,

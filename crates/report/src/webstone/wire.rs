@@ -1,9 +1,10 @@
-//! What programs read of pages.
+//! What programs read of pages. Its types have what those of `stats` lack: microseconds, rounded numbers, and the
+//! counts of 1995.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::wire::Distribution;
+use crate::wire::DistributionJson;
 
 /// What a run says of its pages.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -61,8 +62,8 @@ pub(crate) struct Classic {
 
 /// Sizes of files that came, in bytes. What a suite draws decides about them.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Sizes {
+#[schemars(rename = "Sizes", deny_unknown_fields)]
+pub(crate) struct SizesJson {
     /// How many there are.
     pub(crate) n: u64,
     /// Arithmetic mean. It has no interval.
@@ -134,19 +135,19 @@ pub(crate) struct Retrieved {
     /// Bytes of all requests.
     pub(crate) bytes_sent: u64,
     /// How long opening a connection took, TLS included; null where none was opened.
-    pub(crate) connect_us: Option<Distribution>,
+    pub(crate) connect_us: Option<DistributionJson>,
     /// Response time of WebSTONE, of a file: from the beginning, connecting included, to the last
     /// byte. `tests` have that from the last byte sent to the first received.
-    pub(crate) response_us: Option<Distribution>,
+    pub(crate) response_us: Option<DistributionJson>,
     /// The same of a complete page.
-    pub(crate) page_us: Option<Distribution>,
+    pub(crate) page_us: Option<DistributionJson>,
     /// From the beginning of a complete page to the first byte of its first answer.
-    pub(crate) first_byte_us: Option<Distribution>,
+    pub(crate) first_byte_us: Option<DistributionJson>,
     /// Sizes of the answers of files that came, heads included, those of incomplete pages among
     /// them; null without any.
-    pub(crate) response_bytes: Option<Sizes>,
+    pub(crate) response_bytes: Option<SizesJson>,
     /// Sizes of their bodies.
-    pub(crate) response_body_bytes: Option<Sizes>,
+    pub(crate) response_body_bytes: Option<SizesJson>,
     /// All times of `connect_us` together.
     pub(crate) connect_total_us: f64,
     /// All times of `page_us` together.

@@ -2,7 +2,7 @@
 
 use record::Outcome;
 use report::{
-    Comparisons, Counted, Design, Find, Found, Sweep, SweepServer, Tried, Varied, Versus,
+    Comparisons, CountedUnit, Design, Find, SearchResult, Sweep, SweepServer, Tried, Varied, Versus,
 };
 use stats::testing::RunBuilder;
 use stats::{Distribution, SearchOutcome, Side, Summary, Swept, Tally, Tested, summarise};
@@ -85,7 +85,7 @@ pub(crate) fn sweep() -> Sweep {
 }
 
 /// A search for users that found some.
-pub(crate) fn found() -> Found {
+pub(crate) fn found() -> SearchResult {
     let tested = |load, held, failed| Tested {
         load,
         trials: Tally { held, failed },
@@ -98,10 +98,10 @@ pub(crate) fn found() -> Found {
         times: Distribution::of(&[(p99 / 6.0) as u64, (p99 / 3.0) as u64, p99 as u64]),
         failures: u64::from(!held),
     };
-    Found {
+    SearchResult {
         find: Find::Users,
         condition: Some("p99 < 50ms and failures == 0".to_owned()),
-        counted: Counted::Answers,
+        counted: CountedUnit::Answers,
         target: "http://127.0.0.1:1/x".to_owned(),
         software: Some("nginx".to_owned()),
         what: "GET".to_owned(),

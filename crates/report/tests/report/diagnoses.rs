@@ -8,7 +8,7 @@ use stats::{
 };
 
 use record::Run;
-use report::page::{Page, PageRun, html};
+use report::page::{PageRun, ReportPage, html};
 use report::{Diagnosed, DiagnosedRun, Incomplete, NotMeasured};
 
 use crate::{page, runs};
@@ -264,11 +264,11 @@ fn page_of(runs: &[(&str, u32, &str)], diagnosed: &[Diagnosed]) -> String {
         summary,
         details: None,
     });
-    let page = html(&Page {
+    let page = html(&ReportPage {
         runs: shown.collect(),
         diagnosed: Some(diagnosed),
         is_diagnosis: true,
-        ..Page::default()
+        ..ReportPage::default()
     });
     page::markup(&page)
 }

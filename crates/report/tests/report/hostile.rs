@@ -6,8 +6,8 @@
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use record::{Environment, PlanRecord, Run};
 use report::gallery::{Exhibit, Gallery, gallery};
-use report::page::{Page, PageRun};
-use report::{Comparisons, Found, Sweep, TextOptions, Versus};
+use report::page::{PageRun, ReportPage};
+use report::{Comparisons, SearchResult, Sweep, TextOptions, Versus};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -178,10 +178,10 @@ fn of_run(run: &Run, reports: &mut Reports) {
         summary: &summary,
         details: None,
     };
-    reports.pages.push(report::page::html(&Page {
+    reports.pages.push(report::page::html(&ReportPage {
         runs: vec![shown.clone(), shown.clone()],
         comparison: Some(&comparisons),
-        ..Page::default()
+        ..ReportPage::default()
     }));
     if reports.files.is_empty() {
         of_gallery(&name, shown, &comparisons, reports);
@@ -226,7 +226,7 @@ fn of_answers(hostile: &str, reports: &mut Reports) {
     for row in &mut sweep.rows {
         (row.name, row.method) = (text() + &row.name, text());
     }
-    let found = Found {
+    let found = SearchResult {
         target: text(),
         software: Some(text()),
         what: text(),
@@ -240,11 +240,11 @@ fn of_answers(hostile: &str, reports: &mut Reports) {
     reports.texts.extend(texts);
     let documents = [report::sweep_json(&sweep), report::search_json(&found)];
     reports.documents.extend(documents);
-    reports.pages.push(report::page::html(&Page {
+    reports.pages.push(report::page::html(&ReportPage {
         sweep: Some(&sweep),
         search: Some(&found),
         title: Some(hostile),
-        ..Page::default()
+        ..ReportPage::default()
     }));
 }
 

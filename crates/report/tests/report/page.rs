@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use record::Run;
 use report::Comparisons;
-use report::page::{Common, Page, PageRun, Told, figure_data, html};
+use report::page::{Common, PageRun, ReportPage, RunSetup, figure_data, html};
 use serde_json::Value;
 use stats::testing::RunBuilder;
 use stats::{
@@ -43,9 +43,9 @@ fn shown<'a>(run: &'a Run, summary: &'a Summary) -> PageRun<'a> {
 /// The page of one run.
 pub(crate) fn page_of(run: &Run) -> String {
     let summary = summarise(run);
-    html(&Page {
+    html(&ReportPage {
         runs: vec![shown(run, &summary)],
-        ..Page::default()
+        ..ReportPage::default()
     })
 }
 
@@ -146,11 +146,11 @@ fn what_strangers_write_stays_text() {
         let mut sweep = answers::sweep();
         sweep.suite = name.to_owned();
         sweep.rows[0].name = name.to_owned();
-        let page = html(&Page {
+        let page = html(&ReportPage {
             runs: vec![shown(&run, &summary), shown(&run, &summary)],
             sweep: Some(&sweep),
             diagnosed: Some(&diagnosed),
-            ..Page::default()
+            ..ReportPage::default()
         });
         // Data, charts, scripts: no more, and what opens is closed.
         assert_eq!(page.matches("<script").count(), 3, "{name}");
@@ -178,7 +178,7 @@ fn pages_are_in_a_table_and_in_the_words_of_1995() {
     for part in [
         "<td class=\"bad\" data-sort=\"1\">1</td>",
         "http://192.0.2.2/",
-        "Page # 1 (Page1)\nTotal number of times page was hit 25\n",
+        "Page # 1 (Page1)&#10;Total number of times page was hit 25&#10;",
         // With the page that misses a file.
         "WEBSTONE number: 600",
         "Complete pages a minute: 594 (574 .. 614),",
@@ -276,10 +276,10 @@ fn verdicts_and_warnings_of_a_comparison_stand_first() {
     let run = runs::classic();
     let summary = summarise(&run);
     let comparison = answers::comparisons();
-    let page = html(&Page {
+    let page = html(&ReportPage {
         runs: vec![shown(&run, &summary), shown(&run, &summary)],
         comparison: Some(&comparison),
-        ..Page::default()
+        ..ReportPage::default()
     });
     let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
     let places = [
@@ -326,15 +326,15 @@ fn sweeps_and_searches_have_their_tables_without_scripts() {
     };
     let (summary, of_other) = (summarise(&told), summarise(&other));
     let both = [(&told, &summary), (&other, &of_other)];
-    let series = both.map(|(run, summary)| Told {
+    let series = both.map(|(run, summary)| RunSetup {
         plan: &run.plan,
         env: &run.env,
         summary,
     });
-    let swept = markup(&html(&Page {
+    let swept = markup(&html(&ReportPage {
         sweep: Some(&sweep),
         common: vec![Common::of("apache", series)],
-        ..Page::default()
+        ..ReportPage::default()
     }));
     let (_, table) = swept.split_once("<section id=\"points\">").unwrap();
     let (table, measured) = table.split_once("<section id=\"measured\">").unwrap();
@@ -354,9 +354,9 @@ fn sweeps_and_searches_have_their_tables_without_scripts() {
     }
     assert!(!measured.contains("<dt>Concurrency</dt>"), "{measured}");
 
-    let searched = markup(&html(&Page {
+    let searched = markup(&html(&ReportPage {
         search: Some(&found),
-        ..Page::default()
+        ..ReportPage::default()
     }));
     let (_, table) = searched.split_once("<section id=\"trials\">").unwrap();
     // A row for each of four loads.
@@ -390,9 +390,9 @@ fn a_page_without_findings_says_how_many_rows_were_looked_at() {
         ..row("Lock")
     };
     let page = |left_out: Vec<LeftOut>| {
-        markup(&html(&Page {
+        markup(&html(&ReportPage {
             diagnosed: Some(&[diagnoses::of(Vec::new(), left_out)]),
-            ..Page::default()
+            ..ReportPage::default()
         }))
     };
     let all: Vec<LeftOut> = (0..23).map(|number| row(&format!("Row{number}"))).collect();
@@ -447,16 +447,16 @@ fn runs_without_anything_to_show_have_a_page() {
         let page = page_of(&run);
         assert!(page.contains("<h2>In short</h2>"));
     }
-    let nothing = html(&Page::default());
+    let nothing = html(&ReportPage::default());
     assert!(nothing.contains("<h1>Prestan</h1>"));
     let run = runs::classic();
     let summary = summarise(&run);
-    let lost = html(&Page {
+    let lost = html(&ReportPage {
         runs: vec![PageRun {
             details: None,
             ..shown(&run, &summary)
         }],
-        ..Page::default()
+        ..ReportPage::default()
     });
     assert!(lost.contains("\"details\":null"));
 }
@@ -477,9 +477,9 @@ fn runs_are_told_apart() {
             .iter()
             .map(|(run, summary)| shown(run, summary))
             .collect();
-        Page {
+        ReportPage {
             runs,
-            ..Page::default()
+            ..ReportPage::default()
         }
         .names()
     };
@@ -541,10 +541,10 @@ fn fits(servers: usize, one: &Comparisons) {
         details: Some(details(&run, rows)),
         ..shown(&run, &summary)
     };
-    let page = Page {
+    let page = ReportPage {
         runs: vec![shown_once; servers],
         comparison: Some(&comparison),
-        ..Page::default()
+        ..ReportPage::default()
     };
     let size = html(&page).len();
     assert!(size < 2 << 20, "{servers} servers: {size} bytes");

@@ -5,7 +5,7 @@ use serde_json::Value;
 use stats::{Growing, SearchOutcome, Tally, Tested};
 
 use crate::answers::{found, sweep};
-use report::Found;
+use report::SearchResult;
 
 #[test]
 fn a_sweep_for_people() {
@@ -94,7 +94,7 @@ fn a_search_for_people() {
         ((None, None, false), "unknown"),
     ];
     for ((holds, fails, confirmed), says) in table {
-        let found = Found {
+        let found = SearchResult {
             answer: SearchOutcome {
                 holds,
                 fails,
@@ -105,7 +105,7 @@ fn a_search_for_people() {
         let text = report::search_text(&found, false, 400);
         assert!(text.contains(says), "{text}");
     }
-    let stopped = Found {
+    let stopped = SearchResult {
         inconclusive: Some("late".to_owned()),
         answer: SearchOutcome {
             holds: tested(4.0, 1, 0),

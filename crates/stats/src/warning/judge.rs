@@ -52,10 +52,27 @@ pub(crate) struct TestFacts {
     pub(crate) under_way: u128,
     /// Operations that a user of a closed loop has under way at all times.
     pub(crate) of_each_user: u64,
-    /// Nanoseconds that users let pass because they had not been answered, all together.
+    /// Nanoseconds that users let pass because they had not been answered, or because the suite has a pause
+    /// or a request that is not measured, all together.
     pub(crate) rested: Nanos,
     /// Length of the window, nanoseconds.
     pub(crate) window: Nanos,
+}
+
+impl TestFacts {
+    /// Of two tests of a load, which users do in one window.
+    pub(crate) fn beside(self, other: TestFacts) -> TestFacts {
+        TestFacts {
+            missing: self.missing.and(other.missing),
+            counted: self.counted + other.counted,
+            recorded: self.recorded + other.recorded,
+            not_supported: self.not_supported && other.not_supported,
+            under_way: self.under_way + other.under_way,
+            rested: self.rested + other.rested,
+            window: self.window.max(other.window),
+            ..self
+        }
+    }
 }
 
 /// What is known of the operations of the last seconds of a load run under way.

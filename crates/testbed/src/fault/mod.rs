@@ -9,7 +9,7 @@
 //! Threads and blocking sockets, so that its delays are as precise as the kernel allows and its
 //! time stamps fall right at the system calls. It stores and forwards: a request is read
 //! completely, then sent on; an answer is read completely, then written. So `request_end` and
-//! `first_byte` of an [`ServedExchange`] are a truth that a client's measurement can be compared with.
+//! `first_byte` of a [`ServedExchange`] are a truth that a client's measurement can be compared with.
 
 mod auth;
 mod clock;

@@ -1,37 +1,44 @@
 //! The closed loop: the next operation begins when the last one has ended.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
-use super::field::UserPhase;
-use super::lane::{Lane, Turn};
+use super::user::{Arrival, LoadUser};
+use super::workload::UserPhase;
+use crate::event_loop::yield_now;
 
-/// One user of a closed loop.
-pub(super) async fn lane(mut lane: Lane) {
-    let field = Arc::clone(&lane.field);
-    lane.get_ready().await;
-
-    lane.worker.vitals.enter();
+/// What one user of a closed loop does.
+pub(super) async fn user(mut user: LoadUser) {
+    let workload = Arc::clone(&user.workload);
+    let stage = Arc::clone(workload.stage());
+    let worker = Rc::clone(&user.user.log.worker);
     let mut phase = UserPhase::default();
-    let mut now = field.stage().clock.now();
-    let mut unanswered = 0;
-    while let Some(number) = field.claim(&mut phase, now, None) {
-        let turn = Turn {
-            number,
-            planned: None,
-            phase: 0,
-            now: Some(now),
-        };
-        let done = lane.operate(turn).await;
-        now = done.ended;
-        phase.has_ended_one = true;
-        match done.answered {
-            true => unanswered = 0,
-            false => {
-                lane.rest(unanswered).await;
-                unanswered += 1;
-                now = field.stage().clock.now();
+    if user.get_ready().await.can_begin {
+        worker.vitals.enter();
+        let mut now = stage.clock.now();
+        while let Some(number) = workload.claim(&mut phase, now, None) {
+            let mut operating = user
+                .operate(Arrival {
+                    number,
+                    planned: None,
+                    phase: 0,
+                    now: Some(now),
+                })
+                .await;
+            user.user.log.rest(&mut operating).await;
+            if operating.started.is_none() {
+                // Nothing could be sent, and others have their turn.
+                yield_now().await;
+                operating.ended = stage.clock.now();
+            }
+            now = operating.ended;
+            phase.has_ended_one = true;
+            if user.user.is_through {
+                break;
             }
         }
+        worker.vitals.leave(&stage.vitals);
     }
-    lane.worker.vitals.leave(&field.stage().vitals);
+    workload.leave(&mut phase, stage.clock.now());
+    user.leave().await;
 }

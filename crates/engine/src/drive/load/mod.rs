@@ -1,21 +1,22 @@
-//! Load without choreography: one kind of request, or a weighted mix of requests and pages, over
-//! and over.
+//! Load: operations over and over, which are no rounds of a test. An operation is a request, a page, or
+//! whatever the loop of a test has.
 //!
 //! ```text
-//! users: connect --> warm up --barrier--> operations until the field stops --> end
+//! users: connect, set up, warm up --barrier--> operations until the workload stops --> clean up
 //!
-//! closed loop   each user begins its next operation when the last one has ended
+//! closed loop   each user begins its next operation when the last one has ended (closed), or has
+//!               several requests under way (pipelined)
 //! open loop     a schedule says when; whoever is free takes the next (open)
 //! ```
 
 mod closed;
-mod field;
-mod kinds;
-mod lane;
 mod open;
+mod operations;
 mod pipelined;
 mod schedule;
 mod timer;
+mod user;
+mod workload;
 
 use std::pin::Pin;
 use std::rc::Rc;
@@ -25,19 +26,21 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use wire::auth::Authenticator;
 
+use crate::drive::driver::Driver;
+use crate::drive::step::prepare_tests;
 use crate::drive::worker::Worker;
 use crate::drive::{LoadDrive, Pacing};
-use kinds::Kinds;
-use lane::Lane;
+use operations::Operations;
+use user::LoadUser;
 
-pub(crate) use field::Field;
+pub(crate) use workload::Workload;
 
 /// Everything that one thread does, each as a task of its own.
 pub(crate) type Task = Pin<Box<dyn Future<Output = ()>>>;
 
 /// What the worker with these users does, the `index`th of so many.
 pub(crate) fn tasks(
-    field: &Arc<Field>,
+    workload: &Arc<Workload>,
     load: &LoadDrive,
     seed: u64,
     worker: &Rc<Worker>,
@@ -45,48 +48,52 @@ pub(crate) fn tasks(
     (index, workers): (u32, u32),
     authenticator: impl Fn(usize) -> Authenticator,
 ) -> Vec<Task> {
-    let of_server =
-        |config: &Rc<_>| Kinds::prepare(field.stage(), config, load.in_turn).map(Rc::new);
-    let kinds: Vec<Rc<Kinds>> = match worker.configs.iter().map(of_server).collect() {
-        Ok(kinds) => kinds,
+    let depth = worker.config.http.pipeline as usize;
+    let of_server = |config: &Rc<_>| {
+        let tests = prepare_tests(workload.stage(), config, true)?;
+        let operations = Operations::of(tests, &workload.stage().plan, load.in_turn)?;
+        if depth > 1 && !operations.fit_a_pipeline() {
+            return Err("steps that follow one another cannot be in a pipeline".to_owned());
+        }
+        Ok(Rc::new(operations))
+    };
+    let operations: Vec<Rc<Operations>> = match worker.configs.iter().map(of_server).collect() {
+        Ok(operations) => operations,
         Err(reason) => {
-            field.stage().break_up(reason);
+            workload.stage().break_up(reason);
             return Vec::new();
         }
     };
-    let lane = |user: u32| {
-        let server = worker.server_of(user);
+    let driver: Rc<dyn Driver> = Rc::new(Arc::clone(workload));
+    let user = |id: &u32| {
+        let server = worker.server_of(*id);
         let auth = || authenticator(server);
-        Lane::new(user, field, worker, &kinds[server], auth, seed)
+        let operations = &operations[server];
+        LoadUser::new(*id, workload, worker, operations, &driver, auth, seed)
     };
-    let depth = worker.config.http.pipeline as usize;
+    let users = users.iter().map(user);
     match &load.pacing {
         Pacing::Open {
             max_waiting, spin, ..
         } => {
             let dispatcher = open::Dispatcher {
-                field: Arc::clone(field),
+                workload: Arc::clone(workload),
                 worker: Rc::clone(worker),
-                kinds: Rc::clone(&kinds[0]),
+                operations: Rc::clone(&operations[0]),
                 room: *max_waiting as usize,
                 share: (index, workers),
                 spin: *spin,
                 rng: ChaCha8Rng::seed_from_u64(seed ^ u64::from(index)),
             };
-            let lanes = users.iter().map(|user| {
-                let task: Task = Box::pin(open::lane(lane(*user), index));
-                task
-            });
+            let users = users.map(|user| Box::pin(open::user(user, index)) as Task);
             let dispatching: Task = Box::pin(dispatcher.run());
-            lanes.chain([dispatching]).collect()
+            users.chain([dispatching]).collect()
         }
-        Pacing::Closed if depth > 1 => {
-            let task = |user: &u32| -> Task { Box::pin(pipelined::lane(lane(*user), depth)) };
-            users.iter().map(task).collect()
-        }
-        Pacing::Closed => {
-            let task = |user: &u32| -> Task { Box::pin(closed::lane(lane(*user))) };
-            users.iter().map(task).collect()
-        }
+        Pacing::Closed if depth > 1 => users
+            .map(|user| Box::pin(pipelined::user(user, depth)) as Task)
+            .collect(),
+        Pacing::Closed => users
+            .map(|user| Box::pin(closed::user(user)) as Task)
+            .collect(),
     }
 }

@@ -19,11 +19,12 @@ use std::time::Duration;
 use rand_chacha::ChaCha8Rng;
 use record::{Nanos, Outcome};
 
-use super::field::{Field, STEP};
-use super::kinds::{Kinds, Unit};
-use super::lane::{Lane, Turn};
+use super::operations::Operations;
 use super::timer::wait_until;
+use super::user::{Arrival, LoadUser};
+use super::workload::{STEP, Workload};
 use crate::drive::check::Wrong;
+use crate::drive::driver::Numbering;
 use crate::drive::operation::Operation;
 use crate::drive::worker::Worker;
 use crate::event_loop::{sleep, yield_now};
@@ -41,7 +42,7 @@ pub(super) struct Queue {
 
 #[derive(Default)]
 struct State {
-    waiting: VecDeque<Turn>,
+    waiting: VecDeque<Arrival>,
     /// Users who are free, by their threads.
     free: Vec<VecDeque<Arc<Seat>>>,
     /// Number of the last operation that was handed out or dropped.
@@ -70,20 +71,20 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Queue {
     /// Hands operations out that come next in the schedule, unless another thread has done so;
     /// those are returned for which there is no room.
-    fn hand_out(&self, turns: &[Turn], thread: usize, room: usize) -> Vec<Turn> {
+    fn hand_out(&self, arrivals: &[Arrival], thread: usize, room: usize) -> Vec<Arrival> {
         let mut dropped = Vec::new();
-        for turn in turns {
+        for arrival in arrivals {
             let mut state = lock(&self.state);
-            if turn.number <= state.handed_out {
+            if arrival.number <= state.handed_out {
                 continue;
             }
-            state.handed_out = turn.number;
+            state.handed_out = arrival.number;
             let waker = state.next_free(thread);
             if waker.is_none() && state.waiting.len() >= room {
-                dropped.push(*turn);
+                dropped.push(*arrival);
                 continue;
             }
-            state.waiting.push_back(*turn);
+            state.waiting.push_back(*arrival);
             drop(state);
             if let Some(waker) = waker {
                 waker.wake();
@@ -93,13 +94,13 @@ impl Queue {
     }
 
     /// The next operation for the user on this seat; `None` when there will be no more.
-    async fn next(&self, seat: &Arc<Seat>) -> Option<Turn> {
+    async fn next(&self, seat: &Arc<Seat>) -> Option<Arrival> {
         std::future::poll_fn(|context| {
             let mut state = lock(&self.state);
             let mut place = lock(&seat.place);
-            if let Some(turn) = state.waiting.pop_front() {
+            if let Some(arrival) = state.waiting.pop_front() {
                 place.is_taken = false;
-                return Poll::Ready(Some(turn));
+                return Poll::Ready(Some(arrival));
             }
             if state.is_closed {
                 return Poll::Ready(None);
@@ -120,7 +121,7 @@ impl Queue {
         !lock(&self.state).waiting.is_empty()
     }
 
-    fn take_waiting(&self) -> VecDeque<Turn> {
+    fn take_waiting(&self) -> VecDeque<Arrival> {
         std::mem::take(&mut lock(&self.state).waiting)
     }
 
@@ -161,38 +162,42 @@ impl State {
     }
 }
 
-/// One user of an open loop, on one of the threads.
-pub(super) async fn lane(mut lane: Lane, thread: u32) {
-    let field = Arc::clone(&lane.field);
-    let queue = field.queue();
-    let _at_work = AtWork::new(&field);
+/// What one user of an open loop does, on one of the threads.
+pub(super) async fn user(mut user: LoadUser, thread: u32) {
+    let workload = Arc::clone(&user.workload);
+    let stage = Arc::clone(workload.stage());
+    let worker = Rc::clone(&user.user.log.worker);
+    let queue = workload.queue();
+    let at_work = AtWork::new(&workload);
     let seat = Arc::new(Seat {
         thread: thread as usize,
         place: Mutex::default(),
     });
-    if lane.get_ready().await {
-        field.start_schedule();
+    if user.get_ready().await.leads {
+        workload.start_schedule();
     }
-    lane.worker.vitals.enter();
-    let mut free_since = field.stage().clock.now();
-    while let Some(turn) = queue.next(&seat).await {
-        let done = lane.operate(turn).await;
+    worker.vitals.enter();
+    let mut free_since = stage.clock.now();
+    while let Some(arrival) = queue.next(&seat).await {
+        let done = user.operate(arrival).await;
         // Waiting for a free connection is the server's time, and everything after it ours.
-        let due = turn.planned.unwrap_or(0).max(free_since);
-        let late = done.started.saturating_sub(due);
-        lane.worker.vitals.add_lateness(late);
+        let due = arrival.planned.unwrap_or(0).max(free_since);
+        let late = done.started.unwrap_or(due).saturating_sub(due);
+        worker.vitals.add_lateness(late);
         free_since = done.ended;
     }
-    lane.worker.vitals.leave(&field.stage().vitals);
+    worker.vitals.leave(&stage.vitals);
+    drop(at_work);
+    user.leave().await;
 }
 
 /// A user who has not left; a panic is a way of leaving.
-struct AtWork(Arc<Field>);
+struct AtWork(Arc<Workload>);
 
 impl AtWork {
-    fn new(field: &Arc<Field>) -> AtWork {
-        field.queue().at_work.fetch_add(1, Ordering::SeqCst);
-        AtWork(Arc::clone(field))
+    fn new(workload: &Arc<Workload>) -> AtWork {
+        workload.queue().at_work.fetch_add(1, Ordering::SeqCst);
+        AtWork(Arc::clone(workload))
     }
 }
 
@@ -204,9 +209,9 @@ impl Drop for AtWork {
 
 /// Hands out the operations of one thread at their moments.
 pub(super) struct Dispatcher {
-    pub(super) field: Arc<Field>,
+    pub(super) workload: Arc<Workload>,
     pub(super) worker: Rc<Worker>,
-    pub(super) kinds: Rc<Kinds>,
+    pub(super) operations: Rc<Operations>,
     /// Operations that may wait.
     pub(super) room: usize,
     /// The how manyth of how many threads this is.
@@ -219,23 +224,23 @@ pub(super) struct Dispatcher {
 impl Dispatcher {
     pub(super) async fn run(mut self) {
         self.follow_schedule().await;
-        self.field.leave_schedule(self.share.1);
+        self.workload.leave_schedule(self.share.1);
         self.drain().await;
     }
 
     async fn follow_schedule(&mut self) {
-        let clock = self.field.stage().clock;
+        let clock = self.workload.stage().clock;
         let origin = tokio::select! {
-            origin = self.field.schedule_begins() => origin,
-            () = self.field.stage().broken() => return,
+            origin = self.workload.schedule_begins() => origin,
+            () = self.workload.stage().broken() => return,
         };
         let (own, all) = (u64::from(self.share.0), u64::from(self.share.1));
         let mut batch = 0;
         // Those of other threads since the last one of this, and then this one's next.
-        let mut due: Vec<Turn> = Vec::new();
-        for (number, next) in self.field.schedule() {
+        let mut due: Vec<Arrival> = Vec::new();
+        for (number, next) in self.workload.schedule() {
             let planned = origin + next.offset;
-            due.push(Turn {
+            due.push(Arrival {
                 number,
                 planned: Some(planned),
                 phase: next.phase,
@@ -245,12 +250,12 @@ impl Dispatcher {
                 continue;
             }
             // Far moments are waited for in steps, so that an end in between is noticed.
-            while planned > clock.now() && !self.field.is_over() {
+            while planned > clock.now() && !self.workload.is_over() {
                 let step = clock.now() + STEP;
                 wait_until(clock, planned.min(step), self.spin).await;
                 batch = 0;
             }
-            if self.field.is_over() {
+            if self.workload.is_over() {
                 return;
             }
             self.hand_out(&mut due);
@@ -263,27 +268,30 @@ impl Dispatcher {
         // The last few are of other threads, which look after them.
     }
 
-    fn hand_out(&mut self, due: &mut Vec<Turn>) {
-        let field = Arc::clone(&self.field);
+    fn hand_out(&mut self, due: &mut Vec<Arrival>) {
+        let workload = Arc::clone(&self.workload);
         let thread = self.share.0 as usize;
-        for turn in field.queue().hand_out(due, thread, self.room) {
-            self.drop_turn(turn, "too many operations wait for a free connection");
+        for arrival in workload.queue().hand_out(due, thread, self.room) {
+            self.drop_arrival(arrival, "too many operations wait for a free connection");
         }
         due.clear();
     }
 
     /// Waits for the operations that are planned already, for as long as one may take.
     async fn drain(&mut self) {
-        let field = Arc::clone(&self.field);
-        let (clock, queue) = (field.stage().clock, field.queue());
+        let workload = Arc::clone(&self.workload);
+        let (clock, queue) = (workload.stage().clock, workload.queue());
         let end = clock.now() + crate::clock::nanos(self.worker.config.timeout);
         // Other threads may still have a part of the schedule to go.
-        let goes_on = || queue.is_waiting() || !field.is_over();
-        while goes_on() && clock.now() < end && !field.stage().is_over() {
+        let goes_on = || queue.is_waiting() || !workload.is_over();
+        while goes_on() && clock.now() < end && !workload.stage().is_over() {
             sleep(Duration::from_millis(1)).await;
         }
-        for turn in queue.take_waiting() {
-            self.drop_turn(turn, "the run ended while it waited for a free connection");
+        for arrival in queue.take_waiting() {
+            self.drop_arrival(
+                arrival,
+                "the run ended while it waited for a free connection",
+            );
         }
         queue.close();
         while queue.at_work.load(Ordering::SeqCst) > 0 {
@@ -292,27 +300,28 @@ impl Dispatcher {
     }
 
     /// An operation that was planned and is never sent is counted all the same.
-    fn drop_turn(&mut self, turn: Turn, why: &str) {
-        let stage = Arc::clone(self.field.stage());
+    fn drop_arrival(&mut self, arrival: Arrival, why: &str) {
+        let stage = Arc::clone(self.workload.stage());
         let now = stage.clock.now();
-        let planned: Nanos = turn.planned.unwrap_or(now);
-        let unit = self.kinds.unit(self.kinds.draw(&mut self.rng, turn.number));
-        let visit = matches!(unit, Unit::Page(_)).then_some(turn.number);
-        for kind in unit.kinds() {
-            let kind = self.kinds.kind(*kind);
-            let number = match self.kinds.have_pages() {
-                true => self.field.next_request(),
-                false => turn.number,
+        let planned: Nanos = arrival.planned.unwrap_or(now);
+        let drawn = self.operations.draw(&mut self.rng, arrival.number);
+        let operating = self.operations.begin(arrival.number, &drawn);
+        for request in self.operations.requests(&drawn, &mut self.rng) {
+            let Some(measure) = request.plan.measure else {
+                continue;
             };
             let operation = Operation {
-                measure: kind.measure,
+                measure,
                 user: 0,
-                number,
-                visit,
-                phase: turn.phase,
+                number: match operating.numbering {
+                    Numbering::Own(number) => number,
+                    Numbering::Each => stage.progress.next_request(),
+                },
+                visit: operating.visit,
+                phase: arrival.phase,
             };
             let dropped = Wrong::new(Outcome::Dropped, format!("not sent, because {why}"));
-            operation.failed(&stage, &kind.step.plan.method, &dropped);
+            operation.failed(&stage, &request.plan.method, &dropped);
             self.worker
                 .record_dropped(operation, planned, planned.max(now));
         }
@@ -326,14 +335,14 @@ mod tests {
 
     use super::*;
 
-    fn turns(numbers: &[u64]) -> Vec<Turn> {
-        let turn = |number: &u64| Turn {
+    fn arrivals(numbers: &[u64]) -> Vec<Arrival> {
+        let arrival = |number: &u64| Arrival {
             number: *number,
             planned: Some(*number),
             phase: 0,
             now: None,
         };
-        numbers.iter().map(turn).collect()
+        numbers.iter().map(arrival).collect()
     }
 
     fn seat(thread: usize) -> Arc<Seat> {
@@ -347,7 +356,7 @@ mod tests {
     fn look(queue: &Queue, seat: &Arc<Seat>) -> Poll<Option<u64>> {
         let mut context = Context::from_waker(Waker::noop());
         let next = pin!(queue.next(seat)).poll(&mut context);
-        next.map(|turn| turn.map(|turn| turn.number))
+        next.map(|arrival| arrival.map(|arrival| arrival.number))
     }
 
     #[test]
@@ -356,12 +365,12 @@ mod tests {
         let (here, there) = (seat(0), seat(1));
         assert!(look(&queue, &here).is_pending() && look(&queue, &there).is_pending());
         // The first is for the user of the same thread. The second must not wait for it.
-        assert!(queue.hand_out(&turns(&[1, 2]), 0, 0).is_empty());
+        assert!(queue.hand_out(&arrivals(&[1, 2]), 0, 0).is_empty());
         assert_eq!(look(&queue, &there), Poll::Ready(Some(1)));
         assert_eq!(look(&queue, &here), Poll::Ready(Some(2)));
         // Nobody is free, and one may wait.
-        let dropped = queue.hand_out(&turns(&[3, 4]), 0, 1);
-        assert_eq!(dropped, turns(&[4]));
+        let dropped = queue.hand_out(&arrivals(&[3, 4]), 0, 1);
+        assert_eq!(dropped, arrivals(&[4]));
         assert_eq!(look(&queue, &there), Poll::Ready(Some(3)));
         assert!(look(&queue, &there).is_pending());
         queue.close();
@@ -372,8 +381,8 @@ mod tests {
     fn a_thread_that_is_late_holds_nothing_up() {
         let queue = Queue::default();
         // The second thread hands out what the first should have, which then does nothing.
-        assert!(queue.hand_out(&turns(&[1, 2]), 1, 9).is_empty());
-        assert!(queue.hand_out(&turns(&[1]), 0, 9).is_empty());
+        assert!(queue.hand_out(&arrivals(&[1, 2]), 1, 9).is_empty());
+        assert!(queue.hand_out(&arrivals(&[1]), 0, 9).is_empty());
         let seat = seat(0);
         assert_eq!(look(&queue, &seat), Poll::Ready(Some(1)));
         assert_eq!(look(&queue, &seat), Poll::Ready(Some(2)));

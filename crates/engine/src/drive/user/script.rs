@@ -1,17 +1,16 @@
 //! Where a user stands in a test, and what it remembers of the way.
 
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use record::{MeasureId, Nanos};
-use suite::TestPlan;
+use record::Nanos;
 
+use super::request::Part;
 use crate::connection::prepared::{Count, Values};
 use crate::drive::step::{PreparedTest, RequestStep};
 
 /// In which part of a test a step is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(crate) enum Phase {
     SetUp,
     WarmUp,
     Measured,
@@ -30,72 +29,123 @@ impl Phase {
 }
 
 /// Where a user stands in a test.
-pub(super) struct Script<'a> {
-    pub(super) test: &'a TestPlan,
-    pub(super) steps: Rc<PreparedTest>,
-    /// Path of the collection in which the user works.
-    pub(super) workplace: String,
-    /// Whether that collection was made.
+pub(crate) struct Script {
+    pub(crate) test: Rc<PreparedTest>,
+    pub(super) filling: Filling,
+    /// Whether the collection in which the user works was made.
     pub(super) workplace_made: bool,
-    /// Whether the others know that this user has done its share.
-    pub(super) through: bool,
+    pub(super) memory: Memory,
     /// Rounds that the progress bar has seen.
-    pub(super) counted: u64,
-    /// Rounds through the loop, warm-up included: the `n` of templates.
-    pub(super) iteration: u64,
-    /// The visit under way, of which the requests are a part.
-    pub(super) visit: Option<u64>,
+    pub(crate) counted: u64,
+    /// Whether the others know that this user has done its share.
+    pub(crate) through: bool,
+    /// When the batch of rounds under way has lasted long enough, where runs take turns.
+    pub(crate) batch_end: Nanos,
+}
+
+/// What fills the holes of requests.
+pub(crate) struct Filling {
+    /// Path of the collection in which the user works.
+    workplace: String,
     /// What steps have saved in this round.
     pub(super) saved: Vec<Option<String>>,
     /// Numbers of the named repetitions that are under way, from the outermost on.
-    pub(super) repetitions: Vec<u32>,
-    /// Requests whose first response has been read closely, by their places.
-    pub(super) read_closely: BTreeSet<usize>,
-    /// Measures of which something has been asked.
-    pub(super) begun: BTreeSet<MeasureId>,
-    /// What has worked in this test: it is supported, whatever is answered later.
-    pub(super) worked: BTreeSet<Worked>,
-    /// When the batch of rounds under way has lasted long enough, where runs take turns.
-    pub(super) batch_end: Nanos,
-    /// Measured operations in a row without any answer.
-    pub(super) silent: u32,
+    repetitions: Vec<u32>,
 }
 
-impl<'a> Script<'a> {
-    pub(super) fn new(test: &'a TestPlan, steps: Rc<PreparedTest>, workplace: String) -> Self {
-        Script {
-            test,
-            steps,
-            workplace,
-            workplace_made: false,
-            through: false,
-            counted: 0,
-            iteration: 0,
-            visit: None,
-            saved: vec![None; test.saved.len()],
-            repetitions: Vec::new(),
-            read_closely: BTreeSet::new(),
-            begun: BTreeSet::new(),
-            worked: BTreeSet::new(),
-            batch_end: 0,
-            silent: 0,
+/// What a user remembers of the requests of a test.
+#[derive(Default)]
+pub(crate) struct Memory {
+    /// Rounds through the loop, warm-up included: the `n` of templates.
+    pub(super) iteration: u64,
+    /// Requests whose first response has been read closely, by their places.
+    read_closely: Places,
+    /// Requests that warmed the server up, by their measures.
+    pub(super) begun: Places,
+    /// What has worked in this test: it is supported, whatever is answered later.
+    worked_measures: Places,
+    worked_steps: Places,
+    /// Why nothing else of the round under way can be measured.
+    pub(super) broken: Option<String>,
+}
+
+/// A set of small numbers.
+#[derive(Default)]
+pub(super) struct Places(Vec<bool>);
+
+impl Places {
+    /// Adds one; true where it was not there.
+    pub(super) fn insert(&mut self, place: usize) -> bool {
+        if place >= self.0.len() {
+            self.0.resize(place + 1, false);
         }
+        !std::mem::replace(&mut self.0[place], true)
+    }
+
+    fn contains(&self, place: usize) -> bool {
+        self.0.get(place).copied().unwrap_or_default()
+    }
+}
+
+impl Script {
+    pub(super) fn new(test: Rc<PreparedTest>, workplace: String) -> Self {
+        Script {
+            filling: Filling {
+                workplace,
+                saved: vec![None; test.saved],
+                repetitions: Vec::new(),
+            },
+            test,
+            workplace_made: false,
+            memory: Memory::default(),
+            counted: 0,
+            through: false,
+            batch_end: 0,
+        }
+    }
+
+    /// Path of the collection in which the user works.
+    pub(super) fn workplace(&self) -> &str {
+        &self.filling.workplace
     }
 
     /// The first answers of the measured part are read closely, not those of the warm-up.
-    pub(super) fn start_measuring(&mut self, batch_end: Nanos) {
-        self.read_closely.clear();
+    pub(crate) fn start_measuring(&mut self, batch_end: Nanos) {
+        self.memory.read_closely = Places::default();
         self.batch_end = batch_end;
     }
 
-    /// A repetition begins for the so manieth time, from 1.
-    pub(super) fn repeats(&mut self, counter: Option<usize>, number: u32) {
-        if let Some(place) = counter {
-            self.repetitions.truncate(place);
-            self.repetitions.push(number);
-        }
+    /// Another round begins.
+    pub(super) fn begin_round(&mut self) {
+        self.memory.begin_round();
+        self.filling.saved.fill(None);
     }
 
+    /// What fills requests, and what is remembered of them.
+    pub(crate) fn parts(&mut self, phase: Phase) -> (Part<'_>, &mut Memory) {
+        let part = Part {
+            test: &self.test,
+            phase,
+            filling: &self.filling,
+        };
+        (part, &mut self.memory)
+    }
+
+    /// The round cannot be done to its end.
+    pub(super) fn is_broken(&self) -> bool {
+        self.memory.broken.is_some()
+    }
+
+    /// A repetition begins, its number counted from 1.
+    pub(super) fn repeats(&mut self, counter: Option<usize>, number: u32) {
+        if let Some(place) = counter {
+            self.filling.repetitions.truncate(place);
+            self.filling.repetitions.push(number);
+        }
+    }
+}
+
+impl Filling {
     /// What fills the holes of the next request.
     pub(super) fn values<'v>(&'v self, count: Count, purpose: &'v str) -> Values<'v> {
         Values {
@@ -108,19 +158,31 @@ impl<'a> Script<'a> {
     }
 }
 
-/// What has been seen to work: a measure, or an unmeasured step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Worked {
-    Measure(MeasureId),
-    /// By its place.
-    Step(usize),
-}
+impl Memory {
+    /// Another round begins.
+    pub(crate) fn begin_round(&mut self) {
+        self.iteration += 1;
+        self.broken = None;
+    }
 
-impl Worked {
-    pub(super) fn of(step: &RequestStep) -> Worked {
+    /// Whether the next response to a step is its first since measuring began.
+    pub(super) fn is_first_response(&mut self, step: &RequestStep) -> bool {
+        self.read_closely.insert(step.place)
+    }
+
+    /// A step was answered as expected.
+    pub(super) fn has_worked(&mut self, step: &RequestStep) {
         match step.plan.measure {
-            Some(measure) => Worked::Measure(measure),
-            None => Worked::Step(step.place),
+            Some(measure) => self.worked_measures.insert(usize::from(measure.0)),
+            None => self.worked_steps.insert(step.place),
+        };
+    }
+
+    /// Whether a step, or another with its measure, was ever answered as expected.
+    pub(super) fn worked(&self, step: &RequestStep) -> bool {
+        match step.plan.measure {
+            Some(measure) => self.worked_measures.contains(usize::from(measure.0)),
+            None => self.worked_steps.contains(step.place),
         }
     }
 }

@@ -7,14 +7,11 @@
 //! | PUT where something is, any other method | with `--writes` |
 //! | a mix with such requests | with `--writes`, in a collection of its own |
 
-use std::sync::Arc;
-
 use engine::{Presence, Settings};
-use suite::{Body, Plan, RequestPlan, Step, Workspace};
+use suite::{Body, Plan, Workspace};
 use wire::target::Target;
 
 use crate::exit::Failed;
-use crate::output::tell;
 
 /// Methods that change nothing: those of suites that only read, and TRACE, which they cannot send.
 fn reading() -> impl Iterator<Item = &'static str> {
@@ -31,8 +28,7 @@ pub(crate) enum Permission {
 
 /// Methods of a plan that change something.
 fn changing(plan: &Plan) -> Vec<String> {
-    let requests = requests(plan);
-    let methods = requests.iter().map(|request| request.method.clone());
+    let methods = plan.requests().map(|request| request.method.clone());
     let mut changing: Vec<String> = methods
         .filter(|method| !reading().any(|own| own == method))
         .collect();
@@ -61,7 +57,7 @@ pub(crate) fn single(plan: &Plan, writes: bool, target: &Target) -> Result<Permi
     }
 }
 
-/// Whether the loops of a suite may be sent, without its choreography.
+/// Whether the requests of a suite may be sent.
 pub(crate) fn mix(plan: &mut Plan, writes: bool) -> Result<Permission, Failed> {
     let changing = changing(plan);
     if !changing.is_empty() && !writes {
@@ -77,23 +73,6 @@ pub(crate) fn mix(plan: &mut Plan, writes: bool) -> Result<Permission, Failed> {
         plan.workspace = Workspace::ReadOnly;
     }
     Ok(Permission::Granted)
-}
-
-/// Warns of what a mix leaves out.
-pub(crate) fn tell_of_setup(plan: &Plan) {
-    let prepared: Vec<&str> = plan
-        .tests
-        .iter()
-        .filter(|test| !test.setup.is_empty())
-        .map(|test| test.name.as_str())
-        .collect();
-    if !prepared.is_empty() {
-        tell(&format!(
-            "prestan: warning: a mix is the loops of a suite; the set-up of {} is not done, and \
-             what it would have made must be there already",
-            prepared.join(", ")
-        ));
-    }
 }
 
 /// Looks at the target where that is what it depends on; true when the run is going to make it.
@@ -116,40 +95,11 @@ pub(crate) fn look(
     }
 }
 
-/// The requests that a load of this plan sends: those in its loops that are measured.
-pub(crate) fn requests(plan: &Plan) -> Vec<Arc<RequestPlan>> {
-    let mut found = Vec::new();
-    for test in &plan.tests {
-        gather(&test.body, &mut found);
-    }
-    found
-}
-
 /// Bytes of the body that the one request of a plan sends; `None` where they may change.
 pub(crate) fn length_of_body(plan: &Plan) -> Option<u64> {
-    match &requests(plan).first()?.body {
+    match &plan.requests().next()?.body {
         Body::None => Some(0),
         Body::Fixed(bytes) => Some(bytes.len() as u64),
         Body::Live(_) => None,
-    }
-}
-
-fn gather(steps: &[Step], found: &mut Vec<Arc<RequestPlan>>) {
-    for step in steps {
-        match step {
-            Step::Request(request) if request.measure.is_none() => {}
-            Step::Request(request) => found.push(Arc::clone(request)),
-            Step::Page(page) => {
-                let measured = page.files.iter().filter(|file| file.measure.is_some());
-                found.extend(measured.map(Arc::clone));
-            }
-            Step::Repeat { steps, .. } => gather(steps, found),
-            Step::Choose(alternatives) => {
-                alternatives
-                    .iter()
-                    .for_each(|one| gather(&one.steps, found));
-            }
-            Step::Think(_) => {}
-        }
     }
 }

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use engine::Pacing;
 use record::{Arrivals, Http, HttpVersion, Stage};
-use suite::{Body, Plan};
+use suite::{Body, OperationKind, Plan};
 
-use super::guard::requests;
 use crate::args::{ArrivalsArg, PaceOptions};
 use crate::exit::Failed;
 
@@ -63,8 +62,18 @@ fn check_pipeline(pace: &PaceOptions, plan: &Plan) -> Result<(), String> {
                 .to_owned(),
         );
     }
-    let requests = requests(plan);
-    let bodies = requests.iter().map(|request| match &request.body {
+    let operations = plan.operations();
+    if let Some(steps) = operations
+        .iter()
+        .find(|one| one.kind == OperationKind::Steps)
+    {
+        let test = &plan.tests[usize::from(steps.test.0)].name;
+        return Err(format!(
+            "--pipeline sends requests before others are answered, and the loop of {test} has steps \
+             that follow one another; use more --users instead"
+        ));
+    }
+    let bodies = plan.looped_requests().map(|request| match &request.body {
         Body::None => 0,
         Body::Fixed(bytes) => bytes.len(),
         Body::Live(text) => text.0.pieces().len() * 20,

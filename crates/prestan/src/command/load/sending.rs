@@ -46,7 +46,6 @@ impl Sending {
                 let suite = SuiteText::find(suite)?;
                 let mut plan = suite.resolved(&Overrides::default())?;
                 let permission = guard::mix(&mut plan, options.writes)?;
-                guard::tell_of_setup(&plan);
                 Ok(Sending {
                     what: format!("mix {}", plan.suite.name),
                     permission,

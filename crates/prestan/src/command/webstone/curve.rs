@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use engine::{Cancel, Settings};
 use report::page::Common;
-use report::{Counted, Find, Found, Tried};
+use report::{CountedUnit, Find, SearchResult, Tried};
 use stats::{Conclusion, SearchOutcome};
 use suite::Plan;
 
@@ -92,7 +92,7 @@ fn say(ran: &Ran, children: u32) {
     let number = number.map_or(0.0, |pages| pages.per_minute);
     let why = report::inconclusive(&ran.summary);
     let why = why.map_or(String::new(), |why| format!("; inconclusive: {why}"));
-    let amount = Counted::Pages.amount(Find::Users, f64::from(children));
+    let amount = CountedUnit::Pages.amount(Find::Users, f64::from(children));
     tell(&format!(
         "prestan: {amount}: WEBSTONE number {:.0}, kept in {}{why}",
         number.floor(),
@@ -116,12 +116,12 @@ fn found(
     ran: &[Ran],
     made: Vec<Tried>,
     ended: Option<&Failed>,
-) -> Found {
+) -> SearchResult {
     let server = ran.last().and_then(|ran| ran.env.server.as_ref());
-    Found {
+    SearchResult {
         find: Find::Users,
         condition: None,
-        counted: Counted::Pages,
+        counted: CountedUnit::Pages,
         target: settings.endpoint.target.url(),
         software: server.and_then(|server| server.software.clone()),
         what: format!("{}: {}", plan.suite.name, plan.suite.title),

@@ -10,7 +10,6 @@ use engine::Publish;
 use suite::{Plan, Text};
 use webstone::{FileList, content, pieces};
 
-use crate::command::load::guard;
 use crate::exit::{Code, Failed};
 use crate::output;
 
@@ -118,10 +117,9 @@ pub(super) fn to_be_put(
             engine::MARKER
         )));
     }
-    let requests = guard::requests(plan);
     let files = list.pages.iter().flat_map(|page| &page.files);
     let mut escaped = BTreeMap::new();
-    for (request, file) in requests.iter().zip(files) {
+    for (request, file) in plan.looped_requests().zip(files) {
         if let Text::Fixed(path) = &request.path {
             escaped.insert(file.path.as_str(), path);
         }

@@ -22,14 +22,13 @@ use super::schedule::{Planned, Schedule};
 use crate::clock::nanos;
 use crate::connection::route::HttpOptions;
 use crate::drive::chance::stream;
+use crate::drive::driver::{Driver, Heard, Hearing};
 use crate::drive::stage::Stage;
 use crate::drive::{LoadDrive, Pacing};
 use crate::event_loop::cancel::Cancel;
 use crate::event_loop::sleep_until;
 use crate::watch::recorder::Window;
 
-/// A load run is one test.
-const TEST: TestId = TestId(0);
 /// A user whose operations got no answer for so long is silent; when all are, the run ends.
 const SILENCE: Nanos = 5_000_000_000;
 /// From the moment when all users are ready to the first planned one: time to wake everybody.
@@ -45,7 +44,7 @@ const LONGEST_RUN_IN: Nanos = 10_000_000_000;
 const STREAM: u64 = u64::MAX - 1;
 
 /// What all users of a load run share.
-pub(crate) struct Field {
+pub(crate) struct Workload {
     stage: Arc<Stage>,
     /// Operations of all users together, where a number was asked for.
     limit: Option<u64>,
@@ -66,8 +65,6 @@ pub(crate) struct Field {
     /// Users with no operation under way that counts, after the window.
     cleared: AtomicU32,
     claimed: AtomicU64,
-    /// Requests of operations that are more than one.
-    requests: AtomicU64,
     at_work: AtomicU32,
     silent: AtomicU32,
     begun: AtomicU64,
@@ -84,20 +81,20 @@ pub(crate) struct Field {
     connect_distance: Nanos,
 }
 
-impl Field {
+impl Workload {
     pub(crate) fn new(
         stage: &Arc<Stage>,
         load: &LoadDrive,
         http: &HttpOptions,
         seed: u64,
-    ) -> Field {
+    ) -> Workload {
         let open = match &load.pacing {
             Pacing::Open {
                 arrivals, stages, ..
             } => Some((*arrivals, stages.clone())),
             Pacing::Closed => None,
         };
-        Field {
+        Workload {
             stage: Arc::clone(stage),
             limit: load.requests,
             duration: load.duration.map(nanos),
@@ -112,7 +109,6 @@ impl Field {
             seed,
             timeout: nanos(http.timeout),
             claimed: AtomicU64::new(0),
-            requests: AtomicU64::new(0),
             at_work: AtomicU32::new(0),
             silent: AtomicU32::new(0),
             begun: AtomicU64::new(NEVER),
@@ -156,9 +152,14 @@ impl Field {
             return;
         }
         self.ended.store(moment, Ordering::Release);
-        self.stage
-            .journal
-            .write_at(moment, EventKind::MeasuringEnded { test: TEST });
+        self.tell(moment, |test| EventKind::MeasuringEnded { test });
+    }
+
+    /// Tells of something that concerns all tests: a load does them in one window.
+    fn tell(&self, moment: Nanos, event: impl Fn(TestId) -> EventKind) {
+        for test in &self.stage.plan.tests {
+            self.stage.journal.write_at(moment, event(test.id));
+        }
     }
 
     /// One of so many threads is through with its part of the schedule; the others go on.
@@ -185,16 +186,6 @@ impl Field {
     pub(super) fn cut_off(&self) -> Nanos {
         let ended = self.due().min(self.ended.load(Ordering::Relaxed));
         ended.saturating_add(self.timeout)
-    }
-
-    /// Whether, at `now`, that is so: who has more than one request to go does not begin the next.
-    pub(super) fn is_cut_off(&self, now: Nanos) -> bool {
-        self.stage.is_over() || now >= self.cut_off()
-    }
-
-    /// Takes the number of the next request, from 1, where operations are more than one.
-    pub(super) fn next_request(&self) -> u64 {
-        self.requests.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Takes the number of the next operation, from 1; `None` when there is no next one. `oldest`
@@ -257,11 +248,25 @@ impl Field {
     /// operations was asked for, exactly these are begun.
     fn is_run_out(&self, user: &mut UserPhase, oldest: Option<Nanos>) -> bool {
         let ended = self.ended.load(Ordering::Acquire);
-        let has_none = oldest.is_none_or(|oldest| oldest > ended);
-        if has_none && !std::mem::replace(&mut user.is_clear, true) {
-            self.cleared.fetch_add(1, Ordering::SeqCst);
+        if oldest.is_none_or(|oldest| oldest > ended) {
+            self.clear(user);
         }
         self.limit.is_some() || self.cleared.load(Ordering::SeqCst) >= self.stage.users
+    }
+
+    /// A user begins nothing any more, as of `now`.
+    pub(super) fn leave(&self, user: &mut UserPhase, now: Nanos) {
+        if now >= self.due() {
+            self.stop_at(self.due());
+        }
+        self.clear(user);
+    }
+
+    /// A user has nothing under way that counts, nor will have.
+    fn clear(&self, user: &mut UserPhase) {
+        if !std::mem::replace(&mut user.is_clear, true) {
+            self.cleared.fetch_add(1, Ordering::SeqCst);
+        }
     }
 
     /// A user is ready. With the last of them users begin, and where there is no run-in the window
@@ -280,9 +285,7 @@ impl Field {
 
     fn begin(&self, moment: Nanos) {
         self.begun.store(moment, Ordering::Release);
-        self.stage
-            .journal
-            .write_at(moment, EventKind::MeasuringStarted { test: TEST });
+        self.tell(moment, |test| EventKind::MeasuringStarted { test });
     }
 
     /// All users of an open loop are ready: the schedule begins in a moment.
@@ -351,40 +354,44 @@ pub(super) struct UserPhase {
     is_clear: bool,
 }
 
-/// What one user hears of the server.
-#[derive(Debug, Default)]
-pub(super) struct Hearing {
-    /// When the last answer came.
-    last: Nanos,
-    is_silent: bool,
-}
+impl Driver for Arc<Workload> {
+    /// What is begun is ended, within the time that one request may take.
+    fn goes_on(&self, test: TestId, now: Nanos) -> bool {
+        self.stage.goes_on(test) && now < self.cut_off()
+    }
 
-impl Hearing {
-    pub(super) fn new(now: Nanos) -> Self {
-        Hearing {
-            last: now,
-            is_silent: false,
+    fn end_of_pauses(&self) -> Nanos {
+        match (self.limit, &self.open) {
+            // What was asked for is done to its end.
+            (Some(_), _) | (_, Some(_)) => self.cut_off(),
+            (None, None) => self.due().min(self.ended.load(Ordering::Relaxed)),
         }
     }
 
-    /// An operation ended at `now`, with an answer or without.
-    pub(super) fn heard(&mut self, field: &Field, now: Nanos, answered: bool, what: &str) {
-        if answered {
-            self.last = now;
-            if std::mem::take(&mut self.is_silent) {
-                field.silent.fetch_sub(1, Ordering::Relaxed);
+    fn is_strict(&self) -> bool {
+        false
+    }
+
+    /// Takes note of whether the server still answers.
+    fn heard(&self, hearing: &mut Hearing, heard: &Heard<'_>) -> Result<(), String> {
+        if heard.answered {
+            hearing.last = heard.ended;
+            if std::mem::take(&mut hearing.is_silent) {
+                self.silent.fetch_sub(1, Ordering::Relaxed);
             }
-            return;
+            return Ok(());
         }
-        if self.is_silent || now.saturating_sub(self.last) < SILENCE {
-            return;
+        if hearing.is_silent || heard.ended.saturating_sub(hearing.last) < SILENCE {
+            return Ok(());
         }
-        self.is_silent = true;
-        if field.silent.fetch_add(1, Ordering::Relaxed) + 1 == field.stage.users {
-            field.stage.abort(format!(
+        hearing.is_silent = true;
+        if self.silent.fetch_add(1, Ordering::Relaxed) + 1 == self.stage.users {
+            let what = heard.wrong.map_or("", |(wrong, _)| &wrong.what);
+            self.stage.abort(format!(
                 "no user got an answer for five seconds; the last: {what}"
             ));
-            field.stop();
+            self.stop();
         }
+        Ok(())
     }
 }

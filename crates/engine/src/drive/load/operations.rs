@@ -1,0 +1,113 @@
+//! The operations of a load, prepared: what one of them is, and which comes next.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use rand_chacha::ChaCha8Rng;
+use suite::{OperationKind, OperationPlan};
+
+use crate::drive::chance::draw;
+use crate::drive::driver::{Numbering, Operating};
+use crate::drive::stage::Stage;
+use crate::drive::step::{PreparedStep, PreparedTests, RequestStep};
+use crate::drive::user::choose;
+
+/// The operations of a run, as the users of one thread and server have them.
+pub(super) struct Operations {
+    pub(super) tests: PreparedTests,
+    all: RefCell<Vec<Rc<OperationPlan>>>,
+    in_turn: bool,
+    /// That of the operation that consists of most.
+    kind: OperationKind,
+}
+
+impl Operations {
+    /// The operations of these tests of a plan.
+    ///
+    /// # Errors
+    /// Nothing in them is measured.
+    pub(super) fn of(
+        tests: PreparedTests,
+        plan: &suite::Plan,
+        in_turn: bool,
+    ) -> Result<Operations, String> {
+        let all = plan.operations();
+        let kind = all.iter().map(|one| one.kind).max();
+        Ok(Operations {
+            tests,
+            kind: kind.ok_or("the suite has no measured request to make a load of")?,
+            all: RefCell::new(all.into_iter().map(Rc::new).collect()),
+            in_turn,
+        })
+    }
+
+    /// Leaves out those whose tests cannot be done; false where none is left.
+    pub(super) fn keep_possible(&self, stage: &Stage) -> bool {
+        let mut all = self.all.borrow_mut();
+        all.retain(|one| stage.goes_on(one.test));
+        !all.is_empty()
+    }
+
+    /// What the operation of that number, from 1, is: drawn by weight, or the next in the order of
+    /// the suite.
+    pub(super) fn draw(&self, rng: &mut ChaCha8Rng, number: u64) -> Rc<OperationPlan> {
+        let all = self.all.borrow();
+        let count = all.len();
+        let index = match (count, self.in_turn) {
+            (1, _) => 0,
+            (_, true) => (number.saturating_sub(1) % count as u64) as usize,
+            (_, false) => {
+                let weights = || all.iter().map(|one| one.weight);
+                draw(rng, weights().sum(), weights())
+            }
+        };
+        Rc::clone(&all[index])
+    }
+
+    /// What is to be done.
+    pub(super) fn steps(&self, operation: &OperationPlan) -> &[PreparedStep] {
+        let mut steps = &self.tests[usize::from(operation.test.0)].body[..];
+        for choice in &operation.choices {
+            match steps {
+                [PreparedStep::Choose(alternatives)] => steps = &alternatives[*choice].1,
+                _ => unreachable!("a choice was made here"),
+            }
+        }
+        steps
+    }
+
+    /// That operation, which has this number. Where each is a request it has its number, too; where
+    /// each is a request or a page, visits have it.
+    pub(super) fn begin(&self, number: u64, operation: &OperationPlan) -> Operating {
+        let is_page = operation.kind == OperationKind::Page;
+        Operating {
+            visit: (is_page && self.fit_a_pipeline()).then_some(number),
+            ..Operating::at_once(match self.kind {
+                OperationKind::Request => Numbering::Own(number),
+                OperationKind::Page | OperationKind::Steps => Numbering::Each,
+            })
+        }
+    }
+
+    /// Whether none has requests that wait for one another's responses.
+    pub(super) fn fit_a_pipeline(&self) -> bool {
+        self.kind != OperationKind::Steps
+    }
+
+    /// Whether the files of a page may be fetched in parallel.
+    pub(super) fn have_pages(&self) -> bool {
+        self.kind != OperationKind::Request
+    }
+
+    /// The requests of an operation that are measured; choices inside it are drawn.
+    pub(super) fn requests<'o>(
+        &'o self,
+        operation: &OperationPlan,
+        rng: &mut ChaCha8Rng,
+    ) -> Vec<&'o RequestStep> {
+        let mut found = Vec::new();
+        let mut choose = |alternatives| choose(rng, alternatives);
+        PreparedStep::measured(self.steps(operation), &mut choose, &mut found);
+        found
+    }
+}

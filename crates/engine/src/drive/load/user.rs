@@ -1,0 +1,212 @@
+//! One user of a load: gets ready, does operations as the loop says that it is in, and cleans up.
+//!
+//! ```text
+//! connect --> set-ups --barrier--> warm up --barrier--> operations --barrier--> clean-up
+//! ```
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use record::Nanos;
+use suite::{OperationPlan, Workspace};
+use wire::auth::Authenticator;
+
+use super::operations::Operations;
+use super::workload::Workload;
+use crate::clock::nanos;
+use crate::drive::driver::{Driver, Hearing, Numbering, Operating};
+use crate::drive::stage::Stage;
+use crate::drive::user::{Phase, Script, User};
+use crate::drive::worker::Worker;
+
+/// An operation that is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Arrival {
+    /// From 1.
+    pub(super) number: u64,
+    /// When it is to begin; `None` for at once.
+    pub(super) planned: Option<Nanos>,
+    /// The stage of the schedule that it is of.
+    pub(super) phase: u16,
+    /// The time, where the clock has just been read.
+    pub(super) now: Option<Nanos>,
+}
+
+/// One user of a load.
+pub(super) struct LoadUser {
+    pub(super) user: User,
+    pub(super) workload: Arc<Workload>,
+    pub(super) operations: Rc<Operations>,
+    /// Where it stands in each test.
+    pub(super) scripts: Vec<Script>,
+}
+
+/// What came of getting ready.
+pub(super) struct Ready {
+    /// True for one of the users.
+    pub(super) leads: bool,
+    /// There is something that can be done.
+    pub(super) can_begin: bool,
+}
+
+impl LoadUser {
+    pub(super) fn new(
+        id: u32,
+        workload: &Arc<Workload>,
+        worker: &Rc<Worker>,
+        operations: &Rc<Operations>,
+        driver: &Rc<dyn Driver>,
+        authenticator: impl Fn() -> Authenticator,
+        seed: u64,
+    ) -> Self {
+        let others = match operations.have_pages() {
+            true => worker.config.http.parallel.saturating_sub(1),
+            false => 0,
+        };
+        let (stage, driver) = (workload.stage(), Rc::clone(driver));
+        let user = User::new(id, stage, worker, driver, authenticator, seed, others);
+        LoadUser {
+            scripts: operations
+                .tests
+                .iter()
+                .map(|test| user.script(test))
+                .collect(),
+            user,
+            workload: Arc::clone(workload),
+            operations: Rc::clone(operations),
+        }
+    }
+
+    pub(super) fn stage(&self) -> &Arc<Stage> {
+        self.workload.stage()
+    }
+
+    /// Connects, sets up and warms up, which is not recorded, and waits for the other users to have
+    /// done so.
+    pub(super) async fn get_ready(&mut self) -> Ready {
+        let stage = Arc::clone(self.stage());
+        self.connect().await;
+        if self.has_places() {
+            self.set_up().await;
+            stage.meet().await;
+        }
+        let can_begin = self.operations.keep_possible(&stage);
+        if can_begin {
+            self.warm_up().await;
+        }
+        self.workload.arrive();
+        let leads = stage.meet().await;
+        if leads && !can_begin {
+            self.workload.stop();
+        }
+        self.user.log.hearing = Hearing::from(stage.clock.now());
+        Ready { leads, can_begin }
+    }
+
+    /// Whether its tests are done in collections that are made for them.
+    fn has_places(&self) -> bool {
+        self.stage().plan.workspace == Workspace::Collection
+    }
+
+    async fn connect(&mut self) {
+        self.workload.turn_to_connect().await;
+        let User {
+            client,
+            others,
+            log,
+            ..
+        } = &mut self.user;
+        if !log.worker.config.http.keep_alive {
+            return;
+        }
+        for client in others.iter_mut().chain([client]) {
+            if self.workload.is_over() {
+                break;
+            }
+            // One that fails here fails again where it is counted.
+            let _ = client.connect().await;
+        }
+    }
+
+    async fn set_up(&mut self) {
+        let stage = Arc::clone(self.stage());
+        for script in &mut self.scripts {
+            if let Err(stop) = self.user.set_up(script).await {
+                stage.stop(script.test.id, stop);
+            }
+        }
+    }
+
+    async fn warm_up(&mut self) {
+        let stage = Arc::clone(self.stage());
+        // However long warming up takes, what is measured is the same sequence.
+        let sequence = self.user.rng.clone();
+        let begun = stage.clock.now();
+        let (warmup, warmup_time) = self.workload.warmup();
+        let enough = begun.saturating_add(warmup_time);
+        // A page of many slow files is not waited for.
+        self.user.deadline = match warmup_time == 0 {
+            true => begun.saturating_add(nanos(self.user.log.worker.config.timeout)),
+            false => enough,
+        };
+        let mut times = 0;
+        while !self.workload.is_over() && (times < warmup || stage.clock.now() < enough) {
+            let now = stage.clock.now();
+            let uncounted = |_: &OperationPlan, _: &Operations| Operating {
+                ended: now,
+                ..Operating::at_once(Numbering::Own(0))
+            };
+            let mut operating = self.operation(0, Phase::WarmUp, uncounted).await;
+            self.user.log.rest(&mut operating).await;
+            times += 1;
+        }
+        self.user.deadline = Nanos::MAX;
+        self.user.rng = sequence;
+    }
+
+    /// Does one operation and records it.
+    pub(super) async fn operate(&mut self, arrival: Arrival) -> Operating {
+        let number = arrival.number;
+        let operating = |own: &OperationPlan, operations: &Operations| Operating {
+            planned: arrival.planned,
+            phase: arrival.phase,
+            now: arrival.now,
+            ended: arrival.now.unwrap_or_default(),
+            ..operations.begin(number, own)
+        };
+        self.operation(number, Phase::Measured, operating).await
+    }
+
+    /// Does the operation of that number; `begin` makes it of its steps.
+    async fn operation(
+        &mut self,
+        number: u64,
+        phase: Phase,
+        begin: impl FnOnce(&OperationPlan, &Operations) -> Operating,
+    ) -> Operating {
+        let operations = Rc::clone(&self.operations);
+        let drawn = operations.draw(&mut self.user.rng, number);
+        let mut operating = begin(&drawn, &operations);
+        let script = &mut self.scripts[usize::from(drawn.test.0)];
+        let steps = operations.steps(&drawn);
+        let done = self.user.operation(script, steps, phase, &mut operating);
+        if let Err(stop) = done.await {
+            self.stage().stop(drawn.test, stop);
+        }
+        self.user
+            .give_up_what_is_broken(&self.scripts[usize::from(drawn.test.0)])
+            .await;
+        operating
+    }
+
+    /// Undoes what getting ready did.
+    pub(super) async fn leave(mut self) {
+        if !self.has_places() {
+            return;
+        }
+        self.stage().meet().await;
+        for script in &mut self.scripts {
+            self.user.clean_up(script).await;
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! Users go through the tests of a suite, round by round.
+//!
+//! ```text
+//! collection, set-up, warm-up --barrier--> measured rounds --barrier--> clean-up --barrier-->
+//! ```
+//!
+//! A user who has done its share goes on until the slowest has, so that all are at work as long
+//! as the window is open (Xu 2004, section 4.4: only overlapping requests count). Then all go on,
+//! uncounted, until the last round has ended that began in the window.
+
+mod warmup;
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use record::{EventKind, Nanos, Outcome, TestId};
+use suite::{Limit, TestPlan};
+use wire::auth::Authenticator;
+
+use crate::clock::nanos;
+use crate::drive::Rounds;
+use crate::drive::driver::{Driver, Heard, Hearing};
+use crate::drive::stage::{Stage, Stop};
+use crate::drive::step::PreparedTests;
+use crate::drive::user::{Phase, Script, User};
+use crate::drive::worker::Worker;
+use warmup::Warmup;
+
+/// From the moment when all users are at work, a user goes on for at most this many times its share.
+const LONGEST_OVERTIME: u32 = 10;
+
+/// Operations in a row that may get no answer at all before a user gives a test up.
+const SILENCE: u32 = 5;
+
+/// Rounds of one run that are done in a turn, before another run does as many: long enough for the
+/// first request of a batch, which finds colder caches, to be one of many, and short enough for both
+/// runs to see the same machine. Of one process compared with itself on a shared machine, ratios of
+/// runs of 150 ms had a standard deviation of 4.6 % with batches of 10 ms, and of 1.6 % with 2 ms.
+const BATCH: Duration = Duration::from_millis(2);
+
+/// What a progress bar counts for a user in a test: rounds, or one for a duration.
+pub(crate) fn rounds_of(test: &TestPlan) -> u64 {
+    match test.limit {
+        Limit::Requests(requests) => u64::from(requests),
+        Limit::Duration(_) => 1,
+    }
+}
+
+/// The rounds of one user.
+pub(crate) struct RoundsOfUser {
+    user: User,
+    stage: Arc<Stage>,
+    rounds: Rounds,
+    /// The steps of all tests.
+    tests: PreparedTests,
+}
+
+/// What fails ends its test.
+struct Strict(Arc<Stage>);
+
+impl Driver for Strict {
+    fn goes_on(&self, test: TestId, _: Nanos) -> bool {
+        self.0.goes_on(test)
+    }
+
+    fn end_of_pauses(&self) -> Nanos {
+        Nanos::MAX
+    }
+
+    fn is_strict(&self) -> bool {
+        true
+    }
+
+    fn heard(&self, hearing: &mut Hearing, heard: &Heard<'_>) -> Result<(), String> {
+        // A response that is none of HTTP's is one.
+        let silent = heard.wrong.filter(|(wrong, _)| {
+            matches!(
+                wrong.outcome,
+                Outcome::ConnectFailed | Outcome::Timeout | Outcome::Reset
+            )
+        });
+        let Some((wrong, asked)) = silent else {
+            hearing.unanswered = 0;
+            return Ok(());
+        };
+        if hearing.unanswered < SILENCE {
+            return Ok(());
+        }
+        let what = &wrong.what;
+        Err(format!(
+            "{SILENCE} operations in a row got no answer; the last: {asked}: {what}"
+        ))
+    }
+}
+
+impl RoundsOfUser {
+    pub(crate) fn new(
+        id: u32,
+        stage: &Arc<Stage>,
+        rounds: Rounds,
+        tests: PreparedTests,
+        worker: &Rc<Worker>,
+        authenticator: impl Fn() -> Authenticator,
+        seed: u64,
+    ) -> Self {
+        let driver = Rc::new(Strict(Arc::clone(stage)));
+        RoundsOfUser {
+            user: User::new(id, stage, worker, driver, authenticator, seed, 0),
+            stage: Arc::clone(stage),
+            rounds,
+            tests,
+        }
+    }
+
+    /// Goes through all tests.
+    pub(crate) async fn run(mut self) {
+        let stage = Arc::clone(&self.stage);
+        for test in &stage.plan.tests {
+            self.take_turn(test.id).await;
+            self.test(test).await;
+        }
+    }
+
+    /// Where runs take turns, the first user waits for that of this run, and the others for it.
+    async fn take_turn(&self, test: TestId) {
+        let Some(turn) = &self.stage.turn else { return };
+        let log = &self.user.log;
+        if log.id == 0 && !self.stage.is_over() {
+            let taken = turn.take(usize::from(test.0), &self.stage.cancel);
+            log.worker.config.watchdog.rest_during(taken).await;
+        }
+        self.stage.meet().await;
+    }
+
+    /// Lets the other runs do what this one has just done, and waits until it may go on.
+    async fn hand_over(&self, test: TestId) {
+        let Some(turn) = &self.stage.turn else { return };
+        if self.stage.meet().await {
+            turn.pass();
+        }
+        self.stage.meet().await;
+        self.take_turn(test).await;
+    }
+
+    /// Between two rounds: hands over when the batch has lasted long enough. Returns how long this
+    /// run waited, in nanoseconds.
+    ///
+    /// Several users do a test in one batch, because fewer of them are at work at its edges.
+    async fn between_rounds(&self, script: &mut Script) -> Nanos {
+        let now = self.stage.clock.now();
+        if self.stage.turn.is_none() || self.stage.users > 1 || now < script.batch_end {
+            return 0;
+        }
+        let vitals = &self.user.log.worker.vitals;
+        vitals.pause();
+        self.hand_over(script.test.id).await;
+        vitals.resume();
+        let resumed = self.stage.clock.now();
+        script.batch_end = resumed + nanos(BATCH);
+        resumed - now
+    }
+
+    async fn test(&mut self, test: &TestPlan) {
+        let stage = Arc::clone(&self.stage);
+        let worker = Rc::clone(&self.user.log.worker);
+        let mut script = self.user.script(&self.tests[usize::from(test.id.0)]);
+
+        if self.user.log.id == 0 {
+            stage
+                .journal
+                .write(EventKind::TestStarted { test: test.id });
+        }
+        if let Err(stop) = self.prepare(&mut script).await {
+            stage.stop(test.id, stop);
+        }
+        let leads = stage.meet().await;
+        self.hand_over(test.id).await;
+
+        let goes_on = stage.goes_on(test.id);
+        if leads && goes_on {
+            stage
+                .journal
+                .write(EventKind::MeasuringStarted { test: test.id });
+        }
+        if goes_on {
+            worker.vitals.enter();
+            if let Err(stop) = self.measure(&mut script, test).await {
+                stage.stop(test.id, stop);
+            }
+            worker.vitals.leave(&stage.vitals);
+        }
+        self.through(&mut script);
+        // Rounds of a test that was given up will not be done any more; those of a run that ends
+        // early are not done, and the progress says so.
+        if !stage.is_over() {
+            let left = rounds_of(test).saturating_sub(script.counted);
+            stage.progress.add_done(left);
+        }
+        if stage.meet().await && goes_on {
+            stage.tell_of_generator(test.id);
+        }
+
+        self.user.clean_up(&mut script).await;
+        if stage.meet().await {
+            stage.journal.write(EventKind::TestEnded { test: test.id });
+            if let Some(turn) = &stage.turn {
+                turn.end_test(usize::from(test.id.0));
+            }
+        }
+    }
+
+    /// Lets the others know that this user has done its share, or will not do it.
+    fn through(&self, script: &mut Script) {
+        if !std::mem::replace(&mut script.through, true) {
+            self.stage.count_through(script.test.id);
+        }
+    }
+
+    /// Everything before the clock starts.
+    async fn prepare(&mut self, script: &mut Script) -> Result<(), Stop> {
+        let set_up = self.user.set_up(script).await;
+        if script.test.shared {
+            if let Err(stop) = &set_up {
+                self.stage.stop(script.test.id, stop.clone());
+            }
+            self.stage.meet().await;
+        }
+        set_up?;
+        self.warm_up(script).await
+    }
+
+    async fn warm_up(&mut self, script: &mut Script) -> Result<(), Stop> {
+        let clock = self.stage.clock;
+        let mut warmup = Warmup::new(self.rounds.warmup, nanos(self.rounds.steady_within));
+        while !warmup.is_over() && self.stage.goes_on(script.test.id) {
+            let begun = clock.now();
+            self.user.round(script, Phase::WarmUp).await?;
+            warmup.add(clock.now() - begun);
+        }
+        Ok(())
+    }
+
+    async fn measure(&mut self, script: &mut Script, test: &TestPlan) -> Result<(), Stop> {
+        let stage = Arc::clone(&self.stage);
+        script.start_measuring(stage.clock.now() + nanos(BATCH));
+        self.user.log.hearing = Hearing::default();
+        stage.count_begun(test.id);
+        match test.limit {
+            Limit::Requests(share) => self.measure_share(script, share).await,
+            Limit::Duration(duration) => {
+                let mut end = stage.clock.now() + nanos(duration);
+                while stage.goes_on(test.id) {
+                    // A run that waits for its turn measures afterwards: at its end it does not wait, or
+                    // the time would be missing in the window.
+                    if stage.clock.now() >= end {
+                        stage.close_window(test.id);
+                    } else {
+                        end += self.between_rounds(script).await;
+                    }
+                    if stage.is_run_out(test.id) {
+                        break;
+                    }
+                    self.measured_round(script).await?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    async fn measure_share(&mut self, script: &mut Script, share: u32) -> Result<(), Stop> {
+        let stage = Arc::clone(&self.stage);
+        let test = script.test.id;
+        let mut result = Ok(());
+        let mut rounds = 0;
+        // Rounds that began when all users were at work.
+        let mut together = 0;
+        while rounds < share && result.is_ok() && stage.goes_on(test) {
+            self.between_rounds(script).await;
+            together += u32::from(stage.all_begun(test));
+            result = self.measured_round(script).await;
+            rounds += 1;
+            script.counted += 1;
+            stage.progress.add_done(1);
+        }
+        result?;
+        self.through(script);
+        let most = share.saturating_mul(LONGEST_OVERTIME);
+        while together < most && stage.goes_on(test) {
+            if stage.all_through(test) {
+                stage.close_window(test);
+            }
+            if stage.is_run_out(test) {
+                break;
+            }
+            together += u32::from(stage.all_begun(test));
+            self.measured_round(script).await?;
+        }
+        Ok(())
+    }
+
+    async fn measured_round(&mut self, script: &mut Script) -> Result<(), Stop> {
+        let _under_way = self.stage.begin_round(script.test.id);
+        self.user.round(script, Phase::Measured).await
+    }
+}

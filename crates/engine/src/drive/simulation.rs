@@ -1,0 +1,285 @@
+//! Runs in simulated time against a simulated server: drivers, windows, pauses and time limits, over
+//! thousands of seeded schedules, exactly.
+//!
+//! All is real but time and the server: users, connections (over a local socket), HTTP, the recorder.
+//! Nothing takes time except what the server and pauses are said to take, so that a run can be compared
+//! with a queueing model to the nanosecond.
+
+mod closed;
+mod open;
+mod queue;
+mod rounds;
+mod server;
+mod trouble;
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use record::{Event, EventKind, Http, Nanos, Outcome, Sample, TestId};
+use suite::{Overrides, Plan};
+use wire::auth::{AuthScheme, Authenticator};
+use wire::target::Target;
+
+use crate::clock::RunClock;
+use crate::clock::simulated::SimulatedTime;
+use crate::clock::timekeeper::Timekeeper;
+use crate::connection::client::ClientConfig;
+use crate::connection::dial::Dialer;
+use crate::connection::http1::scratch;
+use crate::connection::route::{HttpOptions, Route};
+use crate::drive::rounds::RoundsOfUser;
+use crate::drive::stage::{Stage, Standing};
+use crate::drive::step::prepare_tests;
+use crate::drive::worker::work;
+use crate::drive::{Drive, LoadDrive, load};
+use crate::event_loop::EventLoop;
+use crate::event_loop::cancel::Cancel;
+use crate::event_loop::patience::Watchdog;
+use crate::site::workspace::held::HeldLocks;
+use crate::watch::journal::Journal;
+use crate::watch::progress::Observer;
+use crate::watch::recorder::{Sink, Window, recorders};
+use crate::watch::vitals::Totals;
+use server::{Seen, SimulatedServer};
+
+pub(super) const MS: Nanos = 1_000_000;
+pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A run that is to be simulated.
+pub(super) struct Simulation<'s> {
+    suite: &'s str,
+    users: u32,
+    drive: Drive,
+    seed: u64,
+    http: Http,
+    server: SimulatedServer,
+    /// The run is interrupted then.
+    interrupted_at: Option<Nanos>,
+}
+
+/// What came of it.
+pub(super) struct Simulated {
+    /// In the order in which they were recorded.
+    samples: Vec<Sample>,
+    events: Vec<Event>,
+    /// Requests that the server has seen, in the order of their arrival.
+    seen: Vec<Seen>,
+    plan: Arc<Plan>,
+    /// How long the run took.
+    took: Nanos,
+}
+
+/// One GET, over and over.
+pub(super) const GET: &str = "
+suite: simulated
+needs: http
+tests:
+  - name: Get
+    loop: [{GET: page, measure: Get}]
+";
+
+impl<'s> Simulation<'s> {
+    fn new(suite: &'s str, users: u32, drive: Drive, server: SimulatedServer) -> Self {
+        Simulation {
+            suite,
+            users,
+            drive,
+            seed: 1,
+            http: Http::default(),
+            server,
+            interrupted_at: None,
+        }
+    }
+
+    fn load(suite: &'s str, users: u32, load: LoadDrive, server: SimulatedServer) -> Self {
+        Simulation::new(suite, users, Drive::Load(load), server)
+    }
+
+    fn run(self) -> Simulated {
+        let _time = SimulatedTime::begin();
+        let directory = tempfile::tempdir().unwrap();
+        let socket = directory.path().join("s");
+        let spec = suite::parse("simulated", self.suite).unwrap();
+        let plan = suite::resolve("simulated", self.suite, &spec, &Overrides::default());
+        let plan = Arc::new(plan.unwrap());
+        let clock = RunClock::start();
+        let events = Arc::new(Kept::default());
+        let observer: Arc<dyn Observer> = Arc::clone(&events) as _;
+        let journal = Arc::new(Journal::new(clock, observer, plan.measures.len()));
+        let stage = Arc::new(Stage {
+            plan: Arc::clone(&plan),
+            clock,
+            cancel: Cancel::default(),
+            progress: Arc::default(),
+            held: Arc::new(HeldLocks::new(None, "simulated", Arc::clone(&journal))),
+            journal,
+            users: self.users,
+            allow: Vec::new(),
+            standing: Standing::new(plan.tests.len(), self.users),
+            vitals: Totals::default(),
+            turn: None,
+        });
+        let (samples, seen) = self.done(&stage, &socket);
+        Simulated {
+            samples,
+            events: events.0.lock().unwrap().clone(),
+            seen,
+            plan,
+            took: clock.now(),
+        }
+    }
+
+    fn done(self, stage: &Arc<Stage>, socket: &Path) -> (Vec<Sample>, Vec<Seen>) {
+        let http = HttpOptions {
+            connections: self.http,
+            headers: Vec::new(),
+            auth: AuthScheme::Auto,
+            timeout: TIMEOUT,
+        };
+        let event_loop = EventLoop::new().unwrap();
+        let config = config(stage, &http, socket);
+        let (mut recorders, collector) = recorders(1);
+        let workload = match &self.drive {
+            Drive::Load(load) => Some(Arc::new(load::Workload::new(stage, load, &http, self.seed))),
+            Drive::Rounds(_) => None,
+        };
+        let window = || {
+            workload
+                .as_ref()
+                .map(|own| own.window())
+                .unwrap_or_default()
+        };
+        let mut samples = Samples::default();
+        let mut seen = Vec::new();
+        let recorder = recorders.remove(0);
+        std::thread::scope(|scope| {
+            // It takes what there is, and has no part in time.
+            scope.spawn(|| collector.run(&mut samples, window, || ()));
+            let server = self.server.clone();
+            let users: Vec<u32> = (0..self.users).collect();
+            let (drive, seed) = (self.drive.clone(), self.seed);
+            let interrupted_at = self.interrupted_at;
+            work(&event_loop, stage, vec![config], recorder, |worker| {
+                let anonymous = || Authenticator::new(None, AuthScheme::Auto, false);
+                let tasks: Vec<load::Task> = match (&drive, &workload) {
+                    (Drive::Load(load), Some(workload)) => {
+                        load::tasks(workload, load, seed, worker, &users, (0, 1), |_| {
+                            anonymous()
+                        })
+                    }
+                    (Drive::Rounds(rounds), _) => {
+                        let tests = prepare_tests(stage, &worker.config, false).unwrap();
+                        let user = |id: &u32| {
+                            let tests = Rc::clone(&tests);
+                            let user = RoundsOfUser::new(
+                                *id, stage, *rounds, tests, worker, anonymous, seed,
+                            );
+                            Box::pin(user.run()) as load::Task
+                        };
+                        users.iter().map(user).collect()
+                    }
+                    (Drive::Load(_), None) => unreachable!("a load has a workload"),
+                };
+                let mut tasks = server.serving(socket, tasks);
+                if let Some(at) = interrupted_at {
+                    let (cancel, clock) = (stage.cancel.clone(), stage.clock);
+                    tasks.push(Box::pin(async move {
+                        crate::event_loop::sleep_until(clock.monotonic(at)).await;
+                        cancel.cancel();
+                    }));
+                }
+                tasks
+            });
+            seen = self.server.seen();
+            drop(event_loop);
+        });
+        (samples.0, seen)
+    }
+}
+
+fn config(stage: &Stage, http: &HttpOptions, socket: &Path) -> ClientConfig {
+    let target = Target::parse("http://simulated/").unwrap();
+    let time = Arc::new(Timekeeper::plain(stage.clock));
+    let tls = crate::tls_config(&crate::TlsOptions::default(), target.scheme()).unwrap();
+    let dialer = Dialer::new(
+        target.clone(),
+        Route::Unix(socket.to_owned()),
+        tls,
+        Arc::clone(&time),
+        Arc::default(),
+        Arc::default(),
+        http.timeout,
+    );
+    ClientConfig {
+        dialer,
+        root: target.path().to_owned(),
+        authority: target.authority(),
+        target,
+        headers: Vec::new(),
+        http: http.connections,
+        time,
+        timeout: http.timeout,
+        watchdog: Rc::new(Watchdog::new(stage.clock)),
+        scratch: scratch(),
+        heads: None,
+        closes: Arc::default(),
+    }
+}
+
+/// Events as they are told.
+#[derive(Default)]
+struct Kept(Mutex<Vec<Event>>);
+
+impl Observer for Kept {
+    fn event(&self, event: &Event) {
+        self.0.lock().unwrap().push(event.clone());
+    }
+}
+
+#[derive(Default)]
+struct Samples(Vec<Sample>);
+
+impl Sink for Samples {
+    fn take(&mut self, samples: &[Sample], _: Window) -> ControlFlow<()> {
+        self.0.extend_from_slice(samples);
+        ControlFlow::Continue(())
+    }
+}
+
+impl Simulated {
+    /// When something first happened to a test.
+    fn at(&self, is_it: impl Fn(&EventKind) -> bool) -> Option<Nanos> {
+        let event = self.events.iter().find(|event| is_it(&event.kind));
+        event.map(|event| event.at)
+    }
+
+    /// The measurement window of a test.
+    fn window(&self, test: u16) -> (Nanos, Nanos) {
+        let test = TestId(test);
+        let begun = self.at(|kind| *kind == EventKind::MeasuringStarted { test });
+        let ended = self.at(|kind| *kind == EventKind::MeasuringEnded { test });
+        (begun.unwrap(), ended.unwrap())
+    }
+
+    /// The samples of a measure.
+    fn of(&self, name: &str) -> impl Iterator<Item = &Sample> {
+        let place = self.plan.measures.iter().position(|own| own.name == name);
+        let place = place.unwrap();
+        let samples = self.samples.iter();
+        samples.filter(move |one| usize::from(one.measure.0) == place)
+    }
+
+    /// How many ended so.
+    fn count(&self, outcome: Outcome) -> usize {
+        let samples = self.samples.iter();
+        samples.filter(|sample| sample.outcome == outcome).count()
+    }
+}
+
+/// When a sample began and ended.
+fn span(sample: &Sample) -> (Nanos, Nanos) {
+    (sample.moments.started, sample.moments.done.unwrap())
+}

@@ -1,0 +1,215 @@
+//! A server of which it is known how long it takes: so many processors, one queue, and times that are drawn
+//! or given.
+
+use std::cell::{Cell, RefCell};
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::rc::Rc;
+
+use record::Nanos;
+
+use crate::clock::monotonic;
+use crate::drive::load::Task;
+use crate::event_loop::cancel::Cancel;
+use crate::event_loop::{Source, sleep_until, spawn};
+
+/// How a request is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reply {
+    /// As the method wants it, after so much work.
+    After(Nanos),
+    /// Never.
+    Never,
+    /// The connection ends.
+    Close,
+}
+
+/// A request as the server saw it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub(super) method: String,
+    pub(super) path: String,
+    /// What X-Prestan says in brackets.
+    pub(super) purpose: String,
+    /// Simulated time of its arrival.
+    pub(super) at: Nanos,
+}
+
+/// Decides how a request is answered, which is the so manieth, from 0.
+type Decide = dyn FnMut(&Seen, usize) -> Reply;
+
+/// The server.
+#[derive(Clone)]
+pub(super) struct SimulatedServer(Rc<State>);
+
+struct State {
+    decide: RefCell<Box<Decide>>,
+    /// When each processor is free.
+    free: RefCell<Vec<Nanos>>,
+    seen: RefCell<Vec<Seen>>,
+    /// When the run began.
+    origin: Cell<Nanos>,
+    over: Cancel,
+    at_work: Cell<usize>,
+}
+
+impl SimulatedServer {
+    /// One with so many processors.
+    pub(super) fn new(
+        processors: usize,
+        decide: impl FnMut(&Seen, usize) -> Reply + 'static,
+    ) -> Self {
+        SimulatedServer(Rc::new(State {
+            decide: RefCell::new(Box::new(decide)),
+            free: RefCell::new(vec![0; processors]),
+            seen: RefCell::default(),
+            origin: Cell::new(0),
+            over: Cancel::default(),
+            at_work: Cell::new(0),
+        }))
+    }
+
+    /// What it has seen, in order.
+    pub(super) fn seen(&self) -> Vec<Seen> {
+        self.0.seen.borrow().clone()
+    }
+
+    /// The tasks, with the server beside them until they have ended.
+    pub(super) fn serving(&self, socket: &Path, tasks: Vec<Task>) -> Vec<Task> {
+        let state = &self.0;
+        state.at_work.set(tasks.len());
+        state.origin.set(monotonic());
+        let listener = UnixListener::bind(socket).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let counted = tasks.into_iter().map(|task| -> Task {
+            let state = Rc::clone(state);
+            Box::pin(async move {
+                task.await;
+                state.at_work.set(state.at_work.get() - 1);
+                if state.at_work.get() == 0 {
+                    state.over.cancel();
+                }
+            })
+        });
+        let accepting: Task = Box::pin(accept(Rc::clone(state), listener));
+        // It listens before any user connects.
+        [accepting].into_iter().chain(counted).collect()
+    }
+}
+
+async fn accept(state: Rc<State>, listener: UnixListener) {
+    let source = Source::new(OwnedFd::from(listener.try_clone().unwrap())).unwrap();
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                let serving = serve(Rc::clone(&state), stream);
+                let over = state.over.clone();
+                spawn(async move {
+                    tokio::select! {
+                        () = serving => {}
+                        () = over.cancelled() => {}
+                    }
+                });
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                source.is_drained();
+                tokio::select! {
+                    () = source.readable() => {}
+                    () = state.over.cancelled() => return,
+                }
+            }
+            Err(error) => panic!("accepting: {error}"),
+        }
+    }
+}
+
+/// Answers the requests of a connection, one after the other.
+async fn serve(state: Rc<State>, mut stream: UnixStream) {
+    stream.set_nonblocking(true).unwrap();
+    let source = Source::new(OwnedFd::from(stream.try_clone().unwrap())).unwrap();
+    let mut bytes = Vec::new();
+    loop {
+        if let Some((seen, length)) = request(&bytes, monotonic() - state.origin.get()) {
+            bytes.drain(..length);
+            let answer = answer_to(&seen);
+            match state.work(seen) {
+                Work::Until(moment) => sleep_until(moment).await,
+                Work::Never => return std::future::pending().await,
+                Work::Close => return,
+            }
+            // A client that has given up is not there any more.
+            if stream.write_all(answer.as_bytes()).is_err() {
+                return;
+            }
+            continue;
+        }
+        let mut buffer = [0; 4096];
+        match stream.read(&mut buffer) {
+            Ok(0) => return,
+            Ok(count) => bytes.extend_from_slice(&buffer[..count]),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                source.is_drained();
+                source.readable().await;
+            }
+            Err(_) => return,
+        }
+    }
+}
+
+enum Work {
+    Until(Nanos),
+    Never,
+    Close,
+}
+
+impl State {
+    /// Takes a request in, and says when its answer leaves.
+    fn work(&self, seen: Seen) -> Work {
+        let number = self.seen.borrow().len();
+        let reply = (self.decide.borrow_mut())(&seen, number);
+        self.seen.borrow_mut().push(seen);
+        match reply {
+            Reply::After(work) => {
+                let mut free = self.free.borrow_mut();
+                let first = free.iter_mut().min().unwrap();
+                *first = monotonic().max(*first) + work;
+                Work::Until(*first)
+            }
+            Reply::Never => Work::Never,
+            Reply::Close => Work::Close,
+        }
+    }
+}
+
+/// The first request in these bytes, and how long it is.
+fn request(bytes: &[u8], at: Nanos) -> Option<(Seen, usize)> {
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
+    let head = std::str::from_utf8(&bytes[..end]).unwrap();
+    let header = |name: &str| {
+        let line = head.lines().find(|line| line.starts_with(name))?;
+        Some(line[name.len()..].trim())
+    };
+    let body: usize = header("Content-Length:").map_or(0, |length| length.parse().unwrap());
+    let mut line = head.split(' ');
+    let label = header("X-Prestan:").unwrap_or_default();
+    let purpose = label.rsplit_once('(').map_or("", |(_, purpose)| purpose);
+    let seen = Seen {
+        method: line.next().unwrap().to_owned(),
+        path: line.next().unwrap().to_owned(),
+        purpose: purpose.trim_end_matches(')').to_owned(),
+        at,
+    };
+    (bytes.len() >= end + body).then_some((seen, end + body))
+}
+
+/// What a server says to a request that it has carried out.
+fn answer_to(seen: &Seen) -> String {
+    match seen.method.as_str() {
+        "GET" => "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello".to_owned(),
+        "PUT" | "MKCOL" => "HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n".to_owned(),
+        "LOCK" => "HTTP/1.1 200 OK\r\nLock-Token: <urn:1>\r\nContent-Length: 0\r\n\r\n".to_owned(),
+        _ => "HTTP/1.1 204 No Content\r\n\r\n".to_owned(),
+    }
+}

@@ -1,0 +1,100 @@
+//! Servers that do not answer, and runs that are interrupted.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use record::{EventKind, Nanos, Outcome, Sample};
+
+use super::server::{Reply, SimulatedServer};
+use super::{GET, MS, Simulation, TIMEOUT, span};
+use crate::clock::nanos;
+use crate::drive::LoadDrive;
+use crate::event_loop::patience::BEAT;
+
+/// Room for the watchdog, which looks round at its beat.
+const LATE: Nanos = 10 * MS + 1;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn who_is_not_answered_gives_up_in_time_and_asks_on_another_connection(
+        // One more than are ever left waiting, or the server would be taken for gone.
+        users in 8_u32..16,
+        never in proptest::collection::btree_set(0_usize..100, 1..8),
+    ) {
+        let unanswered = never.len();
+        let server = SimulatedServer::new(8, move |_, number| match never.contains(&number) {
+            true => Reply::Never,
+            false => Reply::After(7 * MS),
+        });
+        let load = LoadDrive { requests: Some(200), ..LoadDrive::default() };
+        let run = Simulation::load(GET, users, load, server).run();
+        prop_assert_eq!(run.count(Outcome::Timeout), unanswered);
+        prop_assert_eq!(run.count(Outcome::Ok), 200 - unanswered);
+        let timeout = nanos(TIMEOUT);
+        for late in run.samples.iter().filter(|one| one.outcome == Outcome::Timeout) {
+            let (started, done) = span(late);
+            prop_assert!((timeout..=timeout + LATE).contains(&(done - started)), "{}", done - started);
+            let next = run.samples.iter().filter(|one| one.user == late.user && one.number > late.number);
+            prop_assert!(next.clone().all(|next| next.connection != late.connection));
+        }
+    }
+
+    #[test]
+    fn a_kept_connection_that_ends_is_opened_anew(users in 1_u32..6, every in 2_usize..9) {
+        let server = SimulatedServer::new(4, move |_, number| match (number + 1) % every {
+            0 => Reply::Close,
+            _ => Reply::After(3 * MS),
+        });
+        let load = LoadDrive { requests: Some(120), warmup: 0, ..LoadDrive::default() };
+        let run = Simulation::load(GET, users, load, server).run();
+        // GET may be sent again: what fails is only what met two ends in a row on a fresh connection.
+        let failed = run.count(Outcome::Reset);
+        prop_assert_eq!(run.count(Outcome::Ok) + failed, 120);
+        prop_assert!(run.samples.iter().any(|one| one.resent));
+        for lost in run.samples.iter().filter(|one| one.outcome == Outcome::Reset) {
+            let same = |one: &&Sample| one.connection == lost.connection && one.number < lost.number;
+            prop_assert_eq!(run.samples.iter().find(same), None);
+        }
+    }
+
+    #[test]
+    fn an_interrupted_run_ends_within_its_grace(users in 1_u32..10, at in 1_u64..500, is_hung: bool) {
+        let server = SimulatedServer::new(4, move |_, number| match is_hung && number > 20 {
+            true => Reply::Never,
+            false => Reply::After(5 * MS),
+        });
+        let load = LoadDrive { duration: Some(Duration::from_secs(3600)), ..LoadDrive::default() };
+        let mut simulation = Simulation::load(GET, users, load, server);
+        simulation.interrupted_at = Some(at * MS);
+        let run = simulation.run();
+        let most = at * MS + 2_000 * MS + 2 * nanos(BEAT) + 30 * MS;
+        prop_assert!(run.took <= most, "{} {most}", run.took);
+        let failed = run.samples.iter().filter(|one| one.outcome != Outcome::Ok);
+        prop_assert!(failed.clone().all(|one| one.outcome == Outcome::Cancelled));
+    }
+}
+
+#[test]
+fn a_server_that_is_gone_ends_a_load_after_five_seconds() {
+    let server = SimulatedServer::new(1, |_, number| match number {
+        0..50 => Reply::After(10 * MS),
+        _ => Reply::Close,
+    });
+    let load = LoadDrive {
+        duration: Some(Duration::from_secs(600)),
+        ..LoadDrive::default()
+    };
+    let run = Simulation::load(GET, 3, load, server).run();
+    let aborted = run
+        .at(|kind| matches!(kind, EventKind::Aborted { .. }))
+        .unwrap();
+    let answered = run.samples.iter().filter(|one| one.outcome == Outcome::Ok);
+    let last = answered.map(|one| span(one).1).max().unwrap();
+    let silent = aborted - last;
+    // The slowest of the users notices it at its next attempt, after a rest of a second at most.
+    assert!((5_000 * MS..6_100 * MS).contains(&silent), "{silent}");
+    // It was not asked a hundred thousand times meanwhile.
+    assert!(run.samples.len() < 200, "{}", run.samples.len());
+}

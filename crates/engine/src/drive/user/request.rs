@@ -1,0 +1,518 @@
+//! One request of a user: fill it in, send, judge, record, remember.
+
+use std::time::Duration;
+
+use record::{Cause, EventKind, MissingStep, Nanos, Outcome};
+use suite::{RequestPlan, SaveFrom};
+use wire::dav::{lock_token_from_body, lock_token_from_header};
+use wire::response::ResponseHead;
+use wire::shown::redacted_url;
+
+use super::script::{Filling, Memory};
+use super::{Log, Phase, Script, User};
+use crate::clock::nanos;
+use crate::connection::client::Submission;
+use crate::connection::client::{Client, Exchange, KeptBody, Sending};
+use crate::connection::http1::Response;
+use crate::connection::prepared::{Count, PreparedRequest, Values};
+use crate::drive::check::{Wrong, outcome, outcome_of};
+use crate::drive::driver::{Done, Heard, Numbering, Operating};
+use crate::drive::operation::Operation;
+use crate::drive::stage::Stop;
+use crate::drive::step::{PreparedTest, Reading, RequestStep};
+use crate::event_loop::sleep;
+
+/// Bytes of an answer that takes a while to read: a millisecond, about.
+const LARGE: u64 = 64 << 10;
+
+/// The part of a test in which a request is sent, and what fills its holes.
+#[derive(Clone, Copy)]
+pub(crate) struct Part<'s> {
+    pub(crate) test: &'s PreparedTest,
+    pub(super) phase: Phase,
+    pub(super) filling: &'s Filling,
+}
+
+/// A request that is to be sent.
+pub(crate) struct Attempt<'s> {
+    step: &'s RequestStep,
+    part: Part<'s>,
+    count: Count,
+    visit: Option<u64>,
+    /// The stage of the schedule.
+    stage: u16,
+    /// What X-Prestan says that it is for, where it is not measured.
+    unmeasured: Option<String>,
+    /// The response is read closely.
+    closely: bool,
+    pub(super) sending: Sending,
+}
+
+/// What the response to a request means.
+pub(crate) struct Judged {
+    verdict: Result<Expected, Wrong>,
+    /// Its path on the server, where that is told or kept.
+    path: String,
+}
+
+impl User {
+    /// Does a step.
+    ///
+    /// # Errors
+    /// Why the test cannot be done any more.
+    pub(crate) async fn request(
+        &mut self,
+        script: &mut Script,
+        step: &RequestStep,
+        phase: Phase,
+        operating: &mut Operating,
+    ) -> Result<(), Stop> {
+        let log = &mut self.log;
+        if operating.started.is_some() {
+            log.rest(operating).await;
+        }
+        let (part, memory) = script.parts(phase);
+        let Some(attempt) = log.attempt(part, memory, step, operating) else {
+            return Ok(());
+        };
+        let (request, values) = (&step.request, attempt.values());
+        let exchange = self.client.send(request, &values, attempt.sending).await;
+        let judged = log.judge(&self.client, &attempt, &exchange);
+        let saved = log.conclude(memory, &attempt, &exchange, judged, operating)?;
+        for (slot, value) in saved {
+            script.filling.saved[slot] = Some(value);
+        }
+        Ok(())
+    }
+}
+
+impl Log {
+    /// The next request; `None` where something is missing for it.
+    pub(crate) fn attempt<'s>(
+        &mut self,
+        part: Part<'s>,
+        memory: &mut Memory,
+        step: &'s RequestStep,
+        operating: &Operating,
+    ) -> Option<Attempt<'s>> {
+        let number = match operating.numbering {
+            Numbering::Own(number) => number,
+            Numbering::Each => self.stage.progress.next_request(),
+        };
+        let is_measured = part.phase == Phase::Measured && step.plan.measure.is_some();
+        let mut attempt = Attempt {
+            step,
+            part,
+            count: Count {
+                number,
+                iteration: memory.iteration,
+                user: self.id,
+            },
+            visit: operating.visit,
+            stage: operating.phase,
+            unmeasured: (!is_measured).then(|| format!("{} {}", part.test.name, part.phase.name())),
+            closely: false,
+            sending: Sending {
+                planned: operating.planned,
+                now: operating.now,
+                ..Sending::default()
+            },
+        };
+        let missing = memory.broken.as_deref().or_else(|| {
+            let is_all_saved = step.can_be_sent(&attempt.values());
+            (!is_all_saved).then_some("an earlier step did not save what it needs")
+        });
+        if let Some(why) = missing {
+            self.drop_attempt(&attempt, why);
+            return None;
+        }
+        let is_first = is_measured && self.driver.is_strict() && memory.is_first_response(step);
+        attempt.closely = is_first;
+        if is_first || !step.plan.save.is_empty() {
+            attempt.sending.keep = KeptBody::All;
+        }
+        Some(attempt)
+    }
+
+    /// A measured operation that cannot be sent was planned, so it is counted.
+    fn drop_attempt(&self, attempt: &Attempt<'_>, why: &str) {
+        let Some(operation) = attempt.measured() else {
+            return;
+        };
+        let now = self.stage.clock.now();
+        let dropped = Wrong::new(Outcome::Dropped, format!("not sent, because {why}"));
+        operation.failed(&self.stage, &attempt.step.plan.method, &dropped);
+        let planned = attempt.sending.planned.unwrap_or(now);
+        self.worker
+            .record_dropped(operation, planned, planned.max(now));
+    }
+
+    /// Lets time pass after requests in a row that got no answer: a server that refuses
+    /// connections is not asked a hundred thousand times a second.
+    pub(crate) async fn rest(&self, operating: &mut Operating) {
+        let Some(before) = self.hearing.unanswered.checked_sub(1) else {
+            return;
+        };
+        let time = Duration::from_millis(1 << before.min(10));
+        self.worker.vitals.add_rest(nanos(time));
+        sleep(time).await;
+        operating.ended = self.stage.clock.now();
+    }
+
+    /// Judges what came of a request; the response is the last one of that client.
+    pub(crate) fn judge(
+        &self,
+        client: &Client,
+        attempt: &Attempt<'_>,
+        exchange: &Exchange<Response>,
+    ) -> Judged {
+        let verdict = match &exchange.result {
+            Ok(response) => self.judge_at_leisure(client, attempt, response),
+            Err(failure) => Err(Wrong::new(failure.outcome, failure.what.clone())),
+        };
+        let path = match &verdict {
+            Ok(Expected { lock: None, .. }) => String::new(),
+            _ => attempt.step.path(&attempt.values()),
+        };
+        Judged { verdict, path }
+    }
+
+    /// A large 207 takes a while to read, and a compressed one may be large.
+    fn judge_at_leisure(
+        &self,
+        client: &Client,
+        attempt: &Attempt<'_>,
+        response: &Response,
+    ) -> Result<Expected, Wrong> {
+        let Some(head) = client.head() else {
+            unreachable!("a response has a head");
+        };
+        let values;
+        let reading = if attempt.closely {
+            values = attempt.values();
+            Reading::Close(&values)
+        } else {
+            Reading::Quick
+        };
+        let step = attempt.step;
+        let is_packed = || head.status == 207 && head.headers.get("Content-Encoding").is_some();
+        if response.body_length < LARGE && !is_packed() {
+            return judge(step, client, head, response, reading);
+        }
+        let begun = self.stage.clock.now();
+        let judged = judge(step, client, head, response, reading);
+        self.worker.vitals.excuse(self.stage.clock.now() - begun);
+        judged
+    }
+
+    /// Records what came of a request; returns what it saved for later steps.
+    ///
+    /// # Errors
+    /// Why the test cannot be done any more.
+    pub(crate) fn conclude(
+        &mut self,
+        memory: &mut Memory,
+        attempt: &Attempt<'_>,
+        exchange: &Exchange<Response>,
+        judged: Judged,
+        operating: &mut Operating,
+    ) -> Result<Vec<(usize, String)>, Stop> {
+        let Judged { verdict, path } = judged;
+        let (step, part) = (attempt.step, attempt.part);
+        let mut saved = Vec::new();
+        let verdict = match verdict {
+            Ok(expected) => {
+                saved = expected.saved;
+                match expected.lock {
+                    Some(Lock::Taken { token, target }) => self.hold(target, &path, token),
+                    Some(Lock::Released) => self.let_go(&path),
+                    None => {}
+                }
+                Ok(expected.note)
+            }
+            Err(wrong) => self.reconsidered(memory, step, exchange, wrong),
+        };
+        if verdict.is_ok() {
+            memory.has_worked(step);
+        }
+        let moments = exchange.trace.moments;
+        let done = Done {
+            started: moments.started,
+            ended: moments.done.unwrap_or(moments.started),
+            answered: exchange.result.is_ok(),
+            measured: attempt.measured().is_some(),
+        };
+        operating.add(done);
+        self.hearing.unanswered = match done.answered {
+            true => 0,
+            false => self.hearing.unanswered + 1,
+        };
+        match attempt.measured() {
+            Some(operation) => self
+                .worker
+                .record(operation, &exchange.trace, outcome(&verdict)),
+            None => self.rests_in(part.phase, done.ended - done.started),
+        }
+        if let Ok(note) = &verdict {
+            self.tell(part, memory, attempt, moments.response(), note.as_deref());
+        }
+        let verdict = verdict.map(|_| ());
+        self.consequences(memory, attempt, &path, done, verdict)
+            .map(|()| saved)
+    }
+
+    /// In a part of a test a user has let some time pass without a measured operation.
+    pub(super) fn rests_in(&self, phase: Phase, time: Nanos) {
+        if phase == Phase::Measured {
+            self.worker.vitals.add_rest(time);
+        }
+    }
+
+    /// Looks at a bad answer once more, in the light of what went before.
+    fn reconsidered(
+        &self,
+        memory: &Memory,
+        step: &RequestStep,
+        exchange: &Exchange<Response>,
+        mut wrong: Wrong,
+    ) -> Result<Option<String>, Wrong> {
+        let Ok(response) = &exchange.result else {
+            return Err(wrong);
+        };
+        if exchange.repeats(&step.plan.method) {
+            if step.plan.measure.is_none() {
+                return Ok(None);
+            }
+            wrong.outcome = Outcome::Reset;
+            wrong.what.push_str(
+                "; a first attempt died with its connection, and may have been carried out",
+            );
+        } else if wrong.outcome == Outcome::Unsupported && memory.worked(step) {
+            wrong.outcome = outcome_of(response.status);
+            wrong.what.push_str("; it has worked before");
+        }
+        Err(wrong)
+    }
+
+    /// Tells of a good response what no sample has. The first request of a measure may find the server
+    /// cold, and is not measured.
+    fn tell(
+        &self,
+        part: Part<'_>,
+        memory: &mut Memory,
+        attempt: &Attempt<'_>,
+        took: Option<Nanos>,
+        note: Option<&str>,
+    ) {
+        let Some(measure) = attempt.step.plan.measure else {
+            return;
+        };
+        let is_first_round = part.phase == Phase::WarmUp && memory.iteration == 1 && self.id == 0;
+        if let Some(took) = took
+            && is_first_round
+            && memory.begun.insert(usize::from(measure.0))
+        {
+            let first = EventKind::FirstAnswer { measure, took };
+            self.stage.journal.write(first);
+        }
+        if let Some(note) = note {
+            let text = note.to_owned();
+            self.stage.journal.write(EventKind::Note { measure, text });
+        }
+    }
+
+    /// What a verdict means for the test.
+    fn consequences(
+        &mut self,
+        memory: &mut Memory,
+        attempt: &Attempt<'_>,
+        path: &str,
+        done: Done,
+        verdict: Result<(), Wrong>,
+    ) -> Result<(), Stop> {
+        let phase = attempt.part.phase;
+        let request = &attempt.step.plan;
+        let heard = Heard {
+            ended: done.ended,
+            answered: done.answered,
+            wrong: None,
+        };
+        let Err(wrong) = verdict else {
+            return match phase {
+                Phase::Measured => self.hear(&heard),
+                Phase::SetUp | Phase::WarmUp | Phase::CleanUp => Ok(()),
+            };
+        };
+        if wrong.outcome == Outcome::Cancelled {
+            return Ok(());
+        }
+        // The path as in the suite: the collections above it are the same for everything.
+        let path = path
+            .strip_prefix(attempt.values().workplace)
+            .unwrap_or(path);
+        let asked = match path {
+            "" => request.method.clone(),
+            path => format!("{} {}", request.method, redacted_url(path)),
+        };
+        let evidence = format!("{asked}: {}", wrong.what);
+        let is_strict = self.driver.is_strict() || matches!(phase, Phase::SetUp | Phase::CleanUp);
+        if is_strict && wrong.outcome == Outcome::Unsupported {
+            return Err(Stop::NotSupported {
+                step: Some(MissingStep {
+                    method: request.method.clone(),
+                    measure: request.measure,
+                    cause: wrong.cause.clone(),
+                }),
+                evidence: match wrong.cause {
+                    // That it has the method, its answer says.
+                    Some(Cause::Header { .. } | Cause::Status { status: ..400, .. }) => evidence,
+                    _ => self.with_options(request, evidence),
+                },
+            });
+        }
+        match attempt.measured() {
+            None if request.measure.is_none() && is_strict => return Err(Stop::Failed(evidence)),
+            None if request.measure.is_none() => memory.broken = Some(evidence),
+            // The measured part will show it.
+            None => return Ok(()),
+            Some(operation) => operation.failed(&self.stage, &asked, &wrong),
+        }
+        match phase {
+            Phase::Measured => self.hear(&Heard {
+                wrong: Some((&wrong, &asked)),
+                ..heard
+            }),
+            Phase::SetUp | Phase::WarmUp | Phase::CleanUp => Ok(()),
+        }
+    }
+
+    fn hear(&mut self, heard: &Heard<'_>) -> Result<(), Stop> {
+        let heard = self.driver.heard(&mut self.hearing, heard);
+        heard.map_err(Stop::Failed)
+    }
+
+    /// Adds what OPTIONS said about the method. It was asked about the collection above, which is
+    /// there, and Allow speaks of one resource: of methods that make one it says nothing.
+    fn with_options(&self, request: &RequestPlan, evidence: String) -> String {
+        let allow = &self.stage.allow;
+        if allow.is_empty() || matches!(request.method.as_str(), "MKCOL" | "PUT" | "POST") {
+            return evidence;
+        }
+        let listed = allow.contains(&request.method);
+        let verb = if listed { "lists" } else { "does not list" };
+        format!("{evidence} (OPTIONS {verb} {})", request.method)
+    }
+}
+
+impl<'s> Attempt<'s> {
+    pub(super) fn values(&self) -> Values<'_> {
+        let purpose = self.unmeasured.as_deref().unwrap_or(&self.step.purpose);
+        self.part.filling.values(self.count, purpose)
+    }
+
+    /// The operation that it is, where it is measured.
+    fn measured(&self) -> Option<Operation> {
+        let measure = self.step.plan.measure?;
+        (self.part.phase == Phase::Measured).then_some(Operation {
+            measure,
+            user: self.count.user,
+            number: self.count.number,
+            visit: self.visit,
+            phase: self.stage,
+        })
+    }
+}
+
+impl Submission for (usize, Attempt<'_>) {
+    fn request(&self) -> &PreparedRequest {
+        &self.1.step.request
+    }
+
+    fn values(&self) -> Values<'_> {
+        self.1.values()
+    }
+}
+
+/// Checks a response and, when it is good, takes what later steps need of it.
+fn judge(
+    step: &RequestStep,
+    client: &Client,
+    head: &ResponseHead,
+    response: &Response,
+    reading: Reading<'_>,
+) -> Result<Expected, Wrong> {
+    let body = client.body();
+    let note = step.judge(head, body, response.body_length, reading)?;
+    let mut expected = Expected {
+        note: note.or_else(|| response.surplus.then(surplus)),
+        ..Expected::default()
+    };
+    // What declines, and may decline, has nothing to be kept: a 423 may name the lock of another.
+    if !(200..300).contains(&head.status) {
+        return Ok(expected);
+    }
+    for save in &step.plan.save {
+        let (value, what) = match &save.from {
+            SaveFrom::Header(name) => {
+                let value = head.headers.get(name).map(str::to_owned);
+                (value, format!("the answer has no {name} header"))
+            }
+            SaveFrom::LockToken => (lock_token(head, body), NO_TOKEN.to_owned()),
+        };
+        let value = value.ok_or_else(|| Wrong::new(Outcome::WrongBody, what))?;
+        if value.contains(|c: char| c.is_control()) {
+            let what = "what is to be saved of the answer has a control character".to_owned();
+            return Err(Wrong::new(Outcome::WrongBody, what));
+        }
+        expected.saved.push((save.slot, value));
+    }
+    expected.lock = match step.plan.method.as_str() {
+        "LOCK" => lock_token(head, body).map(|token| Lock::Taken {
+            token,
+            target: client.target(),
+        }),
+        "UNLOCK" => Some(Lock::Released),
+        _ => None,
+    };
+    Ok(expected)
+}
+
+/// What a response that is as expected gives.
+#[derive(Default)]
+struct Expected {
+    /// For the reader of the report.
+    note: Option<String>,
+    /// For later steps, by their slots.
+    saved: Vec<(usize, String)>,
+    /// What became of a lock at the path of the request.
+    lock: Option<Lock>,
+}
+
+enum Lock {
+    Taken {
+        token: String,
+        /// The URL of the target.
+        target: String,
+    },
+    Released,
+}
+
+const NO_TOKEN: &str = "the answer has no lock token, neither in a Lock-Token header nor in its body \
+                        (RFC 4918, section 9.10.1)";
+
+/// Not a failure: the answer itself is whole.
+fn surplus() -> String {
+    "more bytes than its head says followed an answer (RFC 9112, section 6.3), and the connection \
+     was given up"
+        .to_owned()
+}
+
+/// The lock token in angle brackets, ready for a Lock-Token header.
+fn lock_token(head: &ResponseHead, body: &[u8]) -> Option<String> {
+    let token = head
+        .headers
+        .get("Lock-Token")
+        .and_then(lock_token_from_header)
+        .or_else(|| lock_token_from_body(body))?;
+    Some(format!("<{token}>"))
+}

@@ -1,0 +1,185 @@
+//! The steps of a test, one after the other.
+
+use std::pin::Pin;
+use std::rc::Rc;
+use std::time::Duration;
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, Exp};
+use record::Nanos;
+use suite::Think;
+
+use super::{Phase, Script, User};
+use crate::clock::nanos;
+use crate::drive::chance::draw;
+use crate::drive::driver::{Numbering, Operating};
+use crate::drive::stage::Stop;
+use crate::drive::step::PreparedStep;
+use crate::event_loop::sleep_until;
+
+/// A pause is waited for in pieces of at most this, so that the end of the run is noticed.
+const PIECE_OF_PAUSE: Nanos = 1_000_000_000;
+
+impl User {
+    /// Once through the loop of a test.
+    ///
+    /// # Errors
+    /// Why the test cannot be done any more.
+    pub(crate) async fn round(&mut self, script: &mut Script, phase: Phase) -> Result<(), Stop> {
+        let test = Rc::clone(&script.test);
+        let mut operating = Operating::at_once(Numbering::Each);
+        self.operation(script, &test.body, phase, &mut operating)
+            .await
+    }
+
+    /// Once through the steps of an operation.
+    ///
+    /// # Errors
+    /// Why the test cannot be done any more.
+    pub(crate) async fn operation(
+        &mut self,
+        script: &mut Script,
+        steps: &[PreparedStep],
+        phase: Phase,
+        operating: &mut Operating,
+    ) -> Result<(), Stop> {
+        script.begin_round();
+        match steps {
+            [PreparedStep::Request(request)] => {
+                self.request(script, request, phase, operating).await
+            }
+            steps => self.steps(script, steps, phase, operating).await,
+        }
+    }
+
+    /// Steps that are no operation of a load.
+    pub(super) async fn unmeasured(
+        &mut self,
+        script: &mut Script,
+        steps: &[PreparedStep],
+        phase: Phase,
+    ) -> Result<(), Stop> {
+        let mut operating = Operating::at_once(Numbering::Each);
+        self.steps(script, steps, phase, &mut operating).await
+    }
+
+    /// Does steps in their order, as far as the driver goes on.
+    ///
+    /// # Errors
+    /// Why the test cannot be done any more.
+    pub(crate) async fn steps(
+        &mut self,
+        script: &mut Script,
+        steps: &[PreparedStep],
+        phase: Phase,
+        operating: &mut Operating,
+    ) -> Result<(), Stop> {
+        for step in steps {
+            if !self.goes_on(script, phase, operating) {
+                return Ok(());
+            }
+            match step {
+                PreparedStep::Request(request) => {
+                    self.request(script, request, phase, operating).await?;
+                }
+                PreparedStep::Page(files) => self.page(script, files, phase, operating).await?,
+                PreparedStep::Think(think) => self.think(script, *think, phase, operating).await,
+                PreparedStep::Repeat {
+                    times,
+                    counter,
+                    steps,
+                } => {
+                    for number in 1..=*times {
+                        if !self.goes_on(script, phase, operating) {
+                            break;
+                        }
+                        script.repeats(*counter, number);
+                        self.nested(script, steps, phase, operating).await?;
+                    }
+                }
+                PreparedStep::Choose(alternatives) => {
+                    let steps = choose(&mut self.rng, alternatives);
+                    self.nested(script, steps, phase, operating).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Cleaning up goes on when the test or the run is over; nothing else does.
+    pub(super) fn goes_on(&self, script: &Script, phase: Phase, operating: &Operating) -> bool {
+        let now = operating.ended;
+        let driver = &self.log.driver;
+        phase == Phase::CleanUp || now < self.deadline && driver.goes_on(script.test.id, now)
+    }
+
+    /// Steps inside steps; boxed, because a future cannot contain itself.
+    fn nested<'u>(
+        &'u mut self,
+        script: &'u mut Script,
+        steps: &'u [PreparedStep],
+        phase: Phase,
+        operating: &'u mut Operating,
+    ) -> Pin<Box<dyn Future<Output = Result<(), Stop>> + 'u>> {
+        Box::pin(async move { self.steps(script, steps, phase, operating).await })
+    }
+
+    /// Waits as long as drawn, or until the run is interrupted (a lock may be held meanwhile), or until
+    /// nothing counts any more.
+    async fn think(
+        &mut self,
+        script: &Script,
+        think: Think,
+        phase: Phase,
+        operating: &mut Operating,
+    ) {
+        let stage = &self.log.stage;
+        let clock = stage.clock;
+        let begun = clock.now();
+        let enough = begun.saturating_add(nanos(pause(&mut self.rng, think)));
+        operating.ended = begun;
+        while operating.ended < enough && self.goes_on(script, phase, operating) {
+            let end = self.log.driver.end_of_pauses();
+            if self.is_through || operating.ended >= end {
+                self.is_through = true;
+                break;
+            }
+            let piece = operating.ended.saturating_add(PIECE_OF_PAUSE);
+            tokio::select! {
+                () = sleep_until(clock.monotonic(enough.min(end).min(piece))) => {}
+                () = stage.cancel.cancelled() => break,
+            }
+            operating.ended = clock.now();
+        }
+        let time = operating.ended - begun;
+        self.log.rests_in(phase, time);
+        operating.pause(time);
+    }
+}
+
+/// One of several ways to go on, by weight.
+pub(crate) fn choose<'p>(
+    rng: &mut ChaCha8Rng,
+    alternatives: &'p [(f64, Vec<PreparedStep>)],
+) -> &'p [PreparedStep] {
+    let weights = || alternatives.iter().map(|(weight, _)| *weight);
+    let drawn = draw(rng, weights().sum(), weights());
+    alternatives.get(drawn).map_or(&[], |(_, steps)| steps)
+}
+
+/// How long a pause is.
+fn pause(rng: &mut ChaCha8Rng, think: Think) -> Duration {
+    match think {
+        Think::Constant(pause) => pause,
+        Think::Uniform(low, high) => rng.random_range(low..=high),
+        Think::Exponential(mean) => match Exp::new(1.0 / mean.as_secs_f64()) {
+            Ok(distribution) => {
+                // A pause of more than 20 means happens once in 500 million; a bound it is.
+                let drawn = distribution.sample(rng);
+                Duration::from_secs_f64(drawn.min(mean.as_secs_f64() * 20.0))
+            }
+            Err(_) => Duration::ZERO,
+        },
+    }
+}

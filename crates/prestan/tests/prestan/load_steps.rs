@@ -1,0 +1,356 @@
+//! Suites under load: set-up, locks, saved tokens, pauses and clean-up, in every kind of loop.
+
+use record::{EventKind, Outcome as Ended};
+use rustix::process::Signal;
+
+use crate::support::faulty::{Faulty, count};
+use crate::support::load::{ended, kept, operations, plain, send, until};
+use crate::support::rows::row;
+use crate::support::{Outcome, Prestan};
+use testbed::fault::{Fault, Rule, ServedExchange};
+
+/// An editor: it locks, reads, thinks, writes under its lock, and unlocks.
+const EDITING: &str = r#"
+suite: editing
+tests:
+  - name: Edit
+    needs: class 2
+    setup:
+      - PUT: doc
+        body: {size: 1KiB}
+    loop:
+      - LOCK: doc
+        depth: 0
+        timeout: 60s
+        body:
+          xml: |
+            <?xml version="1.0" encoding="utf-8"?>
+            <lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope><locktype><write/></locktype></lockinfo>
+        save: {token: lock-token}
+        measure: Lock
+      - GET: doc
+      - think: {constant: PAUSE}
+      - PUT: doc
+        headers: {If: "({{ token }})"}
+        body: {size: 1KiB}
+        measure: Save
+      - UNLOCK: doc
+        headers: {Lock-Token: "{{ token }}"}
+        measure: Unlock
+    cleanup:
+      - DELETE: doc
+"#;
+
+fn editing(server: &Faulty, pause: &str, options: &[&str]) -> Prestan {
+    let prestan = Prestan::new();
+    let suite = prestan.file("editing.yaml", &EDITING.replace("PAUSE", pause));
+    let prestan = prestan.args(["load", "--mix"]).arg(suite);
+    prestan
+        .args([&server.server.url(), "--writes", "--json", "-"])
+        .args(options)
+}
+
+/// Requests of that kind to the document, for the purpose that `X-Prestan` tells.
+fn to_the_document(server: &Faulty, method: &str, purpose: &str) -> Vec<ServedExchange> {
+    let mut exchanges = server.server.exchanges();
+    exchanges.retain(|one| {
+        let label = one.header("x-prestan").unwrap_or_default();
+        one.method == method && one.path.ends_with("/doc") && label.contains(purpose)
+    });
+    exchanges
+}
+
+#[track_caller]
+fn all_well(outcome: &Outcome, server: &Faulty) {
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert!(!outcome.stderr.contains("clean-up"), "{outcome}");
+    assert_eq!(server.left(), [""; 0], "{outcome}");
+    let run = kept(outcome);
+    assert_eq!(ended(&run, Ended::Ok), run.samples.len(), "{outcome}");
+}
+
+#[test]
+fn a_closed_loop_does_the_steps_of_a_suite_as_often_as_asked() {
+    let server = plain();
+    let options = ["-c", "3", "--requests", "30", "--warmup", "2"];
+    let outcome = editing(&server, "1ms", &options).run();
+    all_well(&outcome, &server);
+    for measure in ["Lock", "Save", "Unlock"] {
+        assert_eq!(operations(row(&outcome.json(), measure)), 30, "{outcome}");
+    }
+    for (method, purpose, times) in [
+        ("PUT", "(Edit set-up)", 3),
+        ("DELETE", "(Edit clean-up)", 3),
+        ("GET", "(Edit not measured)", 30),
+        ("GET", "(Edit warm-up)", 6),
+        ("LOCK", "(Lock)", 30 + 6),
+        ("UNLOCK", "(Unlock)", 30 + 6),
+    ] {
+        let seen = to_the_document(&server, method, purpose);
+        assert_eq!(seen.len(), times, "{method} {purpose}");
+    }
+}
+
+#[test]
+fn a_window_that_ends_in_a_pause_ends_what_was_begun() {
+    let server = plain();
+    let options = [
+        "-c",
+        "4",
+        "--duration",
+        "300ms",
+        "--warmup",
+        "0",
+        "--seed",
+        "2",
+    ];
+    let outcome = editing(&server, "3s", &options).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert!(!outcome.stderr.contains("clean-up"), "{outcome}");
+    assert_eq!(server.left(), [""; 0]);
+    let run = kept(&outcome);
+    let ended = |kind: &EventKind| matches!(kind, EventKind::MeasuringEnded { .. });
+    let ended = run.events.iter().find(|event| ended(&event.kind));
+    let ended = ended.unwrap().at;
+    let last = |name: &str| {
+        let place = run.plan.measures.iter().position(|own| own.name == name);
+        let own = run.samples.iter();
+        let own = own.filter(|one| Some(usize::from(one.measure.0)) == place);
+        own.map(|one| one.moments.started).max().unwrap()
+    };
+    let (lock, unlock) = (last("Lock"), last("Unlock"));
+    assert!(lock < ended && unlock > ended, "{lock} {ended} {unlock}");
+    // The pause would have lasted for longer.
+    assert!(unlock - lock < 2_500_000_000, "{lock} {unlock}");
+    let locks = to_the_document(&server, "LOCK", "(Lock)").len();
+    assert_eq!(to_the_document(&server, "UNLOCK", "(Unlock)").len(), locks);
+}
+
+#[test]
+fn an_open_loop_begins_operations_by_its_schedule_and_charges_waiting_once() {
+    let server = plain();
+    // Two connections at 25 ms each carry 80 operations a second.
+    let options = [
+        "--rate",
+        "160",
+        "--arrivals",
+        "constant",
+        "--duration",
+        "500ms",
+        "-c",
+        "2",
+    ];
+    let outcome = editing(&server, "25ms", &options).run();
+    all_well(&outcome, &server);
+    let run = kept(&outcome);
+    let of = |name: &str| {
+        let place = run.plan.measures.iter().position(|own| own.name == name);
+        let place = place.unwrap() as u16;
+        let own = run.samples.iter().filter(move |one| one.measure.0 == place);
+        own.map(|one| one.moments.started - one.moments.planned)
+    };
+    // The first measured request of an operation has what the operation waited for a connection, the
+    // others begin when they are planned.
+    assert_eq!(of("Lock").count(), 80);
+    let late = of("Lock").max().unwrap();
+    assert!(late > 300_000_000, "{late}");
+    for name in ["Save", "Unlock"] {
+        assert_eq!(of(name).count(), 80);
+        assert_eq!(of(name).max(), Some(0), "{name}");
+    }
+}
+
+#[test]
+fn waiting_goes_over_what_is_not_measured_to_what_is() {
+    let server = plain();
+    let suite = r#"
+suite: replacing
+tests:
+  - name: Replace
+    loop:
+      - PUT: doc
+        body: {size: 1KiB}
+      - think: {constant: 20ms}
+      - DELETE: doc
+        measure: Delete
+"#;
+    let prestan = Prestan::new();
+    let suite = prestan.file("replacing.yaml", suite);
+    let outcome = prestan
+        .args(["load", "--mix"])
+        .arg(suite)
+        .args([&server.server.url(), "--writes", "--json", "-", "-c", "1"])
+        .args([
+            "--rate",
+            "100",
+            "--arrivals",
+            "constant",
+            "--duration",
+            "300ms",
+        ])
+        .run();
+    all_well(&outcome, &server);
+    let run = kept(&outcome);
+    assert_eq!(run.samples.len(), 30);
+    // The last of 30 waits for 29 others that take twice as long as their distance.
+    let late = run.samples.iter();
+    let late = late.map(|one| one.moments.started - one.moments.planned);
+    let late = late.max().unwrap();
+    assert!((250_000_000..2_000_000_000).contains(&late), "{late}");
+}
+
+#[test]
+fn users_share_what_one_of_them_has_set_up() {
+    let server = plain();
+    let suite = r#"
+suite: reading
+tests:
+  - name: Shared
+    shared: true
+    setup:
+      - PUT: page
+        body: {size: 1KiB}
+    loop:
+      - GET: page
+        expect: {length: 1KiB}
+        measure: Get
+  - name: Own
+    setup:
+      - PUT: "own{{ user }}"
+        body: {size: 64}
+    loop:
+      - PROPFIND: "own{{ user }}"
+        depth: 0
+        measure: Find
+"#;
+    let prestan = Prestan::new();
+    let suite = prestan.file("reading.yaml", suite);
+    let outcome = prestan
+        .args(["load", "--mix"])
+        .arg(suite)
+        .args([&server.server.url(), "--writes", "--json", "-", "-c", "5"])
+        .args(["--requests", "200", "--threads", "2"])
+        .run();
+    all_well(&outcome, &server);
+    let set_up = |path: &str| {
+        let exchanges = server.server.exchanges();
+        let is_it = |one: &&ServedExchange| one.method == "PUT" && one.path.contains(path);
+        exchanges.iter().filter(is_it).count()
+    };
+    assert_eq!((set_up("Shared-shared/page"), set_up("/own")), (1, 5));
+    // Tests are drawn evenly: five standard deviations.
+    let get = operations(row(&outcome.json(), "Get"));
+    assert!(get.abs_diff(100) <= 36, "{get}");
+    assert_eq!(operations(row(&outcome.json(), "Find")), 200 - get);
+    // All rows have the window of the load, and their rates.
+    for measure in ["Get", "Find"] {
+        assert!(row(&outcome.json(), measure)["per_second"].is_f64());
+    }
+}
+
+#[test]
+fn what_cannot_be_done_without_a_step_is_dropped_and_says_why() {
+    let refused = Fault::Status {
+        code: 507,
+        headers: Vec::new(),
+        body: Vec::new(),
+    };
+    let rule = Rule::new(refused).method("GET").path("doc").nth(4);
+    let server = Faulty::new(|builder| builder.rule(rule));
+    let options = ["--requests", "10", "--warmup", "0"];
+    let outcome = editing(&server, "1ms", &options).run();
+    assert_eq!(outcome.code, 1, "{outcome}");
+    let document = outcome.json();
+    for measure in ["Save", "Unlock"] {
+        let row = row(&document, measure);
+        assert_eq!((count(row, "ok"), count(row, "dropped")), (9, 1), "{row:#}");
+        let why = row["evidence"].as_str().unwrap();
+        assert!(why.contains("not sent, because GET doc: 507"), "{why}");
+    }
+    // The lock is released in the end.
+    assert_eq!(server.left(), [""; 0]);
+}
+
+#[test]
+fn a_test_that_the_server_cannot_do_is_not_supported() {
+    let rule = Rule::new(Fault::DropHeader("DAV".to_owned())).method("OPTIONS");
+    let server = Faulty::new(|builder| builder.rule(rule));
+    for pace in [
+        &["--requests", "5"][..],
+        &["--rate", "50", "--duration", "200ms"],
+    ] {
+        let outcome = editing(&server, "1ms", pace).run();
+        assert_eq!(outcome.code, 0, "{outcome}");
+        let document = outcome.json();
+        for measure in ["Lock", "Save", "Unlock"] {
+            assert_eq!(
+                row(&document, measure)["status"],
+                "not_supported",
+                "{outcome}"
+            );
+        }
+        assert!(to_the_document(&server, "LOCK", "").is_empty());
+        assert_eq!(server.left(), [""; 0]);
+    }
+}
+
+#[test]
+fn ctrl_c_in_a_pause_of_a_load_releases_the_locks() {
+    let server = plain();
+    let options = ["-c", "3", "--duration", "1h", "--warmup", "0"];
+    let running = editing(&server, "1h", &options).spawn();
+    until("the locks are held", || {
+        to_the_document(&server, "LOCK", "(Lock)").len() == 3
+    });
+    send(&running, Signal::INT);
+    let outcome = running.wait();
+    assert_eq!(outcome.code, 130, "{outcome}");
+    assert_eq!(server.left(), [""; 0]);
+    let run = kept(&outcome);
+    let interrupted = |kind: &EventKind| matches!(kind, EventKind::Interrupted);
+    assert!(run.events.iter().any(|event| interrupted(&event.kind)));
+}
+
+#[test]
+fn search_and_sweep_do_the_steps_of_a_suite() {
+    let server = plain();
+    let prestan = Prestan::new();
+    let suite = prestan.file("editing.yaml", &EDITING.replace("PAUSE", "1ms"));
+    let search = prestan
+        .args(["search", "--mix"])
+        .arg(&suite)
+        .args([&server.server.url(), "--writes", "--find", "users"])
+        .args(["--while", "p50 < 10s", "--to", "2", "--duration", "200ms"])
+        .run();
+    assert!([0, 3].contains(&search.code), "{search}");
+    assert_eq!(server.left(), [""; 0]);
+    let sweep = search
+        .again()
+        .args(["sweep", &server.server.url(), "--mix", "--writes"])
+        .arg("--suite")
+        .arg(&suite)
+        .args(["--duration", "200ms", "--vary", "rate=20,40", "--json", "-"])
+        .run();
+    assert_eq!(sweep.code, 0, "{sweep}");
+    assert_eq!(server.left(), [""; 0]);
+    let released = to_the_document(&server, "UNLOCK", "(Unlock)").len();
+    let taken = to_the_document(&server, "LOCK", "(Lock)").len();
+    assert!(taken > 10 && taken == released, "{taken} {released}");
+}
+
+#[test]
+fn what_cannot_be_a_load_is_refused_before_anything_is_sent() {
+    let server = plain();
+    let outcome = editing(&server, "1ms", &["--pipeline", "4"]).run();
+    assert_eq!(outcome.code, 2, "{outcome}");
+    let said = "the loop of Edit has steps that follow one another";
+    assert!(outcome.stderr.contains(said), "{outcome}");
+    assert_eq!(server.server.exchanges().len(), 0);
+
+    let check = outcome
+        .again()
+        .args(["suites", "check", "editing.yaml"])
+        .run();
+    assert_eq!(check.code, 0, "{check}");
+    assert!(check.stdout.contains("not with --pipeline"), "{check}");
+}

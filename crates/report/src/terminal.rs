@@ -1,0 +1,166 @@
+//! Text for terminals: wrapped lines, columns and colours.
+
+use anstyle::{AnsiColor, Style};
+use textwrap::core::display_width;
+use textwrap::{Options, WordSeparator, WordSplitter};
+
+/// Colours, or none.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Paint {
+    pub(crate) on: bool,
+}
+
+impl Paint {
+    /// Something is better than it was.
+    pub(crate) fn good(self, text: &str) -> String {
+        self.in_color(AnsiColor::Green, text)
+    }
+
+    /// Something failed, or is not supported.
+    pub(crate) fn bad(self, text: &str) -> String {
+        self.in_color(AnsiColor::Red, text)
+    }
+
+    /// Something is doubtful.
+    pub(crate) fn doubtful(self, text: &str) -> String {
+        self.in_color(AnsiColor::Yellow, text)
+    }
+
+    fn in_color(self, color: AnsiColor, text: &str) -> String {
+        let style = Style::new().fg_color(Some(color.into()));
+        if self.on {
+            format!("{style}{text}{style:#}")
+        } else {
+            text.to_owned()
+        }
+    }
+}
+
+/// A report for people as far as it is written.
+pub(crate) struct TextReport {
+    pub(crate) text: String,
+    pub(crate) width: usize,
+    pub(crate) paint: Paint,
+}
+
+impl TextReport {
+    pub(crate) fn new(color: bool, width: usize) -> TextReport {
+        TextReport {
+            text: String::new(),
+            width,
+            paint: Paint { on: color },
+        }
+    }
+
+    /// A line as it is.
+    pub(crate) fn line(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    /// A wrapped text; `first` stands before its first line, and `next` before the others.
+    pub(crate) fn wrapped(&mut self, first: &str, next: &str, text: &str) {
+        let lines = wrap(self.width, first, next, text);
+        self.line(&lines);
+    }
+
+    /// The text, which ends with a single newline.
+    pub(crate) fn finish(mut self) -> String {
+        self.text.truncate(self.text.trim_end().len());
+        self.line("");
+        self.text
+    }
+}
+
+/// Wraps at blanks only. A URL stays one that can be copied, also where it is wider than the page, and
+/// a run id keeps its hyphens on one line.
+pub(crate) fn wrap(width: usize, first: &str, next: &str, text: &str) -> String {
+    let options = Options::new(width)
+        .break_words(false)
+        .word_splitter(WordSplitter::NoHyphenation)
+        .word_separator(WordSeparator::AsciiSpace)
+        .initial_indent(first)
+        .subsequent_indent(next);
+    textwrap::fill(text, options)
+}
+
+/// Blanks between columns.
+const BETWEEN: &str = "  ";
+
+/// Columns as wide as their widest cell.
+pub(crate) struct Columns {
+    widths: Vec<usize>,
+    texts: &'static [usize],
+}
+
+impl Columns {
+    /// The columns of these rows. `texts` are aligned to the left, all others, which are numbers, to
+    /// the right.
+    pub(crate) fn of<'a>(
+        rows: impl IntoIterator<Item = &'a Vec<String>>,
+        texts: &'static [usize],
+    ) -> Columns {
+        let mut widths = Vec::new();
+        for row in rows {
+            widths.resize(row.len().max(widths.len()), 0);
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = display_width(cell).max(*width);
+            }
+        }
+        Columns { widths, texts }
+    }
+
+    /// The lines of a table whose first line are the headers.
+    pub(crate) fn lines(
+        headers: Vec<String>,
+        rows: impl IntoIterator<Item = Vec<String>>,
+        texts: &'static [usize],
+    ) -> Vec<String> {
+        let rows: Vec<Vec<String>> = std::iter::once(headers).chain(rows).collect();
+        let columns = Columns::of(&rows, texts);
+        rows.iter().map(|row| columns.line(row)).collect()
+    }
+
+    pub(crate) fn width(&self) -> usize {
+        let between = BETWEEN.len() * self.widths.len().saturating_sub(1);
+        self.widths.iter().sum::<usize>() + between
+    }
+
+    /// A cell with the blanks that align it.
+    pub(crate) fn cell(&self, column: usize, cell: &str) -> String {
+        let missing = self.widths[column].saturating_sub(display_width(cell));
+        let blanks = " ".repeat(missing);
+        if self.texts.contains(&column) {
+            format!("{cell}{blanks}")
+        } else {
+            format!("{blanks}{cell}")
+        }
+    }
+
+    pub(crate) fn line(&self, row: &[String]) -> String {
+        let cells = row.iter().enumerate();
+        let cells: Vec<String> = cells.map(|(place, cell)| self.cell(place, cell)).collect();
+        cells.join(BETWEEN).trim_end().to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paint_leaves_plain_text_alone() {
+        assert_eq!(Paint { on: false }.bad("failed"), "failed");
+        assert_eq!(
+            Paint { on: true }.bad("failed"),
+            "\u{1b}[31mfailed\u{1b}[0m"
+        );
+    }
+
+    #[test]
+    fn a_report_wraps_but_breaks_no_url() {
+        let url = format!("http://example.org/{}", "long-way/".repeat(3));
+        let lines = wrap(20, "- ", "  ", &format!("look at {url}"));
+        assert_eq!(lines, format!("- look at\n  {url}"));
+    }
+}

@@ -1,0 +1,151 @@
+//! The operations of a load: a load does a suite over and over, an operation at a time.
+//!
+//! An operation is once through the loop of a test. Where the loop is nothing but a choice, it is what is
+//! chosen, so that operations can be drawn, or taken in turn, over all tests.
+
+use std::sync::Arc;
+
+use record::TestId;
+
+use crate::plan::{Alternative, Plan, RequestPlan, Step};
+
+/// What a user of a load does at a time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OperationPlan {
+    /// The test whose loop it is a part of.
+    pub test: TestId,
+    /// Which alternatives of the loop lead to its steps, from the outermost choice on.
+    pub choices: Vec<usize>,
+    /// How often, in relation to the others.
+    pub weight: f64,
+    /// What it consists of.
+    pub kind: OperationKind,
+}
+
+/// What an operation consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OperationKind {
+    /// One request.
+    Request,
+    /// The files of a page.
+    Page,
+    /// Steps, one after the other.
+    Steps,
+}
+
+impl Plan {
+    /// The operations of a load of this plan, in the order of the suite; those that measure nothing are
+    /// none.
+    pub fn operations(&self) -> Vec<OperationPlan> {
+        let mut found = Vec::new();
+        for test in &self.tests {
+            add(&test.body, 1.0, test.id, &mut Vec::new(), &mut found);
+        }
+        found
+    }
+
+    /// The requests in the loops of all tests.
+    pub fn looped_requests(&self) -> impl Iterator<Item = &Arc<RequestPlan>> {
+        self.tests.iter().flat_map(|test| requests(&test.body))
+    }
+
+    /// All requests: in set-ups, loops and clean-ups.
+    pub fn requests(&self) -> impl Iterator<Item = &Arc<RequestPlan>> {
+        let tests = self.tests.iter();
+        let parts = tests.flat_map(|test| [&test.setup, &test.body, &test.cleanup]);
+        parts.flat_map(|steps| requests(steps))
+    }
+}
+
+fn add(
+    steps: &[Step],
+    weight: f64,
+    test: TestId,
+    choices: &mut Vec<usize>,
+    found: &mut Vec<OperationPlan>,
+) {
+    if let [Step::Choose(alternatives)] = steps {
+        let total: f64 = alternatives.iter().map(|one| one.weight).sum();
+        for (place, Alternative { weight: own, steps }) in alternatives.iter().enumerate() {
+            choices.push(place);
+            add(steps, weight * own / total, test, choices, found);
+            choices.pop();
+        }
+        return;
+    }
+    let measured = |request: &&Arc<RequestPlan>| request.measure.is_some();
+    if requests(steps).iter().any(measured) {
+        found.push(OperationPlan {
+            test,
+            choices: choices.clone(),
+            weight,
+            kind: match steps {
+                [Step::Request(_)] => OperationKind::Request,
+                [Step::Page(_)] => OperationKind::Page,
+                _ => OperationKind::Steps,
+            },
+        });
+    }
+}
+
+/// The requests of steps, each as often as it is written there.
+fn requests<'p>(steps: &'p [Step]) -> Vec<&'p Arc<RequestPlan>> {
+    let of = |step: &'p Step| match step {
+        Step::Request(request) => vec![request],
+        Step::Page(page) => page.files.iter().collect(),
+        Step::Repeat { steps, .. } => requests(steps),
+        Step::Choose(alternatives) => {
+            let steps = alternatives.iter().map(|one| &one.steps);
+            steps.flat_map(|steps| requests(steps)).collect()
+        }
+        Step::Think(_) => Vec::new(),
+    };
+    steps.iter().flat_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(tests: &str) -> Plan {
+        let text = format!("suite: mix\nneeds: http\ntests:\n{tests}");
+        let spec = crate::parse("mix", &text).unwrap();
+        crate::resolve("mix", &text, &spec, &crate::Overrides::default()).unwrap()
+    }
+
+    #[test]
+    fn a_loop_is_an_operation_and_a_choice_is_one_of_its_alternatives() {
+        let plan = plan(
+            "  - name: Chosen
+    loop:
+      - choose:
+          - weight: 3
+            steps: [{GET: a, measure: Often}]
+          - weight: 1
+            steps:
+              - choose:
+                  - {weight: 1, steps: [{page: Front, steps: [{GET: b, measure: Page}]}]}
+                  - {weight: 1, steps: [{GET: c}]}
+  - name: InOrder
+    loop:
+      - GET: a
+      - think: {constant: 1ms}
+      - repeat: 3
+        steps: [{GET: d, measure: D}]
+",
+        );
+        let found: Vec<_> = plan
+            .operations()
+            .into_iter()
+            .map(|one| (one.test.0, one.choices, one.weight, one.kind))
+            .collect();
+        let expected = [
+            (0, vec![0], 0.75, OperationKind::Request),
+            (0, vec![1, 0], 0.125, OperationKind::Page),
+            (1, vec![], 1.0, OperationKind::Steps),
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(plan.looped_requests().count(), 5);
+        assert_eq!(plan.requests().count(), 5);
+    }
+}
