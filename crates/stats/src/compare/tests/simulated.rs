@@ -85,7 +85,7 @@ enum Drift {
 
 /// A server under simulation.
 #[derive(Debug, Clone, Copy)]
-struct ComparedServer {
+struct ServerModel {
     /// Median of its times.
     level: f64,
     noise: TimeNoise,
@@ -97,7 +97,7 @@ struct ComparedServer {
     odd: (usize, f64),
 }
 
-const QUIET: ComparedServer = ComparedServer {
+const QUIET: ServerModel = ServerModel {
     level: 1e6,
     noise: TimeNoise::Correlated(0.0),
     restarts: 0.0,
@@ -105,13 +105,13 @@ const QUIET: ComparedServer = ComparedServer {
     odd: (0, 1.0),
 };
 
-impl ComparedServer {
-    const fn with(self, noise: TimeNoise) -> ComparedServer {
-        ComparedServer { noise, ..self }
+impl ServerModel {
+    const fn with(self, noise: TimeNoise) -> ServerModel {
+        ServerModel { noise, ..self }
     }
 
-    fn slower(self, by: f64) -> ComparedServer {
-        ComparedServer {
+    fn slower(self, by: f64) -> ServerModel {
+        ServerModel {
             level: self.level * (1.0 + by),
             ..self
         }
@@ -166,7 +166,7 @@ impl Experiment {
         Experiment { pairs, ..TEN }
     }
 
-    fn observe(self, [a, b]: [ComparedServer; 2], rng: &mut Stream) -> Observations {
+    fn observe(self, [a, b]: [ServerModel; 2], rng: &mut Stream) -> Observations {
         let (mut found, mut level, mut sums) = (Observations::default(), 1.0, [0.0; 2]);
         let from = [a, b].map(|server| rng.below(self.pairs - server.odd.0 + 1));
         for pair in 0..self.pairs {
@@ -199,13 +199,13 @@ impl Experiment {
         found
     }
 
-    fn ratio(self, both: [ComparedServer; 2], seed: u64) -> Ratio {
+    fn ratio(self, both: [ServerModel; 2], seed: u64) -> Ratio {
         let observed = self.observe(both, &mut Stream::new(seed));
         Ratio::new(&observed).unwrap()
     }
 
     /// A row among 23, of which the others are not sure.
-    fn among_others(self, both: [ComparedServer; 2], seed: u64) -> Ratio {
+    fn among_others(self, both: [ServerModel; 2], seed: u64) -> Ratio {
         alone(self.ratio(both, seed))
     }
 }
@@ -263,7 +263,7 @@ struct Beside {
     covered: [f64; 2],
 }
 
-fn beside_itself(experiment: Experiment, server: ComparedServer, rows: u64) -> Beside {
+fn beside_itself(experiment: Experiment, server: ServerModel, rows: u64) -> Beside {
     let ratios: Vec<Ratio> = (0..rows)
         .map(|seed| experiment.ratio([server; 2], seed))
         .collect();
@@ -302,14 +302,14 @@ fn contains_one((low, high): (f64, f64)) -> bool {
 }
 
 /// How often a row among 23 gets this verdict, in percent.
-fn found(experiment: Experiment, both: [ComparedServer; 2], wanted: Verdict, times: u64) -> f64 {
+fn found(experiment: Experiment, both: [ServerModel; 2], wanted: Verdict, times: u64) -> f64 {
     let is_found = |seed: &u64| experiment.among_others(both, *seed).verdict == wanted;
     percent((0..times).filter(is_found).count(), times)
 }
 
 /// The cases of METHODOLOGY.
-fn cases() -> Vec<(&'static str, Experiment, ComparedServer)> {
-    let restarted = |share: f64| ComparedServer {
+fn cases() -> Vec<(&'static str, Experiment, ServerModel)> {
+    let restarted = |share: f64| ServerModel {
         restarts: share,
         ..QUIET
     };
@@ -345,7 +345,7 @@ fn cases() -> Vec<(&'static str, Experiment, ComparedServer)> {
         (
             "1 run in 10 up to half slower, 60 pairs",
             Experiment::of(60),
-            ComparedServer {
+            ServerModel {
                 torn: 0.1,
                 ..restarted(0.01)
             },
@@ -353,7 +353,7 @@ fn cases() -> Vec<(&'static str, Experiment, ComparedServer)> {
         (
             "2 of 20 runs 5 x slower, both",
             Experiment::of(20),
-            ComparedServer {
+            ServerModel {
                 odd: (2, 5.0),
                 ..restarted(0.01)
             },
@@ -361,7 +361,7 @@ fn cases() -> Vec<(&'static str, Experiment, ComparedServer)> {
         (
             "two processes, 7 % apart for 2 of 10 pairs",
             TEN,
-            ComparedServer {
+            ServerModel {
                 odd: (2, 1.07),
                 ..restarted(0.01)
             },
@@ -383,12 +383,12 @@ fn a_server_beside_itself_is_not_called_faster_and_intervals_contain_the_truth()
 }
 
 /// B is 10 % quicker, and one of 30 operations stalls 40 x: on average it takes twice as long.
-const TWO_WAYS: [ComparedServer; 2] = [
-    ComparedServer {
+const TWO_WAYS: [ServerModel; 2] = [
+    ServerModel {
         noise: TimeNoise::Stalls(1e9, 1.0),
         ..QUIET
     },
-    ComparedServer {
+    ServerModel {
         level: QUIET.level * 0.9,
         noise: TimeNoise::Stalls(30.0, 40.0),
         ..QUIET
@@ -398,7 +398,7 @@ const TWO_WAYS: [ComparedServer; 2] = [
 #[test]
 fn what_is_usually_faster_and_slower_on_average_is_neither() {
     let [a, b] = TWO_WAYS;
-    let count = |both: [ComparedServer; 2], wanted: (Direction, Direction)| {
+    let count = |both: [ServerModel; 2], wanted: (Direction, Direction)| {
         let says_so = |seed: &u64| {
             let found = TEN.among_others(both, *seed);
             assert_eq!(found.verdict, Verdict::Inconclusive, "{seed}: {found:?}");
@@ -415,7 +415,7 @@ fn what_is_usually_faster_and_slower_on_average_is_neither() {
 #[test]
 fn a_few_slow_runs_are_not_the_same() {
     // Two runs of twenty of B take five times as long.
-    let odd = ComparedServer {
+    let odd = ServerModel {
         odd: (2, 5.0),
         ..QUIET
     };
@@ -443,11 +443,11 @@ fn what_differs_by_more_than_the_margin_is_hardly_ever_the_same() {
     assert!(same <= 6.0, "{same} %");
     // A difference in one operation of a hundred only, which medians do not see.
     let tail = [
-        ComparedServer {
+        ServerModel {
             noise: TimeNoise::Stalls(1e9, 1.0),
             ..QUIET
         },
-        ComparedServer {
+        ServerModel {
             noise: TimeNoise::Stalls(100.0, 6.0),
             ..QUIET
         },
@@ -469,7 +469,7 @@ fn what_is_five_percent_slower_is_found() {
 
 #[test]
 fn torn_pairs_hide_nothing() {
-    let torn = ComparedServer { torn: 0.1, ..QUIET };
+    let torn = ServerModel { torn: 0.1, ..QUIET };
     let experiment = Experiment {
         operations: 200,
         ..Experiment::of(60)
@@ -503,7 +503,7 @@ fn the_difference_that_is_called_detectable_is_called_one() {
 
 #[test]
 fn as_many_pairs_as_are_asked_for_find_five_percent() {
-    let noisy = ComparedServer {
+    let noisy = ServerModel {
         restarts: 0.03,
         ..QUIET
     };
@@ -583,7 +583,7 @@ fn figures_of_methodology() {
     let verdicts = [Verdict::Slower, Verdict::Faster, Verdict::Inconclusive];
     let found_of = |verdict| found(TEN, TWO_WAYS, verdict, TIMES);
     println!("two ways: {:?}", verdicts.map(found_of));
-    let torn = ComparedServer { torn: 0.1, ..QUIET };
+    let torn = ServerModel { torn: 0.1, ..QUIET };
     for pairs in [20, 60, 120] {
         let experiment = Experiment::of(pairs);
         let both = [torn, torn.slower(0.05)];
