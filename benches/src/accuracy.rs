@@ -1,6 +1,6 @@
 //! How far reported response times are from those on the wire.
 //!
-//! Every run is captured (see [`crate::capture`]); of each operation the reported time is compared
+//! Every run is captured (see [`capture`]); of each operation the reported time is compared
 //! with that between the last packet of its request and the first of its response. Other tools
 //! report no single operations, so that of them the percentiles stand beside those of the wire, by
 //! their own idea of a response time.
@@ -13,38 +13,38 @@ use serde::{Deserialize, Serialize};
 use testbed::FaultServer;
 use testbed::fault::Fault;
 
-use crate::capture::RING;
 use crate::child;
-use crate::comparison::{Pairs, Tolerance, Verdict, pair};
-use crate::exchange::Exchange;
-use crate::load::{self, Clock, Closed, Prestan};
-use crate::machine::Machine;
+use crate::comparison::{Attainment, Pairs, Tolerance, pair};
+use crate::load::{self, Closed, Prestan, RequestedClock};
+use crate::machine::BenchMachine;
 use crate::numbers::Spread;
 use crate::observe::observe;
-use crate::peers::{Job, Peer};
+use crate::peers::{Peer, PeerJob};
 use crate::samples::{self, Reported};
 use crate::server::{FILE_BYTES, Nginx, port_of};
-use crate::table::{Table, micros};
+use crate::table::{BenchTable, micros};
+use capture::CapturedExchange;
+use capture::live::RING;
 
 /// What the kernel's clock is held to.
 pub const WANTED: Tolerance = Tolerance { p50: 1.5, p99: 5.0 };
 
 /// Everything that was measured.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Report {
+pub struct AccuracyReport {
     /// Where.
-    pub machine: Machine,
+    pub machine: BenchMachine,
     /// What the kernel's clock is held to.
     pub wanted: Tolerance,
     /// Prestan, run by run.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<AccuracyRun>,
     /// Other tools, run by run.
-    pub peers: Vec<PeerCell>,
+    pub peers: Vec<PeerRun>,
 }
 
 /// One run of Prestan.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Cell {
+pub struct AccuracyRun {
     /// What was requested.
     pub what: String,
     /// Connections.
@@ -68,12 +68,12 @@ pub struct Cell {
     /// Operations shorter on the wire than the server says, which cannot be.
     pub shorter_than_server: Option<u64>,
     /// Only of the kernel's clock.
-    pub verdict: Verdict,
+    pub verdict: Attainment,
 }
 
 /// One run of another tool.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct PeerCell {
+pub struct PeerRun {
     /// Its name.
     pub tool: String,
     /// Connections.
@@ -88,16 +88,16 @@ pub struct PeerCell {
 
 /// How much is done.
 #[derive(Debug, Clone, Copy)]
-pub struct Size {
+pub struct AccuracySize {
     gets: u64,
     puts: u64,
     delayed: u64,
     seconds: u64,
 }
 
-impl Size {
+impl AccuracySize {
     /// What the documents show.
-    pub const FULL: Size = Size {
+    pub const FULL: AccuracySize = AccuracySize {
         gets: 50_000,
         puts: 2_000,
         delayed: 1_000,
@@ -105,7 +105,7 @@ impl Size {
     };
 
     /// A first look.
-    pub const QUICK: Size = Size {
+    pub const QUICK: AccuracySize = AccuracySize {
         gets: 5_000,
         puts: 200,
         delayed: 200,
@@ -117,12 +117,12 @@ impl Size {
 ///
 /// # Errors
 /// Where a program is missing, fails, or packets cannot be captured.
-pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
+pub fn run(prestan: &Prestan, size: AccuracySize) -> Result<AccuracyReport> {
     let nginx = Nginx::start()?;
-    let mut machine = Machine::this();
+    let mut machine = BenchMachine::this();
     machine.add(&nginx.version());
     let mut cells = Vec::new();
-    for clock in [Clock::Kernel, Clock::User] {
+    for clock in [RequestedClock::Kernel, RequestedClock::User] {
         for users in [1, 15, 64] {
             let load = nginx.get(users, size.gets, clock);
             cells.push(compared(prestan, "GET 1 KiB, nginx", load)?);
@@ -143,7 +143,7 @@ pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
             peers.push(beside(peer, &nginx, connections, size)?);
         }
     }
-    Ok(Report {
+    Ok(AccuracyReport {
         machine,
         wanted: WANTED,
         cells,
@@ -157,7 +157,7 @@ pub struct Observed {
     /// Times that Prestan reports.
     pub reported: Vec<Reported>,
     /// Everything on the wire, requests that are not measured included.
-    pub exchanges: Vec<Exchange>,
+    pub exchanges: Vec<CapturedExchange>,
 }
 
 /// Runs `prestan load` under a capture.
@@ -175,13 +175,18 @@ pub fn observe_load(prestan: &Prestan, closed: Closed<'_>) -> Result<Observed> {
     })
 }
 
-fn compared(prestan: &Prestan, what: &str, load: Closed<'_>) -> Result<Cell> {
+fn compared(prestan: &Prestan, what: &str, load: Closed<'_>) -> Result<AccuracyRun> {
     let observed = observe_load(prestan, load)?;
     cell(what, load, &pair(&observed.reported, &observed.exchanges))
 }
 
 /// GET of 1 KiB from a server that answers after exactly this time, and keeps its own record.
-fn delayed(prestan: &Prestan, delay: Duration, requests: u64, clock: Clock) -> Result<Cell> {
+fn delayed(
+    prestan: &Prestan,
+    delay: Duration,
+    requests: u64,
+    clock: RequestedClock,
+) -> Result<AccuracyRun> {
     let answer = Fault::Status {
         code: 200,
         headers: Vec::new(),
@@ -211,19 +216,19 @@ fn delayed(prestan: &Prestan, delay: Duration, requests: u64, clock: Clock) -> R
         truths.push(truth);
     }
     let what = format!("GET 1 KiB, answered after {} ms", delay.as_secs_f64() * 1e3);
-    Ok(Cell {
+    Ok(AccuracyRun {
         server_p50: Spread::of(&truths).map(|spread| spread.p50),
         shorter_than_server: Some(shorter),
         ..cell(&what, load, &pairs)?
     })
 }
 
-fn cell(what: &str, load: Closed<'_>, pairs: &Pairs) -> Result<Cell> {
+fn cell(what: &str, load: Closed<'_>, pairs: &Pairs) -> Result<AccuracyRun> {
     let spread = |nanos: &[i64]| {
         let none = || anyhow::anyhow!("no operation of `{what}` is in the samples and on the wire");
         Spread::of(nanos).ok_or_else(none)
     };
-    Ok(Cell {
+    Ok(AccuracyRun {
         what: what.to_owned(),
         connections: load.users,
         clock: load.clock.name().to_owned(),
@@ -236,14 +241,14 @@ fn cell(what: &str, load: Closed<'_>, pairs: &Pairs) -> Result<Cell> {
         server_p50: None,
         shorter_than_server: None,
         verdict: match load.clock {
-            Clock::Kernel => pairs.judge(WANTED),
-            Clock::User => Verdict::None,
+            RequestedClock::Kernel => pairs.judge(WANTED),
+            RequestedClock::User => Attainment::None,
         },
     })
 }
 
-fn beside(peer: Peer, nginx: &Nginx, connections: u32, size: Size) -> Result<PeerCell> {
-    let job = Job {
+fn beside(peer: Peer, nginx: &Nginx, connections: u32, size: AccuracySize) -> Result<PeerRun> {
+    let job = PeerJob {
         url: nginx.file_url(),
         connections,
         // A multiple of the connections, or some tools do fewer.
@@ -260,7 +265,7 @@ fn beside(peer: Peer, nginx: &Nginx, connections: u32, size: Size) -> Result<Pee
     let wire: Vec<i64> = exchanges.iter().filter_map(|one| one.wire_ns()).collect();
     let none = || anyhow::anyhow!("{} made no requests, or says no times", peer.name());
     let (p50, p99) = said.p50_p99_us.ok_or_else(none)?;
-    Ok(PeerCell {
+    Ok(PeerRun {
         tool: peer.name().to_owned(),
         connections,
         wire: Spread::of(&wire).ok_or_else(none)?,
@@ -269,15 +274,15 @@ fn beside(peer: Peer, nginx: &Nginx, connections: u32, size: Size) -> Result<Pee
     })
 }
 
-impl Report {
+impl AccuracyReport {
     /// For the terminal and for pages.
-    pub fn tables(&self) -> Vec<Table> {
+    pub fn tables(&self) -> Vec<BenchTable> {
         vec![self.differences(), self.beside(), self.delays()]
     }
 
-    fn differences(&self) -> Table {
+    fn differences(&self) -> BenchTable {
         let Tolerance { p50, p99 } = self.wanted;
-        let mut table = Table::new(
+        let mut table = BenchTable::new(
             &format!(
                 "Reported less wire, operation by operation, in µs (wanted of the kernel's clock: \
                  median within {p50}, 99 % within {p99})"
@@ -321,11 +326,11 @@ impl Report {
         table
     }
 
-    fn beside(&self) -> Table {
+    fn beside(&self) -> BenchTable {
         let heads = [
             "tool", "conn.", "wire p50", "says p50", "wire p99", "says p99",
         ];
-        let mut table = Table::new("Reported beside wire, in µs, GET of 1 KiB", &heads);
+        let mut table = BenchTable::new("Reported beside wire, in µs, GET of 1 KiB", &heads);
         let ours = self
             .cells
             .iter()
@@ -342,7 +347,7 @@ impl Report {
         table
     }
 
-    fn delays(&self) -> Table {
+    fn delays(&self) -> BenchTable {
         let heads = [
             "what",
             "clock",
@@ -351,7 +356,7 @@ impl Report {
             "says p50",
             "wire below server",
         ];
-        let mut table = Table::new("A delay that the server knows, in µs", &heads);
+        let mut table = BenchTable::new("A delay that the server knows, in µs", &heads);
         for cell in &self.cells {
             let Some(server) = cell.server_p50 else {
                 continue;

@@ -10,7 +10,7 @@ use wait4::Wait4;
 
 /// A program that has ended well.
 #[derive(Debug, Clone)]
-pub struct Finished {
+pub struct FinishedChild {
     /// Its standard output.
     pub stdout: String,
     /// Processor time of all its threads, in the program and in the kernel for it.
@@ -25,7 +25,7 @@ pub struct Finished {
 ///
 /// # Errors
 /// Where it cannot be started, or ends with a status other than 0.
-pub fn run(command: &mut Command) -> Result<Finished> {
+pub fn run(command: &mut Command) -> Result<FinishedChild> {
     run_until(command, &[0])
 }
 
@@ -33,7 +33,7 @@ pub fn run(command: &mut Command) -> Result<Finished> {
 ///
 /// # Errors
 /// Where it cannot be started, or ends otherwise.
-pub fn run_until(command: &mut Command, statuses: &[i32]) -> Result<Finished> {
+pub fn run_until(command: &mut Command, statuses: &[i32]) -> Result<FinishedChild> {
     // Files, not pipes: nobody has to read while it runs.
     let mut stdout = tempfile::tempfile().context("create a file for a program's output")?;
     let mut stderr = tempfile::tempfile().context("create a file for a program's errors")?;
@@ -57,7 +57,7 @@ pub fn run_until(command: &mut Command, statuses: &[i32]) -> Result<Finished> {
         let stderr = text(&mut stderr)?;
         bail!("{command:?} ended with {}:\n{stdout}{stderr}", used.status);
     }
-    Ok(Finished {
+    Ok(FinishedChild {
         stdout,
         cpu: used.rusage.utime + used.rusage.stime,
         wall,

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::exchange::Exchange;
 use crate::numbers::{Spread, rank};
 use crate::samples::Reported;
+use capture::CapturedExchange;
 
 /// How far reported times may be from those on the wire, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -33,12 +33,12 @@ pub struct Pairs {
 /// Finds for each reported operation the exchange with its number.
 ///
 /// A number can pass twice: on a connection that had died, and on the next. The last one counts.
-pub fn pair(reported: &[Reported], exchanges: &[Exchange]) -> Pairs {
+pub fn pair(reported: &[Reported], exchanges: &[CapturedExchange]) -> Pairs {
     let numbered = exchanges.iter().filter_map(|exchange| {
         let number = exchange.number?;
         Some((number, exchange))
     });
-    let by_number: HashMap<u64, &Exchange> = numbered.collect();
+    let by_number: HashMap<u64, &CapturedExchange> = numbered.collect();
     let mut pairs = Pairs::default();
     for sample in reported {
         let exchange = by_number.get(&sample.number);
@@ -56,7 +56,7 @@ pub fn pair(reported: &[Reported], exchanges: &[Exchange]) -> Pairs {
 /// Whether figures are what was wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum Attainment {
     /// They are.
     Ok,
     /// They are not.
@@ -65,21 +65,22 @@ pub enum Verdict {
     None,
 }
 
-impl Verdict {
+impl Attainment {
     /// Of a condition.
-    pub fn of(holds: bool) -> Verdict {
-        match holds {
-            true => Verdict::Ok,
-            false => Verdict::Missed,
+    pub fn of(holds: bool) -> Attainment {
+        if holds {
+            Attainment::Ok
+        } else {
+            Attainment::Missed
         }
     }
 
     /// For a table.
     pub fn name(self) -> &'static str {
         match self {
-            Verdict::Ok => "ok",
-            Verdict::Missed => "missed",
-            Verdict::None => "",
+            Attainment::Ok => "ok",
+            Attainment::Missed => "missed",
+            Attainment::None => "",
         }
     }
 }
@@ -94,13 +95,13 @@ impl Pairs {
 
     /// Every operation has its time on the wire, and the differences are small enough. Of nothing
     /// measured nothing good is said.
-    pub fn judge(&self, wanted: Tolerance) -> Verdict {
+    pub fn judge(&self, wanted: Tolerance) -> Attainment {
         let median = Spread::of(&self.difference).map(|spread| spread.p50.abs());
         let holds = match (median, self.within()) {
             (Some(median), Some(within)) => median <= wanted.p50 && within <= wanted.p99,
             _ => false,
         };
-        Verdict::of(holds && self.unmatched == 0)
+        Attainment::of(holds && self.unmatched == 0)
     }
 }
 
@@ -112,8 +113,8 @@ mod tests {
 
     const WANTED: Tolerance = Tolerance { p50: 1.5, p99: 5.0 };
 
-    fn exchange(number: u64, wire_ns: i64) -> Exchange {
-        Exchange {
+    fn exchange(number: u64, wire_ns: i64) -> CapturedExchange {
+        CapturedExchange {
             client: SocketAddr::from((Ipv4Addr::LOCALHOST, 4000)),
             number: Some(number),
             request_first_ns: 0,
@@ -132,7 +133,7 @@ mod tests {
     }
 
     /// A hundred operations of 50 us, each reported with this error.
-    fn verdict(error_ns: impl Fn(u64) -> i64) -> Verdict {
+    fn verdict(error_ns: impl Fn(u64) -> i64) -> Attainment {
         let exchanges: Vec<_> = (0..100).map(|number| exchange(number, 50_000)).collect();
         let samples: Vec<_> = (0..100)
             .map(|number| sample(number, 50_000 + error_ns(number)))
@@ -142,15 +143,15 @@ mod tests {
 
     #[test]
     fn errors_are_judged_in_the_middle_and_at_the_edge() {
-        assert_eq!(verdict(|_| 0), Verdict::Ok);
-        assert_eq!(verdict(|_| -1500), Verdict::Ok);
-        assert_eq!(verdict(|_| 20_000), Verdict::Missed);
-        assert_eq!(verdict(|_| -1501), Verdict::Missed);
+        assert_eq!(verdict(|_| 0), Attainment::Ok);
+        assert_eq!(verdict(|_| -1500), Attainment::Ok);
+        assert_eq!(verdict(|_| 20_000), Attainment::Missed);
+        assert_eq!(verdict(|_| -1501), Attainment::Missed);
         let some = |count| move |number| if number < count { 20_000 } else { 0 };
-        assert_eq!(verdict(some(1)), Verdict::Ok);
-        assert_eq!(verdict(some(2)), Verdict::Missed);
+        assert_eq!(verdict(some(1)), Attainment::Ok);
+        assert_eq!(verdict(some(2)), Attainment::Missed);
         let below = |number| if number < 2 { -20_000 } else { 0 };
-        assert_eq!(verdict(below), Verdict::Missed);
+        assert_eq!(verdict(below), Attainment::Missed);
     }
 
     #[test]
@@ -163,13 +164,13 @@ mod tests {
 
     #[test]
     fn what_the_capture_does_not_know_is_no_success() {
-        assert_eq!(pair(&[], &[]).judge(WANTED), Verdict::Missed);
+        assert_eq!(pair(&[], &[]).judge(WANTED), Attainment::Missed);
         let mut unclear = exchange(3, 5000);
         unclear.clean = false;
         let exchanges = [exchange(1, 5000), unclear];
         let samples = [sample(1, 5000), sample(2, 5000), sample(3, 5000)];
         let pairs = pair(&samples, &exchanges);
         assert_eq!((pairs.unmatched, pairs.wire.len()), (2, 1));
-        assert_eq!(pairs.judge(WANTED), Verdict::Missed);
+        assert_eq!(pairs.judge(WANTED), Attainment::Missed);
     }
 }

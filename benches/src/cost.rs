@@ -11,36 +11,36 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::child::{self, Finished};
-use crate::comparison::Verdict;
-use crate::load::{self, Clock, Prestan};
-use crate::machine::Machine;
+use crate::child::{self, FinishedChild};
+use crate::comparison::Attainment;
+use crate::load::{self, Prestan, RequestedClock};
+use crate::machine::BenchMachine;
 use crate::numbers::Median;
-use crate::peers::{Job, Peer};
+use crate::peers::{Peer, PeerJob};
 use crate::server::Nginx;
-use crate::table::{Table, micros};
+use crate::table::{BenchTable, micros};
 
 /// Kept connections of every client.
 const CONNECTIONS: u32 = 64;
 
 /// How much is done.
 #[derive(Debug, Clone, Copy)]
-pub struct Size {
+pub struct CostSize {
     rounds: usize,
     requests: u64,
     starts: usize,
 }
 
-impl Size {
+impl CostSize {
     /// What the documents show.
-    pub const FULL: Size = Size {
+    pub const FULL: CostSize = CostSize {
         rounds: 11,
         requests: 150_000,
         starts: 21,
     };
 
     /// A first look.
-    pub const QUICK: Size = Size {
+    pub const QUICK: CostSize = CostSize {
         rounds: 3,
         requests: 20_000,
         starts: 5,
@@ -49,22 +49,22 @@ impl Size {
 
 /// Everything that was measured.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Report {
+pub struct CostReport {
     /// Where.
-    pub machine: Machine,
+    pub machine: BenchMachine,
     /// Rounds.
     pub rounds: usize,
     /// Requests of each client in each round; of wrk about as many.
     pub requests: u64,
     /// The clients, the floor first.
-    pub clients: Vec<Client>,
+    pub clients: Vec<CostClient>,
     /// `prestan load` with a single request: what it costs to start and to end.
     pub start: Start,
 }
 
 /// One client.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Client {
+pub struct CostClient {
     /// Its name.
     pub name: String,
     /// Processor time a request, in microseconds.
@@ -76,7 +76,7 @@ pub struct Client {
     /// Requests a second of wall time, start and end included.
     pub per_second: Median,
     /// What it is held to, and whether it holds.
-    pub wanted: Vec<(String, Verdict)>,
+    pub wanted: Vec<(String, Attainment)>,
 }
 
 /// What it costs to start and to end.
@@ -90,20 +90,20 @@ pub struct Start {
 
 /// A client of the comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Contender {
+enum CostContender {
     Floor,
-    Prestan(Clock),
+    Prestan(RequestedClock),
     Peer(Peer),
 }
 
 /// What one run of a client told.
 #[derive(Debug, Clone, Copy)]
-struct Turn {
+struct CostTurn {
     cpu_us: f64,
     per_second: f64,
 }
 
-struct Bench<'a> {
+struct CostBench<'a> {
     prestan: &'a Prestan,
     nginx: &'a Nginx,
     requests: u64,
@@ -115,29 +115,29 @@ struct Bench<'a> {
 ///
 /// # Errors
 /// Where a program is missing or fails.
-pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
+pub fn run(prestan: &Prestan, size: CostSize) -> Result<CostReport> {
     let nginx = Nginx::start()?;
-    let mut bench = Bench {
+    let mut bench = CostBench {
         prestan,
         nginx: &nginx,
         requests: size.requests,
         seconds: 1,
     };
     // The first run is not measured; it warms the server up and tells how fast it is.
-    let pace = bench.turn(Contender::Floor)?.per_second;
+    let pace = bench.turn(CostContender::Floor)?.per_second;
     bench.seconds = (size.requests as f64 / pace).round().max(1.0) as u64;
     let contenders = contenders();
-    let mut turns: Vec<Vec<Turn>> = vec![Vec::new(); contenders.len()];
+    let mut turns: Vec<Vec<CostTurn>> = vec![Vec::new(); contenders.len()];
     for round in 0..size.rounds {
         eprintln!("cost: round {} of {}", round + 1, size.rounds);
         for index in order(round, contenders.len()) {
             turns[index].push(bench.turn(contenders[index])?);
         }
     }
-    let mut machine = Machine::this();
+    let mut machine = BenchMachine::this();
     machine.add(&nginx.version());
     Peer::installed().for_each(|peer| machine.add(&peer.version()));
-    Ok(Report {
+    Ok(CostReport {
         machine,
         rounds: size.rounds,
         requests: size.requests,
@@ -146,13 +146,13 @@ pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
     })
 }
 
-fn contenders() -> Vec<Contender> {
+fn contenders() -> Vec<CostContender> {
     let ours = [
-        Contender::Floor,
-        Contender::Prestan(Clock::User),
-        Contender::Prestan(Clock::Kernel),
+        CostContender::Floor,
+        CostContender::Prestan(RequestedClock::User),
+        CostContender::Prestan(RequestedClock::Kernel),
     ];
-    let peers = Peer::installed().map(Contender::Peer);
+    let peers = Peer::installed().map(CostContender::Peer);
     ours.into_iter().chain(peers).collect()
 }
 
@@ -165,26 +165,26 @@ pub(crate) fn order(round: usize, count: usize) -> Vec<usize> {
     order
 }
 
-impl Contender {
+impl CostContender {
     fn name(self) -> String {
         match self {
-            Contender::Floor => "floor".to_owned(),
-            Contender::Prestan(clock) => format!("prestan, {} clock", clock.name()),
-            Contender::Peer(peer) => peer.name().to_owned(),
+            CostContender::Floor => "floor".to_owned(),
+            CostContender::Prestan(clock) => format!("prestan, {} clock", clock.name()),
+            CostContender::Peer(peer) => peer.name().to_owned(),
         }
     }
 }
 
-impl Bench<'_> {
-    fn turn(&self, contender: Contender) -> Result<Turn> {
+impl CostBench<'_> {
+    fn turn(&self, contender: CostContender) -> Result<CostTurn> {
         let (finished, requests) = match contender {
-            Contender::Floor => (child::run(&mut self.floor()?)?, self.requests),
-            Contender::Prestan(clock) => {
+            CostContender::Floor => (child::run(&mut self.floor()?)?, self.requests),
+            CostContender::Prestan(clock) => {
                 let finished = self.prestan(clock, self.requests)?;
                 (finished, self.requests)
             }
-            Contender::Peer(peer) => {
-                let job = Job {
+            CostContender::Peer(peer) => {
+                let job = PeerJob {
                     url: self.nginx.file_url(),
                     connections: CONNECTIONS,
                     requests: self.requests,
@@ -195,7 +195,7 @@ impl Bench<'_> {
                 (finished, said.requests)
             }
         };
-        Ok(Turn {
+        Ok(CostTurn {
             cpu_us: finished.cpu.as_secs_f64() * 1e6 / requests as f64,
             per_second: requests as f64 / finished.wall.as_secs_f64(),
         })
@@ -212,7 +212,7 @@ impl Bench<'_> {
         Ok(command)
     }
 
-    fn prestan(&self, clock: Clock, requests: u64) -> Result<Finished> {
+    fn prestan(&self, clock: RequestedClock, requests: u64) -> Result<FinishedChild> {
         let save = tempfile::tempdir()?;
         let users = CONNECTIONS.min(requests.try_into().unwrap_or(CONNECTIONS));
         let load = self.nginx.get(users, requests, clock);
@@ -221,9 +221,9 @@ impl Bench<'_> {
     }
 
     fn start(&self, times: usize) -> Result<Start> {
-        let runs = (0..times).map(|_| self.prestan(Clock::User, 1));
-        let runs: Vec<Finished> = runs.collect::<Result<_>>()?;
-        let median = |time: fn(&Finished) -> Duration| {
+        let runs = (0..times).map(|_| self.prestan(RequestedClock::User, 1));
+        let runs: Vec<FinishedChild> = runs.collect::<Result<_>>()?;
+        let median = |time: fn(&FinishedChild) -> Duration| {
             let times = runs.iter().map(|run| time(run).as_secs_f64() * 1e3);
             Median::of(&times.collect::<Vec<_>>()).context("not started even once")
         };
@@ -235,11 +235,11 @@ impl Bench<'_> {
 }
 
 /// `None` where there was no round.
-fn clients(contenders: &[Contender], turns: &[Vec<Turn>]) -> Option<Vec<Client>> {
-    let cost = |turns: &[Turn]| turns.iter().map(|turn| turn.cpu_us).collect::<Vec<_>>();
+fn clients(contenders: &[CostContender], turns: &[Vec<CostTurn>]) -> Option<Vec<CostClient>> {
+    let cost = |turns: &[CostTurn]| turns.iter().map(|turn| turn.cpu_us).collect::<Vec<_>>();
     let position = |wanted| contenders.iter().position(|&contender| contender == wanted);
-    let floor = cost(&turns[position(Contender::Floor)?]);
-    let wrk = position(Contender::Peer(Peer::Wrk)).map(|place| cost(&turns[place]));
+    let floor = cost(&turns[position(CostContender::Floor)?]);
+    let wrk = position(CostContender::Peer(Peer::Wrk)).map(|place| cost(&turns[place]));
     let pairs = contenders.iter().zip(turns);
     pairs
         .map(|(&contender, turns)| {
@@ -247,7 +247,7 @@ fn clients(contenders: &[Contender], turns: &[Vec<Turn>]) -> Option<Vec<Client>>
             let of_floor = Median::of(&ratios(&cpu, &floor))?;
             let of_wrk = wrk.as_ref().and_then(|wrk| Median::of(&ratios(&cpu, wrk)));
             let pace: Vec<f64> = turns.iter().map(|turn| turn.per_second).collect();
-            Some(Client {
+            Some(CostClient {
                 name: contender.name(),
                 cpu: Median::of(&cpu)?,
                 of_floor,
@@ -268,30 +268,30 @@ pub(crate) fn ratios(values: &[f64], base: &[f64]) -> Vec<f64> {
 }
 
 fn wanted(
-    contender: Contender,
+    contender: CostContender,
     of_floor: Median,
     of_wrk: Option<Median>,
-) -> Vec<(String, Verdict)> {
+) -> Vec<(String, Attainment)> {
     let at_most = |median: Median, bound: f64, base: &str| {
-        let verdict = Verdict::of(median.value <= bound);
+        let verdict = Attainment::of(median.value <= bound);
         (format!("at most {bound:.2} times {base}"), verdict)
     };
-    let Contender::Prestan(clock) = contender else {
+    let CostContender::Prestan(clock) = contender else {
         return Vec::new();
     };
     match clock {
-        Clock::Kernel => vec![at_most(of_floor, 1.4, "the floor")],
-        Clock::User => [at_most(of_floor, 1.1, "the floor")]
+        RequestedClock::Kernel => vec![at_most(of_floor, 1.4, "the floor")],
+        RequestedClock::User => [at_most(of_floor, 1.1, "the floor")]
             .into_iter()
             .chain(of_wrk.map(|of_wrk| at_most(of_wrk, 0.9, "wrk")))
             .collect(),
     }
 }
 
-impl Report {
+impl CostReport {
     /// For the terminal and for pages.
-    pub fn tables(&self) -> Vec<Table> {
-        let mut table = Table::new(
+    pub fn tables(&self) -> Vec<BenchTable> {
+        let mut table = BenchTable::new(
             &format!(
                 "Processor time of the client a request, in µs ({} requests, 1 KiB GET, \
                  {CONNECTIONS} kept connections, {} rounds; median, with the 95 % interval of the \
@@ -317,7 +317,7 @@ impl Report {
                 verdicts(&client.wanted),
             ]);
         }
-        let mut start = Table::new(
+        let mut start = BenchTable::new(
             "To start, make one request, keep the run and end, in ms",
             &["", "processor", "wall"],
         );
@@ -335,7 +335,7 @@ pub(crate) fn interval(median: Median) -> String {
     format!("{value:.2} [{low:.2}, {high:.2}]")
 }
 
-fn verdicts(wanted: &[(String, Verdict)]) -> String {
+fn verdicts(wanted: &[(String, Attainment)]) -> String {
     let told: Vec<_> = wanted
         .iter()
         .map(|(what, verdict)| format!("{what}: {}", verdict.name()))
@@ -358,12 +358,12 @@ mod tests {
 
     #[test]
     fn a_client_is_compared_with_the_floor_of_its_own_round() {
-        let turn = |cpu_us| Turn {
+        let turn = |cpu_us| CostTurn {
             cpu_us,
             per_second: 1.0,
         };
-        let user = Contender::Prestan(Clock::User);
-        let contenders = [Contender::Floor, user, Contender::Peer(Peer::Wrk)];
+        let user = CostContender::Prestan(RequestedClock::User);
+        let contenders = [CostContender::Floor, user, CostContender::Peer(Peer::Wrk)];
         let turns = [[10.0, 20.0, 30.0], [12.0, 21.0, 33.0], [11.0, 22.0, 44.0]];
         let turns = turns.map(|round| round.map(turn).to_vec());
         let clients = clients(&contenders, &turns).unwrap();
@@ -373,7 +373,7 @@ mod tests {
             .iter()
             .map(|(_, verdict)| *verdict)
             .collect();
-        assert_eq!(verdicts, [Verdict::Ok, Verdict::Missed]);
+        assert_eq!(verdicts, [Attainment::Ok, Attainment::Missed]);
         assert_eq!(clients[0].wanted, []);
     }
 }

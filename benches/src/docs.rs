@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use crate::table::Table;
+use crate::table::BenchTable;
 
 /// The pages that may have marks, from the root of the project.
 const PAGES: [&str; 2] = ["README.md", "docs/METHODOLOGY.md"];
@@ -15,8 +15,8 @@ const PAGES: [&str; 2] = ["README.md", "docs/METHODOLOGY.md"];
 ///
 /// # Errors
 /// Where no page has the marks, or a page cannot be read or written.
-pub fn replace(root: &Path, name: &str, tables: &[Table], below: &str) -> Result<()> {
-    let tables: Vec<_> = tables.iter().map(Table::markdown).collect();
+pub fn replace(root: &Path, name: &str, tables: &[BenchTable], below: &str) -> Result<()> {
+    let tables: Vec<_> = tables.iter().map(BenchTable::markdown).collect();
     let text = format!("\n{}\n{below}\n\n", tables.join("\n"));
     let mut replaced = false;
     for page in PAGES {

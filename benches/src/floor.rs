@@ -30,7 +30,8 @@ pub fn run(server: SocketAddr, path: &str, connections: usize, requests: u64) ->
     let epoll = epoll::create(CreateFlags::CLOEXEC).context("create an epoll instance")?;
     let mut users = Vec::with_capacity(connections);
     for index in 0..connections {
-        let user = User::connect(server).with_context(|| format!("connect to {server}"))?;
+        let user =
+            FloorConnection::connect(server).with_context(|| format!("connect to {server}"))?;
         let interest = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
         epoll::add(
             &epoll,
@@ -69,7 +70,7 @@ pub fn run(server: SocketAddr, path: &str, connections: usize, requests: u64) ->
 }
 
 /// A connection with one request at a time.
-struct User {
+struct FloorConnection {
     socket: TcpStream,
     room: Box<[u8; ROOM]>,
     /// Bytes of the head so far, while it is not complete.
@@ -78,12 +79,12 @@ struct User {
     missing: Option<usize>,
 }
 
-impl User {
-    fn connect(server: SocketAddr) -> std::io::Result<User> {
+impl FloorConnection {
+    fn connect(server: SocketAddr) -> std::io::Result<FloorConnection> {
         let socket = TcpStream::connect(server)?;
         socket.set_nodelay(true)?;
         socket.set_nonblocking(true)?;
-        Ok(User {
+        Ok(FloorConnection {
             socket,
             room: Box::new([0; ROOM]),
             head: 0,

@@ -11,17 +11,14 @@
 //! | [`verdicts`] | is what comparisons say right? |
 //!
 //! Each makes a report that is kept as JSON; [`table`] prints it and [`docs`] puts it into pages.
-//! What is pure (packets to segments, segments to exchanges, exchanges to differences, statistics)
-//! is apart from what acts, and tested without a network.
+//! What is pure (exchanges to differences, statistics) is apart from what acts, and tested without a
+//! network.
 
 pub mod accuracy;
-pub mod capture;
 pub mod child;
 pub mod comparison;
 pub mod cost;
 pub mod docs;
-pub mod exchange;
-pub mod filter;
 pub mod floor;
 pub mod load;
 pub mod machine;
@@ -31,7 +28,6 @@ pub mod pages;
 pub mod peers;
 pub mod samples;
 pub mod scale;
-pub mod segment;
 pub mod server;
 pub mod suite;
 pub mod table;

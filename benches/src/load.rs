@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::child::{self, Finished};
+use crate::child::{self, FinishedChild};
 
 /// The program to measure.
 #[derive(Debug, Clone)]
@@ -15,19 +15,19 @@ pub struct Prestan {
 
 /// Which clock is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Clock {
+pub enum RequestedClock {
     /// The kernel's stamps.
     Kernel,
     /// Clock readings beside the system calls.
     User,
 }
 
-impl Clock {
+impl RequestedClock {
     /// As on the command line.
     pub fn name(self) -> &'static str {
         match self {
-            Clock::Kernel => "kernel",
-            Clock::User => "user",
+            RequestedClock::Kernel => "kernel",
+            RequestedClock::User => "user",
         }
     }
 }
@@ -39,7 +39,7 @@ impl Clock {
 ///
 /// # Errors
 /// As [`child::run_until`].
-pub fn run(command: &mut Command) -> Result<Finished> {
+pub fn run(command: &mut Command) -> Result<FinishedChild> {
     child::run_until(command, &[0, 3])
 }
 
@@ -55,7 +55,7 @@ pub struct Closed<'a> {
     /// Operations of all users together.
     pub requests: u64,
     /// Which clock.
-    pub clock: Clock,
+    pub clock: RequestedClock,
 }
 
 impl Prestan {

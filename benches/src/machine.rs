@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// The machine, and the programs that took part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Machine {
+pub struct BenchMachine {
     /// Release of the kernel.
     pub kernel: String,
     /// Model of the processor.
@@ -19,16 +19,16 @@ pub struct Machine {
     pub programs: BTreeMap<String, String>,
 }
 
-impl Machine {
+impl BenchMachine {
     /// This machine, with no programs yet.
-    pub fn this() -> Machine {
+    pub fn this() -> BenchMachine {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         let cpus = read("/proc/cpuinfo");
         let model = cpus
             .lines()
             .find_map(|line| line.strip_prefix("model name"));
         let model = model.and_then(|rest| rest.split_once(": "));
-        Machine {
+        BenchMachine {
             kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
             cpu: model.map_or("unknown", |(_, name)| name).to_owned(),
             cores: thread::available_parallelism().map_or(1, Into::into),
@@ -48,12 +48,13 @@ impl Machine {
         let programs: Vec<_> = programs
             .map(|(name, version)| format!("{name} {version}"))
             .collect();
-        let Machine {
+        let BenchMachine {
             kernel, cpu, cores, ..
         } = self;
-        let programs = match programs.is_empty() {
-            true => String::new(),
-            false => format!("; {}", programs.join(", ")),
+        let programs = if programs.is_empty() {
+            String::new()
+        } else {
+            format!("; {}", programs.join(", "))
         };
         format!("{cpu}, {cores} cores, Linux {kernel}{programs}")
     }

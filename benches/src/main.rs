@@ -12,14 +12,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use benches::load::Prestan;
-use benches::machine::Machine;
-use benches::table::Table;
+use benches::machine::BenchMachine;
+use benches::table::BenchTable;
 use benches::{accuracy, cost, docs, floor, pages, scale, suite, threads, verdicts};
 
 /// Measures Prestan as a measuring instrument.
 #[derive(Debug, Parser)]
 #[command(name = "benches")]
-struct Cli {
+struct BenchArgs {
     #[command(subcommand)]
     what: What,
 }
@@ -83,29 +83,37 @@ struct How {
 }
 
 /// A benchmark's result.
-trait Report: Serialize + DeserializeOwned {
-    fn tables(&self) -> Vec<Table>;
-    fn machine(&self) -> &Machine;
+trait BenchReport: Serialize + DeserializeOwned {
+    fn tables(&self) -> Vec<BenchTable>;
+    fn machine(&self) -> &BenchMachine;
 }
 
 macro_rules! report {
-    ($($module:ident),*) => {$(
-        impl Report for $module::Report {
-            fn tables(&self) -> Vec<Table> {
-                $module::Report::tables(self)
+    ($($module:ident::$report:ident),*) => {$(
+        impl BenchReport for $module::$report {
+            fn tables(&self) -> Vec<BenchTable> {
+                $module::$report::tables(self)
             }
 
-            fn machine(&self) -> &Machine {
+            fn machine(&self) -> &BenchMachine {
                 &self.machine
             }
         }
     )*};
 }
 
-report!(accuracy, cost, pages, scale, suite, threads, verdicts);
+report!(
+    accuracy::AccuracyReport,
+    cost::CostReport,
+    pages::PagesReport,
+    scale::ScaleReport,
+    suite::SuiteReport,
+    threads::ThreadsReport,
+    verdicts::VerdictsReport
+);
 
 fn main() -> ExitCode {
-    match dispatch(Cli::parse().what) {
+    match dispatch(BenchArgs::parse().what) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("bench: {error:#}");
@@ -124,28 +132,37 @@ fn dispatch(what: What) -> Result<()> {
         } => floor::run(server, &path, connections, requests),
         What::Serve { port, slow, by_ns } => verdicts::serve(port, slow.as_deref().zip(by_ns)),
         What::Accuracy(how) => perform("accuracy", &how, |prestan| {
-            let sizes = (accuracy::Size::FULL, accuracy::Size::QUICK);
+            let sizes = (accuracy::AccuracySize::FULL, accuracy::AccuracySize::QUICK);
             accuracy::run(prestan, how.size(sizes))
         }),
         What::Cost(how) => perform("cost", &how, |prestan| {
-            cost::run(prestan, how.size((cost::Size::FULL, cost::Size::QUICK)))
+            cost::run(
+                prestan,
+                how.size((cost::CostSize::FULL, cost::CostSize::QUICK)),
+            )
         }),
         What::Pages(how) => perform("pages", &how, |prestan| {
-            pages::run(prestan, how.size((pages::Size::FULL, pages::Size::QUICK)))
+            pages::run(
+                prestan,
+                how.size((pages::PagesSize::FULL, pages::PagesSize::QUICK)),
+            )
         }),
         What::Scale { how, full } => perform("scale", &how, |prestan| {
-            let size = how.size((scale::Size::FULL, scale::Size::QUICK));
+            let size = how.size((scale::ScaleSize::FULL, scale::ScaleSize::QUICK));
             scale::run(prestan, size, full.then_some(10_000_000))
         }),
         What::Suite(how) => perform("suite", &how, |prestan| {
-            suite::run(prestan, how.size((suite::Size::FULL, suite::Size::QUICK)))
+            suite::run(
+                prestan,
+                how.size((suite::SuiteSize::FULL, suite::SuiteSize::QUICK)),
+            )
         }),
         What::Threads(how) => perform("threads", &how, |prestan| {
-            let sizes = (threads::Size::FULL, threads::Size::QUICK);
+            let sizes = (threads::ThreadsSize::FULL, threads::ThreadsSize::QUICK);
             threads::run(prestan, how.size(sizes))
         }),
         What::Verdicts(how) => perform("verdicts", &how, |prestan| {
-            let sizes = (verdicts::Size::FULL, verdicts::Size::QUICK);
+            let sizes = (verdicts::VerdictsSize::FULL, verdicts::VerdictsSize::QUICK);
             verdicts::run(prestan, how.size(sizes))
         }),
     }
@@ -158,7 +175,7 @@ impl How {
 }
 
 /// Measures, prints and keeps, or puts what was kept into the pages.
-fn perform<R: Report>(
+fn perform<R: BenchReport>(
     name: &str,
     how: &How,
     measure: impl FnOnce(&Prestan) -> Result<R>,
@@ -190,13 +207,13 @@ fn beside_us() -> Result<PathBuf> {
     Ok(directory.to_owned())
 }
 
-fn read<R: Report>(path: &Path) -> Result<R> {
+fn read<R: BenchReport>(path: &Path) -> Result<R> {
     let hint = || format!("read {}; run the benchmark first", path.display());
     let text = fs::read_to_string(path).with_context(hint)?;
     serde_json::from_str(&text).with_context(hint)
 }
 
-fn write<R: Report>(path: &Path, report: &R) -> Result<()> {
+fn write<R: BenchReport>(path: &Path, report: &R) -> Result<()> {
     let what = || format!("write {}", path.display());
     let directory = path.parent().with_context(what)?;
     fs::create_dir_all(directory).with_context(what)?;

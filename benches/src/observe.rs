@@ -2,9 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 
-use crate::capture::Capture;
-use crate::exchange::{Exchange, Exchanges};
-use crate::segment;
+use capture::{Capture, CapturedExchange, Exchanges, segment};
 
 /// Does something that makes requests to this port, and gives what it says and the exchanges.
 ///
@@ -14,7 +12,7 @@ pub fn observe<T>(
     port: u16,
     ring_bytes: usize,
     act: impl FnOnce() -> Result<T>,
-) -> Result<(T, Vec<Exchange>)> {
+) -> Result<(T, Vec<CapturedExchange>)> {
     let capture = Capture::start(port, ring_bytes)
         .with_context(|| format!("capture port {port} of loopback (needs CAP_NET_RAW)"))?;
     let said = act()?;

@@ -13,15 +13,15 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::child::{self, Finished};
-use crate::comparison::Verdict;
+use crate::child::{self, FinishedChild};
+use crate::comparison::Attainment;
 use crate::cost::{interval, order, ratios};
-use crate::load::{self, Clock, Prestan};
-use crate::machine::Machine;
+use crate::load::{self, Prestan, RequestedClock};
+use crate::machine::BenchMachine;
 use crate::numbers::Median;
 use crate::peers::Peer;
 use crate::server::Nginx;
-use crate::table::{Table, micros};
+use crate::table::{BenchTable, micros};
 
 /// The mix.
 const MIX: &str = "general";
@@ -32,20 +32,20 @@ const AT_MOST: f64 = 1.1;
 
 /// How much is done.
 #[derive(Debug, Clone, Copy)]
-pub struct Size {
+pub struct PagesSize {
     rounds: usize,
     seconds: u64,
 }
 
-impl Size {
+impl PagesSize {
     /// What the documents show.
-    pub const FULL: Size = Size {
+    pub const FULL: PagesSize = PagesSize {
         rounds: 11,
         seconds: 5,
     };
 
     /// A first look.
-    pub const QUICK: Size = Size {
+    pub const QUICK: PagesSize = PagesSize {
         rounds: 3,
         seconds: 1,
     };
@@ -53,20 +53,20 @@ impl Size {
 
 /// Everything that was measured.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Report {
+pub struct PagesReport {
     /// Where.
-    pub machine: Machine,
+    pub machine: BenchMachine,
     /// Rounds.
     pub rounds: usize,
     /// Seconds of each client in each round.
     pub seconds: u64,
     /// The clients.
-    pub clients: Vec<Client>,
+    pub clients: Vec<PagesClient>,
 }
 
 /// One client.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Client {
+pub struct PagesClient {
     /// Its name.
     pub name: String,
     /// Processor time a file, in microseconds.
@@ -76,33 +76,33 @@ pub struct Client {
     /// Pages a second.
     pub per_second: Median,
     /// Whether the cost is what is wanted.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<Attainment>,
 }
 
 /// A client of the comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Contender {
-    Prestan(Clock),
+enum PagesContender {
+    Prestan(RequestedClock),
     Peer(Peer),
 }
 
-impl Contender {
+impl PagesContender {
     fn name(self) -> String {
         match self {
-            Contender::Prestan(clock) => format!("prestan webstone, {} clock", clock.name()),
-            Contender::Peer(peer) => peer.name().to_owned(),
+            PagesContender::Prestan(clock) => format!("prestan webstone, {} clock", clock.name()),
+            PagesContender::Peer(peer) => peer.name().to_owned(),
         }
     }
 }
 
 /// What one run of a client told.
 #[derive(Debug, Clone, Copy)]
-struct Turn {
+struct PagesTurn {
     cpu_us: f64,
     pages_per_second: f64,
 }
 
-struct Bench<'a> {
+struct PagesBench<'a> {
     prestan: &'a Prestan,
     url: String,
     list: List<'a>,
@@ -119,7 +119,7 @@ struct List<'a> {
 ///
 /// # Errors
 /// Where a program is missing or fails.
-pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
+pub fn run(prestan: &Prestan, size: PagesSize) -> Result<PagesReport> {
     let nginx = Nginx::start()?;
     let mut generate = prestan.command();
     generate
@@ -127,7 +127,7 @@ pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
         .arg(nginx.storage());
     child::run(&mut generate)?;
     let lists = tempfile::tempdir()?;
-    let bench = Bench {
+    let bench = PagesBench {
         prestan,
         url: nginx.root(),
         list: List::write(lists.path(), &nginx.root())?,
@@ -135,24 +135,24 @@ pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
     };
     let is_comparable = |peer: &Peer| [Peer::Wrk, Peer::H2load].contains(peer);
     let peers: Vec<Peer> = Peer::installed().filter(is_comparable).collect();
-    let contenders: Vec<Contender> = [Clock::User, Clock::Kernel]
-        .map(Contender::Prestan)
+    let contenders: Vec<PagesContender> = [RequestedClock::User, RequestedClock::Kernel]
+        .map(PagesContender::Prestan)
         .into_iter()
-        .chain(peers.iter().copied().map(Contender::Peer))
+        .chain(peers.iter().copied().map(PagesContender::Peer))
         .collect();
     // Not measured: it warms the server up.
     bench.turn(contenders[0])?;
-    let mut turns: Vec<Vec<Turn>> = vec![Vec::new(); contenders.len()];
+    let mut turns: Vec<Vec<PagesTurn>> = vec![Vec::new(); contenders.len()];
     for round in 0..size.rounds {
         eprintln!("pages: round {} of {}", round + 1, size.rounds);
         for index in order(round, contenders.len()) {
             turns[index].push(bench.turn(contenders[index])?);
         }
     }
-    let mut machine = Machine::this();
+    let mut machine = BenchMachine::this();
     machine.add(&nginx.version());
     peers.iter().for_each(|peer| machine.add(&peer.version()));
-    Ok(Report {
+    Ok(PagesReport {
         machine,
         rounds: size.rounds,
         seconds: size.seconds,
@@ -197,19 +197,19 @@ impl<'a> List<'a> {
     }
 }
 
-impl Bench<'_> {
-    fn turn(&self, contender: Contender) -> Result<Turn> {
+impl PagesBench<'_> {
+    fn turn(&self, contender: PagesContender) -> Result<PagesTurn> {
         let (finished, files, pages_per_second) = match contender {
-            Contender::Prestan(clock) => self.prestan(clock)?,
-            Contender::Peer(peer) => self.peer(peer)?,
+            PagesContender::Prestan(clock) => self.prestan(clock)?,
+            PagesContender::Peer(peer) => self.peer(peer)?,
         };
-        Ok(Turn {
+        Ok(PagesTurn {
             cpu_us: finished.cpu.as_secs_f64() * 1e6 / files,
             pages_per_second,
         })
     }
 
-    fn prestan(&self, clock: Clock) -> Result<(Finished, f64, f64)> {
+    fn prestan(&self, clock: RequestedClock) -> Result<(FinishedChild, f64, f64)> {
         let save = tempfile::tempdir()?;
         let mut command = self.prestan.command();
         command
@@ -228,7 +228,7 @@ impl Bench<'_> {
         Ok((finished, inside + outside, number / 60.0))
     }
 
-    fn peer(&self, peer: Peer) -> Result<(Finished, f64, f64)> {
+    fn peer(&self, peer: Peer) -> Result<(FinishedChild, f64, f64)> {
         let mut command = Command::new(peer.program().context("it is installed")?);
         command.args(["-t1", "-c", &CHILDREN.to_string()]);
         match peer {
@@ -264,11 +264,11 @@ impl Bench<'_> {
 }
 
 /// `None` where there was no round.
-fn clients(contenders: &[Contender], turns: &[Vec<Turn>]) -> Option<Vec<Client>> {
-    let cost = |turns: &[Turn]| turns.iter().map(|turn| turn.cpu_us).collect::<Vec<_>>();
+fn clients(contenders: &[PagesContender], turns: &[Vec<PagesTurn>]) -> Option<Vec<PagesClient>> {
+    let cost = |turns: &[PagesTurn]| turns.iter().map(|turn| turn.cpu_us).collect::<Vec<_>>();
     let rounds = turns.first()?.len();
     let pairs = || contenders.iter().zip(turns);
-    let others = || pairs().filter(|(contender, _)| matches!(contender, Contender::Peer(_)));
+    let others = || pairs().filter(|(contender, _)| matches!(contender, PagesContender::Peer(_)));
     let cheapest = |round: usize| {
         others()
             .map(|(_, turns)| turns[round].cpu_us)
@@ -281,23 +281,24 @@ fn clients(contenders: &[Contender], turns: &[Vec<Turn>]) -> Option<Vec<Client>>
             let of_cheapest = cheapest
                 .as_ref()
                 .and_then(|cheapest| Median::of(&ratios(&cpu, cheapest)));
-            let judged = of_cheapest.filter(|_| *contender == Contender::Prestan(Clock::User));
+            let judged =
+                of_cheapest.filter(|_| *contender == PagesContender::Prestan(RequestedClock::User));
             let pace: Vec<f64> = turns.iter().map(|turn| turn.pages_per_second).collect();
-            Some(Client {
+            Some(PagesClient {
                 name: contender.name(),
                 cpu: Median::of(&cpu)?,
                 of_cheapest,
                 per_second: Median::of(&pace)?,
-                verdict: judged.map(|ratio| Verdict::of(ratio.value <= AT_MOST)),
+                verdict: judged.map(|ratio| Attainment::of(ratio.value <= AT_MOST)),
             })
         })
         .collect()
 }
 
-impl Report {
+impl PagesReport {
     /// For the terminal and for pages.
-    pub fn tables(&self) -> Vec<Table> {
-        let mut table = Table::new(
+    pub fn tables(&self) -> Vec<BenchTable> {
+        let mut table = BenchTable::new(
             &format!(
                 "Processor time of the client a file, in µs (the mix `{MIX}` of nginx, {CHILDREN} \
                  kept connections, {} rounds of {} s; median, with the 95 % interval of the sign \
@@ -340,21 +341,21 @@ mod tests {
 
     #[test]
     fn ours_is_held_to_the_cheapest_of_the_others_in_its_round() {
-        let turn = |cpu_us| Turn {
+        let turn = |cpu_us| PagesTurn {
             cpu_us,
             pages_per_second: 1.0,
         };
-        let ours = Contender::Prestan(Clock::User);
+        let ours = PagesContender::Prestan(RequestedClock::User);
         let contenders = [
             ours,
-            Contender::Peer(Peer::Wrk),
-            Contender::Peer(Peer::H2load),
+            PagesContender::Peer(Peer::Wrk),
+            PagesContender::Peer(Peer::H2load),
         ];
         let turns = [[11.0, 22.0, 44.0], [10.0, 20.0, 50.0], [20.0, 19.0, 40.0]];
         let turns = turns.map(|rounds| rounds.map(turn).to_vec());
         let clients = clients(&contenders, &turns).unwrap();
         assert_eq!(clients[0].of_cheapest.unwrap().value, 1.1);
-        assert_eq!(clients[0].verdict, Some(Verdict::Ok));
+        assert_eq!(clients[0].verdict, Some(Attainment::Ok));
         assert_eq!(clients[1].verdict, None);
     }
 }

@@ -29,7 +29,7 @@ const K6_SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/k6.js");
 
 /// What it is to do.
 #[derive(Debug, Clone, Copy)]
-pub struct Job<'a> {
+pub struct PeerJob<'a> {
     /// What to GET.
     pub url: &'a str,
     /// Kept connections.
@@ -42,7 +42,7 @@ pub struct Job<'a> {
 
 /// What it says itself.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Said {
+pub struct PeerFigures {
     /// Requests it made.
     pub requests: u64,
     /// Median and 99th percentile in microseconds, where it says them.
@@ -113,7 +113,7 @@ impl Peer {
     ///
     /// # Errors
     /// Where it is not installed.
-    pub fn command(self, job: Job<'_>, log: Option<&Path>) -> Result<Command> {
+    pub fn command(self, job: PeerJob<'_>, log: Option<&Path>) -> Result<Command> {
         let program = self.program();
         let program = program.with_context(|| format!("{} is not installed", self.name()))?;
         let mut command = Command::new(program);
@@ -167,7 +167,7 @@ impl Peer {
     ///
     /// # Errors
     /// Where that is not what this version of it is known to print.
-    pub fn said(self, stdout: &str, job: Job<'_>) -> Result<Said> {
+    pub fn said(self, stdout: &str, job: PeerJob<'_>) -> Result<PeerFigures> {
         let said = match self {
             Peer::Wrk => wrk(stdout),
             Peer::H2load => h2load(stdout, job),
@@ -198,11 +198,11 @@ fn after<'a>(text: &'a str, beginning: &str) -> Option<&'a str> {
     rest.split_whitespace().next()
 }
 
-fn wrk(stdout: &str) -> Option<Said> {
+fn wrk(stdout: &str) -> Option<PeerFigures> {
     let mut lines = stdout.lines();
     let total = lines.find_map(|line| line.split_once(" requests in "))?.0;
     let time = |share| time_us(after(stdout, share)?);
-    Some(Said {
+    Some(PeerFigures {
         requests: total.trim().parse().ok()?,
         p50_p99_us: time("50%").zip(time("99%")),
     })
@@ -218,50 +218,50 @@ fn time_us(text: &str) -> Option<f64> {
 }
 
 /// Its log has a line a request: start, status, microseconds.
-fn h2load(stdout: &str, job: Job<'_>) -> Option<Said> {
+fn h2load(stdout: &str, job: PeerJob<'_>) -> Option<PeerFigures> {
     stdout.contains("finished in").then_some(())?;
     let times = stdout.lines().filter_map(|line| {
         let mut columns = line.split('\t');
         columns.nth(2)?.parse().ok()
     });
-    Some(Said {
+    Some(PeerFigures {
         requests: job.requests,
         p50_p99_us: middle_and_edge(times.collect()),
     })
 }
 
-fn oha(stdout: &str, job: Job<'_>) -> Option<Said> {
+fn oha(stdout: &str, job: PeerJob<'_>) -> Option<PeerFigures> {
     let said: serde_json::Value = serde_json::from_str(stdout).ok()?;
     let time = |share: &str| Some(said["latencyPercentiles"][share].as_f64()? * 1e6);
-    Some(Said {
+    Some(PeerFigures {
         requests: job.requests,
         p50_p99_us: Some((time("p50")?, time("p99")?)),
     })
 }
 
 /// With CSV a line a request, seconds first; otherwise a summary.
-fn hey(stdout: &str, job: Job<'_>) -> Option<Said> {
+fn hey(stdout: &str, job: PeerJob<'_>) -> Option<PeerFigures> {
     let times = stdout.lines().filter_map(|line| {
         let seconds: f64 = line.split_once(',')?.0.parse().ok()?;
         Some(seconds * 1e6)
     });
-    Some(Said {
+    Some(PeerFigures {
         requests: job.requests,
         p50_p99_us: middle_and_edge(times.collect()),
     })
 }
 
 /// Its CSV has a line a percentile, in milliseconds.
-fn ab(stdout: &str) -> Option<Said> {
+fn ab(stdout: &str) -> Option<PeerFigures> {
     let time = |share: &str| Some(after(stdout, share)?.parse::<f64>().ok()? * 1e3);
-    Some(Said {
+    Some(PeerFigures {
         requests: after(stdout, "Complete requests:")?.parse().ok()?,
         p50_p99_us: time("50,").zip(time("99,")),
     })
 }
 
 /// Its export is a document of all metrics, in milliseconds; without one, it prints a summary.
-fn k6(stdout: &str, job: Job<'_>) -> Option<Said> {
+fn k6(stdout: &str, job: PeerJob<'_>) -> Option<PeerFigures> {
     stdout.contains("http_req_duration").then_some(())?;
     let export = stdout.find('{').map_or("", |start| &stdout[start..]);
     let export = serde_json::Deserializer::from_str(export)
@@ -271,7 +271,7 @@ fn k6(stdout: &str, job: Job<'_>) -> Option<Said> {
         let times = &export.as_ref()?["metrics"]["http_req_duration"];
         Some(times[share].as_f64()? * 1e3)
     };
-    Some(Said {
+    Some(PeerFigures {
         requests: job.requests,
         p50_p99_us: time("med").zip(time("p(99)")),
     })
@@ -287,7 +287,7 @@ fn middle_and_edge(mut times: Vec<f64>) -> Option<(f64, f64)> {
 mod tests {
     use super::*;
 
-    const JOB: Job<'_> = Job {
+    const JOB: PeerJob<'_> = PeerJob {
         url: "http://h/",
         connections: 2,
         requests: 3,

@@ -7,13 +7,13 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::child::{self, Finished};
-use crate::comparison::Verdict;
-use crate::load::{self, Clock, Prestan};
-use crate::machine::Machine;
+use crate::child::{self, FinishedChild};
+use crate::comparison::Attainment;
+use crate::load::{self, Prestan, RequestedClock};
+use crate::machine::BenchMachine;
 use crate::numbers::Median;
 use crate::server::Nginx;
-use crate::table::{Table, micros};
+use crate::table::{BenchTable, micros};
 
 /// Open files of ten thousand connections, with something to spare, here and at the server.
 const FILES: u64 = 16 * 1024;
@@ -29,16 +29,16 @@ const MIB: f64 = 1024.0 * KIB;
 
 /// How much is done.
 #[derive(Debug, Clone, Copy)]
-pub struct Size {
+pub struct ScaleSize {
     users: &'static [u32],
     requests: u64,
     rounds: usize,
     seconds: u32,
 }
 
-impl Size {
+impl ScaleSize {
     /// What the documents show.
-    pub const FULL: Size = Size {
+    pub const FULL: ScaleSize = ScaleSize {
         users: &[1, 10, 100, 1000, 10_000],
         requests: 150_000,
         rounds: 3,
@@ -46,7 +46,7 @@ impl Size {
     };
 
     /// A first look.
-    pub const QUICK: Size = Size {
+    pub const QUICK: ScaleSize = ScaleSize {
         users: &[1, 100, 1000],
         requests: 20_000,
         rounds: 1,
@@ -56,22 +56,22 @@ impl Size {
 
 /// Everything that was measured.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Report {
+pub struct ScaleReport {
     /// Where.
-    pub machine: Machine,
+    pub machine: BenchMachine,
     /// Requests of each run with users.
     pub requests: u64,
     /// Users, few to many.
-    pub users: Vec<Users>,
+    pub users: Vec<ClosedLoop>,
     /// The schedule.
-    pub schedule: Schedule,
+    pub schedule: OpenLoop,
     /// Ten million operations, where they were asked for.
     pub long: Option<Long>,
 }
 
 /// A number of users.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct Users {
+pub struct ClosedLoop {
     /// How many.
     pub users: u32,
     /// Processor time a request in microseconds, without what it costs to connect.
@@ -84,7 +84,7 @@ pub struct Users {
 
 /// An open loop.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct Schedule {
+pub struct OpenLoop {
     /// Operations planned a second.
     pub rate: u32,
     /// Seconds.
@@ -110,10 +110,10 @@ pub struct Long {
 ///
 /// # Errors
 /// Where a program is missing or fails, and where so many files may not be open.
-pub fn run(prestan: &Prestan, size: Size, long: Option<u64>) -> Result<Report> {
+pub fn run(prestan: &Prestan, size: ScaleSize, long: Option<u64>) -> Result<ScaleReport> {
     raise_open_files()?;
     let nginx = Nginx::start()?;
-    let mut machine = Machine::this();
+    let mut machine = BenchMachine::this();
     machine.add(&nginx.version());
     let users = size.users.iter().map(|&users| {
         eprintln!("scale: {users} users");
@@ -130,7 +130,7 @@ pub fn run(prestan: &Prestan, size: Size, long: Option<u64>) -> Result<Report> {
             seconds: finished.wall.as_secs_f64(),
         })
     });
-    Ok(Report {
+    Ok(ScaleReport {
         machine,
         requests: size.requests,
         users,
@@ -139,7 +139,7 @@ pub fn run(prestan: &Prestan, size: Size, long: Option<u64>) -> Result<Report> {
     })
 }
 
-fn measure(prestan: &Prestan, nginx: &Nginx, users: u32, size: Size) -> Result<Users> {
+fn measure(prestan: &Prestan, nginx: &Nginx, users: u32, size: ScaleSize) -> Result<ClosedLoop> {
     let mut cpu = Vec::new();
     let mut cpu_gross = Vec::new();
     let mut peak = Vec::new();
@@ -154,7 +154,7 @@ fn measure(prestan: &Prestan, nginx: &Nginx, users: u32, size: Size) -> Result<U
         peak.push(finished.peak_bytes as f64);
     }
     let median = |values: &[f64]| Median::of(values).context("no rounds");
-    Ok(Users {
+    Ok(ClosedLoop {
         users,
         cpu: median(&cpu)?,
         cpu_gross: median(&cpu_gross)?,
@@ -162,9 +162,9 @@ fn measure(prestan: &Prestan, nginx: &Nginx, users: u32, size: Size) -> Result<U
     })
 }
 
-fn closed(prestan: &Prestan, nginx: &Nginx, users: u32, requests: u64) -> Result<Finished> {
+fn closed(prestan: &Prestan, nginx: &Nginx, users: u32, requests: u64) -> Result<FinishedChild> {
     let save = tempfile::tempdir()?;
-    let closed = nginx.get(users, requests, Clock::User);
+    let closed = nginx.get(users, requests, RequestedClock::User);
     let mut command = prestan.closed(closed, &save.path().join("run"));
     let finished = load::run(command.args(["--threads", "1"]))?;
     // A child begins with the memory of its parent's peak on its account (`exec_mmap` in the
@@ -179,13 +179,13 @@ fn closed(prestan: &Prestan, nginx: &Nginx, users: u32, requests: u64) -> Result
     Ok(finished)
 }
 
-fn schedule(prestan: &Prestan, url: &str, seconds: u32) -> Result<Schedule> {
+fn schedule(prestan: &Prestan, url: &str, seconds: u32) -> Result<OpenLoop> {
     let mut command = prestan.open(url, RATE, CONNECTIONS, seconds);
     let stdout = load::run(&mut command)?.stdout;
     let document: Value = serde_json::from_str(&stdout).context("read prestan's JSON document")?;
     let (p50, p99) = lateness(&document)
         .context("prestan's JSON document has no lateness in its generator block")?;
-    Ok(Schedule {
+    Ok(OpenLoop {
         rate: RATE,
         seconds,
         p50,
@@ -212,10 +212,10 @@ fn raise_open_files() -> Result<()> {
         .with_context(|| format!("allow {FILES} open files (`ulimit -n` says {current:?})"))
 }
 
-impl Report {
+impl ScaleReport {
     /// For the terminal and for pages.
-    pub fn tables(&self) -> Vec<Table> {
-        let mut wanted = Table::new(
+    pub fn tables(&self) -> Vec<BenchTable> {
+        let mut wanted = BenchTable::new(
             "Scale, wanted and measured",
             &["", "measured", "wanted", ""],
         );
@@ -225,7 +225,7 @@ impl Report {
         vec![self.by_users(), wanted]
     }
 
-    fn by_users(&self) -> Table {
+    fn by_users(&self) -> BenchTable {
         let title = format!(
             "Users, {} requests of 1 KiB in all, user clock, one thread",
             self.requests
@@ -237,7 +237,7 @@ impl Report {
             "peak MiB",
             "KiB a user",
         ];
-        let mut table = Table::new(&title, &heads);
+        let mut table = BenchTable::new(&title, &heads);
         for users in &self.users {
             table.row(vec![
                 users.users.to_string(),
@@ -253,25 +253,25 @@ impl Report {
 
     /// What each user adds to the memory of a run with one. A few add less than one run differs
     /// from the next.
-    fn kib_a_user(&self, users: &Users) -> Option<f64> {
+    fn kib_a_user(&self, users: &ClosedLoop) -> Option<f64> {
         let one = self.with(1).filter(|_| users.users >= 100)?;
         let more = users.peak.value - one.peak.value;
         Some(more / f64::from(users.users) / KIB)
     }
 
-    fn with(&self, users: u32) -> Option<&Users> {
+    fn with(&self, users: u32) -> Option<&ClosedLoop> {
         self.users.iter().find(|one| one.users == users)
     }
 
     /// What, measured, bound, verdict.
-    fn wanted(&self) -> Vec<(String, String, String, Verdict)> {
+    fn wanted(&self) -> Vec<(String, String, String, Attainment)> {
         let mut wanted = Vec::new();
         let mut add = |what: String, value: f64, unit: &str, bound: f64| {
             wanted.push((
                 what,
                 format!("{value:.3}{unit}"),
                 format!("at most {bound}{unit}"),
-                Verdict::of(value <= bound),
+                Attainment::of(value <= bound),
             ));
         };
         if let (Some(many), Some(some)) = (self.with(10_000), self.with(100)) {
@@ -291,7 +291,7 @@ impl Report {
             let what = format!("memory a user, with {} of them", users.users);
             add(what, kib, " KiB", 24.0);
         }
-        let Schedule { rate, p50, p99, .. } = self.schedule;
+        let OpenLoop { rate, p50, p99, .. } = self.schedule;
         let what = format!("lateness, p99, {rate} a second (p50 {} µs)", micros(p50));
         add(what, p99, " µs", 50.0);
         if let Some(long) = self.long {
@@ -306,9 +306,9 @@ impl Report {
 mod tests {
     use super::*;
 
-    fn users(users: u32, cpu: f64, peak_kib: f64) -> Users {
+    fn users(users: u32, cpu: f64, peak_kib: f64) -> ClosedLoop {
         let median = |value| Median::of(&[value]).unwrap();
-        Users {
+        ClosedLoop {
             users,
             cpu: median(cpu),
             cpu_gross: median(cpu),
@@ -327,15 +327,15 @@ mod tests {
 
     #[test]
     fn what_is_wanted_can_be_missed() {
-        let report = |cpu, peak_kib, p99, long| Report {
-            machine: Machine::this(),
+        let report = |cpu, peak_kib, p99, long| ScaleReport {
+            machine: BenchMachine::this(),
             requests: 1,
             users: vec![
                 users(1, 9.0, 1000.0),
                 users(100, 10.0, 2000.0),
                 users(10_000, cpu, peak_kib),
             ],
-            schedule: Schedule {
+            schedule: OpenLoop {
                 rate: RATE,
                 seconds: 1,
                 p50: 1.0,
@@ -347,13 +347,13 @@ mod tests {
                 seconds: 1.0,
             }),
         };
-        let verdicts = |report: Report| {
+        let verdicts = |report: ScaleReport| {
             let wanted = report.wanted().into_iter();
             wanted.map(|(_, _, _, verdict)| verdict).collect::<Vec<_>>()
         };
         let good = report(13.0, 241_000.0, 50.0, 300 << 20);
-        assert_eq!(verdicts(good), [Verdict::Ok; 4]);
+        assert_eq!(verdicts(good), [Attainment::Ok; 4]);
         let bad = report(13.1, 241_100.0, 50.1, 301 << 20);
-        assert_eq!(verdicts(bad), [Verdict::Missed; 4]);
+        assert_eq!(verdicts(bad), [Attainment::Missed; 4]);
     }
 }

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use testbed::RealServer;
 use testbed::real::Recipe;
 
-use crate::load::{Clock, Closed};
+use crate::load::{Closed, RequestedClock};
 
 /// Bytes of the file that is fetched.
 pub const FILE_BYTES: usize = 1024;
@@ -61,7 +61,7 @@ impl Nginx {
     }
 
     /// GET of 1 KiB.
-    pub fn get(&self, users: u32, requests: u64, clock: Clock) -> Closed<'_> {
+    pub fn get(&self, users: u32, requests: u64, clock: RequestedClock) -> Closed<'_> {
         Closed {
             method: "GET",
             url: &self.file_url,
@@ -72,7 +72,7 @@ impl Nginx {
     }
 
     /// PUT of 1 MiB, always to the same name.
-    pub fn put(&self, users: u32, requests: u64, clock: Clock) -> Closed<'_> {
+    pub fn put(&self, users: u32, requests: u64, clock: RequestedClock) -> Closed<'_> {
         Closed {
             method: "PUT",
             url: &self.upload_url,

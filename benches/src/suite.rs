@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 use testbed::RealServer;
 use testbed::real::Recipe;
 
-use crate::comparison::Verdict;
-use crate::exchange::Exchange;
+use crate::comparison::Attainment;
 use crate::load::{self, Prestan};
-use crate::machine::Machine;
+use crate::machine::BenchMachine;
 use crate::numbers::covered;
 use crate::observe::observe;
 use crate::server::port_of;
-use crate::table::Table;
+use crate::table::BenchTable;
+use capture::CapturedExchange;
 
 /// Share of the wall time in which a request is to be at the server.
 const WANTED: f64 = 0.9;
@@ -28,23 +28,23 @@ const RING: usize = 512 << 20;
 
 /// How often each test is done.
 #[derive(Debug, Clone, Copy)]
-pub struct Size {
+pub struct SuiteSize {
     requests: u32,
 }
 
-impl Size {
+impl SuiteSize {
     /// What the documents show.
-    pub const FULL: Size = Size { requests: 100 };
+    pub const FULL: SuiteSize = SuiteSize { requests: 100 };
 
     /// A first look.
-    pub const QUICK: Size = Size { requests: 10 };
+    pub const QUICK: SuiteSize = SuiteSize { requests: 10 };
 }
 
 /// Everything that was measured.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Report {
+pub struct SuiteReport {
     /// Where.
-    pub machine: Machine,
+    pub machine: BenchMachine,
     /// `-r`.
     pub requests: u32,
     /// Requests on the wire, with set-up and clean-up.
@@ -63,10 +63,10 @@ pub struct Report {
 ///
 /// # Errors
 /// Where a program is missing or fails, and where packets cannot be captured.
-pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
+pub fn run(prestan: &Prestan, size: SuiteSize) -> Result<SuiteReport> {
     let recipe = Recipe::named("apache").context("no recipe `apache` in servers/")?;
     let server = RealServer::start(recipe)?;
-    let mut machine = Machine::this();
+    let mut machine = BenchMachine::this();
     machine.add(&format!("apache {}", server.installed().version));
     let save = tempfile::tempdir()?;
     let mut command = prestan.command();
@@ -77,7 +77,7 @@ pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
         .arg(save.path().join("run"));
     let port = port_of(&server.url())?;
     let (finished, exchanges) = observe(port, RING, || load::run(&mut command))?;
-    Ok(Report {
+    Ok(SuiteReport {
         machine,
         requests: size.requests,
         exchanges: exchanges.len(),
@@ -93,22 +93,25 @@ pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
 }
 
 /// Seconds that are covered by an interval of each exchange.
-fn seconds(exchanges: &[Exchange], interval: impl Fn(&Exchange) -> Option<(i64, i64)>) -> f64 {
+fn seconds(
+    exchanges: &[CapturedExchange],
+    interval: impl Fn(&CapturedExchange) -> Option<(i64, i64)>,
+) -> f64 {
     let intervals: Vec<_> = exchanges.iter().filter_map(interval).collect();
     covered(&intervals) as f64 / 1e9
 }
 
-impl Report {
+impl SuiteReport {
     /// For the terminal and for pages.
-    pub fn tables(&self) -> Vec<Table> {
-        let mut table = Table::new(
+    pub fn tables(&self) -> Vec<BenchTable> {
+        let mut table = BenchTable::new(
             &format!(
                 "prestan URL -r {}, against Apache: {} requests on the wire",
                 self.requests, self.exchanges
             ),
             &["", "seconds", "of wall time", "wanted", ""],
         );
-        let mut row = |what: &str, seconds: f64, wanted: &str, verdict: Verdict| {
+        let mut row = |what: &str, seconds: f64, wanted: &str, verdict: Attainment| {
             table.row(vec![
                 what.to_owned(),
                 format!("{seconds:.2}"),
@@ -117,13 +120,18 @@ impl Report {
                 verdict.name().to_owned(),
             ]);
         };
-        let holds = Verdict::of(self.at_server_s / self.wall_s > WANTED);
-        row("wall time of the process", self.wall_s, "", Verdict::None);
-        row("its processor time", self.cpu_s, "", Verdict::None);
+        let holds = Attainment::of(self.at_server_s / self.wall_s > WANTED);
+        row(
+            "wall time of the process",
+            self.wall_s,
+            "",
+            Attainment::None,
+        );
+        row("its processor time", self.cpu_s, "", Attainment::None);
         let bound = format!("above {:.0} %", WANTED * 100.0);
         row("a request at the server", self.at_server_s, &bound, holds);
         let outstanding = "a request outstanding, its transfer included";
-        row(outstanding, self.outstanding_s, "", Verdict::None);
+        row(outstanding, self.outstanding_s, "", Attainment::None);
         vec![table]
     }
 }

@@ -4,15 +4,15 @@ use std::fmt;
 
 /// A table of text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Table {
+pub struct BenchTable {
     title: String,
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl BenchTable {
     /// A table that has only its column heads.
-    pub fn new(title: &str, heads: &[&str]) -> Table {
-        Table {
+    pub fn new(title: &str, heads: &[&str]) -> BenchTable {
+        BenchTable {
             title: title.to_owned(),
             rows: vec![heads.iter().map(|&head| head.to_owned()).collect()],
         }
@@ -40,7 +40,7 @@ impl Table {
     }
 }
 
-impl fmt::Display for Table {
+impl fmt::Display for BenchTable {
     /// The first column flush left, the others flush right.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}\n", self.title)?;
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn a_table_is_aligned_here_and_marked_up_there() {
-        let mut table = Table::new("Cost", &["client", "µs"]);
+        let mut table = BenchTable::new("Cost", &["client", "µs"]);
         table.row(vec!["floor".to_owned(), "9.25".to_owned()]);
         table.row(vec!["h".to_owned(), "12.5".to_owned()]);
         assert_eq!(

@@ -12,30 +12,30 @@ use testbed::RealServer;
 use testbed::real::Recipe;
 
 use crate::load::{self, Prestan};
-use crate::machine::Machine;
+use crate::machine::BenchMachine;
 use crate::numbers::Median;
 use crate::server::FILE_BYTES;
-use crate::table::Table;
+use crate::table::BenchTable;
 
 const SERVERS: [&str; 2] = ["nginx", "apache"];
 const USERS: u32 = 64;
 
 /// How much is done.
 #[derive(Debug, Clone, Copy)]
-pub struct Size {
+pub struct ThreadsSize {
     rounds: usize,
     seconds: u32,
 }
 
-impl Size {
+impl ThreadsSize {
     /// What the documents show.
-    pub const FULL: Size = Size {
+    pub const FULL: ThreadsSize = ThreadsSize {
         rounds: 20,
         seconds: 2,
     };
 
     /// A first look.
-    pub const QUICK: Size = Size {
+    pub const QUICK: ThreadsSize = ThreadsSize {
         rounds: 3,
         seconds: 1,
     };
@@ -43,20 +43,20 @@ impl Size {
 
 /// Everything that was measured.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Report {
+pub struct ThreadsReport {
     /// Where.
-    pub machine: Machine,
+    pub machine: BenchMachine,
     /// Threads beside one.
     pub threads: u32,
     /// Pairs of runs.
     pub rounds: usize,
     /// Server by server.
-    pub servers: Vec<Trial>,
+    pub servers: Vec<ThreadsTrial>,
 }
 
 /// A server under load from one thread and from several.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Trial {
+pub struct ThreadsTrial {
     /// Its recipe.
     pub server: String,
     /// Requests a second with several threads, of those with one.
@@ -69,7 +69,7 @@ pub struct Trial {
 
 /// What came of one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Outcome {
+struct ThreadsRun {
     per_second: f64,
     p99: f64,
     is_inconclusive: bool,
@@ -79,12 +79,12 @@ struct Outcome {
 ///
 /// # Errors
 /// Where a program is missing or fails.
-pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
+pub fn run(prestan: &Prestan, size: ThreadsSize) -> Result<ThreadsReport> {
     let threads = std::thread::available_parallelism().context("count the processors")?;
     let threads = u32::try_from(threads.get()).unwrap_or(u32::MAX).max(2);
-    let mut machine = Machine::this();
+    let mut machine = BenchMachine::this();
     let trials = SERVERS.map(|name| trial(prestan, name, threads, size, &mut machine));
-    Ok(Report {
+    Ok(ThreadsReport {
         servers: trials.into_iter().collect::<Result<_>>()?,
         machine,
         threads,
@@ -96,9 +96,9 @@ fn trial(
     prestan: &Prestan,
     name: &str,
     threads: u32,
-    size: Size,
-    machine: &mut Machine,
-) -> Result<Trial> {
+    size: ThreadsSize,
+    machine: &mut BenchMachine,
+) -> Result<ThreadsTrial> {
     eprintln!("threads: {name}");
     let recipe = Recipe::named(name).with_context(|| format!("no recipe {name}"))?;
     let server = RealServer::start(recipe)?;
@@ -117,10 +117,10 @@ fn trial(
             one.push(measure(1)?);
         }
     }
-    Trial::of(name, &one, &several).context("no rounds")
+    ThreadsTrial::of(name, &one, &several).context("no rounds")
 }
 
-fn outcome(prestan: &Prestan, url: &str, threads: u32, seconds: u32) -> Result<Outcome> {
+fn outcome(prestan: &Prestan, url: &str, threads: u32, seconds: u32) -> Result<ThreadsRun> {
     let mut command = prestan.command();
     command
         .args(["load", "GET", url, "--quiet", "--clock", "user"])
@@ -130,13 +130,13 @@ fn outcome(prestan: &Prestan, url: &str, threads: u32, seconds: u32) -> Result<O
         .args(["--no-save", "--json", "-"]);
     let stdout = load::run(&mut command)?.stdout;
     let document: Value = serde_json::from_str(&stdout).context("read prestan's JSON document")?;
-    Outcome::of(&document).context("prestan's JSON document has no throughput")
+    ThreadsRun::of(&document).context("prestan's JSON document has no throughput")
 }
 
-impl Outcome {
-    fn of(document: &Value) -> Option<Outcome> {
+impl ThreadsRun {
+    fn of(document: &Value) -> Option<ThreadsRun> {
         let row = &document["tests"][0];
-        Some(Outcome {
+        Some(ThreadsRun {
             per_second: row["per_second"].as_f64()?,
             p99: row["total_us"]["p99"].as_f64()?,
             is_inconclusive: document["conclusion"] == "inconclusive",
@@ -144,15 +144,15 @@ impl Outcome {
     }
 }
 
-impl Trial {
-    fn of(server: &str, one: &[Outcome], several: &[Outcome]) -> Option<Trial> {
-        let ratio = |of: fn(&Outcome) -> f64| {
+impl ThreadsTrial {
+    fn of(server: &str, one: &[ThreadsRun], several: &[ThreadsRun]) -> Option<ThreadsTrial> {
+        let ratio = |of: fn(&ThreadsRun) -> f64| {
             let pairs = one.iter().zip(several);
             let ratios: Vec<f64> = pairs.map(|(one, several)| of(several) / of(one)).collect();
             Median::of(&ratios)
         };
-        let inconclusive = |of: &[Outcome]| of.iter().filter(|run| run.is_inconclusive).count();
-        Some(Trial {
+        let inconclusive = |of: &[ThreadsRun]| of.iter().filter(|run| run.is_inconclusive).count();
+        Some(ThreadsTrial {
             server: server.to_owned(),
             throughput: ratio(|run| run.per_second)?,
             p99: ratio(|run| run.p99)?,
@@ -161,9 +161,9 @@ impl Trial {
     }
 }
 
-impl Report {
+impl ThreadsReport {
     /// For the terminal and for pages.
-    pub fn tables(&self) -> Vec<Table> {
+    pub fn tables(&self) -> Vec<BenchTable> {
         let title = format!(
             "{} worker threads of the load generator beside one, on the machine of the server ({USERS} users, GET of \
              1 KiB, {} pairs of runs; median of the ratios, with the 95 % interval of the sign test in brackets)",
@@ -176,7 +176,7 @@ impl Report {
             "inconclusive with one",
             "with several",
         ];
-        let mut table = Table::new(&title, &heads);
+        let mut table = BenchTable::new(&title, &heads);
         let shown =
             |ratio: &Median| format!("{:.2} [{:.2}, {:.2}]", ratio.value, ratio.low, ratio.high);
         for trial in &self.servers {
@@ -201,16 +201,16 @@ mod tests {
     fn runs_are_compared_in_pairs() {
         let run = |per_second: f64, verdict: &str| {
             let row = serde_json::json!({"per_second": per_second, "total_us": {"p99": 2.0}});
-            Outcome::of(&serde_json::json!({"conclusion": verdict, "tests": [row]})).unwrap()
+            ThreadsRun::of(&serde_json::json!({"conclusion": verdict, "tests": [row]})).unwrap()
         };
         let one = [run(100.0, "inconclusive"), run(10.0, "conclusive")];
         let several = [run(200.0, "conclusive"), run(20.0, "conclusive")];
-        let trial = Trial::of("nginx", &one, &several).unwrap();
+        let trial = ThreadsTrial::of("nginx", &one, &several).unwrap();
         assert_eq!((trial.throughput.low, trial.throughput.high), (2.0, 2.0));
         assert_eq!((trial.p99.value, trial.inconclusive), (1.0, (1, 0)));
-        assert_eq!(Outcome::of(&serde_json::json!({"tests": []})), None);
-        let report = Report {
-            machine: Machine::this(),
+        assert_eq!(ThreadsRun::of(&serde_json::json!({"tests": []})), None);
+        let report = ThreadsReport {
+            machine: BenchMachine::this(),
             threads: 2,
             rounds: 2,
             servers: vec![trial],

@@ -16,10 +16,10 @@ use serde_json::Value;
 use testbed::real::Recipe;
 use testbed::{DemoServer, Root, Slowdown};
 
-use crate::comparison::Verdict;
+use crate::comparison::Attainment;
 use crate::load::{self, Prestan};
-use crate::machine::Machine;
-use crate::table::Table;
+use crate::machine::BenchMachine;
+use crate::table::BenchTable;
 
 /// Servers that are compared with themselves, where they are installed.
 const SERVERS: [&str; 6] = ["nginx", "apache", "dufs", "lighttpd", "rclone", "wsgidav"];
@@ -48,22 +48,22 @@ const LONGEST: f64 = 65.0;
 
 /// How often is compared.
 #[derive(Debug, Clone, Copy)]
-pub struct Size {
+pub struct VerdictsSize {
     /// Of servers with themselves.
     itself: u32,
     /// Of a server with a slower one.
     slowed: u32,
 }
 
-impl Size {
+impl VerdictsSize {
     /// What the documents show: 70 minutes.
-    pub const FULL: Size = Size {
+    pub const FULL: VerdictsSize = VerdictsSize {
         itself: 100,
         slowed: 40,
     };
 
     /// A first look: 20 minutes.
-    pub const QUICK: Size = Size {
+    pub const QUICK: VerdictsSize = VerdictsSize {
         itself: 20,
         slowed: 10,
     };
@@ -71,22 +71,22 @@ impl Size {
 
 /// Everything that was measured.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Report {
+pub struct VerdictsReport {
     /// Where.
-    pub machine: Machine,
+    pub machine: BenchMachine,
     /// Two processes of one server, with all tests of the suite.
-    pub itself: Series,
+    pub itself: ComparisonSeries,
     /// Runs of these with A and B exchanged: rows whose verdict is not the opposite.
     pub not_turned: usize,
     /// Runs of A beside themselves: rows that are not the same.
     pub not_same: usize,
     /// A server that is slower in one test.
-    pub slowed: Series,
+    pub slowed: ComparisonSeries,
 }
 
 /// Comparisons of one kind.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Series {
+pub struct ComparisonSeries {
     /// Comparisons.
     pub comparisons: usize,
     /// Rows of all of them.
@@ -124,7 +124,7 @@ pub fn serve(port: u16, slowed: Option<(&str, u64)>) -> Result<()> {
 ///
 /// # Errors
 /// Where a program is missing or fails.
-pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
+pub fn run(prestan: &Prestan, size: VerdictsSize) -> Result<VerdictsReport> {
     let save = tempfile::tempdir()?;
     let kept_in = save.path().to_str().context("a directory with a name")?;
     let compare = |sides: &[&str], budget: &str| -> Result<(Value, f64)> {
@@ -140,7 +140,7 @@ pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
 
     let is_installed = |name: &&str| Recipe::named(name).is_some_and(|it| it.installed().is_ok());
     let servers: Vec<&str> = SERVERS.into_iter().filter(is_installed).collect();
-    let mut itself = Series::default();
+    let mut itself = ComparisonSeries::default();
     let (mut not_turned, mut not_same) = (0, 0);
     for (number, server) in (1..=size.itself).zip(servers.iter().cycle()) {
         eprintln!(
@@ -173,7 +173,7 @@ pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
     let program = env::current_exe().context("where this program is")?;
     let program = program.display();
     let plain = format!("exec {program} serve {{{{ port }}}}");
-    let (mut slowed, mut pilots) = (Series::default(), Series::default());
+    let (mut slowed, mut pilots) = (ComparisonSeries::default(), ComparisonSeries::default());
     let mut means_us = [100.0; SLOWED.len()];
     for number in 0..PILOTS + size.slowed {
         let is_pilot = number < PILOTS;
@@ -199,8 +199,8 @@ pub fn run(prestan: &Prestan, size: Size) -> Result<Report> {
         }
         clear(save.path())?;
     }
-    Ok(Report {
-        machine: Machine::this(),
+    Ok(VerdictsReport {
+        machine: BenchMachine::this(),
         itself,
         not_turned,
         not_same,
@@ -218,13 +218,14 @@ fn slowed_row(document: &Value, test: &str) -> Result<(f64, f64)> {
 }
 
 /// How much slower a server has become for each percent of work that was added.
-fn price(known: [&Series; 2]) -> f64 {
+fn price(known: [&ComparisonSeries; 2]) -> f64 {
     let added: f64 = known.iter().flat_map(|series| &series.added_percent).sum();
     let slower: f64 = known.iter().flat_map(|series| &series.slower_percent).sum();
-    match added > 0.0 {
+    if added > 0.0 {
         // Where the first ones find nothing, the next are not to stand still for it.
-        true => (slower / added).clamp(0.5, 5.0),
-        false => 1.0,
+        (slower / added).clamp(0.5, 5.0)
+    } else {
+        1.0
     }
 }
 
@@ -264,7 +265,7 @@ fn turned_wrong(there: &Value, back: &Value) -> Result<usize> {
     Ok(pairs.filter(|pair| !is_opposite(pair)).count())
 }
 
-impl Series {
+impl ComparisonSeries {
     fn add(
         &mut self,
         document: &Value,
@@ -290,18 +291,18 @@ impl Series {
     }
 }
 
-impl Report {
+impl VerdictsReport {
     /// For the terminal and for pages.
-    pub fn tables(&self) -> Vec<Table> {
-        let mut table = Table::new(
+    pub fn tables(&self) -> Vec<BenchTable> {
+        let mut table = BenchTable::new(
             "prestan compare, of servers of which the truth is known",
             &["", "measured", "wanted", ""],
         );
         let mut row = |what: String, measured: String, wanted: String, holds: bool| {
-            let verdict = Verdict::of(holds).name().to_owned();
+            let verdict = Attainment::of(holds).name().to_owned();
             table.row(vec![what, measured, wanted, verdict]);
         };
-        let Series {
+        let ComparisonSeries {
             comparisons,
             rows,
             wrong,

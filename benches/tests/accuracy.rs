@@ -15,12 +15,12 @@ use std::thread;
 use testbed::{need, need_or};
 
 use benches::accuracy::{Observed, observe_load};
-use benches::capture;
-use benches::comparison::{Tolerance, Verdict, pair};
-use benches::load::{Clock, Closed, Prestan};
+use benches::comparison::{Attainment, Tolerance, pair};
+use benches::load::{Closed, Prestan, RequestedClock};
 use benches::observe::observe;
 use benches::samples::Reported;
 use benches::server::Nginx;
+use capture::live;
 
 const WANTED: Tolerance = Tolerance {
     p50: 5.0,
@@ -42,7 +42,7 @@ fn prestan() -> Option<Prestan> {
 
 /// Everything a comparison needs, or nothing where that is no failure.
 fn needed() -> Option<(Prestan, Nginx)> {
-    need_or(capture::available())?;
+    need_or(live::available())?;
     if !need("nginx") {
         return None;
     }
@@ -50,7 +50,7 @@ fn needed() -> Option<(Prestan, Nginx)> {
 }
 
 /// Judges a run, and the same run with every time 20 us too long, which must not pass.
-fn judged(observed: &Observed) -> (Verdict, Verdict, String) {
+fn judged(observed: &Observed) -> (Attainment, Attainment, String) {
     let pairs = pair(&observed.reported, &observed.exchanges);
     let shifted: Vec<_> = observed
         .reported
@@ -75,8 +75,8 @@ fn holds(prestan: &Prestan, load: Closed<'_>) {
         let observed = observe_load(prestan, load).unwrap();
         assert_eq!(observed.reported.len() as u64, load.requests, "{load:?}");
         let (right, wrong, told) = judged(&observed);
-        assert_eq!(wrong, Verdict::Missed, "{load:?}: {told}");
-        if right == Verdict::Ok {
+        assert_eq!(wrong, Attainment::Missed, "{load:?}: {told}");
+        if right == Attainment::Ok {
             return;
         }
         eprintln!("attempt {attempt} at {load:?}: {told}");
@@ -90,9 +90,9 @@ fn times_of_the_kernel_are_those_of_the_wire() {
         return;
     };
     for users in [1, 15] {
-        holds(&prestan, nginx.get(users, 2_000, Clock::Kernel));
+        holds(&prestan, nginx.get(users, 2_000, RequestedClock::Kernel));
     }
-    holds(&prestan, nginx.put(1, 50, Clock::Kernel));
+    holds(&prestan, nginx.put(1, 50, RequestedClock::Kernel));
 }
 
 /// Answers one request on one connection, in two pieces.
@@ -118,7 +118,7 @@ fn ask_once(server: SocketAddr) {
 
 #[test]
 fn the_filter_keeps_requests_and_responses_of_both_versions_of_ip() {
-    if need_or(capture::available()).is_none() {
+    if need_or(live::available()).is_none() {
         return;
     }
     for address in [

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use rundir::{RunDir, load};
 use libfuzzer_sys::fuzz_target;
+use rundir::{RunDir, load};
 use stats::testing::RunBuilder;
 
 /// A run directory and what its files hold.

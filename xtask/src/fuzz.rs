@@ -10,8 +10,9 @@ use anyhow::{Context, Result, bail};
 use crate::{cargo_with, setup};
 
 /// The targets, and where inputs lie that each may begin with.
-const TARGETS: [(&str, Option<&str>); 9] = [
+const TARGETS: [(&str, Option<&str>); 10] = [
     ("response", None),
+    ("frames", None),
     ("chunked", None),
     ("multistatus", None),
     ("challenge", None),

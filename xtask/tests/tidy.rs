@@ -10,7 +10,7 @@ mod rust_code;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rust_code::{Code, files_of};
+use rust_code::{RustCode, files_of};
 
 /// The crates without clock, socket, file or printing, and whom of us each may know.
 const PURE: &[(&str, &[&str])] = &[
@@ -25,9 +25,13 @@ const PURE: &[(&str, &[&str])] = &[
 
 /// Which other crates of ours an impure crate may know; the binary and the servers may know all.
 const IMPURE_CRATES: &[(&str, &[&str])] = &[
+    ("capture", &[]),
     ("rundir", &["record"]),
     ("engine", &["record", "suite", "wire"]),
 ];
+
+/// The rooms of impure crates that are pure.
+const PURE_ROOMS: &[(&str, &[&str])] = &[("capture", &["exchange", "segment"])];
 
 /// Names that a pure crate does not use outside its tests.
 const IMPURE: &[&str] = &[
@@ -115,7 +119,7 @@ fn assert_none(defects: &[String]) {
 }
 
 fn impurities(text: &str) -> Vec<String> {
-    let names = Code::of(text).names.into_iter();
+    let names = RustCode::of(text).names.into_iter();
     names
         .filter_map(|name| {
             let impure = IMPURE.iter().find(|impure| name.contains(impure))?;
@@ -183,12 +187,26 @@ fn pure_crates_know_no_clock_socket_file_or_terminal() {
         );
         assert_none(&check(compiled, impurities));
     }
+    for (name, rooms) in PURE_ROOMS {
+        let source = root().join("crates").join(name).join("src");
+        let is_pure = |file: &PathBuf| {
+            let room = file.strip_prefix(&source).unwrap().components().next();
+            let room = Path::new(room.unwrap().as_os_str()).with_extension("");
+            rooms.iter().any(|pure| room == Path::new(pure))
+        };
+        let pure: Vec<PathBuf> = files(&source, &[".rs"])
+            .into_iter()
+            .filter(is_pure)
+            .collect();
+        assert!(pure.len() >= rooms.len(), "{name}: {pure:?}");
+        assert_none(&check(pure, impurities));
+    }
 }
 
 /// Macros that panic when the other end of a pipe is closed, in the middle of somebody's run.
 fn prints(text: &str) -> Vec<String> {
     let macros = ["print!", "println!", "eprint!", "eprintln!"];
-    let names = Code::of(text).names.into_iter();
+    let names = RustCode::of(text).names.into_iter();
     let prints = names.filter(|name| macros.iter().any(|print| name.contains(print)));
     prints
         .map(|name| format!("line {}: {}", name.line, name.parts.join("::")))
@@ -214,6 +232,55 @@ fn is_test_file(path: &Path) -> bool {
         let part = part.as_os_str().to_string_lossy();
         part == "tests" || part == "tests.rs"
     })
+}
+
+/// A row of comparisons is called so in every report.
+const ROW_NAMES: &[&str] = &["\"WEBSTONE number\""];
+
+/// Texts of two words or more: phrases and sentences for people. What an error says stands in attributes,
+/// and what a panic says is for developers.
+fn phrases(text: &str) -> Vec<String> {
+    let is_word = |part: &&str| {
+        let part = part.trim_matches(|c: char| c.is_ascii_punctuation());
+        part.len() > 1 && part.chars().all(char::is_alphabetic)
+    };
+    let is_phrase = |text: &str| {
+        let pieces = text.split('{').map(|piece| piece.rsplit('}').next());
+        let words = pieces.flatten().flat_map(str::split_whitespace);
+        words.filter(is_word).count() > 1 && !ROW_NAMES.contains(&text)
+    };
+    let texts = RustCode::of(text).texts.into_iter();
+    texts
+        .filter(|(_, text)| is_phrase(text))
+        .map(|(line, text)| format!("line {line}: {text}"))
+        .collect()
+}
+
+#[test]
+fn statistics_are_figures_and_no_sentences() {
+    let table = [
+        ("fn f() -> &'static str { \"less than linear\" }", 1),
+        ("fn f() { format!(\"{n} of {all} failed: {}\", why) }", 1),
+        (
+            "const A: &[(&str, &str)] = &[(\"a\", \"two words\"), (\"b\", \"three long words\")];",
+            2,
+        ),
+        (
+            "fn f() { format!(\"page {}\", name); \"not_supported\" }",
+            0,
+        ),
+        (
+            "fn f() { x.expect(\"it has rows\"); unreachable!(\"it has rows\") }",
+            0,
+        ),
+        ("#[error(\"`{0}` is no number\")]\nstruct Error(String);", 0),
+        ("/// Two words.\n#[test]\nfn f() { \"two words\" }", 0),
+    ];
+    for (text, expected) in table {
+        let found = phrases(text);
+        assert_eq!(found.len(), expected, "{text}\n{found:?}");
+    }
+    assert_none(&check(files_of(&root().join("crates/stats/src")), phrases));
 }
 
 /// Names of our crates.

@@ -19,8 +19,8 @@ use record::{Environment, Load, Pace, PlanRecord, Sample};
 use report::{Diagnosed, DiagnosedRun};
 use rundir::{Recorded, RunDir, RunDirError, Samples, SamplesWriter};
 use stats::{
-    Convergence, Details, Material, Part, PoolRun, Pooled, Resolution, Summariser, Summary, Until,
-    Window,
+    Convergence, Details, MeasurementWindow, PoolRun, Pooled, Resolution, Summariser, Summary,
+    Until,
 };
 
 use crate::live::Live;
@@ -227,19 +227,12 @@ impl<'a> Record<'a> {
 /// rows.
 pub(crate) fn drawn(runs: &[Record<'_>], rows: usize) -> Result<(Summary, Drawn), String> {
     let all = pooled(runs, Some(Resolution::for_rows(rows)))?;
-    let halves = match runs.len() {
-        1 => &[][..],
-        _ => &[Part::Earlier, Part::Later],
-    };
-    let halves = halves.iter();
-    let halves = halves.map(|half| Ok(pooled_part(runs, *half, None)?.material));
-    let halves: Vec<Material> = halves.collect::<Result<_, String>>()?;
     let summary = all.summary().clone();
     let (details, base) = (all.details, all.base);
     let run_id = all.material.plan.run_id.clone();
     let diagnosed = Diagnosed {
         runs: vec![DiagnosedRun::of(&all.material, run_id)],
-        diagnosis: stats::diagnose_pooled(all.material, halves),
+        diagnosis: stats::diagnose_pooled(all.material, all.halves),
         incomplete: None,
     };
     let drawn = Drawn {
@@ -255,14 +248,6 @@ pub(crate) fn pooled(
     runs: &[Record<'_>],
     resolution: Option<Resolution>,
 ) -> Result<Pooled, String> {
-    pooled_part(runs, Part::All, resolution)
-}
-
-fn pooled_part(
-    runs: &[Record<'_>],
-    part: Part,
-    resolution: Option<Resolution>,
-) -> Result<Pooled, String> {
     let runs = runs.iter().map(|run| PoolRun {
         plan: run.plan,
         events: run.events,
@@ -270,7 +255,7 @@ fn pooled_part(
         pieces: || run.samples.pieces(),
     });
     let runs: Vec<_> = runs.collect();
-    stats::pool(&runs, part, resolution).map_err(|error| error.to_string())
+    stats::pool(&runs, resolution).map_err(|error| error.to_string())
 }
 
 /// What a page shows of runs of one server beside their summary.
@@ -315,14 +300,14 @@ impl Sink for Intake {
 }
 
 /// Which operations of a load run count, of those that come now.
-fn counting(load: &Load, window: engine::KnownWindow) -> Window {
+fn counting(load: &Load, window: engine::KnownWindow) -> MeasurementWindow {
     let end = window.ended.unwrap_or(u64::MAX);
     match (&load.pace, window.begun) {
-        (Pace::Open { .. }, _) => Window::Everything,
+        (Pace::Open { .. }, _) => MeasurementWindow::Everything,
         // They were over before it began.
-        (_, None) => Window::Nothing,
-        (_, Some(start)) if load.requests.is_some() => Window::Asked { start, end },
-        (_, Some(start)) => Window::Between { start, end },
+        (_, None) => MeasurementWindow::Nothing,
+        (_, Some(start)) if load.requests.is_some() => MeasurementWindow::Asked { start, end },
+        (_, Some(start)) => MeasurementWindow::Between { start, end },
     }
 }
 
@@ -346,7 +331,7 @@ impl Goal {
         }
     }
 
-    fn take(&mut self, samples: &[Sample], window: Window) -> ControlFlow<()> {
+    fn take(&mut self, samples: &[Sample], window: MeasurementWindow) -> ControlFlow<()> {
         self.convergence.add(samples, window);
         if !self.reached && self.looked.elapsed() >= LOOK {
             let width = self.convergence.relative_half_width();

@@ -36,7 +36,7 @@ impl Lookout {
         let seconds = self.seconds.iter().cloned();
         let all = seconds.reduce(|sum, next| (both(&sum.0, &next.0), plus(&sum.1, &next.1)));
         let mut warnings = all.map_or_else(Vec::new, |(generator, lately)| {
-            warnings_about(&generator, &lately, plan)
+            warnings_about("the last seconds", &generator, &lately, plan)
         });
         warnings.retain(|warning| self.is_news(warning));
         warnings

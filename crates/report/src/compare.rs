@@ -1,5 +1,6 @@
 //! A comparison of servers, for people, for pull requests and for programs.
 
+mod caveats;
 pub(crate) mod wire;
 mod words;
 
@@ -12,7 +13,11 @@ use crate::markdown::{code, line, markdown};
 use crate::terminal::{Columns, TextReport};
 
 use words::COLUMNS;
+
+pub(crate) use caveats::caveat;
+pub use caveats::difference;
 pub(crate) use words::cells;
+pub(crate) use words::times_since;
 
 /// One server, as it is called, beside the one that all are compared with.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,7 +58,7 @@ pub fn compare_text(all: &Comparisons, color: bool, width: usize) -> String {
             report.line("\nWarnings:");
         }
         for caveat in &comparison.caveats {
-            report.wrapped("- ", "  ", &clean(&caveat.to_string()));
+            report.wrapped("- ", "  ", &clean(&caveats::caveat(caveat)));
         }
         report.line("");
     }
@@ -62,7 +67,7 @@ pub fn compare_text(all: &Comparisons, color: bool, width: usize) -> String {
 
 pub(crate) fn legend(comparison: &Comparison) -> String {
     let same = percent(comparison.same_within);
-    let times = comparison.since.times();
+    let times = times_since(comparison.since);
     match comparison.pairs {
         1 => format!("Mean {times} of operations that were ok, one run of each."),
         _ => format!(
@@ -137,7 +142,7 @@ pub fn compare_markdown(all: &Comparisons) -> String {
         }
         text += &format!("\n{}\n", legend(comparison));
         for caveat in &comparison.caveats {
-            text += &format!("\n- {}", markdown(&caveat.to_string()));
+            text += &format!("\n- {}", markdown(&caveats::caveat(caveat)));
         }
         text.push('\n');
     }

@@ -16,6 +16,7 @@ use stats::{Distribution, Summary, TestSummary};
 
 use crate::clean;
 use crate::json::{thousandths, us};
+use crate::reasons::reason;
 
 /// The result as CSV with a header line; lines end with CR LF.
 pub fn csv(run: &Run, summary: &Summary) -> String {
@@ -85,7 +86,7 @@ fn header() -> Vec<String> {
 }
 
 fn row(run: &Run, test: &TestSummary) -> Vec<String> {
-    let evidence = test.evidence.as_deref().unwrap_or_default();
+    let evidence = test.evidence.as_ref().map(reason).unwrap_or_default();
     let counts = [test.operations(), test.left_out(), test.early];
     let (low, high) = test.per_second_ci95.unzip();
     let [low, high] = [low, high].map(|end| end.map(thousandths));
@@ -99,7 +100,7 @@ fn row(run: &Run, test: &TestSummary) -> Vec<String> {
             cell(&test.name),
             cell(&test.method),
             test.status.name().into(),
-            cell(evidence),
+            cell(&evidence),
         ],
         counts.map(|count| count.to_string()).to_vec(),
         test.outcomes

@@ -3,6 +3,7 @@
 pub(crate) mod incomplete;
 pub(crate) mod sentences;
 pub(crate) mod wire;
+pub(crate) mod words;
 
 use record::PlanRecord;
 use schemars::JsonSchema;
@@ -12,8 +13,11 @@ use stats::{Diagnosis, Finding, LeftOut, MANY, Material, RULES, WhyLeftOut};
 use crate::figure::percent;
 use crate::json::{pretty, schema_of};
 use crate::lists::{distinct, more_rows};
+use crate::reasons::reason;
 use crate::terminal::{TextReport, wrap};
 use crate::{clean, warning};
+
+use words::words;
 
 pub use incomplete::{Incomplete, NotMeasured};
 
@@ -142,7 +146,7 @@ impl TextReport {
             let (first, next) = (format!("{indent}- "), format!("{indent}  "));
             self.wrapped(&first, &next, &clean(&piece));
         }
-        let look_at = format!("Look at {} [{}]", finding.look_at, finding.rule);
+        let look_at = format!("Look at {} [{}]", words(finding).look_at, finding.rule);
         self.wrapped(&indent, &indent, &look_at);
         self.line("");
     }
@@ -165,7 +169,12 @@ pub(crate) const SEEN_ONCE: &str =
 pub(crate) fn seen_once(finding: &Finding) -> String {
     let evidence = finding.evidence.first().map(sentences::evidence);
     let evidence = evidence.unwrap_or_default();
-    format!("{}: {} [{}]", finding.title, clean(&evidence), finding.rule)
+    format!(
+        "{}: {} [{}]",
+        words(finding).title,
+        clean(&evidence),
+        finding.rule
+    )
 }
 
 /// The evidence of a finding in lines, the worst rows first.
@@ -180,9 +189,9 @@ pub(crate) fn title(finding: &Finding) -> String {
     match finding.weight {
         share if share >= TOLD => {
             let share = percent(share.min(1.0));
-            format!("{} ({share} of all time)", finding.title)
+            format!("{} ({share} of all time)", words(finding).title)
         }
-        _ => finding.title.to_owned(),
+        _ => words(finding).title.to_owned(),
     }
 }
 
@@ -243,7 +252,7 @@ pub(crate) fn left_out(diagnosed: &Diagnosed) -> Vec<String> {
 /// Why a row was not looked at.
 pub(crate) fn why(why: &WhyLeftOut) -> String {
     match why {
-        WhyLeftOut::Evidence(evidence) => evidence.clone(),
+        WhyLeftOut::Evidence(evidence) => reason(evidence),
         WhyLeftOut::Warned(of) => warning(of),
         WhyLeftOut::NoTimes => "it has no response times".to_owned(),
     }

@@ -5,6 +5,7 @@ use schemars::generate::SchemaSettings;
 use stats::{Completeness, Summary, TestSummary};
 
 use crate::clean::is_harmful;
+use crate::reasons::{abort_reason, note, reason};
 use crate::{webstone, wire};
 
 /// The result as one JSON document, for which [`schema`] is published. Ends with a newline.
@@ -112,7 +113,7 @@ impl From<&TestSummary> for wire::TestJson {
             name: test.name.clone(),
             method: test.method.clone(),
             status: test.status,
-            evidence: test.evidence.clone(),
+            evidence: test.evidence.as_ref().map(reason),
             outcomes: (&test.outcomes).into(),
             operations: test.operations(),
             left_out: test.left_out(),
@@ -132,8 +133,8 @@ impl From<&TestSummary> for wire::TestJson {
             per_second: test.per_second.map(thousandths),
             per_second_ci95: test.per_second_ci95.map(rates),
             wanders: test.wanders,
-            failures: test.failures.clone(),
-            notes: test.notes.clone(),
+            failures: test.failures.iter().map(reason).collect(),
+            notes: test.notes.iter().map(note).collect(),
             conclusion: test.conclusion(),
             disqualified: test.disqualified().map(crate::warning),
             warnings: test
@@ -205,7 +206,10 @@ impl From<&Completeness> for wire::CompletenessJson {
         let (state, reason) = match complete {
             Completeness::Complete => (wire::RunEnding::Complete, None),
             Completeness::Interrupted => (wire::RunEnding::Interrupted, None),
-            Completeness::Aborted(reason) => (wire::RunEnding::Aborted, Some(reason.clone())),
+            Completeness::Aborted(reason) => {
+                let reason = abort_reason(reason.as_deref());
+                (wire::RunEnding::Aborted, Some(reason.to_owned()))
+            }
         };
         wire::CompletenessJson { state, reason }
     }

@@ -30,6 +30,7 @@ mod load;
 mod log;
 mod markdown;
 pub mod page;
+mod reasons;
 mod search;
 mod sweep;
 mod table;
@@ -44,7 +45,7 @@ use stats::units;
 pub use self::csv::csv;
 pub use clean::clean;
 pub use compare::{
-    Comparisons, Versus, compare_json, compare_markdown, compare_schema, compare_text,
+    Comparisons, Versus, compare_json, compare_markdown, compare_schema, compare_text, difference,
 };
 pub use conclusion::inconclusive;
 pub use diagnose::{
@@ -54,6 +55,7 @@ pub use diagnose::{
 pub use file_names::FileNames;
 pub use json::{json, schema};
 pub use log::{log, log_header};
+pub use reasons::{abort_reason, reason};
 pub use search::{CountedUnit, Find, SearchResult, Tried, search_json, search_schema, search_text};
 pub use sweep::{Design, Sweep, SweepServer, Varied, sweep_json, sweep_schema, sweep_text};
 pub use text::{TextOptions, text};

@@ -3,7 +3,7 @@
 pub(crate) mod wire;
 
 use stats::interval::median;
-use stats::{Answer, Distribution, Load, Tally, Tested};
+use stats::{Distribution, OfferedLoad, SearchOutcome, Tally, Tested};
 
 use crate::clean;
 use crate::figure;
@@ -28,9 +28,9 @@ pub struct SearchResult {
     /// What was sent.
     pub what: String,
     /// The answer.
-    pub answer: Answer,
+    pub answer: SearchOutcome,
     /// Where more load begins to cost more than it brings.
-    pub knee: Option<Load>,
+    pub knee: Option<OfferedLoad>,
     /// Why the search ended without an answer of the server's.
     pub inconclusive: Option<String>,
     /// Every trial, in the order of the loads.
@@ -56,7 +56,7 @@ impl Find {
     }
 
     /// `23 users`, `1200 requests/s`.
-    pub fn amount(self, load: Load) -> String {
+    pub fn amount(self, load: OfferedLoad) -> String {
         match self {
             Find::Users if load == 1.0 => "1 user".to_owned(),
             Find::Users => format!("{load} users"),
@@ -67,7 +67,7 @@ impl Find {
 
 impl SearchResult {
     /// A load that was tried.
-    fn amount(&self, load: Load) -> String {
+    fn amount(&self, load: OfferedLoad) -> String {
         self.counted.amount(self.find, load)
     }
 }
@@ -91,7 +91,7 @@ impl CountedUnit {
     }
 
     /// As [`Find::amount`]; users who fetch pages are called children.
-    pub fn amount(self, find: Find, load: Load) -> String {
+    pub fn amount(self, find: Find, load: OfferedLoad) -> String {
         match (find, self) {
             (Find::Users, CountedUnit::Pages) if load == 1.0 => "1 child".to_owned(),
             (Find::Users, CountedUnit::Pages) => format!("{load} children"),
@@ -121,7 +121,7 @@ impl CountedUnit {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tried {
     /// The load.
-    pub load: Load,
+    pub load: OfferedLoad,
     /// The condition held.
     pub held: bool,
     /// Expected answers, or complete pages, a second.
@@ -138,7 +138,7 @@ pub struct Tried {
 /// All trials of one load.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Loaded {
-    pub(crate) load: Load,
+    pub(crate) load: OfferedLoad,
     pub(crate) trials: Tally,
     /// The medians of what they measured.
     pub(crate) per_second: f64,
@@ -285,7 +285,7 @@ fn curve_in_words(found: &SearchResult) -> String {
 /// Under which load the condition holds.
 fn held_in_words(found: &SearchResult, condition: &str) -> String {
     let amount = |load| found.amount(load);
-    let Answer {
+    let SearchOutcome {
         holds,
         fails,
         confirmed,

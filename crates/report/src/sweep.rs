@@ -5,9 +5,10 @@ pub(crate) mod words;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::{Point, Since, Status, SweptRow, SweptServer};
+use stats::{Since, Status, SweepPoint, SweptRow, SweptServer};
 
 use crate::clean;
+use crate::compare::times_since;
 use crate::json::{pretty, schema_of};
 use crate::terminal::{Columns, TextReport};
 use crate::text::UNKNOWN_SOFTWARE;
@@ -126,7 +127,7 @@ pub(crate) fn how(sweep: &Sweep) -> String {
         clean(&sweep.suite),
         varied.collect::<Vec<_>>().join(" and "),
         sweep.repeats,
-        since.times(),
+        times_since(since),
         limit(sweep)
     )
 }
@@ -161,7 +162,7 @@ pub(crate) fn levels(row: &SweptRow) -> Vec<&[usize]> {
 }
 
 /// What a server did there.
-pub(crate) fn point_at<'a>(server: &'a SweptServer, levels: &[usize]) -> Option<&'a Point> {
+pub(crate) fn point_at<'a>(server: &'a SweptServer, levels: &[usize]) -> Option<&'a SweepPoint> {
     server.points.iter().find(|point| point.levels == levels)
 }
 
@@ -188,7 +189,7 @@ fn table(sweep: &Sweep, row: &SweptRow) -> Vec<String> {
 }
 
 /// `412 us (389 .. 440 us)`.
-fn cell(point: &Point) -> String {
+fn cell(point: &SweepPoint) -> String {
     match (point.status, point.mean, point.ci95) {
         (Status::Ok, Some(mean), Some(ci95)) => {
             format!("{} ({})", human(mean), human_range(ci95))
@@ -199,7 +200,7 @@ fn cell(point: &Point) -> String {
 }
 
 /// What became of a point without a time: `3 of 60 failed`.
-pub(crate) fn without_time(point: &Point) -> String {
+pub(crate) fn without_time(point: &SweepPoint) -> String {
     match point.status {
         Status::Failed => format!("{} of {} {FAILED}", point.failed, point.operations),
         Status::NotSupported => "not supported".to_owned(),

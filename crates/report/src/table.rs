@@ -15,6 +15,7 @@ use textwrap::core::display_width;
 
 use crate::clean;
 use crate::figure::{self, percent};
+use crate::reasons::reason;
 use crate::terminal::{Columns, Paint, wrap};
 use crate::units::{human, human_range};
 
@@ -309,7 +310,7 @@ fn half_width(times: &Distribution) -> Option<String> {
 
 /// What became of a row without times, and why.
 pub(crate) fn in_words(test: &TestSummary) -> (&'static str, String) {
-    let evidence = clean(test.evidence.as_deref().unwrap_or_default());
+    let evidence = clean(&test.evidence.as_ref().map(reason).unwrap_or_default());
     match test.status {
         Status::NotSupported => ("not supported", evidence),
         Status::Skipped => ("skipped", evidence),

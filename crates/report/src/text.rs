@@ -4,11 +4,12 @@
 //! can be laid side by side.
 
 use record::{Environment, EventKind, Http, LeftBehind, Pace, PlanRecord, Run, Server};
-use stats::{Completeness, Status, Summary, TestSummary, WarningKind, describe_failed};
+use stats::{Completeness, Status, Summary, TestSummary, WarningKind};
 
 use crate::clean;
 use crate::conclusion::inconclusive;
 use crate::load;
+use crate::reasons::{self, abort_reason, reason};
 use crate::table::{TextTable, table};
 use crate::terminal::{TextReport, wrap};
 use crate::webstone;
@@ -252,7 +253,10 @@ impl TextReport {
         let (word, how) = match &summary.complete {
             Completeness::Complete => return,
             Completeness::Interrupted => ("Interrupted", " by the user".to_owned()),
-            Completeness::Aborted(reason) => ("Aborted", format!(": {}", clean(reason))),
+            Completeness::Aborted(reason) => {
+                let reason = abort_reason(reason.as_deref());
+                ("Aborted", format!(": {}", clean(reason)))
+            }
         };
         let word = self.paint.bad(word);
         self.line("");
@@ -296,10 +300,10 @@ pub(crate) fn warnings(summary: &Summary) -> impl Iterator<Item = String> {
 
 /// The notes of all rows; one that several rows have stands once, behind the names of all of them.
 pub(crate) fn notes(summary: &Summary) -> Vec<String> {
-    let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut all: Vec<(String, Vec<&str>)> = Vec::new();
     for test in &summary.tests {
-        for note in &test.notes {
-            match all.iter_mut().find(|(same, _)| same == note) {
+        for note in test.notes.iter().map(reasons::note) {
+            match all.iter_mut().find(|(same, _)| *same == note) {
                 Some((_, names)) => names.push(&test.name),
                 None => all.push((note, vec![&test.name])),
             }
@@ -319,9 +323,13 @@ fn failure(test: &TestSummary) -> Option<ReportItem> {
     let all = test.outcomes.plus(&test.left_out_outcomes);
     let counts = match test.failed() {
         0 => "the test as a whole failed".to_owned(),
-        _ => describe_failed(&all),
+        _ => reasons::failed(&all),
     };
-    let below = test.failures.iter().map(|failure| clean(failure)).collect();
+    let below = test
+        .failures
+        .iter()
+        .map(|failure| clean(&reason(failure)))
+        .collect();
     Some(ReportItem {
         text: clean(&format!("{}: {counts}", test.name)),
         below,

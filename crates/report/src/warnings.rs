@@ -4,7 +4,7 @@
 //! who measured for a duration is told to raise that, not the number of requests.
 
 use record::Exhausted;
-use stats::{Detail, Limit, P99_NEEDS, Share, Warning, WarningKind as Kind};
+use stats::{Detail, P99_NEEDS, RunLimit, Share, Warning, WarningKind as Kind};
 
 /// Names that a warning spells out; a longer list is cut with its length.
 const NAMED: usize = 3;
@@ -18,7 +18,7 @@ pub fn warning(warning: &Warning) -> String {
     let listed = |number: Number| listed(&warning.shares, number);
     let (percents, shares) = (listed(percent), listed(count_of));
     let raise = match warning.detail {
-        Detail::Raise(Limit::Duration) => "--duration",
+        Detail::Raise(RunLimit::Duration) => "--duration",
         _ => "--requests",
     };
     match warning.kind {
@@ -214,7 +214,7 @@ mod tests {
     fn every_kind_has_a_sentence_that_names_what_it_is_about() {
         for kind in Kind::all() {
             let shares = match kind.subject() {
-                stats::Subject::Run => Vec::new(),
+                stats::WarningSubject::Run => Vec::new(),
                 _ => vec![share("Upload")],
             };
             let is_named = !shares.is_empty();
@@ -236,8 +236,8 @@ mod tests {
             one.detail = Detail::Raise(limit);
             warning(&one)
         };
-        assert!(raise(Limit::Requests).ends_with("raise --requests"));
-        assert!(raise(Limit::Duration).ends_with("raise --duration"));
+        assert!(raise(RunLimit::Requests).ends_with("raise --requests"));
+        assert!(raise(RunLimit::Duration).ends_with("raise --duration"));
     }
 
     #[test]

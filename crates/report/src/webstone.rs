@@ -8,7 +8,7 @@ mod classic;
 mod wire;
 
 use record::Run;
-use stats::{Distribution, PageSummary, Pages, ServerSummary, Sizes, Visits};
+use stats::{BodySizes, Distribution, PageSummary, PagesSummary, ServerSummary, Visits};
 
 use crate::clean;
 use crate::figure::{self, NONE};
@@ -18,7 +18,7 @@ use classic::{ClassicTotals, over};
 pub(crate) use wire::WebStone;
 
 /// The report of 1995, line by line.
-pub(crate) fn classic(run: &Run, pages: &Pages) -> Vec<String> {
+pub(crate) fn classic(run: &Run, pages: &PagesSummary) -> Vec<String> {
     let of_page = |(number, page): (usize, &PageSummary)| classic::page_block(number, page);
     let blocks = pages.pages.iter().enumerate().flat_map(of_page);
     let totals = ClassicTotals::of(run, pages).lines();
@@ -26,8 +26,8 @@ pub(crate) fn classic(run: &Run, pages: &Pages) -> Vec<String> {
 }
 
 /// What is known beside it.
-pub(crate) fn beyond(run: &Run, pages: &Pages) -> Vec<String> {
-    let Pages { all, left_out, .. } = pages;
+pub(crate) fn beyond(run: &Run, pages: &PagesSummary) -> Vec<String> {
+    let PagesSummary { all, left_out, .. } = pages;
     let (rate, interval) = a_minute(pages.per_minute, pages.per_minute_ci95, pages.wanders);
     let mut lines = vec![format!(
         "Complete pages a minute: {rate} {interval}, over {:.2} s ({} version {})",
@@ -81,7 +81,7 @@ pub(crate) fn beyond(run: &Run, pages: &Pages) -> Vec<String> {
 }
 
 /// What WebStone reported from version 2.0 on, under its names, of all files that came.
-pub(crate) fn later(run: &Run, pages: &Pages) -> Vec<String> {
+pub(crate) fn later(run: &Run, pages: &PagesSummary) -> Vec<String> {
     let totals = ClassicTotals::of(run, pages);
     let all = &pages.all;
     let rate = |count: u64| over(count as f64, pages.window_s);
@@ -197,7 +197,7 @@ fn seconds(ns: u64) -> f64 {
 }
 
 /// The same for programs.
-pub(crate) fn document(run: &Run, pages: &Pages) -> wire::WebStone {
+pub(crate) fn document(run: &Run, pages: &PagesSummary) -> wire::WebStone {
     let measure = |file: &record::MeasureId| run.plan.measures.get(usize::from(file.0));
     let page = |PageSummary { page, visits }: &PageSummary| wire::PageResult {
         name: page.name.clone(),
@@ -244,7 +244,7 @@ pub(crate) fn document(run: &Run, pages: &Pages) -> wire::WebStone {
     }
 }
 
-fn sizes(sizes: &Sizes) -> Option<wire::SizesJson> {
+fn sizes(sizes: &BodySizes) -> Option<wire::SizesJson> {
     (sizes.n > 0).then(|| wire::SizesJson {
         n: sizes.n,
         mean: thousandths(sizes.mean()),

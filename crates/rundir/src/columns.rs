@@ -14,9 +14,10 @@ use record::{COLUMNS, Cell, Column, Holds, PlanRecord, Sample};
 
 fn schema(columns: &[&Column]) -> String {
     let column = |column: &Column| {
-        let presence = match column.is_required {
-            true => "REQUIRED",
-            false => "OPTIONAL",
+        let presence = if column.is_required {
+            "REQUIRED"
+        } else {
+            "OPTIONAL"
         };
         let name = column.name;
         match column.holds {
@@ -58,7 +59,7 @@ fn writer(file: File, columns: &[&Column]) -> Result<SerializedFileWriter<File>,
 /// Rows that wait to be written. They are kept column by column: what a column needs is taken while
 /// the sample is at hand, and not from far apart later.
 pub(crate) struct Rows {
-    columns: Vec<Cells>,
+    columns: Vec<ColumnCells>,
     count: usize,
 }
 
@@ -68,7 +69,7 @@ impl Rows {
             columns: COLUMNS
                 .iter()
                 .filter(|column| (column.is_needed)(plan))
-                .map(|column| Cells::new(column, plan))
+                .map(|column| ColumnCells::new(column, plan))
                 .collect(),
             count: 0,
         }
@@ -96,14 +97,16 @@ impl Rows {
 
     /// Writes them as a group.
     pub(crate) fn write(&self, file: &mut SerializedFileWriter<File>) -> Result<(), ParquetError> {
-        let mut group = Group(file.next_row_group()?);
+        let mut group = OpenGroup(file.next_row_group()?);
         for cells in &self.columns {
             let levels = (!cells.column.is_required).then_some(&cells.levels[..]);
             match &cells.values {
-                Values::Texts(texts) => group.write::<ByteArrayType>(texts.cells(), levels)?,
-                Values::Int32(numbers) => group.write::<Int32Type>(numbers, levels)?,
-                Values::Int64(numbers) => group.write::<Int64Type>(numbers, levels)?,
-                Values::Flags(flags) => group.write::<BoolType>(flags, levels)?,
+                ColumnValues::Texts(texts) => {
+                    group.write::<ByteArrayType>(texts.cells(), levels)?
+                }
+                ColumnValues::Int32(numbers) => group.write::<Int32Type>(numbers, levels)?,
+                ColumnValues::Int64(numbers) => group.write::<Int64Type>(numbers, levels)?,
+                ColumnValues::Flags(flags) => group.write::<BoolType>(flags, levels)?,
             }
         }
         group.0.close()?;
@@ -116,44 +119,44 @@ impl Rows {
         for cells in &mut self.columns {
             cells.levels.clear();
             match &mut cells.values {
-                Values::Texts(texts) => texts.count = 0,
-                Values::Int32(numbers) => numbers.clear(),
-                Values::Int64(numbers) => numbers.clear(),
-                Values::Flags(flags) => flags.clear(),
+                ColumnValues::Texts(texts) => texts.count = 0,
+                ColumnValues::Int32(numbers) => numbers.clear(),
+                ColumnValues::Int64(numbers) => numbers.clear(),
+                ColumnValues::Flags(flags) => flags.clear(),
             }
         }
     }
 }
 
 /// The cells of a column.
-struct Cells {
+struct ColumnCells {
     column: &'static Column,
     /// Of a column that may lack some: 1 where there is one.
     levels: Vec<i16>,
-    values: Values,
+    values: ColumnValues,
 }
 
-enum Values {
+enum ColumnValues {
     Texts(Texts),
     Int32(Vec<i32>),
     Int64(Vec<i64>),
     Flags(Vec<bool>),
 }
 
-impl Cells {
-    fn new(column: &'static Column, plan: &PlanRecord) -> Cells {
-        Cells {
+impl ColumnCells {
+    fn new(column: &'static Column, plan: &PlanRecord) -> ColumnCells {
+        ColumnCells {
             column,
             levels: Vec::new(),
             values: match column.holds {
                 Holds::Measures => {
                     let measures = plan.measures.iter();
-                    Values::Texts(Texts::new(measures.map(|measure| measure.name.as_str())))
+                    ColumnValues::Texts(Texts::new(measures.map(|measure| measure.name.as_str())))
                 }
-                Holds::Words(words) => Values::Texts(Texts::new(words.iter().copied())),
-                Holds::Int32 => Values::Int32(Vec::new()),
-                Holds::Int64 => Values::Int64(Vec::new()),
-                Holds::Flags => Values::Flags(Vec::new()),
+                Holds::Words(words) => ColumnValues::Texts(Texts::new(words.iter().copied())),
+                Holds::Int32 => ColumnValues::Int32(Vec::new()),
+                Holds::Int64 => ColumnValues::Int64(Vec::new()),
+                Holds::Flags => ColumnValues::Flags(Vec::new()),
             },
         }
     }
@@ -163,13 +166,13 @@ impl Cells {
             self.levels.push(i16::from(cell != Cell::Absent));
         }
         match (&mut self.values, cell) {
-            (Values::Int64(numbers), Cell::Number(number)) => numbers.push(number),
-            (Values::Int32(numbers), Cell::Number(number)) => match i32::try_from(number) {
+            (ColumnValues::Int64(numbers), Cell::Number(number)) => numbers.push(number),
+            (ColumnValues::Int32(numbers), Cell::Number(number)) => match i32::try_from(number) {
                 Ok(number) => numbers.push(number),
                 Err(_) => return Err(self.unfit(cell)),
             },
-            (Values::Flags(flags), Cell::Flag(flag)) => flags.push(flag),
-            (Values::Texts(texts), Cell::Place(place)) => {
+            (ColumnValues::Flags(flags), Cell::Flag(flag)) => flags.push(flag),
+            (ColumnValues::Texts(texts), Cell::Place(place)) => {
                 if !texts.push(place) {
                     return Err(self.unfit(cell));
                 }
@@ -232,9 +235,9 @@ impl Texts {
 }
 
 /// A group that is being written.
-struct Group<'a>(SerializedRowGroupWriter<'a, File>);
+struct OpenGroup<'a>(SerializedRowGroupWriter<'a, File>);
 
-impl Group<'_> {
+impl OpenGroup<'_> {
     fn write<T: DataType>(
         &mut self,
         values: &[T::T],

@@ -98,7 +98,7 @@ impl<'a> OpenSegment<'a> {
         }
         let samples = unless_damaged(|| {
             let group = self.reader.get_row_group(self.next)?;
-            let group = Group {
+            let group = RowGroup {
                 reader: &*group,
                 places: &self.places,
             };
@@ -117,12 +117,12 @@ fn unless_damaged<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T
 }
 
 /// A group of rows.
-struct Group<'a> {
+struct RowGroup<'a> {
     reader: &'a dyn RowGroupReader,
     places: &'a BTreeMap<String, usize>,
 }
 
-impl Group<'_> {
+impl RowGroup<'_> {
     fn samples(&self, measures: &[String]) -> Result<Vec<Sample>, ParquetError> {
         let mut samples = vec![Sample::blank(); self.rows()];
         let is_there = |column: &&Column| {

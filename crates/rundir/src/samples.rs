@@ -42,7 +42,7 @@ const TEMPORARY: &str = "temporary file of samples";
 /// Writing a group of rows takes some milliseconds, in which the caller does nothing else: it does
 /// not belong on a worker thread.
 pub struct SamplesWriter {
-    place: Place,
+    place: FilePlace,
     /// Rows of the present segment that are in no row group of `segment`.
     rows: Rows,
     /// The present segment, once it has a row group.
@@ -57,7 +57,7 @@ pub struct SamplesWriter {
 }
 
 /// Where samples go.
-enum Place {
+enum FilePlace {
     /// To numbered segments in a directory.
     Directory(PathBuf),
     /// To a file without a name, removed by the system when it is closed.
@@ -67,7 +67,7 @@ enum Place {
 impl SamplesWriter {
     /// Writes to segments in a run directory.
     pub(crate) fn create(directory: PathBuf, plan: &PlanRecord) -> SamplesWriter {
-        SamplesWriter::new(Place::Directory(directory), plan)
+        SamplesWriter::new(FilePlace::Directory(directory), plan)
     }
 
     /// Writes to a file without a name, for a run that is not saved.
@@ -76,10 +76,10 @@ impl SamplesWriter {
     /// When there is no place for temporary files.
     pub fn temporary(plan: &PlanRecord) -> Result<SamplesWriter, RunDirError> {
         let file = tempfile::tempfile().map_err(|error| writing(Path::new(TEMPORARY), error))?;
-        Ok(SamplesWriter::new(Place::Temporary(file), plan))
+        Ok(SamplesWriter::new(FilePlace::Temporary(file), plan))
     }
 
-    fn new(place: Place, plan: &PlanRecord) -> SamplesWriter {
+    fn new(place: FilePlace, plan: &PlanRecord) -> SamplesWriter {
         SamplesWriter {
             place,
             rows: Rows::new(plan),
@@ -102,8 +102,8 @@ impl SamplesWriter {
         self.or_discard(taken)?;
         let is_due = !self.is_sealed && self.sealed_at.elapsed() >= SEAL_AFTER;
         match (&self.place, is_due) {
-            (Place::Directory(_), true) => self.seal(),
-            (Place::Directory(_), false) | (Place::Temporary(_), _) => Ok(()),
+            (FilePlace::Directory(_), true) => self.seal(),
+            (FilePlace::Directory(_), false) | (FilePlace::Temporary(_), _) => Ok(()),
         }
     }
 
@@ -152,7 +152,7 @@ impl SamplesWriter {
         segment
             .close()
             .map_err(|error| failed("writing failed", &path, &error))?;
-        if let Place::Directory(_) = self.place {
+        if let FilePlace::Directory(_) = self.place {
             fs::rename(part_of(&path), &path).map_err(|error| writing(&path, error))?;
         }
         if is_long {
@@ -167,8 +167,8 @@ impl SamplesWriter {
     fn begin(&self) -> Result<SerializedFileWriter<File>, RunDirError> {
         let path = self.path();
         let file = match &self.place {
-            Place::Directory(_) => create_new(&part_of(&path)),
-            Place::Temporary(file) => file.try_clone(),
+            FilePlace::Directory(_) => create_new(&part_of(&path)),
+            FilePlace::Temporary(file) => file.try_clone(),
         };
         let file = file.map_err(|error| writing(&path, error))?;
         self.rows
@@ -184,7 +184,7 @@ impl SamplesWriter {
 
     fn or_discard(&mut self, done: Result<(), RunDirError>) -> Result<(), RunDirError> {
         if done.is_err()
-            && let Place::Directory(_) = self.place
+            && let FilePlace::Directory(_) = self.place
         {
             self.segment = None;
             discard(&part_of(&self.path()));
@@ -203,11 +203,11 @@ impl SamplesWriter {
             _ => self.number,
         };
         let segments = match self.place {
-            Place::Directory(directory) => (1..=last)
+            FilePlace::Directory(directory) => (1..=last)
                 .map(|number| Segment::Named(segment_path(&directory, number)))
                 .collect(),
-            Place::Temporary(_) if self.count == 0 => Vec::new(),
-            Place::Temporary(file) => vec![Segment::Temporary(file)],
+            FilePlace::Temporary(_) if self.count == 0 => Vec::new(),
+            FilePlace::Temporary(file) => vec![Segment::Temporary(file)],
         };
         Ok(Samples {
             segments,
@@ -219,8 +219,8 @@ impl SamplesWriter {
     /// The present segment when it is complete.
     fn path(&self) -> PathBuf {
         match &self.place {
-            Place::Directory(directory) => segment_path(directory, self.number),
-            Place::Temporary(_) => PathBuf::from(TEMPORARY),
+            FilePlace::Directory(directory) => segment_path(directory, self.number),
+            FilePlace::Temporary(_) => PathBuf::from(TEMPORARY),
         }
     }
 }
@@ -262,9 +262,10 @@ impl Samples {
     /// Those of a run directory, which may be that of a killed run.
     pub(crate) fn open(directory: &Path, plan: &PlanRecord) -> Result<Samples, RunDirError> {
         let single = directory.join(SINGLE_FILE);
-        let segments = match single.exists() {
-            true => vec![Segment::Named(single)],
-            false => segments_in(directory)?,
+        let segments = if single.exists() {
+            vec![Segment::Named(single)]
+        } else {
+            segments_in(directory)?
         };
         let mut samples = Samples {
             segments,
@@ -329,12 +330,15 @@ fn segments_in(directory: &Path) -> Result<Vec<Segment>, RunDirError> {
         numbers.extend(name.to_str().and_then(segment_number));
     }
     numbers.sort_unstable();
-    let named = |(place, number): (u32, u32)| match number == place {
-        true => Ok(Segment::Named(segment_path(directory, number))),
-        false => Err(RunDirError::Damaged {
-            path: segment_path(directory, place),
-            message: "is missing, though later samples are there".to_owned(),
-        }),
+    let named = |(place, number): (u32, u32)| {
+        if number == place {
+            Ok(Segment::Named(segment_path(directory, number)))
+        } else {
+            Err(RunDirError::Damaged {
+                path: segment_path(directory, place),
+                message: "is missing, though later samples are there".to_owned(),
+            })
+        }
     };
     (1..).zip(numbers).map(named).collect()
 }

@@ -56,9 +56,10 @@ impl Batch {
     /// Differences that are at most `limit`, and all.
     fn share(&self, limit: i64) -> (u64, u64) {
         let size = limit.unsigned_abs();
-        let at_most = match limit < 0 {
-            true => self.below.at_least(size),
-            false => self.below.count() + self.above.at_most(size),
+        let at_most = if limit < 0 {
+            self.below.at_least(size)
+        } else {
+            self.below.count() + self.above.at_most(size)
         };
         (at_most, self.count())
     }
@@ -125,9 +126,10 @@ impl Differences {
     /// How many differences are at most that.
     fn count_to(&self, most: i64) -> u64 {
         let size = most.unsigned_abs();
-        match most < 0 {
-            true => self.below.count_from(size),
-            false => self.below.count() + self.above.count_to(size),
+        if most < 0 {
+            self.below.count_from(size)
+        } else {
+            self.below.count() + self.above.count_to(size)
         }
     }
 

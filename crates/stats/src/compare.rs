@@ -35,11 +35,11 @@ use record::{Environment, PlanRecord};
 use crate::row::sound;
 use crate::{Since, Status, Summary};
 
-use rows::Row;
+use rows::RowInRun;
 
 pub(crate) use holm::holm;
 
-pub use alike::{Caveat, Difference};
+pub use alike::{Caveat, Difference, Setting};
 pub use failing::{Failing, LEAST_TOTAL};
 pub use inference::{EARLY, Early, Inference, infer};
 pub use ratio::{Certainty, Direction, Observations, Ratio, WORTH_DETECTING};
@@ -286,8 +286,8 @@ fn correct(tests: Vec<(f64, &mut f64)>) -> (usize, f64) {
 }
 
 /// The row of both, with a verdict that is preliminary where there is something to test.
-fn compared(row: rows::RowName, a: &[Row], b: &[Row]) -> Compared {
-    let reached: Vec<(&Row, &Row)> = a
+fn compared(row: rows::RowName, a: &[RowInRun], b: &[RowInRun]) -> Compared {
+    let reached: Vec<(&RowInRun, &RowInRun)> = a
         .iter()
         .zip(b)
         .filter(|(a, b)| !a.is_unreached() && !b.is_unreached())
@@ -302,14 +302,15 @@ fn compared(row: rows::RowName, a: &[Row], b: &[Row]) -> Compared {
         (true, false) if reached.iter().any(|(_, b)| b.has_worked()) => verdict = Verdict::Gained,
         (false, false) => {
             let is_disqualified =
-                |(a, b): &(&Row, &Row)| a.is_disqualified() || b.is_disqualified();
+                |(a, b): &(&RowInRun, &RowInRun)| a.is_disqualified() || b.is_disqualified();
             disqualified = reached.iter().filter(|pair| is_disqualified(pair)).count();
-            let sound: Vec<(&Row, &Row)> = sound(&reached, is_disqualified).copied().collect();
+            let sound: Vec<(&RowInRun, &RowInRun)> =
+                sound(&reached, is_disqualified).copied().collect();
             ratio = Ratio::new(&Observations::of(&sound));
             let pairs = reached.iter().copied();
             let of_server =
-                |(a, b): &(&Row, &Row)| !a.may_be_no_failure() && !b.may_be_no_failure();
-            let judged: Vec<(&Row, &Row)> = pairs.filter(of_server).collect();
+                |(a, b): &(&RowInRun, &RowInRun)| !a.may_be_no_failure() && !b.may_be_no_failure();
+            let judged: Vec<(&RowInRun, &RowInRun)> = pairs.filter(of_server).collect();
             doubtful = reached.len() - judged.len();
             failing = Failing::of(&judged);
         }

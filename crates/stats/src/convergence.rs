@@ -18,7 +18,7 @@ use crate::distribution::places;
 use crate::interval::interval_of_batches;
 use crate::times::{Times, rank};
 use crate::until::{Statistic, Until};
-use crate::window::Window;
+use crate::window::MeasurementWindow;
 
 /// Bins along the time axis: between this and half of it are in use.
 const BINS: usize = 64;
@@ -49,7 +49,7 @@ const LEAST_SPAN: Nanos = 1_000_000_000;
 pub struct Convergence {
     until: Until,
     open: bool,
-    measures: Vec<Progress>,
+    measures: Vec<MeasureTimes>,
 }
 
 impl Convergence {
@@ -58,12 +58,12 @@ impl Convergence {
         Convergence {
             until,
             open: matches!(plan.load.pace, Pace::Open { .. }),
-            measures: vec![Progress::default(); plan.measures.len()],
+            measures: vec![MeasureTimes::default(); plan.measures.len()],
         }
     }
 
     /// Adds operations, of which those in the window count.
-    pub fn add(&mut self, samples: &[Sample], window: Window) {
+    pub fn add(&mut self, samples: &[Sample], window: MeasurementWindow) {
         for sample in samples {
             if let Some(measure) = self.measures.get_mut(usize::from(sample.measure.0))
                 && sample.outcome == Outcome::Ok
@@ -114,21 +114,21 @@ fn time(sample: &Sample, open: bool) -> Option<Nanos> {
 
 /// The times of one measure.
 #[derive(Debug, Clone)]
-struct Progress {
+struct MeasureTimes {
     times: Times,
     bins: Bins<TimedBatch>,
 }
 
-impl Default for Progress {
-    fn default() -> Progress {
-        Progress {
+impl Default for MeasureTimes {
+    fn default() -> MeasureTimes {
+        MeasureTimes {
             times: Times::default(),
             bins: Bins::new(BINS, SHIFT),
         }
     }
 }
 
-impl Progress {
+impl MeasureTimes {
     fn add(&mut self, moment: Nanos, time: Nanos, statistic: Statistic) {
         self.times.add(moment, time);
         let bin = self.bins.at(moment);

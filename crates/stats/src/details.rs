@@ -20,7 +20,7 @@ use record::{Event, Nanos, Outcome, PlanRecord, Sample, Timing};
 use crate::bins::{Bin, Bins};
 use crate::spread::{Bar, spread};
 use crate::times::Times;
-use crate::{Windows, window::Window};
+use crate::{Windows, window::MeasurementWindow};
 
 /// Fewer marks than these show no shape.
 const LEAST: usize = 16;
@@ -58,7 +58,7 @@ pub struct Details {
     /// Response times in ranges that grow by a constant factor; empty without any.
     pub histogram: Vec<Bar>,
     /// The distribution function of the response times; empty without any.
-    pub steps: Vec<Step>,
+    pub steps: Vec<DistributionStep>,
     /// Whether every response time has a step of its own.
     pub all_steps: bool,
     /// Response times and failures by the moment at which the operation began.
@@ -67,7 +67,7 @@ pub struct Details {
 
 /// A place where a distribution function rises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
+pub struct DistributionStep {
     /// A response time in nanoseconds.
     pub value: Nanos,
     /// Response times that are no longer than this one.
@@ -78,7 +78,7 @@ pub struct Step {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TimeLine {
     /// Every operation that counts.
-    Every(Vec<Operation>),
+    Every(Vec<DrawnOperation>),
     /// They were too many: what happened in times of equal length.
     Buckets {
         /// Length of each in nanoseconds.
@@ -90,7 +90,7 @@ pub enum TimeLine {
 
 /// An operation on a time line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Operation {
+pub struct DrawnOperation {
     /// When it began, in nanoseconds since the run began.
     pub at: Nanos,
     /// Its response time in nanoseconds; `None` for one that failed.
@@ -131,10 +131,15 @@ where
     Piece: AsRef<[Sample]>,
 {
     let windows = Windows::of(plan, events, &pieces)?;
-    let mut rows: Vec<(Window, Drawing)> = plan
+    let mut rows: Vec<(MeasurementWindow, DetailsBuilder)> = plan
         .measures
         .iter()
-        .map(|measure| (windows.of_test(measure.test), Drawing::new(resolution)))
+        .map(|measure| {
+            (
+                windows.of_test(measure.test),
+                DetailsBuilder::new(resolution),
+            )
+        })
         .collect();
     for piece in pieces()? {
         for sample in piece?.as_ref() {
@@ -150,18 +155,18 @@ where
 
 /// The details of a row as far as they are known.
 #[derive(Debug)]
-pub(crate) struct Drawing {
+pub(crate) struct DetailsBuilder {
     resolution: Resolution,
     times: Times,
-    line: Line,
+    line: DrawnLine,
 }
 
-impl Drawing {
-    pub(crate) fn new(resolution: Resolution) -> Drawing {
-        Drawing {
+impl DetailsBuilder {
+    pub(crate) fn new(resolution: Resolution) -> DetailsBuilder {
+        DetailsBuilder {
             resolution,
             times: Times::default(),
-            line: Line::Every(Vec::new(), resolution.buckets),
+            line: DrawnLine::Every(Vec::new(), resolution.buckets),
         }
     }
 
@@ -199,14 +204,14 @@ impl Drawing {
 /// Where steps have to be left out, those stay at which a share of the times is reached: nine in
 /// ten of these shares are evenly spread, and the last tenth lies ever more densely towards the
 /// slowest operations, which are what one looks for. The first step and the last are always there.
-fn steps(times: &Times, most: usize) -> (Vec<Step>, bool) {
-    let mut all: Vec<Step> = Vec::new();
+fn steps(times: &Times, most: usize) -> (Vec<DistributionStep>, bool) {
+    let mut all: Vec<DistributionStep> = Vec::new();
     let mut before = 0;
     times.for_each(|value, count| {
         before += count;
         match all.last_mut() {
             Some(last) if last.value == value => last.count = before,
-            _ => all.push(Step {
+            _ => all.push(DistributionStep {
                 value,
                 count: before,
             }),
@@ -217,7 +222,7 @@ fn steps(times: &Times, most: usize) -> (Vec<Step>, bool) {
     }
     let wanted = ranks(before, most);
     let mut wanted = wanted.into_iter().peekable();
-    let mut kept: Vec<Step> = Vec::with_capacity(most);
+    let mut kept: Vec<DistributionStep> = Vec::with_capacity(most);
     for step in all {
         if wanted.next_if(|rank| *rank <= step.count).is_some() {
             kept.push(step);
@@ -248,38 +253,38 @@ fn ranks(n: u64, most: usize) -> Vec<u64> {
 
 /// A time line in the making. Which of both forms it has depends on the number of operations alone.
 #[derive(Debug)]
-enum Line {
+enum DrawnLine {
     /// At most so many operations.
-    Every(Vec<Operation>, usize),
+    Every(Vec<DrawnOperation>, usize),
     /// They were more.
     Binned(Bins<Heap>),
 }
 
-impl Line {
+impl DrawnLine {
     fn add(&mut self, at: Nanos, took: Option<Nanos>) {
         match self {
-            Line::Every(operations, most) if operations.len() < *most => {
-                operations.push(Operation { at, took });
+            DrawnLine::Every(operations, most) if operations.len() < *most => {
+                operations.push(DrawnOperation { at, took });
             }
-            Line::Every(operations, most) => {
+            DrawnLine::Every(operations, most) => {
                 let mut bins: Bins<Heap> = Bins::new(*most, 0);
                 for operation in operations {
                     bins.at(operation.at).add(operation.took);
                 }
                 bins.at(at).add(took);
-                *self = Line::Binned(bins);
+                *self = DrawnLine::Binned(bins);
             }
-            Line::Binned(bins) => bins.at(at).add(took),
+            DrawnLine::Binned(bins) => bins.at(at).add(took),
         }
     }
 
     fn finish(self) -> TimeLine {
         match self {
-            Line::Every(mut operations, _) => {
+            DrawnLine::Every(mut operations, _) => {
                 operations.sort_unstable();
                 TimeLine::Every(operations)
             }
-            Line::Binned(bins) => TimeLine::Buckets {
+            DrawnLine::Binned(bins) => TimeLine::Buckets {
                 length: bins.length(),
                 buckets: bins.iter().map(|(from, heap)| heap.bucket(from)).collect(),
             },

@@ -31,30 +31,26 @@ mod tests;
 
 pub use case::MANY;
 pub(crate) use course::Course;
-pub(crate) use facts::Facts;
-pub use figure::{Evidence, Figure, Quantity};
+pub(crate) use facts::ServerFacts;
+pub use figure::{Evidence, NamedQuantity, Quantity, ResponsePart};
 pub use material::{Material, material_from};
-pub use rules::{RULES, Rule};
+pub use rules::{DiagnosisRule, RULES};
 
 use record::PlanRecord;
 
-use crate::{Conclusion, TestSummary, Warning};
+use crate::{Conclusion, StatusReason, TestSummary, Warning};
 
 use case::Case;
 
 /// Something conspicuous.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// Name of the [`Rule`] that found it.
+    /// Name of the [`DiagnosisRule`] that found it.
     pub rule: &'static str,
-    /// The finding in a few words.
-    pub title: &'static str,
     /// What the sentence about it is made of.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<NamedQuantity>,
     /// What it rests on, row by row, the worst first.
     pub evidence: Vec<Evidence>,
-    /// Where in a server to look for the cause.
-    pub look_at: &'static str,
     /// The rows that it is about.
     pub tests: Vec<String>,
     /// Which of the runs it was found in.
@@ -105,7 +101,7 @@ pub struct LeftOut {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WhyLeftOut {
     /// It failed, or is not supported: what was attempted, and what came back.
-    Evidence(String),
+    Evidence(StatusReason),
     /// This warning disqualifies it.
     Warned(Warning),
     /// It has no response times.

@@ -55,7 +55,7 @@ const DOMINATES: f64 = 0.1;
 const DOMINATES_FEW: f64 = 3.0;
 
 /// The part of a [`Distribution`] that comes from sums.
-pub(crate) struct Moments {
+pub(crate) struct MeanAndSpread {
     pub(crate) n: u64,
     pub(crate) mean: f64,
     pub(crate) ci95: Option<(f64, f64)>,
@@ -80,7 +80,7 @@ impl Distribution {
             .map(|value| (*value as f64 - mean).powi(2))
             .sum();
         let floats: Vec<f64> = values.iter().map(|value| *value as f64).collect();
-        let moments = Moments {
+        let moments = MeanAndSpread {
             n,
             mean,
             ci95: mean_interval(&floats),
@@ -96,9 +96,10 @@ impl Distribution {
 
     /// The share of the slowest value in the sum of all.
     pub fn slowest_share(&self) -> f64 {
-        match self.mean > 0.0 {
-            true => (self.max as f64 / (self.n as f64 * self.mean)).min(1.0),
-            false => 0.0,
+        if self.mean > 0.0 {
+            (self.max as f64 / (self.n as f64 * self.mean)).min(1.0)
+        } else {
+            0.0
         }
     }
 
@@ -110,7 +111,7 @@ impl Distribution {
 
     /// Puts together what was found out; percentiles are those of [`PER_MILLE`].
     pub(crate) fn from_parts(
-        moments: Moments,
+        moments: MeanAndSpread,
         (min, max): (Nanos, Nanos),
         [p50, p90, p95, p99, p999]: [Nanos; PER_MILLE.len()],
     ) -> Distribution {

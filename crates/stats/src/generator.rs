@@ -46,9 +46,12 @@ impl Strain {
         let tests = generators.iter();
         let tests = tests.map(|generator| (name(generator.test), generator.clone()));
         let tests: Vec<(String, Generator)> = tests.collect();
-        let judged = |(name, own): &(String, Generator)| match own.wall < LEAST_WALL {
-            true => Some((name.clone(), short.clone()?)),
-            false => Some((name.clone(), own.clone())),
+        let judged = |(name, own): &(String, Generator)| {
+            if own.wall < LEAST_WALL {
+                Some((name.clone(), short.clone()?))
+            } else {
+                Some((name.clone(), own.clone()))
+            }
         };
         Strain {
             judged: tests.iter().filter_map(judged).collect(),

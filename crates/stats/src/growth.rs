@@ -21,7 +21,7 @@ mod law;
 #[cfg(test)]
 mod tests;
 
-use cells::Cells;
+use cells::CellMeans;
 
 use crate::ALPHA;
 use crate::compare::{holm, is_same};
@@ -107,7 +107,7 @@ impl Growing {
 /// How times of several rows grow. `values` are those of each parameter, in ascending order;
 /// `rows` has the runs of each row. Effects up to the share `same_within` do not matter.
 pub fn growth(values: &[Vec<f64>], rows: &[Vec<Observation>], same_within: f64) -> Vec<Growth> {
-    let cells: Vec<Cells> = rows.iter().map(|row| Cells::of(row)).collect();
+    let cells: Vec<CellMeans> = rows.iter().map(|row| CellMeans::of(row)).collect();
     let mut effects: Vec<Vec<Option<Effect>>> = cells
         .iter()
         .map(|cells| {
@@ -135,7 +135,7 @@ pub fn growth(values: &[Vec<f64>], rows: &[Vec<Observation>], same_within: f64) 
     .collect()
 }
 
-fn effect(cells: &Cells, values: &[Vec<f64>], of: usize) -> Option<Effect> {
+fn effect(cells: &CellMeans, values: &[Vec<f64>], of: usize) -> Option<Effect> {
     // The largest value that was measured, where the very largest failed.
     let mut levels = (1..values[of].len()).rev();
     let (last, found) = levels.find_map(|level| Some((level, cells.contrast(of, level)?)))?;

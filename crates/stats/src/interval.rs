@@ -136,6 +136,13 @@ pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
+/// Sample variance; not a number for fewer than two values.
+pub(crate) fn variance(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    squares / (values.len() as f64 - 1.0)
+}
+
 /// The middle value, or the mean of the two in the middle; `None` for no values.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
@@ -159,11 +166,20 @@ pub(crate) fn surprise(estimate: f64, error: f64, t: &StudentsT) -> f64 {
     }
 }
 
+/// Student's distribution; `None` without degrees of freedom.
+pub(crate) fn students(degrees: f64) -> Option<StudentsT> {
+    StudentsT::new(0.0, 1.0, degrees).ok()
+}
+
+/// A quantile of Student's t.
+pub(crate) fn t_at(share: f64, degrees: f64) -> f64 {
+    let t = students(degrees).expect("two values or more, so one degree of freedom or more");
+    t.inverse_cdf(share)
+}
+
 /// The 97.5 % quantile of Student's t.
 pub(crate) fn t_quantile(degrees: f64) -> f64 {
-    StudentsT::new(0.0, 1.0, degrees)
-        .expect("at least two batches, so at least one degree of freedom")
-        .inverse_cdf(0.975)
+    t_at(0.975, degrees)
 }
 
 #[cfg(test)]

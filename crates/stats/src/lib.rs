@@ -73,15 +73,17 @@ pub use bias::Bias;
 pub use bins::Sum as Batch;
 pub use compare::{
     ALPHA, Caveat, Certainty, Compared, Comparison, Difference, Direction, EARLY, Early, Estimate,
-    Failing, Inference, LEAST_TOTAL, Observations, Ratio, RowKind, Side, Verdict, WORTH_DETECTING,
-    compare, infer,
+    Failing, Inference, LEAST_TOTAL, Observations, Ratio, RowKind, Setting, Side, Verdict,
+    WORTH_DETECTING, compare, infer,
 };
 pub use conclusion::Conclusion;
 pub use convergence::Convergence;
-pub use details::{Bucket, Details, Operation, Resolution, Step, TimeLine, details_from};
+pub use details::{
+    Bucket, Details, DistributionStep, DrawnOperation, Resolution, TimeLine, details_from,
+};
 pub use diagnose::{
-    Diagnosis, Evidence, Figure, Finding, LeftOut, MANY, Material, Quantity, RULES, Rule,
-    WhyLeftOut, diagnose, diagnose_pooled, does_the_same, material_from,
+    Diagnosis, DiagnosisRule, Evidence, Finding, LeftOut, MANY, Material, NamedQuantity, Quantity,
+    RULES, ResponsePart, WhyLeftOut, diagnose, diagnose_pooled, does_the_same, material_from,
 };
 pub use distribution::Distribution;
 pub use generator::{BUSY, LATE, LEAST_WALL, LONG_STALL, QUEUED, SATURATED, together};
@@ -89,28 +91,30 @@ pub use growth::{
     EXPONENTS, Effect, Fitted, Growing, Growth, Law, Observation, Shape, Term, growth,
 };
 pub use outcomes::Outcomes;
-pub use pages::{FilesCame, PageSummary, Pages, ServerSummary, Sizes, Visits};
-pub use pool::{Part, PoolRun, Pooled, pool};
-pub use row::{Connects, Since, TestSummary};
+pub use pages::{BodySizes, FilesCame, PageSummary, PagesSummary, ServerSummary, Visits};
+pub use pool::{PoolRun, Pooled, pool};
+pub use row::{Connects, Note, Since, TestSummary};
 pub use search::{
-    Answer, Condition, ConditionError, Load, Search, Tested, Trial, TrialsLeft, knee,
+    Condition, ConditionError, OfferedLoad, Search, SearchOutcome, Tested, Trial, TrialsLeft,
+    Unreadable, knee,
 };
 pub use sequential::{Decision, ProbabilityTest, Tally};
 pub use spread::Bar;
-pub use status::{Status, describe_failed};
+pub use status::{Status, StatusReason};
 pub use summariser::Summariser;
-pub use sweep::{Point, Swept, SweptRow, SweptServer, sweep};
+pub use sweep::{SweepPoint, Swept, SweptRow, SweptServer, sweep};
 pub use times::EXACT;
 pub use told::{Completeness, FAILURES_DESCRIBED};
 pub use until::{Statistic, Until, UntilError};
 pub use warning::{
-    BIAS, BIAS_SHARE, Detail, IN_PROGRESS, IN_PROGRESS_HALF, Lately, Limit, MISSED, P99_NEEDS,
-    Share, Subject, TOLERATED, Warning, WarningKind, warnings_about,
+    BIAS, BIAS_SHARE, Detail, IN_PROGRESS, IN_PROGRESS_HALF, Lately, MISSED, P99_NEEDS, RunLimit,
+    Share, TOLERATED, Warning, WarningKind, WarningSubject, warnings_about,
 };
-pub use window::Window;
+pub use window::MeasurementWindow;
 
-use summariser::Measured;
-use told::Told;
+use pages::PageTally;
+use summariser::MeasuringTimes;
+use told::RunEvents;
 use window::Users;
 
 /// What a run says: one row for each measure of the plan, in its order, and the warnings.
@@ -119,7 +123,7 @@ pub struct Summary {
     /// One row for each measure of the plan, in the order of the plan.
     pub tests: Vec<TestSummary>,
     /// What its pages came to, where the plan has some.
-    pub pages: Option<Pages>,
+    pub pages: Option<PagesSummary>,
     /// The warnings of all rows, each once and with the names of the rows or tests that it is about,
     /// and those about the run as a whole.
     pub warnings: Vec<Warning>,
@@ -180,6 +184,20 @@ where
     Pieces: IntoIterator<Item = Result<Piece, Error>>,
     Piece: AsRef<[Sample]>,
 {
+    let (windows, summariser) = added_up(plan, events, pieces)?;
+    Ok(windows.conclude(&summariser, events, env).0)
+}
+
+/// Reads all samples of a run, for its windows.
+fn added_up<Pieces, Piece, Error>(
+    plan: &PlanRecord,
+    events: &[Event],
+    pieces: impl Fn() -> Result<Pieces, Error>,
+) -> Result<(Windows, Summariser), Error>
+where
+    Pieces: IntoIterator<Item = Result<Piece, Error>>,
+    Piece: AsRef<[Sample]>,
+{
     let windows = Windows::of(plan, events, &pieces)?;
     let mut summariser = Summariser::new(plan);
     for piece in pieces()? {
@@ -187,7 +205,7 @@ where
             summariser.add_one(sample, |test| windows.of_test(test));
         }
     }
-    Ok(windows.conclude(&summariser, events, env))
+    Ok((windows, summariser))
 }
 
 /// The windows of a run, which say what of its operations counts.
@@ -196,7 +214,7 @@ enum Windows {
     /// Of a suite: of each test, the time in which all users were at work.
     Rounds(BTreeMap<TestId, Result<window::Span, window::NoWindow>>),
     /// Of a closed loop, as the events tell.
-    Closed(Measured),
+    Closed(MeasuringTimes),
     /// In an open loop, all of it counts.
     Open,
 }
@@ -214,18 +232,18 @@ impl Windows {
     {
         Ok(match plan.load.pace {
             Pace::Rounds => Windows::Rounds(windows_of_rounds(plan, events, pieces()?)?),
-            Pace::Closed => Windows::Closed(Measured::by(plan, events)),
+            Pace::Closed => Windows::Closed(MeasuringTimes::by(plan, events)),
             Pace::Open { .. } => Windows::Open,
         })
     }
 
-    fn of_test(&self, test: TestId) -> Window {
+    fn of_test(&self, test: TestId) -> MeasurementWindow {
         match self {
             Windows::Rounds(windows) => windows
                 .get(&test)
-                .map_or(Window::Nothing, |window| (*window).into()),
+                .map_or(MeasurementWindow::Nothing, |window| (*window).into()),
             Windows::Closed(measured) => measured.window(test),
-            Windows::Open => Window::Everything,
+            Windows::Open => MeasurementWindow::Everything,
         }
     }
 
@@ -242,7 +260,12 @@ impl Windows {
     }
 
     /// What the operations say that were added for these windows.
-    fn conclude(&self, all: &Summariser, events: &[Event], env: &Environment) -> Summary {
+    fn conclude(
+        &self,
+        all: &Summariser,
+        events: &[Event],
+        env: &Environment,
+    ) -> (Summary, Option<PageTally>) {
         all.conclude(events, env, &self.spans(all, events))
     }
 }
@@ -266,7 +289,7 @@ where
             }
         }
     }
-    let measured = Measured::by(plan, events);
+    let measured = MeasuringTimes::by(plan, events);
     let window = |(test, users): (TestId, Users)| {
         let through = measured.ended(test);
         (test, users.window(plan.load.users, through))

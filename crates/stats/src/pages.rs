@@ -19,8 +19,8 @@ use record::{MeasureId, Nanos, Outcome, PageRecord, PlanRecord, Sample, server_o
 use crate::Distribution;
 use crate::throughput::{Throughput, is_steady};
 use crate::times::Times;
-use crate::window::{Span, Window, end};
-pub use came::{FilesCame, Sizes};
+use crate::window::{MeasurementWindow, Span, end};
+pub use came::{BodySizes, FilesCame};
 pub(crate) use pooled::pooled;
 
 /// Seconds of a minute.
@@ -28,7 +28,7 @@ const MINUTE: f64 = 60.0;
 
 /// What a run says of its pages.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Pages {
+pub struct PagesSummary {
     /// One for each page of the plan, in its order.
     pub pages: Vec<PageSummary>,
     /// All visits that count.
@@ -71,7 +71,7 @@ pub struct ServerSummary {
     pub per_minute: f64,
     /// The 95 % interval of that; `None` where there are too few of them for one.
     pub per_minute_ci95: Option<(f64, f64)>,
-    /// As [`wanders`](Pages::wanders).
+    /// As [`wanders`](PagesSummary::wanders).
     pub wanders: bool,
     /// Its visits that count.
     pub visits: Visits,
@@ -191,7 +191,7 @@ impl PageTally {
     }
 
     /// Adds an operation, of whichever kind.
-    pub(crate) fn add(&mut self, sample: &Sample, window: Window) {
+    pub(crate) fn add(&mut self, sample: &Sample, window: MeasurementWindow) {
         let (Some(number), Some(page)) = (sample.visit, self.of.get(&sample.measure)) else {
             return;
         };
@@ -207,13 +207,14 @@ impl PageTally {
         }
     }
 
-    fn close(&mut self, visit: &Visit, window: Window) {
+    fn close(&mut self, visit: &Visit, window: MeasurementWindow) {
         let is_complete = visit.failed == 0 && visit.requests() == self.files_of(visit.page);
         let place = visit.server * self.pages.len() + visit.page;
         self.under_way += u128::from(window.share(visit.span()));
-        let timed = match window.counts_from(visit.started) {
-            true => &mut self.counted[place],
-            false => &mut self.left_out,
+        let timed = if window.counts_from(visit.started) {
+            &mut self.counted[place]
+        } else {
+            &mut self.left_out
         };
         timed.time(visit, is_complete);
         if !window.contains_moment(visit.ended) {
@@ -248,34 +249,33 @@ impl PageTally {
     }
 
     /// Nanoseconds of visits inside the window, those included that still miss a file.
-    pub(crate) fn under_way(&self, window: Window) -> u128 {
+    pub(crate) fn under_way(&self, window: MeasurementWindow) -> u128 {
         let open = self.open.values();
         let open = open.map(|visit| u128::from(window.share(visit.span())));
         self.under_way + open.sum::<u128>()
     }
 
     /// What the visits came to in these windows, in which that many nanoseconds of requests were in
-    /// progress. Those that still miss a file were broken off.
-    pub(crate) fn describe(&self, windows: &[Span], under_way: u128) -> Pages {
-        let whole = self.closed(windows);
-        let all = VisitTally::of_all(&whole.counted).describe();
+    /// progress. No visit is open any more.
+    pub(crate) fn describe(&self, windows: &[Span], under_way: u128) -> PagesSummary {
+        let all = VisitTally::of_all(&self.counted).describe();
         let window_s: f64 = windows.iter().map(|window| window.seconds()).sum();
         let rate = |per_second: f64| if window_s > 0.0 { per_second } else { 0.0 };
         let per_minute = rate(all.complete as f64 / window_s * MINUTE);
         let mut throughput = Throughput::default();
-        let of_servers = whole.throughput.iter();
+        let of_servers = self.throughput.iter();
         of_servers.for_each(|own| throughput.merge(own));
-        let Uncertainty { ci95, wanders } = whole.uncertainty(&throughput, windows);
-        Pages {
-            pages: whole.of_pages(),
-            servers: whole.of_servers(windows, |complete| {
+        let Uncertainty { ci95, wanders } = self.uncertainty(&throughput, windows);
+        PagesSummary {
+            pages: self.of_pages(),
+            servers: self.of_servers(windows, |complete| {
                 rate(complete as f64 / window_s * MINUTE)
             }),
             per_minute,
             per_minute_ci95: ci95,
             wanders,
             in_progress: rate(under_way as f64 / 1e9 / window_s),
-            left_out: whole.left_out.describe(),
+            left_out: self.left_out.describe(),
             all,
             window_s,
         }
@@ -285,9 +285,11 @@ impl PageTally {
     pub(crate) fn closed(&self, windows: &[Span]) -> PageTally {
         let mut whole = self.clone();
         for (_, visit) in std::mem::take(&mut whole.open) {
-            let mut own = windows.iter().map(|window| Window::from(Ok(*window)));
+            let mut own = windows
+                .iter()
+                .map(|window| MeasurementWindow::from(Ok(*window)));
             let window = own.find(|window| window.contains_moment(visit.ended));
-            whole.close(&visit, window.unwrap_or(Window::Nothing));
+            whole.close(&visit, window.unwrap_or(MeasurementWindow::Nothing));
         }
         whole
     }

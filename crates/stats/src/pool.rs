@@ -18,15 +18,15 @@ use record::{
     TestRecord,
 };
 
-use crate::details::Drawing;
-use crate::diagnose::{Course, Facts, Material};
+use crate::details::DetailsBuilder;
+use crate::diagnose::{Course, Material, ServerFacts};
 use crate::generator::together;
-use crate::pages::{PageTally, Pages};
-use crate::row::{RunRow, pooled, sound};
+use crate::pages::{PageTally, PagesSummary};
+use crate::row::{RunRow, each_once, pooled, sound};
 use crate::window::end;
 use crate::{
     ClockSummary, Completeness, Details, Generator, Resolution, Summariser, Summary, TestSummary,
-    Warning, Windows, pages,
+    Warning, Windows, added_up, pages,
 };
 
 /// Connections of which it is remembered when they were opened.
@@ -50,6 +50,9 @@ pub struct PoolRun<'a, P> {
 pub struct Pooled {
     /// What rules look at, with the summary.
     pub material: Material,
+    /// The same of the earlier half and of the later half of the runs that the estimates of each row come
+    /// from; empty for a single run. A row that was measured in one run is in neither half.
+    pub halves: Vec<Material>,
     /// What figures show, one for each row; empty where no details are wanted.
     pub details: Vec<Details>,
     /// The run whose rows these are, by its place.
@@ -63,17 +66,6 @@ impl Pooled {
     }
 }
 
-/// Which of the runs of each row are put together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    /// All of them.
-    All,
-    /// Of those that its estimates come from, the earlier half.
-    Earlier,
-    /// The others of these. A row that was measured in one run is in neither half.
-    Later,
-}
-
 /// Puts runs of one server together, at least one. Rows are those of the run with the most of them; the
 /// others may have done some of these. `resolution` is that of the details that are wanted.
 ///
@@ -84,7 +76,6 @@ pub enum Part {
 /// Without any run.
 pub fn pool<P, Pieces, Piece, Error>(
     runs: &[PoolRun<'_, P>],
-    part: Part,
     resolution: Option<Resolution>,
 ) -> Result<Pooled, Error>
 where
@@ -95,22 +86,26 @@ where
     let base = most_rows(runs.iter().map(|run| run.plan));
     let plan = runs[base].plan;
     let added = runs.iter().map(|run| Added::of(plan, run));
-    let pool = Pool::new(plan, added.collect::<Result<_, Error>>()?, part);
+    let pool = Pool {
+        plan,
+        runs: added.collect::<Result<_, Error>>()?,
+    };
     let mut drawings = match resolution {
         None => Vec::new(),
-        Some(resolution) => Vec::from_iter(plan.measures.iter().map(|_| Drawing::new(resolution))),
+        Some(resolution) => Vec::from_iter(
+            plan.measures
+                .iter()
+                .map(|_| DetailsBuilder::new(resolution)),
+        ),
     };
-    let mut courses: Vec<Course> = pool.courses();
+    // Of all runs first, and then of each half of them.
+    let mut selections = pool.selections();
     let mut opened = Vec::new();
     // Where the run begins on the time line, and where the next one will.
     let (mut begin, mut next) = (0, 0);
     for (place, (run, added)) in runs.iter().zip(&pool.runs).enumerate() {
-        let chosen = pool.chosen.iter().map(|runs| runs.contains(&place));
-        let chosen: Vec<bool> = chosen.collect();
-        for (row, course) in courses.iter_mut().enumerate() {
-            if chosen[row] {
-                course.begin_run(begin, pool.longest(row) == Some(place));
-            }
+        for selection in &mut selections {
+            pool.begin_run(selection, place, begin);
         }
         for piece in (run.pieces)()? {
             for sample in piece?.as_ref() {
@@ -118,11 +113,16 @@ where
                 if place == 0 && sample.connect.is_some() && opened.len() < OPENED {
                     opened.push(sample.number);
                 }
-                let Some(row) = added.counted(sample).filter(|row| chosen[*row]) else {
+                let Some(row) = added.counted(sample) else {
                     continue;
                 };
-                courses[row].add(sample);
-                if let Some(drawing) = drawings.get_mut(row) {
+                for selection in &mut selections {
+                    if selection.chosen[row].contains(&place) {
+                        selection.courses[row].add(sample);
+                    }
+                }
+                let is_drawn = selections[0].chosen[row].contains(&place);
+                if let Some(drawing) = drawings.get_mut(row).filter(|_| is_drawn) {
                     drawing.add(sample, begin);
                 }
             }
@@ -130,18 +130,21 @@ where
         begin = next;
     }
     opened.sort_unstable();
-    let servers = runs.iter().map(|run| run.env.server.as_ref());
+    let server = runs.iter().find_map(|run| run.env.server.clone());
+    let material = |(place, selection): (usize, ChosenRuns)| Material {
+        summary: pool.summary((place > 0).then_some(&selection.chosen)),
+        plan: plan.clone(),
+        server: server.clone(),
+        courses: selection.courses,
+        first_answers: pool.first_answers(runs),
+        opened: opened.clone(),
+        facts: pool.facts(runs),
+    };
+    let mut materials = selections.into_iter().enumerate().map(material);
     Ok(Pooled {
-        material: Material {
-            summary: pool.summary(part),
-            plan: plan.clone(),
-            server: servers.flatten().next().cloned(),
-            courses,
-            first_answers: pool.first_answers(runs),
-            opened,
-            facts: pool.facts(runs),
-        },
-        details: drawings.into_iter().map(Drawing::finish).collect(),
+        material: materials.next().expect("all runs are a selection"),
+        halves: materials.collect(),
+        details: drawings.into_iter().map(DetailsBuilder::finish).collect(),
         base,
     })
 }
@@ -157,8 +160,13 @@ fn most_rows<'a>(plans: impl Iterator<Item = &'a PlanRecord>) -> usize {
 struct Pool<'a> {
     plan: &'a PlanRecord,
     runs: Vec<Added>,
+}
+
+/// Some of the runs.
+struct ChosenRuns {
     /// Of each row, the runs that its estimates come from.
     chosen: Vec<Vec<usize>>,
+    courses: Vec<Course>,
 }
 
 /// A run whose operations have been added up.
@@ -185,13 +193,7 @@ impl Added {
         let PoolRun {
             plan, events, env, ..
         } = *run;
-        let windows = Windows::of(plan, events, &run.pieces)?;
-        let mut summariser = Summariser::new(plan);
-        for piece in (run.pieces)()? {
-            for sample in piece?.as_ref() {
-                summariser.add_one(sample, |test| windows.of_test(test));
-            }
-        }
+        let (windows, summariser) = added_up(plan, events, &run.pieces)?;
         let places = places(pool, plan);
         let row = |(own, measure): (usize, &MeasureRecord)| {
             let place = places.iter().position(|place| *place == Some(own));
@@ -202,9 +204,10 @@ impl Added {
             let found = tests.find(|(other, _)| other.name == test.name);
             found.map(|(_, id)| TestId(id))
         };
+        let (summary, pages) = windows.conclude(&summariser, events, env);
         Ok(Added {
-            summary: windows.conclude(&summariser, events, env),
-            pages: summariser.closed_pages(&windows.spans(&summariser, events)),
+            summary,
+            pages,
             rows: plan.measures.iter().enumerate().map(row).collect(),
             tests: plan.tests.iter().map(test).collect(),
             windows,
@@ -239,52 +242,71 @@ fn places(pool: &PlanRecord, run: &PlanRecord) -> Vec<Option<usize>> {
     names(pool).map(place).collect()
 }
 
-impl<'a> Pool<'a> {
-    fn new(plan: &'a PlanRecord, runs: Vec<Added>, part: Part) -> Pool<'a> {
-        let of_row = |row: usize| {
-            let places = runs.iter().enumerate();
-            let rows = places.filter_map(|(place, run)| {
-                let (_, summary) = run.row(row)?;
-                Some((place, summary.disqualified().is_some()))
+impl Pool<'_> {
+    /// All runs that the estimates of each row come from, and each half of several.
+    fn selections(&self) -> Vec<ChosenRuns> {
+        let rows = 0..self.plan.measures.len();
+        let all: Vec<Vec<usize>> = rows.map(|row| self.sound(row)).collect();
+        let half = |half: fn(&[usize]) -> &[usize]| {
+            let halves = all.iter().map(|runs| match runs.len() {
+                1 => Vec::new(),
+                _ => half(runs).to_vec(),
             });
-            let rows: Vec<(usize, bool)> = rows.collect();
-            let sound = sound(&rows, |(_, is_disqualified)| *is_disqualified);
-            let sound: Vec<usize> = sound.map(|(place, _)| *place).collect();
-            let (earlier, later) = sound.split_at(sound.len() / 2);
-            match part {
-                Part::All => sound,
-                _ if earlier.is_empty() => Vec::new(),
-                Part::Earlier => earlier.to_vec(),
-                Part::Later => later.to_vec(),
-            }
+            self.selection(halves.collect())
         };
-        Pool {
-            chosen: (0..plan.measures.len()).map(of_row).collect(),
-            plan,
-            runs,
+        let mut selections = Vec::new();
+        if self.runs.len() > 1 {
+            selections.push(half(|runs| &runs[..runs.len() / 2]));
+            selections.push(half(|runs| &runs[runs.len() / 2..]));
+        }
+        selections.insert(0, self.selection(all));
+        selections
+    }
+
+    /// The runs that the estimates of a row come from.
+    fn sound(&self, row: usize) -> Vec<usize> {
+        let places = self.runs.iter().enumerate();
+        let rows = places.filter_map(|(place, run)| {
+            let (_, summary) = run.row(row)?;
+            Some((place, summary.disqualified().is_some()))
+        });
+        let rows: Vec<(usize, bool)> = rows.collect();
+        let sound = sound(&rows, |(_, is_disqualified)| *is_disqualified);
+        sound.map(|(place, _)| *place).collect()
+    }
+
+    /// These runs of each row, with courses that nothing was added to.
+    fn selection(&self, chosen: Vec<Vec<usize>>) -> ChosenRuns {
+        let course = |(row, runs): (usize, &Vec<usize>)| {
+            let longest = self.longest(row, runs);
+            let longest = longest.and_then(|place| self.runs[place].row(row));
+            Course::of_seconds(longest.and_then(|(_, summary)| summary.window_s))
+        };
+        ChosenRuns {
+            courses: chosen.iter().enumerate().map(course).collect(),
+            chosen,
         }
     }
 
-    /// Of the runs that a row's estimates come from, the one with the most operations: what goes on in
-    /// the course of a run is looked for in it.
-    fn longest(&self, row: usize) -> Option<usize> {
+    /// Of these runs of a row, the one with the most operations: what goes on in the course of a run is
+    /// looked for in it.
+    fn longest(&self, row: usize, runs: &[usize]) -> Option<usize> {
         let operations = |place: usize| {
             let row = self.runs[place].row(row);
             row.map_or(0, |(_, summary)| summary.operations())
         };
-        let chosen = self.chosen[row].iter().copied();
-        chosen.max_by_key(|place| (operations(*place), Reverse(*place)))
+        let runs = runs.iter().copied();
+        runs.max_by_key(|place| (operations(*place), Reverse(*place)))
     }
 
-    /// The courses of all rows, which nothing was added to.
-    fn courses(&self) -> Vec<Course> {
-        let of_row = |row: usize| {
-            let longest = self
-                .longest(row)
-                .and_then(|place| self.runs[place].row(row));
-            Course::of_seconds(longest.and_then(|(_, summary)| summary.window_s))
-        };
-        (0..self.chosen.len()).map(of_row).collect()
+    /// From here on comes the run of that place, which begins there on the time line.
+    fn begin_run(&self, selection: &mut ChosenRuns, place: usize, begin: Nanos) {
+        let rows = selection.chosen.iter().zip(&mut selection.courses);
+        for (row, (runs, course)) in rows.enumerate() {
+            if runs.contains(&place) {
+                course.begin_run(begin, self.longest(row, runs) == Some(place));
+            }
+        }
     }
 
     /// What the first requests took. What is cold is so in the first run.
@@ -303,8 +325,8 @@ impl<'a> Pool<'a> {
     }
 
     /// What the events of all runs tell of the server.
-    fn facts<P>(&self, runs: &[PoolRun<'_, P>]) -> Facts {
-        let mut facts = Facts::default();
+    fn facts<P>(&self, runs: &[PoolRun<'_, P>]) -> ServerFacts {
+        let mut facts = ServerFacts::default();
         for (run, added) in runs.iter().zip(&self.runs) {
             let test = |test: TestId| added.tests.get(usize::from(test.0)).copied().flatten();
             let row = |measure: MeasureId| {
@@ -318,7 +340,8 @@ impl<'a> Pool<'a> {
         facts
     }
 
-    fn summary(&self, part: Part) -> Summary {
+    /// What these runs of each row say, or all of them.
+    fn summary(&self, chosen: Option<&Vec<Vec<usize>>>) -> Summary {
         if let [one] = &self.runs[..] {
             return one.summary.clone();
         }
@@ -326,24 +349,19 @@ impl<'a> Pool<'a> {
         let tests: Vec<_> = (0..self.plan.measures.len())
             .map(|row| {
                 let is_wanted =
-                    |place: usize| part == Part::All || self.chosen[row].contains(&place);
+                    |place: usize| chosen.is_none_or(|chosen| chosen[row].contains(&place));
                 let runs = self.runs.iter().enumerate();
                 let runs = runs.filter(|(place, _)| is_wanted(*place));
                 let runs: Vec<RunRow<'_>> = runs.filter_map(|(_, run)| run.row(row)).collect();
-                match runs.is_empty() {
-                    true => self.without_times(row),
-                    false => pooled(&runs),
+                if runs.is_empty() {
+                    self.without_times(row)
+                } else {
+                    pooled(&runs)
                 }
             })
             .collect();
         let of_runs = summaries().flat_map(|summary| &summary.warnings);
         let of_runs = of_runs.filter(|warning| warning.is_about_run());
-        let mut left_behind = Vec::new();
-        for left in summaries().flat_map(|summary| &summary.left_behind) {
-            if !left_behind.contains(left) {
-                left_behind.push(left.clone());
-            }
-        }
         Summary {
             warnings: Warning::worst_of(tests.iter().flat_map(|row| &row.warnings).chain(of_runs)),
             pages: self.pages(),
@@ -352,7 +370,7 @@ impl<'a> Pool<'a> {
                 .find(|complete| **complete != Completeness::Complete)
                 .unwrap_or(&Completeness::Complete)
                 .clone(),
-            left_behind,
+            left_behind: each_once(summaries().flat_map(|summary| &summary.left_behind)),
             clock: ClockSummary {
                 clock: self.plan.clock,
                 bias: Summariser::bias(self.runs.iter().map(|run| &run.summariser)),
@@ -380,11 +398,11 @@ impl<'a> Pool<'a> {
     }
 
     /// The pages of the runs in which no warning disqualifies any of their files, or of all runs.
-    fn pages(&self) -> Option<Pages> {
+    fn pages(&self) -> Option<PagesSummary> {
         let is_disqualified = |run: &Added| run.summary.disqualified().next().is_some();
         let runs = sound(&self.runs, is_disqualified);
         let runs = runs.filter_map(|run| Some((run.pages.clone()?, run.summary.pages.clone()?)));
-        let runs: Vec<(PageTally, Pages)> = runs.collect();
+        let runs: Vec<(PageTally, PagesSummary)> = runs.collect();
         (!runs.is_empty()).then(|| pages::pooled(&runs))
     }
 

@@ -6,14 +6,14 @@ use record::{Clock, Connect, Load, MeasureId, MeasureRecord, Outcome, Sample, Ti
 
 use crate::bias::{Bias, Differences};
 use crate::spread::{Bar, ROWS, spread};
-use crate::status::{Facts, Missing};
+use crate::status::{MissingMethod, StatusFacts};
 use crate::throughput::Throughput;
 use crate::times::Times;
-use crate::warning::{RowFacts, RowTimes, Stalls};
-use crate::window::{Span, Window, end};
+use crate::warning::{RowFacts, StalledTimes, Stalls};
+use crate::window::{MeasurementWindow, Span, end};
 
-use crate::{Completeness, Distribution, Outcomes, Status, Told, Warning};
-pub(crate) use pooled::{RunRow, pooled, sound};
+use crate::{Completeness, Distribution, Outcomes, RunEvents, Status, StatusReason, Warning};
+pub(crate) use pooled::{RunRow, each_once, pooled, sound};
 
 /// What one measure of the plan came to.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +27,7 @@ pub struct TestSummary {
     /// What became of it.
     pub status: Status,
     /// Why it is not ok; `None` when it is.
-    pub evidence: Option<String>,
+    pub evidence: Option<StatusReason>,
     /// Outcomes of the operations that count.
     pub outcomes: Outcomes,
     /// Outcomes of the operations outside the window.
@@ -68,11 +68,10 @@ pub struct TestSummary {
     /// The rate went up or down over times that are not short beside the window, so that the
     /// interval may be too narrow.
     pub wanders: bool,
-    /// Descriptions of failures: why the test could not be measured, and the first failed
-    /// operations, at most [`FAILURES_DESCRIBED`](crate::FAILURES_DESCRIBED) of them.
-    pub failures: Vec<String>,
+    /// Why the test could not be measured, and the first failed operations, at most [`FAILURES_DESCRIBED`](crate::FAILURES_DESCRIBED) of them.
+    pub failures: Vec<StatusReason>,
     /// Remarks that are no failures.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     /// Warnings about this row, those about its test among them.
     pub warnings: Vec<Warning>,
     /// It failed, and the load generator may have caused all of its failures.
@@ -94,9 +93,10 @@ impl Since {
 
     /// That of these rows.
     pub(crate) fn of<'a>(rows: impl IntoIterator<Item = &'a TestSummary>) -> Since {
-        match rows.into_iter().any(|row| row.planned.is_some()) {
-            true => Since::Planned,
-            false => Since::Sent,
+        if rows.into_iter().any(|row| row.planned.is_some()) {
+            Since::Planned
+        } else {
+            Since::Sent
         }
     }
 
@@ -105,16 +105,6 @@ impl Since {
         match self {
             Since::Sent => "sent",
             Since::Planned => "planned",
-        }
-    }
-
-    /// What the times are called: `mean {...}`.
-    pub fn times(self) -> &'static str {
-        match self {
-            Since::Sent => "response times",
-            Since::Planned => {
-                "times from the planned moment on (response time, and the wait before it)"
-            }
         }
     }
 }
@@ -170,7 +160,7 @@ impl TestSummary {
 
 /// The operations of one measure, added up.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Tally {
+pub(crate) struct RowTally {
     outcomes: Outcomes,
     left_out: Outcomes,
     missed: u64,
@@ -189,9 +179,9 @@ pub(crate) struct Tally {
     throughput: Throughput,
 }
 
-impl Tally {
+impl RowTally {
     /// Adds the end of an operation, whether or not the operation counts.
-    pub(crate) fn add_end(&mut self, sample: &Sample, window: Window) {
+    pub(crate) fn add_end(&mut self, sample: &Sample, window: MeasurementWindow) {
         let ended = end(sample);
         if sample.outcome == Outcome::Ok && window.contains_moment(ended) {
             self.throughput.add(ended);
@@ -242,7 +232,7 @@ impl Tally {
     }
 
     /// Takes in the operations of the same measure that another one added up.
-    pub(crate) fn merge(&mut self, other: &Tally) {
+    pub(crate) fn merge(&mut self, other: &RowTally) {
         self.outcomes = self.outcomes.plus(&other.outcomes);
         self.left_out = self.left_out.plus(&other.left_out);
         self.missed += other.missed;
@@ -273,7 +263,7 @@ impl Tally {
     /// What stalls of the load generator can have done to the estimates of this measure, in a run of
     /// that load and clock.
     pub(crate) fn facts(&self, stalls: &Stalls, load: &Load, clock: Clock) -> RowFacts {
-        let times = RowTimes {
+        let times = StalledTimes {
             clock,
             response: &self.response,
             planned: (self.planned.count() > 0).then_some(&self.planned),
@@ -305,26 +295,26 @@ pub(crate) struct Around<'a> {
     /// The load was the same throughout.
     pub(crate) steady: bool,
     pub(crate) window: Option<Span>,
-    pub(crate) told: &'a Told,
+    pub(crate) told: &'a RunEvents,
     pub(crate) complete: &'a Completeness,
 }
 
 /// The row of a measure.
-pub(crate) fn row(tally: &Tally, around: &Around<'_>) -> TestSummary {
+pub(crate) fn row(tally: &RowTally, around: &Around<'_>) -> TestSummary {
     let Around { measure, told, .. } = around;
     let test_failed = told
         .test_failed
         .get(&measure.test)
         .map_or(&[][..], Vec::as_slice);
     let failures = told.failures.get(&around.id).map_or(&[][..], Vec::as_slice);
-    let (status, evidence) = Facts {
+    let (status, evidence) = StatusFacts {
         outcomes: tally.all_outcomes(),
         together: around.together,
         never_drawn: around.never_drawn,
         not_supported: told
             .not_supported
             .get(&measure.test)
-            .map(|(step, evidence)| Missing {
+            .map(|(step, evidence)| MissingMethod {
                 of_another_row: step.as_ref().and_then(|step| {
                     let is_own = match step.measure {
                         Some(id) => id == around.id,
@@ -334,8 +324,8 @@ pub(crate) fn row(tally: &Tally, around: &Around<'_>) -> TestSummary {
                 }),
                 evidence,
             }),
-        test_failed: test_failed.first().map(String::as_str),
-        failure: failures.first().map(String::as_str),
+        test_failed: test_failed.first(),
+        failure: failures.first(),
         stamps_missed: tally.missed > 0 && tally.missed == tally.outcomes.ok(),
         complete: around.complete,
     }
@@ -391,8 +381,9 @@ pub(crate) fn row(tally: &Tally, around: &Around<'_>) -> TestSummary {
         failures: test_failed.iter().chain(failures).cloned().collect(),
         notes: told_notes
             .into_iter()
-            .chain(dominated(planned.or(response)))
-            .chain(wanders.then(|| WANDERS.to_owned()))
+            .map(Note::Remark)
+            .chain(Note::of_dominated(planned.or(response)))
+            .chain(wanders.then_some(Note::Wanders))
             .collect(),
         // Known when all rows are.
         warnings: Vec::new(),
@@ -400,16 +391,29 @@ pub(crate) fn row(tally: &Tally, around: &Around<'_>) -> TestSummary {
     }
 }
 
-/// The note on a row whose throughput [wanders](TestSummary::wanders).
-const WANDERS: &str = "throughput wandered over times that are not short beside the window: its \
-                       interval may be too narrow";
+/// A remark on a row that is no failure.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Note {
+    /// In words of the engine.
+    Remark(String),
+    /// The mean and its interval depend on the slowest operation, which has this share of the sum of all
+    /// times.
+    Dominated(f64),
+    /// Its throughput [wanders](TestSummary::wanders).
+    Wanders,
+    /// The load generator may have changed it in some runs, which are not among its estimates.
+    RunsLeftOut {
+        /// How many of them.
+        left_out: usize,
+        /// Of how many.
+        of: usize,
+    },
+}
 
-/// The note on a row of which the mean depends on its slowest operation.
-fn dominated(waited: Option<Distribution>) -> Option<String> {
-    let times = waited.filter(Distribution::is_dominated)?;
-    Some(format!(
-        "the slowest operation has {:.0} % of the sum of all times, so the mean and its interval depend \
-         on it",
-        (times.slowest_share() * 100.0).floor()
-    ))
+impl Note {
+    /// The note on a row of which the mean depends on its slowest operation.
+    fn of_dominated(waited: Option<Distribution>) -> Option<Note> {
+        let times = waited.filter(Distribution::is_dominated)?;
+        Some(Note::Dominated(times.slowest_share()))
+    }
 }

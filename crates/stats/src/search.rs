@@ -24,12 +24,12 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-pub use condition::{Condition, ConditionError};
+pub use condition::{Condition, ConditionError, Unreadable};
 
 use crate::sequential::{Decision, ProbabilityTest, Tally};
 
 /// A number of users, or a rate in requests a second.
-pub type Load = f64;
+pub type OfferedLoad = f64;
 
 /// Whether a condition holds half of the time, or nine times out of ten.
 const TEST: ProbabilityTest = ProbabilityTest {
@@ -51,9 +51,9 @@ const MOST: u32 = 150;
 /// A search that is under way.
 #[derive(Debug, Clone)]
 pub struct Search {
-    start: Load,
-    least: Load,
-    most: Load,
+    start: OfferedLoad,
+    least: OfferedLoad,
+    most: OfferedLoad,
     /// Users are whole.
     whole: bool,
     trials: BTreeMap<Key, Tally>,
@@ -65,7 +65,7 @@ type Key = u64;
 
 /// How a search ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Answer {
+pub struct SearchOutcome {
     /// The largest load that passed, or, while none has, that held more often than it failed.
     pub holds: Option<Tested>,
     /// The smallest load that failed, which is larger; `None` where none did.
@@ -78,7 +78,7 @@ pub struct Answer {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tested {
     /// The load.
-    pub load: Load,
+    pub load: OfferedLoad,
     /// In how many trials the condition held and failed.
     pub trials: Tally,
 }
@@ -109,26 +109,26 @@ pub struct TrialsLeft {
 
 /// What is known of a load that was tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum LoadState {
     Passed,
     Failed,
     Open,
 }
 
-fn state(trials: Tally) -> State {
+fn state(trials: Tally) -> LoadState {
     let (made, may_fail) = (trials.trials(), trials.failed * ONE_IN);
     let length = if made <= TESTED { TESTED } else { CONFIRMED };
     if may_fail > length {
-        State::Failed
+        LoadState::Failed
     } else if may_fail <= made && TEST.decision(trials) == Decision::High {
-        State::Passed
+        LoadState::Passed
     } else {
-        State::Open
+        LoadState::Open
     }
 }
 
 fn is_confirmed(trials: Tally) -> bool {
-    trials.trials() >= CONFIRMED && state(trials) == State::Passed
+    trials.trials() >= CONFIRMED && state(trials) == LoadState::Passed
 }
 
 /// It could not pass a confirmation any more.
@@ -147,7 +147,7 @@ impl Search {
         Search::new(start, most, least.max(start / 1024.0), false)
     }
 
-    fn new(start: Load, most: Load, least: Load, whole: bool) -> Search {
+    fn new(start: OfferedLoad, most: OfferedLoad, least: OfferedLoad, whole: bool) -> Search {
         Search {
             start: start.min(most),
             least,
@@ -159,30 +159,31 @@ impl Search {
     }
 
     /// Takes in the outcome of a trial.
-    pub fn learn(&mut self, load: Load, held: bool) {
+    pub fn learn(&mut self, load: OfferedLoad, held: bool) {
         self.made += 1;
         let trials = self.trials.entry(load.to_bits()).or_default();
-        match held {
-            true => trials.held += 1,
-            false => trials.failed += 1,
+        if held {
+            trials.held += 1
+        } else {
+            trials.failed += 1
         }
     }
 
     /// The load to try next; `None` when there is an [answer](Search::answer).
-    pub fn next_load(&self) -> Option<Load> {
+    pub fn next_load(&self) -> Option<OfferedLoad> {
         if self.made >= MOST {
             return None;
         }
         match (self.top(), self.fails()) {
             (None, None) => Some(self.start),
             (Some(top), None) if top.load >= self.most => self.to_confirm(top),
-            (Some(top), None) if state(top.trials) == State::Open && top.trials.failed > 0 => {
+            (Some(top), None) if state(top.trials) == LoadState::Open && top.trials.failed > 0 => {
                 Some(top.load)
             }
             (Some(top), None) => Some((top.load * 2.0).min(self.most)),
             (None, Some(fails)) if fails.load <= self.least => last_look(fails),
             (None, Some(fails)) => Some(self.rounded(fails.load / 2.0).max(self.least)),
-            (Some(top), Some(_)) if state(top.trials) == State::Open => Some(top.load),
+            (Some(top), Some(_)) if state(top.trials) == LoadState::Open => Some(top.load),
             (Some(top), Some(fails)) => self
                 .between(top.load, fails.load)
                 .or_else(|| self.to_confirm(top))
@@ -191,15 +192,15 @@ impl Search {
     }
 
     /// What is known now.
-    pub fn answer(&self) -> Answer {
+    pub fn answer(&self) -> SearchOutcome {
         let fails = self.fails();
         let below = fails.map_or(f64::INFINITY, |fails| fails.load);
         let loads = || self.loads().rev().filter(|tested| tested.load < below);
-        let passed = loads().find(|tested| state(tested.trials) == State::Passed);
+        let passed = loads().find(|tested| state(tested.trials) == LoadState::Passed);
         // A search that was ended early has at least seen what held.
         let holds =
             passed.or_else(|| loads().find(|tested| tested.trials.held > tested.trials.failed));
-        Answer {
+        SearchOutcome {
             holds,
             fails,
             confirmed: holds.is_some_and(|holds| is_confirmed(holds.trials)),
@@ -207,7 +208,7 @@ impl Search {
     }
 
     /// The trials of a load so far.
-    pub fn trials_of(&self, load: Load) -> Tally {
+    pub fn trials_of(&self, load: OfferedLoad) -> Tally {
         self.trials
             .get(&load.to_bits())
             .copied()
@@ -244,7 +245,7 @@ impl Search {
     /// The smallest load that failed.
     fn fails(&self) -> Option<Tested> {
         self.loads()
-            .find(|tested| state(tested.trials) == State::Failed)
+            .find(|tested| state(tested.trials) == LoadState::Failed)
     }
 
     /// The largest load below that.
@@ -253,12 +254,12 @@ impl Search {
         self.loads().rfind(|tested| tested.load < below)
     }
 
-    fn to_confirm(&self, top: Tested) -> Option<Load> {
+    fn to_confirm(&self, top: Tested) -> Option<OfferedLoad> {
         (!is_confirmed(top.trials)).then_some(top.load)
     }
 
     /// A load between both, unless they are near.
-    fn between(&self, passed: Load, failed: Load) -> Option<Load> {
+    fn between(&self, passed: OfferedLoad, failed: OfferedLoad) -> Option<OfferedLoad> {
         if failed <= passed * (1.0 + NEAR) {
             return None;
         }
@@ -266,26 +267,26 @@ impl Search {
         (middle > passed && middle < failed).then_some(middle)
     }
 
-    fn rounded(&self, load: Load) -> Load {
-        match self.whole {
-            true => load.round(),
+    fn rounded(&self, load: OfferedLoad) -> OfferedLoad {
+        if self.whole {
+            load.round()
+        } else {
             // Three digits are more than a trial can resolve.
-            false => {
-                let scale = 10_f64.powf(load.log10().floor() - 2.0);
-                (load / scale).round() * scale
-            }
+
+            let scale = 10_f64.powf(load.log10().floor() - 2.0);
+            (load / scale).round() * scale
         }
     }
 }
 
-fn last_look(fails: Tested) -> Option<Load> {
+fn last_look(fails: Tested) -> Option<OfferedLoad> {
     (!has_failed_for_good(fails.trials)).then_some(fails.load)
 }
 /// What a server did under a load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trial {
     /// The load.
-    pub load: Load,
+    pub load: OfferedLoad,
     /// Expected answers a second.
     pub per_second: f64,
     /// Mean time that was waited, in nanoseconds.
@@ -297,20 +298,20 @@ pub struct Trial {
 /// deterministic rules of thumb for probabilistic problems in computer communications*, ICC 1979).
 /// `None` for fewer than three loads, and where it is the greatest that was tried or the smallest:
 /// the knee may lie beyond. Below a load of 1, a single user, there is nothing.
-pub fn knee(trials: &[Trial]) -> Option<Load> {
+pub fn knee(trials: &[Trial]) -> Option<OfferedLoad> {
     let mut of_load: BTreeMap<Key, Vec<f64>> = BTreeMap::new();
     for trial in trials.iter().filter(|trial| trial.mean > 0.0) {
         let power = (trial.per_second / trial.mean).ln();
         of_load.entry(trial.load.to_bits()).or_default().push(power);
     }
-    let powers: Vec<(Load, f64)> = of_load
+    let powers: Vec<(OfferedLoad, f64)> = of_load
         .iter()
         .map(|(load, powers)| (f64::from_bits(*load), crate::interval::mean(powers)))
         .collect();
     let best = powers
         .iter()
         .max_by(|(_, one), (_, other)| one.total_cmp(other))?;
-    let is_at = |end: Option<&(Load, f64)>| end.is_some_and(|end| end.0 == best.0);
+    let is_at = |end: Option<&(OfferedLoad, f64)>| end.is_some_and(|end| end.0 == best.0);
     let is_least = is_at(powers.first()) && best.0 > 1.0;
     (powers.len() >= 3 && !is_at(powers.last()) && !is_least).then_some(best.0)
 }

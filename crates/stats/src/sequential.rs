@@ -96,9 +96,10 @@ fn border(from: f64, to: f64, rejected: impl Fn(f64) -> bool) -> f64 {
     let (mut out, mut inside) = (from, to);
     for _ in 0..HALVINGS {
         let middle = f64::midpoint(out, inside);
-        match rejected(middle) {
-            true => out = middle,
-            false => inside = middle,
+        if rejected(middle) {
+            out = middle
+        } else {
+            inside = middle
         }
     }
     out
@@ -179,9 +180,10 @@ mod tests {
         for _ in 0..SEQUENCES {
             let (mut held, mut failed) = (0, 0);
             for _ in 0..LONGEST {
-                match rng.random_bool(p) {
-                    true => held += 1,
-                    false => failed += 1,
+                if rng.random_bool(p) {
+                    held += 1
+                } else {
+                    failed += 1
                 }
                 if known[held][failed] {
                     found += 1;

@@ -31,15 +31,15 @@ pub(crate) fn spread(response: &Times, planned: &Times, rows: usize) -> Vec<Bar>
         });
     }
     let mut bars = ranges(least, greatest, rows);
-    for (times, side) in [(response, Side::Response), (planned, Side::Planned)] {
+    for (times, side) in [(response, BarSide::Response), (planned, BarSide::Planned)] {
         let mut place = 0;
         times.for_each(|value, count| {
             while place + 1 < bars.len() && value >= bars[place].to {
                 place += 1;
             }
             match side {
-                Side::Response => bars[place].response += count,
-                Side::Planned => bars[place].planned += count,
+                BarSide::Response => bars[place].response += count,
+                BarSide::Planned => bars[place].planned += count,
             }
         });
     }
@@ -47,7 +47,7 @@ pub(crate) fn spread(response: &Times, planned: &Times, rows: usize) -> Vec<Bar>
 }
 
 #[derive(Clone, Copy)]
-enum Side {
+enum BarSide {
     Response,
     Planned,
 }

@@ -51,16 +51,57 @@ impl Status {
     }
 }
 
-/// Why there is nothing of a row to which chance never came.
-const NEVER_DRAWN: &str = "chance never chose it; measure for longer, or give it more weight";
-
-/// Why a test without a single response time has failed: what was asked for was not measured.
-const STAMPS_MISSED: &str = "the kernel's time stamps never came, so there is no response time; \
-                             measure with --clock user";
+/// Why a row is not ok, or what failed in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StatusReason {
+    /// What was attempted, and what came back, as the engine described it.
+    Evidence(String),
+    /// A failed operation.
+    Operation {
+        /// Its number.
+        number: u64,
+        /// Its user, where there are several.
+        user: Option<u32>,
+        /// What became of it.
+        outcome: Outcome,
+        /// What was attempted, and what came back.
+        evidence: String,
+    },
+    /// The test needs a method that the server does not support.
+    Needs {
+        /// The method.
+        method: String,
+        /// What was attempted with it, and what came back.
+        evidence: String,
+    },
+    /// Every operation met a server without the method.
+    AllUnsupported,
+    /// Every operation of the other rows of its test did.
+    OthersUnsupported,
+    /// Operations failed, and none is described.
+    Failed(Outcomes),
+    /// No operation was chosen by chance.
+    NeverDrawn,
+    /// The time stamps of the kernel never came, so there is no response time.
+    StampsMissed,
+    /// Every operation was cancelled.
+    Cancelled,
+    /// The test did not come to it. These are the other operations of its test, some of which failed.
+    NeverReached(Outcomes),
+    /// The record has nothing of it.
+    NotRecorded,
+    /// The run ended before.
+    RunEnded {
+        /// The user ended it; otherwise it was aborted.
+        interrupted: bool,
+        /// Operations had begun, and none was completed.
+        began: bool,
+    },
+}
 
 /// What the server does not have.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Missing<'a> {
+pub(crate) struct MissingMethod<'a> {
     /// The method, where it is a step before that of the row: `COPY` before a DELETE.
     pub(crate) of_another_row: Option<&'a str>,
     /// What was attempted, and what came back.
@@ -68,7 +109,7 @@ pub(crate) struct Missing<'a> {
 }
 
 /// Everything that decides what became of a test.
-pub(crate) struct Facts<'a> {
+pub(crate) struct StatusFacts<'a> {
     /// Outcomes of all operations of the measure, inside and outside the window.
     pub(crate) outcomes: Outcomes,
     /// Outcomes of all operations of all measures of its test.
@@ -76,94 +117,87 @@ pub(crate) struct Facts<'a> {
     /// Chance decides about it, and never came to it.
     pub(crate) never_drawn: bool,
     /// What the engine told about missing support.
-    pub(crate) not_supported: Option<Missing<'a>>,
+    pub(crate) not_supported: Option<MissingMethod<'a>>,
     /// What the engine told about a failed test.
-    pub(crate) test_failed: Option<&'a str>,
-    /// Description of the first failed operation.
-    pub(crate) failure: Option<&'a str>,
+    pub(crate) test_failed: Option<&'a StatusReason>,
+    /// The first failed operation.
+    pub(crate) failure: Option<&'a StatusReason>,
     /// The kernel's clock was asked for, and gave no operation a response time.
     pub(crate) stamps_missed: bool,
     /// Whether the run went through.
     pub(crate) complete: &'a Completeness,
 }
 
-impl Facts<'_> {
-    /// The status, and the evidence for one that is not [`Status::Ok`].
+impl StatusFacts<'_> {
+    /// The status, and the reason for one that is not [`Status::Ok`].
     ///
     /// A test without a single expected answer is never ok: *ok* promises that something was
     /// measured. Operations that an interruption cut off are no failures beside expected ones.
-    pub(crate) fn judge(&self) -> (Status, Option<String>) {
+    pub(crate) fn judge(&self) -> (Status, Option<StatusReason>) {
+        match self.shortcoming() {
+            Some((status, reason)) => (status, Some(reason)),
+            None => (Status::Ok, None),
+        }
+    }
+
+    fn shortcoming(&self) -> Option<(Status, StatusReason)> {
         // What has worked is supported: declining it later is a failure, and of another measure of
         // the test it says nothing.
         if let Some(missing) = self.not_supported
             && self.outcomes.ok() == 0
         {
-            return match missing.of_another_row {
-                None => (Status::NotSupported, Some(missing.evidence.into())),
+            let evidence = missing.evidence.to_owned();
+            return Some(match missing.of_another_row {
+                None => (Status::NotSupported, StatusReason::Evidence(evidence)),
                 Some(method) => {
-                    let what = format!("needs {method}, which the server does not support here: ");
-                    (Status::Skipped, Some(what + missing.evidence))
+                    let method = method.to_owned();
+                    (Status::Skipped, StatusReason::Needs { method, evidence })
                 }
-            };
+            });
         }
         if all_unsupported(&self.outcomes) {
-            let evidence = self
-                .failure
-                .unwrap_or("every request was answered as unsupported");
-            return (Status::NotSupported, Some(evidence.into()));
+            let reason = self.failure.unwrap_or(&StatusReason::AllUnsupported);
+            return Some((Status::NotSupported, reason.clone()));
         }
         // Without a lock there is nothing to unlock.
         if self.outcomes.total() == 0 && all_unsupported(&self.together) {
-            let what = "every other request of its test was answered as unsupported";
-            return (Status::Skipped, Some(what.into()));
+            return Some((Status::Skipped, StatusReason::OthersUnsupported));
         }
-        if let Some(evidence) = self.test_failed {
-            return (Status::Failed, Some(evidence.into()));
+        if let Some(reason) = self.test_failed {
+            return Some((Status::Failed, reason.clone()));
         }
         if self.outcomes.failed() > 0 {
-            let counts = || describe_failed(&self.outcomes);
-            let missing = self.not_supported.map(|missing| missing.evidence);
-            let told = self.failure.or(missing);
-            return (
-                Status::Failed,
-                Some(told.map_or_else(counts, str::to_owned)),
-            );
+            let missing = self.not_supported;
+            let missing =
+                missing.map(|missing| StatusReason::Evidence(missing.evidence.to_owned()));
+            let reason = self.failure.cloned().or(missing);
+            let reason = reason.unwrap_or(StatusReason::Failed(self.outcomes));
+            return Some((Status::Failed, reason));
         }
         let others_were = self.together.total() > 0 && *self.complete == Completeness::Complete;
         if self.never_drawn && others_were {
-            return (Status::NotDrawn, Some(NEVER_DRAWN.into()));
+            return Some((Status::NotDrawn, StatusReason::NeverDrawn));
         }
         if self.outcomes.ok() == 0 {
-            return (Status::Failed, Some(self.why_nothing()));
+            return Some((Status::Failed, self.why_nothing()));
         }
-        if self.stamps_missed {
-            return (Status::Failed, Some(STAMPS_MISSED.into()));
-        }
-        (Status::Ok, None)
+        let missed = (Status::Failed, StatusReason::StampsMissed);
+        self.stamps_missed.then_some(missed)
     }
 
-    fn why_nothing(&self) -> String {
+    fn why_nothing(&self) -> StatusReason {
         let began = self.outcomes.total() > 0;
-        let end = match self.complete {
-            Completeness::Interrupted => "interrupted",
-            Completeness::Aborted(_) => "aborted",
-            Completeness::Complete if began => return "every operation was cancelled".into(),
+        match self.complete {
+            Completeness::Complete if began => StatusReason::Cancelled,
             Completeness::Complete if self.together.failed() > 0 => {
-                return format!(
-                    "it was never reached; of the other operations of its test, {}",
-                    describe_failed(&self.together)
-                );
+                StatusReason::NeverReached(self.together)
             }
-            Completeness::Complete => {
-                return "nothing was recorded, and the record does not say why".into();
-            }
-        };
-        let before = if began {
-            "an operation was completed"
-        } else {
-            "anything was measured"
-        };
-        format!("the run was {end} before {before}")
+            Completeness::Complete => StatusReason::NotRecorded,
+            Completeness::Interrupted | Completeness::Aborted(_) => StatusReason::RunEnded {
+                interrupted: *self.complete == Completeness::Interrupted,
+                began,
+            },
+        }
     }
 }
 
@@ -172,29 +206,14 @@ fn all_unsupported(outcomes: &Outcomes) -> bool {
     outcomes.total() > 0 && outcomes.of(Outcome::Unsupported) == outcomes.total()
 }
 
-/// Failed operations in words: `3 of 10 failed: 2 wrong status, 1 timeout`.
-pub fn describe_failed(outcomes: &Outcomes) -> String {
-    let kinds: Vec<String> = outcomes
-        .iter()
-        .filter(|(outcome, n)| *n > 0 && outcome.is_failure())
-        .map(|(outcome, n)| format!("{n} {outcome}"))
-        .collect();
-    format!(
-        "{} of {} failed: {}",
-        outcomes.failed(),
-        outcomes.total(),
-        kinds.join(", ")
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// Facts of a complete run with these outcomes and nothing told.
-    fn facts(outcomes: &[Outcome]) -> Facts<'static> {
+    fn facts(outcomes: &[Outcome]) -> StatusFacts<'static> {
         let outcomes: Outcomes = outcomes.iter().copied().collect();
-        Facts {
+        StatusFacts {
             outcomes,
             together: outcomes,
             never_drawn: false,
@@ -207,27 +226,34 @@ mod tests {
     }
 
     /// The row's own method is missing.
-    fn own(evidence: &str) -> Missing<'_> {
-        Missing {
+    fn own(evidence: &str) -> MissingMethod<'_> {
+        MissingMethod {
             of_another_row: None,
             evidence,
         }
     }
 
+    fn evidence(text: &str) -> StatusReason {
+        StatusReason::Evidence(text.to_owned())
+    }
+
     #[test]
     fn a_row_is_skipped_where_a_step_before_it_is_missing() {
-        let copy = Missing {
+        let copy = MissingMethod {
             of_another_row: Some("COPY"),
             evidence: "COPY source/: 403 Forbidden",
         };
-        let delete = Facts {
+        let delete = StatusFacts {
             not_supported: Some(copy),
             ..facts(&[])
         };
-        let why = "needs COPY, which the server does not support here: COPY source/: 403 Forbidden";
-        assert_eq!(delete.judge(), (Status::Skipped, Some(why.to_owned())));
+        let why = StatusReason::Needs {
+            method: "COPY".into(),
+            evidence: copy.evidence.into(),
+        };
+        assert_eq!(delete.judge(), (Status::Skipped, Some(why)));
         // What has worked before was not skipped.
-        let before = Facts {
+        let before = StatusFacts {
             not_supported: Some(copy),
             ..facts(&[Outcome::Ok])
         };
@@ -237,42 +263,28 @@ mod tests {
     #[test]
     fn one_failure_is_enough_and_cancelled_is_none() {
         use Outcome::{Cancelled, Ok, Timeout, Unsupported, WrongStatus};
-        let table: [(&[Outcome], Status, Option<&str>); 7] = [
+        let failed =
+            |outcomes: &[Outcome]| StatusReason::Failed(outcomes.iter().copied().collect());
+        let some = [Ok, WrongStatus, WrongStatus, Timeout];
+        let table: [(&[Outcome], Status, Option<StatusReason>); 7] = [
             (&[Ok, Ok], Status::Ok, None),
             (&[Ok, Cancelled], Status::Ok, None),
-            (
-                &[Ok, WrongStatus, WrongStatus, Timeout],
-                Status::Failed,
-                Some("3 of 4 failed: 2 wrong status, 1 timeout"),
-            ),
+            (&some, Status::Failed, Some(failed(&some))),
             (
                 &[Ok, Unsupported],
                 Status::Failed,
-                Some("1 of 2 failed: 1 unsupported"),
+                Some(failed(&[Ok, Unsupported])),
             ),
             (
                 &[Unsupported, Unsupported],
                 Status::NotSupported,
-                Some("every request was answered as unsupported"),
+                Some(StatusReason::AllUnsupported),
             ),
-            (
-                &[Cancelled],
-                Status::Failed,
-                Some("every operation was cancelled"),
-            ),
-            (
-                &[],
-                Status::Failed,
-                Some("nothing was recorded, and the record does not say why"),
-            ),
+            (&[Cancelled], Status::Failed, Some(StatusReason::Cancelled)),
+            (&[], Status::Failed, Some(StatusReason::NotRecorded)),
         ];
-        for (outcomes, status, evidence) in table {
-            let judged = facts(outcomes).judge();
-            assert_eq!(
-                judged,
-                (status, evidence.map(str::to_owned)),
-                "{outcomes:?}"
-            );
+        for (outcomes, status, reason) in table {
+            assert_eq!(facts(outcomes).judge(), (status, reason), "{outcomes:?}");
         }
     }
 
@@ -297,7 +309,7 @@ mod tests {
             ),
         ];
         for (own, together, complete, status) in table {
-            let facts = Facts {
+            let facts = StatusFacts {
                 together: together.iter().copied().collect(),
                 never_drawn: own.is_empty(),
                 complete: &complete,
@@ -309,30 +321,30 @@ mod tests {
 
     #[test]
     fn what_the_engine_told_comes_first() {
-        let told = Facts {
+        let told = StatusFacts {
             not_supported: Some(own("LOCK: 405")),
-            test_failed: Some("PUT: 500"),
+            test_failed: Some(&evidence("PUT: 500")),
             ..facts(&[Outcome::WrongStatus])
         };
         assert_eq!(
             told.judge(),
-            (Status::NotSupported, Some("LOCK: 405".into()))
+            (Status::NotSupported, Some(evidence("LOCK: 405")))
         );
-        let told = Facts {
+        let told = StatusFacts {
             not_supported: None,
             ..told
         };
-        assert_eq!(told.judge(), (Status::Failed, Some("PUT: 500".into())));
+        assert_eq!(told.judge(), (Status::Failed, Some(evidence("PUT: 500"))));
     }
 
     #[test]
     fn what_has_worked_is_supported() {
-        let told = Facts {
+        let told = StatusFacts {
             not_supported: Some(own("MKCOL: 405")),
             ..facts(&[Outcome::Ok, Outcome::Unsupported])
         };
-        assert_eq!(told.judge(), (Status::Failed, Some("MKCOL: 405".into())));
-        let beside = Facts {
+        assert_eq!(told.judge(), (Status::Failed, Some(evidence("MKCOL: 405"))));
+        let beside = StatusFacts {
             not_supported: Some(own("FROB: 405")),
             ..facts(&[Outcome::Ok])
         };
@@ -342,13 +354,13 @@ mod tests {
     #[test]
     fn a_measure_without_operations_is_skipped_where_its_test_is_not_supported() {
         let locks = [Outcome::Unsupported; 3].into_iter().collect();
-        let unlock = Facts {
+        let unlock = StatusFacts {
             together: locks,
             ..facts(&[])
         };
         assert_eq!(unlock.judge().0, Status::Skipped);
         let locks = [Outcome::Unsupported, Outcome::Ok].into_iter().collect();
-        let unlock = Facts {
+        let unlock = StatusFacts {
             together: locks,
             ..facts(&[])
         };
@@ -357,32 +369,28 @@ mod tests {
 
     #[test]
     fn a_measure_that_was_never_reached_names_what_stood_in_its_way() {
-        let unlock = Facts {
+        let unlock = StatusFacts {
             together: [Outcome::Refused; 3].into_iter().collect(),
             ..facts(&[])
         };
-        let evidence =
-            "it was never reached; of the other operations of its test, 3 of 3 failed: 3 refused";
-        assert_eq!(unlock.judge(), (Status::Failed, Some(evidence.to_owned())));
+        let reason = StatusReason::NeverReached(unlock.together);
+        assert_eq!(unlock.judge(), (Status::Failed, Some(reason)));
     }
 
     #[test]
     fn the_end_of_the_run_explains_what_was_not_measured() {
-        let aborted = Completeness::Aborted("the server is gone".into());
-        let table = [
-            (
-                &Completeness::Interrupted,
-                "the run was interrupted before anything was measured",
-            ),
-            (&aborted, "the run was aborted before anything was measured"),
-        ];
-        for (complete, evidence) in table {
-            let judged = Facts {
+        for complete in [Completeness::Interrupted, Completeness::Aborted(None)] {
+            let reason = StatusReason::RunEnded {
+                interrupted: complete == Completeness::Interrupted,
+                began: false,
+            };
+            let complete = &complete;
+            let judged = StatusFacts {
                 complete,
                 ..facts(&[])
             }
             .judge();
-            assert_eq!(judged, (Status::Failed, Some(evidence.to_owned())));
+            assert_eq!(judged, (Status::Failed, Some(reason)));
         }
     }
 }

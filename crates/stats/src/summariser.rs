@@ -10,12 +10,12 @@ use record::{
 use crate::bias::{Bias, Differences};
 use crate::conclusion::may_be_no_failure;
 use crate::generator::Strain;
-use crate::pages::{PageTally, Pages};
-use crate::row::{Around, Tally, row};
+use crate::pages::PageTally;
+use crate::row::{Around, RowTally, row};
 use crate::throughput::is_steady;
-use crate::told::Told;
+use crate::told::RunEvents;
 use crate::warning::{self, RowFacts, Stalls, TestFacts, Warning};
-use crate::window::{NoWindow, Span, Window};
+use crate::window::{MeasurementWindow, NoWindow, Span};
 use crate::{ClockSummary, Completeness, Outcomes, Summary, TestSummary};
 
 /// Adds up the operations of a run: give it all of them, in any order and in pieces of any size,
@@ -26,7 +26,7 @@ pub struct Summariser {
     plan: PlanRecord,
     open: bool,
     /// One for each measure of the plan.
-    rows: Vec<Tally>,
+    rows: Vec<RowTally>,
     /// One for each test that has measures.
     tests: BTreeMap<TestId, TestTally>,
     pages: Option<PageTally>,
@@ -53,7 +53,7 @@ impl Summariser {
         Summariser {
             plan: plan.clone(),
             open: matches!(plan.load.pace, Pace::Open { .. }),
-            rows: vec![Tally::default(); plan.measures.len()],
+            rows: vec![RowTally::default(); plan.measures.len()],
             tests: measures
                 .map(|measure| (measure.test, TestTally::default()))
                 .collect(),
@@ -68,16 +68,20 @@ impl Summariser {
     /// [`MeasuringStarted`](record::EventKind::MeasuringStarted). Its end may stay open
     /// ([`u64::MAX`]) for operations that were over before
     /// [`MeasuringEnded`](record::EventKind::MeasuringEnded); those recorded later need the true one.
-    /// Where a number of operations was asked for it is [`Window::Asked`], and in an open loop
-    /// [`Window::Everything`].
-    pub fn add(&mut self, samples: &[Sample], window: Window) {
+    /// Where a number of operations was asked for it is [`MeasurementWindow::Asked`], and in an open loop
+    /// [`MeasurementWindow::Everything`].
+    pub fn add(&mut self, samples: &[Sample], window: MeasurementWindow) {
         for sample in samples {
             self.add_one(sample, |_| window);
         }
     }
 
     /// Adds an operation, for the window of its test.
-    pub(crate) fn add_one(&mut self, sample: &Sample, window: impl FnOnce(TestId) -> Window) {
+    pub(crate) fn add_one(
+        &mut self,
+        sample: &Sample,
+        window: impl FnOnce(TestId) -> MeasurementWindow,
+    ) {
         let place = usize::from(sample.measure.0);
         let (Some(row), Some(measure)) = (self.rows.get_mut(place), self.plan.measures.get(place))
         else {
@@ -131,12 +135,12 @@ impl Summariser {
     ///
     /// Windows are those that the events tell of, and without any they span all operations.
     pub fn finish(&self, events: &[Event], env: &Environment) -> Summary {
-        self.conclude(events, env, &self.windows(events))
+        self.conclude(events, env, &self.windows(events)).0
     }
 
     /// The windows that the events tell of.
     pub(crate) fn windows(&self, events: &[Event]) -> BTreeMap<TestId, Result<Span, NoWindow>> {
-        let measured = Measured::by(&self.plan, events);
+        let measured = MeasuringTimes::by(&self.plan, events);
         let window = |test, tally: &TestTally| match self.plan.load.pace {
             Pace::Closed => measured.closed_window(test, tally.hull),
             Pace::Open { .. } => measured.open_window(test, tally.hull),
@@ -148,14 +152,15 @@ impl Summariser {
             .collect()
     }
 
-    /// What operations and events say, for the windows with which the operations were added.
+    /// What operations and events say, for the windows with which the operations were added, and the
+    /// pages, those included that still miss a file: they were broken off.
     pub(crate) fn conclude(
         &self,
         events: &[Event],
         env: &Environment,
         windows: &BTreeMap<TestId, Result<Span, NoWindow>>,
-    ) -> Summary {
-        let told = Told::by(events, self.plan.load.users);
+    ) -> (Summary, Option<PageTally>) {
+        let told = RunEvents::by(events, self.plan.load.users);
         let complete = Completeness::of(events, env);
         let rows = self.plan.measures.iter().zip(&self.rows).zip(0..);
         let mut tests: Vec<TestSummary> = rows
@@ -187,7 +192,7 @@ impl Summariser {
         };
         let clock = self.clock(&tests);
         let strain = Strain::of(&told.generator, |test| self.name_of_part(test));
-        let warnings = warning::all(&warning::Material {
+        let warnings = warning::all(&warning::WarningInputs {
             load: &self.plan.load,
             rows: &tests,
             row_facts: &self.row_facts(&told),
@@ -198,9 +203,21 @@ impl Summariser {
             recorded: &told.warnings,
         });
         self.warn(&mut tests, &warnings, &told);
-        Summary {
+        let tests_of_pages = self.tests_of_pages();
+        let spans = tests_of_pages
+            .iter()
+            .filter_map(|test| windows.get(test)?.ok());
+        let spans: Vec<Span> = spans.collect();
+        let under_way = tests_of_pages
+            .iter()
+            .filter_map(|test| self.tests.get(test));
+        let under_way = under_way.map(|tally| tally.under_way).sum();
+        let pages = self.pages.as_ref().map(|pages| pages.closed(&spans));
+        let summary = Summary {
             tests,
-            pages: self.describe_pages(windows),
+            pages: pages
+                .as_ref()
+                .map(|pages| pages.describe(&spans, under_way)),
             warnings,
             complete,
             left_behind: told.left_behind,
@@ -208,19 +225,20 @@ impl Summariser {
             generator: told.generator,
             goal: told.goal,
             runs: 1,
-        }
+        };
+        (summary, pages)
     }
 
     /// What the load generator recorded of that test.
-    fn generator(told: &Told, test: TestId) -> Option<&Generator> {
+    fn generator(told: &RunEvents, test: TestId) -> Option<&Generator> {
         told.generator.iter().find(|own| own.test == test)
     }
 
     /// What stalls can have done to each row.
-    fn row_facts(&self, told: &Told) -> Vec<RowFacts> {
+    fn row_facts(&self, told: &RunEvents) -> Vec<RowFacts> {
         let PlanRecord { load, clock, .. } = &self.plan;
         let rows = self.plan.measures.iter().zip(&self.rows);
-        let facts = |(measure, row): (&MeasureRecord, &Tally)| {
+        let facts = |(measure, row): (&MeasureRecord, &RowTally)| {
             let stalls = Stalls::of(Summariser::generator(told, measure.test)?, load)?;
             Some(row.facts(&stalls, load, *clock))
         };
@@ -228,7 +246,7 @@ impl Summariser {
     }
 
     /// Gives each row its warnings, and what they make of its failures.
-    fn warn(&self, rows: &mut [TestSummary], warnings: &[Warning], told: &Told) {
+    fn warn(&self, rows: &mut [TestSummary], warnings: &[Warning], told: &RunEvents) {
         let timeout_s = self.plan.load.timeout_s;
         for (row, measure) in rows.iter_mut().zip(&self.plan.measures) {
             let own = warnings.iter();
@@ -243,29 +261,6 @@ impl Summariser {
         }
     }
 
-    fn describe_pages(&self, windows: &BTreeMap<TestId, Result<Span, NoWindow>>) -> Option<Pages> {
-        let pages = self.pages.as_ref()?;
-        let tests = self.tests_of_pages();
-        let under_way = tests.iter().filter_map(|test| self.tests.get(test));
-        let under_way = under_way.map(|tally| tally.under_way).sum();
-        Some(pages.describe(&self.windows_of_pages(windows), under_way))
-    }
-
-    /// Its pages, those included that still miss a file: they were broken off.
-    pub(crate) fn closed_pages(
-        &self,
-        windows: &BTreeMap<TestId, Result<Span, NoWindow>>,
-    ) -> Option<PageTally> {
-        let pages = self.pages.as_ref()?;
-        Some(pages.closed(&self.windows_of_pages(windows)))
-    }
-
-    fn windows_of_pages(&self, windows: &BTreeMap<TestId, Result<Span, NoWindow>>) -> Vec<Span> {
-        let tests = self.tests_of_pages();
-        let own = tests.iter().filter_map(|test| windows.get(test)?.ok());
-        own.collect()
-    }
-
     fn tests_of_pages(&self) -> BTreeSet<TestId> {
         let files = self.plan.pages.iter().flat_map(|page| &page.files);
         let measures = files.filter_map(|file| self.plan.measures.get(usize::from(file.0)));
@@ -273,7 +268,7 @@ impl Summariser {
     }
 
     /// The operations of the measure at that place of the plan.
-    pub(crate) fn row(&self, place: usize) -> Option<&Tally> {
+    pub(crate) fn row(&self, place: usize) -> Option<&RowTally> {
         self.rows.get(place)
     }
 
@@ -326,7 +321,7 @@ impl Summariser {
         test: TestId,
         window: Result<Span, NoWindow>,
         rows: &[TestSummary],
-        told: &Told,
+        told: &RunEvents,
     ) -> TestFacts {
         let own = || {
             let measures = self.plan.measures.iter().zip(rows);
@@ -378,18 +373,18 @@ impl Summariser {
 
 /// When the measured part of each test began and ended, as far as the events say.
 #[derive(Debug, Default)]
-pub(crate) struct Measured {
+pub(crate) struct MeasuringTimes {
     /// A number of operations was asked for.
     is_asked: bool,
     started: BTreeMap<TestId, Nanos>,
     ended: BTreeMap<TestId, Nanos>,
 }
 
-impl Measured {
-    pub(crate) fn by(plan: &PlanRecord, events: &[Event]) -> Measured {
-        let mut measured = Measured {
+impl MeasuringTimes {
+    pub(crate) fn by(plan: &PlanRecord, events: &[Event]) -> MeasuringTimes {
+        let mut measured = MeasuringTimes {
             is_asked: plan.load.requests.is_some(),
-            ..Measured::default()
+            ..MeasuringTimes::default()
         };
         for event in events {
             match event.kind {
@@ -411,14 +406,15 @@ impl Measured {
     }
 
     /// The window of a test in a closed loop; its end is open where the run was cut off.
-    pub(crate) fn window(&self, test: TestId) -> Window {
+    pub(crate) fn window(&self, test: TestId) -> MeasurementWindow {
         let Some(start) = self.started.get(&test).copied() else {
-            return Window::Nothing;
+            return MeasurementWindow::Nothing;
         };
         let end = self.ended(test).unwrap_or(Nanos::MAX);
-        match self.is_asked {
-            true => Window::Asked { start, end },
-            false => Window::Between { start, end },
+        if self.is_asked {
+            MeasurementWindow::Asked { start, end }
+        } else {
+            MeasurementWindow::Between { start, end }
         }
     }
 

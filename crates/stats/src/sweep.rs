@@ -39,14 +39,14 @@ pub struct SweptRow {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SweptServer {
     /// One for each point that was measured, in the order of the levels.
-    pub points: Vec<Point>,
+    pub points: Vec<SweepPoint>,
     /// How its time grows with what was varied.
     pub growth: Growth,
 }
 
 /// What the runs at one point say.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Point {
+pub struct SweepPoint {
     /// For each parameter, which of its values: an index.
     pub levels: Vec<usize>,
     /// Runs.
@@ -79,7 +79,7 @@ pub fn sweep(values: &[Vec<f64>], runs: &[Swept<'_>], same_within: f64) -> Vec<S
     let places: Vec<(usize, usize)> = (0..names.len())
         .flat_map(|name| (0..servers).map(move |server| (name, server)))
         .collect();
-    let points: Vec<Vec<Point>> = places
+    let points: Vec<Vec<SweepPoint>> = places
         .iter()
         .map(|(name, server)| points(names[*name].0, *server, runs))
         .collect();
@@ -119,7 +119,7 @@ fn rows<'a>(
     })
 }
 
-fn points(name: &str, server: usize, runs: &[Swept<'_>]) -> Vec<Point> {
+fn points(name: &str, server: usize, runs: &[Swept<'_>]) -> Vec<SweepPoint> {
     let mut all: Vec<&[usize]> = rows(name, server, runs)
         .map(|(run, _)| run.levels)
         .collect();
@@ -142,7 +142,7 @@ fn points(name: &str, server: usize, runs: &[Swept<'_>]) -> Vec<Point> {
             .iter()
             .fold((0.0, 0.0), |(sum, n), (own, of)| (sum + own, n + of));
         let mean = (n > 0.0).then_some(sum / n);
-        Point {
+        SweepPoint {
             levels: levels.to_vec(),
             runs: own().count(),
             disqualified: own().filter(|(_, row)| is_disqualified(row)).count(),
@@ -162,7 +162,7 @@ fn observations(
     name: &str,
     server: usize,
     runs: &[Swept<'_>],
-    points: &[Point],
+    points: &[SweepPoint],
 ) -> Vec<Observation> {
     let is_ok = |levels: &[usize]| {
         let point = points.iter().find(|point| point.levels == levels);

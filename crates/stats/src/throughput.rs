@@ -46,7 +46,7 @@ const ALARM: f64 = 0.01;
 #[derive(Debug, Clone)]
 pub(crate) struct Throughput {
     completed: u64,
-    bins: Bins<Count>,
+    bins: Bins<Completions>,
 }
 
 /// A rate and what is known of it.
@@ -65,14 +65,14 @@ pub(crate) struct Rate {
 
 /// Completions of a bin.
 #[derive(Debug, Clone, Copy, Default)]
-struct Count(u64);
+struct Completions(u64);
 
-impl Bin for Count {
+impl Bin for Completions {
     fn count(&self) -> u64 {
         self.0
     }
 
-    fn absorb(&mut self, other: &Count) {
+    fn absorb(&mut self, other: &Completions) {
         self.0 += other.0;
     }
 }

@@ -14,7 +14,7 @@ use record::Nanos;
 use crate::Distribution;
 use crate::batch::{TimedBatch, half_width_of_share};
 use crate::bins::{Bins, Sum};
-use crate::distribution::{Moments, PER_MILLE, has_enough_beyond, places};
+use crate::distribution::{MeanAndSpread, PER_MILLE, has_enough_beyond, places};
 use crate::interval::{self, interval_of_batches, ratio_interval};
 
 /// Values that are kept as they are: 1 MiB.
@@ -322,11 +322,11 @@ impl Binned {
         self.timed.merge(&other.timed);
     }
 
-    fn moments(&self) -> Moments {
+    fn moments(&self) -> MeanAndSpread {
         let n = self.n as f64;
         let mean = self.sum as f64 / n;
         let variance = (self.squares as f64 - self.sum as f64 * mean).max(0.0) / (n - 1.0);
-        Moments {
+        MeanAndSpread {
             n: self.n,
             mean,
             ci95: interval_of_batches(&self.bins.batches(interval::MOST)),

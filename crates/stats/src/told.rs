@@ -7,6 +7,8 @@ use record::{
     TestId,
 };
 
+use crate::StatusReason;
+
 /// Failures of one measure that a summary describes; the others are counted only.
 pub const FAILURES_DESCRIBED: usize = 5;
 
@@ -17,8 +19,9 @@ pub enum Completeness {
     Complete,
     /// The user ended it; what was measured until then counts.
     Interrupted,
-    /// It could not go on, for this reason; what was measured until then counts.
-    Aborted(String),
+    /// It could not go on, for this reason, or its record has no end: it was killed, or still goes on.
+    /// What was measured until then counts.
+    Aborted(Option<String>),
 }
 
 impl Completeness {
@@ -26,29 +29,27 @@ impl Completeness {
     pub(crate) fn of(events: &[Event], env: &Environment) -> Completeness {
         let told = events.iter().find_map(|event| match &event.kind {
             EventKind::Interrupted => Some(Completeness::Interrupted),
-            EventKind::Aborted { reason } => Some(Completeness::Aborted(reason.clone())),
+            EventKind::Aborted { reason } => Some(Completeness::Aborted(Some(reason.clone()))),
             _ => None,
         });
         match (told, &env.ended_at) {
             (Some(end), _) => end,
             (None, Some(_)) => Completeness::Complete,
-            (None, None) => Completeness::Aborted(
-                "the record has no end: prestan was killed, or the run is still going on".into(),
-            ),
+            (None, None) => Completeness::Aborted(None),
         }
     }
 }
 
 /// The events of a run by what they are about. Repeated texts are kept once.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct RunEvents {
     /// The first step that the server does not support, `None` for a need of the whole test, with
     /// evidence.
     pub(crate) not_supported: BTreeMap<TestId, (Option<MissingStep>, String)>,
     /// Why a test could not be measured.
-    pub(crate) test_failed: BTreeMap<TestId, Vec<String>>,
-    /// Descriptions of failed operations, at most [`FAILURES_DESCRIBED`] a measure.
-    pub(crate) failures: BTreeMap<MeasureId, Vec<String>>,
+    pub(crate) test_failed: BTreeMap<TestId, Vec<StatusReason>>,
+    /// Failed operations, at most [`FAILURES_DESCRIBED`] a measure.
+    pub(crate) failures: BTreeMap<MeasureId, Vec<StatusReason>>,
     /// Remarks that are no failures.
     pub(crate) notes: BTreeMap<MeasureId, Vec<String>>,
     /// Doubts that the engine had.
@@ -63,7 +64,7 @@ pub(crate) struct Told {
     pub(crate) clock_steps: u64,
 }
 
-impl Told {
+impl RunEvents {
     /// Nanoseconds for which the run waited for its turn between two batches of a test.
     pub(crate) fn waited(&self, test: TestId) -> Nanos {
         let of_test = |generator: &&Generator| generator.test == test;
@@ -72,8 +73,8 @@ impl Told {
     }
 
     /// Sorts the events of a run of so many users.
-    pub(crate) fn by(events: &[Event], users: u32) -> Told {
-        let mut told = Told::default();
+    pub(crate) fn by(events: &[Event], users: u32) -> RunEvents {
+        let mut told = RunEvents::default();
         for event in events {
             told.take(event, users);
         }
@@ -92,7 +93,8 @@ impl Told {
                     .or_insert_with(|| (step.clone(), evidence.clone()));
             }
             EventKind::TestFailed { test, evidence } => {
-                push_new(self.test_failed.entry(*test).or_default(), evidence.clone());
+                let evidence = StatusReason::Evidence(evidence.clone());
+                push_new(self.test_failed.entry(*test).or_default(), evidence);
             }
             EventKind::OperationFailed {
                 measure,
@@ -102,14 +104,14 @@ impl Told {
                 evidence,
                 ..
             } => {
-                let who = if users > 1 {
-                    format!(" of user {user}")
-                } else {
-                    String::new()
-                };
                 let described = self.failures.entry(*measure).or_default();
                 if described.len() < FAILURES_DESCRIBED {
-                    described.push(format!("request {number}{who}: {outcome}: {evidence}"));
+                    described.push(StatusReason::Operation {
+                        number: *number,
+                        user: (users > 1).then_some(*user),
+                        outcome: *outcome,
+                        evidence: evidence.clone(),
+                    });
                 }
             }
             EventKind::Note { measure, text } => {
@@ -133,7 +135,7 @@ impl Told {
 }
 
 /// Appends what is not there yet. The lists are short: events are bounded by the engine.
-fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
+pub(crate) fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
     if !list.contains(&item) {
         list.push(item);
     }

@@ -35,16 +35,29 @@ pub struct Until {
 }
 
 /// What is wrong with the text of an [`Until`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UntilError(String);
-
-impl fmt::Display for UntilError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UntilError {
+    /// It does not say how narrow the interval is to be.
+    #[error(
+        "`{0}` has no ±; write a statistic and how narrow its interval is to be, `p99 ±5%` for example"
+    )]
+    NoSign(String),
+    /// A statistic that does not exist.
+    #[error("`{name}` is no statistic; there are {}", Statistic::ALL.map(|(name, _)| name).join(", "))]
+    NoStatistic {
+        /// As it was written.
+        name: String,
+    },
+    /// A share without its sign.
+    #[error("`{0}` is no share; write it with its sign, `5%` for example")]
+    NoShare(String),
+    /// A share that is too small or too large.
+    #[error("`{0}` is out of range; more than 0% and at most {WIDEST}% make sense")]
+    OutOfRange(String),
+    /// A share that is no number.
+    #[error("`{0}` is no number")]
+    NoNumber(String),
 }
-
-impl std::error::Error for UntilError {}
 
 /// Greatest share: an interval that reaches down to half of the estimate is no estimate.
 const WIDEST: f64 = 50.0;
@@ -57,10 +70,7 @@ impl FromStr for Until {
             .iter()
             .find_map(|sign| text.split_once(sign));
         let Some((name, share)) = cut else {
-            return Err(UntilError(format!(
-                "`{text}` has no ±; write a statistic and how narrow its interval is to be, \
-                 `p99 ±5%` for example"
-            )));
+            return Err(UntilError::NoSign(text.to_owned()));
         };
         Ok(Until {
             statistic: statistic(name.trim())?,
@@ -71,24 +81,20 @@ impl FromStr for Until {
 
 fn statistic(name: &str) -> Result<Statistic, UntilError> {
     let known = Statistic::ALL.iter().find(|(known, _)| *known == name);
-    known.map(|(_, statistic)| *statistic).ok_or_else(|| {
-        let names = Statistic::ALL.map(|(name, _)| name).join(", ");
-        UntilError(format!("`{name}` is no statistic; there are {names}"))
+    let known = known.map(|(_, statistic)| *statistic);
+    known.ok_or_else(|| UntilError::NoStatistic {
+        name: name.to_owned(),
     })
 }
 
 fn percent(share: &str) -> Result<f64, UntilError> {
     let Some(number) = share.strip_suffix('%') else {
-        return Err(UntilError(format!(
-            "`{share}` is no share; write it with its sign, `5%` for example"
-        )));
+        return Err(UntilError::NoShare(share.to_owned()));
     };
     match number.trim().parse::<f64>() {
         Ok(percent) if percent > 0.0 && percent <= WIDEST => Ok(percent),
-        Ok(_) => Err(UntilError(format!(
-            "`{share}` is out of range; more than 0% and at most {WIDEST}% make sense"
-        ))),
-        Err(_) => Err(UntilError(format!("`{number}` is no number"))),
+        Ok(_) => Err(UntilError::OutOfRange(share.to_owned())),
+        Err(_) => Err(UntilError::NoNumber(number.to_owned())),
     }
 }
 

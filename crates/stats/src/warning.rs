@@ -20,9 +20,9 @@ use serde::Serialize;
 pub use judge::{
     BIAS, BIAS_SHARE, IN_PROGRESS, IN_PROGRESS_HALF, Lately, MISSED, P99_NEEDS, warnings_about,
 };
-pub(crate) use judge::{Material, RowFacts, TestFacts, all, operations_of_each_user};
+pub(crate) use judge::{RowFacts, TestFacts, WarningInputs, all, operations_of_each_user};
 pub use stall::TOLERATED;
-pub(crate) use stall::{RowTimes, Stalls};
+pub(crate) use stall::{StalledTimes, Stalls};
 
 /// A part of a whole, of one row or test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -48,19 +48,19 @@ impl Share {
 
 /// What decides how long a test is measured: the knob that advice is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limit {
+pub enum RunLimit {
     /// A number of requests.
     Requests,
     /// A duration.
     Duration,
 }
 
-impl Limit {
-    fn of(load: &Load) -> Limit {
+impl RunLimit {
+    fn of(load: &Load) -> RunLimit {
         if load.requests.is_some() {
-            Limit::Requests
+            RunLimit::Requests
         } else {
-            Limit::Duration
+            RunLimit::Duration
         }
     }
 }
@@ -85,7 +85,7 @@ pub enum Detail {
     /// What ran out, and how often.
     RanOut(Exhausted),
     /// What to raise.
-    Raise(Limit),
+    Raise(RunLimit),
     /// A schedule decided when operations begin.
     OpenLoop,
     /// How many there are.
@@ -158,7 +158,7 @@ pub enum WarningKind {
 
 /// What the names in the shares of a warning are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Subject {
+pub enum WarningSubject {
     /// Rows.
     Rows,
     /// Tests, with all of their rows.
@@ -182,7 +182,7 @@ enum Together {
 struct About {
     kind: WarningKind,
     name: &'static str,
-    subject: Subject,
+    subject: WarningSubject,
     together: Together,
     /// The load generator, or its machine, may have changed the estimates of these rows so much that
     /// they do not describe the server.
@@ -192,7 +192,7 @@ struct About {
 /// All kinds, in the order in which warnings are given.
 #[rustfmt::skip]
 const KINDS: [About; 23] = {
-    use Subject::{Rows, Run, Tests};
+    use WarningSubject::{Rows, Run, Tests};
     use Together::{Largest, Smallest, Sum};
     use WarningKind as Kind;
     const BAD: bool = true;
@@ -226,7 +226,7 @@ const KINDS: [About; 23] = {
 const fn about(
     kind: WarningKind,
     name: &'static str,
-    subject: Subject,
+    subject: WarningSubject,
     together: Together,
     disqualifies: bool,
 ) -> About {
@@ -255,7 +255,7 @@ impl WarningKind {
     }
 
     /// What the names in its shares are.
-    pub fn subject(self) -> Subject {
+    pub fn subject(self) -> WarningSubject {
         self.about().subject
     }
 
@@ -288,7 +288,7 @@ impl Warning {
 
     /// It is about the run as a whole, and about no row in particular.
     pub fn is_about_run(&self) -> bool {
-        self.kind.subject() == Subject::Run
+        self.kind.subject() == WarningSubject::Run
     }
 
     /// Warnings of several runs, each kind once: counts of operations are added up, and of estimates and of
@@ -329,9 +329,9 @@ impl Warning {
     /// the run as a whole.
     pub(crate) fn of_row(&self, row: &str, test: &str) -> Option<Warning> {
         let name = match self.kind.subject() {
-            Subject::Rows => row,
-            Subject::Tests => test,
-            Subject::Run => return None,
+            WarningSubject::Rows => row,
+            WarningSubject::Tests => test,
+            WarningSubject::Run => return None,
         };
         let own = self.shares.iter().filter(|share| share.name == name);
         let own: Vec<Share> = own.cloned().collect();

@@ -33,7 +33,7 @@ use record::{Nanos, Sample};
 
 /// Which operations count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Window {
+pub enum MeasurementWindow {
     /// All of them.
     Everything,
     /// Those that begin between two moments of the run, both included. The end of a window that is
@@ -56,7 +56,7 @@ pub enum Window {
     Nothing,
 }
 
-impl Window {
+impl MeasurementWindow {
     /// The operation counts.
     pub fn contains(self, sample: &Sample) -> bool {
         self.counts_from(sample.moments.started)
@@ -65,26 +65,26 @@ impl Window {
     /// What begins at that moment counts.
     pub(crate) fn counts_from(self, moment: Nanos) -> bool {
         match self {
-            Window::Everything | Window::Asked { .. } => true,
-            Window::Between { start, end } => (start..=end).contains(&moment),
-            Window::Nothing => false,
+            MeasurementWindow::Everything | MeasurementWindow::Asked { .. } => true,
+            MeasurementWindow::Between { start, end } => (start..=end).contains(&moment),
+            MeasurementWindow::Nothing => false,
         }
     }
 
     /// What ends at that moment is part of the throughput.
     pub(crate) fn contains_moment(self, moment: Nanos) -> bool {
         match self {
-            Window::Everything => true,
-            Window::Between { start, end } | Window::Asked { start, end } => {
+            MeasurementWindow::Everything => true,
+            MeasurementWindow::Between { start, end } | MeasurementWindow::Asked { start, end } => {
                 (start..=end).contains(&moment)
             }
-            Window::Nothing => false,
+            MeasurementWindow::Nothing => false,
         }
     }
 
     /// The operation began after the end of the window, so that the load stayed what it is called.
     pub(crate) fn is_before(self, sample: &Sample) -> bool {
-        matches!(self, Window::Between { end, .. } if sample.moments.started > end)
+        matches!(self, MeasurementWindow::Between { end, .. } if sample.moments.started > end)
     }
 
     /// The part of an operation that lies inside, in nanoseconds.
@@ -95,21 +95,21 @@ impl Window {
     /// The part of a span that lies inside, in nanoseconds.
     pub(crate) fn share(self, own: Span) -> Nanos {
         match self {
-            Window::Everything => own.end - own.start,
-            Window::Between { start, end } | Window::Asked { start, end } => {
+            MeasurementWindow::Everything => own.end - own.start,
+            MeasurementWindow::Between { start, end } | MeasurementWindow::Asked { start, end } => {
                 let inside = own.overlap(Span { start, end });
                 inside.end.saturating_sub(inside.start)
             }
-            Window::Nothing => 0,
+            MeasurementWindow::Nothing => 0,
         }
     }
 }
 
-impl From<Result<Span, NoWindow>> for Window {
-    fn from(window: Result<Span, NoWindow>) -> Window {
+impl From<Result<Span, NoWindow>> for MeasurementWindow {
+    fn from(window: Result<Span, NoWindow>) -> MeasurementWindow {
         match window {
-            Ok(Span { start, end }) => Window::Between { start, end },
-            Err(_) => Window::Nothing,
+            Ok(Span { start, end }) => MeasurementWindow::Between { start, end },
+            Err(_) => MeasurementWindow::Nothing,
         }
     }
 }
@@ -238,7 +238,7 @@ mod tests {
         ];
         let span = window(3, &samples).unwrap();
         assert_eq!(span, Span { start: 7, end: 20 });
-        let window = Window::from(Ok(span));
+        let window = MeasurementWindow::from(Ok(span));
         let counted: Vec<bool> = samples.iter().map(|s| window.contains(s)).collect();
         assert_eq!(counted, [false, true, false, true, true]);
         assert!(window.contains(&op(0, 20, 90)), "both ends included");
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn what_was_asked_for_counts_whenever_it_began() {
-        let window = Window::Asked { start: 10, end: 20 };
+        let window = MeasurementWindow::Asked { start: 10, end: 20 };
         assert!(window.contains(&op(0, 5, 6)) && window.contains(&op(0, 21, 30)));
         assert!(window.contains_moment(15) && !window.contains_moment(21));
     }
@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn of_an_operation_at_the_edge_a_part_lies_inside() {
-        let window = Window::Between { start: 10, end: 20 };
+        let window = MeasurementWindow::Between { start: 10, end: 20 };
         let table = [
             (0, 5, 0),
             (5, 12, 2),
@@ -302,8 +302,8 @@ mod tests {
         for (started, done, inside) in table {
             assert_eq!(window.share_of(&op(0, started, done)), inside, "{started}");
         }
-        assert_eq!(Window::Everything.share_of(&op(0, 3, 9)), 6);
-        assert_eq!(Window::Nothing.share_of(&op(0, 3, 9)), 0);
+        assert_eq!(MeasurementWindow::Everything.share_of(&op(0, 3, 9)), 6);
+        assert_eq!(MeasurementWindow::Nothing.share_of(&op(0, 3, 9)), 0);
     }
 
     #[test]

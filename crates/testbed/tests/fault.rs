@@ -14,7 +14,9 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use support::{LOOPBACK, connect, exchange, read_response, read_until, request, send};
-use testbed::fault::{Algorithm, Auth, Authority, Builder, Certificate, Expiry, Fault, Rule};
+use testbed::fault::{
+    Auth, Authority, Builder, Certificate, ChallengeAlgorithm, Expiry, Fault, Rule,
+};
 use testbed::{DemoServer, FaultServer, Root};
 
 /// A demo server that has `/file` with 1000 bytes, and what is started in front of it.
@@ -430,8 +432,8 @@ fn sha256(text: &str) -> String {
 #[test]
 fn digest_nonces_wear_out() {
     for (algorithm, hash) in [
-        (Algorithm::Md5, md5 as fn(&str) -> String),
-        (Algorithm::Sha256, sha256),
+        (ChallengeAlgorithm::Md5, md5 as fn(&str) -> String),
+        (ChallengeAlgorithm::Sha256, sha256),
     ] {
         for expiry in [Expiry::Stale, Expiry::Silent] {
             let auth = Auth::Digest {

@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use support::{LOOPBACK, connect, read_response, request};
-use testbed::fault::{Exchange, Fault};
+use testbed::fault::{Fault, ServedExchange};
 use testbed::{DemoServer, FaultServer, Root};
 
 const ATTEMPTS: usize = 10;
@@ -31,7 +31,7 @@ struct Medians {
     slept: f64,
 }
 
-fn measure(fault: Fault) -> (Medians, Vec<Exchange>) {
+fn measure(fault: Fault) -> (Medians, Vec<ServedExchange>) {
     static ALONE: Mutex<()> = Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let demo = DemoServer::start(Root::Temporary, LOOPBACK).unwrap();

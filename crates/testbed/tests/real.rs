@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use support::send;
-use testbed::real::{Recipe, Scheme, StartError};
+use testbed::real::{Recipe, StartError, UrlScheme};
 use testbed::{RealServer, need, need_or};
 
 fn addr(server: &RealServer) -> SocketAddr {
@@ -32,16 +32,16 @@ fn lives_and_dies(name: &str) {
     let addr = addr(&server);
     let (user, password) = server.credentials().unzip();
     let authorization = match recipe.auth {
-        Scheme::None => "",
+        UrlScheme::None => "",
         _ => "Authorization: Basic dXNlcjpwYXNzd29yZA==\r\n",
     };
-    assert_eq!(user.is_some(), recipe.auth != Scheme::None);
-    assert_eq!(password.is_some(), recipe.auth != Scheme::None);
+    assert_eq!(user.is_some(), recipe.auth != UrlScheme::None);
+    assert_eq!(password.is_some(), recipe.auth != UrlScheme::None);
 
     let tagged = format!("{authorization}X-Prestan: prestan: 1 (Put1K)\r\n");
     let options = send(addr, "OPTIONS", "/", authorization, "");
     let put = send(addr, "PUT", "/file.txt", &tagged, "content");
-    if recipe.auth == Scheme::Digest {
+    if recipe.auth == UrlScheme::Digest {
         assert_eq!((options.status, put.status), (401, 401));
         let challenge = put.header("www-authenticate").unwrap();
         assert!(

@@ -27,17 +27,31 @@ impl Name {
 
 /// What is in one file.
 #[derive(Debug, Default)]
-pub(crate) struct Code {
+pub(crate) struct RustCode {
     pub(crate) names: Vec<Name>,
     /// Modules that are files of their own, each with the modules around it.
     pub(crate) modules: Vec<Vec<String>>,
+    /// Text in quotes, but for what panics say, each with its line.
+    pub(crate) texts: Vec<(usize, String)>,
 }
 
-impl Code {
+/// Whose arguments are for developers: what a panic says.
+const PANICS: [&str; 8] = [
+    "expect",
+    "panic",
+    "unreachable",
+    "assert",
+    "assert_eq",
+    "assert_ne",
+    "debug_assert",
+    "debug_assert_eq",
+];
+
+impl RustCode {
     /// Fails where the text is no Rust.
-    pub(crate) fn of(text: &str) -> Code {
+    pub(crate) fn of(text: &str) -> RustCode {
         let tokens: TokenStream = text.parse().unwrap();
-        let mut code = Code::default();
+        let mut code = RustCode::default();
         code.read(tokens, &mut Vec::new());
         code
     }
@@ -69,7 +83,16 @@ impl Code {
                     3
                 }
                 [TokenTree::Group(group), ..] => {
+                    let texts = self.texts.len();
                     self.read(group.stream(), around);
+                    if is_panic(&tokens[..at]) {
+                        self.texts.truncate(texts);
+                    }
+                    1
+                }
+                [TokenTree::Literal(literal), ..] if literal.to_string().ends_with('"') => {
+                    let line = literal.span().start().line;
+                    self.texts.push((line, literal.to_string()));
                     1
                 }
                 [TokenTree::Ident(_), ..] => self.name(&tokens[at..], &[]),
@@ -131,6 +154,15 @@ impl Code {
     }
 }
 
+/// Whether what follows these tokens is what a panic says.
+fn is_panic(before: &[TokenTree]) -> bool {
+    let before = match before {
+        [before @ .., TokenTree::Punct(bang)] if bang.as_char() == '!' => before,
+        _ => before,
+    };
+    matches!(before, [.., TokenTree::Ident(word)] if PANICS.contains(&word.to_string().as_str()))
+}
+
 /// Tokens without attributes, and without what an attribute keeps for tests.
 fn without_tests(tokens: TokenStream) -> Vec<TokenTree> {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
@@ -142,9 +174,10 @@ fn without_tests(tokens: TokenStream) -> Vec<TokenTree> {
             at += 1;
             continue;
         };
-        at = match is_for_tests(&attribute.to_string()) {
-            true => end_of_item(&tokens, after),
-            false => after,
+        at = if is_for_tests(&attribute.to_string()) {
+            end_of_item(&tokens, after)
+        } else {
+            after
         };
     }
     kept
@@ -209,7 +242,7 @@ pub(crate) fn files_of(source: &Path) -> Vec<PathBuf> {
     let mut open = vec![(source.join("lib.rs"), source.to_owned())];
     while let Some((file, below)) = open.pop() {
         let text = fs::read_to_string(&file).unwrap();
-        for module in Code::of(&text).modules {
+        for module in RustCode::of(&text).modules {
             let below = module
                 .iter()
                 .fold(below.clone(), |path, name| path.join(name));

@@ -214,8 +214,10 @@ pub(crate) fn compared(servers: &[Server], same_within: f64) -> Result<Compariso
     let names = told_apart(servers);
     let (a, others) = (&servers[0], &servers[1..]);
     let versus = others.iter().zip(&names[1..]).map(|(b, name)| {
-        let comparison = stats::compare(&a.sides(), &b.sides(), same_within)
-            .map_err(|error| Failed::Usage(format!("{} and {}: {error}", a.name, b.name)))?;
+        let comparison = stats::compare(&a.sides(), &b.sides(), same_within).map_err(|error| {
+            let error = report::difference(&error);
+            Failed::Usage(format!("{} and {}: {error}", a.name, b.name))
+        })?;
         Ok(Versus {
             name: name.clone(),
             runs: paths(b),

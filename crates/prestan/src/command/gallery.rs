@@ -5,7 +5,7 @@ use std::path::Path;
 
 use report::Comparisons;
 use report::gallery::{Exhibit, Gallery, SiteFile};
-use testbed::real::{Recipe, Scheme, recipes};
+use testbed::real::{Recipe, UrlScheme, recipes};
 
 use super::compare::side_by_side::{self, Extent, Measured, SideBySide};
 use super::compare::{SAME_WITHIN, Server, compared, shown};
@@ -85,7 +85,7 @@ fn check(directory: &Path) -> Result<(), Failed> {
 /// properties in files comes first: the others are compared with it.
 fn chosen(names: &[String]) -> Result<Vec<&'static Recipe>, Failed> {
     let is_chosen = |recipe: &&Recipe| match names {
-        [] => recipe.auth == Scheme::None && recipe.installed().is_ok(),
+        [] => recipe.auth == UrlScheme::None && recipe.installed().is_ok(),
         names => names.contains(&recipe.name),
     };
     let mut chosen: Vec<&Recipe> = recipes().iter().filter(is_chosen).collect();

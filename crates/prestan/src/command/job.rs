@@ -87,7 +87,8 @@ impl Job<'_> {
                 "the run of suite {suite} was interrupted; {printed}"
             ))),
             Completeness::Aborted(reason) => Err(Failed::Local(format!(
-                "the run of suite {suite} could not be finished: {reason}; {printed}"
+                "the run of suite {suite} could not be finished: {}; {printed}",
+                report::abort_reason(reason.as_deref())
             ))),
         }
     }
@@ -390,7 +391,8 @@ fn went_through_all(summary: &Summary) -> Result<(), Failed> {
             "the run was interrupted; the report is of what was done".to_owned(),
         )),
         Completeness::Aborted(reason) => Err(Failed::Local(format!(
-            "the run could not be finished: {reason}"
+            "the run could not be finished: {}",
+            report::abort_reason(reason.as_deref())
         ))),
         Completeness::Complete => Ok(()),
     }

@@ -167,7 +167,10 @@ fn compared(kept: &[Kept], names: &[String]) -> Option<Comparisons> {
     let versus: Result<Vec<Versus>, stats::Difference> =
         others.iter().zip(&names[1..]).map(versus).collect();
     let versus = versus
-        .inspect_err(|why| output::tell(&format!("prestan: the runs are not compared: {why}")))
+        .inspect_err(|why| {
+            let why = report::difference(why);
+            output::tell(&format!("prestan: the runs are not compared: {why}"));
+        })
         .ok()?;
     Some(Comparisons {
         name: names[0].clone(),

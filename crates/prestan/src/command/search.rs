@@ -8,7 +8,7 @@ use engine::{Cancel, Drive, Pacing, Settings};
 use indicatif::ProgressBar;
 use report::page::{Common, ReportPage};
 use report::{CountedUnit, Find, SearchResult, Tried};
-use stats::{Load, Pages, Search, Summary, Tally, TestSummary, Trial};
+use stats::{OfferedLoad, PagesSummary, Search, Summary, Tally, TestSummary, Trial};
 
 use super::load::{Sending, guard::Permission, pace};
 use super::series::{Planned, Ran, Shown, name_of};
@@ -164,7 +164,7 @@ impl<'a> Trials<'a> {
     }
 
     /// Shows which trial is under way.
-    fn show(&self, search: &Search, load: Load) {
+    fn show(&self, search: &Search, load: OfferedLoad) {
         if let Some(bar) = &self.bar {
             let amount = self.find().amount(load);
             let so_far = match search.trials_of(load) {
@@ -211,7 +211,7 @@ impl<'a> Trials<'a> {
     }
 
     /// A trial under that load. One in which the load generator was the bottleneck is repeated.
-    fn make(&mut self, load: Load, cancel: &Cancel) -> Result<Tried, Failed> {
+    fn make(&mut self, load: OfferedLoad, cancel: &Cancel) -> Result<Tried, Failed> {
         let mut why = String::new();
         for left in (0..PATIENCE).rev() {
             let ran = self.run(load, cancel)?;
@@ -239,7 +239,7 @@ impl<'a> Trials<'a> {
         Err(Failed::inconclusive(why))
     }
 
-    fn run(&mut self, load: Load, cancel: &Cancel) -> Result<Ran, Failed> {
+    fn run(&mut self, load: OfferedLoad, cancel: &Cancel) -> Result<Ran, Failed> {
         self.number += 1;
         let (users, pacing) = under(load, &self.args.search);
         let settings = Settings {
@@ -333,7 +333,7 @@ fn idle(summary: &Summary) -> Option<&str> {
 }
 
 /// Users and pace under that load.
-fn under(load: Load, options: &SearchOptions) -> (u32, Pacing) {
+fn under(load: OfferedLoad, options: &SearchOptions) -> (u32, Pacing) {
     match options.find {
         FindArg::Users => (load as u32, Pacing::Closed),
         FindArg::Rate => (
@@ -344,7 +344,7 @@ fn under(load: Load, options: &SearchOptions) -> (u32, Pacing) {
 }
 
 /// Where more load begins to cost more than it brings.
-pub(super) fn knee(made: &[Tried]) -> Option<Load> {
+pub(super) fn knee(made: &[Tried]) -> Option<OfferedLoad> {
     let trial = |tried: &Tried| {
         Some(Trial {
             load: tried.load,
@@ -365,7 +365,7 @@ fn counted(ran: &[Ran]) -> CountedUnit {
 
 /// What a trial came to. With a mix of requests, the times are those of the slowest of them, and
 /// with pages, those of the pages.
-pub(super) fn tried(load: Load, held: bool, summary: &Summary) -> Tried {
+pub(super) fn tried(load: OfferedLoad, held: bool, summary: &Summary) -> Tried {
     if let Some(pages) = &summary.pages {
         return of_pages(load, held, pages);
     }
@@ -386,7 +386,7 @@ pub(super) fn tried(load: Load, held: bool, summary: &Summary) -> Tried {
     }
 }
 
-fn of_pages(load: Load, held: bool, pages: &Pages) -> Tried {
+fn of_pages(load: OfferedLoad, held: bool, pages: &PagesSummary) -> Tried {
     Tried {
         load,
         held,

@@ -327,8 +327,9 @@ impl Planned {
                 ran.path
             )),
             Completeness::Aborted(reason) => Failed::Local(format!(
-                "a run of {} could not be finished: {reason}",
-                ran.plan.target
+                "a run of {} could not be finished: {}",
+                ran.plan.target,
+                report::abort_reason(reason.as_deref())
             )),
         };
         let ran = Some(Box::new(ran));

@@ -10,7 +10,7 @@ use crate::support::faulty::{
 };
 use crate::support::rows::{row, rows};
 use crate::support::{Outcome, Prestan};
-use testbed::fault::{Algorithm, Auth, Exchange, Expiry, Fault, Rule};
+use testbed::fault::{Auth, ChallengeAlgorithm, Expiry, Fault, Rule, ServedExchange};
 
 const TOKEN: &str = "t0ken-of-ann";
 
@@ -21,7 +21,7 @@ fn basic() -> Auth {
     }
 }
 
-fn digest(algorithms: &[Algorithm], nonce_uses: Option<u32>, expiry: Expiry) -> Auth {
+fn digest(algorithms: &[ChallengeAlgorithm], nonce_uses: Option<u32>, expiry: Expiry) -> Auth {
     Auth::Digest {
         user: USER.to_owned(),
         password: PASSWORD.to_owned(),
@@ -53,7 +53,7 @@ fn went_well(outcome: &Outcome, faulty: &Faulty) {
     assert_eq!(faulty.left(), [""; 0]);
 }
 
-fn denied(exchange: &Exchange) -> bool {
+fn denied(exchange: &ServedExchange) -> bool {
     exchange.status == Some(401)
 }
 
@@ -156,7 +156,7 @@ fn a_header_of_the_users_own_is_a_secret_too() {
 
 #[test]
 fn digest_of_each_kind() {
-    use Algorithm::{Md5, Sha256};
+    use ChallengeAlgorithm::{Md5, Sha256};
     for algorithms in [&[Md5][..], &[Sha256], &[Md5, Sha256]] {
         for scheme in ["auto", "digest"] {
             let faulty = guarded(digest(algorithms, None, Expiry::Stale));
@@ -220,7 +220,7 @@ fn assert_counts_grow(faulty: &Faulty) {
 fn a_nonce_that_runs_out_in_mid_run() {
     for expiry in [Expiry::Stale, Expiry::Silent] {
         for scheme in ["auto", "digest"] {
-            let faulty = guarded(digest(&[Algorithm::Md5], Some(3), expiry));
+            let faulty = guarded(digest(&[ChallengeAlgorithm::Md5], Some(3), expiry));
             let outcome = run_of(&faulty.server.url(), "Get1K,Lock,UnLock", 10)
                 .args(["--auth", scheme])
                 .run();
@@ -246,7 +246,7 @@ fn a_nonce_that_runs_out_in_mid_run() {
 #[test]
 fn a_nonce_that_runs_out_in_a_pipeline() {
     for expiry in [Expiry::Stale, Expiry::Silent] {
-        let faulty = guarded(digest(&[Algorithm::Md5], Some(10), expiry));
+        let faulty = guarded(digest(&[ChallengeAlgorithm::Md5], Some(10), expiry));
         std::fs::write(faulty.demo.root().join("file"), "x").unwrap();
         let url = format!("{}file", faulty.server.url());
         let load = |options: &[&str]| {
@@ -419,7 +419,7 @@ fn user_and_password_in_the_url() {
 
 #[test]
 fn who_is_not_let_in_hears_why() {
-    let md5 = || digest(&[Algorithm::Md5], None, Expiry::Stale);
+    let md5 = || digest(&[ChallengeAlgorithm::Md5], None, Expiry::Stale);
     let wrong = |mut prestan: Prestan| {
         prestan = prestan.env("PRESTAN_USER", USER);
         prestan.env("PRESTAN_PASSWORD", "wr0ng-passw0rd")

@@ -12,7 +12,7 @@ use crate::support::rows::{self, assert_adds_up, contradictions, row, rows, stat
 use crate::support::{Outcome, Prestan, any_failed};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use testbed::fault::Exchange;
+use testbed::fault::ServedExchange;
 
 /// `prestan demo` of a few tests, each measured twice.
 fn demo(only: &str) -> Prestan {
@@ -224,7 +224,7 @@ fn the_same_seed_gives_the_same_run() {
 }
 
 /// The label of a measured request names a row, that of any other a phase or no number.
-fn is_measured(exchange: &Exchange) -> bool {
+fn is_measured(exchange: &ServedExchange) -> bool {
     let label = exchange.header("x-prestan").unwrap_or_default();
     let (number, what) = label.split_once(" (").unwrap_or_default();
     !number.ends_with(": 0") && !what.contains(' ')

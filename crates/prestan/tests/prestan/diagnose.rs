@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::support::faulty::{BASIC, Faulty, LOOPBACK, PASSWORD, USER, no_secret_in, short_run};
 use crate::support::{Outcome, Prestan};
 use serde_json::Value;
-use testbed::fault::{Algorithm, Auth, Builder, Expiry, Fault, Rule};
+use testbed::fault::{Auth, Builder, ChallengeAlgorithm, Expiry, Fault, Rule};
 use testbed::{DemoServer, Root};
 
 /// The faults that are injected here, by the rule that must find them.
@@ -167,7 +167,7 @@ fn nonces_that_hold_for_one_request() {
         builder.auth(Auth::Digest {
             user: USER.to_owned(),
             password: PASSWORD.to_owned(),
-            algorithms: vec![Algorithm::Sha256],
+            algorithms: vec![ChallengeAlgorithm::Sha256],
             nonce_uses: Some(1),
             expiry: Expiry::Stale,
         })

@@ -7,7 +7,7 @@ use crate::support::faulty::{Faulty, count};
 use crate::support::load::{ended, kept, operations, plain, send, until};
 use crate::support::rows::row;
 use crate::support::{Outcome, Prestan};
-use testbed::fault::{Exchange, Fault, Rule};
+use testbed::fault::{Fault, Rule, ServedExchange};
 
 /// An editor: it locks, reads, thinks, writes under its lock, and unlocks.
 const EDITING: &str = r#"
@@ -51,7 +51,7 @@ fn editing(server: &Faulty, pause: &str, options: &[&str]) -> Prestan {
 }
 
 /// Requests of that kind to the document, for the purpose that `X-Prestan` tells.
-fn to_the_document(server: &Faulty, method: &str, purpose: &str) -> Vec<Exchange> {
+fn to_the_document(server: &Faulty, method: &str, purpose: &str) -> Vec<ServedExchange> {
     let mut exchanges = server.server.exchanges();
     exchanges.retain(|one| {
         let label = one.header("x-prestan").unwrap_or_default();
@@ -234,7 +234,7 @@ tests:
     all_well(&outcome, &server);
     let set_up = |path: &str| {
         let exchanges = server.server.exchanges();
-        let is_it = |one: &&Exchange| one.method == "PUT" && one.path.contains(path);
+        let is_it = |one: &&ServedExchange| one.method == "PUT" && one.path.contains(path);
         exchanges.iter().filter(is_it).count()
     };
     assert_eq!((set_up("Shared-shared/page"), set_up("/own")), (1, 5));

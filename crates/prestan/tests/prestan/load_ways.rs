@@ -11,7 +11,9 @@ use crate::support::load::{counted, ended, file, kept, load, operations, plain, 
 use crate::support::rows::row;
 use crate::support::{Outcome, Prestan};
 use record::{Outcome as Ended, Timing};
-use testbed::fault::{Algorithm, Auth, Authority, Certificate, Exchange, Expiry, Fault, Rule};
+use testbed::fault::{
+    Auth, Authority, Certificate, ChallengeAlgorithm, Expiry, Fault, Rule, ServedExchange,
+};
 
 const TWENTY: [&str; 2] = ["--requests", "20"];
 
@@ -39,7 +41,7 @@ fn a_new_connection_for_every_request() {
         let connects = row(&result, "GET")["connects"]["count"].as_u64().unwrap();
         assert_eq!(connects, row(&result, "GET")["operations"], "{options:?}");
         let exchanges = seen(&server, "GET");
-        let asked = |exchange: &Exchange| exchange.header("connection") == header;
+        let asked = |exchange: &ServedExchange| exchange.header("connection") == header;
         assert!(exchanges.iter().all(asked), "{exchanges:#?}");
         let numbers = exchanges.iter().map(|exchange| exchange.connection);
         let mut connections: Vec<u64> = numbers.collect();
@@ -58,7 +60,7 @@ fn kept_connections_are_kept() {
         let (result, run) = went_well(&outcome);
         assert_eq!(result["load"]["http"]["version"], version);
         let exchanges = seen(&server, "GET");
-        let asked = |exchange: &Exchange| exchange.header("connection") == header;
+        let asked = |exchange: &ServedExchange| exchange.header("connection") == header;
         assert!(exchanges.iter().all(asked), "{exchanges:#?}");
         assert!(run.samples.iter().all(|sample| sample.connect.is_none()));
     }
@@ -242,7 +244,7 @@ fn credentials_are_sent_and_not_kept() {
         Auth::Digest {
             user,
             password,
-            algorithms: vec![Algorithm::Sha256],
+            algorithms: vec![ChallengeAlgorithm::Sha256],
             nonce_uses: Some(7),
             expiry: Expiry::Stale,
         },
@@ -351,7 +353,7 @@ fn a_mix_that_writes_needs_a_word_and_leaves_nothing() {
     let outcome = run(&["--writes"]);
     went_well(&outcome);
     let exchanges = server.server.exchanges();
-    let set_up = |one: &Exchange| one.method == "PUT" && one.path.ends_with("/b.txt");
+    let set_up = |one: &ServedExchange| one.method == "PUT" && one.path.ends_with("/b.txt");
     assert_eq!(exchanges.iter().filter(|one| set_up(one)).count(), 1);
     assert_eq!(server.left(), [""; 0]);
 }

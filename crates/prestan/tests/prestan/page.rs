@@ -224,14 +224,12 @@ fn every_kind_of_figure_is_drawn() {
     let (sweep, search) = (answers::sweep(), answers::found());
     let finding = Finding {
         rule: "put-against-get",
-        title: "<img src=x onerror=alert(1)>",
         figures: Vec::new(),
         evidence: vec![Evidence {
             row: "Put1K".to_owned(),
             figures: Vec::new(),
         }],
         is_seen_once: false,
-        look_at: "the disk",
         weight: 0.1,
         tests: vec!["Put1K".to_owned()],
         run: 0,

@@ -7,7 +7,7 @@ use std::thread;
 use crate::support::faulty::{Faulty, IMPATIENT, LOOPBACK, checked, short_run, went_nowhere};
 use crate::support::rows::row;
 use crate::support::{Outcome, Prestan};
-use testbed::fault::{Authority, Certificate, Fault, Rule, Tls};
+use testbed::fault::{Authority, Certificate, Fault, FaultTls, Rule};
 
 /// Which authority's certificate the user names.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,7 +31,7 @@ fn trusting(prestan: Prestan, authority: &Authority, trust: Trust) -> Prestan {
 }
 
 /// The demo server behind TLS.
-fn behind(tls: Tls) -> Faulty {
+fn behind(tls: FaultTls) -> Faulty {
     Faulty::new(|builder| builder.tls(tls))
 }
 

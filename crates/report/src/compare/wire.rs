@@ -195,7 +195,7 @@ impl From<&Versus> for ComparedServer {
             pairs: comparison.pairs,
             same_within_percent: comparison.same_within * 100.0,
             since: comparison.since.name(),
-            caveats: comparison.caveats.iter().map(ToString::to_string).collect(),
+            caveats: comparison.caveats.iter().map(super::caveat).collect(),
         }
     }
 }

@@ -1,12 +1,23 @@
 //! A row of a comparison in words and figures, each rounded to what is known.
 
 use stats::{
-    Certainty, Compared, Direction, Estimate, Failing, Ratio, RowKind, Verdict, WORTH_DETECTING,
+    Certainty, Compared, Direction, Estimate, Failing, Ratio, RowKind, Since, Verdict,
+    WORTH_DETECTING,
 };
 
 use crate::clean;
 use crate::figure::{fold, percent};
 use crate::units::human;
+
+/// What times are called: `mean {...}`.
+pub(crate) fn times_since(since: Since) -> &'static str {
+    match since {
+        Since::Sent => "response times",
+        Since::Planned => {
+            "times from the planned moment on (response time, and the wait before it)"
+        }
+    }
+}
 
 /// Number of columns.
 pub(crate) const COLUMNS: usize = 7;

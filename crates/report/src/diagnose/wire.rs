@@ -3,8 +3,9 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::{Evidence, Figure, Finding, LeftOut, Quantity};
+use stats::{Evidence, Finding, LeftOut, NamedQuantity, Quantity};
 
+use super::words::words;
 use super::{Diagnosed, DiagnosedRun, NotMeasured, incomplete, sentences};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
@@ -139,8 +140,8 @@ enum FigureUnit {
     Text,
 }
 
-impl From<&Figure> for FigureJson {
-    fn from(figure: &Figure) -> FigureJson {
+impl From<&NamedQuantity> for FigureJson {
+    fn from(figure: &NamedQuantity) -> FigureJson {
         let (value, unit) = match &figure.value {
             Quantity::Time(ns) => (FigureValue::Number(*ns), FigureUnit::Ns),
             Quantity::Share(share) => (FigureValue::Number(*share), FigureUnit::Share),
@@ -148,7 +149,10 @@ impl From<&Figure> for FigureJson {
             Quantity::Count(count) => (FigureValue::Number(*count as f64), FigureUnit::Count),
             Quantity::Rate(rate) => (FigureValue::Number(*rate), FigureUnit::PerSecond),
             Quantity::Bytes(bytes) => (FigureValue::Number(*bytes), FigureUnit::Bytes),
-            Quantity::Text(text) => (FigureValue::Text(text.clone()), FigureUnit::Text),
+            text @ (Quantity::Text(_) | Quantity::Reason(_) | Quantity::Part(_)) => (
+                FigureValue::Text(sentences::quantity(text)),
+                FigureUnit::Text,
+            ),
         };
         FigureJson {
             name: figure.name,
@@ -239,11 +243,11 @@ impl From<&super::Incomplete> for IncompleteJson {
 pub(crate) fn found(finding: &Finding, first: usize) -> FindingJson {
     FindingJson {
         rule: finding.rule,
-        title: finding.title,
+        title: words(finding).title,
         text: sentences::text(finding),
         figures: finding.figures.iter().map(FigureJson::from).collect(),
         evidence: finding.evidence.iter().map(EvidenceJson::from).collect(),
-        look_at: finding.look_at,
+        look_at: words(finding).look_at,
         tests: finding.tests.clone(),
         run: first + finding.run,
         saves_percent: finding.weight * 100.0,

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use stats::{Compared, RowKind, Verdict};
 
 use super::markup::{boxed, heading, list, wide};
-use crate::compare::{cells, legend};
+use crate::compare::{caveat, cells, legend};
 use crate::json::us;
 use crate::{Comparisons, Versus};
 
@@ -36,7 +36,7 @@ pub(super) fn in_short(all: &Comparisons) -> Markup {
     html! {
         (list("counts verdicts", all.versus.iter().map(short)))
         @for versus in &all.versus {
-            (boxed(&heading(versus), "doubt", versus.comparison.caveats.iter().map(ToString::to_string)))
+            (boxed(&heading(versus), "doubt", versus.comparison.caveats.iter().map(caveat)))
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Columns instead of a list of objects, since their names would take more room than the figures.
 
 use serde::Serialize;
-use stats::{Bar, Bucket, Details, Operation, Step, TestSummary, TimeLine};
+use stats::{Bar, Bucket, Details, DistributionStep, DrawnOperation, TestSummary, TimeLine};
 
 use super::{PageRun, ReportPage};
 use crate::json::{document as result, us};
@@ -121,7 +121,10 @@ impl From<&Details> for TestFigures {
             },
             ecdf: Ecdf {
                 all: details.all_steps,
-                us: steps.iter().map(|step: &Step| exact(step.value)).collect(),
+                us: steps
+                    .iter()
+                    .map(|step: &DistributionStep| exact(step.value))
+                    .collect(),
                 n: steps.iter().map(|step| step.count).collect(),
             },
             time_line: (&details.time_line).into(),
@@ -155,11 +158,11 @@ impl From<&TimeLine> for TimeLineFigure {
     }
 }
 
-fn every(operations: &[Operation]) -> TimeLineFigure {
+fn every(operations: &[DrawnOperation]) -> TimeLineFigure {
     let begin = operations.first().map_or(0, |operation| operation.at);
     // A microsecond is finer than anybody can see.
-    let at = |operation: &Operation| ((operation.at - begin) as f64 / 1e3).round() / 1e6;
-    let took = |operation: &Operation| Some((at(operation), exact(operation.took?)));
+    let at = |operation: &DrawnOperation| ((operation.at - begin) as f64 / 1e3).round() / 1e6;
+    let took = |operation: &DrawnOperation| Some((at(operation), exact(operation.took?)));
     let (at_s, times) = operations.iter().filter_map(took).unzip();
     let failed = operations
         .iter()

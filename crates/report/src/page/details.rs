@@ -9,6 +9,7 @@ use super::markup::{headings, mean, percentile, wide};
 use super::tables::test_names;
 use crate::human;
 use crate::load::{handshakes, outcomes, per_second};
+use crate::reasons::reason;
 use crate::table::in_words;
 
 /// What a percentile has beside it.
@@ -126,7 +127,7 @@ fn ended(row: &TestSummary) -> String {
         _ => String::new(),
     };
     let evidence = row.evidence.as_ref();
-    let evidence = evidence.map_or(String::new(), |why| format!("; {why}"));
+    let evidence = evidence.map_or(String::new(), |why| format!("; {}", reason(why)));
     format!(
         "{}, {status}; outcomes: {counts}{rate}{evidence}",
         row.method

@@ -2,7 +2,7 @@
 
 use maud::{Markup, PreEscaped, html};
 use record::Run;
-use stats::{Distribution, PageSummary, Pages, Visits};
+use stats::{Distribution, PageSummary, PagesSummary, Visits};
 
 use super::markup::{heading, headings, list, mean};
 use super::tables::{self, count, nothing, number, ranked, section, timed};
@@ -42,7 +42,7 @@ const COLUMNS: [(&str, &str); 11] = [
 fn of_runs<'a>(
     page: &'a ReportPage<'_>,
     names: &'a [String],
-) -> impl Iterator<Item = (&'a Run, &'a Pages, &'a str)> {
+) -> impl Iterator<Item = (&'a Run, &'a PagesSummary, &'a str)> {
     let runs = page.runs.iter().zip(names);
     runs.filter_map(|(PageRun { run, summary, .. }, name)| {
         Some((*run, summary.pages.as_ref()?, name.as_str()))
@@ -97,7 +97,7 @@ pub(super) fn tables(page: &ReportPage<'_>, names: &[String]) -> Markup {
 }
 
 /// Pages one by one, all of them together, and the share of each server.
-fn rows(pages: &Pages, server: Option<&str>) -> Markup {
+fn rows(pages: &PagesSummary, server: Option<&str>) -> Markup {
     let own = pages.pages.iter().map(|PageSummary { page, visits }| {
         let size = page.bytes.map_or_else(nothing, |bytes| count(bytes, ""));
         let known = html! { (size) (number(page.weight, page.weight, "")) };
@@ -150,7 +150,7 @@ fn loads(load: &Distribution) -> Markup {
 const LINE_BREAK: PreEscaped<&str> = PreEscaped("&#10;");
 
 /// The report of 1995, and what is known beside it.
-fn report(run: &Run, pages: &Pages, server: Option<&str>) -> Markup {
+fn report(run: &Run, pages: &PagesSummary, server: Option<&str>) -> Markup {
     let classic = webstone::classic(run, pages).into_iter();
     let lines = classic.chain([String::new()]);
     let lines = lines.chain(webstone::later(run, pages));

@@ -1,7 +1,7 @@
 //! Every point of a sweep and every trial of a search, as tables.
 
 use maud::{Markup, html};
-use stats::{Point, Status, SweptRow};
+use stats::{Status, SweepPoint, SweptRow};
 
 use super::ReportPage;
 use super::markup::{heading, mean};
@@ -53,7 +53,7 @@ fn point(sweep: &Sweep, place: usize, row: &SweptRow, levels: &[usize]) -> Marku
     }
 }
 
-fn cell(point: &Point) -> Markup {
+fn cell(point: &SweepPoint) -> Markup {
     match (point.mean, point.status) {
         (Some(of), Status::Ok) => timed(of, mean(of, point.ci95)),
         _ => html! { td class="bad" data-sort="" { (sweep::without_time(point)) } },

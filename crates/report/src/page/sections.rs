@@ -7,6 +7,7 @@ use super::markup::{boxed, list};
 use super::{PageRun, ReportPage, answers, diagnosis, pages};
 use crate::diagnose::{self, Diagnosed};
 use crate::lists::enumerated;
+use crate::reasons::{abort_reason, reason};
 use crate::text::{UNKNOWN_SOFTWARE, notes, warnings};
 
 /// What was measured on what, in one line.
@@ -166,7 +167,7 @@ fn counts(summary: &Summary, name: &str) -> Markup {
         @match &summary.complete {
             Completeness::Complete => {},
             Completeness::Interrupted => "; interrupted by the user",
-            Completeness::Aborted(reason) => { "; aborted: " (reason) },
+            Completeness::Aborted(reason) => { "; aborted: " (abort_reason(reason.as_deref())) },
         }
     }
 }
@@ -176,7 +177,7 @@ fn failures(summary: &Summary) -> impl Iterator<Item = Markup> {
     let failed = tests.filter(|test| test.status == Status::Failed);
     failed.map(|test| {
         let evidence = test.evidence.iter().filter(|_| test.failures.is_empty());
-        let why = test.failures.iter().chain(evidence);
+        let why = test.failures.iter().chain(evidence).map(reason);
         html! { strong { (test.name) } " " (list("below", why)) }
     })
 }
@@ -251,6 +252,6 @@ fn found_in(finding: &Finding, whose: &str) -> Markup {
         h3 { (whose) (diagnose::title(finding)) }
         p { (diagnose::sentences::text(finding)) }
         (list("evidence", diagnose::evidence(finding)))
-        p.look { "Look at " (finding.look_at) }
+        p.look { "Look at " (diagnose::words::words(finding).look_at) }
     }
 }

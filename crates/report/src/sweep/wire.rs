@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::{Effect, Fitted, Growing, Law, Point, Shape, SweptServer, Term};
+use stats::{Effect, Fitted, Growing, Law, Shape, SweepPoint, SweptServer, Term};
 
+use super::words::shape_name;
 use super::{Sweep, SweepServer, Varied, words};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
@@ -145,7 +146,7 @@ struct TermJson {
     /// Its 95 % interval.
     exponent_ci95: Option<(f64, f64)>,
     /// What that means.
-    #[schemars(extend("enum" = Shape::ALL.map(Shape::name)))]
+    #[schemars(extend("enum" = Shape::ALL.map(shape_name)))]
     shape: &'static str,
 }
 
@@ -193,7 +194,7 @@ fn of_server(sweep: &Sweep, server: usize, swept: &SweptServer) -> ServerGrowth 
     }
 }
 
-fn measured(sweep: &Sweep, point: &Point) -> MeasuredPoint {
+fn measured(sweep: &Sweep, point: &SweepPoint) -> MeasuredPoint {
     let values = sweep.vary.iter().zip(&point.levels);
     MeasuredPoint {
         params: values
@@ -229,7 +230,7 @@ fn the_law(sweep: &Sweep, law: &Law) -> LawJson {
         exponent: term.exponent,
         exponent_found: term.found.map(|found: Fitted| found.value),
         exponent_ci95: term.found.map(|found| found.ci95),
-        shape: term.shape.name(),
+        shape: shape_name(term.shape),
     };
     LawJson {
         base_us: us(law.base.value),

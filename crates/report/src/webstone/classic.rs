@@ -11,7 +11,7 @@
 //!   rounded.
 
 use record::Run;
-use stats::{PageSummary, Pages, Visits};
+use stats::{PageSummary, PagesSummary, Visits};
 
 use super::{average, longest, seconds, total};
 use crate::clean;
@@ -46,7 +46,7 @@ pub(super) struct ClassicTotals {
 }
 
 impl ClassicTotals {
-    pub(super) fn of(run: &Run, pages: &Pages) -> ClassicTotals {
+    pub(super) fn of(run: &Run, pages: &PagesSummary) -> ClassicTotals {
         let all = &pages.all;
         ClassicTotals {
             clients: run.plan.load.users,

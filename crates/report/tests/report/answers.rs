@@ -5,7 +5,7 @@ use report::{
     Comparisons, CountedUnit, Design, Find, SearchResult, Sweep, SweepServer, Tried, Varied, Versus,
 };
 use stats::testing::RunBuilder;
-use stats::{Answer, Distribution, Side, Summary, Swept, Tally, Tested, summarise};
+use stats::{Distribution, SearchOutcome, Side, Summary, Swept, Tally, Tested, summarise};
 
 const WIDTHS: [u64; 4] = [10, 30, 100, 300];
 const DEPTHS: [u64; 2] = [2, 10];
@@ -105,7 +105,7 @@ pub(crate) fn found() -> SearchResult {
         target: "http://127.0.0.1:1/x".to_owned(),
         software: Some("nginx".to_owned()),
         what: "GET".to_owned(),
-        answer: Answer {
+        answer: SearchOutcome {
             holds: Some(tested(16.0, 19, 1)),
             fails: Some(tested(17.0, 1, 3)),
             confirmed: true,

@@ -2,7 +2,10 @@
 
 use insta::assert_snapshot;
 use serde_json::Value;
-use stats::{Diagnosis, Evidence, Figure, Finding, LeftOut, Quantity, Summary, WhyLeftOut};
+use stats::{
+    Diagnosis, Evidence, Finding, LeftOut, NamedQuantity, Quantity, StatusReason, Summary,
+    WhyLeftOut,
+};
 
 use record::Run;
 use report::page::{PageRun, ReportPage, html};
@@ -13,8 +16,8 @@ use crate::{page, runs};
 /// A server that speaks to the terminal, and suites of somebody's own.
 const HOSTILE: &str = "Evil/1.0 \u{1b}[31m</script>\u{202e}";
 
-fn just(name: &'static str, value: Quantity) -> Figure {
-    Figure {
+fn just(name: &'static str, value: Quantity) -> NamedQuantity {
+    NamedQuantity {
         name,
         value,
         interval: None,
@@ -22,15 +25,15 @@ fn just(name: &'static str, value: Quantity) -> Figure {
     }
 }
 
-fn mean(name: &'static str, ns: f64, half: f64) -> Figure {
-    Figure {
+fn mean(name: &'static str, ns: f64, half: f64) -> NamedQuantity {
+    NamedQuantity {
         interval: Some((ns - half, ns + half)),
         operations: Some(100),
         ..just(name, Quantity::Time(ns))
     }
 }
 
-fn row(name: &str, figure: Figure) -> Evidence {
+fn row(name: &str, figure: NamedQuantity) -> Evidence {
     Evidence {
         row: name.into(),
         figures: vec![figure],
@@ -40,7 +43,6 @@ fn row(name: &str, figure: Figure) -> Evidence {
 fn finding(rule: &'static str, run: usize, weight: f64) -> Finding {
     Finding {
         rule,
-        title: "PUT is much slower than GET of the same size",
         figures: vec![
             mean("slow", 14.2e6, 0.3e6),
             mean("quick", 54e3, 6e3),
@@ -57,8 +59,6 @@ fn finding(rule: &'static str, run: usize, weight: f64) -> Finding {
             row("Get1024K", mean("mean", 186e3, 6e3)),
         ],
         is_seen_once: false,
-        look_at: "what a PUT does beside writing: fsync of each file or of its directory, a \
-                  temporary file and a rename",
         tests: vec!["Put1K".into(), "Get1K".into()],
         run,
         weight,
@@ -76,6 +76,10 @@ fn run(suite: &str, server: Option<&str>) -> DiagnosedRun {
     }
 }
 
+fn evidence(text: &str) -> StatusReason {
+    StatusReason::Evidence(text.to_owned())
+}
+
 fn diagnosed() -> Diagnosed {
     Diagnosed {
         runs: vec![run("prestan", Some(HOSTILE)), run("listing", Some(HOSTILE))],
@@ -83,7 +87,6 @@ fn diagnosed() -> Diagnosed {
             findings: vec![
                 finding("put-against-get", 0, 0.342),
                 Finding {
-                    title: "There are two kinds of answers: quick ones and slow ones",
                     figures: vec![
                         just("rows", Quantity::Count(1)),
                         just("row", Quantity::Text("Depth1x10".into())),
@@ -109,7 +112,7 @@ fn diagnosed() -> Diagnosed {
             left_out: vec![LeftOut {
                 run: 1,
                 row: "Infinityx100".into(),
-                why: WhyLeftOut::Evidence(format!("PROPFIND tree/: 403 {HOSTILE}")),
+                why: WhyLeftOut::Evidence(evidence(&format!("PROPFIND tree/: 403 {HOSTILE}"))),
                 disqualified: false,
             }],
             few: 3,
@@ -147,7 +150,7 @@ fn nothing_is_an_answer_and_a_disqualified_row_is_none() {
     let disqualified = LeftOut {
         run: 0,
         row: "Lock".into(),
-        why: WhyLeftOut::Evidence("the load generator had no idle time".into()),
+        why: WhyLeftOut::Evidence(evidence("the load generator had no idle time")),
         disqualified: true,
     };
     let both = [of(vec![], vec![]), of(vec![], vec![disqualified])];

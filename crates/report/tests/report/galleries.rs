@@ -4,9 +4,7 @@ use std::convert::Infallible;
 
 use insta::assert_snapshot;
 use stats::testing::RunBuilder;
-use stats::{
-    Part, PoolRun, Pooled, Resolution, Share, Side, Summary, Warning, WarningKind, summarise,
-};
+use stats::{PoolRun, Pooled, Resolution, Share, Side, Summary, Warning, WarningKind, summarise};
 
 use record::Run;
 use report::gallery::{Exhibit, Gallery, gallery};
@@ -58,7 +56,7 @@ impl Measured {
                 pieces: || Ok([Ok::<_, Infallible>(&run.samples)]),
             })
             .collect();
-        let Ok(pooled) = stats::pool(&parts, Part::All, Some(Resolution::for_rows(8)));
+        let Ok(pooled) = stats::pool(&parts, Some(Resolution::for_rows(8)));
         let summarised = |run: Run| {
             let summary = summarise(&run);
             (run, summary)

@@ -8,8 +8,8 @@ use report::page::{Common, PageRun, ReportPage, RunSetup, figure_data, html};
 use serde_json::Value;
 use stats::testing::RunBuilder;
 use stats::{
-    Details, Evidence, Figure, Finding, LeftOut, Quantity, Resolution, Summary, WhyLeftOut,
-    summarise,
+    Details, Evidence, Finding, LeftOut, NamedQuantity, Quantity, Resolution, StatusReason,
+    Summary, WhyLeftOut, summarise,
 };
 
 use crate::{answers, diagnoses, runs};
@@ -127,8 +127,7 @@ fn what_strangers_write_stays_text() {
         let summary = summarise(&run);
         let finding = Finding {
             rule: "fails-under-load",
-            title: "Something is slow",
-            figures: vec![Figure {
+            figures: vec![NamedQuantity {
                 name: "answer",
                 value: Quantity::Text(name.to_owned()),
                 interval: None,
@@ -139,7 +138,6 @@ fn what_strangers_write_stays_text() {
                 figures: Vec::new(),
             }],
             is_seen_once: false,
-            look_at: "the disk",
             tests: vec![name.to_owned()],
             run: 0,
             weight: 0.1,
@@ -384,7 +382,7 @@ fn a_page_without_findings_says_how_many_rows_were_looked_at() {
     let row = |row: &str| LeftOut {
         run: 0,
         row: row.to_owned(),
-        why: WhyLeftOut::Evidence("405 <i>".to_owned()),
+        why: WhyLeftOut::Evidence(StatusReason::Evidence("405 <i>".to_owned())),
         disqualified: false,
     };
     let disqualified = LeftOut {

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use serde_json::Value;
-use stats::{Answer, Growing, Tally, Tested};
+use stats::{Growing, SearchOutcome, Tally, Tested};
 
 use crate::answers::{found, sweep};
 use report::SearchResult;
@@ -95,7 +95,7 @@ fn a_search_for_people() {
     ];
     for ((holds, fails, confirmed), says) in table {
         let found = SearchResult {
-            answer: Answer {
+            answer: SearchOutcome {
                 holds,
                 fails,
                 confirmed,
@@ -107,9 +107,9 @@ fn a_search_for_people() {
     }
     let stopped = SearchResult {
         inconclusive: Some("late".to_owned()),
-        answer: Answer {
+        answer: SearchOutcome {
             holds: tested(4.0, 1, 0),
-            ..Answer::default()
+            ..SearchOutcome::default()
         },
         ..found()
     };

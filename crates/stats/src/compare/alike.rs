@@ -1,66 +1,22 @@
 //! Whether runs did the same, so that their times may be compared.
 
-use std::fmt;
-
-use record::{Environment, PlanRecord};
+use record::{Clock, Environment, Http, Pace, PlanRecord};
 
 use super::Side;
 
-/// Why runs cannot be compared. Its `Display` is one sentence for people.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Why runs cannot be compared.
+#[derive(Debug, Clone, PartialEq)]
 pub enum Difference {
     /// There is nothing to pair: so many runs of A, and of B.
     Pairs(usize, usize),
     /// This run is there more than once, and would count for as many.
     Twice(String),
-    /// Something that times depend on: what, and how it is in both.
-    Plan {
-        /// What differs.
-        what: &'static str,
-        /// In A, or in the first run.
-        one: String,
-        /// In the other.
-        other: String,
-    },
+    /// Something that times depend on: as it is in A, or in the first run, and in the other.
+    Plan(Setting, Setting),
 }
 
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Difference::Pairs(a, b) => write!(
-                f,
-                "there are {a} runs of one and {b} of the other; runs are compared in pairs, so \
-                 give as many of both"
-            ),
-            Difference::Twice(run) => write!(
-                f,
-                "the run {run} is given more than once for the same server; a run counts once, so \
-                 give different ones"
-            ),
-            Difference::Plan { what, one, other } => write!(
-                f,
-                "the runs did not do the same: {what} is {one} in one and {other} in the other; \
-                 {}",
-                remedy(what)
-            ),
-        }
-    }
-}
-
-/// What makes this the same in both.
-fn remedy(what: &str) -> &'static str {
-    match what {
-        CLOCK => "measure both with --clock user, which every machine has",
-        _ => "measure again with the same",
-    }
-}
-
-impl std::error::Error for Difference {}
-
-const CLOCK: &str = "the clock";
-
-/// What to know before a comparison is believed. Its `Display` is one sentence for people.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What to know before a comparison is believed.
+#[derive(Debug, Clone, PartialEq)]
 pub enum Caveat {
     /// Warnings disqualify rows in so many runs.
     Disqualified(usize),
@@ -74,133 +30,118 @@ pub enum Caveat {
     SameRun(usize),
     /// The runs of so many pairs were not made at the same time.
     Apart(usize),
-    /// Something differs that should do no harm: what, and how it is in both.
-    Differs {
-        /// What differs.
-        what: &'static str,
-        /// In A, or in the first run.
-        one: String,
-        /// In the other.
-        other: String,
+    /// Something that should do no harm: as it is in A, or in the first run, and in the other.
+    Differs(Setting, Setting),
+}
+
+/// How something was in a run.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Setting {
+    /// The name of the suite and its checksum.
+    Suite(String, String),
+    /// The parameters of the suite, as JSON.
+    Params(String),
+    /// The clock.
+    Clock(Clock),
+    /// Users.
+    Users(u32),
+    /// Servers.
+    Servers(usize),
+    /// The load.
+    Load {
+        /// Who begins operations, and when.
+        pace: Pace,
+        /// In the order of the suite.
+        in_turn: bool,
     },
+    /// How HTTP is spoken.
+    Http(Http),
+    /// The rows.
+    Tests(Vec<String>),
+    /// Requests, where their number is limited.
+    Requests(Option<u64>),
+    /// Seconds, where the time is limited.
+    Duration(Option<f64>),
+    /// The version of Prestan.
+    Version(String),
+    /// The machine that measured.
+    Machine {
+        /// Model name of the processor.
+        cpu: String,
+        /// Logical processors.
+        cores: u32,
+        /// Operating system.
+        os: String,
+    },
+    /// Rounds to warm up.
+    Warmup(u32),
+    /// The scheme of the URL.
+    Scheme(Option<String>),
+    /// Whether stamps of acknowledgements were asked for.
+    Acks(bool),
+    /// The time limit in seconds.
+    Timeout(f64),
 }
 
-impl fmt::Display for Caveat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Caveat::Disqualified(runs) => write!(
-                f,
-                "the load generator may have changed rows in {runs} of the runs; the pairs concerned \
-                 are not in the ratios of these rows"
-            ),
-            Caveat::Incomplete(runs) => write!(f, "{runs} of the runs did not go through"),
-            Caveat::OneRun => f.write_str(
-                "one run of each does not show how much runs of one server differ, so there are \
-                 ratios and no verdicts; measure both with `--for 60s`, or give several recorded \
-                 runs of each as DIR,DIR,...",
-            ),
-            Caveat::OneProcess => f.write_str(
-                "the servers were not started anew for each run: verdicts are about these two \
-                 processes, and two processes of one program differ, too; let prestan start them \
-                 (--server, or --start-a and --start-b)",
-            ),
-            Caveat::SameRun(1) => f.write_str("it is the same run on both sides"),
-            Caveat::SameRun(pairs) => write!(f, "{pairs} pairs are the same run on both sides"),
-            Caveat::Apart(pairs) => write!(
-                f,
-                "not measured side by side ({pairs} {}): what the machine did between one run and \
-                 the other is in the ratios, and nothing here can tell it from the servers; \
-                 `prestan compare` with both URLs measures in turns",
-                if *pairs == 1 { "pair" } else { "pairs" }
-            ),
-            Caveat::Differs { what, one, other } => {
-                write!(f, "{what} is {one} in one and {other} in the other")
-            }
-        }
-    }
-}
-
-/// What times depend on, in words.
-fn essentials(plan: &PlanRecord) -> [(&'static str, String); 7] {
+/// What times depend on.
+fn essentials(plan: &PlanRecord) -> Vec<Setting> {
     let load = &plan.load;
     let mut params = plan.params.clone();
     // How often says nothing of how long.
     params.remove("requests");
-    [
-        (
-            "the suite",
-            format!("{} ({:.12})", plan.suite.name, plan.suite.sha256),
-        ),
-        (
-            "the set of parameters",
-            serde_json::Value::from_iter(params).to_string(),
-        ),
-        (CLOCK, format!("{:?}", plan.clock).to_lowercase()),
-        ("the number of users", load.users.to_string()),
-        ("the number of servers", (1 + plan.others.len()).to_string()),
-        (
-            "the load",
-            match load.in_turn {
-                true => format!("{:?}, in the order of the suite", load.pace),
-                false => format!("{:?}", load.pace),
-            },
-        ),
-        ("the way of HTTP", load.http.to_string()),
+    let PlanRecord { suite, .. } = plan;
+    vec![
+        Setting::Suite(suite.name.clone(), suite.sha256.clone()),
+        Setting::Params(serde_json::Value::from_iter(params).to_string()),
+        Setting::Clock(plan.clock),
+        Setting::Users(load.users),
+        Setting::Servers(1 + plan.others.len()),
+        Setting::Load {
+            pace: load.pace.clone(),
+            in_turn: load.in_turn,
+        },
+        Setting::Http(load.http),
     ]
 }
 
 /// What a run does. It may differ from pair to pair.
-fn tests_of(plan: &PlanRecord) -> (&'static str, String) {
-    let tests: Vec<&str> = plan.measures.iter().map(|row| row.name.as_str()).collect();
-    ("the set of tests", tests.join(", "))
+fn tests_of(plan: &PlanRecord) -> Vec<Setting> {
+    let names = plan.measures.iter().map(|row| row.name.clone());
+    vec![Setting::Tests(names.collect())]
 }
 
 /// How much a run does. It may differ from pair to pair.
-fn amounts(side: &Side<'_>) -> [(&'static str, String); 2] {
+fn amounts(side: &Side<'_>) -> Vec<Setting> {
     let load = &side.plan.load;
-    let requests = load.requests.map_or("none".to_owned(), |n| n.to_string());
-    let duration = load
-        .duration_s
-        .map_or("none".to_owned(), |s| format!("{s} s"));
-    [
-        ("the number of requests", requests),
-        ("the duration", duration),
+    vec![
+        Setting::Requests(load.requests),
+        Setting::Duration(load.duration_s),
     ]
 }
 
 /// What should do no harm, or what nobody can help.
-fn harmless(side: &Side<'_>) -> [(&'static str, String); 6] {
+fn harmless(side: &Side<'_>) -> Vec<Setting> {
     let (plan, load, machine) = (side.plan, &side.plan.load, &side.env.machine);
-    let scheme = plan
-        .target
-        .split_once("://")
-        .map_or("none", |(scheme, _)| scheme);
-    let acks = if plan.acks {
-        "asked for"
-    } else {
-        "not asked for"
-    };
-    [
-        ("the version of prestan", plan.prestan.clone()),
-        (
-            "the machine that measured",
-            format!("{} ({} cores, {})", machine.cpu, machine.cores, machine.os),
-        ),
-        ("the number of rounds to warm up", load.warmup.to_string()),
-        ("the scheme of the URL", scheme.to_owned()),
-        ("the stamp of acknowledgements", acks.to_owned()),
-        ("the timeout", format!("{} s", load.timeout_s)),
+    let scheme = plan.target.split_once("://");
+    vec![
+        Setting::Version(plan.prestan.clone()),
+        Setting::Machine {
+            cpu: machine.cpu.clone(),
+            cores: machine.cores,
+            os: machine.os.clone(),
+        },
+        Setting::Warmup(load.warmup),
+        Setting::Scheme(scheme.map(|(scheme, _)| scheme.to_owned())),
+        Setting::Acks(plan.acks),
+        Setting::Timeout(load.timeout_s),
     ]
 }
 
-/// What is not the same in both: what, and how it is in each.
-fn differing<const N: usize>(
-    one: [(&'static str, String); N],
-    other: [(&'static str, String); N],
-) -> impl Iterator<Item = (&'static str, String, String)> {
-    let both = one.into_iter().zip(other);
-    both.filter(|((_, one), (_, other))| one != other)
-        .map(|((what, one), (_, other))| (what, one, other))
+/// What is not the same in both.
+fn differing(one: Vec<Setting>, other: Vec<Setting>) -> impl Iterator<Item = (Setting, Setting)> {
+    one.into_iter()
+        .zip(other)
+        .filter(|(one, other)| one != other)
 }
 
 /// Both are the same run.
@@ -243,9 +184,9 @@ pub(super) fn check(a: &[Side<'_>], b: &[Side<'_>]) -> Result<Vec<Caveat>, Diffe
     let of_all = ways
         .chain(b.iter().map(|side| (first, side.plan)))
         .map(|(one, other)| differing(essentials(one), essentials(other)).next());
-    let of_pairs = tests.map(|(one, other)| differing([tests_of(one)], [tests_of(other)]).next());
-    if let Some((what, one, other)) = of_all.chain(of_pairs).flatten().next() {
-        return Err(Difference::Plan { what, one, other });
+    let of_pairs = tests.map(|(one, other)| differing(tests_of(one), tests_of(other)).next());
+    if let Some((one, other)) = of_all.chain(of_pairs).flatten().next() {
+        return Err(Difference::Plan(one, other));
     }
     let mut caveats = Vec::new();
     let is_disqualified = |side: &&Side<'_>| side.summary.disqualified().next().is_some();
@@ -278,8 +219,8 @@ pub(super) fn check(a: &[Side<'_>], b: &[Side<'_>]) -> Result<Vec<Caveat>, Diffe
     let of_all = all().flat_map(|side| differing(harmless(&a[0]), harmless(side)));
     let of_pairs = a.iter().zip(b);
     let of_pairs = of_pairs.flat_map(|(a, b)| differing(amounts(a), amounts(b)));
-    for (what, one, other) in of_all.chain(of_pairs) {
-        let caveat = Caveat::Differs { what, one, other };
+    for (one, other) in of_all.chain(of_pairs) {
+        let caveat = Caveat::Differs(one, other);
         if !caveats.contains(&caveat) {
             caveats.push(caveat);
         }

@@ -17,7 +17,7 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{ALPHA, Row, Verdict};
+use super::{ALPHA, RowInRun, Verdict};
 
 /// Runs that must all have failed as a whole.
 pub const LEAST_TOTAL: usize = 2;
@@ -49,7 +49,7 @@ pub struct Failing {
 
 impl Failing {
     /// What these pairs say, not judged yet; `None` where nothing failed.
-    pub(super) fn of(pairs: &[(&Row, &Row)]) -> Option<Failing> {
+    pub(super) fn of(pairs: &[(&RowInRun, &RowInRun)]) -> Option<Failing> {
         let shares: Vec<(f64, f64)> = pairs
             .iter()
             .map(|(a, b)| (a.share_failed(), b.share_failed()))
@@ -69,9 +69,10 @@ impl Failing {
             p_holm: p,
             is_total: shares.len() >= LEAST_TOTAL && (all((0.0, 1.0)) || all((1.0, 0.0))),
             pairs_needed: None,
-            verdict: match all((1.0, 1.0)) {
-                true => Verdict::NotCompared,
-                false => Verdict::Inconclusive,
+            verdict: if all((1.0, 1.0)) {
+                Verdict::NotCompared
+            } else {
+                Verdict::Inconclusive
             },
             is_more: differences.iter().sum::<f64>() > 0.0,
             pairs: shares.len(),
@@ -81,9 +82,10 @@ impl Failing {
     /// Fills in the answer, beside so many tests.
     pub(super) fn judge(&mut self, tests: usize) {
         if self.is_total || self.p_holm < ALPHA {
-            self.verdict = match self.is_more {
-                true => Verdict::Broken,
-                false => Verdict::Repaired,
+            self.verdict = if self.is_more {
+                Verdict::Broken
+            } else {
+                Verdict::Repaired
             };
         }
         let needed = (2.0 * tests as f64 / ALPHA).log2().floor() as u32 + 1;

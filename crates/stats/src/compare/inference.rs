@@ -15,10 +15,10 @@
 //! to what is accepted (union bound). What is found follows from the observations and their order, and
 //! is the same when they are read again.
 
-use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::{is_same, signed_rank};
-use crate::interval::mean;
+use crate::interval::{mean, students, t_at, variance};
 use crate::sequential::Sequence;
 
 /// What observations of pairs say. All of it is in logarithms: 0 is no difference, above 0 B takes
@@ -57,6 +57,15 @@ pub struct Early {
     pub interval: (f64, f64),
 }
 
+impl Early {
+    /// Nothing is known.
+    const NOTHING: Early = Early {
+        p_slower: 1.0,
+        p_faster: 1.0,
+        interval: (f64::NEG_INFINITY, f64::INFINITY),
+    };
+}
+
 /// The share of the accepted rate of errors that is for what is found before all pairs are there.
 pub const EARLY: f64 = 0.2;
 
@@ -76,9 +85,10 @@ impl Inference {
 
     /// The quantile of the estimate in standard errors.
     pub(super) fn quantile(&self, share: f64) -> f64 {
-        match self.degrees.is_finite() {
-            true => students(self.degrees).inverse_cdf(share),
-            false => Normal::standard().inverse_cdf(share),
+        if self.degrees.is_finite() {
+            t_at(share, self.degrees)
+        } else {
+            Normal::standard().inverse_cdf(share)
         }
     }
 }
@@ -108,9 +118,10 @@ fn early(log_ratios: &[f64]) -> (Early, bool) {
     for observation in log_ratios {
         sequence.add(*observation);
         let one_sided = sequence.p() / 2.0 / EARLY;
-        match sequence.mean() > 0.0 {
-            true => least.0 = least.0.min(one_sided),
-            false => least.1 = least.1.min(one_sided),
+        if sequence.mean() > 0.0 {
+            least.0 = least.0.min(one_sided)
+        } else {
+            least.1 = least.1.min(one_sided)
         }
     }
     let half = sequence.half_width(EARLY * OF_INTERVALS);
@@ -125,9 +136,10 @@ fn early(log_ratios: &[f64]) -> (Early, bool) {
 /// What a number of observations says that was fixed beforehand, with intervals of that confidence.
 fn at_the_end(log_ratios: &[f64], confidence: f64) -> Option<Inference> {
     let by_mean = by_mean(log_ratios, confidence)?;
-    Some(match log_ratios.len() < signed_rank::LEAST {
-        true => by_mean,
-        false => by_signed_ranks(log_ratios, confidence, by_mean.ci95),
+    Some(if log_ratios.len() < signed_rank::LEAST {
+        by_mean
+    } else {
+        by_signed_ranks(log_ratios, confidence, by_mean.ci95)
     })
 }
 
@@ -137,9 +149,9 @@ fn by_mean(log_ratios: &[f64], confidence: f64) -> Option<Inference> {
         return None;
     }
     let estimate = mean(log_ratios);
-    let error = deviation(log_ratios) / (pairs as f64).sqrt();
+    let error = (variance(log_ratios) / pairs as f64).sqrt();
     let degrees = (pairs - 1) as f64;
-    let t = students(degrees);
+    let t = students(degrees)?;
     let half = t.inverse_cdf(f64::midpoint(1.0, confidence)) * error;
     let p = |estimate: f64| match (estimate > 0.0, error > 0.0) {
         (_, true) => t.sf(estimate / error),
@@ -156,11 +168,7 @@ fn by_mean(log_ratios: &[f64], confidence: f64) -> Option<Inference> {
         error,
         degrees,
         pairs,
-        early: Early {
-            p_slower: 1.0,
-            p_faster: 1.0,
-            interval: (f64::NEG_INFINITY, f64::INFINITY),
-        },
+        early: Early::NOTHING,
     })
 }
 
@@ -177,21 +185,6 @@ fn by_signed_ranks(log_ratios: &[f64], confidence: f64, ci95_of_mean: (f64, f64)
         error: (high - low) / (2.0 * quantile),
         degrees: f64::INFINITY,
         pairs: log_ratios.len(),
-        early: Early {
-            p_slower: 1.0,
-            p_faster: 1.0,
-            interval: (f64::NEG_INFINITY, f64::INFINITY),
-        },
+        early: Early::NOTHING,
     }
-}
-
-pub(super) fn students(degrees: f64) -> StudentsT {
-    let t = StudentsT::new(0.0, 1.0, degrees);
-    t.unwrap_or_else(|_| unreachable!("there are two observations at least"))
-}
-
-fn deviation(values: &[f64]) -> f64 {
-    let mean = mean(values);
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (squares / (values.len() - 1) as f64).sqrt()
 }

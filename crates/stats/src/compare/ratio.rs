@@ -8,9 +8,10 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::inference::{EARLY, infer, students};
-use super::{ALPHA, Inference, Row, Verdict, is_same};
+use super::inference::{EARLY, infer};
+use super::{ALPHA, Inference, RowInRun, Verdict, is_same};
 use crate::bins::total;
+use crate::interval::t_at;
 
 /// Chance with which a difference that is called detectable is found.
 const POWER: f64 = 0.8;
@@ -34,7 +35,7 @@ pub struct Observations {
 
 impl Observations {
     /// The pairs of these runs.
-    pub(super) fn of(pairs: &[(&Row, &Row)]) -> Observations {
+    pub(super) fn of(pairs: &[(&RowInRun, &RowInRun)]) -> Observations {
         let (mut found, mut all) = (Observations::default(), [Vec::new(), Vec::new()]);
         for (a, b) in pairs {
             let (Some(times_a), Some(times_b)) = (a.times(), b.times()) else {
@@ -275,7 +276,7 @@ impl Certainty {
         let spread = |inference: &Inference| inference.error * (inference.pairs as f64).sqrt();
         let is_found = |inference: &Inference, level: f64, pairs: u64| {
             let error = spread(inference) / (pairs as f64).sqrt();
-            let sure = students((pairs - 1) as f64).inverse_cdf(1.0 - late(level) / 2.0) * error;
+            let sure = t_at(1.0 - late(level) / 2.0, (pairs - 1) as f64) * error;
             sure.max(same_within.ln_1p()) + power() * error <= wanted
         };
         let is_enough = |pairs: u64| {
@@ -292,9 +293,10 @@ impl Certainty {
         let mut low = high / 2;
         while high - low > 1 {
             let middle = u64::midpoint(low, high);
-            match is_enough(middle) {
-                true => high = middle,
-                false => low = middle,
+            if is_enough(middle) {
+                high = middle
+            } else {
+                low = middle
             }
         }
         Some(high)

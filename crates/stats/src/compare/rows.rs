@@ -2,7 +2,7 @@
 
 use super::{Estimate, Side};
 use crate::bins::total;
-use crate::pages::{PageSummary, Pages};
+use crate::pages::{PageSummary, PagesSummary};
 use crate::row::sound;
 use crate::{Batch, Completeness, Distribution, Status, Summary, TestSummary};
 
@@ -47,9 +47,9 @@ pub(super) struct RowName {
 
 /// What one run says of a row.
 #[derive(Debug, Clone)]
-pub(super) struct Row {
+pub(super) struct RowInRun {
     status: Status,
-    times: Option<RowTimes>,
+    times: Option<TimesInRun>,
     failed: u64,
     /// Operations that were as expected or failed.
     operations: u64,
@@ -65,15 +65,15 @@ pub(super) struct Row {
 
 /// Times of a row of a run, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct RowTimes {
+pub(super) struct TimesInRun {
     pub(super) mean: f64,
     pub(super) median: f64,
     pub(super) sum: Batch,
 }
 
-impl RowTimes {
-    fn of(times: &Distribution) -> RowTimes {
-        RowTimes {
+impl TimesInRun {
+    fn of(times: &Distribution) -> TimesInRun {
+        TimesInRun {
             mean: times.mean,
             median: times.p50 as f64,
             sum: Batch {
@@ -84,13 +84,13 @@ impl RowTimes {
     }
 }
 
-impl Row {
-    fn of_operations(row: &TestSummary, complete: &Completeness) -> Row {
+impl RowInRun {
+    fn of_operations(row: &TestSummary, complete: &Completeness) -> RowInRun {
         let failed = row.failed();
         let operations = row.expected() + failed;
-        Row {
+        RowInRun {
             status: row.status,
-            times: row.waited().map(RowTimes::of),
+            times: row.waited().map(TimesInRun::of),
             failed,
             operations,
             is_unmeasured: row.status == Status::Failed && failed == 0 && !row.all_missed(),
@@ -100,16 +100,16 @@ impl Row {
         }
     }
 
-    fn of_page(page: &PageSummary, files: &Files) -> Row {
+    fn of_page(page: &PageSummary, files: &Files) -> RowInRun {
         let visits = &page.visits;
         let operations = visits.complete + visits.incomplete;
-        Row {
+        RowInRun {
             status: match (operations, visits.incomplete) {
                 (0, _) => Status::NotDrawn,
                 (_, 0) => Status::Ok,
                 _ => Status::Failed,
             },
-            times: visits.load.as_ref().map(RowTimes::of),
+            times: visits.load.as_ref().map(TimesInRun::of),
             failed: visits.incomplete,
             operations,
             is_unmeasured: false,
@@ -119,12 +119,12 @@ impl Row {
         }
     }
 
-    fn of_number(pages: &Pages, files: &Files) -> Row {
+    fn of_number(pages: &PagesSummary, files: &Files) -> RowInRun {
         let is_known = pages.per_minute > 0.0;
         let between = MINUTE / pages.per_minute;
-        Row {
+        RowInRun {
             status: if is_known { Status::Ok } else { Status::Failed },
-            times: is_known.then(|| RowTimes {
+            times: is_known.then(|| TimesInRun {
                 mean: between,
                 median: between,
                 sum: Batch {
@@ -141,7 +141,7 @@ impl Row {
         }
     }
 
-    pub(super) fn times(&self) -> Option<RowTimes> {
+    pub(super) fn times(&self) -> Option<TimesInRun> {
         self.times
     }
 
@@ -168,9 +168,10 @@ impl Row {
 
     /// The share of its operations that failed.
     pub(super) fn share_failed(&self) -> f64 {
-        match self.is_unmeasured || self.is_unsupported() {
-            true => 1.0,
-            false => self.failed as f64 / self.operations.max(1) as f64,
+        if self.is_unmeasured || self.is_unsupported() {
+            1.0
+        } else {
+            self.failed as f64 / self.operations.max(1) as f64
         }
     }
 }
@@ -208,23 +209,23 @@ fn page_name(page: &PageSummary) -> String {
 }
 
 /// That row of each of the runs that have it.
-pub(super) fn of_runs(sides: &[Side<'_>], row: &RowName) -> Vec<Row> {
+pub(super) fn of_runs(sides: &[Side<'_>], row: &RowName) -> Vec<RowInRun> {
     let found = sides.iter().map(|side| find(side.summary, row));
     found.flatten().collect()
 }
 
-fn find(summary: &Summary, row: &RowName) -> Option<Row> {
+fn find(summary: &Summary, row: &RowName) -> Option<RowInRun> {
     let pages = summary.pages.as_ref();
     match row.kind {
-        RowKind::Number => pages.map(|pages| Row::of_number(pages, &Files::of(summary))),
+        RowKind::Number => pages.map(|pages| RowInRun::of_number(pages, &Files::of(summary))),
         RowKind::Page => {
             let mut pages = pages?.pages.iter();
             let page = pages.find(|page| page_name(page) == row.name)?;
-            Some(Row::of_page(page, &Files::of(summary)))
+            Some(RowInRun::of_page(page, &Files::of(summary)))
         }
         RowKind::Operation => {
             let found = summary.tests.iter().find(|test| test.name == row.name)?;
-            Some(Row::of_operations(found, &summary.complete))
+            Some(RowInRun::of_operations(found, &summary.complete))
         }
     }
 }
@@ -252,8 +253,8 @@ impl Files {
 
 /// What the runs of one server say together: the same as the pages of all these runs show
 /// ([`pool`](crate::pool())).
-pub(super) fn estimate(rows: &[Row]) -> Estimate {
-    let sound = sound(rows, Row::is_disqualified);
+pub(super) fn estimate(rows: &[RowInRun]) -> Estimate {
+    let sound = sound(rows, RowInRun::is_disqualified);
     let sums: Vec<Batch> = sound.filter_map(|row| Some(row.times?.sum)).collect();
     let all = total(&sums);
     Estimate {

@@ -31,7 +31,7 @@ fn gets(n: u64, us: impl Fn(u64) -> u64) -> RunBuilder {
 
 /// A time line as what it says of each part: number, least, greatest, sum, failed.
 fn parts(line: &TimeLine) -> Vec<(u64, Nanos, Nanos, u128, u64)> {
-    let of_one = |operation: &Operation| match operation.took {
+    let of_one = |operation: &DrawnOperation| match operation.took {
         Some(took) => (1, took, took, u128::from(took), 0),
         None => (0, 0, 0, 0, 1),
     };
@@ -52,7 +52,7 @@ fn what_fits_is_shown_as_it_is() {
     let [get] = &details(&run, FINE)[..] else {
         panic!("one row")
     };
-    let step = |us: u64, count| Step {
+    let step = |us: u64, count| DistributionStep {
         value: us * US,
         count,
     };
@@ -172,7 +172,7 @@ proptest! {
             prop_assert_eq!(step.count, below);
         }
         prop_assert_eq!(shown.steps[0].value, least);
-        prop_assert_eq!(shown.steps.last().unwrap(), &Step { value: most, count: all });
+        prop_assert_eq!(shown.steps.last().unwrap(), &DistributionStep { value: most, count: all });
         prop_assert!(shown.steps.windows(2).all(|pair| pair[0].value < pair[1].value));
     }
 }

@@ -6,8 +6,8 @@ use record::{MeasureId, Pace, PlanRecord, TestId};
 
 use super::course::Course;
 use super::does_the_same;
-use super::figure::{Evidence, Figure, Quantity};
-use super::line::Point;
+use super::figure::{Evidence, NamedQuantity, Quantity};
+use super::line::LinePoint;
 use super::material::Material;
 use crate::interval::{error_of, t_quantile};
 use crate::{Distribution, Status, TestSummary, WarningKind};
@@ -39,7 +39,7 @@ const FLOOR: [&str; 4] = [
 
 /// What the number in the names of rows counts, `Depth1x1000`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Counts {
+pub(super) enum SizeUnit {
     /// Members of a collection that is listed.
     Listed,
     /// Members of a collection that is asked about itself alone.
@@ -50,22 +50,22 @@ pub(super) enum Counts {
 
 /// Rows with such numbers, of the suites `listing` and `locks` and of others that call theirs so. What
 /// a number counts in the name of any other row, nobody knows.
-const FAMILIES: [(&str, Counts); 11] = [
-    ("Depth0", Counts::Beside),
-    ("Depth1", Counts::Listed),
-    ("Allprop", Counts::Listed),
-    ("Propname", Counts::Listed),
-    ("Collections", Counts::Listed),
-    ("Infinity", Counts::Listed),
-    ("LockHeld", Counts::Locks),
-    ("RefreshHeld", Counts::Locks),
-    ("DiscoveryHeld", Counts::Locks),
-    ("PutHeld", Counts::Locks),
-    ("UnlockHeld", Counts::Locks),
+const FAMILIES: [(&str, SizeUnit); 11] = [
+    ("Depth0", SizeUnit::Beside),
+    ("Depth1", SizeUnit::Listed),
+    ("Allprop", SizeUnit::Listed),
+    ("Propname", SizeUnit::Listed),
+    ("Collections", SizeUnit::Listed),
+    ("Infinity", SizeUnit::Listed),
+    ("LockHeld", SizeUnit::Locks),
+    ("RefreshHeld", SizeUnit::Locks),
+    ("DiscoveryHeld", SizeUnit::Locks),
+    ("PutHeld", SizeUnit::Locks),
+    ("UnlockHeld", SizeUnit::Locks),
 ];
 
 /// Names of all families of which the number counts that.
-pub(super) fn families(counts: Counts) -> impl Iterator<Item = &'static str> {
+pub(super) fn families(counts: SizeUnit) -> impl Iterator<Item = &'static str> {
     let found = FAMILIES.iter().filter(move |(_, own)| *own == counts);
     found.map(|(name, _)| *name)
 }
@@ -80,7 +80,7 @@ const TAIL: f64 = 2.0;
 pub(super) struct Case<'a> {
     runs: &'a [Material],
     /// Which measurement is looked at, of rows that were measured again.
-    which: Which,
+    which: Measurement,
     /// Nanoseconds of all operations that can be believed.
     pub(super) spent: f64,
     /// Nanoseconds that any request takes: the mean of the quickest request about one resource, which as
@@ -90,17 +90,16 @@ pub(super) struct Case<'a> {
 
 /// Which measurement of a row is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Which {
-    First,
-    /// With its intervals: it has to be as sure as the first.
-    Last,
-    /// Without: it must not contradict the first.
-    LastMeans,
+pub(super) struct Measurement {
+    /// The further one of that number, or the last one where there are fewer; the first one at 0.
+    pub(super) further: usize,
+    /// Its means are taken without their intervals: it need not be sure by itself.
+    pub(super) is_exact: bool,
 }
 
 /// A row that can be believed.
 #[derive(Clone, Copy)]
-pub(super) struct Row<'a> {
+pub(super) struct SoundRow<'a> {
     pub(super) run: usize,
     pub(super) id: MeasureId,
     pub(super) summary: &'a TestSummary,
@@ -109,9 +108,6 @@ pub(super) struct Row<'a> {
     /// Its means are taken without their intervals.
     is_exact: bool,
 }
-
-/// Two rows of a family, the smaller size first.
-pub(super) type SizedPair<'a> = ((u32, Row<'a>), (u32, Row<'a>));
 
 /// A mean with its interval.
 #[derive(Debug, Clone, PartialEq)]
@@ -145,18 +141,22 @@ impl<'a> Case<'a> {
     }
 
     pub(super) fn of(runs: &'a [Material]) -> Case<'a> {
-        Case::looking_at(runs, Which::First)
+        let first = Measurement {
+            further: 0,
+            is_exact: false,
+        };
+        Case::looking_at(runs, first)
     }
 
     /// The same runs, with that measurement of each row.
-    pub(super) fn again(&self, which: Which) -> Case<'a> {
+    pub(super) fn again(&self, which: Measurement) -> Case<'a> {
         Case::looking_at(self.runs, which)
     }
 
-    /// Whether a row of that name was measured again.
-    pub(super) fn is_repeated(&self, name: &str) -> bool {
+    /// How often the row of that name was measured again.
+    pub(super) fn repeated(&self, name: &str) -> usize {
         let row = self.first_rows().find(|row| row.name() == name);
-        row.is_some_and(|row| self.repeats(&row).next().is_some())
+        row.map_or(0, |row| self.repeats(&row).count())
     }
 
     /// Whether a few slow operations decide the mean of the row of that name.
@@ -165,19 +165,19 @@ impl<'a> Case<'a> {
         times.is_some_and(|times| times.mean > TAIL * times.p50 as f64)
     }
 
-    fn looking_at(runs: &'a [Material], which: Which) -> Case<'a> {
+    fn looking_at(runs: &'a [Material], which: Measurement) -> Case<'a> {
         let mut case = Case {
             runs,
             which,
             spent: 0.0,
             floor: 0.0,
         };
-        let spent = |row: Row<'_>| {
+        let spent = |row: SoundRow<'_>| {
             let times = row.course.whole.describe();
             times.map_or(0.0, |times| times.mean * times.n as f64)
         };
         case.spent = case.rows().map(spent).sum();
-        let floors = case.rows().filter(Row::is_floor);
+        let floors = case.rows().filter(SoundRow::is_floor);
         let quickest = floors
             .filter_map(|row| row.response())
             .min_by(|one, other| one.mean.total_cmp(&other.mean));
@@ -203,18 +203,17 @@ impl<'a> Case<'a> {
         (is_sure && slow.mean - normal >= NOTICEABLE).then_some(normal)
     }
 
-    /// All good rows, each once: its first measurement, or its last.
-    pub(super) fn rows(&self) -> impl Iterator<Item = Row<'a>> {
-        let last = |row: Row<'a>| self.repeats(&row).last().unwrap_or(row);
-        self.first_rows().map(move |row| match self.which {
-            Which::First => row,
-            Which::Last | Which::LastMeans => last(row),
+    /// All good rows, each once, in the measurement that is looked at.
+    pub(super) fn rows(&self) -> impl Iterator<Item = SoundRow<'a>> {
+        self.first_rows().map(|row| {
+            let repeats = self.repeats(&row).take(self.which.further);
+            repeats.last().unwrap_or(row)
         })
     }
 
     /// All good rows, each once: a run that repeats a suite is left out.
-    fn first_rows(&self) -> impl Iterator<Item = Row<'a>> {
-        let is_first = |row: &Row<'a>| {
+    fn first_rows(&self) -> impl Iterator<Item = SoundRow<'a>> {
+        let is_first = |row: &SoundRow<'a>| {
             let before = &self.runs[..row.run];
             let suite = |material: &Material| material.plan.suite.name.clone();
             let own = &row.plan().suite.name;
@@ -228,14 +227,14 @@ impl<'a> Case<'a> {
     }
 
     /// All rows of all runs in which the generator was at its ease.
-    fn all_rows(&self) -> impl Iterator<Item = Row<'a>> {
-        let is_exact = self.which == Which::LastMeans;
+    fn all_rows(&self) -> impl Iterator<Item = SoundRow<'a>> {
+        let is_exact = self.which.is_exact;
         let runs = self.runs.iter().enumerate();
         runs.flat_map(move |(run, material)| {
             let rows = material.summary.tests.iter().zip(&material.courses);
             rows.zip(0..)
                 .filter(|((summary, _), _)| is_good(summary))
-                .map(move |((summary, course), id)| Row {
+                .map(move |((summary, course), id)| SoundRow {
                     run,
                     id: MeasureId(id),
                     summary,
@@ -247,12 +246,12 @@ impl<'a> Case<'a> {
     }
 
     /// Rows with enough operations to have a course.
-    pub(super) fn courses(&self) -> impl Iterator<Item = Row<'a>> {
-        self.rows().filter(Row::has_course)
+    pub(super) fn courses(&self) -> impl Iterator<Item = SoundRow<'a>> {
+        self.rows().filter(SoundRow::has_course)
     }
 
     /// The same row, measured once more in another run of the suite.
-    pub(super) fn repeats(&self, row: &Row<'a>) -> impl Iterator<Item = Row<'a>> {
+    pub(super) fn repeats(&self, row: &SoundRow<'a>) -> impl Iterator<Item = SoundRow<'a>> {
         let (name, plan, run) = (row.name(), row.plan(), row.run);
         self.all_rows().filter(move |other| {
             let is_its = other.plan().load.users == plan.load.users;
@@ -261,20 +260,13 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// The same two rows, measured once more.
-    pub(super) fn repeats_of_pair(&self, (one, other): &SizedPair<'a>) -> Vec<SizedPair<'a>> {
-        let repeats = self.repeats(&one.1).zip(self.repeats(&other.1));
-        let sized = repeats.map(|(again, other_again)| ((one.0, again), (other.0, other_again)));
-        sized.collect()
-    }
-
     /// The row of that name, of the run with the most users, the first one of several.
-    pub(super) fn busiest(&self, name: &str) -> Option<Row<'a>> {
+    pub(super) fn busiest(&self, name: &str) -> Option<SoundRow<'a>> {
         let rows = self.all_rows().filter(|row| row.name() == name);
         rows.max_by_key(|row| (row.plan().load.users, Reverse(row.run)))
     }
 
-    pub(super) fn row(&self, name: &str) -> Option<Row<'a>> {
+    pub(super) fn row(&self, name: &str) -> Option<SoundRow<'a>> {
         self.rows().find(|row| row.name() == name)
     }
 
@@ -284,8 +276,8 @@ impl<'a> Case<'a> {
     }
 
     /// Rows of that name with a size, `Depth1x10` and so on, by their sizes.
-    pub(super) fn family(&self, name: &str) -> Vec<(u32, Row<'a>)> {
-        let sized = |row: Row<'a>| {
+    pub(super) fn family(&self, name: &str) -> Vec<(u32, SoundRow<'a>)> {
+        let sized = |row: SoundRow<'a>| {
             let (family, size) = sized(row.name())?;
             (family == name).then_some((size, row))
         };
@@ -308,7 +300,7 @@ fn sized(name: &str) -> Option<(&str, u32)> {
     (is_number && !family.is_empty()).then_some((family, size.parse().ok()?))
 }
 
-impl<'a> Row<'a> {
+impl<'a> SoundRow<'a> {
     pub(super) fn name(&self) -> &'a str {
         &self.summary.name
     }
@@ -345,9 +337,10 @@ impl<'a> Row<'a> {
 
     fn mean(&self, what: &'static str, times: Option<Distribution>) -> Option<Mean> {
         let times = times.filter(|times| times.n >= FEW)?;
-        let (low, high) = match self.is_exact {
-            true => (times.mean, times.mean),
-            false => times.ci95?,
+        let (low, high) = if self.is_exact {
+            (times.mean, times.mean)
+        } else {
+            times.ci95?
         };
         Some(Mean {
             what,
@@ -416,8 +409,8 @@ impl<'a> Row<'a> {
 
 impl Mean {
     /// As a figure of that name.
-    pub(super) fn figure(&self, name: &'static str) -> Figure {
-        Figure {
+    pub(super) fn figure(&self, name: &'static str) -> NamedQuantity {
+        NamedQuantity {
             name,
             value: Quantity::Time(self.mean),
             interval: Some((self.low, self.high)),
@@ -433,8 +426,8 @@ impl Mean {
         }
     }
 
-    pub(super) fn point(&self, size: u32) -> Point {
-        Point {
+    pub(super) fn point(&self, size: u32) -> LinePoint {
+        LinePoint {
             size: f64::from(size),
             mean: self.mean,
             error: match self.runs {

@@ -34,7 +34,7 @@ pub(crate) struct Course {
     pub(crate) transfer: Times,
     /// *Done* minus *sent*: until the whole answer was there, streamed or not.
     pub(crate) whole: Times,
-    pub(crate) parts: Bins<Part>,
+    pub(crate) parts: Bins<CoursePart>,
     /// Of operations that opened no connection: what that costs is no slowness of the operation.
     pub(crate) peaks: Bins<Peak>,
     /// Operations that count, and those among them for which a connection was opened.
@@ -156,12 +156,12 @@ impl Course {
 
 /// Some operations that followed each other.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Part {
+pub(crate) struct CoursePart {
     n: u64,
     logarithms: f64,
 }
 
-impl Part {
+impl CoursePart {
     fn add(&mut self, response: Nanos) {
         self.n += 1;
         // A time of nothing has no logarithm; a nanosecond is the unit of the clock.
@@ -174,12 +174,12 @@ impl Part {
     }
 }
 
-impl Bin for Part {
+impl Bin for CoursePart {
     fn count(&self) -> u64 {
         self.n
     }
 
-    fn absorb(&mut self, other: &Part) {
+    fn absorb(&mut self, other: &CoursePart) {
         self.n += other.n;
         self.logarithms += other.logarithms;
     }

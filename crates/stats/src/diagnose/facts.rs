@@ -6,7 +6,7 @@ use record::{Cause, EventKind, MeasureId, TestId};
 
 /// Facts that are no matter of time.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Facts {
+pub(crate) struct ServerFacts {
     /// One for each status of each run.
     pub(crate) closed: Vec<ClosedAfter>,
     /// Why tests are not supported: the step that is not, where it is measured, and the cause.
@@ -26,7 +26,7 @@ pub(crate) struct ClosedAfter {
     pub(crate) lost: u64,
 }
 
-impl Facts {
+impl ServerFacts {
     /// Adds what an event tells. `test` and `measure` give the places of what it is about, in the plan
     /// that is diagnosed, if any.
     pub(crate) fn add(

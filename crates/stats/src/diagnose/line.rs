@@ -18,7 +18,7 @@ use crate::interval::t_quantile;
 
 /// What one size takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Point {
+pub(crate) struct LinePoint {
     /// Members.
     pub(crate) size: f64,
     /// Mean time.
@@ -29,7 +29,7 @@ pub(crate) struct Point {
 
 /// `time = base + slope * size`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Line {
+pub(crate) struct FittedLine {
     /// Time at size 0, and the half of its 95 % interval.
     pub(crate) base: (f64, f64),
     /// Time for one more, and the half of its 95 % interval.
@@ -45,7 +45,7 @@ const LEAST_ERROR: f64 = 0.03;
 const ASSUMED: f64 = 4.0;
 
 /// The line through at least three points of different sizes.
-pub(crate) fn line(points: &[Point]) -> Option<Line> {
+pub(crate) fn line(points: &[LinePoint]) -> Option<FittedLine> {
     if points.len() < 3 {
         return None;
     }
@@ -73,7 +73,7 @@ pub(crate) fn line(points: &[Point]) -> Option<Line> {
     let degrees = ASSUMED + (points.len() - 2) as f64;
     let wider = (ASSUMED + misfit) / degrees;
     let half = |variance: f64| t_quantile(degrees) * (variance * wider / determinant).sqrt();
-    Some(Line {
+    Some(FittedLine {
         base: (base, half(xx)),
         slope: (slope, half(w)),
     })

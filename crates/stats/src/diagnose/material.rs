@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use record::{Environment, Event, MeasureId, Nanos, PlanRecord, Sample, Server};
 
 use super::course::Course;
-use super::facts::Facts;
-use crate::{Part, PoolRun, Summary, pool};
+use super::facts::ServerFacts;
+use crate::{PoolRun, Summary, pool};
 
 /// A recorded run, made ready to be diagnosed.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ pub struct Material {
     /// Numbers of the requests for which connections were opened, the first ones of the (first) run.
     pub(crate) opened: Vec<u64>,
     /// What the events tell of the server.
-    pub(crate) facts: Facts,
+    pub(crate) facts: ServerFacts,
 }
 
 /// Makes a run ready whose samples are read in pieces, as
@@ -48,5 +48,5 @@ where
         env,
         pieces,
     };
-    Ok(pool(&[run], Part::All, None)?.material)
+    Ok(pool(&[run], None)?.material)
 }

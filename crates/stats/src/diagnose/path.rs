@@ -5,10 +5,11 @@
 //! the others. So the quickest other rows are held against the row in question: whatever delays all
 //! requests shows most plainly in them.
 
-use super::case::{Case, Row};
-use super::course::Part;
+use super::case::{Case, SoundRow};
+use super::course::CoursePart;
 use super::modes::Mode;
 use crate::bins::Bin as _;
+use crate::interval::{mean, variance};
 
 /// Other rows that are looked at.
 const OTHERS: usize = 8;
@@ -26,8 +27,8 @@ const ALIKE: f64 = 0.35;
 
 /// Other rows, the quickest ones, have operations as well that take so many nanoseconds longer than their median,
 /// and about as many of them.
-pub(super) fn is_of_others(case: &Case<'_>, row: &Row<'_>, longer: f64, share: f64) -> bool {
-    let mut others: Vec<(u64, Row<'_>)> = case
+pub(super) fn is_of_others(case: &Case<'_>, row: &SoundRow<'_>, longer: f64, share: f64) -> bool {
+    let mut others: Vec<(u64, SoundRow<'_>)> = case
         .courses()
         .filter(|other| other.name() != row.name() && !other.is_mixed())
         .filter_map(|other| Some((other.summary.response?.p50, other)))
@@ -53,7 +54,7 @@ pub(super) fn is_of_others(case: &Case<'_>, row: &Row<'_>, longer: f64, share: f
 /// It is the intraclass correlation of parts of the run (Donner, *A review of inference procedures for the
 /// intraclass correlation coefficient*, International Statistical Review 54, 1986), by the share of slow ones
 /// in each, which follows from its mean logarithm.
-pub(super) fn is_spread(row: &Row<'_>, quick: &Mode, slow: &Mode) -> bool {
+pub(super) fn is_spread(row: &SoundRow<'_>, quick: &Mode, slow: &Mode) -> bool {
     let recorded = row.course.parts.recorded();
     let count: u64 = recorded.map(|(_, part)| part.count()).sum();
     let parts = row
@@ -63,15 +64,10 @@ pub(super) fn is_spread(row: &Row<'_>, quick: &Mode, slow: &Mode) -> bool {
     let (low, high) = (quick.median.max(1.0).ln(), slow.median.max(1.0).ln());
     let shares = parts
         .iter()
-        .map(|part: &Part| ((part.mean() - low) / (high - low)).clamp(0.0, 1.0));
+        .map(|part: &CoursePart| ((part.mean() - low) / (high - low)).clamp(0.0, 1.0));
     let shares: Vec<f64> = shares.collect();
     let k = shares.len() as f64;
-    let mean = shares.iter().sum::<f64>() / k;
-    let variance = shares
-        .iter()
-        .map(|share| (share - mean).powi(2))
-        .sum::<f64>()
-        / (k - 1.0);
+    let (mean, variance) = (mean(&shares), variance(&shares));
     let (of_one, of_part) = (mean * (1.0 - mean), count as f64 / k);
     if of_one <= 0.0 || of_part <= 1.0 {
         return true;

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::ContinuousCDF;
 
 use super::Observation;
-use crate::interval::surprise;
+use crate::interval::{students, surprise};
 
 /// The runs of one row.
 #[derive(Debug, Clone)]
-pub(super) struct Cells {
+pub(super) struct CellMeans {
     /// For each point that was measured, by its levels: mean of the logarithms, and runs.
-    pub(super) points: BTreeMap<Vec<usize>, Cell>,
+    pub(super) points: BTreeMap<Vec<usize>, CellMean>,
     /// Sum of the squares of what is left when points and repeats are taken out.
     pub(super) noise: f64,
     /// Its degrees of freedom.
@@ -23,7 +23,7 @@ pub(super) struct Cells {
 
 /// One point.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Cell {
+pub(super) struct CellMean {
     /// Mean of the logarithms of the times.
     pub(super) log: f64,
     /// Runs.
@@ -42,14 +42,14 @@ pub(super) struct Contrast {
 /// all runs there, once is enough.
 const ROUNDS: usize = 50;
 
-impl Cells {
-    pub(super) fn of(observations: &[Observation]) -> Cells {
+impl CellMeans {
+    pub(super) fn of(observations: &[Observation]) -> CellMeans {
         let logs = observations.iter().filter(|seen| seen.mean > 0.0);
         let logs: Vec<(&Vec<usize>, usize, f64)> = logs
             .map(|seen| (&seen.levels, seen.repeat, seen.mean.ln()))
             .collect();
         let mut of_repeat: BTreeMap<usize, f64> = BTreeMap::new();
-        let mut points: BTreeMap<Vec<usize>, Cell> = BTreeMap::new();
+        let mut points: BTreeMap<Vec<usize>, CellMean> = BTreeMap::new();
         for _ in 0..ROUNDS {
             points = means(logs.iter().map(|(levels, repeat, log)| {
                 (
@@ -79,7 +79,7 @@ impl Cells {
         let repeats = of_repeat.len();
         let between: f64 = of_repeat.values().map(|level| level.powi(2)).sum();
         let taken = points.len() + repeats.saturating_sub(1);
-        Cells {
+        CellMeans {
             noise: noise.sum(),
             level: (
                 between / (repeats.saturating_sub(1) * repeats).max(1) as f64,
@@ -93,7 +93,7 @@ impl Cells {
     /// The logarithm at one level of a parameter over that at its first, over all points that
     /// differ in nothing else; `None` without such points, or without repeats.
     pub(super) fn contrast(&self, of: usize, level: usize) -> Option<Contrast> {
-        let t = StudentsT::new(0.0, 1.0, self.degrees as f64).ok()?;
+        let t = students(self.degrees as f64)?;
         let (mut sum, mut weight, mut count) = (0.0, 0.0, 0.0);
         for (levels, low) in self.points.iter().filter(|(levels, _)| levels[of] == 0) {
             let mut there = levels.clone();
@@ -118,8 +118,8 @@ impl Cells {
     }
 }
 
-fn means<Key: Ord>(values: impl Iterator<Item = (Key, f64)>) -> BTreeMap<Key, Cell> {
-    let mut means: BTreeMap<Key, Cell> = BTreeMap::new();
+fn means<Key: Ord>(values: impl Iterator<Item = (Key, f64)>) -> BTreeMap<Key, CellMean> {
+    let mut means: BTreeMap<Key, CellMean> = BTreeMap::new();
     for (key, value) in values {
         let cell = means.entry(key).or_default();
         cell.log += value;

@@ -8,10 +8,11 @@
 //! of the other coefficients come from the curvature.
 
 use nalgebra::{DMatrix, DVector};
-use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
+use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
 use super::Growing;
-use super::cells::Cells;
+use super::cells::CellMeans;
+use crate::interval::students;
 
 /// How a time grows: `base + sum of per_unit * x^exponent`.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,17 +76,6 @@ impl Shape {
         Shape::More,
         Shape::Falling,
     ];
-
-    /// The name used in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Shape::Linear => "linear",
-            Shape::Open => "open",
-            Shape::Less => "less than linear",
-            Shape::More => "more than linear",
-            Shape::Falling => "falling",
-        }
-    }
 }
 
 /// Exponents that are looked at: an interval that ends with one of them may go on beyond it.
@@ -112,7 +102,11 @@ const SHARED: f64 = -1.0;
 
 /// The law of these parameters, each with what it does; `None` where there are none, too few points,
 /// or something falls from its value at zero, which no power does.
-pub(super) fn fit(cells: &Cells, values: &[Vec<f64>], matter: &[(usize, Growing)]) -> Option<Law> {
+pub(super) fn fit(
+    cells: &CellMeans,
+    values: &[Vec<f64>],
+    matter: &[(usize, Growing)],
+) -> Option<Law> {
     let of: Vec<usize> = matter.iter().map(|(of, _)| *of).collect();
     let all = Points::of(cells, values, &of)?;
     let falls: Vec<bool> = matter
@@ -228,7 +222,7 @@ struct Squares {
 }
 
 impl Points {
-    fn of(cells: &Cells, values: &[Vec<f64>], matter: &[usize]) -> Option<Points> {
+    fn of(cells: &CellMeans, values: &[Vec<f64>], matter: &[usize]) -> Option<Points> {
         let enough = cells.points.len() > matter.len() && cells.degrees > 0;
         if matter.is_empty() || !enough {
             return None;
@@ -257,9 +251,10 @@ impl Points {
         };
         let count = self.x[0].len();
         let shaped: Vec<usize> = (0..count).filter(has_three).collect();
-        match self.x.len() >= 1 + count + shaped.len() {
-            true => shaped,
-            false => Vec::new(),
+        if self.x.len() >= 1 + count + shaped.len() {
+            shaped
+        } else {
+            Vec::new()
         }
     }
 
@@ -424,8 +419,8 @@ impl Points {
             let common = self.level.0 * value.powi(2);
             let together = (own + common).powi(2)
                 / (own.powi(2) / degrees + common.powi(2) / self.level.1 as f64);
-            let t = StudentsT::new(0.0, 1.0, together);
-            t.map_or(0.0, |t| t.inverse_cdf(0.975)) * (own + common).sqrt()
+            let quantile = students(together).map_or(0.0, |t| t.inverse_cdf(0.975));
+            quantile * (own + common).sqrt()
         };
         let values = squares.coefficients.iter().enumerate();
         values
@@ -441,10 +436,11 @@ impl Points {
 }
 
 fn power(x: f64, exponent: f64) -> f64 {
-    match x == 0.0 {
+    if x == 0.0 {
         // Nothing of it costs nothing, and a law that falls begins with one.
-        true => 0.0,
-        false => x.powf(exponent),
+        0.0
+    } else {
+        x.powf(exponent)
     }
 }
 
@@ -509,15 +505,17 @@ fn least_between(from: f64, to: f64, cost: impl Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = (from.max(EXPONENTS.0), to.min(EXPONENTS.1));
     while high - low > PRECISE {
         let (left, right) = (high - golden * (high - low), low + golden * (high - low));
-        match cost(left) <= cost(right) {
-            true => high = right,
-            false => low = left,
+        if cost(left) <= cost(right) {
+            high = right
+        } else {
+            low = left
         }
     }
     let middle = f64::midpoint(low, high);
-    match middle.abs() < CONSTANT {
-        true => CONSTANT.copysign(middle),
-        false => middle,
+    if middle.abs() < CONSTANT {
+        CONSTANT.copysign(middle)
+    } else {
+        middle
     }
 }
 
@@ -530,10 +528,7 @@ fn last_inside(from: f64, end: f64, is_inside: impl Fn(f64) -> bool) -> f64 {
     loop {
         place += step;
         if (place - end) * step >= 0.0 {
-            match is_inside(end) {
-                true => return end,
-                false => break,
-            }
+            if is_inside(end) { return end } else { break }
         }
         if !is_inside(place) {
             outside = place;
@@ -543,9 +538,10 @@ fn last_inside(from: f64, end: f64, is_inside: impl Fn(f64) -> bool) -> f64 {
     }
     while (outside - inside).abs() > PRECISE {
         let middle = f64::midpoint(inside, outside);
-        match is_inside(middle) {
-            true => inside = middle,
-            false => outside = middle,
+        if is_inside(middle) {
+            inside = middle
+        } else {
+            outside = middle
         }
     }
     f64::midpoint(inside, outside)

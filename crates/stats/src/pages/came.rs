@@ -6,9 +6,9 @@ use record::{Nanos, Sample};
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct FilesCame {
     /// Bytes of the answers, heads included.
-    pub size: Sizes,
+    pub size: BodySizes,
     /// Bytes of the bodies.
-    pub body: Sizes,
+    pub body: BodySizes,
     /// The longest time that the files of one visit took, each with its connecting, added up.
     pub longest: Nanos,
     /// The longest time that one visit spent on connecting.
@@ -31,7 +31,7 @@ impl FilesCame {
 
 /// Number, sum and spread of sizes in bytes, kept as exact sums.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Sizes {
+pub struct BodySizes {
     /// How many there are.
     pub n: u64,
     /// All of them together.
@@ -43,9 +43,9 @@ pub struct Sizes {
     squares: u128,
 }
 
-impl Sizes {
+impl BodySizes {
     fn add(&mut self, bytes: u64) {
-        self.merge(&Sizes {
+        self.merge(&BodySizes {
             n: 1,
             sum: bytes,
             min: bytes,
@@ -54,7 +54,7 @@ impl Sizes {
         });
     }
 
-    fn merge(&mut self, other: &Sizes) {
+    fn merge(&mut self, other: &BodySizes) {
         if other.n == 0 {
             return;
         }
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn sizes_add_up_however_they_are_merged() {
         let of = |values: &[u64]| {
-            let mut sizes = Sizes::default();
+            let mut sizes = BodySizes::default();
             values.iter().for_each(|bytes| sizes.add(*bytes));
             sizes
         };

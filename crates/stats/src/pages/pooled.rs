@@ -1,19 +1,19 @@
 //! The pages of several runs of one server.
 
-use super::{MINUTE, PageSummary, PageTally, Pages, ServerSummary, VisitTally, Visits};
+use super::{MINUTE, PageSummary, PageTally, PagesSummary, ServerSummary, VisitTally, Visits};
 use crate::interval::ratio_interval;
 use crate::times::Times;
 
 /// The pages of these runs of the same plan, at least one: visits of all of them, a rate over the sum of
 /// their windows, and intervals from how much runs differ. No visit is open any more.
-pub(crate) fn pooled(runs: &[(PageTally, Pages)]) -> Pages {
+pub(crate) fn pooled(runs: &[(PageTally, PagesSummary)]) -> PagesSummary {
     let (tally, first) = &runs[0];
     if runs.len() == 1 {
         return first.clone();
     }
     let pages = tally.pages.len();
     let visits = |is_its: &dyn Fn(usize) -> bool| {
-        let of_run = |(tally, _): &(PageTally, Pages)| {
+        let of_run = |(tally, _): &(PageTally, PagesSummary)| {
             let places = tally.counted.iter().enumerate();
             let own = places.filter(|(place, _)| is_its(*place));
             VisitTally::of_all(own.map(|(_, visits)| visits))
@@ -30,7 +30,7 @@ pub(crate) fn pooled(runs: &[(PageTally, Pages)]) -> Pages {
         }
     };
     let all = visits(&|_| true);
-    let interval = |per_minute: f64, complete: &dyn Fn(&Pages) -> u64| {
+    let interval = |per_minute: f64, complete: &dyn Fn(&PagesSummary) -> u64| {
         let parts = runs.iter().map(|(_, pages)| {
             let complete = complete(pages) as f64 * MINUTE;
             (complete, pages.window_s)
@@ -48,7 +48,7 @@ pub(crate) fn pooled(runs: &[(PageTally, Pages)]) -> Pages {
     let of_server = |(place, own): (usize, &ServerSummary)| {
         let visits = visits(&|other| other / pages == place);
         let per_minute = rate(visits.complete as f64 * MINUTE);
-        let complete = |pages: &Pages| {
+        let complete = |pages: &PagesSummary| {
             pages
                 .servers
                 .get(place)
@@ -63,7 +63,7 @@ pub(crate) fn pooled(runs: &[(PageTally, Pages)]) -> Pages {
             visits,
         }
     };
-    Pages {
+    PagesSummary {
         pages: first.pages.iter().enumerate().map(of_page).collect(),
         servers: first.servers.iter().enumerate().map(of_server).collect(),
         left_out: VisitTally::describe_runs(&left_out.collect::<Vec<_>>()),

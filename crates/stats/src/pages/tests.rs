@@ -44,7 +44,7 @@ fn failed(mut sample: Sample) -> Sample {
     sample
 }
 
-fn pages_of(samples: &[Sample]) -> Pages {
+fn pages_of(samples: &[Sample]) -> PagesSummary {
     let samples = samples.to_vec();
     let run = Run { samples, ..run() };
     summarise(&run).pages.unwrap()
@@ -245,7 +245,7 @@ fn parts_of_a_run_merge_into_the_whole() {
             second
         });
     }
-    let window = Window::Between {
+    let window = MeasurementWindow::Between {
         start: S,
         end: 11 * S,
     };

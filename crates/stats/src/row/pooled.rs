@@ -3,15 +3,16 @@
 //! Counts are those of all runs. Estimates come from the operations of the runs in which no warning
 //! disqualifies the row, all operations alike, and their intervals from how much these runs differ.
 
-use super::{Connects, Tally, TestSummary, WANDERS, dominated};
+use super::{Connects, Note, RowTally, TestSummary};
 use crate::bias::Differences;
 use crate::interval::ratio_interval;
 use crate::spread::{ROWS, spread};
 use crate::times::Times;
+use crate::told::push_new;
 use crate::{FAILURES_DESCRIBED, Outcomes, P99_NEEDS, Status, Warning, WarningKind};
 
 /// A run's operations, and its row of them.
-pub(crate) type RunRow<'a> = (&'a Tally, &'a TestSummary);
+pub(crate) type RunRow<'a> = (&'a RowTally, &'a TestSummary);
 
 /// Of the rows of several runs, those that estimates are made of: no warning disqualifies them; all of
 /// them where a warning disqualifies each.
@@ -35,15 +36,16 @@ pub(crate) fn pooled(runs: &[RunRow<'_>]) -> TestSummary {
         .collect();
     let worst = runs.iter().map(|(_, row)| *row);
     let worst = worst.fold(first, |worst, row| {
-        match row.status.badness() > worst.status.badness() {
-            true => row,
-            false => worst,
+        if row.status.badness() > worst.status.badness() {
+            row
+        } else {
+            worst
         }
     });
-    let times = |of: fn(&Tally) -> &Times| -> Vec<&Times> {
+    let times = |of: fn(&RowTally) -> &Times| -> Vec<&Times> {
         sound.iter().map(|(tally, _)| of(tally)).collect()
     };
-    let describe = |of: fn(&Tally) -> &Times| Times::describe_runs(&times(of));
+    let describe = |of: fn(&RowTally) -> &Times| Times::describe_runs(&times(of));
     let response = describe(|tally| &tally.response);
     let planned = describe(|tally| &tally.planned);
     let sum = |of: fn(&TestSummary) -> u64| runs.iter().map(|(_, row)| of(row)).sum();
@@ -51,7 +53,7 @@ pub(crate) fn pooled(runs: &[RunRow<'_>]) -> TestSummary {
         let all = runs.iter().map(|(_, row)| of(row));
         all.fold(Outcomes::default(), |all, own| all.plus(own))
     };
-    let rate = Rate::of(&sound);
+    let rate = PooledRate::of(&sound);
     let waited = planned.or(response);
     let left_out = runs.len() - sound.len();
     let failed = || runs.iter().filter(|(_, row)| row.status == Status::Failed);
@@ -103,21 +105,17 @@ pub(crate) fn pooled(runs: &[RunRow<'_>]) -> TestSummary {
             .take(FAILURES_DESCRIBED)
             .collect(),
         notes: {
-            let own = |row: &TestSummary| dominated(row.waited().copied());
-            let told = runs.iter().flat_map(|(_, row)| {
-                let own = own(row);
-                let notes = row.notes.iter();
-                notes.filter(move |note| Some(*note) != own.as_ref() && *note != WANDERS)
-            });
-            let without = (left_out > 0).then(|| {
-                format!(
-                    "{left_out} of {} runs are not among its estimates, because the load generator may \
-                     have changed them there",
-                    runs.len()
-                )
+            let told = runs.iter().flat_map(|(_, row)| &row.notes);
+            let told = told.filter(|note| matches!(note, Note::Remark(_)));
+            let without = (left_out > 0).then_some(Note::RunsLeftOut {
+                left_out,
+                of: runs.len(),
             });
             let notes = each_once(told).into_iter();
-            notes.chain(dominated(waited)).chain(without).collect()
+            notes
+                .chain(Note::of_dominated(waited))
+                .chain(without)
+                .collect()
         },
         warnings: {
             let has_enough = response.is_none_or(|times| times.n >= P99_NEEDS);
@@ -144,27 +142,25 @@ fn all_of(runs: &[&Times]) -> Times {
     all
 }
 
-/// Each text once, in the order of its first place.
-fn each_once<'a>(texts: impl Iterator<Item = &'a String>) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    for text in texts {
-        if !all.contains(text) {
-            all.push(text.clone());
-        }
-    }
+/// Each item once, in the order of its first place.
+pub(crate) fn each_once<'a, T: Clone + PartialEq + 'a>(
+    items: impl Iterator<Item = &'a T>,
+) -> Vec<T> {
+    let mut all = Vec::new();
+    items.for_each(|item| push_new(&mut all, item.clone()));
     all
 }
 
 /// Throughput of several runs.
-struct Rate {
+struct PooledRate {
     window_s: Option<f64>,
     per_second: Option<f64>,
     ci95: Option<(f64, f64)>,
 }
 
-impl Rate {
+impl PooledRate {
     /// What all of these runs completed in the sum of their windows.
-    fn of(runs: &[RunRow<'_>]) -> Rate {
+    fn of(runs: &[RunRow<'_>]) -> PooledRate {
         let windows = runs.iter().filter_map(|(_, row)| row.window_s);
         let window_s: Option<f64> = windows.reduce(|all, own| all + own);
         let parts = runs.iter().filter_map(|(_, row)| {
@@ -179,7 +175,7 @@ impl Rate {
         // Runs that took turns with others ended their operations in lumps. That is in no interval from
         // one run; what differs from run to run is not touched by it.
         let ci95 = per_second.and_then(|rate| ratio_interval(parts.iter().copied(), rate));
-        Rate {
+        PooledRate {
             window_s,
             per_second,
             ci95,

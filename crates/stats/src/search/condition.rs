@@ -21,18 +21,21 @@ pub struct Condition {
 }
 
 /// What can be asked of a row. Times are those that are [waited](TestSummary::waited).
-const NAMES: [(&str, &str); 11] = [
-    ("mean", "mean time"),
-    ("p50", "median"),
-    ("p90", "90th percentile"),
-    ("p95", "95th percentile"),
-    ("p99", "99th percentile"),
-    ("p999", "99.9th percentile"),
-    ("max", "greatest time"),
-    ("operations", "operations"),
-    ("failures", "operations that failed, or were dropped"),
-    ("failure_rate", "their share, 1% for example"),
-    ("throughput", "expected answers a second"),
+const NAMES: [&str; 11] = [
+    "mean",
+    "p50",
+    "p90",
+    "p95",
+    "p99",
+    "p999",
+    "max",
+    "operations",
+    // Operations that failed, or were dropped.
+    "failures",
+    // Their share.
+    "failure_rate",
+    // Expected responses a second.
+    "throughput",
 ];
 
 /// Where the times are in [`NAMES`], and the share.
@@ -70,17 +73,56 @@ const FUEL: u64 = 10_000;
 /// Longest expression.
 const LONGEST: usize = 1_000;
 
-/// What is wrong with a condition: one sentence.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConditionError(String);
-
-impl fmt::Display for ConditionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+/// Why a text is no expression.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// A name that does not exist.
+    #[error("there is no `{0}`")]
+    Name(String),
+    /// What the parser or the interpreter made of it.
+    #[error("{0}")]
+    Expression(String),
 }
 
-impl std::error::Error for ConditionError {}
+/// What is wrong with a condition.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConditionError {
+    /// It is too long.
+    #[error("a condition has {LONGEST} characters at most")]
+    TooLong,
+    /// It is no expression, or not one over these names.
+    #[error(
+        "`{text}` is no condition ({why}); there are {}, with times like 50ms and shares like 1%, \
+         `and`, `or` and `not`",
+        NAMES.join(", ")
+    )]
+    NoExpression {
+        /// As it was written.
+        text: String,
+        /// What is wrong with it.
+        why: Unreadable,
+    },
+    /// It has a value that neither holds nor fails.
+    #[error("`{0}` is no condition; compare something, `p99 < 50ms` for example")]
+    NoComparison(String),
+    /// A time is compared with a number that has no unit.
+    #[error("`{0}` compares a time with a number that has no unit; write 50ms for example")]
+    TimeWithoutUnit(String),
+    /// A share is compared with a number that has no unit.
+    #[error("`{0}` compares a share with a number that has no unit; write 1% for example")]
+    ShareWithoutUnit(String),
+    /// Digits that are no number.
+    #[error("`{0}` is not a number")]
+    NoNumber(String),
+    /// A unit that does not exist.
+    #[error("`{unit}` is not a unit in `{number}{unit}`; there are ns, µs, ms, s and %")]
+    NoUnit {
+        /// The number before it.
+        number: String,
+        /// As it was written.
+        unit: String,
+    },
+}
 
 impl fmt::Display for Condition {
     /// As it was written.
@@ -94,9 +136,7 @@ impl FromStr for Condition {
 
     fn from_str(text: &str) -> Result<Condition, ConditionError> {
         if text.len() > LONGEST {
-            return Err(ConditionError(format!(
-                "a condition has {LONGEST} characters at most"
-            )));
+            return Err(ConditionError::TooLong);
         }
         let condition = Condition {
             text: text.trim().to_owned(),
@@ -129,9 +169,9 @@ impl Condition {
     /// Also of what need not be evaluated, after an `or` for example.
     fn check_names(&self) -> Result<(), ConditionError> {
         let asked = self.names()?;
-        let is_known = |asked: &&String| NAMES.iter().any(|(name, _)| name == asked);
+        let is_known = |asked: &&String| NAMES.contains(&asked.as_str());
         match asked.iter().find(|asked| !is_known(asked)) {
-            Some(unknown) => Err(self.wrong(&format!("there is no `{unknown}`"))),
+            Some(unknown) => Err(self.unreadable(Unreadable::Name(unknown.clone()))),
             None => Ok(()),
         }
     }
@@ -139,7 +179,7 @@ impl Condition {
     fn names(&self) -> Result<HashSet<String>, ConditionError> {
         let environment = Environment::empty();
         let expression = environment.compile_expression(&self.plain);
-        let expression = expression.map_err(|error| self.wrong(&error.to_string()))?;
+        let expression = expression.map_err(|error| self.wrong(&error))?;
         Ok(expression.undeclared_variables(false))
     }
 
@@ -148,18 +188,12 @@ impl Condition {
     fn check_units(&self) -> Result<(), ConditionError> {
         let time = |time| Scale { time, ..PLAIN };
         let share = |share| Scale { share, ..PLAIN };
-        let missing = |what: &str, example: &str| {
-            ConditionError(format!(
-                "`{}` compares {what} with a number that has no unit; write {example} for example",
-                self.text
-            ))
-        };
         if self.depends_on(time(1e-12), time(1e12))? {
-            return Err(missing("a time", "50ms"));
+            return Err(ConditionError::TimeWithoutUnit(self.text.clone()));
         }
-        let asks_share = self.names()?.contains(NAMES[SHARE].0);
+        let asks_share = self.names()?.contains(NAMES[SHARE]);
         if asks_share && self.depends_on(share(1e-12), share(1e12))? {
-            return Err(missing("a share", "1%"));
+            return Err(ConditionError::ShareWithoutUnit(self.text.clone()));
         }
         Ok(())
     }
@@ -186,29 +220,26 @@ impl Condition {
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_fuel(Some(FUEL));
         let names = NAMES.iter().zip(figures);
-        let context: BTreeMap<&str, f64> =
-            names.map(|((name, _), figure)| (*name, *figure)).collect();
+        let context: BTreeMap<&str, f64> = names.map(|(name, figure)| (*name, *figure)).collect();
         let value = environment
             .compile_expression(&self.plain)
             .and_then(|expression| expression.eval(context))
-            .map_err(|error| self.wrong(&error.to_string()))?;
+            .map_err(|error| self.wrong(&error))?;
         match value.kind() {
             ValueKind::Bool => Ok(value.is_true()),
-            _ => Err(ConditionError(format!(
-                "`{}` is no condition; compare something, `p99 < 50ms` for example",
-                self.text
-            ))),
+            _ => Err(ConditionError::NoComparison(self.text.clone())),
         }
     }
 
-    fn wrong(&self, why: &str) -> ConditionError {
-        let names: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
-        ConditionError(format!(
-            "`{}` is no condition ({why}); there are {}, with times like 50ms and shares like \
-             1%, `and`, `or` and `not`",
-            self.text,
-            names.join(", ")
-        ))
+    fn unreadable(&self, why: Unreadable) -> ConditionError {
+        ConditionError::NoExpression {
+            text: self.text.clone(),
+            why,
+        }
+    }
+
+    fn wrong(&self, error: &minijinja::Error) -> ConditionError {
+        self.unreadable(Unreadable::Expression(error.to_string()))
     }
 }
 
@@ -273,11 +304,11 @@ fn without_units(text: &str, scale: Scale) -> Result<String, ConditionError> {
             rest = after;
         } else {
             // A name may have digits in it.
-            let end = match first.is_alphabetic() || first == '_' {
-                true => rest
-                    .find(|c: char| !c.is_alphanumeric() && c != '_')
-                    .unwrap_or(rest.len()),
-                false => first.len_utf8(),
+            let end = if first.is_alphabetic() || first == '_' {
+                rest.find(|c: char| !c.is_alphanumeric() && c != '_')
+                    .unwrap_or(rest.len())
+            } else {
+                first.len_utf8()
             };
             let (word, after) = rest.split_at(end);
             plain += word;
@@ -290,14 +321,15 @@ fn without_units(text: &str, scale: Scale) -> Result<String, ConditionError> {
 fn in_units(number: &str, unit: &str, scale: Scale) -> Result<String, ConditionError> {
     let value: f64 = number
         .parse()
-        .map_err(|_| ConditionError(format!("`{number}` is not a number")))?;
+        .map_err(|_| ConditionError::NoNumber(number.to_owned()))?;
     let time = TIME_UNITS.iter().find(|(name, _)| *name == unit);
     match (unit, time) {
         ("", _) => Ok(number.to_owned()),
         ("%", _) => Ok(format!("{:?}", value * 0.01 * scale.share)),
         (_, Some((_, factor))) => Ok(format!("{:?}", value * factor * scale.time)),
-        (_, None) => Err(ConditionError(format!(
-            "`{unit}` is not a unit in `{number}{unit}`; there are ns, µs, ms, s and %"
-        ))),
+        (_, None) => Err(ConditionError::NoUnit {
+            number: number.to_owned(),
+            unit: unit.to_owned(),
+        }),
     }
 }

@@ -10,7 +10,10 @@ use crate::testing::RunBuilder;
 use record::Outcome;
 
 /// Searches with a server that holds up to `truth`; returns the answer and the loads tried.
-fn search(mut search: Search, mut holds: impl FnMut(Load) -> bool) -> (Answer, Vec<Load>) {
+fn search(
+    mut search: Search,
+    mut holds: impl FnMut(OfferedLoad) -> bool,
+) -> (SearchOutcome, Vec<OfferedLoad>) {
     let mut tried = Vec::new();
     while let Some(load) = search.next_load() {
         search.learn(load, holds(load));
@@ -20,11 +23,11 @@ fn search(mut search: Search, mut holds: impl FnMut(Load) -> bool) -> (Answer, V
     (search.answer(), tried)
 }
 
-fn held(load: Load, held: u32) -> Option<Tested> {
+fn held(load: OfferedLoad, held: u32) -> Option<Tested> {
     tested(load, held, 0)
 }
 
-fn tested(load: Load, held: u32, failed: u32) -> Option<Tested> {
+fn tested(load: OfferedLoad, held: u32, failed: u32) -> Option<Tested> {
     let trials = Tally { held, failed };
     Some(Tested { load, trials })
 }
@@ -32,26 +35,26 @@ fn tested(load: Load, held: u32, failed: u32) -> Option<Tested> {
 #[test]
 fn a_load_is_tested_confirmed_and_looked_at_again() {
     let table = [
-        ((1, 0), State::Open),
-        ((5, 0), State::Open),
-        ((6, 0), State::Passed),
+        ((1, 0), LoadState::Open),
+        ((5, 0), LoadState::Open),
+        ((6, 0), LoadState::Passed),
         // A failure: nine of ten.
-        ((8, 1), State::Open),
-        ((9, 1), State::Passed),
-        ((0, 1), State::Open),
-        ((0, 2), State::Failed),
-        ((8, 2), State::Failed),
+        ((8, 1), LoadState::Open),
+        ((9, 1), LoadState::Passed),
+        ((0, 1), LoadState::Open),
+        ((0, 2), LoadState::Failed),
+        ((8, 2), LoadState::Failed),
         // In a confirmation, and in a last look that goes well: 18 of 20.
-        ((9, 2), State::Open),
-        ((17, 2), State::Open),
-        ((18, 2), State::Passed),
-        ((17, 3), State::Failed),
+        ((9, 2), LoadState::Open),
+        ((17, 2), LoadState::Open),
+        ((18, 2), LoadState::Passed),
+        ((17, 3), LoadState::Failed),
     ];
     for ((held, failed), expected) in table {
         let trials = Tally { held, failed };
         assert_eq!(state(trials), expected, "{held} held, {failed} failed");
         // Whatever passes has rejected that it holds half of the time.
-        assert!(state(trials) != State::Passed || TEST.at_least(trials) > 0.5);
+        assert!(state(trials) != LoadState::Passed || TEST.at_least(trials) > 0.5);
         let is_over = is_confirmed(trials) || has_failed_for_good(trials);
         assert_eq!(is_over, held + failed == 20, "{held} held, {failed} failed");
     }
@@ -60,7 +63,7 @@ fn a_load_is_tested_confirmed_and_looked_at_again() {
 #[test]
 fn doubling_bisection_confirmation_last_look() {
     let (answer, tried) = search(Search::of_users(1, 10_000), |load| load <= 23.0);
-    let mut runs: Vec<(Load, usize)> = Vec::new();
+    let mut runs: Vec<(OfferedLoad, usize)> = Vec::new();
     for load in tried {
         match runs.last_mut() {
             Some((last, number)) if *last == load => *number += 1,
@@ -71,7 +74,7 @@ fn doubling_bisection_confirmation_last_look() {
     let bisection = [(16.0, 5), (23.0, 6), (27.0, 2), (25.0, 2), (24.0, 2)];
     let end = [(23.0, 14), (24.0, 1)];
     assert_eq!(runs, [&doubling[..], &bisection, &end].concat());
-    let found = Answer {
+    let found = SearchOutcome {
         holds: held(23.0, 20),
         fails: tested(24.0, 0, 3),
         confirmed: true,
@@ -171,10 +174,11 @@ proptest! {
         rate in any::<bool>(),
     ) {
         let mut answers = answers.into_iter();
-        let begun = match rate {
-            true => Search::of_rate(10.0, 1e5, 0.0),
-            false => Search::of_users(1, 64),
-        };
+        let begun = if rate {
+Search::of_rate(10.0, 1e5, 0.0)
+} else {
+Search::of_users(1, 64)
+};
         let (answer, tried) = search(begun, |_| answers.next().unwrap());
         prop_assert!(tried.len() <= MOST as usize);
         let loads = answer.holds.zip(answer.fails);

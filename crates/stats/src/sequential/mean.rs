@@ -68,9 +68,10 @@ impl Sequence {
         let (mut inside, mut outside) = (0.0_f64, LARGEST.ln_1p());
         for _ in 0..HALVINGS {
             let middle = f64::midpoint(inside, outside);
-            match is_excluded(middle.exp_m1()) {
-                true => outside = middle,
-                false => inside = middle,
+            if is_excluded(middle.exp_m1()) {
+                outside = middle
+            } else {
+                inside = middle
             }
         }
         (outside.exp_m1() * self.squares / (self.n - 1.0) / self.n).sqrt()

@@ -28,7 +28,7 @@ const RUNS: usize = 4000;
 
 /// A process with a known mean.
 #[derive(Debug, Clone, Copy)]
-enum Process {
+enum KnownProcess {
     /// Independent, normal, mean 1000, standard deviation 100.
     Normal,
     /// Independent, log-normal with this standard deviation of the logarithm, median 1000.
@@ -37,22 +37,22 @@ enum Process {
     Ar1(f64),
 }
 
-impl Process {
+impl KnownProcess {
     fn mean(self) -> f64 {
         match self {
-            Process::Normal | Process::Ar1(_) => 1000.0,
-            Process::LogNormal(sigma) => 1000.0 * (sigma * sigma / 2.0).exp(),
+            KnownProcess::Normal | KnownProcess::Ar1(_) => 1000.0,
+            KnownProcess::LogNormal(sigma) => 1000.0 * (sigma * sigma / 2.0).exp(),
         }
     }
 
     fn run(self, n: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
         let mut normal = || -> f64 { StandardNormal.sample(rng) };
         match self {
-            Process::Normal => (0..n).map(|_| 1000.0 + 100.0 * normal()).collect(),
-            Process::LogNormal(sigma) => {
+            KnownProcess::Normal => (0..n).map(|_| 1000.0 + 100.0 * normal()).collect(),
+            KnownProcess::LogNormal(sigma) => {
                 (0..n).map(|_| 1000.0 * (sigma * normal()).exp()).collect()
             }
-            Process::Ar1(rho) => {
+            KnownProcess::Ar1(rho) => {
                 // Begins in the stationary distribution, so that every value has the mean.
                 let mut state = normal();
                 let innovation = (1.0 - rho * rho).sqrt();
@@ -81,7 +81,7 @@ fn naive_interval(values: &[f64]) -> Option<(f64, f64)> {
 }
 
 /// Share of simulated runs whose interval contains the true mean, in percent.
-fn coverage(process: Process, n: usize, interval: fn(&[f64]) -> Option<(f64, f64)>) -> f64 {
+fn coverage(process: KnownProcess, n: usize, interval: fn(&[f64]) -> Option<(f64, f64)>) -> f64 {
     let mut rng = ChaCha8Rng::seed_from_u64(0x5EED);
     let covered = (0..RUNS)
         .filter(|_| {
@@ -93,7 +93,7 @@ fn coverage(process: Process, n: usize, interval: fn(&[f64]) -> Option<(f64, f64
 }
 
 #[track_caller]
-fn assert_covers(process: Process, n: usize, least: f64, most: f64) {
+fn assert_covers(process: KnownProcess, n: usize, least: f64, most: f64) {
     let found = coverage(process, n, mean_interval);
     println!("{process:?}, n {n}: {found:.1} %");
     assert!(
@@ -105,17 +105,17 @@ fn assert_covers(process: Process, n: usize, least: f64, most: f64) {
 #[test]
 fn independent_normal_times() {
     for n in [2, 10, 21, 30, 100, 1000] {
-        assert_covers(Process::Normal, n, 94.0, 96.0);
+        assert_covers(KnownProcess::Normal, n, 94.0, 96.0);
     }
 }
 
 #[test]
 fn independent_log_normal_times() {
     for (n, least) in [(10, 90.9), (30, 92.5), (100, 93.2), (1000, 93.8)] {
-        assert_covers(Process::LogNormal(0.5), n, least, 96.0);
+        assert_covers(KnownProcess::LogNormal(0.5), n, least, 96.0);
     }
     for (n, least) in [(10, 82.2), (30, 87.4), (100, 91.0), (1000, 93.6)] {
-        assert_covers(Process::LogNormal(1.0), n, least, 96.0);
+        assert_covers(KnownProcess::LogNormal(1.0), n, least, 96.0);
     }
 }
 
@@ -127,15 +127,15 @@ fn correlated_times() {
         (0.5, 1000, 93.4),
         (0.9, 1000, 90.9),
     ] {
-        assert_covers(Process::Ar1(rho), n, least, 96.0);
+        assert_covers(KnownProcess::Ar1(rho), n, least, 96.0);
     }
 }
 
 /// The check itself must be able to fail: the interval that ignores correlation does.
 #[test]
 fn the_naive_interval_does_not_cover_correlated_times() {
-    assert!(coverage(Process::Normal, 1000, naive_interval) > 94.0);
-    let found = coverage(Process::Ar1(0.5), 1000, naive_interval);
-    println!("naive, {:?}, n 1000: {found:.1} %", Process::Ar1(0.5));
+    assert!(coverage(KnownProcess::Normal, 1000, naive_interval) > 94.0);
+    let found = coverage(KnownProcess::Ar1(0.5), 1000, naive_interval);
+    println!("naive, {:?}, n 1000: {found:.1} %", KnownProcess::Ar1(0.5));
     assert!(found < 80.0, "{found:.1} %");
 }

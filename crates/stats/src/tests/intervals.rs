@@ -17,7 +17,7 @@ use crate::{Distribution, interval};
 
 /// Times of a row, with a median of about 1 ms.
 #[derive(Debug, Clone, Copy)]
-enum Server {
+enum TimesServer {
     /// Independent, log-normal with this standard deviation of the logarithm.
     LogNormal(f64),
     /// Log-normal with 0.5, and this correlation between neighbouring logarithms.
@@ -32,38 +32,38 @@ enum Server {
     Drift,
 }
 
-const SERVERS: [(&str, Server); 8] = [
-    ("log-normal, sigma 0.5", Server::LogNormal(0.5)),
-    ("log-normal, sigma 1", Server::LogNormal(1.0)),
-    ("AR(1), rho 0.5", Server::Ar1(0.5)),
-    ("AR(1), rho 0.9", Server::Ar1(0.9)),
-    ("Pareto, index 2", Server::Pareto(2.0)),
-    ("rare stalls", Server::RareStalls),
-    ("bimodal", Server::Bimodal),
-    ("drift", Server::Drift),
+const SERVERS: [(&str, TimesServer); 8] = [
+    ("log-normal, sigma 0.5", TimesServer::LogNormal(0.5)),
+    ("log-normal, sigma 1", TimesServer::LogNormal(1.0)),
+    ("AR(1), rho 0.5", TimesServer::Ar1(0.5)),
+    ("AR(1), rho 0.9", TimesServer::Ar1(0.9)),
+    ("Pareto, index 2", TimesServer::Pareto(2.0)),
+    ("rare stalls", TimesServer::RareStalls),
+    ("bimodal", TimesServer::Bimodal),
+    ("drift", TimesServer::Drift),
 ];
 
 /// Standard deviation of the logarithm where the tail is elsewhere.
 const NARROW: f64 = 0.3;
 const MEDIAN: f64 = 1e6;
 
-impl Server {
+impl TimesServer {
     fn run(self, n: usize, rng: &mut ChaCha8Rng) -> Vec<Nanos> {
         let mut state: f64 = StandardNormal.sample(rng);
         let time = |place: usize| {
             let normal: f64 = StandardNormal.sample(rng);
             let narrow = (NARROW * normal).exp();
             let relative = match self {
-                Server::LogNormal(sigma) => (sigma * normal).exp(),
-                Server::Ar1(rho) => {
+                TimesServer::LogNormal(sigma) => (sigma * normal).exp(),
+                TimesServer::Ar1(rho) => {
                     state = rho * state + (1.0 - rho * rho).sqrt() * normal;
                     (0.5 * state).exp()
                 }
-                Server::Pareto(index) => (1.0 - rng.random::<f64>()).powf(-1.0 / index),
-                Server::RareStalls if rng.random_bool(0.005) => 200.0 * narrow,
-                Server::Bimodal if rng.random_bool(0.2) => 40.0 * narrow,
-                Server::RareStalls | Server::Bimodal => narrow,
-                Server::Drift => narrow * (1.0 + 0.2 * place as f64 / n as f64),
+                TimesServer::Pareto(index) => (1.0 - rng.random::<f64>()).powf(-1.0 / index),
+                TimesServer::RareStalls if rng.random_bool(0.005) => 200.0 * narrow,
+                TimesServer::Bimodal if rng.random_bool(0.2) => 40.0 * narrow,
+                TimesServer::RareStalls | TimesServer::Bimodal => narrow,
+                TimesServer::Drift => narrow * (1.0 + 0.2 * place as f64 / n as f64),
             };
             (MEDIAN * relative) as Nanos
         };
@@ -73,12 +73,12 @@ impl Server {
     fn mean(self) -> f64 {
         let log_normal = |sigma: f64| (sigma * sigma / 2.0).exp();
         let relative = match self {
-            Server::LogNormal(sigma) => log_normal(sigma),
-            Server::Ar1(_) => log_normal(0.5),
-            Server::Pareto(index) => index / (index - 1.0),
-            Server::RareStalls => log_normal(NARROW) * (0.995 + 0.005 * 200.0),
-            Server::Bimodal => log_normal(NARROW) * (0.8 + 0.2 * 40.0),
-            Server::Drift => log_normal(NARROW) * 1.1,
+            TimesServer::LogNormal(sigma) => log_normal(sigma),
+            TimesServer::Ar1(_) => log_normal(0.5),
+            TimesServer::Pareto(index) => index / (index - 1.0),
+            TimesServer::RareStalls => log_normal(NARROW) * (0.995 + 0.005 * 200.0),
+            TimesServer::Bimodal => log_normal(NARROW) * (0.8 + 0.2 * 40.0),
+            TimesServer::Drift => log_normal(NARROW) * 1.1,
         };
         MEDIAN * relative
     }
@@ -94,7 +94,7 @@ impl Server {
 
 /// Shares of runs.
 #[derive(Debug, Default)]
-struct Covered {
+struct IntervalCoverage {
     mean: f64,
     /// Of p50, p90, p95, p99 and p99.9: of the runs that have an interval, and whether half have.
     percentiles: [Option<f64>; PER_MILLE.len()],
@@ -102,9 +102,14 @@ struct Covered {
     dominated: f64,
 }
 
-fn covered(server: Server, n: usize, runs: usize, truth: [Nanos; PER_MILLE.len()]) -> Covered {
+fn covered(
+    server: TimesServer,
+    n: usize,
+    runs: usize,
+    truth: [Nanos; PER_MILLE.len()],
+) -> IntervalCoverage {
     let mut rng = ChaCha8Rng::seed_from_u64(0x5EED);
-    let mut covered = Covered::default();
+    let mut covered = IntervalCoverage::default();
     let each = 1.0 / runs as f64;
     let (mut there, mut hit) = ([0; PER_MILLE.len()], [0; PER_MILLE.len()]);
     for _ in 0..runs {
@@ -128,7 +133,11 @@ fn covered(server: Server, n: usize, runs: usize, truth: [Nanos; PER_MILLE.len()
 #[test]
 fn percentiles_are_covered_and_what_dominates_is_noticed() {
     // Three standard errors of 400 runs are 3.3 %.
-    for server in [Server::LogNormal(1.0), Server::Ar1(0.5), Server::RareStalls] {
+    for server in [
+        TimesServer::LogNormal(1.0),
+        TimesServer::Ar1(0.5),
+        TimesServer::RareStalls,
+    ] {
         let truth = server.percentiles();
         for n in [100, 1000] {
             let found = covered(server, n, 400, truth);
@@ -149,12 +158,12 @@ fn percentiles_are_covered_and_what_dominates_is_noticed() {
     }
     // At n = 100 four in ten runs of rare stalls have one. All of those are noticed.
     let truth = [0; PER_MILLE.len()];
-    let found = covered(Server::RareStalls, 100, 400, truth);
+    let found = covered(TimesServer::RareStalls, 100, 400, truth);
     assert!(
         found.mean < 0.5 && (0.3..0.5).contains(&found.dominated),
         "{found:?}"
     );
-    let found = covered(Server::LogNormal(0.5), 100, 400, truth);
+    let found = covered(TimesServer::LogNormal(0.5), 100, 400, truth);
     assert!(found.dominated < 0.05, "{found:?}");
 }
 
@@ -173,9 +182,9 @@ fn interval_of_sd(times: &[Nanos]) -> (f64, f64) {
 /// Why none is printed.
 #[test]
 fn no_interval_of_a_standard_deviation_covers_a_long_tail() {
-    let covered = |server: Server, n: usize| {
+    let covered = |server: TimesServer, n: usize| {
         let variance = match server {
-            Server::LogNormal(sigma) => (sigma * sigma).exp_m1() * (sigma * sigma).exp(),
+            TimesServer::LogNormal(sigma) => (sigma * sigma).exp_m1() * (sigma * sigma).exp(),
             _ => unreachable!("only for those"),
         };
         let truth = MEDIAN * variance.sqrt();
@@ -186,8 +195,8 @@ fn no_interval_of_a_standard_deviation_covers_a_long_tail() {
         });
         runs.count() as f64 / 400.0
     };
-    assert!(covered(Server::LogNormal(NARROW), 1000) > 0.9);
-    let found = covered(Server::LogNormal(1.0), 100);
+    assert!(covered(TimesServer::LogNormal(NARROW), 1000) > 0.9);
+    let found = covered(TimesServer::LogNormal(1.0), 100);
     assert!(found < 0.85, "{found}");
 }
 
@@ -201,7 +210,7 @@ fn intervals_at_length() {
         let of = |cells: Vec<String>| cells.join(" | ");
         let means = found.iter().map(|found| percent(found.mean)).collect();
         let places = [(0, 1..4), (1, 1..4), (3, 2..4)].map(|(place, ns)| {
-            let share = |n: &Covered| n.percentiles[place].map_or("-".to_owned(), percent);
+            let share = |n: &IntervalCoverage| n.percentiles[place].map_or("-".to_owned(), percent);
             of(found[ns].iter().map(share).collect())
         });
         let said = found

@@ -13,15 +13,11 @@ use record::{EventKind, Outcome, Run};
 use crate::testing::{RunBuilder, generator};
 use crate::times::Times;
 use crate::{
-    Completeness, Distribution, Part, PoolRun, Pooled, Resolution, Share, Status, Warning,
+    Completeness, Distribution, Note, PoolRun, Pooled, Resolution, Share, Status, Warning,
     WarningKind, details_from, pool, summarise,
 };
 
 fn pooled(runs: &[Run]) -> Pooled {
-    pooled_part(runs, Part::All)
-}
-
-fn pooled_part(runs: &[Run], part: Part) -> Pooled {
     let parts: Vec<_> = runs
         .iter()
         .map(|run| PoolRun {
@@ -31,7 +27,7 @@ fn pooled_part(runs: &[Run], part: Part) -> Pooled {
             pieces: || Ok(run.samples.chunks(7).map(Ok::<_, Infallible>)),
         })
         .collect();
-    let Ok(pooled) = pool(&parts, part, Some(Resolution::for_rows(4)));
+    let Ok(pooled) = pool(&parts, Some(Resolution::for_rows(4)));
     pooled
 }
 
@@ -115,11 +111,8 @@ fn disqualified_runs_are_counted_and_in_no_estimate() {
     let put = &all.summary().tests[0];
     assert_eq!((put.operations(), put.response.unwrap().n), (60, 40));
     assert!(put.response.unwrap().max < 1_000_000 && put.disqualified().is_none());
-    assert!(
-        put.notes.iter().any(|note| note.starts_with("1 of 3 runs")),
-        "{:?}",
-        put.notes
-    );
+    let left_out = Note::RunsLeftOut { left_out: 1, of: 3 };
+    assert!(put.notes.contains(&left_out), "{:?}", put.notes);
     assert_eq!(all.details[0].steps.last().unwrap().count, 40);
     // The other row is of another test, which had no trouble.
     assert_eq!(all.summary().tests[1].response.unwrap().n, 120);
@@ -163,11 +156,14 @@ fn halves_of_a_row_have_nothing_in_common() {
     };
     // Put1K is in the first run alone, Get1K in all five.
     let runs = [run(100, 40), get(11), get(12), get(13), get(14)];
-    let [earlier, later] = [Part::Earlier, Part::Later].map(|part| pooled_part(&runs, part));
-    for half in [&earlier, &later] {
-        assert!(half.summary().tests[0].response.is_none());
+    let halves = pooled(&runs).halves;
+    let [earlier, later] = &halves[..] else {
+        panic!("{} halves", halves.len());
+    };
+    for half in [earlier, later] {
+        assert!(half.summary.tests[0].response.is_none());
     }
-    let rows = [&earlier, &later].map(|half| half.summary().tests[1].response.unwrap());
+    let rows = [earlier, later].map(|half| half.summary.tests[1].response.unwrap());
     assert_eq!(rows.map(|row| row.n), [80, 120]);
     assert_eq!((rows[1].min, rows[1].max), (12_000, 14_000));
 }
@@ -188,8 +184,10 @@ fn what_begins_each_run_has_no_period() {
             .build()
     };
     let runs: Vec<Run> = (0..24).map(begins_slowly).collect();
-    let halves = [Part::Earlier, Part::Later].map(|part| pooled_part(&runs, part).material);
-    let found = crate::diagnose_pooled(pooled(&runs).material, halves.into());
+    let Pooled {
+        material, halves, ..
+    } = pooled(&runs);
+    let found = crate::diagnose_pooled(material, halves);
     let rules: Vec<&str> = found.findings.iter().map(|finding| finding.rule).collect();
     assert!(!rules.contains(&"slow-at-intervals"), "{rules:?}");
     assert!(found.left_out.is_empty());
@@ -249,7 +247,7 @@ fn the_worst_run_decides_about_the_status() {
 }
 
 /// Runs of one server: each has a level of its own, and its operations are log-normal about that.
-struct Server {
+struct LevelServer {
     runs: usize,
     operations: usize,
     between: f64,
@@ -258,7 +256,7 @@ struct Server {
     rho: f64,
 }
 
-impl Server {
+impl LevelServer {
     fn times(&self, rng: &mut ChaCha8Rng) -> Vec<Times> {
         let level = LogNormal::new(0.0, self.between).unwrap();
         let fresh = (1.0 - self.rho * self.rho).sqrt();
@@ -317,8 +315,8 @@ const SERVERS: [(usize, usize, f64, f64, f64); 7] = [
     (10, 50, 0.1, 1.0, 0.0),
 ];
 
-fn coverages(simulated: u32) -> Vec<(Server, [f64; 3])> {
-    let servers = SERVERS.map(|(runs, operations, between, within, rho)| Server {
+fn coverages(simulated: u32) -> Vec<(LevelServer, [f64; 3])> {
+    let servers = SERVERS.map(|(runs, operations, between, within, rho)| LevelServer {
         runs,
         operations,
         between,
@@ -335,7 +333,7 @@ fn coverages(simulated: u32) -> Vec<(Server, [f64; 3])> {
 #[test]
 fn intervals_of_pooled_runs_cover() {
     for (server, covered) in coverages(600) {
-        let Server {
+        let LevelServer {
             between, within, ..
         } = server;
         // Three standard errors of 600 simulations below 93 %; a heavy tail is mostly not seen.
@@ -350,7 +348,7 @@ fn intervals_of_pooled_runs_cover() {
 /// Without the runs, from batches of all operations as if they were of one: what pooling must not do.
 #[test]
 fn batches_of_operations_would_not_cover() {
-    let server = Server {
+    let server = LevelServer {
         runs: 5,
         operations: 200,
         between: 0.1,
@@ -382,7 +380,7 @@ fn batches_of_operations_would_not_cover() {
 fn figures_of_pooled_runs() {
     println!("runs  operations  between  within  rho   mean   p50   p90");
     for (server, [mean, p50, p90]) in coverages(5_000) {
-        let Server {
+        let LevelServer {
             runs,
             operations,
             between,

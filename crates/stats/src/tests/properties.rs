@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use record::{Connect, MeasureId, Moments, Outcome, Run, Sample};
 
 use crate::testing::{self, RunBuilder};
-use crate::window::{NoWindow, Span, Users, Window, end};
+use crate::window::{MeasurementWindow, NoWindow, Span, Users, end};
 use crate::{Distribution, Summary, TestSummary, summarise};
 
 /// Rows of the plans here: two tests, the first with two rows.
@@ -162,7 +162,7 @@ proptest! {
     fn when_an_operation_that_counts_begins_every_user_is_at_work(run in any_run()) {
         let users = run.plan.load.users;
         let Ok(window) = window(users, &run.samples) else { return Ok(()) };
-        let window = Window::from(Ok(window));
+        let window = MeasurementWindow::from(Ok(window));
         for sample in run.samples.iter().filter(|sample| window.contains(sample)) {
             for user in 0..users {
                 let own = || run.samples.iter().filter(move |sample| sample.user == user);
@@ -180,7 +180,7 @@ fn in_the_hull_not_every_user_is_at_work() {
     let mut late = testing::sample(MeasureId(0), 1, Outcome::Ok);
     late.moments = testing::moments(1_000_000, 1_000_000, 2_000_000, 2_000_000);
     let samples = [testing::sample(MeasureId(0), 0, Outcome::Ok), late];
-    let hull = Window::from(window(1, &samples));
+    let hull = MeasurementWindow::from(window(1, &samples));
     assert!(samples.iter().all(|sample| hull.contains(sample)));
     assert!(window(2, &samples).is_err());
 }

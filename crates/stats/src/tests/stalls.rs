@@ -47,9 +47,12 @@ fn suite(slowest_us: u64) -> Summary {
         builder
             .test(name, &[(name, "PUT")])
             .ok(name, 100, time)
-            .event(name, |test, _| match slow {
-                true => stalled(test, &[15 * MS], 100 * MS),
-                false => stalled(test, &[], 100 * MS),
+            .event(name, |test, _| {
+                if slow {
+                    stalled(test, &[15 * MS], 100 * MS)
+                } else {
+                    stalled(test, &[], 100 * MS)
+                }
             })
     });
     summarise(&builder.build())

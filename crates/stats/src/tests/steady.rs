@@ -41,10 +41,13 @@ impl Takes {
         let uniform: f64 = rng.random();
         match self {
             Takes::Always(takes) => takes,
-            Takes::Rarely(usual, rare, share) => match uniform < share {
-                true => rare,
-                false => usual,
-            },
+            Takes::Rarely(usual, rare, share) => {
+                if uniform < share {
+                    rare
+                } else {
+                    usual
+                }
+            }
             Takes::LogNormal(mean, variation) => {
                 let variance = (1.0 + variation * variation).ln();
                 let normal: f64 = StandardNormal.sample(rng);
@@ -62,7 +65,7 @@ impl Takes {
 
 /// A load and the server.
 #[derive(Debug, Clone, Copy)]
-struct Case {
+struct SteadyCase {
     users: u32,
     /// Seconds that are measured.
     seconds: f64,
@@ -75,7 +78,7 @@ struct Case {
 
 /// Sums over many runs, and in the end what they come to.
 #[derive(Debug, Default)]
-struct Found {
+struct SteadyTotals {
     /// Response times of what counts, in seconds, and how many.
     times: (f64, f64),
     /// Those of more than ten times the mean.
@@ -98,8 +101,8 @@ struct Ratios {
     slow: f64,
 }
 
-fn load(takes: Takes) -> Case {
-    Case {
+fn load(takes: Takes) -> SteadyCase {
+    SteadyCase {
         users: 8,
         seconds: 10.0,
         takes,
@@ -108,7 +111,7 @@ fn load(takes: Takes) -> Case {
     }
 }
 
-impl Case {
+impl SteadyCase {
     /// Operations a second, in the steady state.
     fn rate(self) -> f64 {
         let think = self.think.map_or(0.0, Takes::mean);
@@ -149,7 +152,7 @@ impl Case {
         ready + mean * rng.random::<f64>()
     }
 
-    fn run(self, found: &mut Found, rng: &mut ChaCha8Rng) {
+    fn run(self, found: &mut SteadyTotals, rng: &mut ChaCha8Rng) {
         let horizon = self.seconds * 1.3 + 40.0 * self.takes.mean();
         let mut users: Vec<_> = (0..self.users)
             .map(|_| self.operations(horizon, rng))
@@ -214,7 +217,7 @@ impl Case {
 
     fn found(self, runs: u32) -> Ratios {
         let mut rng = ChaCha8Rng::seed_from_u64(0x5EED);
-        let mut found = Found::default();
+        let mut found = SteadyTotals::default();
         for _ in 0..runs {
             self.run(&mut found, &mut rng);
         }
@@ -230,7 +233,7 @@ impl Case {
 }
 
 #[track_caller]
-fn assert_true(case: Case, runs: u32, mean_within: f64, rate_within: f64) -> Ratios {
+fn assert_true(case: SteadyCase, runs: u32, mean_within: f64, rate_within: f64) -> Ratios {
     let found = case.found(runs);
     println!("{case:?}: {found:.4?}");
     assert!(
@@ -267,13 +270,13 @@ fn operations_as_long_as_the_window_are_not_too_few() {
 #[test]
 fn with_pauses_and_in_pipelines_times_are_true_too() {
     let rarely = Takes::Rarely(0.010, 1.0, 0.02);
-    let paused = Case {
+    let paused = SteadyCase {
         think: Some(Takes::TwoKinds(0.05, 1.5)),
         ..load(rarely)
     };
     // Three standard errors of 300 runs are 4 %: each has some twenty slow operations.
     assert_true(paused, 300, 0.04, 0.03);
-    let pipelined = Case {
+    let pipelined = SteadyCase {
         pipeline: 4,
         ..load(Takes::Rarely(0.010, 0.2, 0.02))
     };

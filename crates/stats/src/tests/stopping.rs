@@ -19,7 +19,7 @@ use rand_distr::{Distribution as _, StandardNormal};
 use record::{MeasureId, Outcome, Pace, PlanRecord, Sample};
 
 use crate::testing::{self, RunBuilder};
-use crate::{Convergence, Until, Window};
+use crate::{Convergence, MeasurementWindow, Until};
 
 /// Simulated runs: one standard error of a coverage of 94 % is 2.4 %. Without optimisation that
 /// takes minutes, and fewer must do.
@@ -40,7 +40,7 @@ const EVERY: u64 = 100_000;
 
 /// A process of times, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
-enum Process {
+enum TimesProcess {
     /// Independent, exponential, mean 1 ms.
     Exponential,
     /// The logarithm is normal with this standard deviation and this correlation between
@@ -48,23 +48,23 @@ enum Process {
     LogNormal(f64, f64),
 }
 
-impl Process {
+impl TimesProcess {
     /// The `q`-quantile; `normal` is that of the standard normal distribution.
     fn quantile(self, q: f64, normal: f64) -> f64 {
         match self {
-            Process::Exponential => -1e6 * (1.0 - q).ln(),
-            Process::LogNormal(sigma, _) => 1e6 * (sigma * normal).exp(),
+            TimesProcess::Exponential => -1e6 * (1.0 - q).ln(),
+            TimesProcess::LogNormal(sigma, _) => 1e6 * (sigma * normal).exp(),
         }
     }
 
     fn next(self, state: &mut f64, rng: &mut ChaCha8Rng) -> u64 {
         let mut normal = || -> f64 { StandardNormal.sample(&mut *rng) };
         match self {
-            Process::Exponential => {
+            TimesProcess::Exponential => {
                 let (a, b) = (normal(), normal());
                 (5e5 * (a * a + b * b)) as u64
             }
-            Process::LogNormal(sigma, rho) => {
+            TimesProcess::LogNormal(sigma, rho) => {
                 *state = rho * *state + (1.0 - rho * rho).sqrt() * normal();
                 (1e6 * (sigma * *state).exp()) as u64
             }
@@ -88,14 +88,14 @@ fn op(place: usize, time: u64) -> Sample {
 }
 
 /// Operations, and the times of all, when the run stopped; `None` where it never did.
-fn run(process: Process, until: Until, rng: &mut ChaCha8Rng) -> Option<(Vec<u64>, f64)> {
+fn run(process: TimesProcess, until: Until, rng: &mut ChaCha8Rng) -> Option<(Vec<u64>, f64)> {
     let mut convergence = Convergence::new(until, &plan());
     let mut state = StandardNormal.sample(rng);
     let mut times = Vec::new();
     while times.len() < MOST {
         for _ in 0..1_000.max((times.len() as f64 * STEP) as usize) {
             let time = process.next(&mut state, rng);
-            convergence.add(&[op(times.len(), time)], Window::Everything);
+            convergence.add(&[op(times.len(), time)], MeasurementWindow::Everything);
             times.push(time);
         }
         if convergence.is_reached() {
@@ -106,7 +106,7 @@ fn run(process: Process, until: Until, rng: &mut ChaCha8Rng) -> Option<(Vec<u64>
 }
 
 /// Percent of runs whose interval covers, and operations on average.
-fn covered(process: Process, until: &str, truth: f64, per_mille: u64) -> (f64, f64) {
+fn covered(process: TimesProcess, until: &str, truth: f64, per_mille: u64) -> (f64, f64) {
     let until: Until = until.parse().unwrap();
     let mut rng = ChaCha8Rng::seed_from_u64(0x5EED);
     let (mut covered, mut operations) = (0, 0);
@@ -132,7 +132,7 @@ fn covered(process: Process, until: &str, truth: f64, per_mille: u64) -> (f64, f
 const Z99: f64 = 2.326_347_874_040_841;
 
 #[track_caller]
-fn assert_covers(process: Process, until: &str, per_mille: u64, truth: f64) {
+fn assert_covers(process: TimesProcess, until: &str, per_mille: u64, truth: f64) {
     let (percent, operations) = covered(process, until, truth, per_mille);
     println!("{process:?}, {until}: {percent:.1} % after {operations:.0}");
     assert!(
@@ -143,25 +143,25 @@ fn assert_covers(process: Process, until: &str, per_mille: u64, truth: f64) {
 
 #[test]
 fn p99_of_independent_times() {
-    let exponential = Process::Exponential;
+    let exponential = TimesProcess::Exponential;
     assert_covers(exponential, "p99 ±5%", 990, exponential.quantile(0.99, Z99));
-    let log_normal = Process::LogNormal(1.0, 0.0);
+    let log_normal = TimesProcess::LogNormal(1.0, 0.0);
     assert_covers(log_normal, "p99 ±5%", 990, log_normal.quantile(0.99, Z99));
 }
 
 #[test]
 fn p99_of_correlated_times() {
     for rho in [0.5, 0.9] {
-        let process = Process::LogNormal(0.5, rho);
+        let process = TimesProcess::LogNormal(0.5, rho);
         assert_covers(process, "p99 ±5%", 990, process.quantile(0.99, Z99));
     }
 }
 
 #[test]
 fn medians_and_means() {
-    let process = Process::LogNormal(1.0, 0.5);
+    let process = TimesProcess::LogNormal(1.0, 0.5);
     assert_covers(process, "p50 ±2%", 500, process.quantile(0.5, 0.0));
-    assert_covers(Process::Exponential, "mean ±2%", 0, 1e6);
+    assert_covers(TimesProcess::Exponential, "mean ±2%", 0, 1e6);
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn nothing_is_believed_at_the_beginning() {
         ("p99.9 ±50%", 160_000),
         ("mean ±50%", 10_000),
     ] {
-        let (times, _) = run(Process::Exponential, until.parse().unwrap(), &mut rng).unwrap();
+        let (times, _) = run(TimesProcess::Exponential, until.parse().unwrap(), &mut rng).unwrap();
         assert!(times.len() >= least, "{until} after {}", times.len());
     }
     // As many operations, and all of them in half a second.
@@ -180,7 +180,7 @@ fn nothing_is_believed_at_the_beginning() {
     for i in 0..50_000 {
         let mut sample = op(0, 1_000_000 + i);
         sample.moments.started = i * 10_000;
-        burst.add(&[sample], Window::Everything);
+        burst.add(&[sample], MeasurementWindow::Everything);
     }
     assert_eq!(burst.relative_half_width(), None);
 }
@@ -200,17 +200,17 @@ fn every_measure_must_reach_the_goal_and_what_does_not_count_does_not_help() {
     };
     let lock: Vec<Sample> = (0..20_000).map(steady(0)).collect();
     let unlock: Vec<Sample> = (0..20_000).map(steady(1)).collect();
-    both.add(&lock, Window::Everything);
+    both.add(&lock, MeasurementWindow::Everything);
     assert!(!both.is_reached(), "nothing is known of UnLock");
-    both.add(&unlock, Window::Nothing);
+    both.add(&unlock, MeasurementWindow::Nothing);
     let failed = unlock.iter().map(|sample| Sample {
         outcome: Outcome::Reset,
         ..sample.clone()
     });
-    both.add(&failed.collect::<Vec<_>>(), Window::Everything);
+    both.add(&failed.collect::<Vec<_>>(), MeasurementWindow::Everything);
     assert!(!both.is_reached());
     let mut other = Convergence::new("p50 ±5%".parse().unwrap(), &plan);
-    other.add(&unlock, Window::Everything);
+    other.add(&unlock, MeasurementWindow::Everything);
     both.merge(&other);
     assert_eq!(both.relative_half_width(), Some(0.0));
     assert!(both.is_reached());

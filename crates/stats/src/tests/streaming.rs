@@ -9,7 +9,7 @@ use record::{Pace, Run, Sample};
 use super::properties::any_run;
 use crate::testing::{self, RunBuilder};
 use crate::times::{Times, rank};
-use crate::{EXACT, Summariser, Window, summarise, summarise_from};
+use crate::{EXACT, MeasurementWindow, Summariser, summarise, summarise_from};
 
 /// Pieces of up to so many samples.
 fn pieces(run: &Run, size: usize) -> impl Iterator<Item = Result<&[Sample], Infallible>> {
@@ -55,9 +55,9 @@ proptest! {
         run.plan.load.requests = is_asked.then_some(100);
         let (start, end) = (500, 4_000);
         let window = match (open, is_asked) {
-            (true, _) => Window::Everything,
-            (false, true) => Window::Asked { start, end },
-            (false, false) => Window::Between { start, end },
+            (true, _) => MeasurementWindow::Everything,
+            (false, true) => MeasurementWindow::Asked { start, end },
+            (false, false) => MeasurementWindow::Between { start, end },
         };
         let mut threads = vec![Summariser::new(&run.plan); 3];
         for (piece, thread) in run.samples.chunks(size).zip((0..3).cycle()) {

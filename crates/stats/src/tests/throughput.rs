@@ -18,7 +18,7 @@ const STEPS: usize = 512;
 
 /// A server that completes operations.
 #[derive(Debug, Clone, Copy)]
-enum Server {
+enum RateServer {
     /// So many a second, at random.
     Poisson { rate: f64 },
     /// The same, and the rate wanders: an Ornstein-Uhlenbeck process whose autocorrelation falls to
@@ -32,19 +32,19 @@ enum Server {
     InStep { users: u64, takes: f64 },
 }
 
-impl Server {
+impl RateServer {
     fn rate(self) -> f64 {
         match self {
-            Server::Poisson { rate } | Server::Wandering { rate, .. } => rate,
-            Server::OnOff { rate, on, off } => rate * on / (on + off),
-            Server::Collecting { rate, period, rest } => rate * (1.0 - rest / period),
-            Server::InStep { users, takes } => users as f64 / takes,
+            RateServer::Poisson { rate } | RateServer::Wandering { rate, .. } => rate,
+            RateServer::OnOff { rate, on, off } => rate * on / (on + off),
+            RateServer::Collecting { rate, period, rest } => rate * (1.0 - rest / period),
+            RateServer::InStep { users, takes } => users as f64 / takes,
         }
     }
 
     /// Moments of completions in a window of so many seconds.
     fn completions(self, seconds: f64, rng: &mut ChaCha8Rng) -> Vec<f64> {
-        if let Server::InStep { users, takes } = self {
+        if let RateServer::InStep { users, takes } = self {
             let phase = takes * rng.random::<f64>();
             let all = (0..).map(|n| phase + takes * f64::from(n));
             let inside = all.take_while(|at| *at < seconds);
@@ -53,9 +53,10 @@ impl Server {
         let step = seconds / STEPS as f64;
         let mut completions = Vec::new();
         for (place, mean) in (0..).zip(self.capacities(seconds, rng)) {
-            let count = match mean > 0.0 {
-                true => Poisson::new(mean).unwrap().sample(rng) as u64,
-                false => 0,
+            let count = if mean > 0.0 {
+                Poisson::new(mean).unwrap().sample(rng) as u64
+            } else {
+                0
             };
             let at = |_| (f64::from(place) + rng.random::<f64>()) * step;
             completions.extend((0..count).map(at));
@@ -67,8 +68,8 @@ impl Server {
     fn capacities(self, seconds: f64, rng: &mut ChaCha8Rng) -> Vec<f64> {
         let step = seconds / STEPS as f64;
         match self {
-            Server::Poisson { rate } => vec![rate * step; STEPS],
-            Server::Wandering { rate, tau, spread } => {
+            RateServer::Poisson { rate } => vec![rate * step; STEPS],
+            RateServer::Wandering { rate, tau, spread } => {
                 let rho = (-step / tau).exp();
                 let mut state: f64 = StandardNormal.sample(rng);
                 let mut next = || {
@@ -78,7 +79,7 @@ impl Server {
                 };
                 (0..STEPS).map(|_| next()).collect()
             }
-            Server::OnOff { rate, on, off } => {
+            RateServer::OnOff { rate, on, off } => {
                 // The first phase begins with the window, and is the other one.
                 let mut is_on = rng.random::<f64>() >= on / (on + off);
                 let mut until = 0.0;
@@ -100,7 +101,7 @@ impl Server {
                 }
                 capacities
             }
-            Server::Collecting { rate, period, rest } => {
+            RateServer::Collecting { rate, period, rest } => {
                 let phase = period * rng.random::<f64>();
                 let is_at_work = |place: usize| {
                     let at = (place as f64 + 0.5) * step / 8.0 + phase;
@@ -112,14 +113,14 @@ impl Server {
                 };
                 (0..STEPS).map(|bin| rate * step * share(bin)).collect()
             }
-            Server::InStep { .. } => Vec::new(),
+            RateServer::InStep { .. } => Vec::new(),
         }
     }
 }
 
 /// What became of many runs against one server, in percent but for the width.
 #[derive(Debug)]
-struct Covered {
+struct RateCoverage {
     /// Of the intervals.
     covered: f64,
     /// Of the runs.
@@ -129,7 +130,7 @@ struct Covered {
     width: f64,
 }
 
-fn coverage(server: Server, seconds: f64, runs: u64) -> Covered {
+fn coverage(server: RateServer, seconds: f64, runs: u64) -> RateCoverage {
     let mut rng = ChaCha8Rng::seed_from_u64(0x5EED);
     let (mut covered, mut given, mut marked) = (0, 0, 0);
     let (mut widths, mut squares) = (0.0, 0.0);
@@ -152,7 +153,7 @@ fn coverage(server: Server, seconds: f64, runs: u64) -> Covered {
     }
     let percent = |part: u64, whole: u64| part as f64 * 100.0 / whole as f64;
     let error = (squares / runs as f64).sqrt();
-    Covered {
+    RateCoverage {
         covered: percent(covered, given),
         given: percent(given, runs),
         marked: percent(marked, runs),
@@ -161,33 +162,33 @@ fn coverage(server: Server, seconds: f64, runs: u64) -> Covered {
 }
 
 /// Servers, lengths of the window in seconds, and what the intervals cover at least and at most.
-const CASES: [(Server, f64, f64, f64); 22] = {
-    const fn poisson(rate: f64) -> Server {
-        Server::Poisson { rate }
+const CASES: [(RateServer, f64, f64, f64); 22] = {
+    const fn poisson(rate: f64) -> RateServer {
+        RateServer::Poisson { rate }
     }
-    const fn wandering(tau: f64, spread: f64) -> Server {
-        Server::Wandering {
+    const fn wandering(tau: f64, spread: f64) -> RateServer {
+        RateServer::Wandering {
             rate: 30.0,
             tau,
             spread,
         }
     }
-    const fn on_off(on: f64, off: f64) -> Server {
-        Server::OnOff {
+    const fn on_off(on: f64, off: f64) -> RateServer {
+        RateServer::OnOff {
             rate: 30.0,
             on,
             off,
         }
     }
-    const fn collecting(period: f64) -> Server {
-        Server::Collecting {
+    const fn collecting(period: f64) -> RateServer {
+        RateServer::Collecting {
             rate: 30.0,
             period,
             rest: 0.5,
         }
     }
-    const fn in_step(users: u64, takes: f64) -> Server {
-        Server::InStep { users, takes }
+    const fn in_step(users: u64, takes: f64) -> RateServer {
+        RateServer::InStep { users, takes }
     }
     [
         (poisson(4.0), 10.0, 93.0, 97.0),
@@ -244,9 +245,9 @@ fn the_interval_covers_the_true_rate_at_length() {
 /// The mark is seldom there where nothing wanders, and mostly where the whole window does.
 #[test]
 fn what_wanders_too_slowly_is_marked() {
-    let steady = coverage(Server::Poisson { rate: 30.0 }, 10.0, 500);
+    let steady = coverage(RateServer::Poisson { rate: 30.0 }, 10.0, 500);
     assert!(steady.marked < 3.0, "{steady:?}");
-    let wandering = Server::Wandering {
+    let wandering = RateServer::Wandering {
         rate: 300.0,
         tau: 10.0,
         spread: 0.4,

@@ -3,7 +3,7 @@
 use record::{Generator, Lateness, Load, Nanos, Outcome, Pace, PlanRecord};
 
 use super::stall::{Part, Stalls, is_too_much};
-use super::{Detail, Limit, Share, Warning, WarningKind as Kind};
+use super::{Detail, RunLimit, Share, Warning, WarningKind as Kind};
 use crate::TestSummary;
 use crate::generator::{BUSY, LATE, LEAST_WALL, SATURATED, Strain};
 use crate::window::NoWindow;
@@ -101,9 +101,14 @@ pub(crate) struct RowFacts {
 }
 
 /// Warnings about the last seconds of a load run: those about the load generator and its clock, as
-/// they would be given if these were all of the run. What ran out may be of the whole run.
-pub fn warnings_about(generator: &Generator, lately: &Lately, plan: &PlanRecord) -> Vec<Warning> {
-    let name = || "the last seconds".to_owned();
+/// they would be given if these were all of the run, of that name. What ran out may be of the whole run.
+pub fn warnings_about(
+    name: &str,
+    generator: &Generator,
+    lately: &Lately,
+    plan: &PlanRecord,
+) -> Vec<Warning> {
+    let name = || name.to_owned();
     let facts = TestFacts {
         name: name(),
         missing: None,
@@ -116,7 +121,7 @@ pub fn warnings_about(generator: &Generator, lately: &Lately, plan: &PlanRecord)
         rested: generator.rested,
         window: generator.wall,
     };
-    let mut warnings = all(&Material {
+    let mut warnings = all(&WarningInputs {
         load: &plan.load,
         rows: &[],
         row_facts: &[],
@@ -155,7 +160,7 @@ pub fn warnings_about(generator: &Generator, lately: &Lately, plan: &PlanRecord)
 }
 
 /// What warnings are made of.
-pub(crate) struct Material<'a> {
+pub(crate) struct WarningInputs<'a> {
     pub(crate) load: &'a Load,
     pub(crate) rows: &'a [TestSummary],
     /// One for each row.
@@ -171,7 +176,7 @@ pub(crate) struct Material<'a> {
 }
 
 /// All warnings of a run, in the order of the enum.
-pub(crate) fn all(material: &Material<'_>) -> Vec<Warning> {
+pub(crate) fn all(material: &WarningInputs<'_>) -> Vec<Warning> {
     let mut warnings = about_generator(material);
     warnings.extend(about_operations(material));
     warnings.retain(|warning| !warning.shares.is_empty());
@@ -188,7 +193,7 @@ pub(crate) fn all(material: &Material<'_>) -> Vec<Warning> {
     warnings
 }
 
-fn about_generator(material: &Material<'_>) -> Vec<Warning> {
+fn about_generator(material: &WarningInputs<'_>) -> Vec<Warning> {
     let strain = material.strain;
     let under_way = |percent: std::ops::Range<u64>| -> Vec<Share> {
         let tests = material.tests.iter();
@@ -216,7 +221,7 @@ fn about_generator(material: &Material<'_>) -> Vec<Warning> {
     warnings
 }
 
-fn about_stalls(material: &Material<'_>) -> [Warning; 3] {
+fn about_stalls(material: &WarningInputs<'_>) -> [Warning; 3] {
     let rows = || material.rows.iter().zip(material.row_facts);
     let too_much = |part: fn(&RowFacts) -> Option<Part>| -> Vec<Share> {
         let found = rows().filter_map(|(row, facts)| {
@@ -245,7 +250,7 @@ fn about_stalls(material: &Material<'_>) -> [Warning; 3] {
 }
 
 /// Rows of an open loop whose times from *planned* contain the lateness of the load generator.
-fn late(material: &Material<'_>) -> Vec<Share> {
+fn late(material: &WarningInputs<'_>) -> Vec<Share> {
     let share = |row: &TestSummary| {
         let planned = row.planned.as_ref()?;
         let late = material.strain.lateness(&row.test)?;
@@ -265,8 +270,8 @@ fn lateness(late: &Lateness, (mean, p99): (Nanos, Nanos)) -> Option<Part> {
     (is_late && too_much).then_some((late.p99, p99))
 }
 
-fn about_operations(material: &Material<'_>) -> Vec<Warning> {
-    let (load, limit) = (material.load, Limit::of(material.load));
+fn about_operations(material: &WarningInputs<'_>) -> Vec<Warning> {
+    let (load, limit) = (material.load, RunLimit::of(material.load));
     let test = |judge: fn(&TestFacts, u32) -> Option<(u64, u64)>| -> Vec<Share> {
         let tests = material.tests.iter().filter(|test| !test.not_supported);
         tests
@@ -313,9 +318,10 @@ impl From<(&String, (u64, u64))> for Share {
 /// long, but one where there are pages, because a page begins when the one before it is complete
 /// and has no more requests to send than it has files.
 pub(crate) fn operations_of_each_user(plan: &PlanRecord) -> u64 {
-    match plan.pages.is_empty() {
-        true => u64::from(plan.load.http.pipeline.max(1)),
-        false => 1,
+    if plan.pages.is_empty() {
+        u64::from(plan.load.http.pipeline.max(1))
+    } else {
+        1
     }
 }
 

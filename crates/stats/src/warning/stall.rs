@@ -48,7 +48,7 @@ pub(crate) struct Stalls {
 
 /// The times of a row that stalls may be in.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct RowTimes<'a> {
+pub(crate) struct StalledTimes<'a> {
     pub(crate) clock: Clock,
     pub(crate) response: &'a Times,
     /// Of an open loop.
@@ -83,7 +83,7 @@ impl Stalls {
     }
 
     /// The largest part that an estimate of what clients wait for can have of them.
-    pub(crate) fn of_estimates(&self, row: &RowTimes<'_>, load: &Load) -> Option<Part> {
+    pub(crate) fn of_estimates(&self, row: &StalledTimes<'_>, load: &Load) -> Option<Part> {
         let is_seen = row.clock == Clock::User || row.bytes > ONE_PACKET;
         let late = row
             .planned
@@ -109,12 +109,12 @@ impl Stalls {
     }
 
     /// The part that the mean of the total times can have of them.
-    pub(crate) fn of_total(&self, row: &RowTimes<'_>) -> Option<Part> {
+    pub(crate) fn of_total(&self, row: &StalledTimes<'_>) -> Option<Part> {
         self.of_mean(row.total, self.prolonged(row))
     }
 
     /// Operations that were under way during a stall, at most.
-    fn prolonged(&self, row: &RowTimes<'_>) -> u64 {
+    fn prolonged(&self, row: &StalledTimes<'_>) -> u64 {
         let slow = row.total.count_from(Generator::HELD_UP);
         self.count.saturating_mul(self.at_a_time).min(slow)
     }

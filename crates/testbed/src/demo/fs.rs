@@ -11,7 +11,7 @@ use dav_server::fs::{
 use dav_server::localfs::LocalFs;
 use http::StatusCode;
 
-use super::props::{DeadProps, PropName};
+use super::props::{DeadProps, StoredName};
 
 /// The file system below `dav-server`. An overwriting PUT opens an existing file, so that its
 /// properties stay; DELETE, MOVE and COPY change the properties once the files have changed.
@@ -76,7 +76,7 @@ impl DavFileSystem for PropFs {
         // In document order, as RFC 4918, section 9.2 wants it; nothing here can fail halfway.
         for (set, mut prop) in patch {
             let element = prop.xml.take().map(element_text);
-            let name = PropName {
+            let name = StoredName {
                 namespace: prop.namespace.clone().unwrap_or_default(),
                 local: prop.name.clone(),
             };

@@ -11,7 +11,7 @@ use http::{Method, Request, Response, StatusCode, Uri};
 use hyper::body::Incoming;
 
 use super::fs::PropFs;
-use super::locks::Locks;
+use super::locks::LockTable;
 use super::propfind::{self, Depth};
 use super::props::DeadProps;
 
@@ -20,7 +20,7 @@ use super::props::DeadProps;
 pub(super) struct Handler {
     pub(super) files: PropFs,
     pub(super) props: DeadProps,
-    pub(super) locks: Locks,
+    pub(super) locks: LockTable,
     dav: DavHandler,
 }
 
@@ -28,7 +28,7 @@ impl Handler {
     pub(super) fn new(root: &Path) -> Handler {
         let props = DeadProps::default();
         let files = PropFs::new(LocalFs::new(root, true, false, false), props.clone());
-        let locks = Locks::new();
+        let locks = LockTable::new();
         let dav = DavHandler::builder()
             .filesystem(Box::new(files.clone()))
             .locksystem(Box::new(locks.clone()))

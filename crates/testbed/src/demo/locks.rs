@@ -15,15 +15,15 @@ use xmltree::Element;
 
 /// A lock system; clones are the same.
 #[derive(Debug, Clone)]
-pub(super) struct Locks {
+pub(super) struct LockTable {
     memory: Box<MemLs>,
     /// Tokens by the end they once had; a refreshed lock has several, and only the last is true.
     ends: Arc<Mutex<BTreeMap<(SystemTime, String), DavPath>>>,
 }
 
-impl Locks {
-    pub(super) fn new() -> Locks {
-        Locks {
+impl LockTable {
+    pub(super) fn new() -> LockTable {
+        LockTable {
             memory: MemLs::new(),
             ends: Arc::default(),
         }
@@ -57,7 +57,7 @@ impl Locks {
     }
 }
 
-impl DavLockSystem for Locks {
+impl DavLockSystem for LockTable {
     fn lock(
         &'_ self,
         path: &DavPath,

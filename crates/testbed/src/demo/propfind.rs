@@ -17,7 +17,7 @@ use quick_xml::escape::escape;
 use xmltree::{Element, EmitterConfig};
 
 use super::handler::Handler;
-use super::props::{PropName, Props};
+use super::props::{Props, StoredName};
 
 const DAV: &str = "DAV:";
 const BODY_LIMIT: usize = 1 << 20;
@@ -66,11 +66,11 @@ impl Depth {
 }
 
 /// What a request asks for.
-enum Wanted {
+enum RequestedProps {
     /// All properties, and those of `include`.
-    All(Vec<PropName>),
+    All(Vec<StoredName>),
     Names,
-    Only(Vec<PropName>),
+    Only(Vec<StoredName>),
 }
 
 struct Resource {
@@ -148,9 +148,9 @@ where
 }
 
 /// `None` for a body that is not a propfind element.
-fn parse(body: &[u8]) -> Option<Wanted> {
+fn parse(body: &[u8]) -> Option<RequestedProps> {
     if body.is_empty() {
-        return Some(Wanted::All(Vec::new()));
+        return Some(RequestedProps::All(Vec::new()));
     }
     let root = Element::parse(body).ok()?;
     let is_dav = |element: &Element| element.namespace.as_deref() == Some(DAV);
@@ -162,18 +162,20 @@ fn parse(body: &[u8]) -> Option<Wanted> {
         elements.find(|element| element.name == name && is_dav(element))
     };
     if child("propname").is_some() {
-        return Some(Wanted::Names);
+        return Some(RequestedProps::Names);
     }
     if child("allprop").is_some() {
-        return Some(Wanted::All(child("include").map(names).unwrap_or_default()));
+        return Some(RequestedProps::All(
+            child("include").map(names).unwrap_or_default(),
+        ));
     }
-    child("prop").map(|prop| Wanted::Only(names(prop)))
+    child("prop").map(|prop| RequestedProps::Only(names(prop)))
 }
 
-fn names(parent: &Element) -> Vec<PropName> {
+fn names(parent: &Element) -> Vec<StoredName> {
     let elements = parent.children.iter().filter_map(|node| node.as_element());
     elements
-        .map(|element| PropName {
+        .map(|element| StoredName {
             namespace: element.namespace.clone().unwrap_or_default(),
             local: element.name.clone(),
         })
@@ -228,21 +230,23 @@ async fn members(handler: &Handler, path: &DavPath) -> Result<Vec<DavPath>, Stat
     Ok(members)
 }
 
-fn write_response(out: &mut String, resource: &Resource, wanted: &Wanted) {
+fn write_response(out: &mut String, resource: &Resource, wanted: &RequestedProps) {
     let mut found = String::new();
     let mut missing = String::new();
-    let mut one = |name: &PropName| match property(resource, name) {
+    let mut one = |name: &StoredName| match property(resource, name) {
         Some(element) => found.push_str(&element),
         None => missing.push_str(&empty_element(name)),
     };
     match wanted {
-        Wanted::Only(names) => names.iter().for_each(&mut one),
-        Wanted::All(include) => {
+        RequestedProps::Only(names) => names.iter().for_each(&mut one),
+        RequestedProps::All(include) => {
             existing(resource).for_each(|name| one(&name));
             let more = include.iter().filter(|name| !is_existing(resource, name));
             more.for_each(&mut one);
         }
-        Wanted::Names => existing(resource).for_each(|name| found.push_str(&empty_element(&name))),
+        RequestedProps::Names => {
+            existing(resource).for_each(|name| found.push_str(&empty_element(&name)))
+        }
     }
     let slash = resource.meta.is_dir() && !resource.path.is_collection();
     let href = resource.path.with_prefix().as_url_string();
@@ -267,23 +271,23 @@ fn write_propstat(out: &mut String, props: &str, status: &str) {
     );
 }
 
-fn existing(resource: &Resource) -> impl Iterator<Item = PropName> {
+fn existing(resource: &Resource) -> impl Iterator<Item = StoredName> {
     let live = LIVE
         .iter()
         .filter(|local| live_value(resource, local).is_some())
-        .map(|local| PropName {
+        .map(|local| StoredName {
             namespace: DAV.to_owned(),
             local: (*local).to_owned(),
         });
     live.chain(resource.dead.keys().cloned())
 }
 
-fn is_existing(resource: &Resource, name: &PropName) -> bool {
+fn is_existing(resource: &Resource, name: &StoredName) -> bool {
     property(resource, name).is_some()
 }
 
-fn empty_element(name: &PropName) -> String {
-    let PropName { namespace, local } = name;
+fn empty_element(name: &StoredName) -> String {
+    let StoredName { namespace, local } = name;
     match namespace.as_str() {
         DAV => format!("<D:{local}/>"),
         "" => format!("<{local} xmlns=\"\"/>"),
@@ -292,7 +296,7 @@ fn empty_element(name: &PropName) -> String {
 }
 
 /// The complete element of a property; live ones cannot be shadowed by dead ones.
-fn property(resource: &Resource, name: &PropName) -> Option<String> {
+fn property(resource: &Resource, name: &StoredName) -> Option<String> {
     if name.namespace == DAV
         && let Some(value) = live_value(resource, &name.local)
     {

@@ -7,13 +7,13 @@ use dav_server::davpath::DavPath;
 
 /// Name of a property; an empty namespace is none.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct PropName {
+pub(super) struct StoredName {
     pub(super) namespace: String,
     pub(super) local: String,
 }
 
 /// Complete XML elements by property name.
-pub(super) type Props = BTreeMap<PropName, String>;
+pub(super) type Props = BTreeMap<StoredName, String>;
 
 /// Dead properties by path; clones share them.
 #[derive(Debug, Clone, Default)]
@@ -26,7 +26,7 @@ impl DeadProps {
 
     /// Sets a property to the element, or removes it when there is none (which is no error where
     /// it did not exist: RFC 4918, section 14.23).
-    pub(super) fn patch(&self, path: &DavPath, name: PropName, element: Option<String>) {
+    pub(super) fn patch(&self, path: &DavPath, name: StoredName, element: Option<String>) {
         let mut all = self.lock();
         let props = all.entry(key(path).to_vec()).or_default();
         match element {
@@ -53,13 +53,13 @@ impl DeadProps {
     /// Gives a copy the properties of its source, and those of all members when `deep`.
     pub(super) fn copy(&self, from: &DavPath, to: &DavPath, deep: bool) {
         let mut all = self.lock();
-        let copied = match deep {
-            true => tree(&all, key(from)),
-            false => all
-                .get_key_value(key(from))
+        let copied = if deep {
+            tree(&all, key(from))
+        } else {
+            all.get_key_value(key(from))
                 .into_iter()
                 .map(owned)
-                .collect(),
+                .collect()
         };
         for (path, props) in copied {
             all.insert([key(to), &path[key(from).len()..]].concat(), props);
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn a_neighbour_with_the_same_beginning_is_not_a_member() {
         let props = DeadProps::default();
-        let name = PropName {
+        let name = StoredName {
             namespace: String::new(),
             local: "p".to_owned(),
         };

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use sha2::Digest as _;
 
-use super::http::Request;
+use super::http::ServedRequest;
 use super::lock;
 use super::reply::Reply;
 
@@ -36,7 +36,7 @@ pub enum Auth {
         /// Password.
         password: String,
         /// One challenge for each, in this order.
-        algorithms: Vec<Algorithm>,
+        algorithms: Vec<ChallengeAlgorithm>,
         /// Requests that a nonce is good for; `None` for all.
         nonce_uses: Option<u32>,
         /// What happens after that.
@@ -46,7 +46,7 @@ pub enum Auth {
 
 /// Hash of a digest challenge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Algorithm {
+pub enum ChallengeAlgorithm {
     /// The one that everybody has.
     Md5,
     /// The one that everybody should have.
@@ -62,19 +62,19 @@ pub enum Expiry {
     Silent,
 }
 
-impl Algorithm {
+impl ChallengeAlgorithm {
     fn name(self) -> &'static str {
         match self {
-            Algorithm::Md5 => "MD5",
-            Algorithm::Sha256 => "SHA-256",
+            ChallengeAlgorithm::Md5 => "MD5",
+            ChallengeAlgorithm::Sha256 => "SHA-256",
         }
     }
 
     fn hash(self, text: &str) -> String {
         let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         match self {
-            Algorithm::Md5 => hex(&md5::Md5::digest(text)),
-            Algorithm::Sha256 => hex(&sha2::Sha256::digest(text)),
+            ChallengeAlgorithm::Md5 => hex(&md5::Md5::digest(text)),
+            ChallengeAlgorithm::Sha256 => hex(&sha2::Sha256::digest(text)),
         }
     }
 }
@@ -109,7 +109,7 @@ impl Guard {
     }
 
     /// The challenge for a request that is not let through.
-    pub(super) fn deny(&self, request: &Request) -> Option<Reply> {
+    pub(super) fn deny(&self, request: &ServedRequest) -> Option<Reply> {
         let sent = request.headers.first("authorization").unwrap_or_default();
         let challenges = match &self.auth {
             Auth::Basic { user, password } => {
@@ -135,7 +135,7 @@ impl Guard {
         Some(Reply::own(401, &headers, b"credentials wanted\n"))
     }
 
-    fn check_digest(&self, request: &Request, sent: &str) -> Result<(), Refusal> {
+    fn check_digest(&self, request: &ServedRequest, sent: &str) -> Result<(), Refusal> {
         let Auth::Digest {
             user,
             password,
@@ -152,7 +152,7 @@ impl Guard {
         let algorithm = algorithms
             .iter()
             .find(|algorithm| match param("algorithm") {
-                "" => **algorithm == Algorithm::Md5,
+                "" => **algorithm == ChallengeAlgorithm::Md5,
                 name => algorithm.name().eq_ignore_ascii_case(name),
             })
             .ok_or(Refusal::Wrong)?;
@@ -180,10 +180,11 @@ impl Guard {
         if nonce_uses.is_some_and(|uses| used.len() >= uses as usize) {
             return Err(Refusal::Expired);
         }
-        match used.insert(count) {
-            true => Ok(()),
-            false => Err(Refusal::Wrong), // a replay
+        let is_replay = !used.insert(count);
+        if is_replay {
+            return Err(Refusal::Wrong);
         }
+        Ok(())
     }
 
     fn digest_challenges(&self, refusal: &Refusal) -> Vec<String> {
@@ -198,7 +199,7 @@ impl Guard {
             _ => "",
         };
         let mut nonces = lock(&self.nonces);
-        let mut challenge = |algorithm: &Algorithm| {
+        let mut challenge = |algorithm: &ChallengeAlgorithm| {
             nonces.issued += 1;
             let nonce = format!("nonce-{}", nonces.issued);
             nonces.used.insert(nonce.clone(), HashSet::new());
@@ -245,14 +246,14 @@ mod tests {
     fn hashes_are_those_of_rfc_7616() {
         // Section 3.9.1: the user's secret is the same in both examples but for the hash.
         let secret = "Mufasa:http-auth@example.org:Circle of Life";
-        let md5 = Algorithm::Md5.hash(secret);
-        let what = Algorithm::Md5.hash("GET:/dir/index.html");
+        let md5 = ChallengeAlgorithm::Md5.hash(secret);
+        let what = ChallengeAlgorithm::Md5.hash("GET:/dir/index.html");
         let rest = "7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v:00000001:\
                     f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ:auth";
-        let response = Algorithm::Md5.hash(&format!("{md5}:{rest}:{what}"));
+        let response = ChallengeAlgorithm::Md5.hash(&format!("{md5}:{rest}:{what}"));
         assert_eq!(response, "8ca523f5e9506fed4657c9700eebdbec");
         assert_eq!(
-            Algorithm::Sha256.hash(""),
+            ChallengeAlgorithm::Sha256.hash(""),
             "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
         );
     }

@@ -5,21 +5,21 @@ use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::http::{Framing, Headers, Reader, Request};
+use super::http::{HeaderLines, Reader, SentFraming, ServedRequest};
 use super::reply::{CONTINUE, Reply};
 use super::rule::Fault;
-use super::socket::{Client, PATIENCE, Socket};
-use super::{Exchange, Shared, clock};
+use super::socket::{ClientEnd, FaultSocket, PATIENCE};
+use super::{ServedExchange, Shared, clock};
 
 /// What is written of an answer at first. A client on the same processor, woken by the first byte,
 /// would wait for it until a long write is through: 250 us for one MiB.
 const FIRST_PIECE: usize = 16 * 1024;
 
 /// Serves a connection to its end. Errors end it, and the client sees that; nobody else need.
-pub(super) fn serve(shared: &Shared, id: u64, socket: Socket) {
+pub(super) fn serve(shared: &Shared, id: u64, socket: FaultSocket) {
     clock::wake_promptly();
-    if let Ok(client) = Client::new(socket, shared.tls.as_ref()) {
-        let mut connection = Connection {
+    if let Ok(client) = ClientEnd::new(socket, shared.tls.as_ref()) {
+        let mut connection = FaultConnection {
             shared,
             id,
             client,
@@ -29,9 +29,9 @@ pub(super) fn serve(shared: &Shared, id: u64, socket: Socket) {
         };
         let end = loop {
             match connection.exchange() {
-                Ok(Next::Request) => {}
+                Ok(AfterResponse::Request) => {}
                 Ok(end) => break end,
-                Err(_) => break Next::Abort,
+                Err(_) => break AfterResponse::Abort,
             }
         };
         connection.end(end);
@@ -39,10 +39,10 @@ pub(super) fn serve(shared: &Shared, id: u64, socket: Socket) {
     shared.forget(id);
 }
 
-struct Connection<'a> {
+struct FaultConnection<'a> {
     shared: &'a Shared,
     id: u64,
-    client: Client,
+    client: ClientEnd,
     reader: Reader,
     upstream: Option<Upstream>,
     /// Requests so far on this connection.
@@ -50,12 +50,12 @@ struct Connection<'a> {
 }
 
 struct Upstream {
-    socket: Socket,
+    socket: FaultSocket,
     reader: Reader,
 }
 
 /// How a connection goes on.
-enum Next {
+enum AfterResponse {
     Request,
     /// A close in order.
     Close,
@@ -67,16 +67,16 @@ enum Next {
 }
 
 /// What a request is answered with.
-enum Answer {
+enum FaultResponse {
     Reply(Reply),
     /// A fault that is no answer.
     Fault(Fault),
 }
 
-impl Connection<'_> {
-    fn exchange(&mut self) -> io::Result<Next> {
+impl FaultConnection<'_> {
+    fn exchange(&mut self) -> io::Result<AfterResponse> {
         let Some(request) = self.reader.request(&mut self.client)? else {
-            return Ok(Next::Close);
+            return Ok(AfterResponse::Close);
         };
         self.requests += 1;
         let denied = self
@@ -94,13 +94,13 @@ impl Connection<'_> {
         if request.headers.has_token("expect", "100-continue") {
             self.client.write_all(CONTINUE)?;
         }
-        let framing = Framing::of_request(&request)?;
+        let framing = SentFraming::of_request(&request)?;
         let body = self.reader.body(&mut self.client, framing)?;
-        let mut record = Exchange::new(self.id, &request, body.len(), self.reader.last_read);
+        let mut record = ServedExchange::new(self.id, &request, body.len(), self.reader.last_read);
 
         let replacing = faults.iter().find(|fault| fault.replaces_answer());
         let answer = match (denied, replacing) {
-            (Some(challenge), _) => Answer::Reply(challenge),
+            (Some(challenge), _) => FaultResponse::Reply(challenge),
             (
                 None,
                 Some(Fault::Status {
@@ -108,13 +108,13 @@ impl Connection<'_> {
                     headers,
                     body,
                 }),
-            ) => Answer::Reply(Reply::own(*code, headers, body)),
-            (None, Some(fault)) => Answer::Fault(fault.clone()),
-            (None, None) => Answer::Reply(self.forward(&request, &body, &mut record)),
+            ) => FaultResponse::Reply(Reply::own(*code, headers, body)),
+            (None, Some(fault)) => FaultResponse::Fault(fault.clone()),
+            (None, None) => FaultResponse::Reply(self.forward(&request, &body, &mut record)),
         };
         match answer {
-            Answer::Reply(reply) => self.answer(&request, reply, &faults, record),
-            Answer::Fault(fault) => {
+            FaultResponse::Reply(reply) => self.answer(&request, reply, &faults, record),
+            FaultResponse::Fault(fault) => {
                 self.wait(&faults, &mut record);
                 self.misbehave(&fault, record)
             }
@@ -123,11 +123,11 @@ impl Connection<'_> {
 
     fn answer(
         &mut self,
-        request: &Request,
+        request: &ServedRequest,
         mut reply: Reply,
         faults: &[Fault],
-        mut record: Exchange,
-    ) -> io::Result<Next> {
+        mut record: ServedExchange,
+    ) -> io::Result<AfterResponse> {
         let keep_alive = request.headers.has_token("connection", "keep-alive");
         reply.close |= request.headers.has_token("connection", "close");
         reply.close |= request.http10 && !keep_alive;
@@ -160,14 +160,14 @@ impl Connection<'_> {
         self.wait(faults, &mut record);
         self.write_recorded(&bytes, faults, record)?;
         Ok(match cut {
-            Some(_) => Next::Abort,
-            None if last || reply.close => Next::Close,
-            None => Next::Request,
+            Some(_) => AfterResponse::Abort,
+            None if last || reply.close => AfterResponse::Close,
+            None => AfterResponse::Request,
         })
     }
 
     /// Waits as long as the faults want, counted from the moment the answer could have begun.
-    fn wait(&self, faults: &[Fault], record: &mut Exchange) {
+    fn wait(&self, faults: &[Fault], record: &mut ServedExchange) {
         let ready = match record.upstream_time {
             Some(time) => record.forwarded.unwrap_or(record.request_end) + time,
             None => Instant::now(),
@@ -194,7 +194,7 @@ impl Connection<'_> {
         &mut self,
         bytes: &[u8],
         faults: &[Fault],
-        record: Exchange,
+        record: ServedExchange,
     ) -> io::Result<()> {
         let pause = faults.iter().find_map(|fault| match fault {
             Fault::Trickle(pause) => Some(*pause),
@@ -218,17 +218,22 @@ impl Connection<'_> {
         Ok(())
     }
 
-    fn answer_early(&mut self, request: &Request, code: u16) -> io::Result<Next> {
-        let mut record = Exchange::new(self.id, request, 0, self.reader.last_read);
+    fn answer_early(&mut self, request: &ServedRequest, code: u16) -> io::Result<AfterResponse> {
+        let mut record = ServedExchange::new(self.id, request, 0, self.reader.last_read);
         record.status = Some(code);
         let mut reply = Reply::own(code, &[], b"");
         reply.close = true;
         self.write_recorded(&reply.encode(), &[], record)?;
-        Ok(Next::Linger)
+        Ok(AfterResponse::Linger)
     }
 
     /// The upstream server's answer, or a 502 of our own.
-    fn forward(&mut self, request: &Request, body: &[u8], record: &mut Exchange) -> Reply {
+    fn forward(
+        &mut self,
+        request: &ServedRequest,
+        body: &[u8],
+        record: &mut ServedExchange,
+    ) -> Reply {
         let Some(addr) = self.shared.upstream else {
             return Reply::own(502, &[], b"this fault server has no upstream server\n");
         };
@@ -249,14 +254,14 @@ impl Connection<'_> {
     fn ask_upstream(
         &mut self,
         addr: SocketAddr,
-        request: &Request,
+        request: &ServedRequest,
         body: &[u8],
-        record: &mut Exchange,
+        record: &mut ServedExchange,
     ) -> io::Result<Reply> {
         let mut upstream = match self.upstream.take() {
             Some(upstream) => upstream,
             None => {
-                let socket = Socket::connect(addr)?;
+                let socket = FaultSocket::connect(addr)?;
                 self.shared.remember(self.id, &socket)?;
                 Upstream {
                     socket,
@@ -278,28 +283,28 @@ impl Connection<'_> {
         let first = upstream.reader.first_read.unwrap_or_else(Instant::now);
         record.forwarded = Some(forwarded);
         record.upstream_time = Some(first.saturating_duration_since(forwarded));
-        let framing = Framing::of_response(&request.method, &head)?;
+        let framing = SentFraming::of_response(&request.method, &head)?;
         let body = upstream.reader.body(&mut upstream.socket, framing)?;
         let closes = head.headers.has_token("connection", "close");
-        if !closes && framing != Framing::UntilClose {
+        if !closes && framing != SentFraming::UntilClose {
             self.upstream = Some(upstream);
         }
         Ok(Reply::forwarded(head, framing, body))
     }
 
     /// Faults that are no answer; the connection is lost after each.
-    fn misbehave(&mut self, fault: &Fault, record: Exchange) -> io::Result<Next> {
+    fn misbehave(&mut self, fault: &Fault, record: ServedExchange) -> io::Result<AfterResponse> {
         let begins = matches!(
             fault,
             Fault::Garbage(_) | Fault::EndlessHead | Fault::EndlessBody { .. }
         );
         self.shared.record(record, begins);
         match fault {
-            Fault::Reset => return Ok(Next::Reset),
+            Fault::Reset => return Ok(AfterResponse::Reset),
             Fault::Hang => {
                 let mut ignored = [0; 16 * 1024];
                 while matches!(self.client.read(&mut ignored), Ok(1..)) {}
-                return Ok(Next::Abort);
+                return Ok(AfterResponse::Abort);
             }
             Fault::Garbage(bytes) => self.client.write_all(bytes)?,
             Fault::EndlessHead => {
@@ -319,7 +324,7 @@ impl Connection<'_> {
             // CloseBeforeResponse; no other fault comes here.
             _ => {}
         }
-        Ok(Next::Close)
+        Ok(AfterResponse::Close)
     }
 
     fn endless(&mut self, first: &[u8], again: &[u8]) -> io::Result<()> {
@@ -332,16 +337,16 @@ impl Connection<'_> {
         Ok(())
     }
 
-    fn end(mut self, how: Next) {
+    fn end(mut self, how: AfterResponse) {
         match how {
-            Next::Close => self.client.finish(),
-            Next::Linger => self.client.linger(),
-            Next::Reset => {
+            AfterResponse::Close => self.client.finish(),
+            AfterResponse::Linger => self.client.linger(),
+            AfterResponse::Reset => {
                 self.client.socket().reset_on_close();
                 // The copy that stops us would keep the connection open.
                 self.shared.forget(self.id);
             }
-            Next::Request | Next::Abort => {}
+            AfterResponse::Request | AfterResponse::Abort => {}
         }
     }
 }
@@ -354,8 +359,8 @@ fn early_status(fault: &Fault) -> Option<u16> {
 }
 
 /// A request as it goes to the upstream server: with a length, and without what was for us.
-fn encode_request(request: &Request, body: &[u8], ours_to_authorize: bool) -> Vec<u8> {
-    let mut headers = Headers(request.headers.0.clone());
+fn encode_request(request: &ServedRequest, body: &[u8], ours_to_authorize: bool) -> Vec<u8> {
+    let mut headers = HeaderLines(request.headers.0.clone());
     for name in [
         "connection",
         "expect",
@@ -368,7 +373,8 @@ fn encode_request(request: &Request, body: &[u8], ours_to_authorize: bool) -> Ve
     if ours_to_authorize {
         headers.remove("authorization");
     }
-    let had_body = Framing::of_request(request).is_ok_and(|framing| framing != Framing::None);
+    let had_body =
+        SentFraming::of_request(request).is_ok_and(|framing| framing != SentFraming::None);
     if had_body {
         headers.push("Content-Length", body.len());
     }
@@ -381,9 +387,14 @@ fn encode_request(request: &Request, body: &[u8], ours_to_authorize: bool) -> Ve
     bytes
 }
 
-impl Exchange {
-    fn new(connection: u64, request: &Request, body_len: usize, request_end: Instant) -> Exchange {
-        Exchange {
+impl ServedExchange {
+    fn new(
+        connection: u64,
+        request: &ServedRequest,
+        body_len: usize,
+        request_end: Instant,
+    ) -> ServedExchange {
+        ServedExchange {
             connection,
             method: request.method.clone(),
             path: request.target.clone(),

@@ -12,9 +12,9 @@ const PIECE: usize = 64 * 1024;
 
 /// Header lines in their order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Headers(pub(super) Vec<(String, String)>);
+pub(super) struct HeaderLines(pub(super) Vec<(String, String)>);
 
-impl Headers {
+impl HeaderLines {
     pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         let named = self.0.iter();
         let named = named.filter(move |(key, _)| key.eq_ignore_ascii_case(name));
@@ -39,61 +39,62 @@ impl Headers {
         self.0.push((name.to_owned(), value.to_string()));
     }
 
-    fn from_parsed(headers: &[httparse::Header<'_>]) -> Headers {
+    fn from_parsed(headers: &[httparse::Header<'_>]) -> HeaderLines {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let pairs = headers.iter().map(|h| (h.name.to_owned(), text(h.value)));
-        Headers(pairs.collect())
+        HeaderLines(pairs.collect())
     }
 }
 
 /// A request's head.
 #[derive(Debug, Clone)]
-pub(super) struct Request {
+pub(super) struct ServedRequest {
     pub(super) method: String,
     pub(super) target: String,
     pub(super) http10: bool,
-    pub(super) headers: Headers,
+    pub(super) headers: HeaderLines,
 }
 
 /// A response's head.
 #[derive(Debug, Clone)]
-pub(super) struct ResponseHead {
+pub(super) struct SentHead {
     pub(super) status: u16,
     pub(super) reason: String,
-    pub(super) headers: Headers,
+    pub(super) headers: HeaderLines,
 }
 
 /// Where a body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Framing {
+pub(super) enum SentFraming {
     None,
     Length(u64),
     Chunked,
     UntilClose,
 }
 
-impl Framing {
+impl SentFraming {
     /// RFC 9112, section 6.3, for a request.
-    pub(super) fn of_request(request: &Request) -> io::Result<Framing> {
+    pub(super) fn of_request(request: &ServedRequest) -> io::Result<SentFraming> {
         if request.headers.has_token("transfer-encoding", "chunked") {
-            return Ok(Framing::Chunked);
+            return Ok(SentFraming::Chunked);
         }
-        length(&request.headers).map(|length| length.map_or(Framing::None, Framing::Length))
+        length(&request.headers).map(|length| length.map_or(SentFraming::None, SentFraming::Length))
     }
 
     /// RFC 9112, section 6.3, for the response to a method.
-    pub(super) fn of_response(method: &str, head: &ResponseHead) -> io::Result<Framing> {
+    pub(super) fn of_response(method: &str, head: &SentHead) -> io::Result<SentFraming> {
         if method == "HEAD" || matches!(head.status, 100..200 | 204 | 304) {
-            return Ok(Framing::None);
+            return Ok(SentFraming::None);
         }
         if head.headers.has_token("transfer-encoding", "chunked") {
-            return Ok(Framing::Chunked);
+            return Ok(SentFraming::Chunked);
         }
-        length(&head.headers).map(|length| length.map_or(Framing::UntilClose, Framing::Length))
+        length(&head.headers)
+            .map(|length| length.map_or(SentFraming::UntilClose, SentFraming::Length))
     }
 }
 
-fn length(headers: &Headers) -> io::Result<Option<u64>> {
+fn length(headers: &HeaderLines) -> io::Result<Option<u64>> {
     let Some(value) = headers.first("content-length") else {
         return Ok(None);
     };
@@ -129,17 +130,17 @@ impl Reader {
     }
 
     /// `None` when the peer closed between requests.
-    pub(super) fn request(&mut self, from: &mut impl Read) -> io::Result<Option<Request>> {
+    pub(super) fn request(&mut self, from: &mut impl Read) -> io::Result<Option<ServedRequest>> {
         loop {
             let mut headers = [httparse::EMPTY_HEADER; 128];
             let mut parsed = httparse::Request::new(&mut headers);
             let state = parsed.parse(self.unread()).map_err(invalid)?;
             if let httparse::Status::Complete(size) = state {
-                let request = Request {
+                let request = ServedRequest {
                     method: parsed.method.unwrap_or_default().to_owned(),
                     target: parsed.path.unwrap_or_default().to_owned(),
                     http10: parsed.version == Some(0),
-                    headers: Headers::from_parsed(parsed.headers),
+                    headers: HeaderLines::from_parsed(parsed.headers),
                 };
                 self.consume(size);
                 return Ok(Some(request));
@@ -152,16 +153,16 @@ impl Reader {
     }
 
     /// A response head; `None` when the peer closed before its first byte.
-    pub(super) fn response(&mut self, from: &mut impl Read) -> io::Result<Option<ResponseHead>> {
+    pub(super) fn response(&mut self, from: &mut impl Read) -> io::Result<Option<SentHead>> {
         loop {
             let mut headers = [httparse::EMPTY_HEADER; 128];
             let mut parsed = httparse::Response::new(&mut headers);
             let state = parsed.parse(self.unread()).map_err(invalid)?;
             if let httparse::Status::Complete(size) = state {
-                let head = ResponseHead {
+                let head = SentHead {
                     status: parsed.code.unwrap_or_default(),
                     reason: parsed.reason.unwrap_or_default().to_owned(),
-                    headers: Headers::from_parsed(parsed.headers),
+                    headers: HeaderLines::from_parsed(parsed.headers),
                 };
                 self.consume(size);
                 return Ok(Some(head));
@@ -174,12 +175,16 @@ impl Reader {
     }
 
     /// A whole body, decoded.
-    pub(super) fn body(&mut self, from: &mut impl Read, framing: Framing) -> io::Result<Vec<u8>> {
+    pub(super) fn body(
+        &mut self,
+        from: &mut impl Read,
+        framing: SentFraming,
+    ) -> io::Result<Vec<u8>> {
         match framing {
-            Framing::None => Ok(Vec::new()),
-            Framing::Length(length) => self.exact(from, length),
-            Framing::Chunked => self.chunks(from),
-            Framing::UntilClose => {
+            SentFraming::None => Ok(Vec::new()),
+            SentFraming::Length(length) => self.exact(from, length),
+            SentFraming::Chunked => self.chunks(from),
+            SentFraming::UntilClose => {
                 while self.more(from)? > 0 {}
                 let body = self.unread().to_vec();
                 self.consume(body.len());
@@ -311,7 +316,7 @@ mod tests {
             for _ in 0..2 {
                 let request = reader.request(&mut stream).unwrap().unwrap();
                 assert_eq!((&*request.method, &*request.target), ("PUT", "/x"));
-                let framing = Framing::of_request(&request).unwrap();
+                let framing = SentFraming::of_request(&request).unwrap();
                 assert_eq!(reader.body(&mut stream, framing).unwrap(), body.as_bytes());
             }
             assert!(reader.request(&mut stream).unwrap().is_none());
@@ -325,7 +330,7 @@ mod tests {
             let mut stream = Bytewise(&whole[..cut]);
             let mut reader = Reader::new();
             let outcome = reader.request(&mut stream).and_then(|request| {
-                let framing = Framing::of_request(&request.unwrap())?;
+                let framing = SentFraming::of_request(&request.unwrap())?;
                 reader.body(&mut stream, framing)
             });
             assert_eq!(outcome.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);

@@ -9,7 +9,7 @@
 //! Threads and blocking sockets, so that its delays are as precise as the kernel allows and its
 //! time stamps fall right at the system calls. It stores and forwards: a request is read
 //! completely, then sent on; an answer is read completely, then written. So `request_end` and
-//! `first_byte` of an [`Exchange`] are a truth that a client's measurement can be compared with.
+//! `first_byte` of a [`ServedExchange`] are a truth that a client's measurement can be compared with.
 
 mod auth;
 mod clock;
@@ -30,13 +30,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-pub use auth::{Algorithm, Auth, Expiry};
+pub use auth::{Auth, ChallengeAlgorithm, Expiry};
 pub use rule::{Fault, Rule};
-pub use tls::{Authority, Certificate, ClientIdentity, Tls};
+pub use tls::{Authority, Certificate, ClientIdentity, FaultTls};
 
 use crate::listen::listen;
-use http::Request;
-use socket::{Listener, Socket};
+use http::ServedRequest;
+use socket::{FaultSocket, Listener};
 
 /// Connections are threads; a thousand of them should not need gigabytes.
 const STACK: usize = 512 * 1024;
@@ -47,7 +47,7 @@ const ROOM: usize = 4 << 20;
 
 /// One request and its answer, as the server saw them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exchange {
+pub struct ServedExchange {
     /// Number of the connection, from 0 in order of acceptance.
     pub connection: u64,
     /// Method of the request.
@@ -71,7 +71,7 @@ pub struct Exchange {
     forwarded: Option<Instant>,
 }
 
-impl Exchange {
+impl ServedExchange {
     /// The server's share of the response time: what a client can at best measure.
     pub fn service_time(&self) -> Option<Duration> {
         Some(self.first_byte?.saturating_duration_since(self.request_end))
@@ -91,7 +91,7 @@ pub struct Builder {
     upstream: Option<SocketAddr>,
     listen: Option<SocketAddr>,
     unix: Option<PathBuf>,
-    tls: Option<Tls>,
+    tls: Option<FaultTls>,
     auth: Option<Auth>,
     rules: Vec<Rule>,
 }
@@ -116,7 +116,7 @@ impl Builder {
     }
 
     /// Speaks TLS.
-    pub fn tls(mut self, tls: Tls) -> Builder {
+    pub fn tls(mut self, tls: FaultTls) -> Builder {
         self.tls = Some(tls);
         self
     }
@@ -154,7 +154,7 @@ impl Builder {
         };
         let shared = Arc::new(Shared {
             upstream: self.upstream,
-            tls: self.tls.map(Tls::into_config),
+            tls: self.tls.map(FaultTls::into_config),
             auth: self.auth.map(auth::Guard::new),
             rules: Mutex::new(self.rules.into_iter().map(|rule| (rule, 0)).collect()),
             exchanges: Mutex::default(),
@@ -212,7 +212,7 @@ impl FaultServer {
     }
 
     /// Everything so far, in the order in which answers began.
-    pub fn exchanges(&self) -> Vec<Exchange> {
+    pub fn exchanges(&self) -> Vec<ServedExchange> {
         lock(&self.shared.exchanges).clone()
     }
 
@@ -255,14 +255,14 @@ struct Shared {
     auth: Option<auth::Guard>,
     /// Each with the number of requests that it matched.
     rules: Mutex<Vec<(Rule, u64)>>,
-    exchanges: Mutex<Vec<Exchange>>,
+    exchanges: Mutex<Vec<ServedExchange>>,
     /// Copies of every connection's sockets, to shut down what is blocked in them.
-    sockets: Mutex<HashMap<u64, Vec<Socket>>>,
+    sockets: Mutex<HashMap<u64, Vec<FaultSocket>>>,
     stopping: AtomicBool,
 }
 
 impl Shared {
-    fn faults(&self, request: &Request) -> Vec<Fault> {
+    fn faults(&self, request: &ServedRequest) -> Vec<Fault> {
         let mut faults = Vec::new();
         for (rule, count) in lock(&self.rules).iter_mut() {
             if rule.matches(request) {
@@ -276,22 +276,23 @@ impl Shared {
     }
 
     /// Stamped here, as close before the write as can be.
-    fn record(&self, mut exchange: Exchange, answered: bool) {
+    fn record(&self, mut exchange: ServedExchange, answered: bool) {
         let mut exchanges = lock(&self.exchanges);
         exchange.first_byte = answered.then(Instant::now);
         exchanges.push(exchange);
     }
 
-    fn remember(&self, connection: u64, socket: &Socket) -> io::Result<()> {
+    fn remember(&self, connection: u64, socket: &FaultSocket) -> io::Result<()> {
         let copy = socket.try_clone()?;
         lock(&self.sockets)
             .entry(connection)
             .or_default()
             .push(copy);
         // Too late to be shut down with the others, perhaps.
-        match self.stopping.load(Ordering::Relaxed) {
-            true => Err(io::Error::other("the fault server is stopping")),
-            false => Ok(()),
+        if self.stopping.load(Ordering::Relaxed) {
+            Err(io::Error::other("the fault server is stopping"))
+        } else {
+            Ok(())
         }
     }
 

@@ -5,7 +5,7 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::http::{Framing, Headers, ResponseHead};
+use super::http::{HeaderLines, SentFraming, SentHead};
 use super::rule::Fault;
 
 pub(super) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
@@ -16,9 +16,9 @@ pub(super) struct Reply {
     pub(super) status: u16,
     reason: String,
     http10: bool,
-    pub(super) headers: Headers,
+    pub(super) headers: HeaderLines,
     body: Vec<u8>,
-    framing: Framing,
+    framing: SentFraming,
     interim: u32,
     /// The connection ends after it.
     pub(super) close: bool,
@@ -37,8 +37,8 @@ impl Reply {
     /// An answer of our own.
     pub(super) fn own(status: u16, headers: &[(String, String)], body: &[u8]) -> Reply {
         let framing = match status {
-            204 | 304 => Framing::None,
-            _ => Framing::Length(0),
+            204 | 304 => SentFraming::None,
+            _ => SentFraming::Length(0),
         };
         let reason = http::StatusCode::from_u16(status).ok();
         let reason = reason.and_then(|code| code.canonical_reason());
@@ -46,7 +46,7 @@ impl Reply {
             status,
             reason: reason.unwrap_or("Odd").to_owned(),
             http10: false,
-            headers: Headers(headers.to_vec()),
+            headers: HeaderLines(headers.to_vec()),
             body: body.to_vec(),
             framing,
             interim: 0,
@@ -56,7 +56,7 @@ impl Reply {
     }
 
     /// The upstream server's answer.
-    pub(super) fn forwarded(head: ResponseHead, framing: Framing, body: Vec<u8>) -> Reply {
+    pub(super) fn forwarded(head: SentHead, framing: SentFraming, body: Vec<u8>) -> Reply {
         let mut reply = Reply {
             status: head.status,
             reason: head.reason,
@@ -65,14 +65,14 @@ impl Reply {
             body,
             framing,
             interim: 0,
-            close: framing == Framing::UntilClose,
+            close: framing == SentFraming::UntilClose,
             surplus: Surplus::None,
         };
         // The connection to the upstream server is another one.
         for name in ["connection", "keep-alive"] {
             reply.headers.remove(name);
         }
-        if framing != Framing::None {
+        if framing != SentFraming::None {
             reply.headers.remove("content-length");
             reply.headers.remove("transfer-encoding");
         }
@@ -106,12 +106,14 @@ impl Reply {
                 let coding = ("Content-Encoding".to_owned(), "gzip".to_owned());
                 self.headers.0.push(coding);
             }
-            Fault::Chunked if self.framing != Framing::None => self.framing = Framing::Chunked,
+            Fault::Chunked if self.framing != SentFraming::None => {
+                self.framing = SentFraming::Chunked
+            }
             Fault::Http10 => {
                 self.http10 = true;
                 self.close = true;
-                if self.framing == Framing::Chunked {
-                    self.framing = Framing::UntilClose;
+                if self.framing == SentFraming::Chunked {
+                    self.framing = SentFraming::UntilClose;
                 }
             }
             Fault::LongerThanSaid => self.surplus = Surplus::Longer,
@@ -146,12 +148,12 @@ impl Reply {
 
     fn encode_body(&self, out: &mut Vec<u8>) {
         match self.framing {
-            Framing::None => out.extend_from_slice(b"\r\n"),
-            Framing::UntilClose => {
+            SentFraming::None => out.extend_from_slice(b"\r\n"),
+            SentFraming::UntilClose => {
                 out.extend_from_slice(b"\r\n");
                 out.extend_from_slice(&self.body);
             }
-            Framing::Length(_) => {
+            SentFraming::Length(_) => {
                 // A body of nothing can still be shorter than said.
                 let said = match self.surplus {
                     Surplus::Shorter => self.body.len().max(1),
@@ -163,7 +165,7 @@ impl Reply {
                     out.pop();
                 }
             }
-            Framing::Chunked => {
+            SentFraming::Chunked => {
                 out.extend_from_slice(b"Transfer-Encoding: chunked\r\n\r\n");
                 if !self.body.is_empty() {
                     out.extend_from_slice(format!("{:x}\r\n", self.body.len()).as_bytes());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::http::Request;
+use super::http::ServedRequest;
 
 /// One way to misbehave. What a server may really do is listed with each.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,11 +88,11 @@ pub struct Rule {
     method: Option<String>,
     path: Option<String>,
     header: Option<(String, String)>,
-    times: Times,
+    times: Occurrences,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Times {
+enum Occurrences {
     Always,
     Nth(u64),
     Every(u64),
@@ -107,7 +107,7 @@ impl Rule {
             method: None,
             path: None,
             header: None,
-            times: Times::Always,
+            times: Occurrences::Always,
         }
     }
 
@@ -136,23 +136,23 @@ impl Rule {
 
     /// Only to the n-th request that matches so far, counted from 1 over all connections.
     pub fn nth(mut self, n: u64) -> Rule {
-        self.times = Times::Nth(n);
+        self.times = Occurrences::Nth(n);
         self
     }
 
     /// Only to every n-th request that matches so far.
     pub fn every(mut self, n: u64) -> Rule {
-        self.times = Times::Every(n);
+        self.times = Occurrences::Every(n);
         self
     }
 
     /// Only from the n-th request that matches on: a server that gets worse.
     pub fn from(mut self, n: u64) -> Rule {
-        self.times = Times::From(n);
+        self.times = Occurrences::From(n);
         self
     }
 
-    pub(super) fn matches(&self, request: &Request) -> bool {
+    pub(super) fn matches(&self, request: &ServedRequest) -> bool {
         let method = self.method.as_ref().is_none_or(|m| *m == request.method);
         let path = self
             .path
@@ -168,10 +168,10 @@ impl Rule {
     /// Whether it happens to the request that is the `count`-th to match.
     pub(super) fn applies(&self, count: u64) -> bool {
         match self.times {
-            Times::Always => true,
-            Times::Nth(n) => count == n,
-            Times::From(n) => count >= n,
-            Times::Every(n) => count.is_multiple_of(n.max(1)),
+            Occurrences::Always => true,
+            Occurrences::Nth(n) => count == n,
+            Occurrences::From(n) => count >= n,
+            Occurrences::Every(n) => count.is_multiple_of(n.max(1)),
         }
     }
 }

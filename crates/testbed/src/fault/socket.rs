@@ -20,14 +20,14 @@ pub(super) enum Listener {
 }
 
 impl Listener {
-    pub(super) fn accept(&self) -> io::Result<Socket> {
+    pub(super) fn accept(&self) -> io::Result<FaultSocket> {
         let socket = match self {
             Listener::Tcp(listener, _) => {
                 let stream = listener.accept()?.0;
                 stream.set_nodelay(true)?;
-                Socket::Tcp(stream)
+                FaultSocket::Tcp(stream)
             }
-            Listener::Unix(listener, _) => Socket::Unix(listener.accept()?.0),
+            Listener::Unix(listener, _) => FaultSocket::Unix(listener.accept()?.0),
         };
         socket.set_timeouts()?;
         Ok(socket)
@@ -45,49 +45,49 @@ impl Listener {
 
 /// A stream socket; clones are the same connection.
 #[derive(Debug)]
-pub(super) enum Socket {
+pub(super) enum FaultSocket {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
-impl Socket {
-    pub(super) fn connect(addr: SocketAddr) -> io::Result<Socket> {
+impl FaultSocket {
+    pub(super) fn connect(addr: SocketAddr) -> io::Result<FaultSocket> {
         let stream = TcpStream::connect_timeout(&addr, PATIENCE)?;
         stream.set_nodelay(true)?;
-        let socket = Socket::Tcp(stream);
+        let socket = FaultSocket::Tcp(stream);
         socket.set_timeouts()?;
         Ok(socket)
     }
 
-    pub(super) fn try_clone(&self) -> io::Result<Socket> {
+    pub(super) fn try_clone(&self) -> io::Result<FaultSocket> {
         match self {
-            Socket::Tcp(stream) => stream.try_clone().map(Socket::Tcp),
-            Socket::Unix(stream) => stream.try_clone().map(Socket::Unix),
+            FaultSocket::Tcp(stream) => stream.try_clone().map(FaultSocket::Tcp),
+            FaultSocket::Unix(stream) => stream.try_clone().map(FaultSocket::Unix),
         }
     }
 
     pub(super) fn shutdown(&self, how: Shutdown) {
         // The peer may have gone first.
         let _ = match self {
-            Socket::Tcp(stream) => stream.shutdown(how),
-            Socket::Unix(stream) => stream.shutdown(how),
+            FaultSocket::Tcp(stream) => stream.shutdown(how),
+            FaultSocket::Unix(stream) => stream.shutdown(how),
         };
     }
 
     /// Closing it will send a reset. A local socket has no such thing, and just closes.
     pub(super) fn reset_on_close(&self) {
-        if let Socket::Tcp(stream) = self {
+        if let FaultSocket::Tcp(stream) = self {
             let _ = socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO));
         }
     }
 
     fn set_timeouts(&self) -> io::Result<()> {
         match self {
-            Socket::Tcp(stream) => {
+            FaultSocket::Tcp(stream) => {
                 stream.set_read_timeout(Some(PATIENCE))?;
                 stream.set_write_timeout(Some(PATIENCE))
             }
-            Socket::Unix(stream) => {
+            FaultSocket::Unix(stream) => {
                 stream.set_read_timeout(Some(PATIENCE))?;
                 stream.set_write_timeout(Some(PATIENCE))
             }
@@ -95,20 +95,20 @@ impl Socket {
     }
 }
 
-impl Read for Socket {
+impl Read for FaultSocket {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self {
-            Socket::Tcp(stream) => stream.read(into),
-            Socket::Unix(stream) => stream.read(into),
+            FaultSocket::Tcp(stream) => stream.read(into),
+            FaultSocket::Unix(stream) => stream.read(into),
         }
     }
 }
 
-impl Write for Socket {
+impl Write for FaultSocket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Socket::Tcp(stream) => stream.write(bytes),
-            Socket::Unix(stream) => stream.write(bytes),
+            FaultSocket::Tcp(stream) => stream.write(bytes),
+            FaultSocket::Unix(stream) => stream.write(bytes),
         }
     }
 
@@ -118,30 +118,35 @@ impl Write for Socket {
 }
 
 /// The client's end of a connection.
-pub(super) enum Client {
-    Plain(Socket),
-    Tls(Box<StreamOwned<ServerConnection, Socket>>),
+pub(super) enum ClientEnd {
+    Plain(FaultSocket),
+    Tls(Box<StreamOwned<ServerConnection, FaultSocket>>),
 }
 
-impl Client {
-    pub(super) fn new(socket: Socket, tls: Option<&Arc<ServerConfig>>) -> io::Result<Client> {
+impl ClientEnd {
+    pub(super) fn new(
+        socket: FaultSocket,
+        tls: Option<&Arc<ServerConfig>>,
+    ) -> io::Result<ClientEnd> {
         let Some(config) = tls else {
-            return Ok(Client::Plain(socket));
+            return Ok(ClientEnd::Plain(socket));
         };
         let connection = ServerConnection::new(config.clone()).map_err(io::Error::other)?;
-        Ok(Client::Tls(Box::new(StreamOwned::new(connection, socket))))
+        Ok(ClientEnd::Tls(Box::new(StreamOwned::new(
+            connection, socket,
+        ))))
     }
 
-    pub(super) fn socket(&self) -> &Socket {
+    pub(super) fn socket(&self) -> &FaultSocket {
         match self {
-            Client::Plain(socket) => socket,
-            Client::Tls(stream) => stream.get_ref(),
+            ClientEnd::Plain(socket) => socket,
+            ClientEnd::Tls(stream) => stream.get_ref(),
         }
     }
 
     /// Says that nothing more will come.
     pub(super) fn finish(&mut self) {
-        if let Client::Tls(stream) = self {
+        if let ClientEnd::Tls(stream) = self {
             stream.conn.send_close_notify();
             let _ = stream.flush();
         }
@@ -157,27 +162,27 @@ impl Client {
     }
 }
 
-impl Read for Client {
+impl Read for ClientEnd {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self {
-            Client::Plain(socket) => socket.read(into),
-            Client::Tls(stream) => stream.read(into),
+            ClientEnd::Plain(socket) => socket.read(into),
+            ClientEnd::Tls(stream) => stream.read(into),
         }
     }
 }
 
-impl Write for Client {
+impl Write for ClientEnd {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Client::Plain(socket) => socket.write(bytes),
-            Client::Tls(stream) => stream.write(bytes),
+            ClientEnd::Plain(socket) => socket.write(bytes),
+            ClientEnd::Tls(stream) => stream.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Client::Plain(socket) => socket.flush(),
-            Client::Tls(stream) => stream.flush(),
+            ClientEnd::Plain(socket) => socket.flush(),
+            ClientEnd::Tls(stream) => stream.flush(),
         }
     }
 }

@@ -41,7 +41,7 @@ pub struct ClientIdentity {
 
 /// TLS of a [`FaultServer`](super::FaultServer).
 #[derive(Debug)]
-pub struct Tls(Arc<ServerConfig>);
+pub struct FaultTls(Arc<ServerConfig>);
 
 impl Authority {
     /// A new one, which nobody trusts yet.
@@ -78,26 +78,26 @@ impl Authority {
     }
 
     /// A server that asks no client for a certificate.
-    pub fn server(&self, certificate: Certificate) -> Tls {
+    pub fn server(&self, certificate: Certificate) -> FaultTls {
         self.config(certificate, WebPkiClientVerifier::no_client_auth())
     }
 
     /// A server that lets in only clients with a certificate of this authority.
-    pub fn server_for_clients_with_certificate(&self, certificate: Certificate) -> Tls {
+    pub fn server_for_clients_with_certificate(&self, certificate: Certificate) -> FaultTls {
         let mut roots = RootCertStore::empty();
         roots.add(self.certificate.der().clone()).expect(GENERATES);
         let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider());
         self.config(certificate, verifier.build().expect("there is a root"))
     }
 
-    fn config(&self, certificate: Certificate, clients: Arc<dyn ClientCertVerifier>) -> Tls {
+    fn config(&self, certificate: Certificate, clients: Arc<dyn ClientCertVerifier>) -> FaultTls {
         let (chain, key) = self.identity(certificate);
         let config = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .expect("ring has cipher suites for TLS 1.2 and 1.3")
             .with_client_cert_verifier(clients)
             .with_single_cert(chain, key);
-        Tls(Arc::new(config.expect(GENERATES)))
+        FaultTls(Arc::new(config.expect(GENERATES)))
     }
 
     fn identity(
@@ -132,13 +132,13 @@ impl Authority {
     }
 }
 
-impl Tls {
+impl FaultTls {
     /// The same, but no session is resumed.
-    pub fn without_resumption(self) -> Tls {
+    pub fn without_resumption(self) -> FaultTls {
         let mut config = (*self.0).clone();
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
-        Tls(Arc::new(config))
+        FaultTls(Arc::new(config))
     }
 
     pub(super) fn into_config(self) -> Arc<ServerConfig> {

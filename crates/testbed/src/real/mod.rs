@@ -17,12 +17,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use recipe::{
-    Installed, Keeping, Keeps, Missing, Recipe, Scheme, find_program, recipes, tool_cache,
+    Installed, Keeping, Keeps, MissingProgram, Recipe, UrlScheme, find_program, recipes, tool_cache,
 };
 pub use start::StartError;
 
 use port::Port;
-use process::Process;
+use process::ServerProcess;
 
 /// User and password of every recipe with authentication; only loopback ever sees them.
 const CREDENTIALS: (&str, &str) = ("user", "password");
@@ -31,7 +31,7 @@ const CREDENTIALS: (&str, &str) = ("user", "password");
 #[derive(Debug)]
 pub struct RealServer {
     // In the order of their end: the process first, then its port, then its files.
-    process: Process,
+    process: ServerProcess,
     /// Held as long as it lives; a command of the user's may not be able to share it.
     _port: Option<Port>,
     recipe: Recipe,
@@ -70,7 +70,7 @@ impl RealServer {
     /// User and password, when it wants them.
     pub fn credentials(&self) -> Option<(String, String)> {
         let (user, password) = CREDENTIALS;
-        let wanted = self.recipe.auth != Scheme::None;
+        let wanted = self.recipe.auth != UrlScheme::None;
         wanted.then(|| (user.to_owned(), password.to_owned()))
     }
 

@@ -23,15 +23,15 @@ const GRACE: Duration = Duration::from_secs(3);
 /// child ends its own children. The limits: a child that ignores SIGTERM stays, and so do the
 /// temporary files.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(super) struct ServerProcess {
     child: Child,
     group: Pid,
     exited: Receiver<()>,
 }
 
-impl Process {
+impl ServerProcess {
     /// Kept to these processors; to all where none are given.
-    pub(super) fn spawn(command: Command, processors: &[u32]) -> io::Result<Process> {
+    pub(super) fn spawn(command: Command, processors: &[u32]) -> io::Result<ServerProcess> {
         let child = spawn_from_lasting_thread(command, processors)?;
         let group = Pid::from_child(&child);
         let (exit, exited) = mpsc::channel();
@@ -44,7 +44,7 @@ impl Process {
                 while matches!(waitid(WaitId::Pid(group), options), Err(Errno::INTR)) {}
                 let _ = exit.send(()); // the owner may have gone
             })?;
-        Ok(Process {
+        Ok(ServerProcess {
             child,
             group,
             exited,
@@ -76,14 +76,14 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         self.stop();
     }
 }
 
 /// A server to start.
-struct Job {
+struct ServerCommand {
     command: Command,
     processors: Vec<u32>,
     answer: Sender<io::Result<Child>>,
@@ -92,11 +92,11 @@ struct Job {
 /// "Parent" in `PR_SET_PDEATHSIG` means the thread that forked: one that ended would take the
 /// server with it. So all servers are started by one thread that lasts as long as the process.
 fn spawn_from_lasting_thread(mut command: Command, processors: &[u32]) -> io::Result<Child> {
-    static JOBS: LazyLock<Mutex<Option<Sender<Job>>>> = LazyLock::new(|| {
-        let (sender, jobs) = mpsc::channel::<Job>();
+    static JOBS: LazyLock<Mutex<Option<Sender<ServerCommand>>>> = LazyLock::new(|| {
+        let (sender, jobs) = mpsc::channel::<ServerCommand>();
         let thread = thread::Builder::new().name("server-start".to_owned());
         let started = thread.spawn(move || {
-            for Job {
+            for ServerCommand {
                 mut command,
                 processors,
                 answer,
@@ -126,7 +126,7 @@ fn spawn_from_lasting_thread(mut command: Command, processors: &[u32]) -> io::Re
     let gone = || io::Error::other("the thread that starts servers is gone");
     let jobs = JOBS.lock().unwrap_or_else(PoisonError::into_inner);
     let jobs = jobs.as_ref().ok_or_else(gone)?;
-    let job = Job {
+    let job = ServerCommand {
         command,
         processors: processors.to_owned(),
         answer,

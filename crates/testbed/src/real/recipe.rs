@@ -22,7 +22,7 @@ pub struct Recipe {
     pub keeps: Keeps,
     /// Authentication that the server wants.
     #[serde(default)]
-    pub auth: Scheme,
+    pub auth: UrlScheme,
     /// Where the server comes from.
     pub install: String,
     /// Names of files in the storage that are the server's own, in whatever collection.
@@ -42,7 +42,7 @@ pub struct Recipe {
     pub(super) environment: BTreeMap<String, String>,
     pub(super) logs: LogNames,
     #[serde(default)]
-    variants: Vec<Variant>,
+    variants: Vec<RecipeVariant>,
     /// The URL of its root collection.
     #[serde(skip, default = "root_url")]
     pub(super) url: String,
@@ -94,7 +94,7 @@ impl Keeping {
 /// Authentication of a server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Scheme {
+pub enum UrlScheme {
     /// None.
     #[default]
     None,
@@ -104,12 +104,12 @@ pub enum Scheme {
     Digest,
 }
 
-impl Scheme {
+impl UrlScheme {
     pub(super) fn name(self) -> &'static str {
         match self {
-            Scheme::None => "none",
-            Scheme::Basic => "basic",
-            Scheme::Digest => "digest",
+            UrlScheme::None => "none",
+            UrlScheme::Basic => "basic",
+            UrlScheme::Digest => "digest",
         }
     }
 }
@@ -123,10 +123,10 @@ pub(super) struct LogNames {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Variant {
+struct RecipeVariant {
     name: String,
     title: String,
-    auth: Scheme,
+    auth: UrlScheme,
 }
 
 /// A server that is there.
@@ -141,7 +141,7 @@ pub struct Installed {
 /// A server that is not there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} is missing; it comes with: {how}")]
-pub struct Missing {
+pub struct MissingProgram {
     /// Program or file that was looked for.
     pub what: String,
     /// What brings it.
@@ -178,7 +178,7 @@ fn read((name, yaml): &(&str, &str)) -> Vec<Recipe> {
     }
     let variants = variants.into_iter();
     variants
-        .map(|Variant { name, title, auth }| Recipe {
+        .map(|RecipeVariant { name, title, auth }| Recipe {
             name,
             title,
             auth,
@@ -203,7 +203,7 @@ impl Recipe {
                 properties: Keeping::Nothing,
                 locks: Keeping::Nothing,
             },
-            auth: Scheme::None,
+            auth: UrlScheme::None,
             install: "the system's shell".to_owned(),
             bookkeeping: Vec::new(),
             program: "sh".to_owned(),
@@ -286,8 +286,8 @@ impl Recipe {
     }
 
     /// Whether the server is there, and which version of it.
-    pub fn installed(&self) -> Result<Installed, Missing> {
-        let missing = |what: String| Missing {
+    pub fn installed(&self) -> Result<Installed, MissingProgram> {
+        let missing = |what: String| MissingProgram {
             what,
             how: self.install.clone(),
         };
@@ -367,7 +367,10 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), listed.len());
-        assert_eq!(Recipe::named("apache-digest").unwrap().auth, Scheme::Digest);
+        assert_eq!(
+            Recipe::named("apache-digest").unwrap().auth,
+            UrlScheme::Digest
+        );
         assert!(Recipe::named("iis").is_none());
     }
 

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use minijinja::{Environment, UndefinedBehavior, context};
 
 use super::port::Port;
-use super::process::Process;
-use super::recipe::{Missing, Recipe};
+use super::process::ServerProcess;
+use super::recipe::{MissingProgram, Recipe};
 use super::{RealServer, logs};
 
 /// From the start to the first answer; Python servers on a busy machine take some seconds.
@@ -35,7 +35,7 @@ pub enum StartError {
         server: String,
         /// What was not found.
         #[source]
-        missing: Missing,
+        missing: MissingProgram,
     },
     /// The recipe wants a user that this machine does not have.
     #[error("cannot start {server}: no user {user} in /etc/passwd, and it must not run as root")]
@@ -109,9 +109,9 @@ pub enum StartError {
 }
 
 /// Says which step of which server failed.
-struct Step<'a>(&'a Recipe);
+struct StartStep<'a>(&'a Recipe);
 
-impl Step<'_> {
+impl StartStep<'_> {
     fn io(&self, what: impl Into<String>) -> impl FnOnce(io::Error) -> StartError {
         let (server, what) = (self.0.name.clone(), what.into());
         move |source| StartError::Io {
@@ -123,7 +123,7 @@ impl Step<'_> {
 }
 
 pub(super) fn start(recipe: &Recipe, processors: &[u32]) -> Result<RealServer, StartError> {
-    let step = Step(recipe);
+    let step = StartStep(recipe);
     engine::raise_open_files();
     let installed = recipe.installed().map_err(|missing| StartError::Missing {
         server: recipe.name.clone(),
@@ -136,7 +136,7 @@ pub(super) fn start(recipe: &Recipe, processors: &[u32]) -> Result<RealServer, S
         .tempdir()
         .map_err(step.io("create a temporary directory"))?;
     let port = Port::reserve().map_err(step.io("find a free port of 127.0.0.1"))?;
-    let templates = Templates::of(recipe, dir.path(), &port);
+    let templates = RecipeTemplates::of(recipe, dir.path(), &port);
     let url = templates.render(&recipe.url)?;
     let address = Address::of(&url).ok_or_else(|| StartError::Url {
         server: recipe.name.clone(),
@@ -151,7 +151,7 @@ pub(super) fn start(recipe: &Recipe, processors: &[u32]) -> Result<RealServer, S
             url,
         });
     }
-    let mut process = Process::spawn(command, processors).map_err(step.io(what))?;
+    let mut process = ServerProcess::spawn(command, processors).map_err(step.io(what))?;
     wait_until_ready(recipe, &mut process, &address, dir.path())?;
     Ok(RealServer {
         process,
@@ -164,14 +164,14 @@ pub(super) fn start(recipe: &Recipe, processors: &[u32]) -> Result<RealServer, S
 }
 
 /// The templates of a recipe, and what they know.
-struct Templates<'a> {
+struct RecipeTemplates<'a> {
     recipe: &'a Recipe,
     environment: Environment<'static>,
     context: minijinja::Value,
 }
 
-impl Templates<'_> {
-    fn of<'a>(recipe: &'a Recipe, dir: &Path, port: &Port) -> Templates<'a> {
+impl RecipeTemplates<'_> {
+    fn of<'a>(recipe: &'a Recipe, dir: &Path, port: &Port) -> RecipeTemplates<'a> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         let context = context! {
@@ -180,7 +180,7 @@ impl Templates<'_> {
             port => port.number(),
             auth => recipe.auth.name(),
         };
-        Templates {
+        RecipeTemplates {
             recipe,
             environment,
             context,
@@ -273,10 +273,10 @@ fn prepare(
     recipe: &Recipe,
     program: &Path,
     dir: &Path,
-    templates: &Templates<'_>,
+    templates: &RecipeTemplates<'_>,
     owner: Option<(u32, u32)>,
 ) -> Result<Command, StartError> {
-    let step = Step(recipe);
+    let step = StartStep(recipe);
     let mut created: Vec<PathBuf> = vec![dir.to_owned()];
     let mut add_dir = |path: PathBuf| {
         let made = fs::create_dir(&path);
@@ -325,7 +325,7 @@ fn prepare(
 
 fn wait_until_ready(
     recipe: &Recipe,
-    process: &mut Process,
+    process: &mut ServerProcess,
     address: &Address,
     dir: &Path,
 ) -> Result<(), StartError> {
@@ -338,7 +338,7 @@ fn wait_until_ready(
         if let Some(status) = process.wait_for_exit(PROBE_EVERY) {
             return Err(StartError::Exited {
                 server: recipe.name.clone(),
-                status: status.map_err(Step(recipe).io("wait for its end"))?,
+                status: status.map_err(StartStep(recipe).io("wait for its end"))?,
                 log: log_tail(recipe, dir),
             });
         }
@@ -366,8 +366,9 @@ fn log_tail(recipe: &Recipe, dir: &Path) -> String {
             tail.push_str(&format!("  {}: {line}\n", name.to_string_lossy()));
         }
     }
-    match tail.is_empty() {
-        true => "  (nothing)".to_owned(),
-        false => tail.trim_end().to_owned(),
+    if tail.is_empty() {
+        "  (nothing)".to_owned()
+    } else {
+        tail.trim_end().to_owned()
     }
 }

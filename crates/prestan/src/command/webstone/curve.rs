@@ -5,7 +5,7 @@ use std::sync::Arc;
 use engine::{Cancel, Settings};
 use report::page::Common;
 use report::{CountedUnit, Find, SearchResult, Tried};
-use stats::{Answer, Conclusion};
+use stats::{Conclusion, SearchOutcome};
 use suite::Plan;
 
 use super::Loads;
@@ -125,7 +125,7 @@ fn found(
         target: settings.endpoint.target.url(),
         software: server.and_then(|server| server.software.clone()),
         what: format!("{}: {}", plan.suite.name, plan.suite.title),
-        answer: Answer::default(),
+        answer: SearchOutcome::default(),
         knee: knee(&made),
         inconclusive: ended.map(ToString::to_string).or_else(|| inconclusive(ran)),
         trials: made,

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
 use serde_json::Value;
-use testbed::fault::{Builder, Exchange, Fault};
+use testbed::fault::{Builder, Fault, ServedExchange};
 use testbed::{DemoServer, FaultServer, Root};
 
 use super::rows::{assert_adds_up, rows};
@@ -56,7 +56,7 @@ impl Faulty {
     }
 
     /// The requests of the measured part of a test, as the server saw them.
-    pub(crate) fn measured(&self, test: &str) -> Vec<Exchange> {
+    pub(crate) fn measured(&self, test: &str) -> Vec<ServedExchange> {
         let tag = format!("({test})");
         let mut exchanges = self.server.exchanges();
         exchanges.retain(|exchange| {
@@ -68,7 +68,7 @@ impl Faulty {
     }
 
     /// The first request of each connection, as the server saw them.
-    pub(crate) fn firsts_on_connections(&self) -> Vec<Exchange> {
+    pub(crate) fn firsts_on_connections(&self) -> Vec<ServedExchange> {
         let mut exchanges = self.server.exchanges();
         exchanges.sort_by_key(|exchange| (exchange.connection, exchange.request_end));
         exchanges.dedup_by_key(|exchange| exchange.connection);

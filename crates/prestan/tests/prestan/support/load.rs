@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use record::{EventKind, Outcome as Ended, Run, Sample};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use testbed::fault::Exchange;
+use testbed::fault::ServedExchange;
 
 use super::faulty::{Faulty, checked};
 use super::rows::rows;
@@ -53,7 +53,7 @@ pub(crate) fn at_least(run: &Run, ms: u64, time: impl Fn(&Sample) -> Option<u64>
 }
 
 /// Requests of the run that the server saw, warm-up included, and neither the probe nor errands.
-pub(crate) fn seen(server: &Faulty, method: &str) -> Vec<Exchange> {
+pub(crate) fn seen(server: &Faulty, method: &str) -> Vec<ServedExchange> {
     let mut exchanges = server.server.exchanges();
     let tag = format!("({method})");
     exchanges.retain(|exchange| {

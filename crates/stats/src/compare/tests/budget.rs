@@ -16,7 +16,7 @@ const BLOCKS: usize = 24;
 
 /// How the operations of a run vary.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Noise {
+enum Scatter {
     /// Log-normal with this standard deviation of the logarithm, and this correlation of neighbours.
     LogNormal(f64, f64),
     /// The same, independent, with 0.2; one operation in 30 takes 40 times as long.
@@ -27,8 +27,8 @@ enum Noise {
 
 /// What is measured, and on what.
 #[derive(Debug, Clone, Copy)]
-struct Case {
-    noise: Noise,
+struct BudgetCase {
+    noise: Scatter,
     /// Operations of a run.
     operations: usize,
     /// Standard deviation between the starts of a server, as a share.
@@ -40,8 +40,8 @@ struct Case {
     torn: f64,
 }
 
-const QUIET: Case = Case {
-    noise: Noise::LogNormal(0.3, 0.0),
+const QUIET: BudgetCase = BudgetCase {
+    noise: Scatter::LogNormal(0.3, 0.0),
     operations: 150,
     starts: 0.01,
     drift: 0.0,
@@ -49,15 +49,15 @@ const QUIET: Case = Case {
 };
 
 /// Mean and median of a run, and its sum.
-fn run(case: &Case, level: f64, rng: &mut ChaCha8Rng) -> (f64, f64, Batch) {
+fn run(case: &BudgetCase, level: f64, rng: &mut ChaCha8Rng) -> (f64, f64, Batch) {
     let mut state: f64 = StandardNormal.sample(rng);
     let mut time = || match case.noise {
-        Noise::LogNormal(deviation, rho) => {
+        Scatter::LogNormal(deviation, rho) => {
             let fresh: f64 = StandardNormal.sample(rng);
             state = rho * state + (1.0 - rho * rho).sqrt() * fresh;
             (deviation * state).exp()
         }
-        Noise::Stalls => {
+        Scatter::Stalls => {
             let normal: f64 = StandardNormal.sample(rng);
             let stall = if rng.random_bool(1.0 / 30.0) {
                 40.0
@@ -66,7 +66,7 @@ fn run(case: &Case, level: f64, rng: &mut ChaCha8Rng) -> (f64, f64, Batch) {
             };
             stall * (0.2 * normal).exp()
         }
-        Noise::Pareto(exponent) => {
+        Scatter::Pareto(exponent) => {
             let pareto = Pareto::new(1.0, exponent);
             pareto.map_or(1.0, |pareto| pareto.sample(rng))
         }
@@ -87,13 +87,13 @@ fn run(case: &Case, level: f64, rng: &mut ChaCha8Rng) -> (f64, f64, Batch) {
 
 /// A row under comparison.
 #[derive(Default)]
-struct Sample {
+struct SampledRow {
     seen: Observations,
     sums: [Vec<Batch>; 2],
 }
 
-impl Sample {
-    fn add(&mut self, case: &Case, machine: f64, slower: f64, rng: &mut ChaCha8Rng) {
+impl SampledRow {
+    fn add(&mut self, case: &BudgetCase, machine: f64, slower: f64, rng: &mut ChaCha8Rng) {
         let mut level = |by: f64| {
             let start: f64 = StandardNormal.sample(rng);
             let torn = if rng.random_bool(case.torn / 2.0) {
@@ -115,9 +115,9 @@ impl Sample {
 }
 
 /// What a comparison came to: the rows, and the blocks that each of them took part in.
-fn compared_within(case: &Case, slower: &[f64], seed: u64) -> Vec<(Ratio, usize)> {
+fn compared_within(case: &BudgetCase, slower: &[f64], seed: u64) -> Vec<(Ratio, usize)> {
     let rng = &mut ChaCha8Rng::seed_from_u64(seed);
-    let mut rows: Vec<Sample> = slower.iter().map(|_| Sample::default()).collect();
+    let mut rows: Vec<SampledRow> = slower.iter().map(|_| SampledRow::default()).collect();
     let mut open = vec![true; slower.len()];
     let mut judged = Vec::new();
     let mut machine: f64 = 1.0;
@@ -155,7 +155,7 @@ fn compared_within(case: &Case, slower: &[f64], seed: u64) -> Vec<(Ratio, usize)
 
 /// What became of many comparisons.
 #[derive(Debug, Default)]
-struct Count {
+struct Errors {
     /// Comparisons with a verdict *slower* or *faster* on a row that is neither.
     wrong: usize,
     /// Comparisons in which the first row was found to be slower.
@@ -172,8 +172,8 @@ struct Count {
 }
 
 /// Compares again and again. The first row is slower by the factor, the others are not.
-fn many(case: &Case, slower: f64, times: usize) -> Count {
-    let mut count = Count::default();
+fn many(case: &BudgetCase, slower: f64, times: usize) -> Errors {
+    let mut count = Errors::default();
     let mut truth = vec![1.0; ROWS];
     truth[0] = slower;
     for seed in 0..times {
@@ -200,45 +200,48 @@ fn many(case: &Case, slower: f64, times: usize) -> Count {
 }
 
 /// Servers that are all alike.
-fn cases() -> [(&'static str, Case); 7] {
+fn cases() -> [(&'static str, BudgetCase); 7] {
     [
         ("independent operations", QUIET),
         (
             "neighbours correlated by 0.9",
-            Case {
-                noise: Noise::LogNormal(0.3, 0.9),
+            BudgetCase {
+                noise: Scatter::LogNormal(0.3, 0.9),
                 ..QUIET
             },
         ),
         (
             "one operation in 30 stalls 40 times as long",
-            Case {
-                noise: Noise::Stalls,
+            BudgetCase {
+                noise: Scatter::Stalls,
                 ..QUIET
             },
         ),
         (
             "Pareto, exponent 1.5",
-            Case {
-                noise: Noise::Pareto(1.5),
+            BudgetCase {
+                noise: Scatter::Pareto(1.5),
                 ..QUIET
             },
         ),
         (
             "starts that differ by 3 %",
-            Case {
+            BudgetCase {
                 starts: 0.03,
                 ..QUIET
             },
         ),
         (
             "a machine that drifts by 5 % from block to block",
-            Case {
+            BudgetCase {
                 drift: 0.05,
                 ..QUIET
             },
         ),
-        ("one process in ten 7 % slower", Case { torn: 0.2, ..QUIET }),
+        (
+            "one process in ten 7 % slower",
+            BudgetCase { torn: 0.2, ..QUIET },
+        ),
     ]
 }
 
@@ -295,7 +298,7 @@ fn five_percent_are_found_at_length() {
 #[test]
 fn what_differs_by_more_than_the_margin_is_rarely_called_the_same() {
     // Exactly at the margin is the worst case.
-    let many_operations = Case {
+    let many_operations = BudgetCase {
         operations: 1_000,
         starts: 0.002,
         ..QUIET
@@ -306,7 +309,7 @@ fn what_differs_by_more_than_the_margin_is_rarely_called_the_same() {
     // And what does not differ is called the same, soon.
     assert!(at_the_margin.same >= 200, "{at_the_margin:?}");
     // Rows that are left alone early, because they happen to vary little, have intervals that hold.
-    let uneven = Case {
+    let uneven = BudgetCase {
         operations: 1_000,
         starts: 0.004,
         ..QUIET

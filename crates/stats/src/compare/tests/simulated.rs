@@ -63,7 +63,7 @@ pub(super) const ROWS: u64 = 23;
 
 /// How the times of the operations of a run vary.
 #[derive(Debug, Clone, Copy)]
-enum Noise {
+enum TimeNoise {
     /// Log-normal with 0.2, an autoregressive process with this correlation of neighbours.
     Correlated(f64),
     /// One operation in so many takes so many times as long.
@@ -85,10 +85,10 @@ enum Drift {
 
 /// A server under simulation.
 #[derive(Debug, Clone, Copy)]
-struct Server {
+struct ServerModel {
     /// Median of its times.
     level: f64,
-    noise: Noise,
+    noise: TimeNoise,
     /// By how much runs of it differ, as a share.
     restarts: f64,
     /// Share of the runs that something else on the machine makes slower, by up to a half.
@@ -97,21 +97,21 @@ struct Server {
     odd: (usize, f64),
 }
 
-const QUIET: Server = Server {
+const QUIET: ServerModel = ServerModel {
     level: 1e6,
-    noise: Noise::Correlated(0.0),
+    noise: TimeNoise::Correlated(0.0),
     restarts: 0.0,
     torn: 0.0,
     odd: (0, 1.0),
 };
 
-impl Server {
-    const fn with(self, noise: Noise) -> Server {
-        Server { noise, ..self }
+impl ServerModel {
+    const fn with(self, noise: TimeNoise) -> ServerModel {
+        ServerModel { noise, ..self }
     }
 
-    fn slower(self, by: f64) -> Server {
-        Server {
+    fn slower(self, by: f64) -> ServerModel {
+        ServerModel {
             level: self.level * (1.0 + by),
             ..self
         }
@@ -125,11 +125,11 @@ impl Server {
         }
         let mut state = rng.normal();
         let mut time = || match self.noise {
-            Noise::Correlated(rho) => {
+            TimeNoise::Correlated(rho) => {
                 state = rho * state + (1.0 - rho * rho).sqrt() * rng.normal();
                 (0.2 * state).exp()
             }
-            Noise::Stalls(one_in, factor) => {
+            TimeNoise::Stalls(one_in, factor) => {
                 let stalled = if rng.chance(1.0 / one_in) {
                     factor
                 } else {
@@ -137,7 +137,7 @@ impl Server {
                 };
                 stalled * (0.1 * rng.normal()).exp()
             }
-            Noise::Pareto(exponent) => rng.uniform().powf(-1.0 / exponent),
+            TimeNoise::Pareto(exponent) => rng.uniform().powf(-1.0 / exponent),
         };
         let mut times: Vec<f64> = (0..operations).map(|_| level * time()).collect();
         let sum = times.iter().sum();
@@ -166,7 +166,7 @@ impl Experiment {
         Experiment { pairs, ..TEN }
     }
 
-    fn observe(self, [a, b]: [Server; 2], rng: &mut Stream) -> Observations {
+    fn observe(self, [a, b]: [ServerModel; 2], rng: &mut Stream) -> Observations {
         let (mut found, mut level, mut sums) = (Observations::default(), 1.0, [0.0; 2]);
         let from = [a, b].map(|server| rng.below(self.pairs - server.odd.0 + 1));
         for pair in 0..self.pairs {
@@ -199,13 +199,13 @@ impl Experiment {
         found
     }
 
-    fn ratio(self, both: [Server; 2], seed: u64) -> Ratio {
+    fn ratio(self, both: [ServerModel; 2], seed: u64) -> Ratio {
         let observed = self.observe(both, &mut Stream::new(seed));
         Ratio::new(&observed).unwrap()
     }
 
     /// A row among 23, of which the others are not sure.
-    fn among_others(self, both: [Server; 2], seed: u64) -> Ratio {
+    fn among_others(self, both: [ServerModel; 2], seed: u64) -> Ratio {
         alone(self.ratio(both, seed))
     }
 }
@@ -263,7 +263,7 @@ struct Beside {
     covered: [f64; 2],
 }
 
-fn beside_itself(experiment: Experiment, server: Server, rows: u64) -> Beside {
+fn beside_itself(experiment: Experiment, server: ServerModel, rows: u64) -> Beside {
     let ratios: Vec<Ratio> = (0..rows)
         .map(|seed| experiment.ratio([server; 2], seed))
         .collect();
@@ -302,34 +302,34 @@ fn contains_one((low, high): (f64, f64)) -> bool {
 }
 
 /// How often a row among 23 gets this verdict, in percent.
-fn found(experiment: Experiment, both: [Server; 2], wanted: Verdict, times: u64) -> f64 {
+fn found(experiment: Experiment, both: [ServerModel; 2], wanted: Verdict, times: u64) -> f64 {
     let is_found = |seed: &u64| experiment.among_others(both, *seed).verdict == wanted;
     percent((0..times).filter(is_found).count(), times)
 }
 
 /// The cases of METHODOLOGY.
-fn cases() -> Vec<(&'static str, Experiment, Server)> {
-    let restarted = |share: f64| Server {
+fn cases() -> Vec<(&'static str, Experiment, ServerModel)> {
+    let restarted = |share: f64| ServerModel {
         restarts: share,
         ..QUIET
     };
     let drifting = |drift: Drift| Experiment { drift, ..TEN };
-    let stalls = QUIET.with(Noise::Stalls(30.0, 40.0));
+    let stalls = QUIET.with(TimeNoise::Stalls(30.0, 40.0));
     vec![
         ("independent, log-normal", TEN, QUIET),
         ("the same, 2 pairs", Experiment::of(2), QUIET),
         ("the same, 5 pairs", Experiment::of(5), QUIET),
         ("the same, 20 pairs", Experiment::of(20), QUIET),
-        ("AR(1), 0.5", TEN, QUIET.with(Noise::Correlated(0.5))),
-        ("AR(1), 0.9", TEN, QUIET.with(Noise::Correlated(0.9))),
+        ("AR(1), 0.5", TEN, QUIET.with(TimeNoise::Correlated(0.5))),
+        ("AR(1), 0.9", TEN, QUIET.with(TimeNoise::Correlated(0.9))),
         ("1 operation in 30 stalls, 40 x", TEN, stalls),
         ("the same, 20 pairs", Experiment::of(20), stalls),
         (
             "1 in 200 stalls, 200 x",
             TEN,
-            QUIET.with(Noise::Stalls(200.0, 200.0)),
+            QUIET.with(TimeNoise::Stalls(200.0, 200.0)),
         ),
-        ("Pareto, 1.5", TEN, QUIET.with(Noise::Pareto(1.5))),
+        ("Pareto, 1.5", TEN, QUIET.with(TimeNoise::Pareto(1.5))),
         ("runs differ by 1 %", TEN, restarted(0.01)),
         ("runs differ by 3 %", TEN, restarted(0.03)),
         (
@@ -345,7 +345,7 @@ fn cases() -> Vec<(&'static str, Experiment, Server)> {
         (
             "1 run in 10 up to half slower, 60 pairs",
             Experiment::of(60),
-            Server {
+            ServerModel {
                 torn: 0.1,
                 ..restarted(0.01)
             },
@@ -353,7 +353,7 @@ fn cases() -> Vec<(&'static str, Experiment, Server)> {
         (
             "2 of 20 runs 5 x slower, both",
             Experiment::of(20),
-            Server {
+            ServerModel {
                 odd: (2, 5.0),
                 ..restarted(0.01)
             },
@@ -361,7 +361,7 @@ fn cases() -> Vec<(&'static str, Experiment, Server)> {
         (
             "two processes, 7 % apart for 2 of 10 pairs",
             TEN,
-            Server {
+            ServerModel {
                 odd: (2, 1.07),
                 ..restarted(0.01)
             },
@@ -383,14 +383,14 @@ fn a_server_beside_itself_is_not_called_faster_and_intervals_contain_the_truth()
 }
 
 /// B is 10 % quicker, and one of 30 operations stalls 40 x: on average it takes twice as long.
-const TWO_WAYS: [Server; 2] = [
-    Server {
-        noise: Noise::Stalls(1e9, 1.0),
+const TWO_WAYS: [ServerModel; 2] = [
+    ServerModel {
+        noise: TimeNoise::Stalls(1e9, 1.0),
         ..QUIET
     },
-    Server {
+    ServerModel {
         level: QUIET.level * 0.9,
-        noise: Noise::Stalls(30.0, 40.0),
+        noise: TimeNoise::Stalls(30.0, 40.0),
         ..QUIET
     },
 ];
@@ -398,7 +398,7 @@ const TWO_WAYS: [Server; 2] = [
 #[test]
 fn what_is_usually_faster_and_slower_on_average_is_neither() {
     let [a, b] = TWO_WAYS;
-    let count = |both: [Server; 2], wanted: (Direction, Direction)| {
+    let count = |both: [ServerModel; 2], wanted: (Direction, Direction)| {
         let says_so = |seed: &u64| {
             let found = TEN.among_others(both, *seed);
             assert_eq!(found.verdict, Verdict::Inconclusive, "{seed}: {found:?}");
@@ -415,7 +415,7 @@ fn what_is_usually_faster_and_slower_on_average_is_neither() {
 #[test]
 fn a_few_slow_runs_are_not_the_same() {
     // Two runs of twenty of B take five times as long.
-    let odd = Server {
+    let odd = ServerModel {
         odd: (2, 5.0),
         ..QUIET
     };
@@ -443,12 +443,12 @@ fn what_differs_by_more_than_the_margin_is_hardly_ever_the_same() {
     assert!(same <= 6.0, "{same} %");
     // A difference in one operation of a hundred only, which medians do not see.
     let tail = [
-        Server {
-            noise: Noise::Stalls(1e9, 1.0),
+        ServerModel {
+            noise: TimeNoise::Stalls(1e9, 1.0),
             ..QUIET
         },
-        Server {
-            noise: Noise::Stalls(100.0, 6.0),
+        ServerModel {
+            noise: TimeNoise::Stalls(100.0, 6.0),
             ..QUIET
         },
     ];
@@ -469,7 +469,7 @@ fn what_is_five_percent_slower_is_found() {
 
 #[test]
 fn torn_pairs_hide_nothing() {
-    let torn = Server { torn: 0.1, ..QUIET };
+    let torn = ServerModel { torn: 0.1, ..QUIET };
     let experiment = Experiment {
         operations: 200,
         ..Experiment::of(60)
@@ -503,7 +503,7 @@ fn the_difference_that_is_called_detectable_is_called_one() {
 
 #[test]
 fn as_many_pairs_as_are_asked_for_find_five_percent() {
-    let noisy = Server {
+    let noisy = ServerModel {
         restarts: 0.03,
         ..QUIET
     };
@@ -583,7 +583,7 @@ fn figures_of_methodology() {
     let verdicts = [Verdict::Slower, Verdict::Faster, Verdict::Inconclusive];
     let found_of = |verdict| found(TEN, TWO_WAYS, verdict, TIMES);
     println!("two ways: {:?}", verdicts.map(found_of));
-    let torn = Server { torn: 0.1, ..QUIET };
+    let torn = ServerModel { torn: 0.1, ..QUIET };
     for pairs in [20, 60, 120] {
         let experiment = Experiment::of(pairs);
         let both = [torn, torn.slower(0.05)];

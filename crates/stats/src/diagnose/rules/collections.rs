@@ -3,7 +3,7 @@
 //! In the suite `prestan` COPY and MOVE find a collection at their destination, and have to remove it
 //! first: what a DELETE takes is subtracted, and the floor with it, which both contain.
 
-use super::Found;
+use super::Detection;
 use crate::diagnose::case::{Case, LEAST_WORK, Mean, NOTICEABLE};
 use crate::diagnose::figure::{count, ratio, share, text, time};
 
@@ -11,18 +11,18 @@ use crate::diagnose::figure::{count, ratio, share, text, time};
 /// busy machine that takes 0.3 ms.
 const MEMBER: f64 = 500e3;
 
-pub(super) fn copy(case: &Case<'_>, at_least: f64) -> Option<Found> {
+pub(super) fn copy(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let removal = case.response("DeleteCol")?;
     let rows = ("COPY", "CopyCol", "Copy");
     per_member(case, rows, Some(&removal), (at_least, MEMBER))
 }
 
-pub(super) fn delete(case: &Case<'_>, at_least: f64) -> Option<Found> {
+pub(super) fn delete(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let rows = ("DELETE", "DeleteCol", "Delete");
     per_member(case, rows, None, (at_least, MEMBER))
 }
 
-pub(super) fn move_(case: &Case<'_>, at_least: f64) -> Option<Found> {
+pub(super) fn move_(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let (members, all, one) = both(case, "MoveCol", "Move")?;
     let removal = case.response("DeleteCol")?;
     let own = all.mean - removal.mean;
@@ -31,7 +31,7 @@ pub(super) fn move_(case: &Case<'_>, at_least: f64) -> Option<Found> {
     if all.low - removal.high < at_least * at_most || !is_noticeable {
         return None;
     }
-    Some(Found {
+    Some(Detection {
         figures: vec![
             count("members", members as u64),
             time("own", own),
@@ -40,7 +40,7 @@ pub(super) fn move_(case: &Case<'_>, at_least: f64) -> Option<Found> {
             time("each", own / members),
         ],
         saved: all.beyond(removal.mean + at_least * work),
-        ..Found::on(&[&all, &removal, &one])
+        ..Detection::on(&[&all, &removal, &one])
     })
 }
 
@@ -49,7 +49,7 @@ fn per_member(
     (method, all, one): (&str, &str, &str),
     removal: Option<&Mean>,
     (at_least, nanos): (f64, f64),
-) -> Option<Found> {
+) -> Option<Detection> {
     let (members, all, one) = both(case, all, one)?;
     // The floor of the request is in the removal as well; else in what a single one takes.
     let (base, at_most) = match removal {
@@ -75,10 +75,10 @@ fn per_member(
         share("share", each / work.max(LEAST_WORK)),
     ];
     figures.extend(removal.map(|removal| removal.figure("removal")));
-    Some(Found {
+    Some(Detection {
         figures,
         saved: all.beyond(normal),
-        ..Found::on(&means)
+        ..Detection::on(&means)
     })
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::Found;
+use super::Detection;
 use crate::Distribution;
-use crate::diagnose::case::{Case, NOTICEABLE, Row};
+use crate::diagnose::case::{Case, NOTICEABLE, SoundRow};
 use crate::diagnose::facts::ClosedAfter;
 use crate::diagnose::figure::{Evidence, count, share, text, time};
 use crate::diagnose::material::Material;
@@ -26,8 +26,8 @@ const LARGE: u64 = 10;
 const SAME_GAPS: usize = 3;
 
 /// Rows in which connections are kept, but for those that open one for each operation, or only those.
-fn kept<'a>(case: &Case<'a>, opens_each: bool) -> Vec<Row<'a>> {
-    let is_asked = |row: &Row<'_>| {
+fn kept<'a>(case: &Case<'a>, opens_each: bool) -> Vec<SoundRow<'a>> {
+    let is_asked = |row: &SoundRow<'_>| {
         let course = row.course;
         let opens = course.opened as f64 >= EACH * course.operations as f64;
         row.plan().load.http.keep_alive && course.operations > 0 && opens == opens_each
@@ -35,19 +35,19 @@ fn kept<'a>(case: &Case<'a>, opens_each: bool) -> Vec<Row<'a>> {
     case.rows().filter(is_asked).collect()
 }
 
-fn sum(rows: &[Row<'_>], of: fn(&Row<'_>) -> u64) -> u64 {
+fn sum(rows: &[SoundRow<'_>], of: fn(&SoundRow<'_>) -> u64) -> u64 {
     rows.iter().map(of).sum()
 }
 
 /// Connections that were opened, for how many operations, and nanoseconds of one of them.
-fn opened(rows: &[Row<'_>]) -> (u64, u64, f64) {
+fn opened(rows: &[SoundRow<'_>]) -> (u64, u64, f64) {
     let opened = sum(rows, |row| row.course.opened);
     let operations = sum(rows, |row| row.course.operations);
     let connecting: u128 = rows.iter().map(|row| row.course.connecting).sum();
     (opened, operations, connecting as f64 / opened.max(1) as f64)
 }
 
-pub(super) fn closed_each_time(case: &Case<'_>, at_least: f64) -> Option<Found> {
+pub(super) fn closed_each_time(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let rows = kept(case, true);
     let (opened, operations, each) = opened(&rows);
     let users = rows.iter().map(|row| u64::from(row.plan().load.users));
@@ -69,7 +69,7 @@ pub(super) fn closed_each_time(case: &Case<'_>, at_least: f64) -> Option<Found> 
     Some(found)
 }
 
-pub(super) fn keep_alive(case: &Case<'_>, at_least: f64) -> Option<Found> {
+pub(super) fn keep_alive(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let rows = kept(case, false);
     let (opened, operations, each) = opened(&rows);
     let users = rows.iter().map(|row| u64::from(row.plan().load.users));
@@ -100,7 +100,7 @@ pub(super) fn keep_alive(case: &Case<'_>, at_least: f64) -> Option<Found> {
 /// single user have, how many have it, and of how many. A connection that served more belies it.
 /// Those opened by requests that are not measured are not known, and make distances of several
 /// limits, which a small one has by chance.
-fn limit(row: &Row<'_>) -> Option<(u64, usize, usize)> {
+fn limit(row: &SoundRow<'_>) -> Option<(u64, usize, usize)> {
     let material = row.material;
     let opened = &material.opened;
     (material.plan.load.users == 1).then_some(())?;
@@ -127,7 +127,7 @@ fn first_runs<'a>(case: &Case<'a>) -> impl Iterator<Item = (usize, &'a Material)
     runs.iter().enumerate().filter(is_first)
 }
 
-pub(super) fn closes_silently(case: &Case<'_>, at_least: f64) -> Option<Found> {
+pub(super) fn closes_silently(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let mut after: BTreeMap<u16, ClosedAfter> = BTreeMap::new();
     for closed in first_runs(case).flat_map(|(_, run)| &run.facts.closed) {
         let all = after.entry(closed.status).or_insert(ClosedAfter {
@@ -154,12 +154,12 @@ pub(super) fn closes_silently(case: &Case<'_>, at_least: f64) -> Option<Found> {
         figures: vec![count("closes", closed.closes), count("lost", closed.lost)],
     };
     // Some were closed before requests that are not measured.
-    let rows: Vec<Row<'_>> = case.rows().filter(|row| row.course.opened > 0).collect();
+    let rows: Vec<SoundRow<'_>> = case.rows().filter(|row| row.course.opened > 0).collect();
     let (opened, _, each) = opened(&rows);
     let closes_of = |(_, run): &(usize, &Material)| -> u64 {
         run.facts.closed.iter().map(|closed| closed.closes).sum()
     };
-    Some(Found {
+    Some(Detection {
         figures: vec![
             count("closes", closes),
             text("statuses", statuses.join(", ")),
@@ -169,7 +169,7 @@ pub(super) fn closes_silently(case: &Case<'_>, at_least: f64) -> Option<Found> {
         tests: rows.iter().map(|row| row.name().to_owned()).collect(),
         run: first_runs(case).max_by_key(closes_of)?.0,
         saved: closes.min(opened) as f64 * each * (1.0 - normal / closes as f64),
-        ..Found::default()
+        ..Detection::default()
     })
 }
 
@@ -184,7 +184,7 @@ struct Handshakes {
 }
 
 impl Handshakes {
-    fn of(rows: &[Row<'_>]) -> Handshakes {
+    fn of(rows: &[SoundRow<'_>]) -> Handshakes {
         let mut all = Handshakes::default();
         for row in rows {
             let connects = &row.summary.connects;
@@ -200,12 +200,12 @@ impl Handshakes {
     }
 }
 
-pub(super) fn full_handshakes(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    let is_told = |row: &Row<'_>| {
+pub(super) fn full_handshakes(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+    let is_told = |row: &SoundRow<'_>| {
         let plan = row.plan();
         plan.format >= TELLS_RESUMED && !plan.load.http.full_handshakes
     };
-    let rows: Vec<Row<'_>> = case.rows().filter(is_told).collect();
+    let rows: Vec<SoundRow<'_>> = case.rows().filter(is_told).collect();
     let all = Handshakes::of(&rows);
     let (tls, tcp) = (all.tls / all.full, all.tcp / all.full);
     let part = all.full / (all.full + all.resumed);
@@ -215,8 +215,8 @@ pub(super) fn full_handshakes(case: &Case<'_>, at_least: f64) -> Option<Found> {
     if !is_enough || part < at_least {
         return None;
     }
-    let of_row = |row: &Row<'_>| row.summary.connects.tls.map_or(0, |tls| tls.n);
-    Some(Found {
+    let of_row = |row: &SoundRow<'_>| row.summary.connects.tls.map_or(0, |tls| tls.n);
+    Some(Detection {
         figures: vec![
             count("full", all.full as u64),
             count("handshakes", (all.full + all.resumed) as u64),
@@ -229,10 +229,10 @@ pub(super) fn full_handshakes(case: &Case<'_>, at_least: f64) -> Option<Found> {
     })
 }
 
-pub(super) fn asked_twice(case: &Case<'_>, at_least: f64) -> Option<Found> {
+pub(super) fn asked_twice(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     // In a pipeline, all that waits behind a lost request is sent once more, and no 401 was there.
-    let is_alone = |row: &Row<'_>| row.plan().load.http.pipeline <= 1;
-    let rows: Vec<Row<'_>> = case.rows().filter(is_alone).collect();
+    let is_alone = |row: &SoundRow<'_>| row.plan().load.http.pipeline <= 1;
+    let rows: Vec<SoundRow<'_>> = case.rows().filter(is_alone).collect();
     let twice = sum(&rows, |row| row.course.challenged);
     let operations = sum(&rows, |row| row.course.operations);
     let part = twice as f64 / operations.max(1) as f64;
@@ -246,28 +246,28 @@ pub(super) fn asked_twice(case: &Case<'_>, at_least: f64) -> Option<Found> {
         share("share", part),
     ];
     // What a 401 takes is not recorded: it is no quicker than the quickest answer.
-    let quickest = |row: &Row<'_>| row.summary.response.map_or(0.0, |times| times.min as f64);
-    let lost = |row: &Row<'_>| row.course.challenged as f64 * quickest(row);
+    let quickest = |row: &SoundRow<'_>| row.summary.response.map_or(0.0, |times| times.min as f64);
+    let lost = |row: &SoundRow<'_>| row.course.challenged as f64 * quickest(row);
     found.saved = rows.iter().map(lost).sum::<f64>() * (1.0 - at_least / part);
     Some(found)
 }
 
 /// The rows that met it, by their share, the greatest first.
-fn most(rows: &[Row<'_>], met: fn(&Row<'_>) -> u64, name: &'static str) -> Found {
-    let mut rows: Vec<Row<'_>> = rows.iter().copied().filter(|row| met(row) > 0).collect();
-    let part = |row: &Row<'_>| met(row) as f64 / row.course.operations as f64;
+fn most(rows: &[SoundRow<'_>], met: fn(&SoundRow<'_>) -> u64, name: &'static str) -> Detection {
+    let mut rows: Vec<SoundRow<'_>> = rows.iter().copied().filter(|row| met(row) > 0).collect();
+    let part = |row: &SoundRow<'_>| met(row) as f64 / row.course.operations as f64;
     rows.sort_by(|one, other| part(other).total_cmp(&part(one)));
-    let evidence = |row: &Row<'_>| Evidence {
+    let evidence = |row: &SoundRow<'_>| Evidence {
         row: row.name().to_owned(),
         figures: vec![
             count(name, met(row)),
             count("operations", row.course.operations),
         ],
     };
-    Found {
+    Detection {
         evidence: rows.iter().map(evidence).collect(),
         tests: rows.iter().map(|row| row.name().to_owned()).collect(),
         run: rows.first().map_or(0, |row| row.run),
-        ..Found::default()
+        ..Detection::default()
     }
 }

@@ -8,15 +8,16 @@
 use record::Nanos;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-use super::Found;
-use super::again::seen_again;
-use crate::diagnose::case::{Case, LEAST_WORK, NOTICEABLE, Row};
-use crate::diagnose::course::{Course, Part};
-use crate::diagnose::figure::{Evidence, Figure, count, ratio, share, text, time};
+use super::Detection;
+use crate::diagnose::case::{Case, LEAST_WORK, NOTICEABLE, SoundRow};
+use crate::diagnose::course::{Course, CoursePart};
+use crate::diagnose::figure::{
+    Evidence, NamedQuantity, Quantity, ResponsePart, count, figure, ratio, share, text, time,
+};
 use crate::diagnose::modes::{Mode, modes};
 use crate::diagnose::path::{is_of_others, is_spread};
 use crate::diagnose::period::{Period, period};
-use crate::diagnose::{drift, rules::Rule};
+use crate::diagnose::{drift, rules::DiagnosisRule};
 use crate::times::Times;
 
 /// Seconds that a row must go on for its trend to be that of the server.
@@ -80,37 +81,38 @@ const SURE: f64 = 1e-4;
 const COLD: f64 = 2e6;
 
 /// How many nanoseconds make a slow operation, so that it is the server's own.
-fn far_apart(case: &Case<'_>, row: &Row<'_>) -> f64 {
-    match row.is_of_this_machine() {
-        true => TURN,
-        false => FAR_APART.max(JITTER * case.floor),
+fn far_apart(case: &Case<'_>, row: &SoundRow<'_>) -> f64 {
+    if row.is_of_this_machine() {
+        TURN
+    } else {
+        FAR_APART.max(JITTER * case.floor)
     }
 }
 
 /// Nanoseconds of that time beyond the floor.
-fn work(case: &Case<'_>, row: &Row<'_>, time: f64) -> f64 {
+fn work(case: &Case<'_>, row: &SoundRow<'_>, time: f64) -> f64 {
     let quickest = row.summary.response.map_or(0.0, |times| times.min as f64);
     (time - case.floor.min(quickest)).max(LEAST_WORK)
 }
 
 /// What a rule sees in a row: figures, and nanoseconds that would not have been spent.
-type Seen = (Vec<Figure>, f64);
+type Seen = (Vec<NamedQuantity>, f64);
 
 /// Rows in which something is seen, that which loses the most time first.
-fn gather<'a>(mut all: Vec<(Row<'a>, Seen)>) -> Option<Found> {
+fn gather<'a>(mut all: Vec<(SoundRow<'a>, Seen)>) -> Option<Detection> {
     all.sort_by(|(_, one), (_, other)| other.1.total_cmp(&one.1));
     let (worst, _) = all.first()?;
-    let evidence = |(row, (figures, _)): &(Row<'_>, Seen)| Evidence {
+    let evidence = |(row, (figures, _)): &(SoundRow<'_>, Seen)| Evidence {
         row: row.name().to_owned(),
         figures: figures.clone(),
     };
-    Some(Found {
+    Some(Detection {
         figures: vec![count("rows", all.len() as u64), text("row", worst.name())],
         run: worst.run,
         evidence: all.iter().map(evidence).collect(),
         tests: all.iter().map(|(row, _)| row.name().to_owned()).collect(),
         saved: all.iter().map(|(_, (_, saved))| saved).sum(),
-        ..Found::default()
+        ..Detection::default()
     })
 }
 
@@ -118,27 +120,36 @@ fn gather<'a>(mut all: Vec<(Row<'a>, Seen)>) -> Option<Found> {
 /// or else, where there are none, those that have been measured only once.
 fn over_time<'a>(
     case: &Case<'a>,
-    rows: impl Iterator<Item = Row<'a>>,
-    look: impl Fn(&Row<'a>) -> Option<Seen>,
-) -> Option<Found> {
-    let repeats = |row: &Row<'a>| case.repeats(row).collect();
-    let (seen, is_seen_once) = seen_again(rows, look, repeats);
-    let found = gather(seen)?;
-    Some(Found {
+    rows: impl Iterator<Item = SoundRow<'a>>,
+    look: impl Fn(&SoundRow<'a>) -> Option<Seen>,
+) -> Option<Detection> {
+    let (mut again, mut once) = (Vec::new(), Vec::new());
+    for row in rows {
+        let Some(seen) = look(&row) else { continue };
+        let mut repeats = case.repeats(&row).peekable();
+        if repeats.peek().is_none() {
+            once.push((row, seen));
+        } else if repeats.all(|repeat| look(&repeat).is_some()) {
+            again.push((row, seen));
+        }
+    }
+    let is_seen_once = again.is_empty();
+    let found = gather(if is_seen_once { once } else { again })?;
+    Some(Detection {
         is_seen_once,
         ..found
     })
 }
 
-pub(super) fn grows(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    let is_long = |row: &Row<'_>| row.course.seconds.is_some_and(|s| s >= LONG_ENOUGH);
-    let rows: Vec<Row<'_>> = case.courses().filter(is_long).collect();
+pub(super) fn grows(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+    let is_long = |row: &SoundRow<'_>| row.course.seconds.is_some_and(|s| s >= LONG_ENOUGH);
+    let rows: Vec<SoundRow<'_>> = case.courses().filter(is_long).collect();
     // Bonferroni: any of the rows may grow by chance.
     let sure = TREND / rows.len().max(1) as f64;
     over_time(case, rows.iter().copied(), |row| {
         let parts = row.course.parts.batches(drift::PARTS);
         let seconds = row.course.seconds.filter(|_| is_long(row))?;
-        let means: Vec<f64> = parts.iter().map(Part::mean).collect();
+        let means: Vec<f64> = parts.iter().map(CoursePart::mean).collect();
         let growth = drift::growth(&means, sure).filter(|growth| *growth >= DRIFT)?;
         let mean = row.response()?;
         let first = mean.mean / (1.0 + growth / 2.0);
@@ -160,7 +171,7 @@ pub(super) fn grows(case: &Case<'_>, at_least: f64) -> Option<Found> {
 /// Operations of a row that take 40 ms too many.
 struct Delayed {
     /// Which part of the time holds them.
-    part: &'static str,
+    part: ResponsePart,
     operations: u64,
     all: u64,
     /// Median of the others, which are quick; `None` where all are delayed.
@@ -170,10 +181,10 @@ struct Delayed {
 impl Delayed {
     /// The delays of a row: some operations take 40 ms more than the quick ones of the same row. Work that
     /// takes 42 ms has no such quick ones beside it.
-    fn of(case: &Case<'_>, row: &Row<'_>, at_least: f64) -> Option<Delayed> {
-        let kinds: [(&'static str, &Times); 2] = [
-            ("before the first byte", &row.course.response),
-            ("between the first byte and the last", &row.course.transfer),
+    fn of(case: &Case<'_>, row: &SoundRow<'_>, at_least: f64) -> Option<Delayed> {
+        let kinds: [(ResponsePart, &Times); 2] = [
+            (ResponsePart::BeforeFirstByte, &row.course.response),
+            (ResponsePart::Transfer, &row.course.transfer),
         ];
         if case.floor >= FAR {
             return None;
@@ -186,7 +197,7 @@ impl Delayed {
         })
     }
 
-    fn beside_quick(part: &'static str, times: &Times, at_least: f64) -> Option<Delayed> {
+    fn beside_quick(part: ResponsePart, times: &Times, at_least: f64) -> Option<Delayed> {
         let [least] = times.at_ranks([1])?;
         let (mut quick, mut before) = (0, 0);
         times.for_each(|value, of| {
@@ -213,7 +224,7 @@ impl Delayed {
     }
 
     /// All of them, in the transfer of a small answer, which takes no time otherwise.
-    fn always(part: &'static str, times: &Times) -> Option<Delayed> {
+    fn always(part: ResponsePart, times: &Times) -> Option<Delayed> {
         let (operations, all) = (between(times, DELAYED), times.count());
         let is_so = operations >= LEAST_DELAYED && operations as f64 >= ALL_DELAYED * all as f64;
         is_so.then_some(Delayed {
@@ -234,8 +245,8 @@ fn between(times: &Times, [from, to]: [Nanos; 2]) -> u64 {
     count
 }
 
-pub(super) fn delayed_ack(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    let seen = |row: Row<'_>| {
+pub(super) fn delayed_ack(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+    let seen = |row: SoundRow<'_>| {
         let delayed = Delayed::of(case, &row, at_least)?;
         let Delayed {
             operations, all, ..
@@ -244,7 +255,7 @@ pub(super) fn delayed_ack(case: &Case<'_>, at_least: f64) -> Option<Found> {
             count("delayed", operations),
             count("operations", all),
             share("share", operations as f64 / all as f64),
-            text("where", delayed.part),
+            figure("where", Quantity::Part(delayed.part)),
         ];
         figures.extend(delayed.quick.map(|quick| time("others", quick)));
         Some((figures, (operations as f64 - at_least * all as f64) * 40e6))
@@ -257,7 +268,7 @@ pub(super) fn delayed_ack(case: &Case<'_>, at_least: f64) -> Option<Found> {
 }
 
 /// Something else explains slow operations of that row, or nothing would be said of them.
-fn is_explained(case: &Case<'_>, row: &Row<'_>) -> bool {
+fn is_explained(case: &Case<'_>, row: &SoundRow<'_>) -> bool {
     let bytes = row.course.sent as f64 / row.course.operations as f64;
     bytes > BUFFERED
         || row.is_mixed()
@@ -266,7 +277,7 @@ fn is_explained(case: &Case<'_>, row: &Row<'_>) -> bool {
 }
 
 /// The two modes of a row. Where the path takes much of the time, it is subtracted: factors are looked at.
-fn modes_of(case: &Case<'_>, row: &Row<'_>) -> Option<(Mode, Mode)> {
+fn modes_of(case: &Case<'_>, row: &SoundRow<'_>) -> Option<(Mode, Mode)> {
     let times = row.summary.response?;
     let path = case.floor.min(2.0 * times.min as f64 - times.p50 as f64);
     let path = path.max(0.0) as Nanos;
@@ -280,7 +291,7 @@ fn modes_of(case: &Case<'_>, row: &Row<'_>) -> Option<(Mode, Mode)> {
 
 /// The two kinds of operations of a row, and nanoseconds of each operation that would be saved if all were
 /// of the quick kind.
-fn two_kinds(case: &Case<'_>, row: &Row<'_>) -> Option<(Mode, Mode, f64)> {
+fn two_kinds(case: &Case<'_>, row: &SoundRow<'_>) -> Option<(Mode, Mode, f64)> {
     let (quick, slow) = modes_of(case, row)?;
     let more = slow.median - quick.median;
     let is_apart = work(case, row, slow.median) >= APART * work(case, row, quick.median);
@@ -291,7 +302,7 @@ fn two_kinds(case: &Case<'_>, row: &Row<'_>) -> Option<(Mode, Mode, f64)> {
     is_own.then_some((quick, slow, slow.share * more))
 }
 
-pub(super) fn two_modes(case: &Case<'_>, at_least: f64) -> Option<Found> {
+pub(super) fn two_modes(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let rows = case.courses().filter(|row| !is_explained(case, row));
     over_time(case, rows, |row| {
         let (quick, slow, lost) = two_kinds(case, row).filter(|_| row.has_course())?;
@@ -310,7 +321,7 @@ pub(super) fn two_modes(case: &Case<'_>, at_least: f64) -> Option<Found> {
     })
 }
 
-pub(super) fn tail(case: &Case<'_>, at_least: f64) -> Option<Found> {
+pub(super) fn tail(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let rows = case
         .courses()
         .filter(|row| !is_explained(case, row) && two_kinds(case, row).is_none());
@@ -334,7 +345,7 @@ pub(super) fn tail(case: &Case<'_>, at_least: f64) -> Option<Found> {
             });
             let figures = vec![
                 time("median", median),
-                Figure {
+                NamedQuantity {
                     interval: Some((low, times.max as f64)),
                     ..time("p99", times.p99 as f64)
                 },
@@ -347,12 +358,14 @@ pub(super) fn tail(case: &Case<'_>, at_least: f64) -> Option<Found> {
 
 /// Threshold of another rule, so that what it explains is not told twice.
 fn threshold(name: &str) -> f64 {
-    let rule = super::RULES.iter().find(|rule: &&Rule| rule.name == name);
+    let rule = super::RULES
+        .iter()
+        .find(|rule: &&DiagnosisRule| rule.name == name);
     rule.map_or(f64::INFINITY, |rule| rule.at_least)
 }
 
 /// Slow operations at equal distances: the period, how many are slow, and the time lost in them.
-fn intervals(case: &Case<'_>, row: &Row<'_>, at_least: f64) -> Option<(Period, u64, f64)> {
+fn intervals(case: &Case<'_>, row: &SoundRow<'_>, at_least: f64) -> Option<(Period, u64, f64)> {
     let times = row.summary.response.filter(|_| !row.is_mixed())?;
     let median = times.p50 as f64;
     let more = ((SLOW - 1.0) * work(case, row, median)).max(far_apart(case, row));
@@ -379,7 +392,7 @@ fn intervals(case: &Case<'_>, row: &Row<'_>, at_least: f64) -> Option<(Period, u
 }
 
 /// When slow operations began and ended; those that follow each other are one.
-fn slow_spells(row: &Row<'_>, slow: f64) -> Vec<(f64, f64)> {
+fn slow_spells(row: &SoundRow<'_>, slow: f64) -> Vec<(f64, f64)> {
     let mut spells: Vec<(f64, f64)> = Vec::new();
     let mut was_slow = false;
     for (begin, peak) in row.course.peaks.recorded() {
@@ -395,7 +408,7 @@ fn slow_spells(row: &Row<'_>, slow: f64) -> Vec<(f64, f64)> {
     spells
 }
 
-pub(super) fn at_intervals(case: &Case<'_>, at_least: f64) -> Option<Found> {
+pub(super) fn at_intervals(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     over_time(case, case.courses(), |row| {
         let (period, slow, saved) = intervals(case, row, at_least).filter(|_| row.has_course())?;
         let times = row.summary.response?;
@@ -412,7 +425,7 @@ pub(super) fn at_intervals(case: &Case<'_>, at_least: f64) -> Option<Found> {
 
 /// A first request beside the others of its row.
 struct First<'a> {
-    row: Row<'a>,
+    row: SoundRow<'a>,
     took: f64,
     median: f64,
     /// Both without the floor.
@@ -422,7 +435,7 @@ struct First<'a> {
 }
 
 impl<'a> First<'a> {
-    fn of(case: &Case<'a>, row: Row<'a>) -> Option<First<'a>> {
+    fn of(case: &Case<'a>, row: SoundRow<'a>) -> Option<First<'a>> {
         let took = *row.material.first_answers.get(&row.id)?;
         let (mut longer, times) = (0, row.summary.response?);
         row.course
@@ -451,7 +464,7 @@ impl<'a> First<'a> {
 
 /// The ranks of first requests among all are evenly spread where nothing is special about them; many
 /// are put together as Fisher did (*Statistical Methods for Research Workers*, section 21.1).
-pub(super) fn cold_start(case: &Case<'_>, at_least: f64) -> Option<Found> {
+pub(super) fn cold_start(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let mut firsts: Vec<First<'_>> = {
         let first = |row| First::of(case, row);
         case.courses().filter_map(first).collect()
@@ -474,7 +487,7 @@ pub(super) fn cold_start(case: &Case<'_>, at_least: f64) -> Option<Found> {
     let mut slow: Vec<&First<'_>> = firsts.iter().collect();
     slow.retain(|first| first.ratio() >= at_least);
     let name = |first: &&First<'_>| first.row.name().to_owned();
-    Some(Found {
+    Some(Detection {
         figures: vec![
             ratio("ratio", typical),
             text("row", worst.row.name()),
@@ -485,6 +498,6 @@ pub(super) fn cold_start(case: &Case<'_>, at_least: f64) -> Option<Found> {
         evidence: slow.iter().map(evidence).collect(),
         tests: slow.iter().map(name).collect(),
         saved: slow.iter().map(|first| first.more()).sum::<f64>() * (1.0 - at_least / typical),
-        ..Found::default()
+        ..Detection::default()
     })
 }

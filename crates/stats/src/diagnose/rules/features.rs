@@ -3,10 +3,10 @@
 
 use record::{Cause, MeasureId, Outcome};
 
-use super::Found;
+use super::Detection;
 use super::listing::{bytes_of, nanos_per_byte};
 use crate::diagnose::case::{Case, family_of};
-use crate::diagnose::figure::{Evidence, bytes, count, ratio, text};
+use crate::diagnose::figure::{Evidence, bytes, count, ratio, reason, text};
 use crate::diagnose::material::Material;
 use crate::{Status, TestSummary};
 
@@ -20,24 +20,23 @@ const MANY: u32 = 1_000;
 const FINITE_DEPTH: &str = "propfind-finite-depth";
 
 /// A row, and why it was not measured or failed.
-struct Told<'a> {
+struct UnsupportedRow<'a> {
     run: usize,
     row: &'a TestSummary,
     cause: &'a Cause,
 }
 
-impl Told<'_> {
+impl UnsupportedRow<'_> {
     fn evidence(&self) -> Evidence {
-        let said = self.row.evidence.clone();
         Evidence {
             row: self.row.name.clone(),
-            figures: vec![text("answer", said.unwrap_or_default())],
+            figures: vec![reason("answer", self.row.evidence.as_ref())],
         }
     }
 }
 
 /// Rows of the first run that has one of them.
-fn first_run(mut rows: Vec<Told<'_>>) -> Vec<Told<'_>> {
+fn first_run(mut rows: Vec<UnsupportedRow<'_>>) -> Vec<UnsupportedRow<'_>> {
     let first = rows.first().map(|told| told.run);
     rows.retain(|told| Some(told.run) == first);
     rows
@@ -45,7 +44,7 @@ fn first_run(mut rows: Vec<Told<'_>>) -> Vec<Told<'_>> {
 
 /// The rows with names of that family that the server does not support, because of what it
 /// answered to a step of theirs.
-fn unsupported<'a>(case: &Case<'a>, family: &str) -> Vec<Told<'a>> {
+fn unsupported<'a>(case: &Case<'a>, family: &str) -> Vec<UnsupportedRow<'a>> {
     let runs = case.runs().iter().enumerate();
     let of_run = |(run, material): (usize, &'a Material)| {
         let measures = material.plan.measures.iter().zip(0..);
@@ -54,7 +53,7 @@ fn unsupported<'a>(case: &Case<'a>, family: &str) -> Vec<Told<'a>> {
             let (step, cause) = material.facts.unsupported.get(&measure.test)?;
             let is_its = step.is_none_or(|step| step == MeasureId(id));
             let is_believed = row.status == Status::NotSupported && row.disqualified().is_none();
-            (is_its && is_believed).then_some(Told { run, row, cause })
+            (is_its && is_believed).then_some(UnsupportedRow { run, row, cause })
         })
     };
     let rows = runs.flat_map(of_run);
@@ -64,38 +63,40 @@ fn unsupported<'a>(case: &Case<'a>, family: &str) -> Vec<Told<'a>> {
     )
 }
 
-fn found(rows: &[Told<'_>]) -> Found {
-    Found {
-        evidence: rows.iter().map(Told::evidence).collect(),
+fn found(rows: &[UnsupportedRow<'_>]) -> Detection {
+    Detection {
+        evidence: rows.iter().map(UnsupportedRow::evidence).collect(),
         tests: rows.iter().map(|told| told.row.name.clone()).collect(),
         run: rows.first().map_or(0, |told| told.run),
-        ..Found::default()
+        ..Detection::default()
     }
 }
 
-pub(super) fn no_etag(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    let lacks = |told: &Told<'_>| matches!(told.cause, Cause::Header { name } if name == "ETag");
+pub(super) fn no_etag(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+    let lacks =
+        |told: &UnsupportedRow<'_>| matches!(told.cause, Cause::Header { name } if name == "ETag");
     let mut rows = unsupported(case, "GetUnchanged");
     rows.retain(lacks);
     let first = rows.first().filter(|_| rows.len() as f64 >= at_least)?;
-    Some(Found {
+    Some(Detection {
         figures: vec![text("row", &first.row.name)],
         ..found(&rows)
     })
 }
 
-pub(super) fn etag_ignored(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    let is_whole = |told: &Told<'_>| matches!(told.cause, Cause::Status { status: 200, .. });
+pub(super) fn etag_ignored(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+    let is_whole =
+        |told: &UnsupportedRow<'_>| matches!(told.cause, Cause::Status { status: 200, .. });
     let mut rows = unsupported(case, "GetUnchanged");
     rows.retain(is_whole);
     let first = rows.first().filter(|_| rows.len() as f64 >= at_least)?;
-    Some(Found {
+    Some(Detection {
         figures: vec![text("row", &first.row.name)],
         ..found(&rows)
     })
 }
 
-pub(super) fn uncompressed(case: &Case<'_>, at_least: f64) -> Option<Found> {
+pub(super) fn uncompressed(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let (plain, offered) = (case.row("ListPlain")?, case.row("ListGzip")?);
     let (all, left) = (bytes_of(&plain), bytes_of(&offered));
     if all < LARGE || left < at_least * all {
@@ -111,7 +112,7 @@ pub(super) fn uncompressed(case: &Case<'_>, at_least: f64) -> Option<Found> {
         figures: vec![bytes("bytes", of)],
     };
     let operations = offered.course.operations as f64;
-    Some(Found {
+    Some(Detection {
         figures,
         evidence: vec![
             evidence(offered.summary, left),
@@ -120,12 +121,12 @@ pub(super) fn uncompressed(case: &Case<'_>, at_least: f64) -> Option<Found> {
         tests: vec![offered.name().to_owned(), plain.name().to_owned()],
         run: offered.run,
         saved: (left - at_least * all) * nanos_per_byte(case) * operations,
-        ..Found::default()
+        ..Detection::default()
     })
 }
 
-pub(super) fn infinity_declined(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    let is_unnamed = |told: &Told<'_>| {
+pub(super) fn infinity_declined(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+    let is_unnamed = |told: &UnsupportedRow<'_>| {
         // A server that has no other PROPFIND either declines no depth.
         let rows = &case.runs()[told.run].summary.tests;
         let mut others = rows.iter().filter(|row| row.method == "PROPFIND");
@@ -142,7 +143,7 @@ pub(super) fn infinity_declined(case: &Case<'_>, at_least: f64) -> Option<Found>
     let Cause::Status { status, .. } = first.cause else {
         return None;
     };
-    Some(Found {
+    Some(Detection {
         figures: vec![text("status", status.to_string())],
         ..found(&rows)
     })
@@ -150,7 +151,7 @@ pub(super) fn infinity_declined(case: &Case<'_>, at_least: f64) -> Option<Found>
 
 /// Rows of which all operations failed, as far as they are described, because Depth: infinity was
 /// answered as another depth.
-fn cut_short<'a>(case: &Case<'a>) -> Vec<Told<'a>> {
+fn cut_short<'a>(case: &Case<'a>) -> Vec<UnsupportedRow<'a>> {
     let runs = case.runs().iter().enumerate();
     let of_run = |(run, material): (usize, &'a Material)| {
         let rows = material.summary.tests.iter().zip(0..);
@@ -160,7 +161,7 @@ fn cut_short<'a>(case: &Case<'a>) -> Vec<Told<'a>> {
             let outcomes = row.outcomes.plus(&row.left_out_outcomes);
             let all = outcomes.of(Outcome::WrongBody) == outcomes.total();
             let first = causes.first()?.as_ref()?;
-            (all && causes.iter().all(is_depth)).then_some(Told {
+            (all && causes.iter().all(is_depth)).then_some(UnsupportedRow {
                 run,
                 row,
                 cause: first,
@@ -170,13 +171,13 @@ fn cut_short<'a>(case: &Case<'a>) -> Vec<Told<'a>> {
     first_run(runs.flat_map(of_run).collect())
 }
 
-pub(super) fn infinity_cut_short(case: &Case<'_>, at_least: f64) -> Option<Found> {
+pub(super) fn infinity_cut_short(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let rows = cut_short(case);
     let first = rows.first().filter(|_| rows.len() as f64 >= at_least)?;
     let Cause::Depth { depth } = first.cause else {
         return None;
     };
-    Some(Found {
+    Some(Detection {
         figures: vec![
             text("row", &first.row.name),
             count("depth", u64::from(*depth)),
@@ -185,7 +186,7 @@ pub(super) fn infinity_cut_short(case: &Case<'_>, at_least: f64) -> Option<Found
     })
 }
 
-pub(super) fn infinity_unbounded(case: &Case<'_>, at_least: f64) -> Option<Found> {
+pub(super) fn infinity_unbounded(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let family = case.family("Infinity");
     let (members, row) = family.last().filter(|(members, _)| *members >= MANY)?;
     let (whole, size) = (row.whole()?, bytes_of(row));
@@ -193,13 +194,13 @@ pub(super) fn infinity_unbounded(case: &Case<'_>, at_least: f64) -> Option<Found
     if whole.low - beside < at_least * 1e9 {
         return None;
     }
-    Some(Found {
+    Some(Detection {
         figures: vec![
             count("members", u64::from(*members)),
             whole.figure("whole"),
             bytes("bytes", size),
         ],
         // Nothing is saved: it is what others can make of the server.
-        ..Found::on(&[&whole])
+        ..Detection::on(&[&whole])
     })
 }

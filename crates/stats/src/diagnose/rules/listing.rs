@@ -1,11 +1,10 @@
 //! PROPFIND over collections of several sizes. What counts is the time until the whole answer is
 //! there: a server that streams has sent its first byte long before.
 
-use super::Found;
-use super::again::seen_again;
-use crate::diagnose::case::{Case, Counts, Mean, NOTICEABLE, Row, SizedPair, families};
-use crate::diagnose::figure::{Evidence, Figure, bytes, count, ratio, share, text, time};
-use crate::diagnose::line::{Line, line};
+use super::Detection;
+use crate::diagnose::case::{Case, Mean, NOTICEABLE, SizeUnit, SoundRow, families};
+use crate::diagnose::figure::{Evidence, NamedQuantity, bytes, count, ratio, share, text, time};
+use crate::diagnose::line::{FittedLine, line};
 
 /// Members below which times for each member say little.
 const MANY: u32 = 100;
@@ -23,22 +22,22 @@ const LONG: f64 = 1e9;
 const COLD_AGAIN: f64 = 500e3;
 
 /// What a kind of listing costs.
-struct Growth {
+struct ListingCost {
     name: &'static str,
     rows: Vec<(u32, Mean)>,
-    line: Line,
+    line: FittedLine,
     /// Bytes of the answer for each member.
     bytes: f64,
 }
 
-impl Growth {
-    fn of(case: &Case<'_>, name: &'static str) -> Option<Growth> {
+impl ListingCost {
+    fn of(case: &Case<'_>, name: &'static str) -> Option<ListingCost> {
         let family = case.family(name);
-        let whole = |(size, row): &(u32, Row<'_>)| Some((*size, row.whole()?));
+        let whole = |(size, row): &(u32, SoundRow<'_>)| Some((*size, row.whole()?));
         let rows: Vec<(u32, Mean)> = family.iter().filter_map(whole).collect();
         let points: Vec<_> = rows.iter().map(|(size, mean)| mean.point(*size)).collect();
         let (size, largest) = family.last()?;
-        Some(Growth {
+        Some(ListingCost {
             name,
             rows,
             line: line(&points)?,
@@ -65,9 +64,9 @@ impl Growth {
         (slope - half, slope + half)
     }
 
-    fn figure(&self, name: &'static str) -> Figure {
+    fn figure(&self, name: &'static str) -> NamedQuantity {
         let (low, high) = self.each();
-        Figure {
+        NamedQuantity {
             interval: Some((low.max(0.0), high)),
             ..time(name, self.line.slope.0)
         }
@@ -97,7 +96,7 @@ impl Growth {
 }
 
 /// Mean bytes of an answer.
-pub(super) fn bytes_of(row: &Row<'_>) -> f64 {
+pub(super) fn bytes_of(row: &SoundRow<'_>) -> f64 {
     row.course.received as f64 / row.course.operations.max(1) as f64
 }
 
@@ -111,17 +110,18 @@ pub(super) fn nanos_per_byte(case: &Case<'_>) -> f64 {
     let (Some((small, quick)), Some((large, slow))) = (whole("Get1K"), whole("Get1024K")) else {
         return 0.0;
     };
-    match large > 2.0 * small {
-        true => ((slow - quick) / (large - small)).max(0.0),
-        false => 0.0,
+    if large > 2.0 * small {
+        ((slow - quick) / (large - small)).max(0.0)
+    } else {
+        0.0
     }
 }
 
-pub(super) fn per_member(case: &Case<'_>, at_least: f64) -> Option<Found> {
+pub(super) fn per_member(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let per_byte = nanos_per_byte(case);
-    let normal = |growth: &Growth| at_least * 1e3 + growth.bytes * per_byte;
-    let growths = families(Counts::Listed).filter_map(|name| Growth::of(case, name));
-    let mut growths: Vec<Growth> = growths
+    let normal = |growth: &ListingCost| at_least * 1e3 + growth.bytes * per_byte;
+    let growths = families(SizeUnit::Listed).filter_map(|name| ListingCost::of(case, name));
+    let mut growths: Vec<ListingCost> = growths
         .filter(|growth| growth.is_dear(normal(growth)))
         .collect();
     growths.sort_by(|one, other| other.each().0.total_cmp(&one.each().0));
@@ -129,7 +129,7 @@ pub(super) fn per_member(case: &Case<'_>, at_least: f64) -> Option<Found> {
     let plain = growths.iter().position(|growth| growth.name == "Depth1");
     let shown = growths.get(plain.unwrap_or(0))?;
     let (size, largest) = shown.rows.last()?;
-    let mut found = Found {
+    let mut found = Detection {
         figures: vec![
             text("listing", shown.name),
             shown.figure("each"),
@@ -137,7 +137,7 @@ pub(super) fn per_member(case: &Case<'_>, at_least: f64) -> Option<Found> {
             largest.figure("whole"),
         ],
         run: shown.run(),
-        ..Found::default()
+        ..Detection::default()
     };
     for growth in &growths {
         found.evidence.push(growth.evidence());
@@ -147,8 +147,8 @@ pub(super) fn per_member(case: &Case<'_>, at_least: f64) -> Option<Found> {
     Some(found)
 }
 
-pub(super) fn bytes_per_member(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    let growth = Growth::of(case, "Depth1")?;
+pub(super) fn bytes_per_member(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+    let growth = ListingCost::of(case, "Depth1")?;
     let (size, _) = growth.rows.last().filter(|(size, _)| *size >= MANY)?;
     if growth.bytes < at_least {
         return None;
@@ -164,13 +164,13 @@ pub(super) fn bytes_per_member(case: &Case<'_>, at_least: f64) -> Option<Found> 
     }];
     let excess = (growth.bytes - at_least) * nanos_per_byte(case);
     let members = |(size, mean): &(u32, Mean)| f64::from(*size) * mean.n as f64;
-    Some(Found {
+    Some(Detection {
         figures,
         evidence,
         tests: growth.tests(),
         run: growth.run(),
         saved: excess * growth.rows.iter().map(members).sum::<f64>(),
-        ..Found::default()
+        ..Detection::default()
     })
 }
 
@@ -182,36 +182,28 @@ struct Outgrown {
     normal: f64,
 }
 
-/// The largest collections are listed a few times, and the interval of so few cannot show that they
-/// resembled each other: a second run has to show the same.
-pub(super) fn outgrows(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    let largest = |name| {
-        let mut rows = case.family(name);
-        rows.retain(|(_, row)| row.whole().is_some());
-        match rows[..] {
-            [.., smaller, larger] if smaller.0 >= MANY => Some((smaller, larger)),
-            _ => None,
-        }
-    };
-    let outgrown = |(smaller, larger): &SizedPair<'_>| {
-        let (smaller, larger) = (
-            (smaller.0, smaller.1.whole()?),
-            (larger.0, larger.1.whole()?),
-        );
+pub(super) fn outgrows(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+    let outgrown = |name| {
+        let rows = case.family(name).into_iter();
+        let rows: Vec<(u32, Mean)> = rows
+            .filter_map(|(size, row)| Some((size, row.whole()?)))
+            .collect();
+        let [.., smaller, larger] = &rows[..] else {
+            return None;
+        };
         let times = f64::from(larger.0) / f64::from(smaller.0);
         let normal = case.normal_if_slower(&larger.1, &smaller.1, at_least * times)?;
-        Some(Outgrown {
-            smaller,
-            larger,
+        (smaller.0 >= MANY).then(|| Outgrown {
+            smaller: smaller.clone(),
+            larger: larger.clone(),
             times,
             normal,
         })
     };
-    let pairs = families(Counts::Listed).filter_map(largest);
-    let (all, is_seen_once) = seen_again(pairs, outgrown, |pair| case.repeats_of_pair(pair));
-    let (_, first) = all.first()?;
+    let all: Vec<Outgrown> = families(SizeUnit::Listed).filter_map(outgrown).collect();
+    let first = all.first()?;
     let ((fewer, smaller), (members, larger)) = (&first.smaller, &first.larger);
-    let mut found = Found {
+    let mut found = Detection {
         figures: vec![
             count("members", u64::from(*members)),
             larger.figure("whole"),
@@ -220,17 +212,16 @@ pub(super) fn outgrows(case: &Case<'_>, at_least: f64) -> Option<Found> {
             ratio("ratio", larger.mean / (smaller.mean * first.times)),
         ],
         run: larger.run,
-        is_seen_once,
-        ..Found::default()
+        ..Detection::default()
     };
-    for (_, one) in &all {
+    for one in &all {
         found.add(&[&one.larger.1, &one.smaller.1]);
         found.saved += one.larger.1.beyond(one.normal);
     }
     Some(found)
 }
 
-pub(super) fn depth_zero(case: &Case<'_>, at_least: f64) -> Option<Found> {
+pub(super) fn depth_zero(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let family = case.family("Depth0");
     let ((few, smallest), (many, largest)) = (family.first()?, family.last()?);
     let (small, large) = (smallest.response()?, largest.response()?);
@@ -238,7 +229,7 @@ pub(super) fn depth_zero(case: &Case<'_>, at_least: f64) -> Option<Found> {
     if large.mean - normal < COLD_AGAIN {
         return None;
     }
-    Some(Found {
+    Some(Detection {
         figures: vec![
             count("members", u64::from(*many)),
             large.figure("response"),
@@ -246,15 +237,15 @@ pub(super) fn depth_zero(case: &Case<'_>, at_least: f64) -> Option<Found> {
             small.figure("response_of_fewest"),
         ],
         saved: large.beyond(normal),
-        ..Found::on(&[&large, &small])
+        ..Detection::on(&[&large, &small])
     })
 }
 
-pub(super) fn allprop(case: &Case<'_>, at_least: f64) -> Option<Found> {
+pub(super) fn allprop(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     beside(case, "Allprop", "Depth1", at_least)
 }
 
-pub(super) fn collections(case: &Case<'_>, at_least: f64) -> Option<Found> {
+pub(super) fn collections(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     beside(case, "Collections", "Depth1", at_least)
 }
 
@@ -264,13 +255,13 @@ fn beside(
     dear: &'static str,
     cheap: &'static str,
     at_least: f64,
-) -> Option<Found> {
-    let (dear, cheap) = (Growth::of(case, dear)?, Growth::of(case, cheap)?);
+) -> Option<Detection> {
+    let (dear, cheap) = (ListingCost::of(case, dear)?, ListingCost::of(case, cheap)?);
     let normal = (at_least * cheap.each().1).max(PER_MEMBER);
     if cheap.line.slope.0 <= 0.0 || !dear.is_dear(normal) {
         return None;
     }
-    Some(Found {
+    Some(Detection {
         figures: vec![
             dear.figure("each"),
             cheap.figure("each_beside"),
@@ -280,12 +271,12 @@ fn beside(
         tests: [dear.tests(), cheap.tests()].concat(),
         run: dear.run(),
         saved: dear.beyond(normal),
-        ..Found::default()
+        ..Detection::default()
     })
 }
 
-pub(super) fn buffered(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    let mut found = Found::default();
+pub(super) fn buffered(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+    let mut found = Detection::default();
     let mut longest = 0.0;
     for row in case.rows().filter(|row| row.summary.method == "PROPFIND") {
         let (Some(response), Some(whole)) = (row.response(), row.whole()) else {

@@ -2,10 +2,10 @@
 
 use record::Outcome;
 
-use super::Found;
+use super::Detection;
 use crate::TestSummary;
 use crate::diagnose::case::{Case, is_good};
-use crate::diagnose::figure::{Evidence, count, rate, ratio, text};
+use crate::diagnose::figure::{Evidence, count, rate, ratio, reason, text};
 
 /// Outcomes that a load generator does not cause, however busy it is.
 const SERVERS: [Outcome; 5] = [
@@ -65,7 +65,7 @@ fn failed(row: &TestSummary) -> (u64, u64) {
     (failed, outcomes.total())
 }
 
-pub(super) fn fails(case: &Case<'_>, at_least: f64) -> Option<Found> {
+pub(super) fn fails(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let is_broken = |pair: &Pair<'_>| {
         let (failed, of) = failed(pair.loaded);
         is_good(pair.alone) && failed as f64 >= at_least && failed as f64 >= 0.01 * of as f64
@@ -75,35 +75,31 @@ pub(super) fn fails(case: &Case<'_>, at_least: f64) -> Option<Found> {
     broken.sort_by_key(|pair| std::cmp::Reverse(failed(pair.loaded).0));
     let worst = broken.first()?;
     let said = |pair: &Pair<'_>| {
-        let said = pair
-            .loaded
-            .failures
-            .first()
-            .or(pair.loaded.evidence.as_ref());
-        said.cloned().unwrap_or_default()
+        let failures = &pair.loaded.failures;
+        reason("answer", failures.first().or(pair.loaded.evidence.as_ref()))
     };
     let evidence = |pair: &Pair<'_>| Evidence {
         row: pair.loaded.name.clone(),
         figures: vec![
             count("failed", failed(pair.loaded).0),
             count("operations", failed(pair.loaded).1),
-            text("answer", said(pair)),
+            said(pair),
         ],
     };
     let (lost, of) = failed(worst.loaded);
-    Some(Found {
+    Some(Detection {
         figures: vec![
             count("users", u64::from(worst.users)),
             count("fewer_users", u64::from(worst.alone_users)),
             text("row", &worst.loaded.name),
             count("failed", lost),
             count("operations", of),
-            text("answer", said(worst)),
+            said(worst),
         ],
         evidence: broken.iter().map(evidence).collect(),
         tests: broken.iter().map(|pair| pair.loaded.name.clone()).collect(),
         run: worst.run,
-        ..Found::default()
+        ..Detection::default()
     })
 }
 
@@ -114,7 +110,7 @@ fn growth(pair: &Pair<'_>) -> Option<f64> {
     (is_whole && alone > 0.0).then_some(loaded / alone)
 }
 
-pub(super) fn does_not_scale(case: &Case<'_>, at_least: f64) -> Option<Found> {
+pub(super) fn does_not_scale(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let pairs = pairs(case).into_iter().filter(|pair| pair.is_sound);
     let grown = pairs.filter_map(|pair| Some((growth(&pair)?, pair)));
     let mut grown: Vec<(f64, Pair<'_>)> = grown.collect();
@@ -132,7 +128,7 @@ pub(super) fn does_not_scale(case: &Case<'_>, at_least: f64) -> Option<Found> {
             ratio("growth", *growth),
         ],
     };
-    Some(Found {
+    Some(Detection {
         figures: vec![
             count("fewer_users", u64::from(worst.alone_users)),
             count("users", u64::from(worst.users)),
@@ -150,6 +146,6 @@ pub(super) fn does_not_scale(case: &Case<'_>, at_least: f64) -> Option<Found> {
             .collect(),
         run: worst.run,
         // With few users nothing is lost.
-        ..Found::default()
+        ..Detection::default()
     })
 }

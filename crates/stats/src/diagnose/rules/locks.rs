@@ -1,12 +1,11 @@
 //! LOCK and UNLOCK, alone, on collections, beside many other locks, and wanted by many.
 
-use super::again::seen_again;
 use super::pairs::{beside, slower};
-use super::{Found, collections};
-use crate::diagnose::case::{Case, Counts, Mean, Row, SizedPair, families};
+use super::{Detection, collections};
+use crate::diagnose::case::{Case, Mean, SizeUnit, SoundRow, families};
 use crate::diagnose::figure::{count, ratio, text, time};
 
-pub(super) fn lock_against_unlock(case: &Case<'_>, at_least: f64) -> Option<Found> {
+pub(super) fn lock_against_unlock(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let pairs = [("Lock", "UnLock"), ("UnLock", "Lock")];
     let (slow, quick, normal) = pairs
         .into_iter()
@@ -20,8 +19,8 @@ pub(super) fn lock_against_unlock(case: &Case<'_>, at_least: f64) -> Option<Foun
     Some(found)
 }
 
-pub(super) fn lock_of_collection(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    let mut all: Option<Found> = None;
+pub(super) fn lock_of_collection(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+    let mut all: Option<Detection> = None;
     for (whole, single) in [("LockCol", "Lock"), ("UnLockCol", "UnLock")] {
         let Some((members, whole, single)) = collections::both(case, whole, single) else {
             continue;
@@ -29,7 +28,7 @@ pub(super) fn lock_of_collection(case: &Case<'_>, at_least: f64) -> Option<Found
         let Some(normal) = case.normal_if_slower(&whole, &single, at_least) else {
             continue;
         };
-        let found = all.get_or_insert_with(|| Found {
+        let found = all.get_or_insert_with(|| Detection {
             figures: vec![
                 text("method", single.row.to_uppercase()),
                 count("members", members as u64),
@@ -38,7 +37,7 @@ pub(super) fn lock_of_collection(case: &Case<'_>, at_least: f64) -> Option<Found
                 ratio("ratio", whole.mean / single.mean),
                 time("each", (whole.mean - single.mean) / members),
             ],
-            ..Found::on(&[&whole, &single])
+            ..Detection::on(&[&whole, &single])
         });
         found.add(&[&whole, &single]);
         found.saved += whole.beyond(normal);
@@ -47,37 +46,30 @@ pub(super) fn lock_of_collection(case: &Case<'_>, at_least: f64) -> Option<Found
 }
 
 /// A row beside as many locks as each user holds: all of them together, and what it takes.
-fn beside_locks((each, row): &(u32, Row<'_>)) -> Option<(u64, Mean)> {
+fn beside_locks((each, row): &(u32, SoundRow<'_>)) -> Option<(u64, Mean)> {
     let locks = u64::from(*each) * u64::from(row.plan().load.users);
     Some((locks, row.response()?))
 }
 
 /// A row beside few locks and beside many, and what it would take at the threshold.
-struct Held {
+struct LocksHeld {
     fewest: (u64, Mean),
     most: (u64, Mean),
     normal: f64,
 }
 
-/// Rows have tens of operations, whose interval cannot show that many of them shared a burst: a second run
-/// has to show the same.
-pub(super) fn held(case: &Case<'_>, at_least: f64) -> Option<Found> {
-    let pair = |family| {
+pub(super) fn held(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+    let grown = |family| {
         let rows = case.family(family);
-        Some((*rows.first()?, *rows.last()?))
-    };
-    let grown = |(few, many): &SizedPair<'_>| {
-        let (fewest, most) = (beside_locks(few)?, beside_locks(many)?);
+        let (fewest, most) = (beside_locks(rows.first()?)?, beside_locks(rows.last()?)?);
         let normal = case.normal_if_slower(&most.1, &fewest.1, at_least)?;
-        (fewest.0 < most.0).then_some(Held {
+        (fewest.0 < most.0).then_some(LocksHeld {
             fewest,
             most,
             normal,
         })
     };
-    let pairs = families(Counts::Locks).filter_map(pair);
-    let (grown, is_seen_once) = seen_again(pairs, grown, |pair| case.repeats_of_pair(pair));
-    let mut grown: Vec<Held> = grown.into_iter().map(|(_, held)| held).collect();
+    let mut grown: Vec<LocksHeld> = families(SizeUnit::Locks).filter_map(grown).collect();
     grown.sort_by(|one, other| other.most.1.mean.total_cmp(&one.most.1.mean));
     let worst = grown.first()?;
     let ((fewest, few), (most, many)) = (&worst.fewest, &worst.most);
@@ -86,7 +78,7 @@ pub(super) fn held(case: &Case<'_>, at_least: f64) -> Option<Found> {
         .trim_end_matches(|c: char| c.is_ascii_digit() || c == 'x')
         .replace("Held", "")
         .to_uppercase();
-    let mut found = Found {
+    let mut found = Detection {
         figures: vec![
             text("request", request),
             count("locks", *most),
@@ -96,8 +88,7 @@ pub(super) fn held(case: &Case<'_>, at_least: f64) -> Option<Found> {
             time("each", (many.mean - few.mean) / (most - fewest) as f64),
         ],
         run: many.run,
-        is_seen_once,
-        ..Found::default()
+        ..Detection::default()
     };
     for held in &grown {
         found.add(&[&held.most.1, &held.fewest.1]);
@@ -106,7 +97,7 @@ pub(super) fn held(case: &Case<'_>, at_least: f64) -> Option<Found> {
     Some(found)
 }
 
-pub(super) fn contended(case: &Case<'_>, at_least: f64) -> Option<Found> {
+pub(super) fn contended(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let contended = case.busiest("ContendedLock")?;
     let alone = case.busiest("LockHeldx0")?;
     let users = contended.plan().load.users;

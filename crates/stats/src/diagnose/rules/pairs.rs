@@ -1,6 +1,6 @@
 //! Two rows beside each other.
 
-use super::Found;
+use super::Detection;
 use crate::diagnose::case::{Case, Mean, NOTICEABLE};
 use crate::diagnose::figure::{ratio, share, text, time};
 
@@ -19,25 +19,25 @@ pub(super) fn slower(
 }
 
 /// The figures of two rows beside each other: what both take, and the floor of both.
-pub(super) fn beside(case: &Case<'_>, slow: &Mean, quick: &Mean) -> Found {
-    Found {
+pub(super) fn beside(case: &Case<'_>, slow: &Mean, quick: &Mean) -> Detection {
+    Detection {
         figures: vec![
             slow.figure("slow"),
             quick.figure("quick"),
             time("floor", case.floor.min(quick.low)),
             ratio("ratio", slow.mean / quick.mean),
         ],
-        ..Found::on(&[slow, quick])
+        ..Detection::on(&[slow, quick])
     }
 }
 
-pub(super) fn put_against_get(case: &Case<'_>, at_least: f64) -> Option<Found> {
+pub(super) fn put_against_get(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let sizes = [
         ("Put1K", "Get1K", "1 KiB"),
         ("Put64K", "Get64K", "64 KiB"),
         ("Put1024K", "Get1024K", "1 MiB"),
     ];
-    let mut all: Option<Found> = None;
+    let mut all: Option<Detection> = None;
     for (put, get, size) in sizes {
         // The first byte of a GET comes before the others: it has been read when the last has come.
         let whole = |name| case.row(name)?.whole();
@@ -62,7 +62,7 @@ pub(super) fn put_against_get(case: &Case<'_>, at_least: f64) -> Option<Found> {
 /// Nanoseconds by which the first byte of a large resource may come later than that of a small one.
 const READ: f64 = 5e6;
 
-pub(super) fn buffered_get(case: &Case<'_>, at_least: f64) -> Option<Found> {
+pub(super) fn buffered_get(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let (small, large) = (case.row("Get1K")?, case.row("Get1024K")?);
     let (first_small, first_large) = (small.response()?, large.response()?);
     let more = first_large.mean - first_small.mean;
@@ -71,7 +71,7 @@ pub(super) fn buffered_get(case: &Case<'_>, at_least: f64) -> Option<Found> {
     if !is_sure || more < at_least * whole {
         return None;
     }
-    Some(Found {
+    Some(Detection {
         figures: vec![
             time("more", more),
             first_large.figure("first_large"),
@@ -79,25 +79,25 @@ pub(super) fn buffered_get(case: &Case<'_>, at_least: f64) -> Option<Found> {
             share("share", more / whole),
         ],
         // Nothing is saved: the last byte comes when it came before.
-        ..Found::on(&[&first_large, &first_small])
+        ..Detection::on(&[&first_large, &first_small])
     })
 }
 
-pub(super) fn proppatch_against_propfind(case: &Case<'_>, at_least: f64) -> Option<Found> {
+pub(super) fn proppatch_against_propfind(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let pair = ("ProppatchSingle", "PropfindDeadSingle");
     let (patch, find, normal) = slower(case, pair, at_least)?;
-    Some(Found {
+    Some(Detection {
         saved: patch.beyond(normal),
         ..beside(case, &patch, &find)
     })
 }
 
-pub(super) fn cost_per_property(case: &Case<'_>, at_least: f64) -> Option<Found> {
+pub(super) fn cost_per_property(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let pairs = [
         ("ProppatchMult", "ProppatchSingle"),
         ("PropfindDeadMult", "PropfindDeadSingle"),
     ];
-    let mut all: Option<Found> = None;
+    let mut all: Option<Detection> = None;
     for (many, one) in pairs {
         let Some((further, many, one)) = further_properties(case, many, one) else {
             continue;
@@ -110,14 +110,14 @@ pub(super) fn cost_per_property(case: &Case<'_>, at_least: f64) -> Option<Found>
             continue;
         }
         let each = (many.mean - one.mean) / further;
-        let found = all.get_or_insert_with(|| Found {
+        let found = all.get_or_insert_with(|| Detection {
             figures: vec![
                 text("row", &many.row),
                 time("each", each),
                 one.figure("one"),
                 share("share", each / one.mean),
             ],
-            ..Found::on(&[&many, &one])
+            ..Detection::on(&[&many, &one])
         });
         found.add(&[&many, &one]);
         found.saved += many.beyond(normal);

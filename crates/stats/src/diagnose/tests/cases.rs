@@ -3,17 +3,17 @@
 use record::Run;
 
 use super::lacking;
-use super::simulated::{Odd, Row, of};
+use super::simulated::{Odd, PlainRow, of};
 
 /// A server that is odd in one way.
-pub(super) struct Case {
+pub(super) struct RuleCase {
     pub(super) rule: &'static str,
     pub(super) users: u32,
-    pub(super) change: fn(&mut Vec<Row>),
+    pub(super) change: fn(&mut Vec<PlainRow>),
     /// What its record tells beside times.
     pub(super) tells: fn(&mut Run),
     /// How else it is where eight users are at work, in a run of its own.
-    pub(super) load: fn(&mut Vec<Row>),
+    pub(super) load: fn(&mut Vec<PlainRow>),
     /// What the finding must be about, and its evidence must have.
     pub(super) about: &'static str,
     pub(super) says: &'static str,
@@ -21,11 +21,11 @@ pub(super) struct Case {
 
 const fn case(
     rule: &'static str,
-    change: fn(&mut Vec<Row>),
+    change: fn(&mut Vec<PlainRow>),
     about: &'static str,
     says: &'static str,
-) -> Case {
-    Case {
+) -> RuleCase {
+    RuleCase {
         rule,
         users: 1,
         change,
@@ -37,17 +37,17 @@ const fn case(
 }
 
 /// Makes all rows odd, or those whose names begin so.
-pub(super) fn each(rows: &mut [Row], prefix: &str, change: impl Fn(&mut Row)) {
+pub(super) fn each(rows: &mut [PlainRow], prefix: &str, change: impl Fn(&mut PlainRow)) {
     let found = rows.iter_mut().filter(|row| row.name.starts_with(prefix));
     found.for_each(change);
 }
 
 /// The number of members in a name.
-pub(super) fn size(row: &Row) -> f64 {
+pub(super) fn size(row: &PlainRow) -> f64 {
     row.name.rsplit_once('x').unwrap().1.parse().unwrap()
 }
 
-pub(super) const CASES: &[Case] = &[
+pub(super) const CASES: &[RuleCase] = &[
     case(
         "put-against-get",
         |rows| of(rows, "Put1K").us = 8_000.0,
@@ -111,7 +111,7 @@ pub(super) const CASES: &[Case] = &[
         "LockHeldx10000",
         "LockHeldx0",
     ),
-    Case {
+    RuleCase {
         users: 4,
         ..case(
             "contended-lock",
@@ -188,7 +188,7 @@ pub(super) const CASES: &[Case] = &[
         "delayed-ack",
         |rows| of(rows, "Get1K").odd = Odd::Pauses(0.4, 40_500.0),
         "Get1K",
-        "between the first byte and the last",
+        "Transfer",
     ),
     case(
         "two-modes",
@@ -214,11 +214,11 @@ pub(super) const CASES: &[Case] = &[
         "Put1K",
         "first",
     ),
-    Case {
+    RuleCase {
         load: |rows| of(rows, "Lock").odd = Odd::Fails(10),
         ..case("fails-under-load", |_| (), "Lock", "answer")
     },
-    Case {
+    RuleCase {
         load: |rows| each(rows, "P", |row| row.us *= 9.0),
         ..case("does-not-scale", |_| (), "Put1K", "rate_alone")
     },
@@ -248,19 +248,19 @@ pub(super) const CASES: &[Case] = &[
         "Put1K",
         "challenged",
     ),
-    Case {
+    RuleCase {
         tells: |run| lacking::closes(run, "Delete", 204),
         ..case("closes-silently", |_| (), "Delete", "status 204")
     },
-    Case {
+    RuleCase {
         tells: |run| lacking::handshakes(run, false),
         ..case("tls-not-resumed", |_| (), "Put1K", "full")
     },
-    Case {
+    RuleCase {
         tells: |run| lacking::has_no(run, "GetUnchanged", lacking::no_etag()),
         ..case("no-etag", |_| (), "GetUnchanged", "answer")
     },
-    Case {
+    RuleCase {
         tells: |run| lacking::has_no(run, "GetUnchanged", lacking::status(200, None)),
         ..case("etag-ignored", |_| (), "GetUnchanged", "answer")
     },
@@ -276,11 +276,11 @@ pub(super) const CASES: &[Case] = &[
         "Infinityx10000",
         "until_last_byte",
     ),
-    Case {
+    RuleCase {
         tells: |run| lacking::cut_short(run, "Infinityx10"),
         ..case("infinity-cut-short", |_| (), "Infinityx10", "answer")
     },
-    Case {
+    RuleCase {
         tells: |run| lacking::has_no(run, "Infinityx100", lacking::status(403, None)),
         ..case(
             "infinity-declined-otherwise",

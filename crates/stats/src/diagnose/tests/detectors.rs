@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
 use crate::diagnose::drift::growth;
-use crate::diagnose::line::{Point, line};
+use crate::diagnose::line::{LinePoint, line};
 use crate::diagnose::modes::modes;
 use crate::diagnose::period::period;
 
@@ -147,7 +147,7 @@ fn a_line_is_found_again_and_its_interval_covers() {
         let points = sizes.map(|size| {
             let truth: f64 = 200e3 + 40e3 * size;
             let error = 0.03 * truth;
-            Point {
+            LinePoint {
                 size,
                 mean: truth + error * normal(rng),
                 error,
@@ -168,7 +168,7 @@ fn a_line_is_found_again_and_its_interval_covers() {
         let covered = share(|rng| {
             let points = sizes_of(sizes).map(|size| {
                 let truth: f64 = 200e3 + 40e3 * size;
-                Point {
+                LinePoint {
                     size,
                     mean: truth * (1.0 + off * normal(rng)),
                     error: 0.005 * truth,
@@ -180,7 +180,7 @@ fn a_line_is_found_again_and_its_interval_covers() {
         println!("{sizes} sizes {off} off: {covered} %");
         assert!(covered >= least, "{sizes} sizes, {off} off: {covered} %");
     }
-    let point = |size| Point {
+    let point = |size| LinePoint {
         size,
         mean: 5.0,
         error: 1.0,
@@ -201,7 +201,7 @@ fn sizes_of(n: i32) -> impl Iterator<Item = f64> {
 fn the_interval_of_a_slope_follows_the_points_without_a_jump() {
     // The last but one point is moved off the line step by step.
     let half = |off: f64| {
-        let points = sizes_of(4).map(|size| Point {
+        let points = sizes_of(4).map(|size| LinePoint {
             size,
             mean: (200e3 + 40e3 * size) * (if size == 1e3 { 1.0 + off } else { 1.0 }),
             error: 0.0,

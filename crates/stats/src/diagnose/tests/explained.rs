@@ -1,7 +1,7 @@
 //! Servers that look odd at first, and of which it is known why: what rules say of them, and do not say.
 
 use super::cases::{each, size};
-use super::simulated::{Noise, Odd, Row, material, of, plain, row, run};
+use super::simulated::{Noise, Odd, PlainRow, material, of, plain, row, run};
 use super::table::{NOISE, findings};
 use crate::diagnose::{Quantity, diagnose};
 use crate::testing::RunBuilder;
@@ -56,7 +56,7 @@ fn connections_that_cost_next_to_nothing_are_no_finding() {
 }
 
 /// Whether a delayed acknowledgement is found in a server that is changed like that.
-fn is_delayed(noise: Noise, change: impl Fn(&mut Vec<Row>)) -> bool {
+fn is_delayed(noise: Noise, change: impl Fn(&mut Vec<PlainRow>)) -> bool {
     let mut rows = plain();
     change(&mut rows);
     let found = diagnose(&[material(&run(&rows, noise, 1, 3))]).findings;
@@ -85,7 +85,7 @@ fn work_that_takes_forty_milliseconds_is_none() {
     // Listings of a script take 28 to 42 ms, with TCP_QUICKACK as well.
     for work in [28_000.0, 33_000.0, 38_000.0, 41_000.0, 42_000.0] {
         for noise in [0.01, 0.05, 0.1, 0.3] {
-            let all = |rows: &mut Vec<Row>| {
+            let all = |rows: &mut Vec<PlainRow>| {
                 for name in [
                     "Get1K",
                     "Move",

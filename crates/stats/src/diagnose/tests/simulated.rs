@@ -67,7 +67,7 @@ pub(super) enum Path {
 
 /// A row of the plain server.
 #[derive(Debug, Clone)]
-pub(super) struct Row {
+pub(super) struct PlainRow {
     pub(super) name: String,
     method: &'static str,
     /// Median response time, microseconds.
@@ -81,8 +81,8 @@ pub(super) struct Row {
     pub(super) odd: Odd,
 }
 
-pub(super) fn row(name: &str, method: &'static str, us: f64, n: u64) -> Row {
-    Row {
+pub(super) fn row(name: &str, method: &'static str, us: f64, n: u64) -> PlainRow {
+    PlainRow {
         name: name.to_owned(),
         method,
         us,
@@ -95,7 +95,7 @@ pub(super) fn row(name: &str, method: &'static str, us: f64, n: u64) -> Row {
 }
 
 /// All rows of the four suites, of a server that does everything well enough.
-pub(super) fn plain() -> Vec<Row> {
+pub(super) fn plain() -> Vec<PlainRow> {
     let prestan = [
         ("ProppatchMult", "PROPPATCH", 432.0),
         ("ProppatchSingle", "PROPPATCH", 397.0),
@@ -124,7 +124,7 @@ pub(super) fn plain() -> Vec<Row> {
         // Work that takes as long as a delayed acknowledgement.
         ("Report", "REPORT", 42_000.0),
     ];
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<PlainRow> = Vec::new();
     rows.extend(prestan.map(|(name, method, us)| row(name, method, us, 100)));
     of(&mut rows, "Get64K").bytes = 65_800;
     of(&mut rows, "Get1024K").bytes = 1_048_900;
@@ -137,7 +137,7 @@ pub(super) fn plain() -> Vec<Row> {
             ("Propname", 8.0),
             ("Collections", 11.0),
         ];
-        rows.extend(kinds.map(|(kind, each)| Row {
+        rows.extend(kinds.map(|(kind, each)| PlainRow {
             transfer_us: each * f64::from(size),
             bytes: 500 * u64::from(size as u32),
             ..row(&format!("{kind}x{size}"), "PROPFIND", 250.0, n)
@@ -157,7 +157,7 @@ pub(super) fn plain() -> Vec<Row> {
     rows.push(row("ContendedLock", "LOCK", 500.0, 30));
     for size in [10, 100, 1_000, 10_000] {
         let n = if size < 10_000 { 20 } else { 5 };
-        rows.push(Row {
+        rows.push(PlainRow {
             transfer_us: 12.0 * f64::from(size),
             bytes: 500 * u64::from(size as u32),
             ..row(&format!("Infinityx{size}"), "PROPFIND", 250.0, n)
@@ -165,7 +165,7 @@ pub(super) fn plain() -> Vec<Row> {
     }
     rows.push(row("GetUnchanged", "GET", 65.0, 20));
     for (name, bytes) in [("ListPlain", 500_000), ("ListGzip", 40_000)] {
-        rows.push(Row {
+        rows.push(PlainRow {
             transfer_us: 10_000.0,
             bytes,
             ..row(name, "PROPFIND", 250.0, 20)
@@ -175,18 +175,18 @@ pub(super) fn plain() -> Vec<Row> {
 }
 
 /// The row of that name, to be changed.
-pub(super) fn of<'a>(rows: &'a mut [Row], name: &str) -> &'a mut Row {
+pub(super) fn of<'a>(rows: &'a mut [PlainRow], name: &str) -> &'a mut PlainRow {
     let found = rows.iter_mut().find(|row| row.name == name);
     found.unwrap_or_else(|| panic!("no row {name}"))
 }
 
 /// A run of these rows, on one machine.
-pub(super) fn run(rows: &[Row], noise: Noise, users: u32, seed: u64) -> Run {
+pub(super) fn run(rows: &[PlainRow], noise: Noise, users: u32, seed: u64) -> Run {
     run_over(Path::Loopback, rows, noise, users, seed)
 }
 
 /// A run of these rows over that path.
-pub(super) fn run_over(path: Path, rows: &[Row], noise: Noise, users: u32, seed: u64) -> Run {
+pub(super) fn run_over(path: Path, rows: &[PlainRow], noise: Noise, users: u32, seed: u64) -> Run {
     let mut builder = RunBuilder::new(users);
     for row in rows {
         builder = builder.test(&row.name, &[(&row.name, row.method)]);
@@ -195,7 +195,7 @@ pub(super) fn run_over(path: Path, rows: &[Row], noise: Noise, users: u32, seed:
     if path != Path::Loopback {
         run.plan.target = "http://server.example/dav/".into();
     }
-    let mut server = Server {
+    let mut server = OddServer {
         rng: ChaCha8Rng::seed_from_u64(seed),
         noise,
         path,
@@ -218,7 +218,7 @@ pub(super) fn material(run: &Run) -> Material {
     material
 }
 
-struct Server {
+struct OddServer {
     rng: ChaCha8Rng,
     noise: Noise,
     path: Path,
@@ -230,7 +230,7 @@ struct Server {
     number: u64,
 }
 
-impl Server {
+impl OddServer {
     fn normal(&mut self) -> f64 {
         StandardNormal.sample(&mut self.rng)
     }
@@ -250,9 +250,10 @@ impl Server {
                 (sigma * self.state).exp()
             }
             Noise::HeavyTail(sigma) => {
-                let tail = match self.chance() < 0.01 {
-                    true => (1.0 / self.chance().max(0.01)).min(100.0),
-                    false => 1.0,
+                let tail = if self.chance() < 0.01 {
+                    (1.0 / self.chance().max(0.01)).min(100.0)
+                } else {
+                    1.0
                 };
                 tail * (sigma * self.normal()).exp()
             }
@@ -290,7 +291,7 @@ impl Server {
         }
     }
 
-    fn measure(&mut self, row: &Row, measure: MeasureId, users: u32, run: &mut Run) {
+    fn measure(&mut self, row: &PlainRow, measure: MeasureId, users: u32, run: &mut Run) {
         let first = row.us * row.first * self.factor() + self.on_the_way();
         run.events.push(Event {
             at: self.clock,
@@ -310,7 +311,7 @@ impl Server {
         }
     }
 
-    fn operation(&mut self, row: &Row, i: u64) -> record::Sample {
+    fn operation(&mut self, row: &PlainRow, i: u64) -> record::Sample {
         let (mut us, mut transfer) = (row.us * self.factor(), row.transfer_us * self.factor());
         let nth = |every: u64| i % every == every - 1;
         match row.odd {

@@ -2,19 +2,19 @@
 
 use record::{EventKind, Generator};
 
-use super::cases::{CASES, Case, each, size};
-use super::simulated::{Noise, Odd, Path, Row, material, of, plain, run, run_over};
-use crate::WarningKind;
-use crate::diagnose::case::{Case as Seen, Row as Believed};
+use super::cases::{CASES, RuleCase, each, size};
+use super::simulated::{Noise, Odd, Path, PlainRow, material, of, plain, run, run_over};
+use crate::diagnose::case::{Case, SoundRow};
 use crate::diagnose::{
-    Diagnosis, Finding, LeftOut, MANY, Material, RULES, Rule, WhyLeftOut, diagnose,
+    Diagnosis, DiagnosisRule, Finding, LeftOut, MANY, Material, RULES, WhyLeftOut, diagnose,
 };
 use crate::testing::generator;
+use crate::{StatusReason, WarningKind};
 
 pub(super) const NOISE: Noise = Noise::LogNormal(0.15);
 
 /// What is between the generator and the server, and the server.
-fn patient(path: Path, case: &Case, noise: Noise) -> Vec<Material> {
+fn patient(path: Path, case: &RuleCase, noise: Noise) -> Vec<Material> {
     let mut rows = plain();
     (case.change)(&mut rows);
     let once = |seed| {
@@ -48,11 +48,11 @@ const NOTHING_SAVED: [&str; 11] = [
 const LOADED: [&str; 5] = ["Put1K", "Get1K", "Lock", "UnLock", "Copy"];
 
 /// Findings of these rows, measured twice.
-pub(super) fn findings(rows: &[Row], users: u32, seed: u64) -> Vec<Finding> {
+pub(super) fn findings(rows: &[PlainRow], users: u32, seed: u64) -> Vec<Finding> {
     findings_over(Path::Loopback, rows, users, seed)
 }
 
-fn findings_over(path: Path, rows: &[Row], users: u32, seed: u64) -> Vec<Finding> {
+fn findings_over(path: Path, rows: &[PlainRow], users: u32, seed: u64) -> Vec<Finding> {
     let once = |seed| material(&run_over(path, rows, NOISE, users, seed));
     diagnose(&[once(seed), once(seed + 1_000)]).findings
 }
@@ -60,7 +60,7 @@ fn findings_over(path: Path, rows: &[Row], users: u32, seed: u64) -> Vec<Finding
 #[test]
 fn each_rule_finds_what_it_is_for_and_no_other_rule_does() {
     for case in CASES {
-        let Case {
+        let RuleCase {
             rule, about, says, ..
         } = case;
         let found = diagnose(&patient(Path::Loopback, case, NOISE)).findings;
@@ -141,14 +141,14 @@ fn what_is_seen_once_is_no_finding_yet() {
 /// no finding.
 #[test]
 fn a_second_measurement_is_heard() {
-    let once = |change: fn(&mut Row), seed| {
+    let once = |change: fn(&mut PlainRow), seed| {
         let mut rows = plain();
         change(of(&mut rows, "Put1K"));
         material(&run(&rows, NOISE, 1, seed))
     };
-    let slow = |row: &mut Row| row.us = 8_000.0;
-    let tail = |row: &mut Row| row.odd = Odd::Slow(0.3, 60_000.0);
-    let usual = |_: &mut Row| {};
+    let slow = |row: &mut PlainRow| row.us = 8_000.0;
+    let tail = |row: &mut PlainRow| row.odd = Odd::Slow(0.3, 60_000.0);
+    let usual = |_: &mut PlainRow| {};
     let rules = |runs: &[Material]| -> (Vec<&'static str>, Vec<&'static str>) {
         let said = diagnose(runs);
         let of = |all: &[Finding]| all.iter().map(|found| found.rule).collect();
@@ -184,7 +184,7 @@ fn every_rule_has_a_case_and_a_line_in_the_documents() {
 }
 
 /// What a rule saves, and at most where it is just what is sure and noticeable; in nanoseconds.
-fn saves(rule: &Rule, case: &Seen<'_>) -> Option<(f64, f64)> {
+fn saves(rule: &DiagnosisRule, case: &Case<'_>) -> Option<(f64, f64)> {
     /// Rules of which a finding need not be noticeable beyond the threshold, nor surely beyond it.
     const EXACT: [&str; 11] = [
         "grows-over-the-run",
@@ -200,7 +200,7 @@ fn saves(rule: &Rule, case: &Seen<'_>) -> Option<(f64, f64)> {
         "tls-not-resumed",
     ];
     let found = rule.look(case)?;
-    let is_its = |row: &Believed<'_>| found.tests.iter().any(|name| name == row.name());
+    let is_its = |row: &SoundRow<'_>| found.tests.iter().any(|name| name == row.name());
     let whole = case.rows().filter(is_its).filter_map(|row| row.whole());
     let most = whole.map(|mean| match (EXACT.contains(&rule.name), rule.name) {
         (true, _) => 1e-6 * mean.mean * mean.n as f64,
@@ -220,7 +220,7 @@ fn what_is_at_its_threshold_weighs_nothing() {
             _ => Noise::None,
         };
         let material = patient(Path::Loopback, case, noise);
-        let case = Seen::of(&material);
+        let case = Case::of(&material);
         let rule = RULES.iter().find(|own| own.name == *rule).unwrap();
         assert!(saves(rule, &case).is_some(), "{}", rule.name);
         // As high as the threshold may be.
@@ -277,7 +277,7 @@ fn findings_come_the_dearest_first() {
 
 #[test]
 fn what_failed_or_is_too_little_gives_no_finding() {
-    let odd = |row: &mut Row| {
+    let odd = |row: &mut PlainRow| {
         row.us = 8_000.0;
         row.odd = Odd::Fails(50);
     };
@@ -296,7 +296,13 @@ fn what_failed_or_is_too_little_gives_no_finding() {
     let WhyLeftOut::Evidence(why) = why else {
         panic!("{why:?}");
     };
-    assert!(row == "Put1K" && why.contains("2 of 100 failed"), "{why}");
+    let StatusReason::Failed(outcomes) = why else {
+        panic!("{why:?}");
+    };
+    assert_eq!(
+        (&**row, outcomes.failed(), outcomes.total()),
+        ("Put1K", 2, 100)
+    );
 
     for n in [0, 1, 2] {
         let mut few = plain();

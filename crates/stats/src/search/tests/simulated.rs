@@ -18,7 +18,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 use super::*;
 
 /// A server, and how alike neighbouring trials are.
-struct Server {
+struct LoadedServer {
     name: &'static str,
     /// Standard deviation of the normal distribution of the logarithm of the load.
     spread: f64,
@@ -33,8 +33,8 @@ enum Sought {
     Rate,
 }
 
-const fn server(name: &'static str, spread: f64, rho: f64, find: Sought) -> Server {
-    Server {
+const fn server(name: &'static str, spread: f64, rho: f64, find: Sought) -> LoadedServer {
+    LoadedServer {
         name,
         spread,
         rho,
@@ -42,7 +42,7 @@ const fn server(name: &'static str, spread: f64, rho: f64, find: Sought) -> Serv
     }
 }
 
-const SERVERS: [Server; 10] = [
+const SERVERS: [LoadedServer; 10] = [
     server("steep", 0.02, 0.0, Sought::Users),
     server("medium", 0.1, 0.0, Sought::Users),
     server("flat", 0.4, 0.0, Sought::Users),
@@ -57,7 +57,7 @@ const SERVERS: [Server; 10] = [
 
 /// What so many searches found.
 #[derive(Debug, Default)]
-struct Found {
+struct SearchTotals {
     /// Shares of searches whose answer holds with this probability.
     nine_of_ten: f64,
     three_of_four: f64,
@@ -71,10 +71,10 @@ struct Found {
     most_trials: f64,
 }
 
-fn searches(server: &Server, seed: u64, number: usize) -> Found {
+fn searches(server: &LoadedServer, seed: u64, number: usize) -> SearchTotals {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let normal = Normal::standard();
-    let mut found = Found::default();
+    let mut found = SearchTotals::default();
     let (mut ratios, mut lengths) = (Vec::new(), Vec::new());
     let each = 1.0 / number as f64;
     for _ in 0..number {

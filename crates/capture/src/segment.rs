@@ -1,12 +1,12 @@
 //! From a captured packet to a TCP segment. Pure: bytes in, segment out.
 
-use std::net::{IpAddr, SocketAddr};
+use core::net::{IpAddr, SocketAddr};
 
 use etherparse::{Ethernet2HeaderSlice, Ipv4HeaderSlice, Ipv6HeaderSlice, TcpHeaderSlice};
 
 /// What a TCP packet says, payload included as far as it was captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Segment<'a> {
+pub struct TcpSegment<'a> {
     /// When it passed, in nanoseconds.
     pub at_ns: i64,
     /// Who sent it.
@@ -25,7 +25,7 @@ pub struct Segment<'a> {
 
 /// Why a packet is none that can be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NoSegment {
+pub enum SegmentError {
     /// Cut off, or damaged.
     #[error("a packet of {0} bytes has no complete Ethernet, IP and TCP headers")]
     Headers(usize),
@@ -38,8 +38,8 @@ pub enum NoSegment {
 ///
 /// # Errors
 /// Where it is no such packet.
-pub fn parse(packet: &[u8], at_ns: i64) -> Result<Segment<'_>, NoSegment> {
-    let no_headers = |_| NoSegment::Headers(packet.len());
+pub fn parse(packet: &[u8], at_ns: i64) -> Result<TcpSegment<'_>, SegmentError> {
+    let no_headers = |_| SegmentError::Headers(packet.len());
     let link = Ethernet2HeaderSlice::from_slice(packet).map_err(|_| no_headers(()))?;
     let rest = &packet[link.slice().len()..];
     let (source, destination, length, rest) = match link.ether_type() {
@@ -71,9 +71,9 @@ pub fn parse(packet: &[u8], at_ns: i64) -> Result<Segment<'_>, NoSegment> {
     let tcp = TcpHeaderSlice::from_slice(rest).map_err(|_| no_headers(()))?;
     let header = tcp.slice().len();
     let length = length.and_then(|length| length.checked_sub(header));
-    let length = length.ok_or(NoSegment::Length)?;
+    let length = length.ok_or(SegmentError::Length)?;
     let payload = &rest[header..];
-    Ok(Segment {
+    Ok(TcpSegment {
         at_ns,
         source: (source, tcp.source_port()).into(),
         destination: SocketAddr::new(destination, tcp.destination_port()),

@@ -11,10 +11,12 @@
 //! *outgoing* copy counts, of a response the *incoming* one: with a network between client and
 //! server those are the two that a capture at the client's end of the cable would see. What lies
 //! between them is the server and the way to it, and nothing of the client. The filter (see
-//! [`crate::filter`]) keeps exactly these.
+//! `filter`) keeps exactly these.
 //!
 //! The ring is large enough for a whole run and is read when the run is over: nothing of this
 //! process runs meanwhile. All unsafe code of the crate is in this file.
+
+mod filter;
 
 use std::ffi::c_void;
 use std::io;
@@ -26,8 +28,6 @@ use std::sync::atomic::{Ordering, fence};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::mm::{MapFlags, ProtFlags};
 use socket2::{Domain, Protocol, Socket, Type};
-
-use crate::filter;
 
 /// A block of the ring; packets lie one behind the other in it.
 const BLOCK: usize = 1 << 20;
@@ -54,7 +54,7 @@ pub struct Packet<'a> {
 
 /// What the kernel counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Counted {
+pub struct CaptureCounters {
     /// Packets that passed the filter.
     pub packets: u32,
     /// Those of them that found no room: with any, the capture is worth nothing.
@@ -95,7 +95,7 @@ impl Capture {
     ///
     /// # Errors
     /// Where the kernel does not tell what it counted.
-    pub fn finish(mut self, mut visit: impl FnMut(Packet<'_>)) -> io::Result<Counted> {
+    pub fn finish(mut self, mut visit: impl FnMut(Packet<'_>)) -> io::Result<CaptureCounters> {
         while self.wait_for_block()? {
             self.ring.read_block(&mut visit);
         }
@@ -251,7 +251,7 @@ fn bind_to_loopback(socket: &Socket) -> io::Result<()> {
     socket.bind(&address)
 }
 
-fn counted(socket: &Socket) -> io::Result<Counted> {
+fn counted(socket: &Socket) -> io::Result<CaptureCounters> {
     // SAFETY: zeros are a valid value of these three counters.
     let mut counters: libc::tpacket_stats_v3 = unsafe { zeroed() };
     let mut length = size_of::<libc::tpacket_stats_v3>() as libc::socklen_t;
@@ -268,7 +268,7 @@ fn counted(socket: &Socket) -> io::Result<Counted> {
     if result != 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(Counted {
+    Ok(CaptureCounters {
         packets: counters.tp_packets,
         dropped: counters.tp_drops,
     })

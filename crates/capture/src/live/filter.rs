@@ -27,15 +27,15 @@ const TCP: u32 = 6;
 
 /// One instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
+pub(super) struct FilterStep {
     /// What is done.
-    pub code: u16,
+    pub(super) code: u16,
     /// Instructions to skip when a comparison holds.
-    pub jt: u8,
+    pub(super) jt: u8,
     /// Instructions to skip when it does not.
-    pub jf: u8,
+    pub(super) jf: u8,
     /// Its operand.
-    pub k: u32,
+    pub(super) k: u32,
 }
 
 /// Which way a packet goes, seen from the client.
@@ -47,7 +47,7 @@ enum Way {
 
 /// The program for a server's port: four blocks, one for each way and each version of IP. Whatever
 /// does not fit goes on to the next block, and in the end is not kept.
-pub fn program(port: u16) -> Vec<Step> {
+pub(super) fn program(port: u16) -> Vec<FilterStep> {
     let mut steps = Vec::new();
     for way in [Way::There, Way::Back] {
         for block in [ipv4(way, port), ipv6(way, port)] {
@@ -58,8 +58,8 @@ pub fn program(port: u16) -> Vec<Step> {
     steps
 }
 
-fn ipv4(way: Way, port: u16) -> Block {
-    let mut block = Block::new(way);
+fn ipv4(way: Way, port: u16) -> FilterBlock {
+    let mut block = FilterBlock::new(way);
     block.demand(BPF_H | BPF_ABS, 12, 0x0800);
     block.demand(BPF_B | BPF_ABS, IP + 9, TCP);
     // X becomes the length of the IP header, so that IND with `IP` added is the TCP header.
@@ -75,9 +75,9 @@ fn ipv4(way: Way, port: u16) -> Block {
     block
 }
 
-fn ipv6(way: Way, port: u16) -> Block {
+fn ipv6(way: Way, port: u16) -> FilterBlock {
     let tcp = IP + 40; // without extension headers, as loopback sends them
-    let mut block = Block::new(way);
+    let mut block = FilterBlock::new(way);
     block.demand(BPF_H | BPF_ABS, 12, 0x86dd);
     block.demand(BPF_B | BPF_ABS, IP + 6, TCP);
     block.demand(BPF_H | BPF_ABS, tcp + way.port_at(), u32::from(port));
@@ -113,12 +113,12 @@ impl Way {
     }
 }
 
-/// Steps of which each comparison leads on, or out of the block.
-struct Block(Vec<Step>);
+/// FilterSteps of which each comparison leads on, or out of the block.
+struct FilterBlock(Vec<FilterStep>);
 
-impl Block {
-    fn new(way: Way) -> Block {
-        let mut block = Block(Vec::new());
+impl FilterBlock {
+    fn new(way: Way) -> FilterBlock {
+        let mut block = FilterBlock(Vec::new());
         let packet_type = (libc::SKF_AD_OFF + libc::SKF_AD_PKTTYPE).cast_unsigned();
         block.demand(BPF_W | BPF_ABS, packet_type, way.packet_type());
         block
@@ -139,7 +139,7 @@ impl Block {
         self.push(BPF_JMP | BPF_JGT | BPF_X, 0);
     }
 
-    fn finish(mut self, way: Way) -> Vec<Step> {
+    fn finish(mut self, way: Way) -> Vec<FilterStep> {
         self.push(BPF_RET | BPF_K, way.kept());
         let end = self.0.len();
         for (index, step) in self.0.iter_mut().enumerate() {
@@ -151,8 +151,8 @@ impl Block {
     }
 }
 
-fn step(code: u32, k: u32) -> Step {
-    Step {
+fn step(code: u32, k: u32) -> FilterStep {
+    FilterStep {
         code: code as u16,
         jt: 0,
         jf: 0,

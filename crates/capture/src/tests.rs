@@ -1,0 +1,406 @@
+use etherparse::PacketBuilder;
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use crate::exchange::{CapturedExchange, Exchanges, number};
+use crate::segment::{SegmentError, parse};
+
+const SERVER: u16 = 8080;
+
+/// A client's end of a connection that makes packets of both directions.
+struct Conversation {
+    port: u16,
+    ipv6: bool,
+    there: u32,
+    back: u32,
+}
+
+impl Conversation {
+    fn new(port: u16, ipv6: bool) -> Conversation {
+        // Both streams pass the end of the numbers soon.
+        let (there, back) = (u32::MAX - 50, u32::MAX - 20);
+        Conversation {
+            port,
+            ipv6,
+            there,
+            back,
+        }
+    }
+
+    fn packet(&self, (from, to): (u16, u16), (seq, ack): (u32, u32), load: &[u8]) -> Vec<u8> {
+        let link = PacketBuilder::ethernet2([0; 6], [0; 6]);
+        let tcp = if self.ipv6 {
+            link.ipv6([1; 16], [1; 16], 64).tcp(from, to, seq, 65535)
+        } else {
+            link.ipv4([127, 0, 0, 1], [127, 0, 0, 1], 64)
+                .tcp(from, to, seq, 65535)
+        };
+        let packet = tcp.ack(ack);
+        let mut bytes = Vec::new();
+        packet.write(&mut bytes, load).unwrap();
+        bytes
+    }
+
+    fn send(&mut self, load: &[u8]) -> Vec<u8> {
+        let packet = self.packet((self.port, SERVER), (self.there, self.back), load);
+        self.there = self.there.wrapping_add(load.len() as u32);
+        packet
+    }
+
+    fn answer(&mut self, load: &[u8]) -> Vec<u8> {
+        let packet = self.packet((SERVER, self.port), (self.back, self.there), load);
+        self.back = self.back.wrapping_add(load.len() as u32);
+        packet
+    }
+}
+
+/// Feeds packets, one each microsecond, and gives the exchanges.
+fn exchanges(packets: &[Vec<u8>]) -> Vec<CapturedExchange> {
+    let mut exchanges = Exchanges::default();
+    for (index, packet) in packets.iter().enumerate() {
+        let segment = parse(packet, index as i64 * 1000).unwrap();
+        match segment.destination.port() {
+            SERVER => exchanges.request(&segment),
+            _ => exchanges.response(&segment),
+        }
+    }
+    exchanges.finish()
+}
+
+fn head(number: u64, body: usize) -> Vec<u8> {
+    let length = match body {
+        0 => String::new(),
+        _ => format!("Content-Length: {body}\r\n"),
+    };
+    format!("PUT /f HTTP/1.1\r\nHost: h\r\nX-Prestan: s: {number:06} (Put)\r\n{length}\r\n")
+        .into_bytes()
+}
+
+/// Number, wire time in microseconds, cleanliness.
+fn told(packets: &[Vec<u8>]) -> Vec<(Option<u64>, Option<i64>, bool)> {
+    let found = exchanges(packets);
+    let told = found.iter().map(|exchange| {
+        let wire = exchange.wire_ns().map(|ns| ns / 1000);
+        (exchange.number, wire, exchange.clean)
+    });
+    told.collect()
+}
+
+#[test]
+fn a_request_ends_with_its_last_segment_and_a_response_begins_with_its_first() {
+    for ipv6 in [false, true] {
+        let mut talk = Conversation::new(4000, ipv6);
+        let packets = [
+            talk.send(&head(1, 300)),
+            talk.send(&[b'x'; 200]),
+            talk.send(&[b'x'; 100]),
+            talk.answer(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"),
+            talk.answer(b"ab"),
+            talk.send(&head(2, 0)),
+            talk.answer(b"HTTP/1.1 204 No Content\r\n\r\n"),
+        ];
+        let found = exchanges(&packets);
+        assert_eq!(found.len(), 2);
+        assert_eq!(found[0].request_first_ns, 0);
+        assert_eq!(found[0].request_last_ns, 2000);
+        assert_eq!(found[0].response_first_ns, Some(3000));
+        assert_eq!(found[0].response_last_ns, Some(4000));
+        assert_eq!(
+            told(&packets),
+            [(Some(1), Some(1), true), (Some(2), Some(1), true)]
+        );
+    }
+}
+
+#[test]
+fn connections_do_not_mix() {
+    let mut one = Conversation::new(4000, false);
+    let mut two = Conversation::new(4001, false);
+    let packets = [
+        one.send(&head(1, 10)),
+        two.send(&head(2, 0)),
+        one.send(b"0123456789"),
+        two.answer(b"HTTP/1.1 200 OK\r\n\r\n"),
+        two.send(&head(3, 0)),
+        one.answer(b"HTTP/1.1 200 OK\r\n\r\n"),
+        two.answer(b"HTTP/1.1 200 OK\r\n\r\n"),
+    ];
+    assert_eq!(
+        told(&packets),
+        [
+            (Some(1), Some(3), true),
+            (Some(2), Some(2), true),
+            (Some(3), Some(2), true)
+        ]
+    );
+}
+
+#[test]
+fn what_passes_again_changes_nothing() {
+    let mut talk = Conversation::new(4000, false);
+    let request = talk.send(&head(1, 0));
+    let response = talk.answer(b"HTTP/1.1 200 OK\r\n\r\n");
+    let next = talk.send(&head(2, 0));
+    let answer = talk.answer(b"HTTP/1.1 200 OK\r\n\r\n");
+    let packets = [
+        request.clone(),
+        request.clone(),
+        response.clone(),
+        request,
+        next,
+        response,
+        answer,
+    ];
+    assert_eq!(
+        told(&packets),
+        [(Some(1), Some(2), true), (Some(2), Some(2), true)]
+    );
+}
+
+#[test]
+fn a_segment_that_overtakes_the_first_byte_is_not_the_first() {
+    let mut talk = Conversation::new(4000, false);
+    let request = talk.send(&head(1, 0));
+    let first = talk.answer(b"HTTP/1.1 200 OK\r\n");
+    let second = talk.answer(b"\r\n");
+    assert_eq!(told(&[request, second, first]), [(Some(1), Some(2), true)]);
+}
+
+#[test]
+fn a_time_that_means_nothing_is_none() {
+    let ok = b"HTTP/1.1 201 Created\r\n\r\n";
+    let mut early = Conversation::new(4000, false);
+    let packets = [
+        early.send(&head(1, 20)),
+        early.send(b"0123456789"),
+        early.answer(ok),
+        early.send(b"0123456789"),
+        early.send(&head(2, 0)),
+        early.answer(ok),
+    ];
+    assert_eq!(
+        told(&packets),
+        [(Some(1), None, false), (Some(2), Some(1), true)]
+    );
+
+    let mut pipelined = Conversation::new(4000, false);
+    let packets = [
+        pipelined.send(&head(1, 0)),
+        pipelined.send(&head(2, 0)),
+        pipelined.answer(ok),
+    ];
+    assert_eq!(told(&packets), [(Some(1), None, false)]);
+
+    let mut together = Conversation::new(4000, false);
+    let packets = [
+        together.send(&[head(1, 0), head(2, 0)].concat()),
+        together.answer(ok),
+    ];
+    assert_eq!(told(&packets), [(Some(1), None, false)]);
+
+    let mut unanswered = Conversation::new(4000, false);
+    assert_eq!(
+        told(&[unanswered.send(&head(1, 0))]),
+        [(Some(1), None, true)]
+    );
+}
+
+#[test]
+fn a_packet_that_was_cut_off_has_its_length_all_the_same() {
+    let mut talk = Conversation::new(4000, false);
+    let whole = [head(1, 900), vec![b'x'; 900]].concat();
+    let mut request = talk.send(&whole);
+    request.truncate(14 + 20 + 20 + 100);
+    let segment = parse(&request, 0).unwrap();
+    assert_eq!(segment.length as usize, whole.len());
+    assert_eq!(segment.payload.len(), 100);
+    // 100 bytes hold the whole head here, and so the number.
+    let answer = talk.answer(b"HTTP/1.1 201 Created\r\n\r\n");
+    assert_eq!(told(&[request, answer]), [(Some(1), Some(1), true)]);
+}
+
+#[test]
+fn damaged_packets_are_refused() {
+    let packet = Conversation::new(4000, false).send(b"x");
+    for length in 0..14 + 20 + 20 {
+        let cut = parse(&packet[..length], 0);
+        assert_eq!(cut, Err(SegmentError::Headers(length)), "{length}");
+    }
+    let mut short = packet.clone();
+    short[16..18].copy_from_slice(&30_u16.to_be_bytes());
+    assert_eq!(parse(&short, 0), Err(SegmentError::Length));
+    let mut other = packet;
+    other[12..14].copy_from_slice(&0x0806_u16.to_be_bytes());
+    assert!(parse(&other, 0).is_err());
+}
+
+#[test]
+fn numbers_are_found_in_labels() {
+    for (label, found) in [
+        ("prestan: 7 (Get1K)", Some(7)),
+        ("a: 1 suite: 0000123 (Put (big))", None),
+        ("load: 0000123 (GET)", Some(123)),
+        ("load: 5 (GET warm-up)", Some(5)),
+        ("load: x (GET)", None),
+        ("", None),
+    ] {
+        assert_eq!(number(label), found, "{label}");
+    }
+}
+
+/// A request or a response, cut into segments.
+#[derive(Debug, Clone)]
+struct Message {
+    bytes: usize,
+    segment: usize,
+    /// In which order its segments pass.
+    order: Vec<Index>,
+    /// Segments that pass again, each somewhere later.
+    again: Vec<(Index, Index)>,
+}
+
+fn message() -> impl Strategy<Value = Message> {
+    let order = prop::collection::vec(any::<Index>(), 40);
+    let again = prop::collection::vec(any::<(Index, Index)>(), 0..3);
+    (1_usize..2000, 150_usize..900, order, again).prop_map(|(bytes, segment, order, again)| {
+        Message {
+            bytes,
+            segment,
+            order,
+            again,
+        }
+    })
+}
+
+/// A packet that passes, the message that it belongs to, and whether it has the first byte of it.
+type Passing = (usize, bool, Vec<u8>);
+
+/// Packets of requests and responses in turn, in the order in which they pass.
+fn passing(messages: &[Message]) -> Vec<Passing> {
+    let mut talk = Conversation::new(4000, false);
+    let mut again = Vec::new();
+    let mut all: Vec<Passing> = Vec::new();
+    for (index, message) in messages.iter().enumerate() {
+        let is_request = index % 2 == 0;
+        let mut bytes = if is_request {
+            head(index as u64, message.bytes)
+        } else {
+            b"HTTP/1.1 200 OK\r\n\r\n".to_vec()
+        };
+        // The head of a request is in one segment, as far as the capture has it.
+        let first = bytes.len();
+        bytes.resize(first + message.bytes, b'x');
+        let (first, rest) = bytes.split_at(first);
+        let segments = std::iter::once(first).chain(rest.chunks(message.segment));
+        let mut segments: Vec<Passing> = segments
+            .enumerate()
+            .map(|(place, bytes)| {
+                let packet = if is_request {
+                    talk.send(bytes)
+                } else {
+                    talk.answer(bytes)
+                };
+                (index, place == 0, packet)
+            })
+            .collect();
+        for (segment, when) in &message.again {
+            again.push((
+                all.len() + segments.len(),
+                segment.get(&segments).clone(),
+                *when,
+            ));
+        }
+        for order in &message.order {
+            if !segments.is_empty() {
+                all.push(segments.remove(order.index(segments.len())));
+            }
+        }
+    }
+    for (earliest, segment, when) in again.into_iter().rev() {
+        all.insert(earliest + when.index(all.len() - earliest + 1), segment);
+    }
+    all
+}
+
+/// When a message passed, from its first segment to its last, and when its first byte did.
+fn moments(passing: &[Passing], message: usize) -> (i64, i64, i64) {
+    let mut seen: Vec<(usize, &Passing)> = Vec::new();
+    for (at, one) in passing
+        .iter()
+        .enumerate()
+        .filter(|(_, one)| one.0 == message)
+    {
+        if !seen.iter().any(|(_, before)| *before == one) {
+            seen.push((at, one));
+        }
+    }
+    let at = |index: usize| index as i64 * 1000;
+    let (first, _) = seen.iter().find(|(_, one)| one.1).unwrap();
+    (at(seen[0].0), at(seen[seen.len() - 1].0), at(*first))
+}
+
+proptest! {
+    #[test]
+    fn segments_that_overtake_each_other_or_pass_again_make_the_same_exchanges(
+        messages in prop::collection::vec((message(), message()), 1..6)
+    ) {
+        let messages: Vec<Message> = messages.into_iter().flat_map(|(one, other)| [one, other]).collect();
+        let passing = passing(&messages);
+        let packets: Vec<Vec<u8>> = passing.iter().map(|(_, _, packet)| packet.clone()).collect();
+        let found = exchanges(&packets);
+        prop_assert_eq!(found.len(), messages.len() / 2);
+        for (index, exchange) in found.iter().enumerate() {
+            let (first, last, _) = moments(&passing, 2 * index);
+            let (_, response_last, response_first) = moments(&passing, 2 * index + 1);
+            prop_assert_eq!(exchange.number, Some(2 * index as u64));
+            prop_assert!(exchange.clean);
+            prop_assert_eq!((exchange.request_first_ns, exchange.request_last_ns), (first, last));
+            prop_assert_eq!(exchange.response_first_ns, Some(response_first));
+            prop_assert_eq!(exchange.response_last_ns, Some(response_last));
+        }
+    }
+
+    #[test]
+    fn no_frame_makes_the_parser_panic(frame in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = parse(&frame, 0);
+    }
+
+    #[test]
+    fn no_damage_to_frames_makes_the_parser_panic(
+        messages in prop::collection::vec(message(), 1..6),
+        damage in prop::collection::vec(any::<(Index, Index, u8, bool)>(), 0..40),
+    ) {
+        let mut frames: Vec<Vec<u8>> = passing(&messages).into_iter().map(|(_, _, packet)| packet).collect();
+        for (frame, place, byte, cut) in &damage {
+            let frame = frame.get_mut(&mut frames);
+            let place = place.index(frame.len().max(1)).min(80);
+            if *cut {
+frame.truncate(place)
+} else {
+frame.iter_mut().skip(place).take(1).for_each(|of| *of = *byte)
+}
+        }
+        let mut exchanges = Exchanges::default();
+        for (frame, at_ns) in frames.iter().zip(0..) {
+            let Ok(segment) = parse(frame, at_ns) else { continue };
+            match at_ns % 3 {
+                0 => exchanges.response(&segment),
+                _ => exchanges.request(&segment),
+            }
+        }
+        // A frame can also fill a gap that others left.
+        prop_assert!(exchanges.finish().len() <= 2 * frames.len());
+    }
+}
+
+#[test]
+fn a_length_that_no_stream_has_is_no_reason_to_panic() {
+    let mut talk = Conversation::new(4000, false);
+    let length = u64::from(u32::MAX);
+    let request = format!("PUT / HTTP/1.1\r\nContent-Length: {length}\r\n\r\n");
+    let packets = [
+        talk.send(request.as_bytes()),
+        talk.answer(b"HTTP/1.1 201 Created\r\n\r\n"),
+    ];
+    assert_eq!(told(&packets), [(None, None, false)]);
+}

@@ -1,0 +1,144 @@
+//! What to know of a comparison before it is believed, and why runs cannot be compared: a sentence each.
+
+use stats::{Caveat, Difference, Setting};
+
+/// Why runs cannot be compared.
+pub fn difference(difference: &Difference) -> String {
+    match difference {
+        Difference::Pairs(a, b) => format!(
+            "there are {a} runs of one and {b} of the other; runs are compared in pairs, so give as \
+             many of both"
+        ),
+        Difference::Twice(run) => format!(
+            "the run {run} is given more than once for the same server; a run counts once, so give \
+             different ones"
+        ),
+        Difference::Plan(one, other) => {
+            let remedy = match one {
+                Setting::Clock(_) => "measure both with --clock user, which every machine has",
+                _ => "measure again with the same",
+            };
+            let what = differs(one, other);
+            format!("the runs did not do the same: {what}; {remedy}")
+        }
+    }
+}
+
+/// What to know before a comparison is believed.
+pub(crate) fn caveat(caveat: &Caveat) -> String {
+    match caveat {
+        Caveat::Disqualified(runs) => format!(
+            "the load generator may have changed rows in {runs} of the runs; the pairs concerned are \
+             not in the ratios of these rows"
+        ),
+        Caveat::Incomplete(runs) => format!("{runs} of the runs did not go through"),
+        Caveat::OneRun => "one run of each does not show how much runs of one server differ, so there \
+                           are ratios and no verdicts; measure both with `--for 60s`, or give several \
+                           recorded runs of each as DIR,DIR,..."
+            .to_owned(),
+        Caveat::OneProcess => "the servers were not started anew for each run: verdicts are about \
+                               these two processes, and two processes of one program differ, too; let \
+                               prestan start them (--server, or --start-a and --start-b)"
+            .to_owned(),
+        Caveat::SameRun(1) => "it is the same run on both sides".to_owned(),
+        Caveat::SameRun(pairs) => format!("{pairs} pairs are the same run on both sides"),
+        Caveat::Apart(pairs) => format!(
+            "not measured side by side ({pairs} {}): what the machine did between one run and the \
+             other is in the ratios, and nothing here can tell it from the servers; `prestan \
+             compare` with both URLs measures in turns",
+            if *pairs == 1 { "pair" } else { "pairs" }
+        ),
+        Caveat::Differs(one, other) => differs(one, other),
+    }
+}
+
+fn differs(one: &Setting, other: &Setting) -> String {
+    let (what, one) = in_words(one);
+    let (_, other) = in_words(other);
+    format!("{what} is {one} in one and {other} in the other")
+}
+
+/// What it is, and how it was.
+fn in_words(setting: &Setting) -> (&'static str, String) {
+    let or_none = |text: Option<String>| text.unwrap_or_else(|| "none".to_owned());
+    match setting {
+        Setting::Suite(name, sha256) => ("the suite", format!("{name} ({sha256:.12})")),
+        Setting::Params(params) => ("the set of parameters", params.clone()),
+        Setting::Clock(clock) => ("the clock", format!("{clock:?}").to_lowercase()),
+        Setting::Users(users) => ("the number of users", users.to_string()),
+        Setting::Servers(servers) => ("the number of servers", servers.to_string()),
+        Setting::Load { pace, in_turn } => {
+            let order = if *in_turn {
+                ", in the order of the suite"
+            } else {
+                ""
+            };
+            ("the load", format!("{pace:?}{order}"))
+        }
+        Setting::Http(http) => ("the way of HTTP", http.to_string()),
+        Setting::Tests(tests) => ("the set of tests", tests.join(", ")),
+        Setting::Requests(requests) => {
+            let requests = requests.map(|n| n.to_string());
+            ("the number of requests", or_none(requests))
+        }
+        Setting::Duration(seconds) => {
+            let seconds = seconds.map(|s| format!("{s} s"));
+            ("the duration", or_none(seconds))
+        }
+        Setting::Version(version) => ("the version of prestan", version.clone()),
+        Setting::Machine { cpu, cores, os } => (
+            "the machine that measured",
+            format!("{cpu} ({cores} cores, {os})"),
+        ),
+        Setting::Warmup(rounds) => ("the number of rounds to warm up", rounds.to_string()),
+        Setting::Scheme(scheme) => ("the scheme of the URL", or_none(scheme.clone())),
+        Setting::Acks(asked) => {
+            let acks = if *asked { "asked for" } else { "not asked for" };
+            ("the stamp of acknowledgements", acks.to_owned())
+        }
+        Setting::Timeout(seconds) => ("the timeout", format!("{seconds} s")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use record::Clock;
+
+    use super::*;
+
+    #[test]
+    fn settings_that_differ_are_told_with_both_values() {
+        let scheme = |name: &str| Setting::Scheme(Some(name.to_owned()));
+        let table = [
+            (
+                Setting::Users(1),
+                Setting::Users(7),
+                "the number of users is 1 in one and 7 in the other",
+            ),
+            (
+                scheme("http"),
+                scheme("https"),
+                "the scheme of the URL is http in one and https in the other",
+            ),
+            (
+                Setting::Acks(false),
+                Setting::Acks(true),
+                "the stamp of acknowledgements is not asked for in one and asked for in the other",
+            ),
+            (
+                Setting::Duration(Some(30.0)),
+                Setting::Duration(None),
+                "the duration is 30 s in one and none in the other",
+            ),
+        ];
+        for (one, other, expected) in table {
+            assert_eq!(caveat(&Caveat::Differs(one, other)), expected);
+        }
+        let clocks = Difference::Plan(Setting::Clock(Clock::User), Setting::Clock(Clock::Kernel));
+        assert_eq!(
+            difference(&clocks),
+            "the runs did not do the same: the clock is user in one and kernel in the other; measure \
+             both with --clock user, which every machine has"
+        );
+    }
+}

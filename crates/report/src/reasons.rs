@@ -1,0 +1,125 @@
+//! What failed, and what else there is to know of rows and runs, in words.
+
+use stats::{Note, Outcomes, StatusReason};
+
+/// Why a row is not ok, or what failed in it.
+pub fn reason(reason: &StatusReason) -> String {
+    match reason {
+        StatusReason::Evidence(evidence) => evidence.clone(),
+        StatusReason::Operation {
+            number,
+            user,
+            outcome,
+            evidence,
+        } => {
+            let user = user.map_or(String::new(), |user| format!(" of user {user}"));
+            format!("request {number}{user}: {outcome}: {evidence}")
+        }
+        StatusReason::Needs { method, evidence } => {
+            format!("needs {method}, which the server does not support here: {evidence}")
+        }
+        StatusReason::AllUnsupported => "every request was answered as unsupported".to_owned(),
+        StatusReason::OthersUnsupported => {
+            "every other request of its test was answered as unsupported".to_owned()
+        }
+        StatusReason::Failed(outcomes) => failed(outcomes),
+        StatusReason::NeverDrawn => {
+            "chance never chose it; measure for longer, or give it more weight".to_owned()
+        }
+        StatusReason::StampsMissed => {
+            "the kernel's time stamps never came, so there is no response \
+                                       time; measure with --clock user"
+                .to_owned()
+        }
+        StatusReason::Cancelled => "every operation was cancelled".to_owned(),
+        StatusReason::NeverReached(others) => format!(
+            "it was never reached; of the other operations of its test, {}",
+            failed(others)
+        ),
+        StatusReason::NotRecorded => {
+            "nothing was recorded, and the record does not say why".to_owned()
+        }
+        StatusReason::RunEnded { interrupted, began } => {
+            let end = if *interrupted {
+                "interrupted"
+            } else {
+                "aborted"
+            };
+            let before = if *began {
+                "an operation was completed"
+            } else {
+                "anything was measured"
+            };
+            format!("the run was {end} before {before}")
+        }
+    }
+}
+
+/// Failed operations: `3 of 10 failed: 2 wrong status, 1 timeout`.
+pub(crate) fn failed(outcomes: &Outcomes) -> String {
+    let kinds: Vec<String> = outcomes
+        .iter()
+        .filter(|(outcome, n)| *n > 0 && outcome.is_failure())
+        .map(|(outcome, n)| format!("{n} {outcome}"))
+        .collect();
+    format!(
+        "{} of {} failed: {}",
+        outcomes.failed(),
+        outcomes.total(),
+        kinds.join(", ")
+    )
+}
+
+/// A remark on a row.
+pub(crate) fn note(note: &Note) -> String {
+    match note {
+        Note::Remark(text) => text.clone(),
+        Note::Dominated(share) => format!(
+            "the slowest operation has {:.0} % of the sum of all times, so the mean and its interval \
+             depend on it",
+            (share * 100.0).floor()
+        ),
+        Note::Wanders => {
+            "throughput wandered over times that are not short beside the window: its \
+                          interval may be too narrow"
+                .to_owned()
+        }
+        Note::RunsLeftOut { left_out, of } => format!(
+            "{left_out} of {of} runs are not among its estimates, because the load generator may have \
+             changed them there"
+        ),
+    }
+}
+
+/// Why a run was aborted.
+pub fn abort_reason(reason: Option<&str>) -> &str {
+    reason.unwrap_or("the record has no end: prestan was killed, or the run is still going on")
+}
+
+#[cfg(test)]
+mod tests {
+    use record::Outcome;
+
+    use super::*;
+
+    #[test]
+    fn failures_are_counted_by_their_kind() {
+        use Outcome::{Ok, Timeout, WrongStatus};
+        let outcomes = [Ok, WrongStatus, WrongStatus, Timeout]
+            .into_iter()
+            .collect();
+        assert_eq!(
+            failed(&outcomes),
+            "3 of 4 failed: 2 wrong status, 1 timeout"
+        );
+    }
+
+    #[test]
+    fn what_was_never_reached_names_what_stood_in_its_way() {
+        let never_reached = StatusReason::NeverReached([Outcome::Refused; 3].into_iter().collect());
+        assert_eq!(
+            reason(&never_reached),
+            "it was never reached; of the other operations of its test, 3 of 3 failed: 3 refused"
+        );
+    }
+}
