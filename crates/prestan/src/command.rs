@@ -7,6 +7,7 @@ pub(crate) mod diagnose;
 pub(crate) mod gallery;
 pub(crate) mod generate;
 pub(crate) mod job;
+pub(crate) mod kept;
 pub(crate) mod load;
 pub(crate) mod report;
 pub(crate) mod run;

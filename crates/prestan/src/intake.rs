@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::{Finished, Sink};
-use record::{Environment, Load, Pace, PlanRecord, Sample};
+use record::{Load, Pace, PlanRecord, Sample};
 use report::{Diagnosed, DiagnosedRun};
 use rundir::{Recorded, RunDir, RunDirError, Samples, SamplesWriter};
 use stats::{
@@ -203,29 +203,9 @@ pub(crate) fn summary_from(finished: &Finished, samples: &Samples) -> Result<Sum
     stats::summarise_from(plan, events, env, || samples.pieces()).map_err(|error| error.to_string())
 }
 
-/// A run as it was recorded.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Record<'a> {
-    pub(crate) plan: &'a PlanRecord,
-    pub(crate) env: &'a Environment,
-    pub(crate) events: &'a [record::Event],
-    pub(crate) samples: &'a Samples,
-}
-
-impl<'a> Record<'a> {
-    pub(crate) fn of(recorded: &'a Recorded) -> Record<'a> {
-        Record {
-            plan: &recorded.plan,
-            env: &recorded.env,
-            events: &recorded.events,
-            samples: &recorded.samples,
-        }
-    }
-}
-
 /// What runs of one server say together, and what their operations look like on a page that shows so many
 /// rows.
-pub(crate) fn drawn(runs: &[Record<'_>], rows: usize) -> Result<(Summary, Drawn), String> {
+pub(crate) fn drawn(runs: &[Recorded], rows: usize) -> Result<Drawn, String> {
     let all = pooled(runs, Some(Resolution::for_rows(rows)))?;
     let halves = match runs.len() {
         1 => &[][..],
@@ -242,40 +222,38 @@ pub(crate) fn drawn(runs: &[Record<'_>], rows: usize) -> Result<(Summary, Drawn)
         diagnosis: stats::diagnose_pooled(all.material, halves),
         incomplete: None,
     };
-    let drawn = Drawn {
+    Ok(Drawn {
+        summary,
         details,
         diagnosed,
         base,
-    };
-    Ok((summary, drawn))
+    })
 }
 
 /// These runs, at least one, put together.
-pub(crate) fn pooled(
-    runs: &[Record<'_>],
-    resolution: Option<Resolution>,
-) -> Result<Pooled, String> {
+pub(crate) fn pooled(runs: &[Recorded], resolution: Option<Resolution>) -> Result<Pooled, String> {
     pooled_part(runs, Part::All, resolution)
 }
 
 fn pooled_part(
-    runs: &[Record<'_>],
+    runs: &[Recorded],
     part: Part,
     resolution: Option<Resolution>,
 ) -> Result<Pooled, String> {
     let runs = runs.iter().map(|run| PoolRun {
-        plan: run.plan,
-        events: run.events,
-        env: run.env,
+        plan: &run.plan,
+        events: &run.events,
+        env: &run.env,
         pieces: || run.samples.pieces(),
     });
     let runs: Vec<_> = runs.collect();
     stats::pool(&runs, part, resolution).map_err(|error| error.to_string())
 }
 
-/// What a page shows of runs of one server beside their summary.
+/// What a page shows of runs of one server.
 #[derive(Debug, Clone)]
 pub(crate) struct Drawn {
+    pub(crate) summary: Summary,
     pub(crate) details: Vec<Details>,
     pub(crate) diagnosed: Diagnosed,
     /// The run whose rows these are, by its place.

@@ -13,9 +13,10 @@ use report::{Comparisons, Versus};
 use stats::{Compared, Side};
 use testbed::real::Recipe;
 
-use super::series::{Ran, Wanted, wanted};
+use super::kept::KeptRun;
+use super::series::{Wanted, wanted};
 use crate::args::{CompareArgs, Gate, is_given};
-use crate::command::report::{Kept, diagnosed};
+use crate::command::report::diagnosed;
 use crate::exit::{Code, Failed};
 use crate::output;
 
@@ -106,7 +107,7 @@ fn undecided(servers: &[Server], same_within: f64) -> Option<BTreeSet<String>> {
     // The first block has all tests.
     let PlanRecord {
         measures, tests, ..
-    } = &servers.first()?.runs.first()?.plan;
+    } = &servers.first()?.runs.first()?.run.plan;
     let of_open = measures
         .iter()
         .filter(|measure| open.contains(measure.name.as_str()));
@@ -117,18 +118,12 @@ fn undecided(servers: &[Server], same_within: f64) -> Option<BTreeSet<String>> {
 /// A server and its runs.
 pub(crate) struct Server {
     pub(crate) name: String,
-    pub(crate) runs: Vec<Ran>,
+    pub(crate) runs: Vec<KeptRun>,
 }
 
 impl Server {
     fn sides(&self) -> Vec<Side<'_>> {
-        let runs = self.runs.iter();
-        runs.map(|ran| Side {
-            plan: &ran.plan,
-            env: &ran.env,
-            summary: &ran.summary,
-        })
-        .collect()
+        self.runs.iter().map(KeptRun::side).collect()
     }
 }
 
@@ -198,14 +193,14 @@ fn refuse_measuring(args: &CompareArgs) -> Result<(), Failed> {
 }
 
 /// All runs of each server, for a page.
-pub(crate) fn shown(servers: &[Server]) -> Result<Vec<Kept>, Failed> {
+pub(crate) fn shown(servers: &[Server]) -> Result<Vec<KeptRun>, Failed> {
     let paths = |server: &Server| -> Vec<PathBuf> {
         let runs = server.runs.iter();
         runs.map(|run| PathBuf::from(&run.path)).collect()
     };
     let measured = servers.iter().map(paths).filter(|paths| !paths.is_empty());
     measured
-        .map(|paths| Kept::drawn(&paths, servers.len()))
+        .map(|paths| KeptRun::pooled(&paths, servers.len()))
         .collect()
 }
 
@@ -274,7 +269,9 @@ fn print(comparisons: &Comparisons, servers: &[Server], args: &CompareArgs) -> R
     let diagnosed = diagnosed(&kept);
     let page = &ReportPage {
         diagnosed: is_drawn.then_some(&diagnosed),
-        runs: named.map(|(kept, name)| kept.shown(Some(name))).collect(),
+        runs: named
+            .map(|(kept, name)| kept.page_run(Some(name)))
+            .collect(),
         comparison: Some(comparisons),
         ..ReportPage::default()
     };

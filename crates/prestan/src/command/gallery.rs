@@ -9,7 +9,7 @@ use testbed::real::{Recipe, Scheme, recipes};
 
 use super::compare::side_by_side::{self, Extent, Measured, SideBySide};
 use super::compare::{SAME_WITHIN, Server, compared, shown};
-use super::report::Kept;
+use super::kept::KeptRun;
 use super::series::wanted;
 use crate::args::{ClockArg, ConnectOptions, GalleryArgs, WARMUP};
 use crate::exit::{Code, Failed};
@@ -116,7 +116,7 @@ fn without_places(mut comparison: Comparisons) -> Comparisons {
     comparison
 }
 
-fn exhibit<'a>((recipe, kept): (&&Recipe, &'a Kept)) -> Exhibit<'a> {
+fn exhibit<'a>((recipe, kept): (&&Recipe, &'a KeptRun)) -> Exhibit<'a> {
     let version = recipe.installed().map(|installed| installed.version);
     Exhibit {
         name: recipe.name.clone(),
@@ -124,8 +124,8 @@ fn exhibit<'a>((recipe, kept): (&&Recipe, &'a Kept)) -> Exhibit<'a> {
         version: version.unwrap_or_default(),
         properties: recipe.keeps.properties.name(),
         locks: recipe.keeps.locks.name(),
-        shown: kept.shown(Some(recipe.name.clone())),
-        diagnosed: kept.drawn.as_ref().map(|drawn| drawn.diagnosed.clone()),
+        shown: kept.page_run(Some(recipe.name.clone())),
+        diagnosed: kept.diagnosed.clone(),
     }
 }
 
@@ -136,7 +136,7 @@ fn command(args: &GalleryArgs, servers: &[Server]) -> String {
     let number = |number: Option<u32>| number.map(|number| number.to_string());
     let list = |list: &[String]| (!list.is_empty()).then(|| list.join(","));
     let suite = servers.iter().flat_map(|server| &server.runs).next();
-    let suite = suite.map(|run| run.plan.suite.name.clone());
+    let suite = suite.map(|run| run.run.plan.suite.name.clone());
     let mut options = vec![
         ("--server", list(&args.server)),
         ("--suite", suite.filter(|name| name != "prestan")),

@@ -1,135 +1,155 @@
-//! Something to be measured: run it, keep it, print it.
+//! A run with everything decided: it is made, recorded, and reported or handed on.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use engine::{Cancel, Finished, Observer, Progress, RunError, Said, Settings, Watch};
+use engine::{Cancel, Finished, Observer, Progress, RunError, Said, Settings, Turn, Watch};
 use record::{Event, EventKind, LeftBehind, PlanRecord, Run};
-use rundir::{RunDir, Samples};
+use report::page::PageRun;
+use rundir::{Recorded, RunDir, Samples};
 use stats::{Completeness, Summary, Until};
 use suite::Plan;
 
-use crate::args::{FormatOptions, OutputOptions};
+use crate::args::OutputOptions;
+use crate::command::kept::KeptRun;
 use crate::command::load::guard;
+use crate::command::series::SeriesProgress;
 use crate::exit::{Code, Failed, code_of};
-use crate::intake::{self, Drawn, Intake, Record};
+use crate::intake::{Concluded, Drawn, Intake, drawn};
 use crate::live::Live;
 use crate::log;
 use crate::output;
 use crate::state;
 use crate::watch::{Console, on_interrupt};
 
-/// Something to be measured, with everything decided.
-pub(crate) struct Job<'a> {
-    /// What the plan was made from; kept with the run.
-    pub(crate) suite_text: String,
-    pub(crate) plan: Plan,
-    pub(crate) settings: Settings,
+/// A run with everything decided.
+pub(crate) struct Job {
+    plan: Plan,
+    settings: Settings,
+    record: PlanRecord,
+    /// `None` for a run that is not kept.
+    directory: Option<RunDir>,
     /// When a load run has measured enough.
     pub(crate) until: Option<Until>,
     /// The run makes the target itself, where nothing was: it is removed at the end.
     pub(crate) makes_target: bool,
-    /// What Ctrl-C ends, where somebody looks after that already.
-    pub(crate) cancel: Option<Cancel>,
-    pub(crate) output: &'a OutputOptions,
 }
 
-/// Something that was measured.
-struct Measured {
-    finished: Finished,
-    intake: Intake,
-    observers: Arc<Observers>,
-}
-
-impl Job<'_> {
-    /// Runs it on the server, keeps the run, prints the report.
-    pub(crate) fn perform(self) -> Result<Code, Failed> {
-        let output = self.output;
-        let Measured {
-            finished,
-            intake,
-            observers,
-        } = self.measure()?;
-        finish(finished, intake, observers.kept.as_ref(), output)
+impl Job {
+    /// A run on its own, kept where these options say.
+    pub(crate) fn single(
+        plan: Plan,
+        suite_text: &str,
+        settings: Settings,
+        output: &OutputOptions,
+    ) -> Result<Job, Failed> {
+        let directory = match &output.save {
+            _ if output.no_save => None,
+            Some(path) => Some(path.clone()),
+            None => Some(state::run_directory(&settings.run_id)?),
+        };
+        Job::new(plan, suite_text, settings, directory)
     }
 
-    /// Runs it on the server and keeps the run; says where. The reason of a run that does not go through
-    /// names the place as well.
-    pub(crate) fn keep(self) -> Result<PathBuf, Failed> {
-        let suite = self.plan.suite.name.clone();
-        let Measured {
-            finished,
-            intake,
-            observers,
-        } = self.measure()?;
-        let nowhere = || Failed::Usage("the run is to be kept nowhere".to_owned());
-        let kept = observers.kept.as_ref().ok_or_else(nowhere)?;
-        let concluded = intake.conclude(&finished);
-        let saved = kept.complete(finished.env, concluded.written);
-        let path = kept.path();
-        if let Some(error) = finished.error {
-            return Err(match Failed::from(error) {
-                Failed::Interrupted(why) => Failed::Interrupted(format!(
-                    "the run of suite {suite} was {why}; what is known of it is in {}",
-                    path.display()
-                )),
-                why => why,
-            });
-        }
-        saved.map_err(|why| not_saved(&why, kept))?;
-        let printed = format!(
-            "`prestan report {}` prints what it measured until then",
-            path.display()
-        );
-        match concluded.summary.map_err(Failed::Local)?.complete {
-            Completeness::Complete => Ok(path.to_owned()),
-            Completeness::Interrupted => Err(Failed::Interrupted(format!(
-                "the run of suite {suite} was interrupted; {printed}"
-            ))),
-            Completeness::Aborted(reason) => Err(Failed::Local(format!(
-                "the run of suite {suite} could not be finished: {reason}; {printed}"
-            ))),
-        }
+    /// A run of a series, kept below `save`.
+    pub(crate) fn of_series(
+        plan: &Plan,
+        suite_text: &str,
+        settings: Settings,
+        save: Option<&Path>,
+    ) -> Result<Job, Failed> {
+        let directory = state::directory_of(&settings.run_id, save)?;
+        Job::new(plan.clone(), suite_text, settings, Some(directory))
     }
 
-    fn measure(self) -> Result<Measured, Failed> {
-        let Job {
-            suite_text,
+    fn new(
+        plan: Plan,
+        suite_text: &str,
+        settings: Settings,
+        directory: Option<PathBuf>,
+    ) -> Result<Job, Failed> {
+        let record = engine::plan_record(&plan, &settings);
+        let create =
+            |path: PathBuf| RunDir::create(&path, &record, suite_text, &engine::environment());
+        Ok(Job {
+            directory: directory.map(create).transpose()?,
             plan,
             settings,
-            until,
-            makes_target,
-            cancel,
-            output,
-        } = self;
-        let record = engine::plan_record(&plan, &settings);
-        let kept = keep(&record, &suite_text, output)?;
-        let live = Arc::new(Live::default());
-        let mut intake = Intake::new(&record, kept.as_ref(), until, Arc::clone(&live));
+            record,
+            until: None,
+            makes_target: false,
+        })
+    }
+
+    /// Makes the run and prints its report.
+    pub(crate) fn report(self, output: &OutputOptions) -> Result<Code, Failed> {
+        let cancel = Cancel::default();
+        let created = created_urls(&self.plan, &self.settings, self.makes_target);
+        let _interruptible = on_interrupt(cancel.clone(), created)?;
+        self.on_console(output, cancel)?.report(output)
+    }
+
+    /// Makes a run of a series, in turns with others where `turn` is given.
+    pub(crate) fn keep(
+        self,
+        cancel: &Cancel,
+        progress: &Arc<SeriesProgress>,
+        turn: Option<Turn>,
+    ) -> Result<KeptRun, IncompleteRun> {
+        let intake = Intake::new(&self.record, self.directory.as_ref(), None, Arc::default());
+        let watch = Watch {
+            cancel: cancel.clone(),
+            progress: Arc::default(),
+            observer: Arc::new(progress.of_run(&self.record)),
+            turn: turn.map(Arc::new),
+        };
+        self.measure(intake, watch, None).keep()
+    }
+
+    /// Makes a run of a series, and shows it as one on its own.
+    pub(crate) fn keep_on_console(
+        self,
+        output: &OutputOptions,
+        cancel: Cancel,
+    ) -> Result<KeptRun, IncompleteRun> {
+        self.on_console(output, cancel)?.keep()
+    }
+
+    fn on_console(self, output: &OutputOptions, cancel: Cancel) -> Result<Measured, Failed> {
+        let (live, progress) = (Arc::new(Live::default()), Arc::new(Progress::default()));
+        let mut intake = Intake::new(
+            &self.record,
+            self.directory.as_ref(),
+            self.until,
+            Arc::clone(&live),
+        );
         if output.formats.figures.any() || output.formats.log.is_some() {
             intake = intake.with_file()?;
         }
-
-        let is_looked_after = cancel.is_some();
-        let cancel = cancel.unwrap_or_default();
-        let progress = Arc::new(Progress::default());
-        let console = Arc::new(Console::new(output, Arc::clone(&progress), &record, live));
-        let made = what_is_made(&plan, &settings, makes_target);
-        let _interruptible = match is_looked_after {
-            true => None,
-            false => Some(on_interrupt(cancel.clone(), made)?),
-        };
-        let observers = Arc::new(Observers {
-            console: Arc::clone(&console),
-            kept,
-        });
-        let note = makes_target.then(|| note_target(&plan, &settings));
-        let following = console.follow();
+        let console = Console::new(output, Arc::clone(&progress), &self.record, live);
+        let console = Arc::new(console);
         let watch = Watch {
             cancel,
             progress,
-            observer: Arc::clone(&observers) as Arc<dyn Observer>,
+            observer: Arc::clone(&console) as Arc<dyn Observer>,
             turn: None,
+        };
+        Ok(self.measure(intake, watch, Some(&console)))
+    }
+
+    fn measure(self, mut intake: Intake, watch: Watch, console: Option<&Arc<Console>>) -> Measured {
+        let Job { plan, settings, .. } = self;
+        let recorder = Arc::new(Recorder {
+            display: watch.observer,
+            directory: self.directory,
+            // Runs that take turns wait for each other: none of them may wait for one that ended.
+            cancel: watch.turn.is_some().then(|| watch.cancel.clone()),
+        });
+        let note = self.makes_target.then(|| note_target(&plan, &settings));
+        let following = console.map(Console::follow);
+        let watch = Watch {
+            observer: Arc::clone(&recorder) as Arc<dyn Observer>,
+            ..watch
         };
         let mut finished = engine::run(plan, &settings, &watch, &mut intake);
         drop(following);
@@ -137,27 +157,39 @@ impl Job<'_> {
         let was_sent = finished.error.as_ref().is_none_or(may_have_sent);
         if let Some(is_noted) = note {
             let is_removed =
-                !was_sent || remove_target(&settings, &mut finished, &observers, is_noted);
+                !was_sent || remove_target(&settings, &mut finished, &recorder, is_noted);
             if is_removed {
                 engine::forget_target(&settings);
             }
         }
         if let Some((goal, missed)) = intake.goal() {
-            add(&mut finished, &observers, EventKind::Goal(goal));
+            add(&mut finished, &recorder, EventKind::Goal(goal));
             if let Some(text) = missed.filter(|_| went_through(&finished)) {
-                add(&mut finished, &observers, EventKind::Warning { text });
+                add(&mut finished, &recorder, EventKind::Warning { text });
             }
         }
-        Ok(Measured {
+        let Concluded {
+            written,
+            summary,
+            samples,
+        } = intake.conclude(&finished);
+        let directory = recorder.directory.as_ref();
+        let complete = |directory: &RunDir| {
+            let completed = directory.complete(finished.env.clone(), written);
+            completed.map_err(|why| not_saved(&why, directory))
+        };
+        Measured {
+            saved: directory.map_or(Ok(()), complete),
+            path: directory.map(|directory| directory.path().display().to_string()),
             finished,
-            intake,
-            observers,
-        })
+            summary,
+            samples,
+        }
     }
 }
 
-/// URL of what the run makes on the server and removes at the end.
-fn what_is_made(plan: &Plan, settings: &Settings, makes_target: bool) -> Option<String> {
+/// URLs of what the run makes on the server and removes at the end.
+fn created_urls(plan: &Plan, settings: &Settings, makes_target: bool) -> Option<String> {
     let url = settings.endpoint.target.url();
     match plan.workspace {
         suite::Workspace::Collection | suite::Workspace::Furnished => {
@@ -173,42 +205,30 @@ fn what_is_made(plan: &Plan, settings: &Settings, makes_target: bool) -> Option<
     }
 }
 
-/// Opens the run directory, unless nothing is to be kept.
-fn keep(
-    record: &PlanRecord,
-    suite_text: &str,
-    output: &OutputOptions,
-) -> Result<Option<RunDir>, Failed> {
-    if output.no_save {
-        return Ok(None);
-    }
-    let path = match &output.save {
-        Some(path) => path.clone(),
-        None => state::run_directory(&record.run_id)?,
-    };
-    let env = engine::environment();
-    Ok(Some(RunDir::create(&path, record, suite_text, &env)?))
+/// Writes the events of a run to its directory, and passes everything on to what displays it.
+struct Recorder {
+    display: Arc<dyn Observer>,
+    directory: Option<RunDir>,
+    /// What is cancelled when the run is aborted.
+    cancel: Option<Cancel>,
 }
 
-/// Whoever wants to know what happens.
-struct Observers {
-    console: Arc<Console>,
-    kept: Option<RunDir>,
-}
-
-impl Observer for Observers {
+impl Observer for Recorder {
     fn wants_heads(&self) -> bool {
-        self.console.wants_heads()
+        self.display.wants_heads()
     }
 
     fn said(&self, client: u32, said: &Said) {
-        self.console.said(client, said);
+        self.display.said(client, said);
     }
 
     fn event(&self, event: &Event) {
-        self.console.event(event);
-        if let Some(kept) = &self.kept {
-            kept.append(event);
+        self.display.event(event);
+        if let Some(directory) = &self.directory {
+            directory.append(event);
+        }
+        if let (EventKind::Aborted { .. }, Some(cancel)) = (&event.kind, &self.cancel) {
+            cancel.cancel();
         }
     }
 }
@@ -227,10 +247,10 @@ fn went_through(finished: &Finished) -> bool {
 }
 
 /// Something to be known of a run that is over.
-fn add(finished: &mut Finished, observers: &Observers, kind: EventKind) {
+fn add(finished: &mut Finished, recorder: &Recorder, kind: EventKind) {
     let at = finished.events.last().map_or(0, |event| event.at);
     let event = Event { at, kind };
-    observers.event(&event);
+    recorder.event(&event);
     finished.events.push(event);
 }
 
@@ -253,26 +273,25 @@ fn note_target(plan: &Plan, settings: &Settings) -> bool {
 fn remove_target(
     settings: &Settings,
     finished: &mut Finished,
-    observers: &Observers,
+    recorder: &Recorder,
     is_noted: bool,
 ) -> bool {
     let Err(reason) = engine::remove(settings) else {
         return true;
     };
     let url = settings.endpoint.target.url();
-    let remedy = match is_noted {
-        true => format!(
-            "`prestan clean {}` removes it later",
-            collection_above(&url)
-        ),
-        false => "remove it by hand".to_owned(),
+    let remedy = if is_noted {
+        let collection = collection_above(&url);
+        format!("`prestan clean {collection}` removes it later")
+    } else {
+        "remove it by hand".to_owned()
     };
     let left = LeftBehind {
         reason: format!("{reason}; this run made it, {remedy}"),
         url,
         own: true,
     };
-    add(finished, observers, EventKind::LeftBehind(left));
+    add(finished, recorder, EventKind::LeftBehind(left));
     false
 }
 
@@ -282,62 +301,152 @@ fn collection_above(url: &str) -> &str {
     path.rfind('/').map_or(path, |slash| &path[..=slash])
 }
 
-/// Keeps and prints what was measured, and says how it went.
-fn finish(
+/// A run that is over.
+struct Measured {
     finished: Finished,
-    intake: Intake,
-    kept: Option<&RunDir>,
-    output: &OutputOptions,
-) -> Result<Code, Failed> {
-    let concluded = intake.conclude(&finished);
-    let saved = match kept {
-        None => Ok(None),
-        Some(kept) => match kept.complete(finished.env.clone(), concluded.written) {
-            Ok(()) => Ok(Some(kept.path().display().to_string())),
-            Err(why) => Err(not_saved(&why, kept)),
-        },
-    };
-    if let Some(error) = finished.error {
-        match &saved {
-            Ok(Some(path)) => {
-                output::tell(&format!("prestan: what is known of the run is in {path}"));
-            }
-            Ok(None) => {}
-            Err(why) => output::tell(&format!("prestan: warning: {why}")),
-        }
-        return Err(Failed::from(error));
+    /// The error is why the summary is lost.
+    summary: Result<Summary, String>,
+    samples: Option<Samples>,
+    path: Option<String>,
+    saved: Result<(), Failed>,
+}
+
+/// A run of a series that did not go through.
+pub(crate) struct IncompleteRun {
+    pub(crate) why: Failed,
+    /// What it had measured until then.
+    pub(crate) run: Option<Box<KeptRun>>,
+}
+
+impl From<Failed> for IncompleteRun {
+    fn from(why: Failed) -> IncompleteRun {
+        IncompleteRun { why, run: None }
     }
-    let summary = concluded.summary.map_err(Failed::Local)?;
-    let logged = log(&finished, concluded.samples.as_ref(), &output.formats);
-    let samples = concluded.samples.filter(|_| output.formats.figures.any());
-    let drawn = samples.and_then(|samples| drawn_of(&finished, &samples));
-    let run = &Run {
-        plan: finished.plan,
-        env: finished.env,
-        events: finished.events,
-        samples: Vec::new(),
-    };
-    output::print(
-        run,
-        &summary,
-        drawn,
-        &output.formats,
-        output.output.as_deref(),
-        saved.as_ref().ok().cloned().flatten(),
-    )
-    .and(logged)?;
-    match (saved, went_through_all(&summary)) {
-        (Ok(_), end) => end.and_then(|()| code_of(&summary)),
-        (Err(why), Ok(())) => Err(why),
-        (Err(why), Err(end)) => {
-            output::tell(&format!("prestan: warning: {why}"));
-            Err(end)
+}
+
+impl Measured {
+    /// Hands on a run that is kept and that went through to its end.
+    fn keep(self) -> Result<KeptRun, IncompleteRun> {
+        let path = self.path.unwrap_or_default();
+        let Finished {
+            plan,
+            env,
+            events,
+            error,
+        } = self.finished;
+        let suite = format!("the run of suite {}", plan.suite.name);
+        if let Some(error) = error {
+            let why = match Failed::from(error) {
+                Failed::Interrupted(why) => Failed::Interrupted(format!(
+                    "{suite} was {why}; what is known of it is in {path}"
+                )),
+                why => why,
+            };
+            return Err(why.into());
+        }
+        let summary = self.summary.map_err(Failed::Local)?;
+        let printed = format!("`prestan report {path}` prints what it measured until then");
+        let why = match (&summary.complete, self.saved) {
+            (Completeness::Complete, saved) => saved.err(),
+            (Completeness::Interrupted, _) => Some(Failed::Interrupted(format!(
+                "{suite} was interrupted; {printed}"
+            ))),
+            (Completeness::Aborted(reason), _) => Some(Failed::Local(format!(
+                "{suite} could not be finished: {reason}; {printed}"
+            ))),
+        };
+        let run = Run {
+            plan,
+            env,
+            events,
+            samples: Vec::new(),
+        };
+        let run = KeptRun::new(run, summary, path);
+        match why {
+            None => Ok(run),
+            Some(why) => Err(IncompleteRun {
+                why,
+                run: Some(Box::new(run)),
+            }),
+        }
+    }
+
+    /// Prints the report of a run on its own. The reason of a run that did not go through goes before that of
+    /// one that is not saved, and both are told.
+    fn report(self, output: &OutputOptions) -> Result<Code, Failed> {
+        let Measured {
+            finished,
+            summary,
+            samples,
+            path,
+            saved,
+        } = self;
+        let warn = |why: &Failed| output::tell(&format!("prestan: warning: {why}"));
+        let Finished {
+            plan,
+            env,
+            events,
+            error,
+        } = finished;
+        if let Some(error) = error {
+            match (&saved, path) {
+                (Ok(()), Some(path)) => {
+                    output::tell(&format!("prestan: what is known of the run is in {path}"));
+                }
+                (Ok(()), None) => {}
+                (Err(why), _) => warn(why),
+            }
+            return Err(Failed::from(error));
+        }
+        let summary = summary.map_err(Failed::Local)?;
+        let formats = &output.formats;
+        let (logged, drawn, run) = match samples {
+            Some(samples) => {
+                let recorded = Recorded {
+                    plan,
+                    env,
+                    events,
+                    samples,
+                };
+                let log = formats.log.as_deref();
+                let logged = log.map_or(Ok(()), |log| {
+                    log::write(log, &recorded.plan, &recorded.samples)
+                });
+                let drawn = formats.figures.any().then(|| draw(&recorded)).flatten();
+                (logged, drawn, recorded.into_run())
+            }
+            None => {
+                let run = Run {
+                    plan,
+                    env,
+                    events,
+                    samples: Vec::new(),
+                };
+                (not_logged(formats.log.as_deref()), None, run)
+            }
+        };
+        let (details, diagnosed) = drawn.map(|drawn| (drawn.details, drawn.diagnosed)).unzip();
+        let shown = PageRun {
+            name: None,
+            run: &run,
+            summary: &summary,
+            details,
+        };
+        let path = path.filter(|_| saved.is_ok());
+        output::print(shown, diagnosed, formats, output.output.as_deref(), path).and(logged)?;
+        match (saved, went_through_all(&summary)) {
+            (Ok(()), end) => end.and_then(|()| code_of(&summary)),
+            (Err(why), Ok(())) => Err(why),
+            (Err(why), Err(end)) => {
+                warn(&why);
+                Err(end)
+            }
         }
     }
 }
 
 /// The record of a run is not complete, for this reason.
-pub(crate) fn not_saved(why: &str, kept: &RunDir) -> Failed {
+fn not_saved(why: &str, kept: &RunDir) -> Failed {
     let path = kept.path().display();
     Failed::Local(format!(
         "the run is not saved completely: {why}; make room, or choose another disk with --save; \
@@ -345,37 +454,20 @@ pub(crate) fn not_saved(why: &str, kept: &RunDir) -> Failed {
     ))
 }
 
-/// Writes a row for every operation, where that is wanted.
-fn log(
-    finished: &Finished,
-    samples: Option<&Samples>,
-    formats: &FormatOptions,
-) -> Result<(), Failed> {
-    let Some(file) = &formats.log else {
-        return Ok(());
-    };
-    match samples {
-        Some(samples) => log::write(file, &finished.plan, samples),
-        None => Err(Failed::Local(format!(
+/// Without samples there is nothing for `--log`.
+fn not_logged(log: Option<&Path>) -> Result<(), Failed> {
+    log.map_or(Ok(()), |file| {
+        Err(Failed::Local(format!(
             "{} is not written: the samples of the run are lost",
             file.display()
-        ))),
-    }
+        )))
+    })
 }
 
 /// What figures need; without it they show less, which is said.
-fn drawn_of(finished: &Finished, samples: &Samples) -> Option<Drawn> {
-    let Finished {
-        plan, env, events, ..
-    } = finished;
-    let run = Record {
-        plan,
-        env,
-        events,
-        samples,
-    };
-    intake::drawn(&[run], plan.measures.len())
-        .map(|(_, drawn)| drawn)
+fn draw(recorded: &Recorded) -> Option<Drawn> {
+    let rows = recorded.plan.measures.len();
+    drawn(std::slice::from_ref(recorded), rows)
         .inspect_err(|why| {
             output::tell(&format!(
                 "prestan: warning: distributions are not drawn: {why}"

@@ -41,16 +41,14 @@ pub(crate) fn load(args: &LoadArgs) -> Result<Code, Failed> {
         }),
         ..connection.settings_of_run(&pace.running, args.clock)?
     };
-    pace::set_http(pace, &mut settings.http.connections);
+    pace::set_http(
+        &mut settings.http.connections,
+        pace.http == "1.0",
+        !pace.no_keep_alive,
+        pace.pipeline,
+    );
     let makes_target = guard::look(permission, &settings, args.request.writes)?;
-    Job {
-        suite_text,
-        plan,
-        settings,
-        until: pace.until,
-        makes_target,
-        cancel: None,
-        output: &args.output,
-    }
-    .perform()
+    let mut job = Job::single(plan, &suite_text, settings, &args.output)?;
+    (job.until, job.makes_target) = (pace.until, makes_target);
+    job.report(&args.output)
 }

@@ -159,16 +159,7 @@ pub(crate) fn measure(
     connection: Connection,
 ) -> Result<Code, Failed> {
     let settings = settings(connection, task.load, clock)?;
-    Job {
-        suite_text: task.suite.text,
-        plan: task.plan,
-        settings,
-        until: None,
-        makes_target: false,
-        cancel: None,
-        output: task.output,
-    }
-    .perform()
+    Job::single(task.plan, &task.suite.text, settings, task.output)?.report(task.output)
 }
 
 /// How a run is to be done.

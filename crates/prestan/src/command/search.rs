@@ -10,8 +10,10 @@ use report::page::{Common, ReportPage};
 use report::{CountedUnit, Find, SearchResult, Tried};
 use stats::{Load, Pages, Search, Summary, Tally, TestSummary, Trial};
 
+use super::job::Job;
+use super::kept::KeptRun;
 use super::load::{Sending, guard::Permission, pace};
-use super::series::{Planned, Ran, Shown, name_of};
+use super::series::{SeriesProgress, name_of};
 use crate::args::{AnswerOptions, FindArg, Login, SearchArgs, SearchOptions};
 use crate::connect::connection_to;
 use crate::exit::{Code, Failed};
@@ -50,7 +52,7 @@ pub(crate) fn search(args: &SearchArgs) -> Result<Code, Failed> {
     let mut trials = Trials::new(args, &sending)?;
     let ended = trials.go_on(&mut search).err();
     let is_known = ended.is_none() || !trials.made.is_empty();
-    let common = Common::of(&sending.target.url(), trials.ran.iter().map(Ran::told));
+    let common = Common::of(&sending.target.url(), trials.ran.iter().map(KeptRun::side));
     let found = trials.found(&search, ended.as_ref());
     if is_known {
         print(&found, common, &args.answer)?;
@@ -113,7 +115,7 @@ struct Trials<'a> {
     number: u32,
     made: Vec<Tried>,
     /// The runs of all of them.
-    ran: Vec<Ran>,
+    ran: Vec<KeptRun>,
     begun: Instant,
     /// What is under way, on a terminal.
     bar: Option<ProgressBar>,
@@ -239,7 +241,7 @@ impl<'a> Trials<'a> {
         Err(Failed::inconclusive(why))
     }
 
-    fn run(&mut self, load: Load, cancel: &Cancel) -> Result<Ran, Failed> {
+    fn run(&mut self, load: Load, cancel: &Cancel) -> Result<KeptRun, Failed> {
         self.number += 1;
         let (users, pacing) = under(load, &self.args.search);
         let settings = Settings {
@@ -258,8 +260,8 @@ impl<'a> Trials<'a> {
             plan, suite_text, ..
         } = self.sending;
         let save = self.args.runs.save.as_deref();
-        let run = Planned::new(plan, suite_text, settings, save)?;
-        let ran = run.perform(cancel, &Arc::new(Shown::new(1, true)), None);
+        let job = Job::of_series(plan, suite_text, settings, save)?;
+        let ran = job.keep(cancel, &Arc::new(SeriesProgress::new(1, true)), None);
         ran.map_err(|ended| match ended.why {
             // No trial of this load can be made here: the limit is this machine's.
             Failed::Local(why) => Failed::Inconclusive(format!(
@@ -287,7 +289,7 @@ impl<'a> Trials<'a> {
     }
 
     fn found(mut self, search: &Search, ended: Option<&Failed>) -> SearchResult {
-        let server = self.ran.last().and_then(|ran| ran.env.server.as_ref());
+        let server = self.ran.last().and_then(|ran| ran.run.env.server.as_ref());
         self.made
             .sort_by(|one, other| one.load.total_cmp(&other.load));
         SearchResult {
@@ -356,7 +358,7 @@ pub(super) fn knee(made: &[Tried]) -> Option<Load> {
 }
 
 /// What trials are of.
-fn counted(ran: &[Ran]) -> CountedUnit {
+fn counted(ran: &[KeptRun]) -> CountedUnit {
     match ran.iter().any(|ran| ran.summary.pages.is_some()) {
         true => CountedUnit::Pages,
         false => CountedUnit::Answers,

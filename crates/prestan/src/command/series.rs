@@ -1,29 +1,22 @@
 //! Runs of a series: each is kept, none has a report of its own.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use engine::{Cancel, Endpoint, LONGEST_RUN_ID, Observer, Progress, Settings, Turn, Watch};
+use engine::{Cancel, Endpoint, LONGEST_RUN_ID, Observer, Settings};
 use indicatif::ProgressBar;
-use record::{Environment, Event, EventKind, LeftBehind, PlanRecord, Processors};
-use report::page::RunSetup;
-use rundir::RunDir;
-use stats::{Completeness, Summary};
-use suite::Plan;
+use record::{Event, EventKind, LeftBehind, PlanRecord, Processors, TestRecord};
 use testbed::RealServer;
 use testbed::real::Recipe;
 use wire::target::Target;
 
 use crate::args::{ClockOptions, ConnectOptions, LoadOptions, Login};
-use crate::command::job::not_saved;
 use crate::command::run::{credentials_of, recipe, settings};
 use crate::connect::{Connection, connection, to_own_server};
 use crate::exit::Failed;
-use crate::intake::Intake;
 use crate::output::tell;
 use crate::state;
 use crate::watch::{Interruptible, bar, on_interrupt, still_there};
@@ -208,185 +201,27 @@ impl Subject {
     }
 }
 
-/// A run that did not go through.
-pub(crate) struct Ended {
-    pub(crate) why: Failed,
-    /// What it had measured until then.
-    pub(crate) ran: Option<Box<Ran>>,
+/// Counts a run towards the progress of its series.
+pub(crate) struct ProgressOfRun {
+    series: Arc<SeriesProgress>,
+    tests: Vec<TestRecord>,
 }
 
-impl From<Failed> for Ended {
-    fn from(why: Failed) -> Ended {
-        Ended { why, ran: None }
-    }
-}
-
-/// A run that is over.
-pub(crate) struct Ran {
-    pub(crate) plan: PlanRecord,
-    pub(crate) summary: Summary,
-    /// What was measured, and from where.
-    pub(crate) env: Environment,
-    /// Where it is kept.
-    pub(crate) path: String,
-    /// How long each test took, with its preparation and its clean-up.
-    pub(crate) spent: BTreeMap<String, Duration>,
-}
-
-impl Ran {
-    /// How it was measured.
-    pub(crate) fn told(&self) -> RunSetup<'_> {
-        RunSetup {
-            plan: &self.plan,
-            env: &self.env,
-            summary: &self.summary,
-        }
-    }
-}
-
-/// One run, with everything decided.
-pub(crate) struct Planned {
-    plan: Plan,
-    settings: Settings,
-    kept: RunDir,
-    path: String,
-    record: PlanRecord,
-}
-
-impl Planned {
-    /// A run that is kept below `save`, or where runs are kept.
-    pub(crate) fn new(
-        plan: &Plan,
-        suite_text: &str,
-        settings: Settings,
-        save: Option<&Path>,
-    ) -> Result<Planned, Failed> {
-        let record = engine::plan_record(plan, &settings);
-        let directory = state::directory_of(&settings.run_id, save)?;
-        let env = engine::environment();
-        Ok(Planned {
-            kept: RunDir::create(&directory, &record, suite_text, &env)?,
-            path: directory.display().to_string(),
-            plan: plan.clone(),
-            settings,
-            record,
-        })
-    }
-
-    /// Does it, when it is its turn.
-    pub(crate) fn perform(
-        self,
-        cancel: &Cancel,
-        shown: &Arc<Shown>,
-        turn: Option<Turn>,
-    ) -> Result<Ran, Ended> {
-        let mut intake = Intake::new(&self.record, Some(&self.kept), None, Arc::default());
-        let kept = Arc::new(Kept {
-            directory: self.kept,
-            shown: Arc::clone(shown),
-            // Runs that take turns wait for each other, and not for one that will not come.
-            cancel: turn.is_some().then(|| cancel.clone()),
-            tests: self
-                .record
-                .tests
-                .iter()
-                .map(|test| test.name.clone())
-                .collect(),
-        });
-        let finished = {
-            let watch = Watch {
-                cancel: cancel.clone(),
-                progress: Arc::new(Progress::default()),
-                observer: Arc::clone(&kept) as Arc<dyn Observer>,
-                turn: turn.map(Arc::new),
-            };
-            engine::run(self.plan, &self.settings, &watch, &mut intake)
-        };
-        let concluded = intake.conclude(&finished);
-        let env = finished.env.clone();
-        let saved = kept.directory.complete(env, concluded.written);
-        if let Some(error) = finished.error {
-            return Err(Failed::from(error).into());
-        }
-        let summary = concluded.summary.map_err(Failed::Local)?;
-        let complete = summary.complete.clone();
-        let ran = Ran {
-            spent: spent(&finished.plan, &finished.events),
-            plan: finished.plan,
-            summary,
-            env: finished.env,
-            path: self.path,
-        };
-        let why = match complete {
-            Completeness::Complete => match saved {
-                Ok(()) => return Ok(ran),
-                Err(why) => not_saved(&why, &kept.directory),
-            },
-            Completeness::Interrupted => Failed::Interrupted(format!(
-                "it was interrupted; what was measured last is in {}",
-                ran.path
-            )),
-            Completeness::Aborted(reason) => Failed::Local(format!(
-                "a run of {} could not be finished: {reason}",
-                ran.plan.target
-            )),
-        };
-        let ran = Some(Box::new(ran));
-        Err(Ended { why, ran })
-    }
-}
-
-/// How long each test took, with its preparation and its clean-up.
-pub(crate) fn spent(plan: &PlanRecord, events: &[Event]) -> BTreeMap<String, Duration> {
-    let mut started = BTreeMap::new();
-    let mut spent = BTreeMap::new();
-    for event in events {
-        match event.kind {
-            EventKind::TestStarted { test } => {
-                started.insert(test, event.at);
-            }
-            EventKind::TestEnded { test } => {
-                let took = event.at - started.get(&test).copied().unwrap_or(event.at);
-                if let Some(record) = plan.tests.get(usize::from(test.0)) {
-                    spent.insert(record.name.clone(), Duration::from_nanos(took));
-                }
-            }
-            _ => {}
-        }
-    }
-    spent
-}
-
-/// Keeps the events of a run, and shows how far it is.
-struct Kept {
-    directory: RunDir,
-    shown: Arc<Shown>,
-    /// What ends when this run cannot go on.
-    cancel: Option<Cancel>,
-    tests: Vec<String>,
-}
-
-impl Observer for Kept {
+impl Observer for ProgressOfRun {
     fn event(&self, event: &Event) {
-        self.directory.append(event);
         match &event.kind {
             EventKind::TestEnded { test } => {
-                let name = self.tests.get(usize::from(test.0));
-                self.shown.done(name.map_or("?", String::as_str));
+                let test = self.tests.get(usize::from(test.0));
+                self.series.done(test.map_or("?", |test| &test.name));
             }
-            EventKind::LeftBehind(left) => self.shown.left_behind(left),
-            EventKind::Aborted { .. } => {
-                if let Some(cancel) = &self.cancel {
-                    cancel.cancel();
-                }
-            }
+            EventKind::LeftBehind(left) => self.series.left_behind(left),
             _ => {}
         }
     }
 }
 
 /// How far all runs are, on standard error.
-pub(crate) struct Shown {
+pub(crate) struct SeriesProgress {
     bar: Option<ProgressBar>,
     quiet: bool,
     done: AtomicUsize,
@@ -406,25 +241,32 @@ enum All {
     Within(Duration, Instant),
 }
 
-impl Shown {
+impl SeriesProgress {
+    pub(crate) fn of_run(self: &Arc<Self>, plan: &PlanRecord) -> ProgressOfRun {
+        ProgressOfRun {
+            series: Arc::clone(self),
+            tests: plan.tests.clone(),
+        }
+    }
+
     /// So many tests are to be done.
-    pub(crate) fn new(tests: usize, quiet: bool) -> Shown {
-        Shown::of(All::Tests(tests), quiet)
+    pub(crate) fn new(tests: usize, quiet: bool) -> SeriesProgress {
+        SeriesProgress::of(All::Tests(tests), quiet)
     }
 
     /// It takes so long from now on, or less.
-    pub(crate) fn within(budget: Duration, quiet: bool) -> Shown {
-        Shown::of(All::Within(budget, Instant::now()), quiet)
+    pub(crate) fn within(budget: Duration, quiet: bool) -> SeriesProgress {
+        SeriesProgress::of(All::Within(budget, Instant::now()), quiet)
     }
 
-    fn of(all: All, quiet: bool) -> Shown {
+    fn of(all: All, quiet: bool) -> SeriesProgress {
         let on_terminal = !quiet && io::stderr().is_terminal();
         let bar = on_terminal.then(|| {
             let bar = bar(BAR);
             bar.set_length(PARTS as u64);
             bar
         });
-        Shown {
+        SeriesProgress {
             bar,
             quiet,
             done: AtomicUsize::new(0),

@@ -13,8 +13,10 @@ use report::{Design, Sweep, SweepServer, Varied};
 use stats::{Swept, Warning, WarningKind};
 use suite::{Limit, Plan};
 
+use super::job::{IncompleteRun, Job};
+use super::kept::KeptRun;
 use super::load::{guard, pace};
-use super::series::{Ended, Planned, Ran, Series, Shown, wanted};
+use super::series::{Series, SeriesProgress, wanted};
 use crate::args::{AnswerOptions, DesignArg, LoadOptions, SweepArgs, Vary};
 use crate::command::run::{SuiteText, overrides};
 use crate::exit::{Code, Failed};
@@ -49,7 +51,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<Code, Failed> {
     let result = result(args, name, &points, &servers, &made, seed);
     let common = servers.iter().enumerate().map(|(place, server)| {
         let own = made.done.iter().filter(|(at, _)| at.server == place);
-        Common::of(server, own.map(|(_, ran)| ran.told()))
+        Common::of(server, own.map(|(_, ran)| ran.side()))
     });
     print(&result, common.collect(), &args.answer)?;
     match made.ended {
@@ -265,7 +267,7 @@ fn tell_budget(args: &SweepArgs, plans: &[AtPoint], order: &[Place]) {
 }
 
 /// Runs that were made.
-type Done = Vec<(Place, Ran)>;
+type Done = Vec<(Place, KeptRun)>;
 
 /// All runs, or those until one could not be made.
 struct Made {
@@ -285,7 +287,7 @@ fn perform(
     seed: u64,
 ) -> Result<Made, Failed> {
     let tests = plans[0].plan.tests.len();
-    let shown = Arc::new(Shown::new(tests * order.len(), args.runs.quiet));
+    let shown = Arc::new(SeriesProgress::new(tests * order.len(), args.runs.quiet));
     let begun = Instant::now();
     let per_repeat = order.len() / args.plan.repeat as usize;
     let of_servers = series
@@ -312,11 +314,11 @@ fn perform(
             ..of_servers[place.server].clone()
         };
         let ran = run(args, suite, &plans[place.point], settings)
-            .map_err(Ended::from)
-            .and_then(|run| run.perform(&series.cancel, &shown, None));
+            .map_err(IncompleteRun::from)
+            .and_then(|job| job.keep(&series.cancel, &shown, None));
         match ran {
             Ok(ran) => made.done.push((*place, ran)),
-            Err(Ended { why, .. }) => {
+            Err(IncompleteRun { why, .. }) => {
                 made.ended = Some((*place, why));
                 break;
             }
@@ -334,12 +336,12 @@ fn run(
     suite: &SuiteText,
     point: &AtPoint,
     mut settings: Settings,
-) -> Result<Planned, Failed> {
+) -> Result<Job, Failed> {
     settings.users = point.users;
     if args.plan.mix {
         settings = as_load(settings, &args.load, point.rate);
     }
-    Planned::new(
+    Job::of_series(
         &point.plan,
         &suite.text,
         settings,
@@ -422,10 +424,10 @@ fn described(name: &str, place: usize, done: &Done) -> SweepServer {
         .iter()
         .find(|(at, _)| at.server == place)
         .map(|(_, ran)| ran);
-    let said = ran.and_then(|ran| ran.env.server.as_ref());
+    let said = ran.and_then(|ran| ran.run.env.server.as_ref());
     SweepServer {
         name: name.to_owned(),
-        target: ran.map_or(String::new(), |ran| ran.plan.target.clone()),
+        target: ran.map_or(String::new(), |ran| ran.run.plan.target.clone()),
         software: said.and_then(|server| server.software.clone()),
     }
 }

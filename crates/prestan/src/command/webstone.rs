@@ -7,12 +7,12 @@ use std::fs;
 use std::time::Duration;
 
 use engine::{Drive, LoadDrive, Settings};
-use record::{Http, HttpVersion};
 use suite::{Overrides, Workspace};
 use webstone::{FileList, Mix};
 
 use crate::args::{ChildrenOptions, Login, PagesOptions, WebstoneArgs};
 use crate::command::job::Job;
+use crate::command::load::pace::set_http;
 use crate::command::run::SuiteText;
 use crate::connect::connection;
 use crate::exit::{Code, Failed};
@@ -62,16 +62,8 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<Code, Failed> {
         load: load(&args.load),
     };
     if let [children] = loads.children[..] {
-        return Job {
-            settings: loads.settings(&settings, children),
-            suite_text: suite.text,
-            plan,
-            until: None,
-            makes_target: false,
-            cancel: None,
-            output: &args.output,
-        }
-        .perform();
+        let settings = loads.settings(&settings, children);
+        return Job::single(plan, &suite.text, settings, &args.output)?.report(&args.output);
     }
     curve::curve(&suite, &plan, &settings, &loads, &args.output)
 }
@@ -179,7 +171,9 @@ fn settings(args: &WebstoneArgs, urls: &[String]) -> Result<Settings, Failed> {
         others: others.collect(),
         ..first.settings_of_run(&load.running, args.clock)?
     };
-    set_http(load, &mut settings.http.connections);
+    let http = &mut settings.http.connections;
+    set_http(http, load.classic, !load.classic, load.pipeline);
+    http.parallel = load.parallel;
     Ok(settings)
 }
 
@@ -195,14 +189,4 @@ fn load(options: &ChildrenOptions) -> LoadDrive {
         warmup_time: options.warmup.unwrap_or_default(),
         ..LoadDrive::default()
     }
-}
-
-fn set_http(load: &ChildrenOptions, http: &mut Http) {
-    http.version = match load.classic {
-        true => HttpVersion::Http10,
-        false => HttpVersion::Http11,
-    };
-    http.keep_alive = !load.classic;
-    http.pipeline = load.pipeline;
-    http.parallel = load.parallel;
 }

@@ -22,8 +22,10 @@ use suite::Plan;
 
 use super::Server;
 use crate::args::{ClockOptions, ConnectOptions, LoadOptions};
+use crate::command::job::{IncompleteRun, Job};
+use crate::command::kept::KeptRun;
 use crate::command::run::SuiteText;
-use crate::command::series::{Ended, Planned, Ran, Series, Shown, Subject, Wanted};
+use crate::command::series::{Series, SeriesProgress, Subject, Wanted};
 use crate::exit::Failed;
 use crate::state;
 
@@ -104,13 +106,13 @@ pub(crate) fn measure(how: &SideBySide<'_>, wanted: Vec<Wanted>) -> Result<Measu
     let (shown, done) = match how.extent {
         Extent::Runs(runs) => {
             let tests = whole.tests.len() * sides * runs as usize;
-            let shown = Arc::new(Shown::new(tests, how.quiet));
+            let shown = Arc::new(SeriesProgress::new(tests, how.quiet));
             let mut blocks = (0..runs).map(|_| comparing.block(&whole, &shown));
             let done = blocks.try_for_each(|block| block.map(|_| ()));
             (Arc::clone(&shown), done)
         }
         Extent::Within(budget, undecided) => {
-            let shown = Arc::new(Shown::within(budget, how.quiet));
+            let shown = Arc::new(SeriesProgress::within(budget, how.quiet));
             let tests = whole.tests.iter().map(|test| test.name.clone());
             let mut blocks = Blocks::new(budget, u32::try_from(sides).unwrap_or(1), tests);
             let done = comparing.within(&whole, &mut blocks, (begun, undecided), &shown);
@@ -164,7 +166,7 @@ impl Comparing<'_> {
         whole: &Plan,
         blocks: &mut Blocks,
         (begun, undecided): (Instant, &Undecided<'_>),
-        shown: &Arc<Shown>,
+        shown: &Arc<SeriesProgress>,
     ) -> Result<(), Failed> {
         while let Some(block) = blocks.next(begun.elapsed()) {
             let block_begun = Instant::now();
@@ -177,7 +179,7 @@ impl Comparing<'_> {
                 .servers
                 .iter()
                 .filter_map(|server| server.runs.last());
-            let longest = spent.map(|run| run.spent.clone()).reduce(|mut one, other| {
+            let longest = spent.map(KeptRun::time_of_tests).reduce(|mut one, other| {
                 for (test, took) in other {
                     let own = one.entry(test).or_default();
                     *own = took.max(*own);
@@ -209,7 +211,7 @@ impl Comparing<'_> {
 
     /// One run of each server, after a fresh start where they are started here. Returns whether it
     /// went through; what it did until then is kept.
-    fn block(&mut self, plan: &Plan, shown: &Arc<Shown>) -> Result<bool, Failed> {
+    fn block(&mut self, plan: &Plan, shown: &Arc<SeriesProgress>) -> Result<bool, Failed> {
         if self.measured.ended.is_some() {
             return Ok(false);
         }
@@ -237,7 +239,7 @@ impl Comparing<'_> {
         }
     }
 
-    fn runs(&self, plan: &Plan) -> Result<Vec<Planned>, Failed> {
+    fn runs(&self, plan: &Plan) -> Result<Vec<Job>, Failed> {
         let number = self.blocks;
         let servers = self.series.servers.iter().zip(&self.settings);
         let run = |((server, settings), letter): ((&Subject, &Settings), char)| {
@@ -256,7 +258,7 @@ impl Comparing<'_> {
                 }),
                 ..settings.clone()
             };
-            Planned::new(plan, &self.suite.text, settings, self.how.save)
+            Job::of_series(plan, &self.suite.text, settings, self.how.save)
         };
         servers.zip(LETTERS.chars()).map(run).collect()
     }
@@ -285,15 +287,15 @@ fn plan_duration(plan: &Plan) -> Duration {
 
 /// Does all runs, each on a thread of its own; they wait for each other, and end together.
 fn perform(
-    runs: Vec<Planned>,
+    runs: Vec<Job>,
     turns: Vec<Turn>,
     cancel: &Cancel,
-    shown: &Arc<Shown>,
-) -> (Vec<Ran>, Option<Failed>) {
-    let ended: Vec<Result<Ran, Ended>> = thread::scope(|scope| {
-        let start = |(run, turn): (Planned, Turn)| {
+    shown: &Arc<SeriesProgress>,
+) -> (Vec<KeptRun>, Option<Failed>) {
+    let ended: Vec<Result<KeptRun, IncompleteRun>> = thread::scope(|scope| {
+        let start = |(job, turn): (Job, Turn)| {
             scope.spawn(move || {
-                let ran = run.perform(cancel, shown, Some(turn));
+                let ran = job.keep(cancel, shown, Some(turn));
                 if ran.is_err() {
                     // Nothing more of this block can be compared.
                     cancel.cancel();
@@ -304,7 +306,7 @@ fn perform(
         let threads: Vec<_> = runs.into_iter().zip(turns).map(start).collect();
         let lost = |_| {
             let why = "a run was lost by a defect of prestan";
-            Err(Ended::from(Failed::Local(why.to_owned())))
+            Err(IncompleteRun::from(Failed::Local(why.to_owned())))
         };
         let ended = threads.into_iter().map(|run| run.join());
         ended.map(|ran| ran.unwrap_or_else(lost)).collect()
@@ -314,7 +316,7 @@ fn perform(
     for run in ended {
         match run {
             Ok(whole) => ran.push(whole),
-            Err(Ended { why, ran: part }) => {
+            Err(IncompleteRun { why, run: part }) => {
                 reasons.push(why);
                 ran.extend(part.map(|part| *part));
             }

@@ -2,6 +2,7 @@
 //! users.
 
 use std::path::PathBuf;
+use std::slice;
 
 use engine::Settings;
 use report::{Incomplete, NotMeasured};
@@ -9,12 +10,13 @@ use stats::Material;
 use suite::Plan;
 
 use super::{EarlyEnd, Runs};
-use crate::args::{DiagnoseArgs, FormatOptions, LoadOptions, OutputOptions, defaults};
+use crate::args::{DiagnoseArgs, LoadOptions, OutputOptions, defaults};
 use crate::command::job::Job;
+use crate::command::kept::KeptRun;
 use crate::command::run::SuiteText;
 use crate::command::series::{Series, wanted};
 use crate::exit::Failed;
-use crate::intake::{Record, pooled};
+use crate::intake::pooled;
 use crate::output::tell;
 use crate::state;
 
@@ -109,7 +111,7 @@ impl Made<'_> {
             let missing = next.not_measured(is_repeat);
             let number = self.kept.len() + 1;
             match run(self.args, self.series, self.of_server, number, next) {
-                Ok(path) => self.kept.push(path),
+                Ok(run) => self.kept.push(PathBuf::from(run.path)),
                 Err(why) => {
                     self.not_measured.push(missing);
                     let missing = planned.map(|planned| planned.not_measured(is_repeat));
@@ -131,7 +133,7 @@ pub(super) fn series_of(run_id: &str) -> &str {
 fn once_more<'a>(args: &'a DiagnoseArgs, kept: &[PathBuf]) -> Result<Vec<Planned<'a>>, Failed> {
     let read = |path: &PathBuf| -> Result<Material, Failed> {
         let recorded = rundir::open(path).map_err(|error| Failed::Local(error.to_string()))?;
-        let pooled = pooled(&[Record::of(&recorded)], None).map_err(Failed::Local)?;
+        let pooled = pooled(slice::from_ref(&recorded), None).map_err(Failed::Local)?;
         Ok(pooled.material)
     };
     let runs: Vec<Material> = kept.iter().map(read).collect::<Result<_, _>>()?;
@@ -227,7 +229,7 @@ fn run(
         plan,
         users,
     }: Planned<'_>,
-) -> Result<PathBuf, Failed> {
+) -> Result<KeptRun, Failed> {
     if !args.runs.quiet {
         tell(&format!("suite {name}"));
     }
@@ -237,18 +239,13 @@ fn run(
         users,
         ..of_server.clone()
     };
-    let directory = state::directory_of(&settings.run_id, args.runs.save.as_deref())?;
-    let output = output_options(args, directory);
-    let job = Job {
-        suite_text: suite.text,
-        plan,
-        settings,
-        until: None,
-        makes_target: false,
-        cancel: Some(series.cancel.clone()),
-        output: &output,
+    let output = OutputOptions {
+        quiet: args.runs.quiet,
+        ..defaults()
     };
-    job.keep()
+    Job::of_series(&plan, &suite.text, settings, args.runs.save.as_deref())?
+        .keep_on_console(&output, series.cancel.clone())
+        .map_err(|incomplete| incomplete.why)
 }
 
 /// A suite that is to be run, with everything decided.
@@ -345,20 +342,4 @@ fn load_of(load: &LoadOptions, suite: &str) -> LoadOptions {
         load.requests = load.requests.or(Some(REQUESTS));
     }
     load
-}
-
-fn output_options(args: &DiagnoseArgs, directory: PathBuf) -> OutputOptions {
-    OutputOptions {
-        output: None,
-        formats: FormatOptions {
-            json: None,
-            ..FormatOptions::default()
-        },
-        inconclusive: None,
-        save: Some(directory),
-        no_save: false,
-        quiet: args.runs.quiet,
-        verbose: false,
-        debug: false,
-    }
 }
