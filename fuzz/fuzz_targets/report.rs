@@ -6,7 +6,7 @@
 use libfuzzer_sys::fuzz_target;
 use record::{EventKind, Run};
 use report::TextOptions;
-use report::page::{Page, PageRun, Site, html};
+use report::page::{PageRun, ReportPage, Site, html};
 use stats::testing::RunBuilder;
 use stats::{Summary, summarise};
 
@@ -77,9 +77,9 @@ fn page(run: &Run, summary: &Summary) -> String {
         summary,
         details: None,
     };
-    html(&Page {
+    html(&ReportPage {
         runs: vec![shown],
         site: Some(&Site::default()),
-        ..Page::default()
+        ..ReportPage::default()
     })
 }

@@ -83,9 +83,10 @@ pub(crate) fn run(names: &[String]) -> Result<()> {
     }
     let path = root()?.join("docs/NIGHTLY.md");
     fs::write(&path, report).with_context(|| format!("write {}", path.display()))?;
-    match failed.is_empty() {
-        true => Ok(()),
-        false => bail!("failed: {}; see {}", failed.join(", "), path.display()),
+    if failed.is_empty() {
+        Ok(())
+    } else {
+        bail!("failed: {}; see {}", failed.join(", "), path.display())
     }
 }
 
@@ -108,9 +109,10 @@ fn benchmarks() -> Result<()> {
             Some(arguments.join(" "))
         })
         .collect();
-    match failed.is_empty() {
-        true => Ok(()),
-        false => bail!("{} did not go through", failed.join(", ")),
+    if failed.is_empty() {
+        Ok(())
+    } else {
+        bail!("{} did not go through", failed.join(", "))
     }
 }
 
@@ -120,12 +122,13 @@ fn links() -> Result<()> {
     let mut texts = Vec::new();
     for place in DOCUMENTS {
         let path = root.join(place);
-        let files = match path.is_dir() {
-            true => fs::read_dir(&path)?
+        let files = if path.is_dir() {
+            fs::read_dir(&path)?
                 .flatten()
                 .map(|entry| entry.path())
-                .collect(),
-            false => vec![path],
+                .collect()
+        } else {
+            vec![path]
         };
         let documents = files
             .iter()
@@ -143,9 +146,10 @@ fn links() -> Result<()> {
         .into_iter()
         .filter(|address| !answers(address))
         .collect();
-    match broken.is_empty() {
-        true => Ok(()),
-        false => bail!("no page at {}", broken.join(" ")),
+    if broken.is_empty() {
+        Ok(())
+    } else {
+        bail!("no page at {}", broken.join(" "))
     }
 }
 

@@ -67,9 +67,10 @@ pub(crate) fn check_place(place: &Path) -> Result<(), Failed> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    let allowed = match place.exists() {
-        true => rustix::fs::access(place, Access::WRITE_OK),
-        false => rustix::fs::access(directory, Access::WRITE_OK),
+    let allowed = if place.exists() {
+        rustix::fs::access(place, Access::WRITE_OK)
+    } else {
+        rustix::fs::access(directory, Access::WRITE_OK)
     };
     let failed = match allowed {
         Err(error) => io::Error::from(error).to_string(),
@@ -210,9 +211,10 @@ fn print_all<'a>(
     let failures: Vec<String> = written
         .filter_map(|written| Some(written.err()?.to_string()))
         .collect();
-    match failures.is_empty() {
-        true => Ok(()),
-        false => Err(Failed::Local(failures.join("; "))),
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(Failed::Local(failures.join("; ")))
     }
 }
 

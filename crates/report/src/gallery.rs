@@ -84,7 +84,7 @@ pub struct SiteFile {
 /// All files of a gallery.
 pub fn gallery(gallery: &Gallery<'_>) -> Vec<SiteFile> {
     let rows = rows(gallery);
-    let places = Places::of(gallery, &rows);
+    let places = PagePaths::of(gallery, &rows);
     let site = site(gallery, &rows, &places);
     let mut files = vec![
         file(INDEX, index::index(gallery, &rows, &places, &site)),
@@ -113,13 +113,13 @@ const MEASURED: &str = "measured.html";
 const COMPARISON: &str = "comparison.html";
 
 /// Where the pages of servers and tests lie, each somewhere else.
-struct Places {
+struct PagePaths {
     servers: Vec<String>,
     tests: Vec<String>,
 }
 
-impl Places {
-    fn of(gallery: &Gallery<'_>, rows: &[GalleryRow<'_>]) -> Places {
+impl PagePaths {
+    fn of(gallery: &Gallery<'_>, rows: &[GalleryRow<'_>]) -> PagePaths {
         let mut names = FileNames::default();
         let mut place = |kind: &str, name: &str| names.of(&format!("{kind}-{name}")) + ".html";
         let servers = gallery.exhibits.iter();
@@ -127,7 +127,7 @@ impl Places {
             .map(|exhibit| place("server", &exhibit.name))
             .collect();
         let tests = rows.iter().map(|row| place("test", row.name)).collect();
-        Places { servers, tests }
+        PagePaths { servers, tests }
     }
 }
 
@@ -153,7 +153,7 @@ fn rows<'a>(gallery: &'a Gallery<'_>) -> Vec<GalleryRow<'a>> {
     names.into_iter().map(row).collect()
 }
 
-fn site(gallery: &Gallery<'_>, rows: &[GalleryRow<'_>], places: &Places) -> Site {
+fn site(gallery: &Gallery<'_>, rows: &[GalleryRow<'_>], places: &PagePaths) -> Site {
     let link = |name: &str, file: &str| Link {
         name: name.to_owned(),
         file: file.to_owned(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use record::{MeasureId, MeasureRecord, PageRecord, SuiteRecord, TestId};
 
-use crate::template::{Live, Text};
+use crate::template::{LiveText, Text};
 
 /// What is to be done, test by test.
 #[derive(Debug, Clone, PartialEq)]
@@ -171,7 +171,7 @@ pub enum Body {
 
 /// A body that changes from request to request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BodyText(pub Live);
+pub struct BodyText(pub LiveText);
 
 /// What to keep of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]

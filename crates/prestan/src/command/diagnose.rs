@@ -12,12 +12,12 @@ use stats::{Material, Pooled, Resolution};
 
 use super::kept::{KeptRun, open};
 use crate::args::{AnswerOptions, DiagnoseArgs, is_given};
-use crate::exit::{Code, Failed};
+use crate::exit::{ExitStatus, Failed};
 use crate::intake;
 use crate::{output, state};
 
 /// Measures, or reads, and says what is conspicuous.
-pub(crate) fn diagnose(args: &DiagnoseArgs) -> Result<Code, Failed> {
+pub(crate) fn diagnose(args: &DiagnoseArgs) -> Result<ExitStatus, Failed> {
     output::check_answer(&args.answer, &[])?;
     let Runs {
         paths: runs,
@@ -52,12 +52,12 @@ struct EarlyEnd {
 }
 
 /// Where nothing was found, rows that were left out for a warning are no good news.
-fn judge(all: &[Diagnosed]) -> Result<Code, Failed> {
+fn judge(all: &[Diagnosed]) -> Result<ExitStatus, Failed> {
     let is_silent = |of: &&Diagnosed| of.diagnosis.findings.is_empty();
     let silent = all.iter().filter(is_silent);
     let left_out = silent.map(|of| of.diagnosis.disqualified().count());
     match left_out.sum() {
-        0 => Ok(Code::Done),
+        0 => Ok(ExitStatus::Done),
         rows => Err(Failed::inconclusive(format!(
             "nothing was found, but {rows} rows could not be judged"
         ))),
@@ -84,9 +84,10 @@ fn runs(args: &DiagnoseArgs) -> Result<Runs, Failed> {
         ));
     }
     let run = |subject: &String| state::find_run(Some(Path::new(subject)));
-    let runs = match subjects.is_empty() {
-        true => latest()?,
-        false => subjects.iter().map(run).collect::<Result<_, _>>()?,
+    let runs = if subjects.is_empty() {
+        latest()?
+    } else {
+        subjects.iter().map(run).collect::<Result<_, _>>()?
     };
     Ok(Runs {
         paths: runs,

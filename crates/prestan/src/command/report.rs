@@ -8,10 +8,10 @@ use report::{Comparisons, Diagnosed, Versus};
 use super::compare::SAME_WITHIN;
 use super::kept::{KeptRun, open};
 use crate::args::{FormatOptions, ReportArgs};
-use crate::exit::{Code, Failed};
+use crate::exit::{ExitStatus, Failed};
 use crate::{log, output, state};
 
-pub(crate) fn report(args: &ReportArgs) -> Result<Code, Failed> {
+pub(crate) fn report(args: &ReportArgs) -> Result<ExitStatus, Failed> {
     output::check_report(&args.formats, &args.output)?;
     match &args.runs[..] {
         [] | [_] => one(args),
@@ -19,7 +19,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Code, Failed> {
     }
 }
 
-fn one(args: &ReportArgs) -> Result<Code, Failed> {
+fn one(args: &ReportArgs) -> Result<ExitStatus, Failed> {
     let path = state::find_run(args.runs.first().map(PathBuf::as_path))?;
     let logged = match &args.formats.log {
         Some(file) => write_log(file, &path),
@@ -38,7 +38,7 @@ fn one(args: &ReportArgs) -> Result<Code, Failed> {
         Some(kept.path.clone()),
     );
     printed.and(logged)?;
-    Ok(Code::Done)
+    Ok(ExitStatus::Done)
 }
 
 fn write_log(file: &Path, run: &Path) -> Result<(), Failed> {
@@ -46,7 +46,7 @@ fn write_log(file: &Path, run: &Path) -> Result<(), Failed> {
     log::write(file, &recorded.plan, &recorded.samples)
 }
 
-fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<Code, Failed> {
+fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<ExitStatus, Failed> {
     let FormatOptions {
         json,
         csv,
@@ -75,7 +75,7 @@ fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<Code, Failed> {
     let comparison = compared(&kept, &page.names());
     page.comparison = comparison.as_ref();
     output::draw(&page, figures)?;
-    Ok(Code::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// What is conspicuous in each of the runs that are shown together.

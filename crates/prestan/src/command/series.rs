@@ -15,17 +15,17 @@ use wire::target::Target;
 
 use crate::args::{ClockOptions, ConnectOptions, LoadOptions, Login};
 use crate::command::run::{credentials_of, recipe, settings};
-use crate::connect::{Connection, connection, to_own_server};
+use crate::connect::{ServerAccess, connection, to_own_server};
 use crate::exit::Failed;
 use crate::output::tell;
 use crate::state;
 use crate::watch::{Interruptible, bar, on_interrupt, still_there};
 
 /// A series of runs of these servers: what all of them have in common.
-pub(crate) struct Series {
+pub(crate) struct RunSeries {
     /// The names of its runs begin with it.
     pub(crate) name: String,
-    pub(crate) servers: Vec<Subject>,
+    pub(crate) servers: Vec<TestedServer>,
     /// Those that the servers which run now, and what measures them, are kept to.
     pub(crate) processors: Option<Processors>,
     /// What Ctrl-C ends.
@@ -33,33 +33,24 @@ pub(crate) struct Series {
     _interruptible: Interruptible,
 }
 
-/// A server as it was asked for.
-pub(crate) enum Wanted {
-    /// One that runs, by its URL.
-    Running(String),
-    /// One that is started here.
-    Start(Box<Recipe>),
-}
-
 /// Servers at these URLs, and those of these recipes.
-pub(crate) fn wanted(urls: &[String], recipes: &[String]) -> Result<Vec<Wanted>, Failed> {
-    let running = urls.iter().map(|url| Ok(Wanted::Running(url.clone())));
-    let start = |text: &String| Ok(Wanted::Start(Box::new(recipe(text)?)));
-    running.chain(recipes.iter().map(start)).collect()
+pub(crate) fn tested_servers(
+    urls: &[String],
+    recipes: &[String],
+) -> Result<Vec<TestedServer>, Failed> {
+    let running = urls.iter().map(|url| TestedServer::at(url));
+    let own = |text: &String| Ok(TestedServer::of_recipe(recipe(text)?));
+    running.chain(recipes.iter().map(own)).collect()
 }
 
-impl Series {
+impl RunSeries {
     /// For these servers; those that are to be started are, on these processors. Ctrl-C is looked after
     /// before they are.
     pub(crate) fn of(
-        wanted: Vec<Wanted>,
+        mut servers: Vec<TestedServer>,
         run_id: Option<&str>,
         processors: Option<Processors>,
-    ) -> Result<Series, Failed> {
-        let mut servers = wanted
-            .into_iter()
-            .map(Subject::new)
-            .collect::<Result<Vec<Subject>, Failed>>()?;
+    ) -> Result<RunSeries, Failed> {
         let name = name_of(run_id)?;
         let cancel = Cancel::default();
         let interruptible = on_interrupt(cancel.clone(), collections(&servers, &name))?;
@@ -70,7 +61,7 @@ impl Series {
                 return Err(Failed::Interrupted(why.to_owned()));
             }
         }
-        Ok(Series {
+        Ok(RunSeries {
             name,
             servers,
             processors,
@@ -104,8 +95,8 @@ pub(crate) fn name_of(run_id: Option<&str>) -> Result<String, Failed> {
 }
 
 /// What the runs of a series make on servers that are not ours.
-fn collections(servers: &[Subject], name: &str) -> Option<String> {
-    let is_running = |server: &&Subject| matches!(server.means, Means::Url(_));
+fn collections(servers: &[TestedServer], name: &str) -> Option<String> {
+    let is_running = |server: &&TestedServer| matches!(server.origin, ServerOrigin::Url(_));
     let names = servers.iter().filter(is_running).map(|server| {
         let collections = engine::collection_name(&format!("{name}-"));
         format!("{}{collections}...", server.name)
@@ -115,14 +106,14 @@ fn collections(servers: &[Subject], name: &str) -> Option<String> {
 }
 
 /// A server that is to be measured. It is stopped when this goes, if it was started here.
-pub(crate) struct Subject {
+pub(crate) struct TestedServer {
     /// Its URL, without a password, its recipe, or the command that starts it.
     pub(crate) name: String,
-    means: Means,
+    origin: ServerOrigin,
 }
 
 /// How it is reached.
-enum Means {
+enum ServerOrigin {
     /// As it was typed, maybe with a password.
     Url(String),
     Own {
@@ -131,35 +122,35 @@ enum Means {
     },
 }
 
-impl Subject {
-    fn new(wanted: Wanted) -> Result<Subject, Failed> {
-        Ok(match wanted {
-            Wanted::Running(url) => {
-                let target =
-                    Target::parse(&url).map_err(|error| Failed::Usage(error.to_string()))?;
-                Subject {
-                    name: target.url(),
-                    means: Means::Url(url),
-                }
-            }
-            Wanted::Start(recipe) => Subject {
-                name: recipe.name.clone(),
-                means: Means::Own {
-                    recipe,
-                    running: None,
-                },
-            },
+impl TestedServer {
+    /// One that runs, by its URL.
+    fn at(url: &str) -> Result<TestedServer, Failed> {
+        let target = Target::parse(url).map_err(|error| Failed::Usage(error.to_string()))?;
+        Ok(TestedServer {
+            name: target.url(),
+            origin: ServerOrigin::Url(url.to_owned()),
         })
+    }
+
+    /// One that is started here.
+    pub(crate) fn of_recipe(recipe: Recipe) -> TestedServer {
+        TestedServer {
+            name: recipe.name.clone(),
+            origin: ServerOrigin::Own {
+                recipe: Box::new(recipe),
+                running: None,
+            },
+        }
     }
 
     /// Whether it is started here.
     pub(crate) fn is_own(&self) -> bool {
-        matches!(self.means, Means::Own { .. })
+        matches!(self.origin, ServerOrigin::Own { .. })
     }
 
     /// Starts it, if it is to be started here; one that runs already is stopped first.
     pub(crate) fn start(&mut self, processors: Option<&Processors>) -> Result<(), Failed> {
-        if let Means::Own { recipe, running } = &mut self.means {
+        if let ServerOrigin::Own { recipe, running } = &mut self.origin {
             // Stopped before the next one starts, which may want the same port.
             drop(running.take());
             let processors = processors.map_or(&[][..], |own| &own.server);
@@ -178,23 +169,23 @@ impl Subject {
         load: &LoadOptions,
         clock: ClockOptions,
     ) -> Result<Settings, Failed> {
-        let connection = match &self.means {
-            Means::Own { running, .. } => self.own_connection(running.as_deref()),
-            Means::Url(url) => connection(url, &Login::default(), connect),
+        let connection = match &self.origin {
+            ServerOrigin::Own { running, .. } => self.own_connection(running.as_deref()),
+            ServerOrigin::Url(url) => connection(url, &Login::default(), connect),
         };
         settings(connection?, load, clock)
     }
 
     /// Points the settings of an earlier start at the process that runs now.
     pub(crate) fn follow(&self, settings: &mut Settings) -> Result<(), Failed> {
-        if let Means::Own { running, .. } = &self.means {
+        if let ServerOrigin::Own { running, .. } = &self.origin {
             let Endpoint { target, route, .. } = self.own_connection(running.as_deref())?.endpoint;
             (settings.endpoint.target, settings.endpoint.route) = (target, route);
         }
         Ok(())
     }
 
-    fn own_connection(&self, running: Option<&RealServer>) -> Result<Connection, Failed> {
+    fn own_connection(&self, running: Option<&RealServer>) -> Result<ServerAccess, Failed> {
         let not_running = || Failed::Local(format!("{} does not run", self.name));
         let server = running.ok_or_else(not_running)?;
         to_own_server(&server.url(), credentials_of(server))

@@ -281,9 +281,10 @@ fn figure(figure: &Figure) -> String {
     let operations = figure.operations.map(|n| format!("n {n}"));
     let aside: Vec<String> = [range, operations].into_iter().flatten().collect();
     let value = quantity(&figure.value);
-    match aside.is_empty() {
-        true => format!("{name}{value}"),
-        false => format!("{name}{value} ({})", aside.join(", ")),
+    if aside.is_empty() {
+        format!("{name}{value}")
+    } else {
+        format!("{name}{value} ({})", aside.join(", "))
     }
 }
 

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use stats::{Status, TestSummary};
 
 use super::words;
-use super::{Exhibit, Gallery, GalleryRow, Places, mean_of};
+use super::{Exhibit, Gallery, GalleryRow, PagePaths, mean_of};
 use crate::load;
 use crate::markdown::{line, markdown as text_of};
 use crate::page::Site;
@@ -17,7 +17,7 @@ use crate::text::dav_classes;
 pub(super) fn index(
     gallery: &Gallery<'_>,
     rows: &[GalleryRow<'_>],
-    places: &Places,
+    places: &PagePaths,
     site: &Site,
 ) -> String {
     let link =
@@ -66,7 +66,7 @@ fn page(gallery: &Gallery<'_>, site: &Site, title: &str, content: &Markup) -> St
     document(frame, body)
 }
 
-fn table(gallery: &Gallery<'_>, rows: &[GalleryRow<'_>], places: &Places) -> Markup {
+fn table(gallery: &Gallery<'_>, rows: &[GalleryRow<'_>], places: &PagePaths) -> Markup {
     let head = html! {
         th scope="col" { "Test" }
         @for (exhibit, file) in gallery.exhibits.iter().zip(&places.servers) {

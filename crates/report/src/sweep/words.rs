@@ -97,17 +97,19 @@ fn law_in_words(sweep: &Sweep, law: &Law, grown: &[&(&Varied, &Effect)]) -> Stri
         .terms
         .iter()
         .map(|term| term_in_words(&sweep.vary[term.of], term));
-    let base = match law.base.value > 0.0 {
-        true => format!("{} + ", figure::time(law.base.value, law.base.ci95)),
-        false => String::new(),
+    let base = if law.base.value > 0.0 {
+        format!("{} + ", figure::time(law.base.value, law.base.ci95))
+    } else {
+        String::new()
     };
     let factors = grown.iter().map(|(varied, effect)| times(varied, effect));
-    let misses = match law.missed {
-        true => format!(
+    let misses = if law.missed {
+        format!(
             "; the law misses the points by {}, see the table",
             figure::percent(law.misfit)
-        ),
-        false => String::new(),
+        )
+    } else {
+        String::new()
     };
     format!(
         "grows with {}: {base}{}; {}{misses}",
@@ -173,9 +175,10 @@ fn times(varied: &Varied, effect: &Effect) -> String {
     let digits = decimals(effect.ci95);
     let written = |ratio: f64| format!("{ratio:.digits$}");
     let (low, high) = (written(effect.ci95.0), written(effect.ci95.1));
-    let interval = match low == high {
-        true => String::new(),
-        false => format!(" ({low} .. {high})"),
+    let interval = if low == high {
+        String::new()
+    } else {
+        format!(" ({low} .. {high})")
     };
     format!(
         "×{}{interval} {}",

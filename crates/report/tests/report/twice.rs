@@ -154,9 +154,10 @@ fn add_interval(all: &mut Numbers, [server, row]: [&str; 2], place: &str, shown:
         return;
     };
     let unit = high.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let low = match low.ends_with(|c: char| c.is_ascii_digit()) {
-        true => format!("{low}{unit}"),
-        false => low.to_owned(),
+    let low = if low.ends_with(|c: char| c.is_ascii_digit()) {
+        format!("{low}{unit}")
+    } else {
+        low.to_owned()
     };
     all.add_shown([server, row, "low"], place, &low);
     all.add_shown([server, row, "high"], place, high);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use record::{Pace, PlanRecord};
 use suite::{Builtin, Overrides};
 
-use super::Server;
+use super::MeasuredServer;
 use crate::command::kept::KeptRun;
 use crate::command::run::SuiteText;
 use crate::exit::Failed;
@@ -22,11 +22,11 @@ fn find(side: &str) -> Result<PathBuf, Failed> {
 }
 
 /// Reads the runs of a server.
-pub(super) fn read(side: &str) -> Result<Server, Failed> {
+pub(super) fn read(side: &str) -> Result<MeasuredServer, Failed> {
     let runs = side
         .split(',')
         .map(|name| KeptRun::read(&state::find_run(Some(Path::new(name)))?));
-    Ok(Server {
+    Ok(MeasuredServer {
         name: side.to_owned(),
         runs: runs.collect::<Result<_, Failed>>()?,
     })

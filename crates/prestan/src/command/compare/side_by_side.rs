@@ -20,16 +20,16 @@ use engine::{Cancel, Drive, Rounds, Settings, Turn, Turns};
 use record::{MeasureRecord, Processors};
 use suite::Plan;
 
-use super::Server;
+use super::MeasuredServer;
 use crate::args::{ClockOptions, ConnectOptions, LoadOptions};
-use crate::command::job::{IncompleteRun, Job};
 use crate::command::kept::KeptRun;
+use crate::command::planned::{IncompleteRun, PlannedRun};
 use crate::command::run::SuiteText;
-use crate::command::series::{Series, SeriesProgress, Subject, Wanted};
+use crate::command::series::{RunSeries, SeriesProgress, TestedServer};
 use crate::exit::Failed;
 use crate::state;
 
-use blocks::{Block, Blocks};
+use blocks::{Blocks, TestBlock};
 
 /// How servers are measured side by side.
 pub(crate) struct SideBySide<'a> {
@@ -54,11 +54,11 @@ pub(crate) enum Extent<'a> {
 }
 
 /// Of these runs, the names of the tests with a row that is undecided; `None` before that can be told.
-pub(crate) type Undecided<'a> = dyn Fn(&[Server]) -> Option<BTreeSet<String>> + 'a;
+pub(crate) type Undecided<'a> = dyn Fn(&[MeasuredServer]) -> Option<BTreeSet<String>> + 'a;
 
 /// What was measured side by side.
-pub(crate) struct Measured {
-    pub(crate) servers: Vec<Server>,
+pub(crate) struct MeasuredSeries {
+    pub(crate) servers: Vec<MeasuredServer>,
     /// Why it ended before all tests were done.
     pub(crate) ended: Option<Failed>,
 }
@@ -68,22 +68,24 @@ const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz";
 
 /// Measures all servers. Where they cannot be measured to the end, that is no error if each of them
 /// has a run: what they have all done can be compared.
-pub(crate) fn measure(how: &SideBySide<'_>, wanted: Vec<Wanted>) -> Result<Measured, Failed> {
+pub(crate) fn measure(
+    how: &SideBySide<'_>,
+    servers: Vec<TestedServer>,
+) -> Result<MeasuredSeries, Failed> {
     let begun = Instant::now();
-    if wanted.len() > LETTERS.len() {
+    if servers.len() > LETTERS.len() {
         return Err(Failed::Usage(format!(
             "{} servers are too many to be measured side by side; {} can be",
-            wanted.len(),
+            servers.len(),
             LETTERS.len()
         )));
     }
     let suite = SuiteText::find(how.suite)?;
     let whole = suite.plan(how.load)?;
-    let is_own = |wanted: &Wanted| matches!(wanted, Wanted::Start(_));
-    let are_kept_apart = wanted.iter().all(is_own) && has_one_user(how.load);
+    let are_kept_apart = servers.iter().all(TestedServer::is_own) && has_one_user(how.load);
     let run_id = how.load.running.run_id.as_deref();
-    let series = Series::of(wanted, run_id, processors(are_kept_apart, 1))?;
-    let servers = series.servers.iter().map(|server| Server {
+    let series = RunSeries::of(servers, run_id, processors(are_kept_apart, 1))?;
+    let servers = series.servers.iter().map(|server| MeasuredServer {
         name: server.name.clone(),
         runs: Vec::new(),
     });
@@ -94,7 +96,7 @@ pub(crate) fn measure(how: &SideBySide<'_>, wanted: Vec<Wanted>) -> Result<Measu
         suite: &suite,
         settings: settings.collect::<Result<_, _>>()?,
         seed: how.load.running.seed.unwrap_or_else(state::new_seed),
-        measured: Measured {
+        measured: MeasuredSeries {
             servers: servers.collect(),
             ended: None,
         },
@@ -120,10 +122,10 @@ pub(crate) fn measure(how: &SideBySide<'_>, wanted: Vec<Wanted>) -> Result<Measu
         }
     };
     shown.end();
-    let Measured { servers, ended } = comparing.measured;
+    let MeasuredSeries { servers, ended } = comparing.measured;
     match done {
         Err(why) if servers.iter().any(|server| server.runs.is_empty()) => Err(why),
-        done => Ok(Measured {
+        done => Ok(MeasuredSeries {
             servers,
             ended: ended.or(done.err()),
         }),
@@ -151,10 +153,10 @@ struct Comparing<'a> {
     are_kept_apart: bool,
     /// Runs of a block do the same, also where chance decides what.
     seed: u64,
-    series: Series,
+    series: RunSeries,
     /// Of each server.
     settings: Vec<Settings>,
-    measured: Measured,
+    measured: MeasuredSeries,
     /// Blocks that were begun.
     blocks: u32,
 }
@@ -196,14 +198,15 @@ impl Comparing<'_> {
 
     /// Options of the runs of a block: of the rows that were asked for, those of its tests. What is said of
     /// how much a run does holds for each of them.
-    fn load_of(&self, whole: &Plan, block: &Block) -> LoadOptions {
+    fn load_of(&self, whole: &Plan, block: &TestBlock) -> LoadOptions {
         let given = self.how.load;
         let is_said = given.requests.is_some() || given.duration.is_some();
         LoadOptions {
             only: rows_of(whole, &block.tests),
-            duration: match is_said {
-                true => given.duration,
-                false => Some(block.measured),
+            duration: if is_said {
+                given.duration
+            } else {
+                Some(block.measured)
             },
             ..given.clone()
         }
@@ -239,10 +242,10 @@ impl Comparing<'_> {
         }
     }
 
-    fn runs(&self, plan: &Plan) -> Result<Vec<Job>, Failed> {
+    fn runs(&self, plan: &Plan) -> Result<Vec<PlannedRun>, Failed> {
         let number = self.blocks;
         let servers = self.series.servers.iter().zip(&self.settings);
-        let run = |((server, settings), letter): ((&Subject, &Settings), char)| {
+        let run = |((server, settings), letter): ((&TestedServer, &Settings), char)| {
             let is_fresh = server.is_own();
             let settings = Settings {
                 run_id: format!("{}-{letter}{number}", self.series.name),
@@ -251,14 +254,15 @@ impl Comparing<'_> {
                 processors: self.series.processors.clone(),
                 drive: Drive::Rounds(Rounds {
                     warmup: self.how.load.warmup,
-                    steady_within: match is_fresh {
-                        true => plan_duration(plan),
-                        false => Duration::ZERO,
+                    steady_within: if is_fresh {
+                        plan_duration(plan)
+                    } else {
+                        Duration::ZERO
                     },
                 }),
                 ..settings.clone()
             };
-            Job::of_series(plan, &self.suite.text, settings, self.how.save)
+            PlannedRun::of_series(plan, &self.suite.text, settings, self.how.save)
         };
         servers.zip(LETTERS.chars()).map(run).collect()
     }
@@ -287,13 +291,13 @@ fn plan_duration(plan: &Plan) -> Duration {
 
 /// Does all runs, each on a thread of its own; they wait for each other, and end together.
 fn perform(
-    runs: Vec<Job>,
+    runs: Vec<PlannedRun>,
     turns: Vec<Turn>,
     cancel: &Cancel,
     shown: &Arc<SeriesProgress>,
 ) -> (Vec<KeptRun>, Option<Failed>) {
     let ended: Vec<Result<KeptRun, IncompleteRun>> = thread::scope(|scope| {
-        let start = |(job, turn): (Job, Turn)| {
+        let start = |(job, turn): (PlannedRun, Turn)| {
             scope.spawn(move || {
                 let ran = job.keep(cancel, shown, Some(turn));
                 if ran.is_err() {

@@ -10,12 +10,12 @@ use suite::Plan;
 
 use super::Loads;
 use crate::args::{AnswerOptions, OutputOptions};
-use crate::command::job::Job;
 use crate::command::kept::KeptRun;
+use crate::command::planned::PlannedRun;
 use crate::command::run::SuiteText;
 use crate::command::search::{knee, print, tried};
 use crate::command::series::{SeriesProgress, name_of};
-use crate::exit::{Code, Failed};
+use crate::exit::{ExitStatus, Failed};
 use crate::output::{self, tell};
 use crate::watch::on_interrupt;
 
@@ -26,7 +26,7 @@ pub(super) fn curve(
     settings: &Settings,
     loads: &Loads<'_>,
     options: &OutputOptions,
-) -> Result<Code, Failed> {
+) -> Result<ExitStatus, Failed> {
     let answer = answer_options(options)?;
     output::check_answer(&answer, &[])?;
     let settings = Settings {
@@ -56,9 +56,9 @@ pub(super) fn curve(
     }
     let worst = ran.iter().map(|one| one.summary.conclusion()).max();
     match (worst, inconclusive(&ran)) {
-        (Some(Conclusion::Fail), _) => Ok(Code::TestFailed),
+        (Some(Conclusion::Fail), _) => Ok(ExitStatus::TestFailed),
         (_, Some(why)) => Err(Failed::inconclusive(why)),
-        (_, None) => Ok(Code::Done),
+        (_, None) => Ok(ExitStatus::Done),
     }
 }
 
@@ -77,7 +77,7 @@ fn measure(
             run_id: format!("{}-{}", settings.run_id, number + 1),
             ..loads.settings(settings, *children)
         };
-        let job = Job::of_series(plan, &suite.text, settings, options.save.as_deref())?;
+        let job = PlannedRun::of_series(plan, &suite.text, settings, options.save.as_deref())?;
         let ran = job
             .keep(&cancel, &Arc::new(SeriesProgress::new(1, true)), None)
             .map_err(|ended| ended.why)?;

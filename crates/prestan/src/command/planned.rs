@@ -14,16 +14,16 @@ use crate::args::OutputOptions;
 use crate::command::kept::KeptRun;
 use crate::command::load::guard;
 use crate::command::series::SeriesProgress;
-use crate::exit::{Code, Failed, code_of};
+use crate::exit::{ExitStatus, Failed, code_of};
 use crate::intake::{Concluded, Drawn, Intake, drawn};
-use crate::live::Live;
+use crate::live::LiveStatistics;
 use crate::log;
 use crate::output;
 use crate::state;
 use crate::watch::{Console, on_interrupt};
 
 /// A run with everything decided.
-pub(crate) struct Job {
+pub(crate) struct PlannedRun {
     plan: Plan,
     settings: Settings,
     record: PlanRecord,
@@ -35,20 +35,20 @@ pub(crate) struct Job {
     pub(crate) makes_target: bool,
 }
 
-impl Job {
+impl PlannedRun {
     /// A run on its own, kept where these options say.
     pub(crate) fn single(
         plan: Plan,
         suite_text: &str,
         settings: Settings,
         output: &OutputOptions,
-    ) -> Result<Job, Failed> {
+    ) -> Result<PlannedRun, Failed> {
         let directory = match &output.save {
             _ if output.no_save => None,
             Some(path) => Some(path.clone()),
             None => Some(state::run_directory(&settings.run_id)?),
         };
-        Job::new(plan, suite_text, settings, directory)
+        PlannedRun::new(plan, suite_text, settings, directory)
     }
 
     /// A run of a series, kept below `save`.
@@ -57,9 +57,9 @@ impl Job {
         suite_text: &str,
         settings: Settings,
         save: Option<&Path>,
-    ) -> Result<Job, Failed> {
+    ) -> Result<PlannedRun, Failed> {
         let directory = state::directory_of(&settings.run_id, save)?;
-        Job::new(plan.clone(), suite_text, settings, Some(directory))
+        PlannedRun::new(plan.clone(), suite_text, settings, Some(directory))
     }
 
     fn new(
@@ -67,11 +67,11 @@ impl Job {
         suite_text: &str,
         settings: Settings,
         directory: Option<PathBuf>,
-    ) -> Result<Job, Failed> {
+    ) -> Result<PlannedRun, Failed> {
         let record = engine::plan_record(&plan, &settings);
         let create =
             |path: PathBuf| RunDir::create(&path, &record, suite_text, &engine::environment());
-        Ok(Job {
+        Ok(PlannedRun {
             directory: directory.map(create).transpose()?,
             plan,
             settings,
@@ -82,7 +82,7 @@ impl Job {
     }
 
     /// Makes the run and prints its report.
-    pub(crate) fn report(self, output: &OutputOptions) -> Result<Code, Failed> {
+    pub(crate) fn report(self, output: &OutputOptions) -> Result<ExitStatus, Failed> {
         let cancel = Cancel::default();
         let created = created_urls(&self.plan, &self.settings, self.makes_target);
         let _interruptible = on_interrupt(cancel.clone(), created)?;
@@ -115,8 +115,11 @@ impl Job {
         self.on_console(output, cancel)?.keep()
     }
 
-    fn on_console(self, output: &OutputOptions, cancel: Cancel) -> Result<Measured, Failed> {
-        let (live, progress) = (Arc::new(Live::default()), Arc::new(Progress::default()));
+    fn on_console(self, output: &OutputOptions, cancel: Cancel) -> Result<CompletedRun, Failed> {
+        let (live, progress) = (
+            Arc::new(LiveStatistics::default()),
+            Arc::new(Progress::default()),
+        );
         let mut intake = Intake::new(
             &self.record,
             self.directory.as_ref(),
@@ -137,9 +140,14 @@ impl Job {
         Ok(self.measure(intake, watch, Some(&console)))
     }
 
-    fn measure(self, mut intake: Intake, watch: Watch, console: Option<&Arc<Console>>) -> Measured {
-        let Job { plan, settings, .. } = self;
-        let recorder = Arc::new(Recorder {
+    fn measure(
+        self,
+        mut intake: Intake,
+        watch: Watch,
+        console: Option<&Arc<Console>>,
+    ) -> CompletedRun {
+        let PlannedRun { plan, settings, .. } = self;
+        let recorder = Arc::new(RunRecorder {
             display: watch.observer,
             directory: self.directory,
             // Runs that take turns wait for each other: none of them may wait for one that ended.
@@ -178,7 +186,7 @@ impl Job {
             let completed = directory.complete(finished.env.clone(), written);
             completed.map_err(|why| not_saved(&why, directory))
         };
-        Measured {
+        CompletedRun {
             saved: directory.map_or(Ok(()), complete),
             path: directory.map(|directory| directory.path().display().to_string()),
             finished,
@@ -206,14 +214,14 @@ fn created_urls(plan: &Plan, settings: &Settings, makes_target: bool) -> Option<
 }
 
 /// Writes the events of a run to its directory, and passes everything on to what displays it.
-struct Recorder {
+struct RunRecorder {
     display: Arc<dyn Observer>,
     directory: Option<RunDir>,
     /// What is cancelled when the run is aborted.
     cancel: Option<Cancel>,
 }
 
-impl Observer for Recorder {
+impl Observer for RunRecorder {
     fn wants_heads(&self) -> bool {
         self.display.wants_heads()
     }
@@ -247,7 +255,7 @@ fn went_through(finished: &Finished) -> bool {
 }
 
 /// Something to be known of a run that is over.
-fn add(finished: &mut Finished, recorder: &Recorder, kind: EventKind) {
+fn add(finished: &mut Finished, recorder: &RunRecorder, kind: EventKind) {
     let at = finished.events.last().map_or(0, |event| event.at);
     let event = Event { at, kind };
     recorder.event(&event);
@@ -273,7 +281,7 @@ fn note_target(plan: &Plan, settings: &Settings) -> bool {
 fn remove_target(
     settings: &Settings,
     finished: &mut Finished,
-    recorder: &Recorder,
+    recorder: &RunRecorder,
     is_noted: bool,
 ) -> bool {
     let Err(reason) = engine::remove(settings) else {
@@ -302,7 +310,7 @@ fn collection_above(url: &str) -> &str {
 }
 
 /// A run that is over.
-struct Measured {
+struct CompletedRun {
     finished: Finished,
     /// The error is why the summary is lost.
     summary: Result<Summary, String>,
@@ -324,7 +332,7 @@ impl From<Failed> for IncompleteRun {
     }
 }
 
-impl Measured {
+impl CompletedRun {
     /// Hands on a run that is kept and that went through to its end.
     fn keep(self) -> Result<KeptRun, IncompleteRun> {
         let path = self.path.unwrap_or_default();
@@ -373,8 +381,8 @@ impl Measured {
 
     /// Prints the report of a run on its own. The reason of a run that did not go through goes before that of
     /// one that is not saved, and both are told.
-    fn report(self, output: &OutputOptions) -> Result<Code, Failed> {
-        let Measured {
+    fn report(self, output: &OutputOptions) -> Result<ExitStatus, Failed> {
+        let CompletedRun {
             finished,
             summary,
             samples,
