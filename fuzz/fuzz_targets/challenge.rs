@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use wire::auth::{AuthScheme, Authenticator, Credentials, Secret, Verdict};
+use wire::auth::{AuthScheme, Authenticator, Credentials, Secret, AuthDecision};
 use wire::response::Headers;
 
 fuzz_target!(|challenges: Vec<&str>| {
@@ -22,8 +22,8 @@ fuzz_target!(|challenges: Vec<&str>| {
         let value = user.authorization("GET", "/", round).unwrap_or_default();
         assert!(!value.contains("hunter2"));
         match user.challenged(&headers) {
-            Verdict::TryAgain => {}
-            Verdict::GiveUp(error) => {
+            AuthDecision::TryAgain => {}
+            AuthDecision::GiveUp(error) => {
                 assert!(!format!("{error} {error:?} {user:?}").contains("hunter2"));
                 break;
             }

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use wire::response::{Event, Limits, ProtocolError, ResponseReader};
+use wire::response::{ReadEvent, Limits, ProtocolError, ResponseReader};
 
 const LIMITS: Limits = Limits {
     head_bytes: 1024,
@@ -54,10 +54,10 @@ fn steps(
             let step = reader.step(&message[at..arrived])?;
             at += step.consumed;
             match step.event {
-                Event::NeedMore => break,
-                Event::End => return Ok(()),
-                Event::Body(bytes) => body.extend_from_slice(bytes),
-                Event::Interim(_) | Event::Head => {}
+                ReadEvent::NeedMore => break,
+                ReadEvent::End => return Ok(()),
+                ReadEvent::Body(bytes) => body.extend_from_slice(bytes),
+                ReadEvent::Interim(_) | ReadEvent::Head => {}
             }
         }
     }

@@ -7,6 +7,7 @@
 
 mod rust_code;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -377,6 +378,78 @@ fn rooms_of_the_engine_know_only_those_before_them() {
         assert!(!sources.is_empty(), "{room}");
         assert_none(&check(sources, |text| rooms_behind(room, text)));
     }
+}
+
+/// Names of types that are defined twice in these files, each a name and a text.
+fn types_defined_twice(files: &[(String, String)]) -> Vec<String> {
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (file, text) in files {
+        for name in RustCode::of(text).types() {
+            let place = format!("{file}:{}", name.line);
+            places.entry(name.parts.concat()).or_default().push(place);
+        }
+    }
+    let twice = places.into_iter().filter(|(_, places)| places.len() > 1);
+    twice
+        .map(|(name, places)| format!("{name}: {}", places.join(", ")))
+        .collect()
+}
+
+#[test]
+fn a_type_name_stands_once() {
+    let file = |text: &str| ("a.rs".to_owned(), text.to_owned());
+    let once = "struct A; pub(crate) enum B { A } #[cfg(test)] mod tests { struct A; } use c::A;";
+    assert_eq!(types_defined_twice(&[file(once)]).len(), 0);
+    assert_eq!(
+        types_defined_twice(&[file(once), file("mod x { trait B {} }")]).len(),
+        1
+    );
+
+    let crates = ours()
+        .into_iter()
+        .map(|name| root().join("crates").join(name));
+    let sources = crates
+        .chain([root().join("xtask")])
+        .map(|path| path.join("src"));
+    let read = |file: PathBuf| {
+        let text = fs::read_to_string(&file).unwrap();
+        (
+            file.strip_prefix(root()).unwrap().display().to_string(),
+            text,
+        )
+    };
+    let files: Vec<_> = sources
+        .flat_map(|source| files_of(&source))
+        .map(read)
+        .collect();
+    assert!(files.len() > 100, "{} files", files.len());
+    assert_none(&types_defined_twice(&files));
+}
+
+/// Matches of a condition, which `if` says more plainly.
+fn matched_conditions(text: &str) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let is_arm = |line: &str| line.starts_with("true =>") || line.starts_with("false =>");
+    let pairs = lines.windows(2).enumerate();
+    pairs
+        .filter(|(_, pair)| pair[0].ends_with('{') && is_arm(pair[1]))
+        .map(|(index, pair)| format!("line {}: {}", index + 1, pair[0]))
+        .collect()
+}
+
+#[test]
+fn a_condition_is_asked_with_if() {
+    let matched = "let x = match flag {\n    true => 1,\n    false => 2,\n};";
+    assert_eq!(matched_conditions(matched).len(), 1);
+    assert_eq!(
+        matched_conditions("let x = if flag { 1 } else { 2 };").len(),
+        0
+    );
+    let crates = ours()
+        .into_iter()
+        .map(|name| root().join("crates").join(name));
+    let sources = crates.flat_map(|path| files(&path, &[".rs"]));
+    assert_none(&check(sources.collect(), matched_conditions));
 }
 
 fn unfinished(text: &str) -> Vec<String> {

@@ -578,8 +578,9 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
 }
 
 fn run_id(text: &str) -> Result<String, String> {
-    match engine::is_run_id(text) {
-        true => Ok(text.to_owned()),
-        false => Err("use up to 64 letters, digits, - and _".to_owned()),
+    if engine::is_run_id(text) {
+        Ok(text.to_owned())
+    } else {
+        Err("use up to 64 letters, digits, - and _".to_owned())
     }
 }

@@ -21,7 +21,7 @@ use crate::state;
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How the server is reached, and who we are.
-pub(crate) struct Connection {
+pub(crate) struct ServerAccess {
     pub(crate) endpoint: Endpoint,
     pub(crate) http: HttpOptions,
 }
@@ -31,7 +31,7 @@ pub(crate) fn connection(
     url: &str,
     login: &Login,
     options: &ConnectOptions,
-) -> Result<Connection, Failed> {
+) -> Result<ServerAccess, Failed> {
     let target = Target::parse(url).map_err(|error| Failed::Usage(error.to_string()))?;
     connection_to(target, login, options)
 }
@@ -41,7 +41,7 @@ pub(crate) fn connection_to(
     mut target: Target,
     login: &Login,
     options: &ConnectOptions,
-) -> Result<Connection, Failed> {
+) -> Result<ServerAccess, Failed> {
     let headers = options
         .header
         .iter()
@@ -88,7 +88,7 @@ pub(crate) fn connection_to(
         without_resumption: full_handshakes,
     };
     let tls = engine::tls_config(&options_of_tls, target.scheme()).map_err(Failed::Usage)?;
-    Ok(Connection {
+    Ok(ServerAccess {
         endpoint: Endpoint {
             target,
             route,
@@ -170,11 +170,11 @@ fn header(text: &str) -> Result<(String, String), String> {
 pub(crate) fn to_own_server(
     url: &str,
     credentials: Option<Credentials>,
-) -> Result<Connection, Failed> {
+) -> Result<ServerAccess, Failed> {
     let target = Target::parse(url).map_err(|error| Failed::Local(error.to_string()))?;
     let route = engine::look_up(&target, Family::Any, &[]).map_err(Failed::Local)?;
     let tls = engine::tls_config(&TlsOptions::default(), target.scheme()).map_err(Failed::Local)?;
-    Ok(Connection {
+    Ok(ServerAccess {
         endpoint: Endpoint {
             target,
             route,
@@ -190,7 +190,7 @@ pub(crate) fn to_own_server(
     })
 }
 
-impl Connection {
+impl ServerAccess {
     /// Settings of a run; what it does is still to be said.
     pub(crate) fn settings_of_run(
         self,

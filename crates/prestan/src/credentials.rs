@@ -133,9 +133,10 @@ fn secret_in(source: impl Read) -> Result<String, String> {
         .read_line(&mut line)
         .map_err(|error| error.to_string())?;
     let secret = line.trim_end_matches(['\r', '\n']);
-    match secret.is_empty() {
-        true => Err("its first line is empty".to_owned()),
-        false => Ok(secret.to_owned()),
+    if secret.is_empty() {
+        Err("its first line is empty".to_owned())
+    } else {
+        Ok(secret.to_owned())
     }
 }
 

@@ -10,7 +10,7 @@ use crate::output::tell;
 
 /// Exit status, as `--help` documents it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Code {
+pub(crate) enum ExitStatus {
     /// Done.
     Done,
     /// A test failed.
@@ -25,30 +25,30 @@ pub(crate) enum Code {
     Interrupted,
 }
 
-impl Code {
+impl ExitStatus {
     pub(crate) fn number(self) -> u8 {
         match self {
-            Code::Done => 0,
-            Code::TestFailed => 1,
-            Code::Usage => 2,
-            Code::Inconclusive => 3,
-            Code::Target => 4,
-            Code::Interrupted => 130,
+            ExitStatus::Done => 0,
+            ExitStatus::TestFailed => 1,
+            ExitStatus::Usage => 2,
+            ExitStatus::Inconclusive => 3,
+            ExitStatus::Target => 4,
+            ExitStatus::Interrupted => 130,
         }
     }
 
     /// The same where an inconclusive result is to count as something else.
-    pub(crate) fn with(self, inconclusive: Option<InconclusiveArg>) -> Code {
+    pub(crate) fn with(self, inconclusive: Option<InconclusiveArg>) -> ExitStatus {
         match (self, inconclusive) {
-            (Code::Inconclusive, Some(InconclusiveArg::Pass)) => Code::Done,
-            (Code::Inconclusive, Some(InconclusiveArg::Fail)) => Code::TestFailed,
+            (ExitStatus::Inconclusive, Some(InconclusiveArg::Pass)) => ExitStatus::Done,
+            (ExitStatus::Inconclusive, Some(InconclusiveArg::Fail)) => ExitStatus::TestFailed,
             (code, _) => code,
         }
     }
 }
 
-impl From<Code> for ExitCode {
-    fn from(code: Code) -> ExitCode {
+impl From<ExitStatus> for ExitCode {
+    fn from(code: ExitStatus) -> ExitCode {
         ExitCode::from(code.number())
     }
 }
@@ -79,30 +79,30 @@ impl Failed {
         Failed::Inconclusive(format!("inconclusive: {why}"))
     }
 
-    pub(crate) fn code(&self) -> Code {
+    pub(crate) fn code(&self) -> ExitStatus {
         match self {
-            Failed::Usage(_) => Code::Usage,
-            Failed::Inconclusive(_) => Code::Inconclusive,
-            Failed::Target(_) => Code::Target,
-            Failed::Local(_) => Code::TestFailed,
-            Failed::Interrupted(_) => Code::Interrupted,
+            Failed::Usage(_) => ExitStatus::Usage,
+            Failed::Inconclusive(_) => ExitStatus::Inconclusive,
+            Failed::Target(_) => ExitStatus::Target,
+            Failed::Local(_) => ExitStatus::TestFailed,
+            Failed::Interrupted(_) => ExitStatus::Interrupted,
         }
     }
 }
 
 /// How a run ends in which all rows were asked for. A failure goes before an inconclusive row, and
 /// both are reported.
-pub(crate) fn code_of(summary: &Summary) -> Result<Code, Failed> {
+pub(crate) fn code_of(summary: &Summary) -> Result<ExitStatus, Failed> {
     let inconclusive = report::inconclusive(summary).map(Failed::inconclusive);
     match (summary.conclusion(), inconclusive) {
         (Conclusion::Fail, why) => {
             if let Some(why) = why {
                 tell(&format!("prestan: {why}"));
             }
-            Ok(Code::TestFailed)
+            Ok(ExitStatus::TestFailed)
         }
         (_, Some(why)) => Err(why),
-        (_, None) => Ok(Code::Done),
+        (_, None) => Ok(ExitStatus::Done),
     }
 }
 
@@ -134,13 +134,13 @@ mod tests {
     use super::*;
     use crate::args::Cli;
 
-    const CODES: [Code; 6] = [
-        Code::Done,
-        Code::TestFailed,
-        Code::Usage,
-        Code::Inconclusive,
-        Code::Target,
-        Code::Interrupted,
+    const CODES: [ExitStatus; 6] = [
+        ExitStatus::Done,
+        ExitStatus::TestFailed,
+        ExitStatus::Usage,
+        ExitStatus::Inconclusive,
+        ExitStatus::Target,
+        ExitStatus::Interrupted,
     ];
 
     #[test]

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::{Finished, Sink};
-use record::{Environment, Load, Pace, PlanRecord, Sample};
+use record::{Load, Pace, PlanRecord, Sample};
 use report::{Diagnosed, DiagnosedRun};
 use rundir::{Recorded, RunDir, RunDirError, Samples, SamplesWriter};
 use stats::{
@@ -23,7 +23,7 @@ use stats::{
     Until,
 };
 
-use crate::live::Live;
+use crate::live::LiveStatistics;
 
 /// Samples of a suite that are held: 100 MB. What is more is read again from the file.
 const HELD: usize = 500_000;
@@ -33,16 +33,16 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Takes the samples of a run.
 pub(crate) struct Intake {
     plan: PlanRecord,
-    file: Place,
-    sums: Sums,
+    file: SampleFile,
+    sums: RunningSummary,
     /// Samples of a suite that may be held.
     most: usize,
-    goal: Option<Goal>,
-    live: Arc<Live>,
+    goal: Option<ConvergenceGoal>,
+    live: Arc<LiveStatistics>,
 }
 
 /// The file of samples.
-enum Place {
+enum SampleFile {
     /// None is wanted.
     None,
     Open(Box<SamplesWriter>),
@@ -50,15 +50,15 @@ enum Place {
     Broken(String),
 }
 
-enum Sums {
+enum RunningSummary {
     /// A load run: every sample is added when it comes.
     Load(Box<Summariser>),
     /// A suite, whose windows are known only at the end.
-    Suite(Held),
+    Suite(HeldSamples),
 }
 
 /// The samples of a suite, as far as they are in memory.
-enum Held {
+enum HeldSamples {
     All(Vec<Sample>),
     /// They were too many, and are in the file.
     OnDisk,
@@ -82,30 +82,32 @@ impl Intake {
         plan: &PlanRecord,
         kept: Option<&RunDir>,
         until: Option<Until>,
-        live: Arc<Live>,
+        live: Arc<LiveStatistics>,
     ) -> Intake {
         let file = match kept {
-            Some(kept) => Place::Open(Box::new(kept.samples_writer(plan))),
-            None => Place::None,
+            Some(kept) => SampleFile::Open(Box::new(kept.samples_writer(plan))),
+            None => SampleFile::None,
         };
         let sums = match plan.load.pace {
-            Pace::Rounds => Sums::Suite(Held::All(Vec::new())),
-            Pace::Closed | Pace::Open { .. } => Sums::Load(Box::new(Summariser::new(plan))),
+            Pace::Rounds => RunningSummary::Suite(HeldSamples::All(Vec::new())),
+            Pace::Closed | Pace::Open { .. } => {
+                RunningSummary::Load(Box::new(Summariser::new(plan)))
+            }
         };
         Intake {
             plan: plan.clone(),
             file,
             sums,
             most: HELD,
-            goal: until.map(|until| Goal::new(until, plan, &live)),
+            goal: until.map(|until| ConvergenceGoal::new(until, plan, &live)),
             live,
         }
     }
 
     /// Has all samples in a file, also where nothing is to be kept: for figures.
     pub(crate) fn with_file(mut self) -> Result<Intake, RunDirError> {
-        if let Place::None = self.file {
-            self.file = Place::Open(Box::new(SamplesWriter::temporary(&self.plan)?));
+        if let SampleFile::None = self.file {
+            self.file = SampleFile::Open(Box::new(SamplesWriter::temporary(&self.plan)?));
         }
         Ok(self)
     }
@@ -116,16 +118,16 @@ impl Intake {
 
     /// Does something with the file, which is given up where that fails.
     fn on_file(&mut self, work: impl FnOnce(&mut SamplesWriter) -> Result<(), RunDirError>) {
-        if let Place::Open(writer) = &mut self.file
+        if let SampleFile::Open(writer) = &mut self.file
             && let Err(error) = work(writer)
         {
-            self.file = Place::Broken(error.to_string());
+            self.file = SampleFile::Broken(error.to_string());
         }
     }
 
     /// Holds samples of a suite, or no longer.
     fn hold(&mut self, samples: &[Sample]) {
-        let Sums::Suite(Held::All(held)) = &mut self.sums else {
+        let RunningSummary::Suite(HeldSamples::All(held)) = &mut self.sums else {
             return;
         };
         if held.len() + samples.len() <= self.most {
@@ -134,37 +136,39 @@ impl Intake {
         }
         let held = std::mem::take(held);
         // What is to be kept is in the file already; else it needs one now.
-        if matches!(self.file, Place::None) {
+        if matches!(self.file, SampleFile::None) {
             self.file = match SamplesWriter::temporary(&self.plan) {
-                Ok(writer) => Place::Open(Box::new(writer)),
-                Err(error) => Place::Broken(error.to_string()),
+                Ok(writer) => SampleFile::Open(Box::new(writer)),
+                Err(error) => SampleFile::Broken(error.to_string()),
             };
             self.write(&held);
             self.write(samples);
         }
-        self.sums = Sums::Suite(match self.file {
-            Place::Open(_) => Held::OnDisk,
-            Place::None | Place::Broken(_) => Held::Lost,
+        self.sums = RunningSummary::Suite(match self.file {
+            SampleFile::Open(_) => HeldSamples::OnDisk,
+            SampleFile::None | SampleFile::Broken(_) => HeldSamples::Lost,
         });
     }
 
     /// How near the run came to its goal, and what is to be said of one that was not reached.
     pub(crate) fn goal(&self) -> Option<(record::Goal, Option<String>)> {
-        self.goal.as_ref().map(Goal::outcome)
+        self.goal.as_ref().map(ConvergenceGoal::outcome)
     }
 
     /// Completes the file and summarises.
     pub(crate) fn conclude(self, finished: &Finished) -> Concluded {
         let Intake { file, sums, .. } = self;
         let samples = match file {
-            Place::None => Ok(None),
-            Place::Broken(why) => Err(why),
-            Place::Open(writer) => writer.finish().map(Some).map_err(|error| error.to_string()),
+            SampleFile::None => Ok(None),
+            SampleFile::Broken(why) => Err(why),
+            SampleFile::Open(writer) => {
+                writer.finish().map(Some).map_err(|error| error.to_string())
+            }
         };
         let summary = match sums {
-            Sums::Load(sums) => Ok(sums.finish(&finished.events, &finished.env)),
-            Sums::Suite(Held::All(samples)) => summary_of(finished, &samples),
-            Sums::Suite(Held::OnDisk | Held::Lost) => match &samples {
+            RunningSummary::Load(sums) => Ok(sums.finish(&finished.events, &finished.env)),
+            RunningSummary::Suite(HeldSamples::All(samples)) => summary_of(finished, &samples),
+            RunningSummary::Suite(HeldSamples::OnDisk | HeldSamples::Lost) => match &samples {
                 Ok(Some(samples)) => summary_from(finished, samples).map_err(|error| lost(&error)),
                 Ok(None) => unreachable!("what is not held is in a file"),
                 Err(why) => Err(lost(why)),
@@ -203,29 +207,9 @@ pub(crate) fn summary_from(finished: &Finished, samples: &Samples) -> Result<Sum
     stats::summarise_from(plan, events, env, || samples.pieces()).map_err(|error| error.to_string())
 }
 
-/// A run as it was recorded.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Record<'a> {
-    pub(crate) plan: &'a PlanRecord,
-    pub(crate) env: &'a Environment,
-    pub(crate) events: &'a [record::Event],
-    pub(crate) samples: &'a Samples,
-}
-
-impl<'a> Record<'a> {
-    pub(crate) fn of(recorded: &'a Recorded) -> Record<'a> {
-        Record {
-            plan: &recorded.plan,
-            env: &recorded.env,
-            events: &recorded.events,
-            samples: &recorded.samples,
-        }
-    }
-}
-
 /// What runs of one server say together, and what their operations look like on a page that shows so many
 /// rows.
-pub(crate) fn drawn(runs: &[Record<'_>], rows: usize) -> Result<(Summary, Drawn), String> {
+pub(crate) fn drawn(runs: &[Recorded], rows: usize) -> Result<Drawn, String> {
     let all = pooled(runs, Some(Resolution::for_rows(rows)))?;
     let summary = all.summary().clone();
     let (details, base) = (all.details, all.base);
@@ -235,32 +219,30 @@ pub(crate) fn drawn(runs: &[Record<'_>], rows: usize) -> Result<(Summary, Drawn)
         diagnosis: stats::diagnose_pooled(all.material, all.halves),
         incomplete: None,
     };
-    let drawn = Drawn {
+    Ok(Drawn {
+        summary,
         details,
         diagnosed,
         base,
-    };
-    Ok((summary, drawn))
+    })
 }
 
 /// These runs, at least one, put together.
-pub(crate) fn pooled(
-    runs: &[Record<'_>],
-    resolution: Option<Resolution>,
-) -> Result<Pooled, String> {
+pub(crate) fn pooled(runs: &[Recorded], resolution: Option<Resolution>) -> Result<Pooled, String> {
     let runs = runs.iter().map(|run| PoolRun {
-        plan: run.plan,
-        events: run.events,
-        env: run.env,
+        plan: &run.plan,
+        events: &run.events,
+        env: &run.env,
         pieces: || run.samples.pieces(),
     });
     let runs: Vec<_> = runs.collect();
     stats::pool(&runs, resolution).map_err(|error| error.to_string())
 }
 
-/// What a page shows of runs of one server beside their summary.
+/// What a page shows of runs of one server.
 #[derive(Debug, Clone)]
 pub(crate) struct Drawn {
+    pub(crate) summary: Summary,
     pub(crate) details: Vec<Details>,
     pub(crate) diagnosed: Diagnosed,
     /// The run whose rows these are, by its place.
@@ -284,7 +266,7 @@ impl Sink for Intake {
         let window = counting(&self.plan.load, window);
         self.write(samples);
         self.hold(samples);
-        if let Sums::Load(sums) = &mut self.sums {
+        if let RunningSummary::Load(sums) = &mut self.sums {
             sums.add(samples, window);
         }
         self.live.add(samples);
@@ -312,17 +294,17 @@ fn counting(load: &Load, window: engine::KnownWindow) -> MeasurementWindow {
 }
 
 /// What a run goes on for.
-struct Goal {
+struct ConvergenceGoal {
     until: Until,
     convergence: Convergence,
-    live: Arc<Live>,
+    live: Arc<LiveStatistics>,
     looked: Instant,
     reached: bool,
 }
 
-impl Goal {
-    fn new(until: Until, plan: &PlanRecord, live: &Arc<Live>) -> Goal {
-        Goal {
+impl ConvergenceGoal {
+    fn new(until: Until, plan: &PlanRecord, live: &Arc<LiveStatistics>) -> ConvergenceGoal {
+        ConvergenceGoal {
             until,
             convergence: Convergence::new(until, plan),
             live: Arc::clone(live),
@@ -339,9 +321,10 @@ impl Goal {
             self.live.set_goal(&self.until, width);
             self.looked = Instant::now();
         }
-        match self.reached {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        if self.reached {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
         }
     }
 
@@ -411,7 +394,7 @@ mod tests {
     }
 
     /// Takes a run in, piece by piece, and holds so many samples of it.
-    fn concluded(run: &Run, most: usize, file: Place) -> Concluded {
+    fn concluded(run: &Run, most: usize, file: SampleFile) -> Concluded {
         let mut intake = Intake::new(&run.plan, None, None, Arc::default());
         intake.most = most;
         intake.file = file;
@@ -430,7 +413,7 @@ mod tests {
         for pace in [Pace::Rounds, Pace::Closed, stats::testing::open_loop()] {
             let run = run(pace);
             for most in [0, 30, 1_000] {
-                let concluded = concluded(&run, most, Place::None);
+                let concluded = concluded(&run, most, SampleFile::None);
                 assert_eq!(concluded.written, Ok(()));
                 assert_eq!(concluded.summary.unwrap(), stats::summarise(&run), "{most}");
             }
@@ -439,7 +422,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_costs_the_file_and_not_the_report() {
-        let full = || Place::Broken("no space left on device".to_owned());
+        let full = || SampleFile::Broken("no space left on device".to_owned());
         for (pace, most) in [(Pace::Rounds, 1_000), (Pace::Closed, 0)] {
             let run = run(pace);
             let concluded = concluded(&run, most, full());

@@ -20,10 +20,10 @@ const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'
 
 /// What has come since somebody looked, written by whoever takes samples in.
 #[derive(Debug, Default)]
-pub(crate) struct Live(Mutex<Counts>);
+pub(crate) struct LiveStatistics(Mutex<LiveCounts>);
 
 #[derive(Debug, Default)]
-struct Counts {
+struct LiveCounts {
     /// Of the whole run.
     outcomes: Outcomes,
     /// Of the last interval.
@@ -50,7 +50,7 @@ pub(crate) struct Figures {
     pub(crate) goal: Option<String>,
 }
 
-impl Live {
+impl LiveStatistics {
     /// Counts operations. Costs about 20 ns each.
     pub(crate) fn add(&self, samples: &[Sample]) {
         let mut counts = self.lock();
@@ -63,9 +63,10 @@ impl Live {
             }
             // In a closed loop both begin at the same time, and *sent* is not much later.
             let moments = sample.moments;
-            let time = match moments.planned == moments.started {
-                true => moments.response(),
-                false => moments.from_planned(),
+            let time = if moments.planned == moments.started {
+                moments.response()
+            } else {
+                moments.from_planned()
             };
             if let Some(time) = time {
                 let times = counts.times.get_or_insert_with(times);
@@ -117,13 +118,13 @@ impl Live {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Counts> {
+    fn lock(&self) -> MutexGuard<'_, LiveCounts> {
         // Counts of a thread that panicked are still counts.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Counts {
+impl LiveCounts {
     fn look_at(&mut self, sample: &Sample) {
         let moments = sample.moments;
         let took = moments
@@ -181,9 +182,10 @@ fn failed(outcomes: &Outcomes) -> String {
         .filter(|(outcome, n)| !matches!(outcome, Outcome::Ok | Outcome::Cancelled) && *n > 0)
         .map(|(outcome, n)| format!("{n} {outcome}"))
         .collect();
-    match kinds.is_empty() {
-        true => format!("{failed} failed"),
-        false => format!("{failed} failed ({})", kinds.join(", ")),
+    if kinds.is_empty() {
+        format!("{failed} failed")
+    } else {
+        format!("{failed} failed ({})", kinds.join(", "))
     }
 }
 
@@ -323,7 +325,7 @@ mod tests {
 
     #[test]
     fn an_interval_begins_anew_and_outcomes_add_up() {
-        let live = Live::default();
+        let live = LiveStatistics::default();
         let operations = |outcome, n| vec![testing::sample(MeasureId(0), 0, outcome); n];
         live.add(&operations(Outcome::Ok, 30));
         live.add(&operations(Outcome::Reset, 2));

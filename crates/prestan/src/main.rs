@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     code.with(inconclusive).into()
 }
 
-fn dispatch(cli: Cli) -> Result<exit::Code, Failed> {
+fn dispatch(cli: Cli) -> Result<exit::ExitStatus, Failed> {
     match cli.command {
         None => command::run::classic(&cli.classic),
         Some(Command::Run(args)) => command::run::run(&args),

@@ -4,15 +4,13 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use record::Run;
-use report::TextOptions;
 use report::page::{PageRun, ReportPage};
+use report::{Diagnosed, TextOptions};
 use rustix::fs::Access;
 
 use crate::args::{AnswerOptions, ColorArg, FigureOptions, FormatOptions};
 use crate::exit::Failed;
 use crate::figures;
-use crate::intake::Drawn;
 
 /// Narrowest and widest report on a terminal, in columns.
 const WIDTHS: std::ops::RangeInclusive<usize> = 60..=160;
@@ -69,9 +67,10 @@ pub(crate) fn check_place(place: &Path) -> Result<(), Failed> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    let allowed = match place.exists() {
-        true => rustix::fs::access(place, Access::WRITE_OK),
-        false => rustix::fs::access(directory, Access::WRITE_OK),
+    let allowed = if place.exists() {
+        rustix::fs::access(place, Access::WRITE_OK)
+    } else {
+        rustix::fs::access(directory, Access::WRITE_OK)
     };
     let failed = match allowed {
         Err(error) => io::Error::from(error).to_string(),
@@ -101,13 +100,13 @@ fn refuse_twice(places: &[&Path]) -> Result<(), Failed> {
 /// Prints a run in all formats that were asked for. Each is attempted, so that a full disk for
 /// one does not take the others along.
 pub(crate) fn print(
-    run: &Run,
-    summary: &stats::Summary,
-    drawn: Option<Drawn>,
+    shown: PageRun<'_>,
+    diagnosed: Option<Diagnosed>,
     formats: &FormatOptions,
     output: Option<&Path>,
     saved_to: Option<String>,
 ) -> Result<(), Failed> {
+    let PageRun { run, summary, .. } = shown;
     let kept = saved_to
         .as_ref()
         .map(|path| format!("; the run itself is kept, `prestan report {path}` prints it again"));
@@ -119,17 +118,9 @@ pub(crate) fn print(
         .csv
         .as_deref()
         .map(|path| (path, report::csv(run, summary)));
-    let (details, diagnosed) = drawn
-        .map(|drawn| (drawn.details, [drawn.diagnosed]))
-        .unzip();
     let page = ReportPage {
-        runs: vec![PageRun {
-            name: None,
-            run,
-            summary,
-            details,
-        }],
-        diagnosed: diagnosed.as_ref().map(|one| &one[..]),
+        runs: vec![shown],
+        diagnosed: diagnosed.as_ref().map(std::slice::from_ref),
         ..ReportPage::default()
     };
     let documents = json.into_iter().chain(csv).collect();
@@ -220,9 +211,10 @@ fn print_all<'a>(
     let failures: Vec<String> = written
         .filter_map(|written| Some(written.err()?.to_string()))
         .collect();
-    match failures.is_empty() {
-        true => Ok(()),
-        false => Err(Failed::Local(failures.join("; "))),
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(Failed::Local(failures.join("; ")))
     }
 }
 

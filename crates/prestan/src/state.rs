@@ -61,12 +61,13 @@ pub(crate) fn find_run(run: Option<&Path>) -> Result<PathBuf, Failed> {
         return Ok(run.to_owned());
     }
     let kept = runs_directory()?.join(run);
-    match rundir::is_run(&kept) {
-        true => Ok(kept),
-        false => Err(Failed::Usage(format!(
+    if rundir::is_run(&kept) {
+        Ok(kept)
+    } else {
+        Err(Failed::Usage(format!(
             "{} is no run directory",
             redacted_url(&run.display().to_string())
-        ))),
+        )))
     }
 }
 
@@ -84,9 +85,10 @@ pub(crate) fn kept_runs() -> Result<Vec<PathBuf>, Failed> {
         .filter_map(|entry| Some((rundir::begun(&entry.path())?, entry.path())))
         .collect();
     runs.sort();
-    match runs.is_empty() {
-        true => Err(none()),
-        false => Ok(runs.into_iter().rev().map(|(_, path)| path).collect()),
+    if runs.is_empty() {
+        Err(none())
+    } else {
+        Ok(runs.into_iter().rev().map(|(_, path)| path).collect())
     }
 }
 

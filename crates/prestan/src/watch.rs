@@ -13,8 +13,8 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::OutputOptions;
-use crate::exit::{Code, Failed};
-use crate::live::{History, Live, share_done};
+use crate::exit::{ExitStatus, Failed};
+use crate::live::{History, LiveStatistics, share_done};
 use crate::lookout::Lookout;
 use crate::output::tell;
 
@@ -37,7 +37,7 @@ pub(crate) struct Console {
     bar: Option<ProgressBar>,
     progress: Arc<Progress>,
     plan: PlanRecord,
-    live: Arc<Live>,
+    live: Arc<LiveStatistics>,
     begun: Instant,
     /// When the measured part began, of a load run.
     measuring: OnceLock<Instant>,
@@ -48,7 +48,7 @@ impl Console {
         output: &OutputOptions,
         progress: Arc<Progress>,
         plan: &PlanRecord,
-        live: Arc<Live>,
+        live: Arc<LiveStatistics>,
     ) -> Self {
         let talk = match (output.quiet, output.verbose) {
             (true, _) => Talk::Quiet,
@@ -77,15 +77,19 @@ impl Console {
     pub(crate) fn follow(self: &Arc<Self>) -> Following {
         let over = Arc::new(AtomicBool::new(false));
         let is_suite = self.plan.load.pace == Pace::Rounds;
-        let shows = match is_suite {
-            true => self.bar.is_some(),
-            false => self.talk != Talk::Quiet,
+        let shows = if is_suite {
+            self.bar.is_some()
+        } else {
+            self.talk != Talk::Quiet
         };
         let thread = shows.then(|| {
             let (console, over) = (Arc::clone(self), Arc::clone(&over));
-            thread::spawn(move || match is_suite {
-                true => console.follow_suite(&over),
-                false => console.follow_load(&over),
+            thread::spawn(move || {
+                if is_suite {
+                    console.follow_suite(&over)
+                } else {
+                    console.follow_load(&over)
+                }
             })
         });
         Following {
@@ -346,7 +350,7 @@ pub(crate) fn on_interrupt(
     let over = Arc::clone(&guard.0);
     let stop = move |left: &str| {
         tell(&format!("\nprestan: stopped at once{left}"));
-        std::process::exit(i32::from(Code::Interrupted.number()));
+        std::process::exit(i32::from(ExitStatus::Interrupted.number()));
     };
     thread::spawn(move || {
         signals.wait();

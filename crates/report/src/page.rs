@@ -31,12 +31,12 @@ use base64::engine::general_purpose::STANDARD;
 use maud::{Markup, PreEscaped, html};
 use record::Run;
 use sha2::{Digest, Sha256};
-use stats::{Details, Summary};
+use stats::{Details, Side, Summary};
 
 use crate::{Comparisons, Diagnosed, SearchResult, Sweep};
 use markup::{Frame, document};
 
-pub use measured::{Common, RunSetup};
+pub use measured::Common;
 pub use site::{Link, Site, assets};
 
 /// What a page shows. Every part may be absent.
@@ -96,8 +96,8 @@ impl<'a> PageRun<'a> {
     }
 
     /// How it was measured.
-    pub(crate) fn told(&self) -> RunSetup<'a> {
-        RunSetup {
+    pub(crate) fn side(&self) -> Side<'a> {
+        Side {
             plan: &self.run.plan,
             env: &self.run.env,
             summary: self.summary,

@@ -24,7 +24,7 @@ pub(crate) mod optional {
     use serde::{Deserialize, Serialize};
 
     #[derive(Deserialize)]
-    struct Body(#[serde(with = "super")] Arc<[u8]>);
+    struct EncodedBody(#[serde(with = "super")] Arc<[u8]>);
 
     pub(crate) fn serialize<S: Serializer>(
         bytes: &Option<Arc<[u8]>>,
@@ -37,7 +37,7 @@ pub(crate) mod optional {
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Arc<[u8]>>, D::Error> {
-        let body = Option::<Body>::deserialize(deserializer)?;
-        Ok(body.map(|Body(bytes)| bytes))
+        let body = Option::<EncodedBody>::deserialize(deserializer)?;
+        Ok(body.map(|EncodedBody(bytes)| bytes))
     }
 }

@@ -36,7 +36,7 @@ pub use resolve::{
 };
 pub use schema::schema;
 pub use single::{Single, single};
-pub use template::{Live, Piece, Text, Variable};
+pub use template::{LiveText, Piece, Text, Variable};
 
 /// Reads the text of a suite file and checks all that can be checked without parameters.
 ///

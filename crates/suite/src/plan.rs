@@ -8,7 +8,7 @@ use record::{MeasureId, MeasureRecord, PageRecord, SuiteRecord, TestId};
 use serde::{Deserialize, Serialize};
 
 use crate::bytes;
-use crate::template::{Live, Text};
+use crate::template::{LiveText, Text};
 
 /// What is to be done, test by test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -173,7 +173,7 @@ pub enum Body {
 
 /// A body that changes from request to request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BodyText(pub Live);
+pub struct BodyText(pub LiveText);
 
 /// What to keep of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -45,7 +45,7 @@ pub fn resolve(
     spec: &SuiteSpec,
     overrides: &Overrides,
 ) -> Result<Plan, SuiteError> {
-    let file = File { name, text };
+    let file = SuiteSource { name, text };
     check_name(&file, &spec.suite)?;
     let params = params::merged(&file, spec, &overrides.params)?;
     let workspace = match spec.needs {
@@ -90,12 +90,12 @@ pub fn resolve(
 }
 
 /// The file being resolved, for error messages.
-struct File<'a> {
+struct SuiteSource<'a> {
     name: &'a str,
     text: &'a str,
 }
 
-impl File<'_> {
+impl SuiteSource<'_> {
     fn error(&self, place: Place, message: impl Into<String>) -> SuiteError {
         SuiteError::at(self.name, self.text, Some(place), message)
     }
@@ -121,7 +121,7 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
 }
 
 fn resolve_test(
-    file: &File<'_>,
+    file: &SuiteSource<'_>,
     variant: &Variant<'_>,
     id: TestId,
     plan: &Plan,
@@ -166,7 +166,7 @@ fn resolve_test(
 }
 
 fn requests(
-    file: &File<'_>,
+    file: &SuiteSource<'_>,
     test: &TestSpec,
     templates: &Templates<'_>,
 ) -> Result<u32, SuiteError> {
@@ -182,7 +182,7 @@ fn requests(
     }
 }
 
-fn needs_class(file: &File<'_>, needs: &Placed<String>) -> Result<NeedsClass, SuiteError> {
+fn needs_class(file: &SuiteSource<'_>, needs: &Placed<String>) -> Result<NeedsClass, SuiteError> {
     match needs.value.strip_prefix("class ").map(str::trim) {
         Some(class) if !class.is_empty() && !class.contains(char::is_whitespace) => {
             Ok(NeedsClass(class.to_owned()))
@@ -196,7 +196,7 @@ fn needs_class(file: &File<'_>, needs: &Placed<String>) -> Result<NeedsClass, Su
 
 /// Names of tests and measures: unique, and something is measured in each test.
 fn check_tests(
-    file: &File<'_>,
+    file: &SuiteSource<'_>,
     spec: &SuiteSpec,
     variants: &[Variant<'_>],
 ) -> Result<(), SuiteError> {
@@ -244,7 +244,7 @@ fn measure_place(step: &StepSpec) -> Option<Place> {
 }
 
 /// A name under which steps are measured.
-struct Measured<'a> {
+struct MeasuredName<'a> {
     name: &'a str,
     placed: &'a Placed<String>,
     method: &'a str,
@@ -253,10 +253,10 @@ struct Measured<'a> {
 }
 
 /// What a list of steps measures, each name once, in order.
-fn measures_of(steps: &[StepSpec]) -> Vec<Measured<'_>> {
-    let mut found: Vec<Measured<'_>> = Vec::new();
+fn measures_of(steps: &[StepSpec]) -> Vec<MeasuredName<'_>> {
+    let mut found: Vec<MeasuredName<'_>> = Vec::new();
     for step in steps {
-        let own = step.with.measure.as_ref().map(|placed| Measured {
+        let own = step.with.measure.as_ref().map(|placed| MeasuredName {
             name: &placed.value,
             placed,
             method: match &step.action {
@@ -267,7 +267,7 @@ fn measures_of(steps: &[StepSpec]) -> Vec<Measured<'_>> {
         });
         let is_choice = matches!(step.action, ActionSpec::Choose(_));
         let inner = nested(step).flat_map(|step| measures_of(std::slice::from_ref(step)));
-        let inner = inner.map(|inner| Measured {
+        let inner = inner.map(|inner| MeasuredName {
             by_chance: inner.by_chance || is_choice,
             ..inner
         });
@@ -293,7 +293,7 @@ fn nested(step: &StepSpec) -> impl Iterator<Item = &StepSpec> {
 }
 
 fn saved_names(
-    file: &File<'_>,
+    file: &SuiteSource<'_>,
     test: &TestSpec,
     params: &Params,
 ) -> Result<Vec<String>, SuiteError> {
@@ -319,7 +319,7 @@ fn saved_names(
     Ok(saved)
 }
 
-fn check_name(file: &File<'_>, name: &Placed<String>) -> Result<(), SuiteError> {
+fn check_name(file: &SuiteSource<'_>, name: &Placed<String>) -> Result<(), SuiteError> {
     let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if !name.value.is_empty() && name.value.len() <= 64 && name.value.chars().all(fine) {
         return Ok(());

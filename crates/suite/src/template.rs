@@ -36,16 +36,16 @@ pub enum Text {
     /// The same every time.
     Fixed(String),
     /// With run-time variables in it.
-    Live(Live),
+    Live(LiveText),
 }
 
 /// A text with run-time variables.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Live {
+pub struct LiveText {
     pieces: Vec<Piece>,
 }
 
-/// Part of a [`Live`] text.
+/// Part of a [`LiveText`] text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Piece {
     /// Stands as it is.
@@ -54,9 +54,9 @@ pub enum Piece {
     Variable(Variable),
 }
 
-impl Live {
+impl LiveText {
     pub(crate) fn new(pieces: Vec<Piece>) -> Self {
-        Live { pieces }
+        LiveText { pieces }
     }
 
     /// The parts, in order.
@@ -233,7 +233,7 @@ impl<'a> Templates<'a> {
                 pieces.push(Piece::Literal(part.to_owned()));
             }
         }
-        Ok(Text::Live(Live::new(pieces)))
+        Ok(Text::Live(LiveText::new(pieces)))
     }
 
     fn variable(&self, mark: &str) -> Result<Variable, String> {

@@ -34,12 +34,12 @@ pub struct Page {
     /// How often, in relation to the other pages.
     pub weight: f64,
     /// In their order.
-    pub files: Vec<File>,
+    pub files: Vec<ListedFile>,
 }
 
 /// A file on the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct File {
+pub struct ListedFile {
     /// Below the URL of the server, without a slash at its beginning and without escapes.
     pub path: String,
     /// Its length in bytes, where it is known.
@@ -136,9 +136,10 @@ impl FileList {
 
     fn of(file: &str, pages: Vec<Page>) -> Result<FileList, String> {
         if pages.iter().all(|page| page.weight == 0.0) {
-            return Err(match pages.is_empty() {
-                true => "there is no page in it".to_owned(),
-                false => "no page has a weight, so none would ever be drawn".to_owned(),
+            return Err(if pages.is_empty() {
+                "there is no page in it".to_owned()
+            } else {
+                "no page has a weight, so none would ever be drawn".to_owned()
             });
         }
         let files = pages.iter().map(|page| page.files.len()).sum::<usize>();
@@ -168,7 +169,7 @@ struct Sizes(BTreeMap<String, (u64, Option<usize>)>);
 
 impl Sizes {
     /// A file has the same size wherever it stands.
-    fn agree(&mut self, file: &File, line: Option<usize>) -> Result<(), String> {
+    fn agree(&mut self, file: &ListedFile, line: Option<usize>) -> Result<(), String> {
         let Some(size) = file.size else { return Ok(()) };
         let (known, at) = *self.0.entry(file.path.clone()).or_insert((size, line));
         if known == size {
@@ -293,7 +294,7 @@ fn read_weight(text: &str) -> Result<f64, String> {
     }
 }
 
-fn read_file(text: &str, size: Option<&str>) -> Result<File, String> {
+fn read_file(text: &str, size: Option<&str>) -> Result<ListedFile, String> {
     if text.contains("://") {
         return Err(format!(
             "`{text}` is a URL; write its path only, and give the server on the command line"
@@ -321,7 +322,7 @@ fn read_file(text: &str, size: Option<&str>) -> Result<File, String> {
         None => size_in_name(&path),
     };
     let path = path.into_owned();
-    Ok(File { path, size })
+    Ok(ListedFile { path, size })
 }
 
 /// The size that a name tells as those of 1995 do: `file3k.html` has 3 KiB, `file5m.html` 5 MiB. A

@@ -13,5 +13,5 @@ mod mixes;
 mod suite_text;
 
 pub use content::{content, pieces};
-pub use filelist::{File, FileList, FileListError, Page};
+pub use filelist::{FileList, FileListError, ListedFile, Page};
 pub use mixes::{MIXES, Mix};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::filelist::{File, FileList, Page};
+use crate::filelist::{FileList, ListedFile, Page};
 
 /// Longest part of a name of a file that stands in a name of a suite.
 const LONGEST: usize = 40;
@@ -35,9 +35,10 @@ impl FileList {
 
     /// The name of its suite.
     pub fn suite_name(&self) -> String {
-        match self.name.starts_with("webstone") {
-            true => self.name.clone(),
-            false => format!("webstone-{}", self.name),
+        if self.name.starts_with("webstone") {
+            self.name.clone()
+        } else {
+            format!("webstone-{}", self.name)
         }
     }
 }
@@ -49,7 +50,7 @@ fn write_page(number: usize, page: &Page, out: &mut String) -> std::fmt::Result 
     writeln!(out, "              - page: Page{number}")?;
     writeln!(out, "                steps:")?;
     for (place, file) in page.files.iter().enumerate() {
-        let File { path, size } = file;
+        let ListedFile { path, size } = file;
         writeln!(out, "                  - GET: {}", quoted(path))?;
         let length = size.map(|size| format!(", length: {size}"));
         let length = length.unwrap_or_default();
@@ -89,9 +90,10 @@ pub(crate) fn plain(text: &str, most: usize) -> String {
     let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let letters = text.chars().map(|c| if fine(c) { c } else { '_' });
     let text: String = letters.take(most).collect();
-    match text.is_empty() {
-        true => "index".to_owned(),
-        false => text,
+    if text.is_empty() {
+        "index".to_owned()
+    } else {
+        text
     }
 }
 

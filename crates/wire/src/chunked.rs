@@ -21,7 +21,7 @@ const SIZE_DIGITS: usize = 64;
 /// Decodes one chunked body.
 #[derive(Debug, Clone)]
 pub struct ChunkedDecoder {
-    state: State,
+    state: ChunkState,
     /// Size of the current chunk, then what is left of it.
     size: u64,
     /// Data bytes of all chunks whose size is known.
@@ -32,7 +32,7 @@ pub struct ChunkedDecoder {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ChunkState {
     /// Within the digits of a size; so many have come.
     Size(usize),
     /// After the digits: blanks only, until a semicolon opens the extension.
@@ -81,7 +81,7 @@ impl ChunkedDecoder {
     /// A decoder at the beginning of a body, for trailers of at most so many bytes.
     pub fn new(trailer_bytes: usize) -> ChunkedDecoder {
         ChunkedDecoder {
-            state: State::Size(0),
+            state: ChunkState::Size(0),
             size: 0,
             announced: 0,
             extension_bytes: 0,
@@ -96,21 +96,21 @@ impl ChunkedDecoder {
     /// data is handed on as it comes, so a chunk may be several events.
     pub fn step<'a>(&mut self, input: &'a [u8]) -> Result<(usize, ChunkEvent<'a>), ChunkError> {
         let mut at = 0;
-        while self.state != State::Done {
+        while self.state != ChunkState::Done {
             let rest = &input[at..];
             let Some(&byte) = rest.first() else {
                 return Ok((at, ChunkEvent::NeedMore));
             };
-            if self.state == State::Data {
+            if self.state == ChunkState::Data {
                 let take = usize::try_from(self.size).map_or(rest.len(), |n| n.min(rest.len()));
                 self.size -= take as u64;
                 if self.size == 0 {
-                    self.state = State::DataCr;
+                    self.state = ChunkState::DataCr;
                 }
                 return Ok((at + take, ChunkEvent::Data(&rest[..take])));
             }
             at += match self.state {
-                State::Trailer => self.trailer(rest)?,
+                ChunkState::Trailer => self.trailer(rest)?,
                 _ => self.framing(byte).map(|()| 1)?,
             };
         }
@@ -124,21 +124,31 @@ impl ChunkedDecoder {
 
     /// The end of the body was read.
     pub fn is_done(&self) -> bool {
-        self.state == State::Done
+        self.state == ChunkState::Done
     }
 
     /// One byte outside data and trailers.
     fn framing(&mut self, byte: u8) -> Result<(), ChunkError> {
         self.state = match (self.state, byte) {
-            (State::Size(digits), _) if byte.is_ascii_hexdigit() => self.digit(digits, byte)?,
-            (State::Size(1..) | State::Blanks | State::Extension, b'\r') => State::SizeLf,
-            (State::Size(1..) | State::Blanks, b' ' | b'\t') => self.extension(State::Blanks)?,
-            (State::Size(1..) | State::Blanks, b';') => self.extension(State::Extension)?,
-            (State::Extension, byte) if byte != b'\n' => self.extension(State::Extension)?,
-            (State::SizeLf, b'\n') => self.size_known(),
-            (State::DataCr, b'\r') => State::DataLf,
-            (State::DataLf, b'\n') => State::Size(0),
-            (State::Size(_) | State::Blanks, byte) if byte != b'\n' => {
+            (ChunkState::Size(digits), _) if byte.is_ascii_hexdigit() => {
+                self.digit(digits, byte)?
+            }
+            (ChunkState::Size(1..) | ChunkState::Blanks | ChunkState::Extension, b'\r') => {
+                ChunkState::SizeLf
+            }
+            (ChunkState::Size(1..) | ChunkState::Blanks, b' ' | b'\t') => {
+                self.extension(ChunkState::Blanks)?
+            }
+            (ChunkState::Size(1..) | ChunkState::Blanks, b';') => {
+                self.extension(ChunkState::Extension)?
+            }
+            (ChunkState::Extension, byte) if byte != b'\n' => {
+                self.extension(ChunkState::Extension)?
+            }
+            (ChunkState::SizeLf, b'\n') => self.size_known(),
+            (ChunkState::DataCr, b'\r') => ChunkState::DataLf,
+            (ChunkState::DataLf, b'\n') => ChunkState::Size(0),
+            (ChunkState::Size(_) | ChunkState::Blanks, byte) if byte != b'\n' => {
                 return Err(ChunkError::Size(excerpt::of_bytes(&[byte])));
             }
             (_, byte) => return Err(ChunkError::LineEnd(excerpt::of_bytes(&[byte]))),
@@ -146,19 +156,19 @@ impl ChunkedDecoder {
         Ok(())
     }
 
-    fn digit(&mut self, digits: usize, byte: u8) -> Result<State, ChunkError> {
+    fn digit(&mut self, digits: usize, byte: u8) -> Result<ChunkState, ChunkError> {
         let value = char::from(byte).to_digit(16).map_or(0, u64::from);
         let size = self.size.checked_mul(16).map(|size| size + value);
         match size {
             Some(size) if digits < SIZE_DIGITS => {
                 self.size = size;
-                Ok(State::Size(digits + 1))
+                Ok(ChunkState::Size(digits + 1))
             }
             _ => Err(ChunkError::SizeTooLong),
         }
     }
 
-    fn extension(&mut self, next: State) -> Result<State, ChunkError> {
+    fn extension(&mut self, next: ChunkState) -> Result<ChunkState, ChunkError> {
         self.extension_bytes += 1;
         if self.extension_bytes > EXTENSION_BYTES {
             return Err(ChunkError::ExtensionTooLong);
@@ -166,19 +176,19 @@ impl ChunkedDecoder {
         Ok(next)
     }
 
-    fn size_known(&mut self) -> State {
+    fn size_known(&mut self) -> ChunkState {
         self.announced = self.announced.saturating_add(self.size);
         if self.size == 0 {
-            State::Trailer
+            ChunkState::Trailer
         } else {
-            State::Data
+            ChunkState::Data
         }
     }
 
     fn trailer(&mut self, input: &[u8]) -> Result<usize, ChunkError> {
         match self.trailer.find_end(input, self.trailer_bytes) {
             ScanResult::End(length) => {
-                self.state = State::Done;
+                self.state = ChunkState::Done;
                 Ok(length)
             }
             ScanResult::Open => Ok(input.len()),
@@ -195,11 +205,11 @@ pub(crate) struct LineScanner {
     /// Lines seen, the empty one included.
     pub(crate) lines: usize,
     /// What the current line consists of so far.
-    line: Line,
+    line: TrailerLine,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Line {
+enum TrailerLine {
     #[default]
     Empty,
     Cr,
@@ -224,13 +234,13 @@ impl LineScanner {
             match (byte, self.line) {
                 (b'\n', line) => {
                     self.lines += 1;
-                    self.line = Line::Empty;
-                    if line != Line::Text {
+                    self.line = TrailerLine::Empty;
+                    if line != TrailerLine::Text {
                         return ScanResult::End(at + 1);
                     }
                 }
-                (b'\r', Line::Empty) => self.line = Line::Cr,
-                _ => self.line = Line::Text,
+                (b'\r', TrailerLine::Empty) => self.line = TrailerLine::Cr,
+                _ => self.line = TrailerLine::Text,
             }
         }
         ScanResult::Open

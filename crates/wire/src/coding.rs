@@ -50,9 +50,10 @@ fn unpacked(body: &[u8], limit: usize) -> Result<Vec<u8>, CodingError> {
         .take((limit as u64).saturating_add(1))
         .read_to_end(&mut unpacked)
         .map_err(|error| CodingError::Broken(excerpt::of_text(&error.to_string())))?;
-    match unpacked.len() > limit {
-        true => Err(CodingError::TooLong(limit)),
-        false => Ok(unpacked),
+    if unpacked.len() > limit {
+        Err(CodingError::TooLong(limit))
+    } else {
+        Ok(unpacked)
     }
 }
 

@@ -150,9 +150,10 @@ fn parameter(parameter: &str) -> String {
 pub(crate) fn malformed(line: &[u8]) -> &[u8] {
     let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
     let name = line.iter().take_while(|byte| is_of_name(byte)).count();
-    match is_secret(&String::from_utf8_lossy(&line[..name])) {
-        true => &line[..name],
-        false => line,
+    if is_secret(&String::from_utf8_lossy(&line[..name])) {
+        &line[..name]
+    } else {
+        line
     }
 }
 
@@ -211,7 +212,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::response::{Event, Limits, ResponseReader};
+    use crate::response::{Limits, ReadEvent, ResponseReader};
 
     #[test]
     fn what_lets_somebody_in_is_not_shown() {
@@ -265,7 +266,7 @@ mod tests {
         let mut reader = ResponseReader::new(false, Limits::default());
         let head = b"HTTP/1.1 401 \r\nWWW-Authenticate: Basic realm=\"a\"\r\nSet-Cookie: id=5\r\n\
                      Authentication-Info: nextnonce=\"5\"\r\nContent-Length: 0\r\n\r\n";
-        assert!(matches!(reader.step(head).unwrap().event, Event::Head));
+        assert!(matches!(reader.step(head).unwrap().event, ReadEvent::Head));
         let shown = response_head(reader.head().unwrap());
         let expected = [
             "HTTP/1.1 401",

@@ -4,7 +4,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use wire::auth::{AuthScheme, Authenticator, Credentials, Secret};
-use wire::response::{Event, Headers, Limits, ResponseReader};
+use wire::response::{Headers, Limits, ReadEvent, ResponseReader};
 
 /// The allocator of the system, which counts what each thread does, because tests run in several.
 struct Counting;
@@ -61,7 +61,7 @@ fn read(reader: &mut ResponseReader, message: &[u8], piece: usize) -> u16 {
             .step(&message[at..to])
             .expect("nothing is wrong with it");
         at += step.consumed;
-        if step.event == Event::NeedMore {
+        if step.event == ReadEvent::NeedMore {
             to = (to + piece).min(message.len());
         }
     }
@@ -133,7 +133,10 @@ fn more_fields_than_usual_are_read_where_the_limit_lets_them_through() {
     let mut reader = ResponseReader::new(false, limits);
     let message = with_fields(999);
     let step = reader.step(message.as_bytes()).unwrap();
-    assert_eq!((step.consumed, step.event), (message.len(), Event::Head));
+    assert_eq!(
+        (step.consumed, step.event),
+        (message.len(), ReadEvent::Head)
+    );
     let last = |head: &wire::response::ResponseHead| head.headers.get("X-Field-998").is_some();
     assert!(reader.head().is_some_and(last));
 }

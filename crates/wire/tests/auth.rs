@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use wire::auth::{
-    AuthError, AuthScheme, Authenticator, Challenge, Credentials, Secret, Verdict, parse_challenges,
+    AuthDecision, AuthError, AuthScheme, Authenticator, Challenge, Credentials, Secret,
+    parse_challenges,
 };
 use wire::response::Headers;
 
@@ -25,8 +26,8 @@ fn asks(challenges: &[&str]) -> Headers {
         .collect()
 }
 
-fn is_refusal(verdict: &Verdict) -> bool {
-    matches!(verdict, Verdict::GiveUp(AuthError::Refused { .. }))
+fn is_refusal(verdict: &AuthDecision) -> bool {
+    matches!(verdict, AuthDecision::GiveUp(AuthError::Refused { .. }))
 }
 
 /// Writes a challenge as `scheme token68 {name=value;...}`.
@@ -106,7 +107,7 @@ fn basic_is_sent_when_asked_for() {
     assert!(!user.is_needed());
     assert_eq!(
         user.challenged(&asks(&[r#"Basic realm="x""#])),
-        Verdict::TryAgain
+        AuthDecision::TryAgain
     );
     assert!(user.is_needed());
     // base64 of "u:hunter2".
@@ -120,7 +121,7 @@ fn basic_is_sent_when_asked_for() {
         Some("Basic dTpodW50ZXIy")
     );
     let verdict = user.challenged(&asks(&[r#"Basic realm="x""#]));
-    let Verdict::GiveUp(error) = verdict else {
+    let AuthDecision::GiveUp(error) = verdict else {
         panic!("{verdict:?}")
     };
     assert_eq!(
@@ -140,7 +141,7 @@ fn basic_can_be_sent_unasked() {
     user.authorization("GET", "/", 0);
     assert_eq!(
         user.challenged(&asks(&["Digest realm=x, nonce=n"])),
-        Verdict::TryAgain
+        AuthDecision::TryAgain
     );
     assert!(
         user.authorization("GET", "/", 0)
@@ -169,7 +170,7 @@ fn basic_carries_utf_8_and_no_colon_in_the_name() {
     let mut user = Authenticator::new(Some(with("a:b")), AuthScheme::Basic, true);
     assert_eq!(user.authorization("GET", "/", 0), None);
     let verdict = user.challenged(&asks(&["Basic realm=x"]));
-    assert_eq!(verdict, Verdict::GiveUp(AuthError::UserName));
+    assert_eq!(verdict, AuthDecision::GiveUp(AuthError::UserName));
 }
 
 #[test]
@@ -201,7 +202,7 @@ fn the_strongest_usable_challenge_is_answered() {
         let mut user = Authenticator::new(password(), scheme, false);
         assert_eq!(
             user.challenged(&asks(challenges)),
-            Verdict::TryAgain,
+            AuthDecision::TryAgain,
             "{challenges:?}"
         );
         let value = user.authorization("GET", "/", 1).unwrap();
@@ -272,8 +273,8 @@ fn reasons_to_give_up() {
         let mut user = Authenticator::new(credentials, scheme, false);
         user.authorization("GET", "/", 1);
         match user.challenged(&asks(challenges)) {
-            Verdict::GiveUp(error) => assert_eq!(error.to_string(), expected),
-            Verdict::TryAgain => panic!("{challenges:?}"),
+            AuthDecision::GiveUp(error) => assert_eq!(error.to_string(), expected),
+            AuthDecision::TryAgain => panic!("{challenges:?}"),
         }
     }
 }
@@ -286,7 +287,7 @@ fn a_token_is_sent_when_the_server_asks_for_it_or_unasked() {
         let mut user = Authenticator::new(token, AuthScheme::Auto, unasked);
         if !unasked {
             assert_eq!(user.authorization("GET", "/", 0), None);
-            assert_eq!(user.challenged(&asks(&asked)), Verdict::TryAgain);
+            assert_eq!(user.challenged(&asks(&asked)), AuthDecision::TryAgain);
             assert!(user.is_needed());
         }
         for _ in 0..2 {
@@ -297,7 +298,7 @@ fn a_token_is_sent_when_the_server_asks_for_it_or_unasked() {
         // Once it was sent, a challenge is a refusal.
         user.authorization("GET", "/", 0);
         let offered = r#"Basic realm "r", Bearer realm "r""#.to_owned();
-        let refused = Verdict::GiveUp(AuthError::TokenRefused { offered });
+        let refused = AuthDecision::GiveUp(AuthError::TokenRefused { offered });
         assert_eq!(user.challenged(&asks(&asked)), refused);
     }
 }
@@ -308,7 +309,7 @@ fn a_wrong_password_is_refused_once() {
     user.authorization("GET", "/", 1);
     assert_eq!(
         user.challenged(&asks(&["Digest realm=r, nonce=a, qop=auth"])),
-        Verdict::TryAgain
+        AuthDecision::TryAgain
     );
     user.authorization("GET", "/", 1);
     // A new nonce without stale=true means no, and asking again might lock the account.
@@ -331,7 +332,7 @@ fn a_stale_nonce_is_replaced_and_not_for_ever() {
     let stale = asks(&["Digest realm=r, nonce=b, qop=auth, stale=TRUE"]);
     for round in 0..4 {
         user.authorization("GET", "/", 1);
-        assert_eq!(user.challenged(&stale), Verdict::TryAgain, "{round}");
+        assert_eq!(user.challenged(&stale), AuthDecision::TryAgain, "{round}");
     }
     let value = user.authorization("GET", "/", 1).unwrap();
     assert!(
@@ -350,7 +351,7 @@ fn a_nonce_that_worked_may_be_forgotten_once_without_saying_stale() {
     user.answered(&Headers::new());
     user.authorization("GET", "/", 1);
     let forgotten = asks(&["Digest realm=r, nonce=b, qop=auth"]);
-    assert_eq!(user.challenged(&forgotten), Verdict::TryAgain);
+    assert_eq!(user.challenged(&forgotten), AuthDecision::TryAgain);
     user.authorization("GET", "/", 1);
     assert!(is_refusal(
         &user.challenged(&asks(&["Digest realm=r, nonce=c, qop=auth"]))

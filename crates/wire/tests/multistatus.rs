@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use wire::dav::{
-    Multistatus, PropName, Response, XmlError, XmlLimits, lock_token_from_body, parse_multistatus,
+    Multistatus, PropName, ResourceResponse, XmlError, XmlLimits, lock_token_from_body,
+    parse_multistatus,
 };
 
 fn parse(body: &str) -> Result<Multistatus, XmlError> {
@@ -11,7 +12,7 @@ fn parse(body: &str) -> Result<Multistatus, XmlError> {
 }
 
 /// Writes a response as `href status [status: prop prop] collection token`.
-fn show(response: &Response) -> String {
+fn show(response: &ResourceResponse) -> String {
     let mut shown = response.href.clone();
     if let Some(status) = response.status {
         shown += &format!(" {status}");

@@ -3,7 +3,7 @@
 mod feed;
 
 use feed::{feed, feed_to};
-use wire::response::{Event, Limits, ResponseHead, ResponseReader};
+use wire::response::{Limits, ReadEvent, ResponseHead, ResponseReader};
 
 /// The request was a HEAD, the message, and what has to come of it: interim responses, status, body.
 type Case = (bool, &'static [u8], &'static [u16], u16, &'static [u8]);
@@ -48,11 +48,11 @@ fn read_all(
                 .expect("nothing is wrong with it");
             at += step.consumed;
             match step.event {
-                Event::NeedMore => break,
-                Event::Interim(status) => seen.interim.push(status),
-                Event::Head => assert!(reader.head().is_some()),
-                Event::Body(bytes) => seen.body.extend_from_slice(bytes),
-                Event::End => {
+                ReadEvent::NeedMore => break,
+                ReadEvent::Interim(status) => seen.interim.push(status),
+                ReadEvent::Head => assert!(reader.head().is_some()),
+                ReadEvent::Body(bytes) => seen.body.extend_from_slice(bytes),
+                ReadEvent::End => {
                     seen.head = reader.head().cloned();
                     seen.reusable = reader.reusable();
                     seen.until = at;

@@ -3,7 +3,7 @@
 mod feed;
 
 use feed::{assert_same, feed, feed_all_ways};
-use wire::response::{Event, Limits, ResponseReader, Version};
+use wire::response::{Limits, ReadEvent, ResponseReader, Version};
 
 /// A message and what has to come of it.
 struct Case {
@@ -146,9 +146,9 @@ fn the_first_byte_of_the_final_response_is_the_first_unconsumed_one_when_it_has_
             }
             consumed += step.consumed;
             match step.event {
-                Event::Interim(status) => assert_eq!((status, consumed), (100, interim.len())),
-                Event::NeedMore | Event::End => break,
-                Event::Head | Event::Body(_) => {}
+                ReadEvent::Interim(status) => assert_eq!((status, consumed), (100, interim.len())),
+                ReadEvent::NeedMore | ReadEvent::End => break,
+                ReadEvent::Head | ReadEvent::Body(_) => {}
             }
         }
     }
@@ -162,10 +162,10 @@ fn nothing_of_the_final_response_is_consumed_with_an_interim_one() {
     let message = b"HTTP/1.1 100 \r\n\r\nHTTP/1.1 204 \r\n\r\n";
     let mut reader = ResponseReader::new(false, Limits::default());
     let step = reader.step(message).unwrap();
-    assert_eq!((step.consumed, step.event), (17, Event::Interim(100)));
+    assert_eq!((step.consumed, step.event), (17, ReadEvent::Interim(100)));
     assert!(!reader.started() && !reader.is_done() && reader.head().is_none());
     let step = reader.step(&message[17..]).unwrap();
-    assert_eq!((step.consumed, step.event), (17, Event::Head));
+    assert_eq!((step.consumed, step.event), (17, ReadEvent::Head));
     assert!(reader.started() && reader.is_done() && reader.reusable());
 }
 

@@ -56,6 +56,17 @@ impl RustCode {
         code
     }
 
+    /// The types that it defines.
+    pub(crate) fn types(&self) -> impl Iterator<Item = &Name> {
+        let defines = |name: &Name| {
+            // No unions: the word is a common name of functions.
+            let keywords = ["struct", "enum", "trait"];
+            keywords.iter().any(|keyword| name.parts == [*keyword])
+        };
+        let pairs = self.names.windows(2);
+        pairs.filter_map(move |pair| defines(&pair[0]).then_some(&pair[1]))
+    }
+
     fn read(&mut self, tokens: TokenStream, around: &mut Vec<String>) {
         let tokens = without_tests(tokens);
         let mut at = 0;
@@ -236,10 +247,12 @@ fn end_of_item(tokens: &[TokenTree], mut at: usize) -> usize {
     at
 }
 
-/// The files that make a library outside tests, from its `lib.rs` on.
+/// The files that make a crate outside tests, from its `lib.rs` or `main.rs` on.
 pub(crate) fn files_of(source: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
-    let mut open = vec![(source.join("lib.rs"), source.to_owned())];
+    let roots = [source.join("lib.rs"), source.join("main.rs")];
+    let root = roots.into_iter().find(|file| file.exists()).unwrap();
+    let mut open = vec![(root, source.to_owned())];
     while let Some((file, below)) = open.pop() {
         let text = fs::read_to_string(&file).unwrap();
         for module in RustCode::of(&text).modules {

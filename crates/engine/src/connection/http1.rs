@@ -21,7 +21,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use record::{HttpVersion, Nanos};
-use wire::response::{Event, Limits, ProtocolError, ResponseHead, ResponseReader, Version};
+use wire::response::{Limits, ProtocolError, ReadEvent, ResponseHead, ResponseReader, Version};
 
 use crate::clock::RunClock;
 use crate::clock::stamps::RealNanos;
@@ -445,9 +445,9 @@ impl Connection {
             let step = self.reader.step(&bytes[at..])?;
             at += step.consumed;
             match step.event {
-                Event::NeedMore => break,
+                ReadEvent::NeedMore => break,
                 // What was taken for the beginning of the answer was an interim response.
-                Event::Interim(status) => {
+                ReadEvent::Interim(status) => {
                     if let Some(heads) = &self.heads {
                         heads.interim(status);
                     }
@@ -459,7 +459,7 @@ impl Connection {
                     }
                     continue;
                 }
-                Event::Head => {
+                ReadEvent::Head => {
                     begin(stamps, seen, self.pending_arrival);
                     if let Some(head) = self.reader.head() {
                         reading.allowance = (reading.keep)(head);
@@ -468,13 +468,13 @@ impl Connection {
                         }
                     }
                 }
-                Event::Body(data) => {
+                ReadEvent::Body(data) => {
                     reading.body_length += data.len() as u64;
                     let kept = data.len().min(reading.allowance);
                     reading.allowance -= kept;
                     reading.body.extend_from_slice(&data[..kept]);
                 }
-                Event::End => {}
+                ReadEvent::End => {}
             }
         }
         // The first bytes of a head that is not complete yet.

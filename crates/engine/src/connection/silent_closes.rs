@@ -77,10 +77,12 @@ impl SilentCloses {
 
     /// What to do about a connection whose last response had this status.
     pub(crate) fn caution(&self, status: u16) -> Caution {
-        match self.any() {
-            false => Caution::None,
-            true if self.after().contains_key(&status) => Caution::Reconnect,
-            true => Caution::Look,
+        if !self.any() {
+            Caution::None
+        } else if self.after().contains_key(&status) {
+            Caution::Reconnect
+        } else {
+            Caution::Look
         }
     }
 

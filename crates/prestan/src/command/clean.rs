@@ -6,17 +6,18 @@ use engine::{Observer, Silent};
 
 use crate::args::CleanArgs;
 use crate::connect::connection;
-use crate::exit::{Code, Failed};
+use crate::exit::{ExitStatus, Failed};
 use crate::output::print_text;
 use crate::state;
 use crate::watch::HeadsOnly;
 
-pub(crate) fn clean(args: &CleanArgs) -> Result<Code, Failed> {
+pub(crate) fn clean(args: &CleanArgs) -> Result<ExitStatus, Failed> {
     let connection = connection(&args.url, &args.login, &args.connect)?;
     let settings = connection.settings();
-    let observer: Arc<dyn Observer> = match args.debug {
-        true => Arc::new(HeadsOnly),
-        false => Arc::new(Silent),
+    let observer: Arc<dyn Observer> = if args.debug {
+        Arc::new(HeadsOnly)
+    } else {
+        Arc::new(Silent)
     };
     let run_ids = state::unfinished_runs(&settings.endpoint.target.url());
     let leftovers = engine::find_leftovers(&settings, &observer, &run_ids)?;
@@ -25,9 +26,9 @@ pub(crate) fn clean(args: &CleanArgs) -> Result<Code, Failed> {
             "nothing of ours in {}\n",
             settings.endpoint.target.url()
         ))?;
-        return Ok(Code::Done);
+        return Ok(ExitStatus::Done);
     }
-    let mut code = Code::Done;
+    let mut code = ExitStatus::Done;
     for leftover in &leftovers {
         let line = if !leftover.is_removable(args.force) {
             format!("left alone: {} ({})", leftover.url, leftover.reason())
@@ -37,7 +38,7 @@ pub(crate) fn clean(args: &CleanArgs) -> Result<Code, Failed> {
             match engine::remove_leftover(&settings, &observer, leftover, args.force) {
                 Ok(()) => format!("removed: {}", leftover.url),
                 Err(reason) => {
-                    code = Code::TestFailed;
+                    code = ExitStatus::TestFailed;
                     format!("could not be removed: {} ({reason})", leftover.url)
                 }
             }

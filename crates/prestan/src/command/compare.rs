@@ -13,29 +13,30 @@ use report::{Comparisons, Versus};
 use stats::{Compared, Side};
 use testbed::real::Recipe;
 
-use super::series::{Ran, Wanted, wanted};
+use super::kept::KeptRun;
+use super::series::{TestedServer, tested_servers};
 use crate::args::{CompareArgs, Gate, is_given};
-use crate::command::report::{Kept, diagnosed};
-use crate::exit::{Code, Failed};
+use crate::command::report::diagnosed;
+use crate::exit::{ExitStatus, Failed};
 use crate::output;
 
-use side_by_side::{Extent, Measured, SideBySide};
+use side_by_side::{Extent, MeasuredSeries, SideBySide};
 
 /// Differences up to this share count as the same, where nobody says otherwise (`--same-within`).
 pub(crate) const SAME_WITHIN: f64 = 0.02;
 
 /// Measures, or reads, and compares.
-pub(crate) fn compare(args: &CompareArgs) -> Result<Code, Failed> {
+pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, Failed> {
     check(args)?;
-    let Measured { servers, ended } = match asked(args)? {
-        Asked::Recorded(sides) => Measured {
+    let MeasuredSeries { servers, ended } = match asked(args)? {
+        ComparedRuns::Recorded(sides) => MeasuredSeries {
             servers: sides
                 .into_iter()
                 .map(recorded::read)
                 .collect::<Result<_, _>>()?,
             ended: None,
         },
-        Asked::Now => measure(args)?,
+        ComparedRuns::Now => measure(args)?,
     };
     let comparisons = compared(&servers, args.question.same_within)?;
     // Where not all could be done, what was is told all the same.
@@ -48,8 +49,8 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Code, Failed> {
     }
 }
 
-fn measure(args: &CompareArgs) -> Result<Measured, Failed> {
-    let undecided = |servers: &[Server]| undecided(servers, args.question.same_within);
+fn measure(args: &CompareArgs) -> Result<MeasuredSeries, Failed> {
+    let undecided = |servers: &[MeasuredServer]| undecided(servers, args.question.same_within);
     let how = SideBySide {
         suite: &args.series.suite,
         extent: match args.series.repeat {
@@ -62,13 +63,13 @@ fn measure(args: &CompareArgs) -> Result<Measured, Failed> {
         save: args.runs.save.as_deref(),
         quiet: args.runs.quiet,
     };
-    side_by_side::measure(&how, wanted_by(args)?)
+    side_by_side::measure(&how, servers_of(args)?)
 }
 
 /// The servers to measure.
-fn wanted_by(args: &CompareArgs) -> Result<Vec<Wanted>, Failed> {
+fn servers_of(args: &CompareArgs) -> Result<Vec<TestedServer>, Failed> {
     let Some((a, b)) = commands(args) else {
-        return wanted(&args.sides, &args.server);
+        return tested_servers(&args.sides, &args.server);
     };
     let urls = match &args.sides[..] {
         [] => [None, None],
@@ -82,7 +83,7 @@ fn wanted_by(args: &CompareArgs) -> Result<Vec<Wanted>, Failed> {
     };
     let start = |((name, command), url): ((&str, &String), Option<&String>)| {
         let recipe = Recipe::of_command(name, command, url.map(String::as_str));
-        Wanted::Start(Box::new(recipe))
+        TestedServer::of_recipe(recipe)
     };
     Ok([("A", a), ("B", b)]
         .into_iter()
@@ -97,7 +98,7 @@ fn commands(args: &CompareArgs) -> Option<(&String, &String)> {
 }
 
 /// Tests with a row that is undecided.
-fn undecided(servers: &[Server], same_within: f64) -> Option<BTreeSet<String>> {
+fn undecided(servers: &[MeasuredServer], same_within: f64) -> Option<BTreeSet<String>> {
     let comparisons = compared(servers, same_within).ok()?;
     let open: BTreeSet<&str> = rows(&comparisons)
         .filter(|row| row.is_open)
@@ -106,7 +107,7 @@ fn undecided(servers: &[Server], same_within: f64) -> Option<BTreeSet<String>> {
     // The first block has all tests.
     let PlanRecord {
         measures, tests, ..
-    } = &servers.first()?.runs.first()?.plan;
+    } = &servers.first()?.runs.first()?.run.plan;
     let of_open = measures
         .iter()
         .filter(|measure| open.contains(measure.name.as_str()));
@@ -115,37 +116,32 @@ fn undecided(servers: &[Server], same_within: f64) -> Option<BTreeSet<String>> {
 }
 
 /// A server and its runs.
-pub(crate) struct Server {
+pub(crate) struct MeasuredServer {
     pub(crate) name: String,
-    pub(crate) runs: Vec<Ran>,
+    pub(crate) runs: Vec<KeptRun>,
 }
 
-impl Server {
+impl MeasuredServer {
     fn sides(&self) -> Vec<Side<'_>> {
-        let runs = self.runs.iter();
-        runs.map(|ran| Side {
-            plan: &ran.plan,
-            env: &ran.env,
-            summary: &ran.summary,
-        })
-        .collect()
+        self.runs.iter().map(KeptRun::side).collect()
     }
 }
 
 /// What is to be compared.
-enum Asked<'a> {
+enum ComparedRuns<'a> {
     Recorded(Vec<&'a str>),
     Now,
 }
 
-fn asked(args: &CompareArgs) -> Result<Asked<'_>, Failed> {
+fn asked(args: &CompareArgs) -> Result<ComparedRuns<'_>, Failed> {
     let is_gated = args.question.fail_if.is_some();
     let is_one_run = is_gated && args.series.repeat == Some(1);
     let one_run = || gate::refuse("leave out --repeat 1, or give a larger number");
     if commands(args).is_some() {
-        return match is_one_run {
-            true => Err(one_run()),
-            false => Ok(Asked::Now),
+        return if is_one_run {
+            Err(one_run())
+        } else {
+            Ok(ComparedRuns::Now)
         };
     }
     let sides = args.sides.len() + args.server.len();
@@ -162,15 +158,16 @@ fn asked(args: &CompareArgs) -> Result<Asked<'_>, Failed> {
         .count()
     {
         0 if is_one_run => Err(one_run()),
-        0 => Ok(Asked::Now),
+        0 => Ok(ComparedRuns::Now),
         all if all == sides => {
             refuse_measuring(args)?;
-            match is_gated && names.iter().all(|side| !side.contains(',')) {
-                true => Err(gate::refuse(
+            if is_gated && names.iter().all(|side| !side.contains(',')) {
+                Err(gate::refuse(
                     "record more, and give them as DIR,DIR,... of one server and DIR,DIR,... of the \
                      other; or measure both side by side: `prestan compare URL URL`",
-                )),
-                false => Ok(Asked::Recorded(names)),
+                ))
+            } else {
+                Ok(ComparedRuns::Recorded(names))
             }
         }
         _ => {
@@ -187,30 +184,34 @@ fn refuse_measuring(args: &CompareArgs) -> Result<(), Failed> {
         || is_given(&args.clock)
         || is_given(&args.connect)
         || args.runs.save.is_some();
-    match is_said {
-        false => Ok(()),
-        true => Err(Failed::Usage(
+    if is_said {
+        Err(Failed::Usage(
             "these are recorded runs, and they are compared as they are: leave out the options \
              that say what to measure and how"
                 .to_owned(),
-        )),
+        ))
+    } else {
+        Ok(())
     }
 }
 
 /// All runs of each server, for a page.
-pub(crate) fn shown(servers: &[Server]) -> Result<Vec<Kept>, Failed> {
-    let paths = |server: &Server| -> Vec<PathBuf> {
+pub(crate) fn shown(servers: &[MeasuredServer]) -> Result<Vec<KeptRun>, Failed> {
+    let paths = |server: &MeasuredServer| -> Vec<PathBuf> {
         let runs = server.runs.iter();
         runs.map(|run| PathBuf::from(&run.path)).collect()
     };
     let measured = servers.iter().map(paths).filter(|paths| !paths.is_empty());
     measured
-        .map(|paths| Kept::drawn(&paths, servers.len()))
+        .map(|paths| KeptRun::pooled(&paths, servers.len()))
         .collect()
 }
 
-pub(crate) fn compared(servers: &[Server], same_within: f64) -> Result<Comparisons, Failed> {
-    let paths = |server: &Server| server.runs.iter().map(|run| run.path.clone()).collect();
+pub(crate) fn compared(
+    servers: &[MeasuredServer],
+    same_within: f64,
+) -> Result<Comparisons, Failed> {
+    let paths = |server: &MeasuredServer| server.runs.iter().map(|run| run.path.clone()).collect();
     let names = told_apart(servers);
     let (a, others) = (&servers[0], &servers[1..]);
     let versus = others.iter().zip(&names[1..]).map(|(b, name)| {
@@ -232,9 +233,9 @@ pub(crate) fn compared(servers: &[Server], same_within: f64) -> Result<Compariso
 }
 
 /// Names of servers; where one is given more than once, numbers tell them apart.
-fn told_apart(servers: &[Server]) -> Vec<String> {
-    let name = |(place, server): (usize, &Server)| {
-        let same = |other: &&Server| other.name == server.name;
+fn told_apart(servers: &[MeasuredServer]) -> Vec<String> {
+    let name = |(place, server): (usize, &MeasuredServer)| {
+        let same = |other: &&MeasuredServer| other.name == server.name;
         match servers.iter().filter(same).count() {
             1 => server.name.clone(),
             _ => {
@@ -261,22 +262,29 @@ fn check(args: &CompareArgs) -> Result<(), Failed> {
     output::check_answer(&args.answer, &[&args.markdown])
 }
 
-fn print(comparisons: &Comparisons, servers: &[Server], args: &CompareArgs) -> Result<(), Failed> {
+fn print(
+    comparisons: &Comparisons,
+    servers: &[MeasuredServer],
+    args: &CompareArgs,
+) -> Result<(), Failed> {
     let is_drawn = args.answer.figures.any();
     // A disk that was full may have kept no run; the comparison is there all the same.
     let undrawn = |why: Failed| {
         output::tell(&format!("prestan: warning: runs are not drawn: {why}"));
         Vec::new()
     };
-    let kept = match is_drawn {
-        true => shown(servers).unwrap_or_else(undrawn),
-        false => Vec::new(),
+    let kept = if is_drawn {
+        shown(servers).unwrap_or_else(undrawn)
+    } else {
+        Vec::new()
     };
     let named = kept.iter().zip(told_apart(servers));
     let diagnosed = diagnosed(&kept);
     let page = &ReportPage {
         diagnosed: is_drawn.then_some(&diagnosed),
-        runs: named.map(|(kept, name)| kept.shown(Some(name))).collect(),
+        runs: named
+            .map(|(kept, name)| kept.page_run(Some(name)))
+            .collect(),
         comparison: Some(comparisons),
         ..ReportPage::default()
     };

@@ -5,22 +5,22 @@ use std::net::{Ipv4Addr, SocketAddr};
 use testbed::{DemoServer, Root};
 
 use crate::args::{DemoArgs, ServeArgs};
-use crate::command::run::{Task, measure};
+use crate::command::run::{SuiteTask, measure};
 use crate::connect::to_own_server;
-use crate::exit::{Code, Failed};
+use crate::exit::{ExitStatus, Failed};
 use crate::output::print_text;
 use crate::watch::Signals;
 
 /// Starts the embedded server, measures it, and leaves the run for `prestan report`.
-pub(crate) fn demo(args: &DemoArgs) -> Result<Code, Failed> {
-    let task = Task::new("prestan", &args.load, &args.output)?;
+pub(crate) fn demo(args: &DemoArgs) -> Result<ExitStatus, Failed> {
+    let task = SuiteTask::new("prestan", &args.load, &args.output)?;
     let server = start(Root::Temporary, 0)?;
     let connection = to_own_server(&server.url(), None)?;
     measure(task, args.clock, connection)
 }
 
 /// Serves a directory until Ctrl-C.
-pub(crate) fn serve(args: &ServeArgs) -> Result<Code, Failed> {
+pub(crate) fn serve(args: &ServeArgs) -> Result<ExitStatus, Failed> {
     let root = match &args.directory {
         Some(directory) => Root::Directory(directory.clone()),
         None => Root::Temporary,
@@ -34,7 +34,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Code, Failed> {
     ))?;
     signals.wait();
     drop(server);
-    Ok(Code::Done)
+    Ok(ExitStatus::Done)
 }
 
 fn start(root: Root, port: u16) -> Result<DemoServer, Failed> {

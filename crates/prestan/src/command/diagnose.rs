@@ -3,26 +3,28 @@
 mod now;
 
 use std::path::{Path, PathBuf};
+use std::slice;
 
-use record::{PlanRecord, Run};
-use report::page::{PageRun, ReportPage};
+use record::PlanRecord;
+use report::page::ReportPage;
 use report::{Diagnosed, DiagnosedRun, Incomplete};
-use stats::{Details, Material, Pooled, Resolution};
+use stats::{Material, Pooled, Resolution};
 
+use super::kept::{KeptRun, open};
 use crate::args::{AnswerOptions, DiagnoseArgs, is_given};
-use crate::exit::{Code, Failed};
-use crate::intake::{self, Record};
+use crate::exit::{ExitStatus, Failed};
+use crate::intake;
 use crate::{output, state};
 
 /// Measures, or reads, and says what is conspicuous.
-pub(crate) fn diagnose(args: &DiagnoseArgs) -> Result<Code, Failed> {
+pub(crate) fn diagnose(args: &DiagnoseArgs) -> Result<ExitStatus, Failed> {
     output::check_answer(&args.answer, &[])?;
     let Runs {
         paths: runs,
         early_end,
     } = runs(args)?;
     let drawn = args.answer.figures.any().then_some(runs.len());
-    let runs = runs.into_iter().map(|path| read(path, drawn));
+    let runs = runs.into_iter().map(|path| read(&path, drawn));
     let patients = patients(runs.collect::<Result<_, _>>()?);
     let incomplete = early_end.as_ref().map(|end| &end.incomplete);
     let diagnosed: Vec<Diagnosed> = patients
@@ -50,12 +52,12 @@ struct EarlyEnd {
 }
 
 /// Where nothing was found, rows that were left out for a warning are no good news.
-fn judge(all: &[Diagnosed]) -> Result<Code, Failed> {
+fn judge(all: &[Diagnosed]) -> Result<ExitStatus, Failed> {
     let is_silent = |of: &&Diagnosed| of.diagnosis.findings.is_empty();
     let silent = all.iter().filter(is_silent);
     let left_out = silent.map(|of| of.diagnosis.disqualified().count());
     match left_out.sum() {
-        0 => Ok(Code::Done),
+        0 => Ok(ExitStatus::Done),
         rows => Err(Failed::inconclusive(format!(
             "nothing was found, but {rows} rows could not be judged"
         ))),
@@ -82,9 +84,10 @@ fn runs(args: &DiagnoseArgs) -> Result<Runs, Failed> {
         ));
     }
     let run = |subject: &String| state::find_run(Some(Path::new(subject)));
-    let runs = match subjects.is_empty() {
-        true => latest()?,
-        false => subjects.iter().map(run).collect::<Result<_, _>>()?,
+    let runs = if subjects.is_empty() {
+        latest()?
+    } else {
+        subjects.iter().map(run).collect::<Result<_, _>>()?
     };
     Ok(Runs {
         paths: runs,
@@ -121,26 +124,18 @@ fn latest() -> Result<Vec<PathBuf>, Failed> {
     Ok(runs)
 }
 
-/// A run beside what the rules look at.
-struct Kept {
-    run: Run,
-    /// What figures need, where they are wanted.
-    details: Option<Vec<Details>>,
-    path: String,
-}
-
 /// Reads a run, and what figures need where they show so many runs.
-fn read(path: PathBuf, drawn: Option<usize>) -> Result<(Material, Kept), Failed> {
-    let recorded = rundir::open(&path).map_err(|error| Failed::Usage(error.to_string()))?;
+fn read(path: &Path, drawn: Option<usize>) -> Result<(Material, KeptRun), Failed> {
+    let recorded = open(path)?;
     let measures = recorded.plan.measures.len();
     let resolution = drawn.map(|runs| Resolution::for_rows(runs * measures));
     let Pooled {
         material, details, ..
-    } = intake::pooled(&[Record::of(&recorded)], resolution).map_err(Failed::Usage)?;
-    let kept = Kept {
+    } = intake::pooled(slice::from_ref(&recorded), resolution).map_err(Failed::Usage)?;
+    let (summary, path) = (material.summary.clone(), path.display().to_string());
+    let kept = KeptRun {
         details: drawn.map(|_| details),
-        path: path.display().to_string(),
-        run: recorded.into_run(),
+        ..KeptRun::new(recorded.into_run(), summary, path)
     };
     Ok((material, kept))
 }
@@ -149,12 +144,12 @@ fn read(path: PathBuf, drawn: Option<usize>) -> Result<(Material, Kept), Failed>
 #[derive(Default)]
 struct Patient {
     materials: Vec<Material>,
-    kept: Vec<Kept>,
+    kept: Vec<KeptRun>,
 }
 
 /// Puts together what is known of each server: runs at the same URL. A second run of a suite confirms what the
 /// first one shows, unless its parameters are others: then it stands for itself.
-fn patients(runs: Vec<(Material, Kept)>) -> Vec<Patient> {
+fn patients(runs: Vec<(Material, KeptRun)>) -> Vec<Patient> {
     let mut patients: Vec<Patient> = Vec::new();
     for (material, kept) in runs {
         let plan = &material.plan;
@@ -192,7 +187,11 @@ fn print(
     options: &AnswerOptions,
 ) -> Result<(), Failed> {
     let page = ReportPage {
-        runs: patients.iter().flat_map(shown).collect(),
+        runs: patients
+            .iter()
+            .flat_map(|patient| &patient.kept)
+            .map(|kept| kept.page_run(None))
+            .collect(),
         diagnosed: Some(diagnosed),
         is_diagnosis: true,
         ..ReportPage::default()
@@ -200,15 +199,4 @@ fn print(
     let json = || report::diagnose_json(diagnosed);
     let text = |color, width| report::diagnose_text(diagnosed, color, width);
     output::print_answer(&page, options, json, None, text)
-}
-
-/// The runs as a page shows them.
-fn shown(patient: &Patient) -> impl Iterator<Item = PageRun<'_>> {
-    let runs = patient.materials.iter().zip(&patient.kept);
-    runs.map(|(material, kept)| PageRun {
-        name: None,
-        run: &kept.run,
-        summary: &material.summary,
-        details: kept.details.clone(),
-    })
 }

@@ -7,12 +7,12 @@ use report::Comparisons;
 use report::gallery::{Exhibit, Gallery, SiteFile};
 use testbed::real::{Recipe, UrlScheme, recipes};
 
-use super::compare::side_by_side::{self, Extent, Measured, SideBySide};
-use super::compare::{SAME_WITHIN, Server, compared, shown};
-use super::report::Kept;
-use super::series::wanted;
+use super::compare::side_by_side::{self, Extent, MeasuredSeries, SideBySide};
+use super::compare::{MeasuredServer, SAME_WITHIN, compared, shown};
+use super::kept::KeptRun;
+use super::series::tested_servers;
 use crate::args::{ClockArg, ConnectOptions, GalleryArgs, WARMUP};
-use crate::exit::{Code, Failed};
+use crate::exit::{ExitStatus, Failed};
 use crate::output::{self, tell};
 
 /// Servers that nothing can be shown of would be no gallery.
@@ -23,7 +23,7 @@ const INDEX: &str = "index.html";
 const MARK: &str = "assets/prestan.js";
 
 /// Measures the servers and writes the site.
-pub(crate) fn gallery(args: &GalleryArgs) -> Result<Code, Failed> {
+pub(crate) fn gallery(args: &GalleryArgs) -> Result<ExitStatus, Failed> {
     let recipes = chosen(&args.server)?;
     check(&args.directory)?;
     let names: Vec<String> = recipes.iter().map(|recipe| recipe.name.clone()).collect();
@@ -36,7 +36,8 @@ pub(crate) fn gallery(args: &GalleryArgs) -> Result<Code, Failed> {
         save: args.runs.save.as_deref(),
         quiet: args.runs.quiet,
     };
-    let Measured { servers, ended } = side_by_side::measure(&how, wanted(&[], &names)?)?;
+    let MeasuredSeries { servers, ended } =
+        side_by_side::measure(&how, tested_servers(&[], &names)?)?;
     if let Some(why) = ended {
         return Err(why);
     }
@@ -59,7 +60,7 @@ pub(crate) fn gallery(args: &GalleryArgs) -> Result<Code, Failed> {
             args.directory.display()
         ));
     }
-    Ok(Code::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// Refuses a directory with something else in it, before anything is measured.
@@ -116,7 +117,7 @@ fn without_places(mut comparison: Comparisons) -> Comparisons {
     comparison
 }
 
-fn exhibit<'a>((recipe, kept): (&&Recipe, &'a Kept)) -> Exhibit<'a> {
+fn exhibit<'a>((recipe, kept): (&&Recipe, &'a KeptRun)) -> Exhibit<'a> {
     let version = recipe.installed().map(|installed| installed.version);
     Exhibit {
         name: recipe.name.clone(),
@@ -124,19 +125,19 @@ fn exhibit<'a>((recipe, kept): (&&Recipe, &'a Kept)) -> Exhibit<'a> {
         version: version.unwrap_or_default(),
         properties: recipe.keeps.properties.name(),
         locks: recipe.keeps.locks.name(),
-        shown: kept.shown(Some(recipe.name.clone())),
-        diagnosed: kept.drawn.as_ref().map(|drawn| drawn.diagnosed.clone()),
+        shown: kept.page_run(Some(recipe.name.clone())),
+        diagnosed: kept.diagnosed.clone(),
     }
 }
 
 /// The command line, for whoever wants to do it again: what differs from the defaults, and nothing of
 /// this machine.
-fn command(args: &GalleryArgs, servers: &[Server]) -> String {
+fn command(args: &GalleryArgs, servers: &[MeasuredServer]) -> String {
     let load = &args.load;
     let number = |number: Option<u32>| number.map(|number| number.to_string());
     let list = |list: &[String]| (!list.is_empty()).then(|| list.join(","));
     let suite = servers.iter().flat_map(|server| &server.runs).next();
-    let suite = suite.map(|run| run.plan.suite.name.clone());
+    let suite = suite.map(|run| run.run.plan.suite.name.clone());
     let mut options = vec![
         ("--server", list(&args.server)),
         ("--suite", suite.filter(|name| name != "prestan")),
@@ -176,9 +177,10 @@ fn command(args: &GalleryArgs, servers: &[Server]) -> String {
 /// A word as a shell takes it.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.,=:/%".contains(c);
-    match word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\\\''")),
+    if word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\\\''"))
     }
 }
 

@@ -4,18 +4,18 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 
 use crate::args::Cli;
-use crate::exit::{Code, Failed};
+use crate::exit::{ExitStatus, Failed};
 use crate::output::print_text;
 
-pub(crate) fn completions(shell: Shell) -> Result<Code, Failed> {
+pub(crate) fn completions(shell: Shell) -> Result<ExitStatus, Failed> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "prestan", &mut script);
     print_text(&String::from_utf8_lossy(&script))?;
-    Ok(Code::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// One page for the program and each sub-command, one after the other.
-pub(crate) fn man() -> Result<Code, Failed> {
+pub(crate) fn man() -> Result<ExitStatus, Failed> {
     let mut page = Vec::new();
     let failed = |error: std::io::Error| Failed::Local(format!("writing the page failed: {error}"));
     let mut command = Cli::command();
@@ -35,5 +35,5 @@ pub(crate) fn man() -> Result<Code, Failed> {
             .map_err(failed)?;
     }
     print_text(&String::from_utf8_lossy(&page))?;
-    Ok(Code::Done)
+    Ok(ExitStatus::Done)
 }

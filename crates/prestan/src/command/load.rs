@@ -7,23 +7,23 @@ mod sending;
 
 use engine::{Drive, LoadDrive, Settings};
 
-pub(crate) use sending::Sending;
+pub(crate) use sending::LoadWorkload;
 
 use crate::args::{LoadArgs, Login};
-use crate::command::job::Job;
+use crate::command::planned::PlannedRun;
 use crate::connect::connection_to;
-use crate::exit::{Code, Failed};
+use crate::exit::{ExitStatus, Failed};
 use crate::output;
 
 /// Drives the request.
-pub(crate) fn load(args: &LoadArgs) -> Result<Code, Failed> {
-    let Sending {
+pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, Failed> {
+    let LoadWorkload {
         plan,
         suite_text,
         target,
         permission,
         ..
-    } = Sending::of(&args.first, args.second.as_deref(), &args.request)?;
+    } = LoadWorkload::of(&args.first, args.second.as_deref(), &args.request)?;
     pace::check(&args.pace, &plan)?;
     output::check_report(&args.output.formats, &args.output.output)?;
     let connection = connection_to(target, &Login::default(), &args.connect)?;
@@ -41,16 +41,14 @@ pub(crate) fn load(args: &LoadArgs) -> Result<Code, Failed> {
         }),
         ..connection.settings_of_run(&pace.running, args.clock)?
     };
-    pace::set_http(pace, &mut settings.http.connections);
+    pace::set_http(
+        &mut settings.http.connections,
+        pace.http == "1.0",
+        !pace.no_keep_alive,
+        pace.pipeline,
+    );
     let makes_target = guard::look(permission, &settings, args.request.writes)?;
-    Job {
-        suite_text,
-        plan,
-        settings,
-        until: pace.until,
-        makes_target,
-        cancel: None,
-        output: &args.output,
-    }
-    .perform()
+    let mut job = PlannedRun::single(plan, &suite_text, settings, &args.output)?;
+    (job.until, job.makes_target) = (pace.until, makes_target);
+    job.report(&args.output)
 }

@@ -10,24 +10,24 @@ use testbed::real::Recipe;
 use wire::auth::{Credentials, Secret};
 
 use crate::args::{ClassicArgs, ClockOptions, LoadOptions, OutputOptions, RunArgs};
-use crate::command::job::Job;
-use crate::connect::{Connection, connection, to_own_server};
-use crate::exit::{Code, Failed};
+use crate::command::planned::PlannedRun;
+use crate::connect::{ServerAccess, connection, to_own_server};
+use crate::exit::{ExitStatus, Failed};
 use crate::output;
 use wire::shown::redacted_url;
 
 /// `prestan URL [USER PASSWORD] [options]`: the line of 2004.
-pub(crate) fn classic(args: &ClassicArgs) -> Result<Code, Failed> {
+pub(crate) fn classic(args: &ClassicArgs) -> Result<ExitStatus, Failed> {
     let url = args.url.as_deref().unwrap_or_default();
     let connection = connection(url, &args.login, &args.options.connect)?;
-    let task = Task::new("prestan", &args.options.load, &args.options.output)?;
+    let task = SuiteTask::new("prestan", &args.options.load, &args.options.output)?;
     measure(task, args.options.clock, connection)
 }
 
 /// `prestan run SUITE URL` or `prestan run SUITE --server NAME`.
-pub(crate) fn run(args: &RunArgs) -> Result<Code, Failed> {
+pub(crate) fn run(args: &RunArgs) -> Result<ExitStatus, Failed> {
     // A bad suite file or option is reported before a server is started for it.
-    let task = Task::new(&args.suite, &args.options.load, &args.options.output)?;
+    let task = SuiteTask::new(&args.suite, &args.options.load, &args.options.output)?;
     let Some(name) = &args.server else {
         let url = args.url.as_deref().unwrap_or_default();
         let connection = connection(url, &args.login, &args.options.connect)?;
@@ -126,14 +126,14 @@ pub(crate) fn overrides(load: &LoadOptions) -> Overrides {
 }
 
 /// What is to be done, made sense of before anything is begun.
-pub(crate) struct Task<'a> {
+pub(crate) struct SuiteTask<'a> {
     suite: SuiteText,
     plan: Plan,
     load: &'a LoadOptions,
     output: &'a OutputOptions,
 }
 
-impl<'a> Task<'a> {
+impl<'a> SuiteTask<'a> {
     /// The suite of that name, or in that file, with these options.
     pub(crate) fn new(
         suite: &str,
@@ -143,7 +143,7 @@ impl<'a> Task<'a> {
         let suite = SuiteText::find(suite)?;
         let plan = suite.plan(load)?;
         output::check_report(&output.formats, &output.output)?;
-        Ok(Task {
+        Ok(SuiteTask {
             suite,
             plan,
             load,
@@ -154,26 +154,17 @@ impl<'a> Task<'a> {
 
 /// Runs a suite on a server, keeps the run, prints the report.
 pub(crate) fn measure(
-    task: Task<'_>,
+    task: SuiteTask<'_>,
     clock: ClockOptions,
-    connection: Connection,
-) -> Result<Code, Failed> {
+    connection: ServerAccess,
+) -> Result<ExitStatus, Failed> {
     let settings = settings(connection, task.load, clock)?;
-    Job {
-        suite_text: task.suite.text,
-        plan: task.plan,
-        settings,
-        until: None,
-        makes_target: false,
-        cancel: None,
-        output: task.output,
-    }
-    .perform()
+    PlannedRun::single(task.plan, &task.suite.text, settings, task.output)?.report(task.output)
 }
 
 /// How a run is to be done.
 pub(crate) fn settings(
-    connection: Connection,
+    connection: ServerAccess,
     load: &LoadOptions,
     clock: ClockOptions,
 ) -> Result<Settings, Failed> {

@@ -10,11 +10,13 @@ use report::page::{Common, ReportPage};
 use report::{CountedUnit, Find, SearchResult, Tried};
 use stats::{OfferedLoad, PagesSummary, Search, Summary, Tally, TestSummary, Trial};
 
-use super::load::{Sending, guard::Permission, pace};
-use super::series::{Planned, Ran, Shown, name_of};
+use super::kept::KeptRun;
+use super::load::{LoadWorkload, guard::Permission, pace};
+use super::planned::PlannedRun;
+use super::series::{SeriesProgress, name_of};
 use crate::args::{AnswerOptions, FindArg, Login, SearchArgs, SearchOptions};
 use crate::connect::connection_to;
-use crate::exit::{Code, Failed};
+use crate::exit::{ExitStatus, Failed};
 use crate::output::{self, tell};
 use crate::watch::{bar, on_interrupt};
 
@@ -30,7 +32,7 @@ const REQUESTS_AT_LEAST: f64 = 10.0;
 const PATIENCE: u32 = 3;
 
 /// Tries loads until the largest is found.
-pub(crate) fn search(args: &SearchArgs) -> Result<Code, Failed> {
+pub(crate) fn search(args: &SearchArgs) -> Result<ExitStatus, Failed> {
     output::check_answer(&args.answer, &[])?;
     let (first, second) = match args.request.as_slice() {
         [url] if args.options.mix.is_none() => ("GET", Some(url.as_str())),
@@ -38,7 +40,7 @@ pub(crate) fn search(args: &SearchArgs) -> Result<Code, Failed> {
         [first, second, ..] => (first.as_str(), Some(second.as_str())),
         [] => unreachable!("clap wants one"),
     };
-    let sending = Sending::of(first, second, &args.options)?;
+    let sending = LoadWorkload::of(first, second, &args.options)?;
     if sending.permission == Permission::IfAbsent && !args.options.writes {
         return Err(Failed::Usage(
             "a search with PUT writes the resource repeatedly and does not remove it; allow that with \
@@ -50,12 +52,12 @@ pub(crate) fn search(args: &SearchArgs) -> Result<Code, Failed> {
     let mut trials = Trials::new(args, &sending)?;
     let ended = trials.go_on(&mut search).err();
     let is_known = ended.is_none() || !trials.made.is_empty();
-    let common = Common::of(&sending.target.url(), trials.ran.iter().map(Ran::told));
+    let common = Common::of(&sending.target.url(), trials.ran.iter().map(KeptRun::side));
     let found = trials.found(&search, ended.as_ref());
     if is_known {
         print(&found, common, &args.answer)?;
     }
-    ended.map_or(Ok(Code::Done), Err)
+    ended.map_or(Ok(ExitStatus::Done), Err)
 }
 
 fn begin(options: &SearchOptions) -> Result<Search, Failed> {
@@ -106,14 +108,14 @@ fn begin(options: &SearchOptions) -> Result<Search, Failed> {
 /// Trials that were made, and how to make one.
 struct Trials<'a> {
     args: &'a SearchArgs,
-    sending: &'a Sending,
+    sending: &'a LoadWorkload,
     /// Of all of them, but for their loads.
     settings: Settings,
     /// Trials that were begun, those that were inconclusive among them.
     number: u32,
     made: Vec<Tried>,
     /// The runs of all of them.
-    ran: Vec<Ran>,
+    ran: Vec<KeptRun>,
     begun: Instant,
     /// What is under way, on a terminal.
     bar: Option<ProgressBar>,
@@ -124,7 +126,7 @@ const BAR: &str = "{spinner} {msg}";
 const TICK: Duration = Duration::from_secs(1);
 
 impl<'a> Trials<'a> {
-    fn new(args: &'a SearchArgs, sending: &'a Sending) -> Result<Self, Failed> {
+    fn new(args: &'a SearchArgs, sending: &'a LoadWorkload) -> Result<Self, Failed> {
         let on_terminal = !args.runs.quiet && io::stderr().is_terminal();
         Ok(Trials {
             args,
@@ -239,7 +241,7 @@ impl<'a> Trials<'a> {
         Err(Failed::inconclusive(why))
     }
 
-    fn run(&mut self, load: OfferedLoad, cancel: &Cancel) -> Result<Ran, Failed> {
+    fn run(&mut self, load: OfferedLoad, cancel: &Cancel) -> Result<KeptRun, Failed> {
         self.number += 1;
         let (users, pacing) = under(load, &self.args.search);
         let settings = Settings {
@@ -254,12 +256,12 @@ impl<'a> Trials<'a> {
             seed: self.settings.seed.wrapping_add(u64::from(self.number)),
             ..self.settings.clone()
         };
-        let Sending {
+        let LoadWorkload {
             plan, suite_text, ..
         } = self.sending;
         let save = self.args.runs.save.as_deref();
-        let run = Planned::new(plan, suite_text, settings, save)?;
-        let ran = run.perform(cancel, &Arc::new(Shown::new(1, true)), None);
+        let job = PlannedRun::of_series(plan, suite_text, settings, save)?;
+        let ran = job.keep(cancel, &Arc::new(SeriesProgress::new(1, true)), None);
         ran.map_err(|ended| match ended.why {
             // No trial of this load can be made here: the limit is this machine's.
             Failed::Local(why) => Failed::Inconclusive(format!(
@@ -287,7 +289,7 @@ impl<'a> Trials<'a> {
     }
 
     fn found(mut self, search: &Search, ended: Option<&Failed>) -> SearchResult {
-        let server = self.ran.last().and_then(|ran| ran.env.server.as_ref());
+        let server = self.ran.last().and_then(|ran| ran.run.env.server.as_ref());
         self.made
             .sort_by(|one, other| one.load.total_cmp(&other.load));
         SearchResult {
@@ -316,7 +318,7 @@ fn roughly(seconds: f64) -> String {
 }
 
 /// How all trials are done, but for their loads.
-fn settings(args: &SearchArgs, sending: &Sending) -> Result<Settings, Failed> {
+fn settings(args: &SearchArgs, sending: &LoadWorkload) -> Result<Settings, Failed> {
     let options = &args.search;
     let target = sending.target.clone();
     let connection = connection_to(target, &Login::default(), &args.connect)?;
@@ -356,10 +358,11 @@ pub(super) fn knee(made: &[Tried]) -> Option<OfferedLoad> {
 }
 
 /// What trials are of.
-fn counted(ran: &[Ran]) -> CountedUnit {
-    match ran.iter().any(|ran| ran.summary.pages.is_some()) {
-        true => CountedUnit::Pages,
-        false => CountedUnit::Answers,
+fn counted(ran: &[KeptRun]) -> CountedUnit {
+    if ran.iter().any(|ran| ran.summary.pages.is_some()) {
+        CountedUnit::Pages
+    } else {
+        CountedUnit::Answers
     }
 }
 

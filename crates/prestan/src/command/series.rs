@@ -1,38 +1,31 @@
 //! Runs of a series: each is kept, none has a report of its own.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use engine::{Cancel, Endpoint, LONGEST_RUN_ID, Observer, Progress, Settings, Turn, Watch};
+use engine::{Cancel, Endpoint, LONGEST_RUN_ID, Observer, Settings};
 use indicatif::ProgressBar;
-use record::{Environment, Event, EventKind, LeftBehind, PlanRecord, Processors};
-use report::page::RunSetup;
-use rundir::RunDir;
-use stats::{Completeness, Summary};
-use suite::Plan;
+use record::{Event, EventKind, LeftBehind, PlanRecord, Processors, TestRecord};
 use testbed::RealServer;
 use testbed::real::Recipe;
 use wire::target::Target;
 
 use crate::args::{ClockOptions, ConnectOptions, LoadOptions, Login};
-use crate::command::job::not_saved;
 use crate::command::run::{credentials_of, recipe, settings};
-use crate::connect::{Connection, connection, to_own_server};
+use crate::connect::{ServerAccess, connection, to_own_server};
 use crate::exit::Failed;
-use crate::intake::Intake;
 use crate::output::tell;
 use crate::state;
 use crate::watch::{Interruptible, bar, on_interrupt, still_there};
 
 /// A series of runs of these servers: what all of them have in common.
-pub(crate) struct Series {
+pub(crate) struct RunSeries {
     /// The names of its runs begin with it.
     pub(crate) name: String,
-    pub(crate) servers: Vec<Subject>,
+    pub(crate) servers: Vec<TestedServer>,
     /// Those that the servers which run now, and what measures them, are kept to.
     pub(crate) processors: Option<Processors>,
     /// What Ctrl-C ends.
@@ -40,33 +33,24 @@ pub(crate) struct Series {
     _interruptible: Interruptible,
 }
 
-/// A server as it was asked for.
-pub(crate) enum Wanted {
-    /// One that runs, by its URL.
-    Running(String),
-    /// One that is started here.
-    Start(Box<Recipe>),
-}
-
 /// Servers at these URLs, and those of these recipes.
-pub(crate) fn wanted(urls: &[String], recipes: &[String]) -> Result<Vec<Wanted>, Failed> {
-    let running = urls.iter().map(|url| Ok(Wanted::Running(url.clone())));
-    let start = |text: &String| Ok(Wanted::Start(Box::new(recipe(text)?)));
-    running.chain(recipes.iter().map(start)).collect()
+pub(crate) fn tested_servers(
+    urls: &[String],
+    recipes: &[String],
+) -> Result<Vec<TestedServer>, Failed> {
+    let running = urls.iter().map(|url| TestedServer::at(url));
+    let own = |text: &String| Ok(TestedServer::of_recipe(recipe(text)?));
+    running.chain(recipes.iter().map(own)).collect()
 }
 
-impl Series {
+impl RunSeries {
     /// For these servers; those that are to be started are, on these processors. Ctrl-C is looked after
     /// before they are.
     pub(crate) fn of(
-        wanted: Vec<Wanted>,
+        mut servers: Vec<TestedServer>,
         run_id: Option<&str>,
         processors: Option<Processors>,
-    ) -> Result<Series, Failed> {
-        let mut servers = wanted
-            .into_iter()
-            .map(Subject::new)
-            .collect::<Result<Vec<Subject>, Failed>>()?;
+    ) -> Result<RunSeries, Failed> {
         let name = name_of(run_id)?;
         let cancel = Cancel::default();
         let interruptible = on_interrupt(cancel.clone(), collections(&servers, &name))?;
@@ -77,7 +61,7 @@ impl Series {
                 return Err(Failed::Interrupted(why.to_owned()));
             }
         }
-        Ok(Series {
+        Ok(RunSeries {
             name,
             servers,
             processors,
@@ -111,8 +95,8 @@ pub(crate) fn name_of(run_id: Option<&str>) -> Result<String, Failed> {
 }
 
 /// What the runs of a series make on servers that are not ours.
-fn collections(servers: &[Subject], name: &str) -> Option<String> {
-    let is_running = |server: &&Subject| matches!(server.means, Means::Url(_));
+fn collections(servers: &[TestedServer], name: &str) -> Option<String> {
+    let is_running = |server: &&TestedServer| matches!(server.origin, ServerOrigin::Url(_));
     let names = servers.iter().filter(is_running).map(|server| {
         let collections = engine::collection_name(&format!("{name}-"));
         format!("{}{collections}...", server.name)
@@ -122,14 +106,14 @@ fn collections(servers: &[Subject], name: &str) -> Option<String> {
 }
 
 /// A server that is to be measured. It is stopped when this goes, if it was started here.
-pub(crate) struct Subject {
+pub(crate) struct TestedServer {
     /// Its URL, without a password, its recipe, or the command that starts it.
     pub(crate) name: String,
-    means: Means,
+    origin: ServerOrigin,
 }
 
 /// How it is reached.
-enum Means {
+enum ServerOrigin {
     /// As it was typed, maybe with a password.
     Url(String),
     Own {
@@ -138,35 +122,35 @@ enum Means {
     },
 }
 
-impl Subject {
-    fn new(wanted: Wanted) -> Result<Subject, Failed> {
-        Ok(match wanted {
-            Wanted::Running(url) => {
-                let target =
-                    Target::parse(&url).map_err(|error| Failed::Usage(error.to_string()))?;
-                Subject {
-                    name: target.url(),
-                    means: Means::Url(url),
-                }
-            }
-            Wanted::Start(recipe) => Subject {
-                name: recipe.name.clone(),
-                means: Means::Own {
-                    recipe,
-                    running: None,
-                },
-            },
+impl TestedServer {
+    /// One that runs, by its URL.
+    fn at(url: &str) -> Result<TestedServer, Failed> {
+        let target = Target::parse(url).map_err(|error| Failed::Usage(error.to_string()))?;
+        Ok(TestedServer {
+            name: target.url(),
+            origin: ServerOrigin::Url(url.to_owned()),
         })
+    }
+
+    /// One that is started here.
+    pub(crate) fn of_recipe(recipe: Recipe) -> TestedServer {
+        TestedServer {
+            name: recipe.name.clone(),
+            origin: ServerOrigin::Own {
+                recipe: Box::new(recipe),
+                running: None,
+            },
+        }
     }
 
     /// Whether it is started here.
     pub(crate) fn is_own(&self) -> bool {
-        matches!(self.means, Means::Own { .. })
+        matches!(self.origin, ServerOrigin::Own { .. })
     }
 
     /// Starts it, if it is to be started here; one that runs already is stopped first.
     pub(crate) fn start(&mut self, processors: Option<&Processors>) -> Result<(), Failed> {
-        if let Means::Own { recipe, running } = &mut self.means {
+        if let ServerOrigin::Own { recipe, running } = &mut self.origin {
             // Stopped before the next one starts, which may want the same port.
             drop(running.take());
             let processors = processors.map_or(&[][..], |own| &own.server);
@@ -185,209 +169,50 @@ impl Subject {
         load: &LoadOptions,
         clock: ClockOptions,
     ) -> Result<Settings, Failed> {
-        let connection = match &self.means {
-            Means::Own { running, .. } => self.own_connection(running.as_deref()),
-            Means::Url(url) => connection(url, &Login::default(), connect),
+        let connection = match &self.origin {
+            ServerOrigin::Own { running, .. } => self.own_connection(running.as_deref()),
+            ServerOrigin::Url(url) => connection(url, &Login::default(), connect),
         };
         settings(connection?, load, clock)
     }
 
     /// Points the settings of an earlier start at the process that runs now.
     pub(crate) fn follow(&self, settings: &mut Settings) -> Result<(), Failed> {
-        if let Means::Own { running, .. } = &self.means {
+        if let ServerOrigin::Own { running, .. } = &self.origin {
             let Endpoint { target, route, .. } = self.own_connection(running.as_deref())?.endpoint;
             (settings.endpoint.target, settings.endpoint.route) = (target, route);
         }
         Ok(())
     }
 
-    fn own_connection(&self, running: Option<&RealServer>) -> Result<Connection, Failed> {
+    fn own_connection(&self, running: Option<&RealServer>) -> Result<ServerAccess, Failed> {
         let not_running = || Failed::Local(format!("{} does not run", self.name));
         let server = running.ok_or_else(not_running)?;
         to_own_server(&server.url(), credentials_of(server))
     }
 }
 
-/// A run that did not go through.
-pub(crate) struct Ended {
-    pub(crate) why: Failed,
-    /// What it had measured until then.
-    pub(crate) ran: Option<Box<Ran>>,
+/// Counts a run towards the progress of its series.
+pub(crate) struct ProgressOfRun {
+    series: Arc<SeriesProgress>,
+    tests: Vec<TestRecord>,
 }
 
-impl From<Failed> for Ended {
-    fn from(why: Failed) -> Ended {
-        Ended { why, ran: None }
-    }
-}
-
-/// A run that is over.
-pub(crate) struct Ran {
-    pub(crate) plan: PlanRecord,
-    pub(crate) summary: Summary,
-    /// What was measured, and from where.
-    pub(crate) env: Environment,
-    /// Where it is kept.
-    pub(crate) path: String,
-    /// How long each test took, with its preparation and its clean-up.
-    pub(crate) spent: BTreeMap<String, Duration>,
-}
-
-impl Ran {
-    /// How it was measured.
-    pub(crate) fn told(&self) -> RunSetup<'_> {
-        RunSetup {
-            plan: &self.plan,
-            env: &self.env,
-            summary: &self.summary,
-        }
-    }
-}
-
-/// One run, with everything decided.
-pub(crate) struct Planned {
-    plan: Plan,
-    settings: Settings,
-    kept: RunDir,
-    path: String,
-    record: PlanRecord,
-}
-
-impl Planned {
-    /// A run that is kept below `save`, or where runs are kept.
-    pub(crate) fn new(
-        plan: &Plan,
-        suite_text: &str,
-        settings: Settings,
-        save: Option<&Path>,
-    ) -> Result<Planned, Failed> {
-        let record = engine::plan_record(plan, &settings);
-        let directory = state::directory_of(&settings.run_id, save)?;
-        let env = engine::environment();
-        Ok(Planned {
-            kept: RunDir::create(&directory, &record, suite_text, &env)?,
-            path: directory.display().to_string(),
-            plan: plan.clone(),
-            settings,
-            record,
-        })
-    }
-
-    /// Does it, when it is its turn.
-    pub(crate) fn perform(
-        self,
-        cancel: &Cancel,
-        shown: &Arc<Shown>,
-        turn: Option<Turn>,
-    ) -> Result<Ran, Ended> {
-        let mut intake = Intake::new(&self.record, Some(&self.kept), None, Arc::default());
-        let kept = Arc::new(Kept {
-            directory: self.kept,
-            shown: Arc::clone(shown),
-            // Runs that take turns wait for each other, and not for one that will not come.
-            cancel: turn.is_some().then(|| cancel.clone()),
-            tests: self
-                .record
-                .tests
-                .iter()
-                .map(|test| test.name.clone())
-                .collect(),
-        });
-        let finished = {
-            let watch = Watch {
-                cancel: cancel.clone(),
-                progress: Arc::new(Progress::default()),
-                observer: Arc::clone(&kept) as Arc<dyn Observer>,
-                turn: turn.map(Arc::new),
-            };
-            engine::run(self.plan, &self.settings, &watch, &mut intake)
-        };
-        let concluded = intake.conclude(&finished);
-        let env = finished.env.clone();
-        let saved = kept.directory.complete(env, concluded.written);
-        if let Some(error) = finished.error {
-            return Err(Failed::from(error).into());
-        }
-        let summary = concluded.summary.map_err(Failed::Local)?;
-        let complete = summary.complete.clone();
-        let ran = Ran {
-            spent: spent(&finished.plan, &finished.events),
-            plan: finished.plan,
-            summary,
-            env: finished.env,
-            path: self.path,
-        };
-        let why = match complete {
-            Completeness::Complete => match saved {
-                Ok(()) => return Ok(ran),
-                Err(why) => not_saved(&why, &kept.directory),
-            },
-            Completeness::Interrupted => Failed::Interrupted(format!(
-                "it was interrupted; what was measured last is in {}",
-                ran.path
-            )),
-            Completeness::Aborted(reason) => Failed::Local(format!(
-                "a run of {} could not be finished: {}",
-                ran.plan.target,
-                report::abort_reason(reason.as_deref())
-            )),
-        };
-        let ran = Some(Box::new(ran));
-        Err(Ended { why, ran })
-    }
-}
-
-/// How long each test took, with its preparation and its clean-up.
-pub(crate) fn spent(plan: &PlanRecord, events: &[Event]) -> BTreeMap<String, Duration> {
-    let mut started = BTreeMap::new();
-    let mut spent = BTreeMap::new();
-    for event in events {
-        match event.kind {
-            EventKind::TestStarted { test } => {
-                started.insert(test, event.at);
-            }
-            EventKind::TestEnded { test } => {
-                let took = event.at - started.get(&test).copied().unwrap_or(event.at);
-                if let Some(record) = plan.tests.get(usize::from(test.0)) {
-                    spent.insert(record.name.clone(), Duration::from_nanos(took));
-                }
-            }
-            _ => {}
-        }
-    }
-    spent
-}
-
-/// Keeps the events of a run, and shows how far it is.
-struct Kept {
-    directory: RunDir,
-    shown: Arc<Shown>,
-    /// What ends when this run cannot go on.
-    cancel: Option<Cancel>,
-    tests: Vec<String>,
-}
-
-impl Observer for Kept {
+impl Observer for ProgressOfRun {
     fn event(&self, event: &Event) {
-        self.directory.append(event);
         match &event.kind {
             EventKind::TestEnded { test } => {
-                let name = self.tests.get(usize::from(test.0));
-                self.shown.done(name.map_or("?", String::as_str));
+                let test = self.tests.get(usize::from(test.0));
+                self.series.done(test.map_or("?", |test| &test.name));
             }
-            EventKind::LeftBehind(left) => self.shown.left_behind(left),
-            EventKind::Aborted { .. } => {
-                if let Some(cancel) = &self.cancel {
-                    cancel.cancel();
-                }
-            }
+            EventKind::LeftBehind(left) => self.series.left_behind(left),
             _ => {}
         }
     }
 }
 
 /// How far all runs are, on standard error.
-pub(crate) struct Shown {
+pub(crate) struct SeriesProgress {
     bar: Option<ProgressBar>,
     quiet: bool,
     done: AtomicUsize,
@@ -407,25 +232,32 @@ enum All {
     Within(Duration, Instant),
 }
 
-impl Shown {
+impl SeriesProgress {
+    pub(crate) fn of_run(self: &Arc<Self>, plan: &PlanRecord) -> ProgressOfRun {
+        ProgressOfRun {
+            series: Arc::clone(self),
+            tests: plan.tests.clone(),
+        }
+    }
+
     /// So many tests are to be done.
-    pub(crate) fn new(tests: usize, quiet: bool) -> Shown {
-        Shown::of(All::Tests(tests), quiet)
+    pub(crate) fn new(tests: usize, quiet: bool) -> SeriesProgress {
+        SeriesProgress::of(All::Tests(tests), quiet)
     }
 
     /// It takes so long from now on, or less.
-    pub(crate) fn within(budget: Duration, quiet: bool) -> Shown {
-        Shown::of(All::Within(budget, Instant::now()), quiet)
+    pub(crate) fn within(budget: Duration, quiet: bool) -> SeriesProgress {
+        SeriesProgress::of(All::Within(budget, Instant::now()), quiet)
     }
 
-    fn of(all: All, quiet: bool) -> Shown {
+    fn of(all: All, quiet: bool) -> SeriesProgress {
         let on_terminal = !quiet && io::stderr().is_terminal();
         let bar = on_terminal.then(|| {
             let bar = bar(BAR);
             bar.set_length(PARTS as u64);
             bar
         });
-        Shown {
+        SeriesProgress {
             bar,
             quiet,
             done: AtomicUsize::new(0),

@@ -3,10 +3,10 @@
 use testbed::real::recipes;
 
 use crate::args::ServersArgs;
-use crate::exit::{Code, Failed};
+use crate::exit::{ExitStatus, Failed};
 use crate::output::print_text;
 
-pub(crate) fn servers(_: &ServersArgs) -> Result<Code, Failed> {
+pub(crate) fn servers(_: &ServersArgs) -> Result<ExitStatus, Failed> {
     let width = recipes()
         .iter()
         .map(|recipe| recipe.name.len())
@@ -24,5 +24,5 @@ pub(crate) fn servers(_: &ServersArgs) -> Result<Code, Failed> {
         ));
     }
     print_text(&text)?;
-    Ok(Code::Done)
+    Ok(ExitStatus::Done)
 }

@@ -4,10 +4,10 @@ use suite::{OperationKind, Plan};
 
 use crate::args::{SuitesAction, SuitesArgs};
 use crate::command::run::SuiteText;
-use crate::exit::{Code, Failed};
+use crate::exit::{ExitStatus, Failed};
 use crate::output::print_text;
 
-pub(crate) fn suites(args: &SuitesArgs) -> Result<Code, Failed> {
+pub(crate) fn suites(args: &SuitesArgs) -> Result<ExitStatus, Failed> {
     match args.action.as_ref().unwrap_or(&SuitesAction::List) {
         SuitesAction::List => print_text(&list()?)?,
         SuitesAction::Show { name } => {
@@ -19,7 +19,7 @@ pub(crate) fn suites(args: &SuitesArgs) -> Result<Code, Failed> {
         SuitesAction::Check { file } => print_text(&check(file)?)?,
         SuitesAction::Schema => print_text(&suite::schema())?,
     }
-    Ok(Code::Done)
+    Ok(ExitStatus::Done)
 }
 
 fn list() -> Result<String, Failed> {

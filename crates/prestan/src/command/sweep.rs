@@ -13,11 +13,13 @@ use report::{Design, Sweep, SweepServer, Varied};
 use stats::{Swept, Warning, WarningKind};
 use suite::{Limit, Plan};
 
+use super::kept::KeptRun;
 use super::load::{guard, pace};
-use super::series::{Ended, Planned, Ran, Series, Shown, wanted};
+use super::planned::{IncompleteRun, PlannedRun};
+use super::series::{RunSeries, SeriesProgress, tested_servers};
 use crate::args::{AnswerOptions, DesignArg, LoadOptions, SweepArgs, Vary};
 use crate::command::run::{SuiteText, overrides};
-use crate::exit::{Code, Failed};
+use crate::exit::{ExitStatus, Failed};
 use crate::output::{self, tell};
 use crate::state;
 
@@ -29,7 +31,7 @@ const MOST_USERS: f64 = 100_000.0;
 const MOST_RATE: f64 = 1e7;
 
 /// Measures at all points, and says how times grow.
-pub(crate) fn sweep(args: &SweepArgs) -> Result<Code, Failed> {
+pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, Failed> {
     check(args)?;
     let suite = SuiteText::find(&args.plan.suite)?;
     let points = points(&args.plan.vary, args.plan.design);
@@ -39,8 +41,8 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<Code, Failed> {
     let order = order(points.len(), servers, args.plan.repeat, seed);
     tell_budget(args, &plans, &order);
 
-    let wanted = wanted(&args.urls, &args.server)?;
-    let series = Series::of(wanted, args.load.running.run_id.as_deref(), None)?;
+    let servers = tested_servers(&args.urls, &args.server)?;
+    let series = RunSeries::of(servers, args.load.running.run_id.as_deref(), None)?;
     let made = perform(args, &suite, &plans, &series, &order, seed)?;
     let servers = series.servers.iter().map(|server| server.name.clone());
     let servers: Vec<String> = servers.collect();
@@ -49,7 +51,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<Code, Failed> {
     let result = result(args, name, &points, &servers, &made, seed);
     let common = servers.iter().enumerate().map(|(place, server)| {
         let own = made.done.iter().filter(|(at, _)| at.server == place);
-        Common::of(server, own.map(|(_, ran)| ran.told()))
+        Common::of(server, own.map(|(_, ran)| ran.side()))
     });
     print(&result, common.collect(), &args.answer)?;
     match made.ended {
@@ -59,16 +61,16 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<Code, Failed> {
 }
 
 /// Whether it says something of the servers.
-fn judge(done: &Done, result: &Sweep) -> Result<Code, Failed> {
+fn judge(done: &Done, result: &Sweep) -> Result<ExitStatus, Failed> {
     let swept = result.rows.iter().flat_map(|row| &row.servers);
     let points = || swept.clone().flat_map(|server| &server.points);
     if points().all(|point| point.mean.is_none() && point.disqualified == 0) {
-        return Ok(Code::TestFailed);
+        return Ok(ExitStatus::TestFailed);
     }
     // A law needs each of its points.
     let without = points().filter(|point| point.runs > 0 && point.disqualified == point.runs);
     match without.count() {
-        0 => Ok(Code::Done),
+        0 => Ok(ExitStatus::Done),
         without => {
             let why = disqualified(done).unwrap_or_default();
             let all = points().count();
@@ -203,36 +205,36 @@ fn plans(args: &SweepArgs, suite: &SuiteText, points: &[Levels]) -> Result<Vec<A
 
 /// One run to be made.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct SweepSlot {
     repeat: usize,
     point: usize,
     server: usize,
 }
 
 /// Every point once on every server in each repeat, in an order of its own.
-fn order(points: usize, servers: usize, repeats: u32, seed: u64) -> Vec<Place> {
+fn order(points: usize, servers: usize, repeats: u32, seed: u64) -> Vec<SweepSlot> {
     let rng = &mut StdRng::seed_from_u64(seed);
     (0..repeats as usize)
         .flat_map(|repeat| {
             let places = (0..points).flat_map(|point| {
-                (0..servers).map(move |server| Place {
+                (0..servers).map(move |server| SweepSlot {
                     repeat,
                     point,
                     server,
                 })
             });
-            let mut places: Vec<Place> = places.collect();
+            let mut places: Vec<SweepSlot> = places.collect();
             places.shuffle(rng);
             places
         })
         .collect()
 }
 
-fn tell_budget(args: &SweepArgs, plans: &[AtPoint], order: &[Place]) {
+fn tell_budget(args: &SweepArgs, plans: &[AtPoint], order: &[SweepSlot]) {
     if args.runs.quiet {
         return;
     }
-    let requests = |place: &Place| -> u64 {
+    let requests = |place: &SweepSlot| -> u64 {
         let point = &plans[place.point];
         let users = u64::from(point.users);
         let rounds = point.plan.tests.iter().map(|test| match test.limit {
@@ -265,13 +267,13 @@ fn tell_budget(args: &SweepArgs, plans: &[AtPoint], order: &[Place]) {
 }
 
 /// Runs that were made.
-type Done = Vec<(Place, Ran)>;
+type Done = Vec<(SweepSlot, KeptRun)>;
 
 /// All runs, or those until one could not be made.
-struct Made {
+struct SweepRuns {
     done: Done,
     /// Which could not be made, and why.
-    ended: Option<(Place, Failed)>,
+    ended: Option<(SweepSlot, Failed)>,
 }
 
 /// Makes all runs, one after the other. That one cannot be made is no failure yet when something can
@@ -280,12 +282,12 @@ fn perform(
     args: &SweepArgs,
     suite: &SuiteText,
     plans: &[AtPoint],
-    series: &Series,
-    order: &[Place],
+    series: &RunSeries,
+    order: &[SweepSlot],
     seed: u64,
-) -> Result<Made, Failed> {
+) -> Result<SweepRuns, Failed> {
     let tests = plans[0].plan.tests.len();
-    let shown = Arc::new(Shown::new(tests * order.len(), args.runs.quiet));
+    let shown = Arc::new(SeriesProgress::new(tests * order.len(), args.runs.quiet));
     let begun = Instant::now();
     let per_repeat = order.len() / args.plan.repeat as usize;
     let of_servers = series
@@ -293,7 +295,7 @@ fn perform(
         .iter()
         .map(|server| server.settings(&args.connect, &args.load, args.clock))
         .collect::<Result<Vec<Settings>, Failed>>()?;
-    let mut made = Made {
+    let mut made = SweepRuns {
         done: Done::new(),
         ended: None,
     };
@@ -312,11 +314,11 @@ fn perform(
             ..of_servers[place.server].clone()
         };
         let ran = run(args, suite, &plans[place.point], settings)
-            .map_err(Ended::from)
-            .and_then(|run| run.perform(&series.cancel, &shown, None));
+            .map_err(IncompleteRun::from)
+            .and_then(|job| job.keep(&series.cancel, &shown, None));
         match ran {
             Ok(ran) => made.done.push((*place, ran)),
-            Err(Ended { why, .. }) => {
+            Err(IncompleteRun { why, .. }) => {
                 made.ended = Some((*place, why));
                 break;
             }
@@ -334,12 +336,12 @@ fn run(
     suite: &SuiteText,
     point: &AtPoint,
     mut settings: Settings,
-) -> Result<Planned, Failed> {
+) -> Result<PlannedRun, Failed> {
     settings.users = point.users;
     if args.plan.mix {
         settings = as_load(settings, &args.load, point.rate);
     }
-    Planned::new(
+    PlannedRun::of_series(
         &point.plan,
         &suite.text,
         settings,
@@ -366,7 +368,7 @@ fn result(
     suite: &str,
     points: &[Levels],
     servers: &[String],
-    made: &Made,
+    made: &SweepRuns,
     seed: u64,
 ) -> Sweep {
     let done = &made.done;
@@ -422,15 +424,15 @@ fn described(name: &str, place: usize, done: &Done) -> SweepServer {
         .iter()
         .find(|(at, _)| at.server == place)
         .map(|(_, ran)| ran);
-    let said = ran.and_then(|ran| ran.env.server.as_ref());
+    let said = ran.and_then(|ran| ran.run.env.server.as_ref());
     SweepServer {
         name: name.to_owned(),
-        target: ran.map_or(String::new(), |ran| ran.plan.target.clone()),
+        target: ran.map_or(String::new(), |ran| ran.run.plan.target.clone()),
         software: said.and_then(|server| server.software.clone()),
     }
 }
 
-fn caveats(args: &SweepArgs, Made { done, ended }: &Made) -> Vec<String> {
+fn caveats(args: &SweepArgs, SweepRuns { done, ended }: &SweepRuns) -> Vec<String> {
     let mut caveats = Vec::new();
     caveats.extend(disqualified(done));
     if let Some((place, why)) = ended {

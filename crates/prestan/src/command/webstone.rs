@@ -7,15 +7,15 @@ use std::fs;
 use std::time::Duration;
 
 use engine::{Drive, LoadDrive, Settings};
-use record::{Http, HttpVersion};
 use suite::{Overrides, Workspace};
 use webstone::{FileList, Mix};
 
 use crate::args::{ChildrenOptions, Login, PagesOptions, WebstoneArgs};
-use crate::command::job::Job;
+use crate::command::load::pace::set_http;
+use crate::command::planned::PlannedRun;
 use crate::command::run::SuiteText;
 use crate::connect::connection;
-use crate::exit::{Code, Failed};
+use crate::exit::{ExitStatus, Failed};
 use crate::output;
 use wire::shown::redacted_url;
 
@@ -25,8 +25,8 @@ const USUAL_MIX: &str = "general";
 const USUAL_DURATION: Duration = Duration::from_secs(60);
 
 /// Makes a suite of the pages, and runs it.
-pub(crate) fn webstone(args: &WebstoneArgs) -> Result<Code, Failed> {
-    let Asked { list, title, urls } = Asked::of(args)?;
+pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, Failed> {
+    let PageWorkload { list, title, urls } = PageWorkload::of(args)?;
     let text = list.suite_text(&title);
     let suite = SuiteText {
         name: format!("suite {}", list.suite_name()),
@@ -34,7 +34,7 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<Code, Failed> {
     };
     if args.pages.print {
         output::print_text(&suite.text)?;
-        return Ok(Code::Done);
+        return Ok(ExitStatus::Done);
     }
     if let Some(directory) = &args.pages.generate {
         return files::generate(&list, directory, args.load.running.seed);
@@ -62,16 +62,8 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<Code, Failed> {
         load: load(&args.load),
     };
     if let [children] = loads.children[..] {
-        return Job {
-            settings: loads.settings(&settings, children),
-            suite_text: suite.text,
-            plan,
-            until: None,
-            makes_target: false,
-            cancel: None,
-            output: &args.output,
-        }
-        .perform();
+        let settings = loads.settings(&settings, children);
+        return PlannedRun::single(plan, &suite.text, settings, &args.output)?.report(&args.output);
     }
     curve::curve(&suite, &plan, &settings, &loads, &args.output)
 }
@@ -100,18 +92,18 @@ impl Loads<'_> {
 }
 
 /// What is to be fetched, and from where.
-struct Asked {
+struct PageWorkload {
     list: FileList,
     /// One line about it.
     title: String,
     urls: Vec<String>,
 }
 
-impl Asked {
-    fn of(WebstoneArgs { things, pages, .. }: &WebstoneArgs) -> Result<Asked, Failed> {
+impl PageWorkload {
+    fn of(WebstoneArgs { things, pages, .. }: &WebstoneArgs) -> Result<PageWorkload, Failed> {
         let PagesOptions { pages, .. } = pages;
         if !pages.is_empty() {
-            return Ok(Asked {
+            return Ok(PageWorkload {
                 list: FileList::of_pages(pages)
                     .map_err(|error| Failed::Usage(error.to_string()))?,
                 title: "pages of the command line".to_owned(),
@@ -123,7 +115,7 @@ impl Asked {
             _ => (USUAL_MIX, things.as_slice()),
         };
         let (list, title) = find(named)?;
-        Ok(Asked {
+        Ok(PageWorkload {
             list,
             title,
             urls: urls.to_vec(),
@@ -179,7 +171,9 @@ fn settings(args: &WebstoneArgs, urls: &[String]) -> Result<Settings, Failed> {
         others: others.collect(),
         ..first.settings_of_run(&load.running, args.clock)?
     };
-    set_http(load, &mut settings.http.connections);
+    let http = &mut settings.http.connections;
+    set_http(http, load.classic, !load.classic, load.pipeline);
+    http.parallel = load.parallel;
     Ok(settings)
 }
 
@@ -195,14 +189,4 @@ fn load(options: &ChildrenOptions) -> LoadDrive {
         warmup_time: options.warmup.unwrap_or_default(),
         ..LoadDrive::default()
     }
-}
-
-fn set_http(load: &ChildrenOptions, http: &mut Http) {
-    http.version = match load.classic {
-        true => HttpVersion::Http10,
-        false => HttpVersion::Http11,
-    };
-    http.keep_alive = !load.classic;
-    http.pipeline = load.pipeline;
-    http.parallel = load.parallel;
 }

@@ -171,9 +171,10 @@ fn digest_of_each_kind() {
                 _ => &["Digest"],
             };
             assert_eq!(schemes(&faulty), expected, "{scheme}");
-            let strongest = match algorithms.contains(&Sha256) {
-                true => "algorithm=SHA-256",
-                false => "algorithm=MD5",
+            let strongest = if algorithms.contains(&Sha256) {
+                "algorithm=SHA-256"
+            } else {
+                "algorithm=MD5"
             };
             for exchange in faulty.measured("Put1K") {
                 assert!(

@@ -366,7 +366,10 @@ fn ctrl_c_ends_all_runs_and_cleans_up_behind_them() {
     send(&running, Signal::INT);
     let outcome = running.wait();
     assert_eq!(outcome.code, 130, "{outcome}");
-    assert!(outcome.stderr.contains("it was interrupted"), "{outcome}");
+    assert!(
+        outcome.stderr.contains("was interrupted; `prestan report"),
+        "{outcome}"
+    );
     // What both have done of a test is told; one run of each has no verdict.
     let said = &outcome.stdout;
     assert!(

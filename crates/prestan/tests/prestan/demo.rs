@@ -449,8 +449,8 @@ fn the_suite_of_the_documentation_runs() {
     let file = prestan.file("my.yaml", suite);
 
     let check = Prestan::new().args(["suites", "check"]).arg(&file).run();
-    let said = "suite notes, 2 tests, measures Save, List, LockedPut\n";
-    assert!(check.stdout.ends_with(said), "{check}");
+    let said = "suite notes, 2 tests, measures Save, List, LockedPut;";
+    assert!(check.stdout.contains(said), "{check}");
     // The command line of the page.
     let line = [&server.server.url(), "-r", "100", "-c", "4", "--json", "-"];
     let outcome = succeeded(prestan.arg("run").arg(&file).args(line).run());

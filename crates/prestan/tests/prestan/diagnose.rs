@@ -97,9 +97,10 @@ fn finds(rule: &str, row: &str, only: &str, requests: &str, build: impl Fn(Build
         let finding = found.get(rule);
         let finding = finding.ok_or_else(|| format!("no {rule}: {found:#?}"))?;
         let tests = finding["tests"].as_array().unwrap();
-        match tests.contains(&Value::from(row)) {
-            true => no_other(found, rule),
-            false => Err(format!("{finding:#}")),
+        if tests.contains(&Value::from(row)) {
+            no_other(found, rule)
+        } else {
+            Err(format!("{finding:#}"))
         }
     });
 }

@@ -1,8 +1,8 @@
 //! `prestan diagnose URL` that does not go through: what it reports, and where the interrupted run is kept.
 
-use crate::interruption::until;
 use crate::support::faulty::Faulty;
 use crate::support::load::send;
+use crate::support::load::until;
 use crate::support::{Outcome, Prestan};
 use rustix::process::Signal;
 use std::fs;

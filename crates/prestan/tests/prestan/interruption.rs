@@ -3,11 +3,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use crate::support::faulty::Faulty;
-use crate::support::load::send;
+use crate::support::load::{send, until};
 use crate::support::rows::{assert_adds_up, row};
 use crate::support::{Outcome, Prestan, Running};
 use rustix::process::Signal;
@@ -46,16 +44,6 @@ tests:
 
 fn demo() -> Faulty {
     Faulty::new(|builder| builder)
-}
-
-/// Waits for something that can be seen, and fails when it does not come.
-#[track_caller]
-pub(crate) fn until(what: &str, seen: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !seen() {
-        assert!(Instant::now() < deadline, "waited too long until {what}");
-        thread::park_timeout(Duration::from_millis(2)); // between two looks
-    }
 }
 
 /// A run of Get1K without end that has measured something, kept in `run` below its home.
@@ -331,8 +319,11 @@ fn a_lock_is_no_obstacle(url: &str, storage: &Path) {
     until("a run is at its lock", || {
         locked.exists() && has_event(&kept, r#""event":"measuring_started""#)
     });
-    // The lock is there when nobody else can write.
-    until("the lock is there", || is_locked(url));
+    // The server has the lock before the client has its token.
+    let tokens = running.home().join("state/prestan/locks/locked.jsonl");
+    until("the token is kept", || {
+        fs::read_to_string(&tokens).is_ok_and(|text| text.ends_with('\n'))
+    });
     let outcome = kill(running);
 
     let clean = outcome.again().args(["clean", url]).run();

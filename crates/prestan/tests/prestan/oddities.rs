@@ -197,9 +197,10 @@ fn more_bytes_than_said_do_no_harm_and_are_noted() {
 
 /// `not_supported` where the method of the row is missing, `skipped` where one before it is.
 fn word<'a>(row: &Value, missing: &str) -> &'a str {
-    match row["method"] == missing {
-        true => "not_supported",
-        false => "skipped",
+    if row["method"] == missing {
+        "not_supported"
+    } else {
+        "skipped"
     }
 }
 

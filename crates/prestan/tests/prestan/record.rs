@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::support::faulty::Faulty;
+use crate::support::load::until;
 use crate::support::rows::{assert_adds_up, row};
 use crate::support::{Outcome, Prestan, Running};
 use rustix::process::{Pid, Signal, kill_process};
@@ -19,16 +19,6 @@ const ENDLESS: [&str; 2] = ["-r", "1000000"];
 
 fn demo() -> Faulty {
     Faulty::new(|builder| builder)
-}
-
-/// Waits for something that can be seen, and fails when it does not come.
-#[track_caller]
-fn until(what: &str, mut seen: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !seen() {
-        assert!(Instant::now() < deadline, "waited too long until {what}");
-        thread::park_timeout(Duration::from_millis(20)); // between two looks
-    }
 }
 
 /// A run of Get1K that is saved in `run` below its home.

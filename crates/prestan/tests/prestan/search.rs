@@ -22,9 +22,10 @@ fn crowded(limit: u32) -> String {
                 number = asking.fetch_add(1, Ordering::SeqCst) + 1;
             }
             thread::sleep(Duration::from_millis(3));
-            match number <= limit {
-                true => "200 OK",
-                false => "503 Service Unavailable",
+            if number <= limit {
+                "200 OK"
+            } else {
+                "503 Service Unavailable"
             }
         });
         if number > 0 {

@@ -176,7 +176,7 @@ fn machine(exhibit: &Exhibit<'_>) -> String {
 /// What all servers were measured with.
 fn alike_lines(gallery: &Gallery<'_>) -> impl Iterator<Item = String> {
     let exhibits = gallery.exhibits.iter();
-    let told: Vec<_> = exhibits.map(|exhibit| exhibit.shown.told()).collect();
+    let told: Vec<_> = exhibits.map(|exhibit| exhibit.shown.side()).collect();
     let machine = gallery.exhibits.first().map(machine);
     let lines = alike(&told).into_iter();
     let lines = lines.map(|(what, value)| format!("{what}: {value}"));

@@ -1,8 +1,7 @@
 //! How runs were measured: the lines of the text report, and what only pages tell.
 
 use maud::{Markup, PreEscaped, html};
-use record::{Environment, PlanRecord};
-use stats::Summary;
+use stats::Side;
 
 use super::ReportPage;
 use crate::text::{UNKNOWN_SOFTWARE, configuration};
@@ -17,17 +16,6 @@ pub(crate) fn explained() -> Markup {
 /// What is told of how a run was measured: what, and its value.
 pub(crate) type Fact = (String, String);
 
-/// A run as far as it tells how it was measured.
-#[derive(Debug, Clone, Copy)]
-pub struct RunSetup<'a> {
-    /// What was to be done.
-    pub plan: &'a PlanRecord,
-    /// Where and when.
-    pub env: &'a Environment,
-    /// What came of it.
-    pub summary: &'a Summary,
-}
-
 /// How the runs of a sweep or a search were measured: what all of them have in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Common {
@@ -37,8 +25,8 @@ pub struct Common {
 
 impl Common {
     /// Runs of the server that is called so, in the order of time.
-    pub fn of<'a>(name: &str, runs: impl IntoIterator<Item = RunSetup<'a>>) -> Common {
-        let runs: Vec<RunSetup<'a>> = runs.into_iter().collect();
+    pub fn of<'a>(name: &str, runs: impl IntoIterator<Item = Side<'a>>) -> Common {
+        let runs: Vec<Side<'a>> = runs.into_iter().collect();
         let mut lines = alike(&runs);
         if let [first, _, ..] = &runs[..] {
             let started = format!("{}, the first at {}", runs.len(), first.env.started_at);
@@ -53,8 +41,8 @@ impl Common {
 
 /// The lines that all runs have in common. What the other clock would have said is of each run
 /// alone; which clock it was is not.
-pub(crate) fn alike(runs: &[RunSetup<'_>]) -> Vec<Fact> {
-    let lines = |told: &RunSetup<'_>| {
+pub(crate) fn alike(runs: &[Side<'_>]) -> Vec<Fact> {
+    let lines = |told: &Side<'_>| {
         let mut lines = lines(*told);
         for (what, value) in &mut lines {
             if what == "Clock" {
@@ -72,7 +60,7 @@ pub(crate) fn alike(runs: &[RunSetup<'_>]) -> Vec<Fact> {
 }
 
 /// All that is told of one run.
-pub(crate) fn lines(RunSetup { plan, env, summary }: RunSetup<'_>) -> Vec<Fact> {
+pub(crate) fn lines(Side { plan, env, summary }: Side<'_>) -> Vec<Fact> {
     let line = |what: &str, value: String| (what.to_owned(), value);
     let mut lines = vec![line("Target", plan.target.clone())];
     lines.extend(configuration(plan, env, summary));
@@ -102,7 +90,7 @@ pub(super) fn measured(page: &ReportPage<'_>, names: &[String]) -> Markup {
     };
     html! {
         (explained())
-        @for (run, name) in page.runs.iter().zip(names) { (described(name, &lines(run.told()))) }
+        @for (run, name) in page.runs.iter().zip(names) { (described(name, &lines(run.side()))) }
         @if let Some(found) = page.search { p { (search::how(found)) } }
         @for series in series { (described(&series.name, &series.lines)) }
     }

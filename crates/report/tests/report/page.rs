@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use record::Run;
 use report::Comparisons;
-use report::page::{Common, PageRun, ReportPage, RunSetup, figure_data, html};
+use report::page::{Common, PageRun, ReportPage, figure_data, html};
 use serde_json::Value;
 use stats::testing::RunBuilder;
 use stats::{
@@ -326,7 +326,7 @@ fn sweeps_and_searches_have_their_tables_without_scripts() {
     };
     let (summary, of_other) = (summarise(&told), summarise(&other));
     let both = [(&told, &summary), (&other, &of_other)];
-    let series = both.map(|(run, summary)| RunSetup {
+    let series = both.map(|(run, summary)| stats::Side {
         plan: &run.plan,
         env: &run.env,
         summary,

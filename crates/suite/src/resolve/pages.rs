@@ -6,7 +6,7 @@ use std::sync::Arc;
 use record::PageRecord;
 
 use super::steps::StepResolver;
-use super::{File, Variant, nested};
+use super::{SuiteSource, Variant, nested};
 use crate::error::SuiteError;
 use crate::place::Placed;
 use crate::plan::{Alternative, PagePlan, RequestPlan, Step, TestPlan};
@@ -57,7 +57,7 @@ impl StepResolver<'_> {
 
 /// Pages have names of their own, and what is measured in one is measured nowhere else: a sample
 /// tells by its measure of which page it is.
-pub(super) fn check(file: &File<'_>, variants: &[Variant<'_>]) -> Result<(), SuiteError> {
+pub(super) fn check(file: &SuiteSource<'_>, variants: &[Variant<'_>]) -> Result<(), SuiteError> {
     let mut named = Named::default();
     for Variant { test, .. } in variants {
         for step in &test.body {

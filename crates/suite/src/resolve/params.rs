@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::File;
+use super::SuiteSource;
 use crate::error::SuiteError;
 use crate::place::Placed;
 use crate::spec::{ActionSpec, StepSpec, SuiteSpec, TestSpec};
@@ -23,7 +23,7 @@ pub fn param_value(text: &str) -> Value {
 
 /// The parameters of a suite with the values they have this time.
 pub(super) fn merged(
-    file: &File<'_>,
+    file: &SuiteSource<'_>,
     spec: &SuiteSpec,
     changes: &BTreeMap<String, Value>,
 ) -> Result<Params, SuiteError> {
@@ -91,7 +91,7 @@ pub(super) struct Variant<'a> {
 
 /// All tests of a suite; those with `each` as often as the parameter has values.
 pub(super) fn variants<'a>(
-    file: &File<'_>,
+    file: &SuiteSource<'_>,
     spec: &'a SuiteSpec,
     params: &'a Params,
 ) -> Result<Vec<Variant<'a>>, SuiteError> {

@@ -15,7 +15,7 @@ use crate::plan::{
 };
 use crate::quantity::parse_size;
 use crate::spec::{BodySpec, ExpectSpec, FillSpec, LeafSpec, LineEndSpec, MissingSpec, StepSpec};
-use crate::template::{Live, Piece, Text, Variable};
+use crate::template::{LiveText, Piece, Text, Variable};
 
 /// What stands for itself in a path segment is left alone (RFC 3986, section 3.3).
 const PATH: &AsciiSet = &CONTROLS
@@ -557,9 +557,9 @@ fn plain_request(
     }))
 }
 
-impl Live {
-    fn map_literals(self, change: impl Fn(&str) -> String) -> Live {
-        Live::new(
+impl LiveText {
+    fn map_literals(self, change: impl Fn(&str) -> String) -> LiveText {
+        LiveText::new(
             self.pieces()
                 .iter()
                 .map(|piece| match piece {

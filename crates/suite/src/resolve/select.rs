@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use wildmatch::WildMatch;
 
-use super::{File, Variant, measures_of};
+use super::{SuiteSource, Variant, measures_of};
 use crate::error::SuiteError;
 
 /// Which tests to run, by name or pattern (`*Col`, `Put?K`), of a test or of what it measures.
@@ -20,7 +20,7 @@ impl Selection {
     /// The names of the selected measures.
     pub(super) fn apply<'a>(
         &self,
-        file: &File<'_>,
+        file: &SuiteSource<'_>,
         variants: &'a [Variant<'_>],
     ) -> Result<BTreeSet<&'a str>, SuiteError> {
         let names: Vec<(&str, &str)> = variants

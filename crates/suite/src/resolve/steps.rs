@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use record::MeasureId;
 
-use super::File;
+use super::SuiteSource;
 use crate::error::SuiteError;
 use crate::place::{Place, Placed, Scalar};
 use crate::plan::{Alternative, Step, Think, Workspace};
@@ -18,7 +18,7 @@ const MANY: u32 = 1_000_000;
 
 /// Resolves the steps of one test.
 pub(super) struct StepResolver<'a> {
-    pub(super) file: &'a File<'a>,
+    pub(super) file: &'a SuiteSource<'a>,
     pub(super) templates: &'a Templates<'a>,
     pub(super) saved: &'a [String],
     pub(super) measure_ids: &'a BTreeMap<&'a str, MeasureId>,

@@ -10,7 +10,7 @@
 //! `LocalFs` keeps no dead properties (`fs.rs`), and its PROPFIND refuses `Depth: infinity`,
 //! leaves out what it does not have instead of answering 404 (RFC 4918, section 9.1), and gives
 //! all dead properties, twice, to who asks for one (`propfind.rs`). Its `MemLs` keeps locks for
-//! ever (`locks.rs`).
+//! ever (`locks.rs`). `docs/upstream` has a patch of `dav-server` that makes these additions superfluous.
 //!
 //! Known limits: dead properties and locks live in memory and end with the server; a PROPPATCH
 //! body has at most 64 KiB; a lock lasts ten minutes at most; removing `DAV:displayname` says 200

@@ -15,7 +15,7 @@ fn paths(list: &FileList) -> Vec<Vec<&str>> {
 
 impl Page {
     fn of(weight: f64, files: &[(&str, Option<u64>)]) -> Page {
-        let file = |(path, size): &(&str, Option<u64>)| File {
+        let file = |(path, size): &(&str, Option<u64>)| ListedFile {
             path: (*path).to_owned(),
             size: *size,
         };

@@ -118,9 +118,10 @@ impl Digest {
         let hash = |text: String| self.algorithm.hash(&text);
         let key = self.key.take().unwrap_or_else(|| {
             let base = hash(format!("{user}:{}:{password}", self.realm));
-            let hash = match self.session {
-                true => hash(format!("{base}:{}:{cnonce}", self.nonce)),
-                false => base,
+            let hash = if self.session {
+                hash(format!("{base}:{}:{cnonce}", self.nonce))
+            } else {
+                base
             };
             Key {
                 hash,
@@ -134,12 +135,13 @@ impl Digest {
         };
         let count = format!("{:08x}", self.count);
         let request = hash(format!("{method}:{target}"));
-        let response = hash(match self.qop {
-            true => format!(
+        let response = hash(if self.qop {
+            format!(
                 "{}:{}:{count}:{cnonce}:auth:{request}",
                 key.hash, self.nonce
-            ),
-            false => format!("{}:{}:{request}", key.hash, self.nonce),
+            )
+        } else {
+            format!("{}:{}:{request}", key.hash, self.nonce)
         });
 
         // Some servers take exactly this for granted: quotes where RFC 7616, section 3.4, has

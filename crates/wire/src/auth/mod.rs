@@ -97,7 +97,7 @@ impl fmt::Display for AuthScheme {
 
 /// What to do about a 401.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum AuthDecision {
     /// Send the request again, with a new [`Authenticator::authorization`].
     TryAgain,
     /// Sending it again would be answered in the same way.
@@ -153,7 +153,7 @@ pub enum AuthError {
 pub struct Authenticator {
     credentials: Option<Credentials>,
     scheme: AuthScheme,
-    state: State,
+    state: AuthState,
     /// The last request carried credentials.
     sent: bool,
     /// They have been accepted since the last refusal.
@@ -163,7 +163,7 @@ pub struct Authenticator {
 }
 
 #[derive(Clone)]
-enum State {
+enum AuthState {
     /// No scheme agreed upon; requests go without credentials.
     Unasked,
     /// The header's value never changes.
@@ -174,13 +174,13 @@ enum State {
     Digest(Box<Digest>),
 }
 
-impl fmt::Debug for State {
+impl fmt::Debug for AuthState {
     /// The value and the digest's key are as good as the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            State::Unasked => "Unasked",
-            State::Constant { .. } => "Constant",
-            State::Digest(_) => "Digest",
+            AuthState::Unasked => "Unasked",
+            AuthState::Constant { .. } => "Constant",
+            AuthState::Digest(_) => "Digest",
         })
     }
 }
@@ -205,11 +205,11 @@ impl Authenticator {
             _ => None,
         };
         let state = match value {
-            Some(value) => State::Constant {
+            Some(value) => AuthState::Constant {
                 value: Secret(value),
                 asked: false,
             },
-            None => State::Unasked,
+            None => AuthState::Unasked,
         };
         Authenticator {
             credentials,
@@ -232,8 +232,8 @@ impl Authenticator {
         cnonce: u64,
     ) -> Option<Cow<'_, str>> {
         let value = match (&mut self.state, &self.credentials) {
-            (State::Constant { value, .. }, _) => Some(Cow::Borrowed(value.expose())),
-            (State::Digest(digest), Some(Credentials::Password { user, password })) => {
+            (AuthState::Constant { value, .. }, _) => Some(Cow::Borrowed(value.expose())),
+            (AuthState::Digest(digest), Some(Credentials::Password { user, password })) => {
                 let who = (user.as_str(), password.expose());
                 Some(digest.authorization(who, (method, target), cnonce).into())
             }
@@ -252,9 +252,9 @@ impl Authenticator {
     /// The server has asked for credentials and we know how to give them.
     pub fn is_needed(&self) -> bool {
         match self.state {
-            State::Unasked => false,
-            State::Constant { asked, .. } => asked,
-            State::Digest(_) => true,
+            AuthState::Unasked => false,
+            AuthState::Constant { asked, .. } => asked,
+            AuthState::Digest(_) => true,
         }
     }
 
@@ -263,7 +263,7 @@ impl Authenticator {
     /// It cannot when the credentials that were sent were wrong. A nonce that went stale is
     /// replaced (`stale=true`); so is, once, one that had worked before, because not every server
     /// says that it forgot its nonces.
-    pub fn challenged(&mut self, headers: &Headers) -> Verdict {
+    pub fn challenged(&mut self, headers: &Headers) -> AuthDecision {
         let challenges: Vec<_> = headers
             .get_all("WWW-Authenticate")
             .flat_map(parse_challenges)
@@ -273,9 +273,9 @@ impl Authenticator {
                 self.state = state;
                 self.challenges += 1;
                 self.worked = false;
-                Verdict::TryAgain
+                AuthDecision::TryAgain
             }
-            Err(error) => Verdict::GiveUp(error),
+            Err(error) => AuthDecision::GiveUp(error),
         }
     }
 
@@ -283,7 +283,7 @@ impl Authenticator {
     pub fn answered(&mut self, headers: &Headers) {
         self.worked = self.sent;
         self.challenges = 0;
-        if let State::Digest(digest) = &mut self.state {
+        if let AuthState::Digest(digest) = &mut self.state {
             let infos = headers.get_all("Authentication-Info");
             for params in infos.map(challenge::parse_params) {
                 if let Some(nonce) = challenge::param(&params, "nextnonce") {
@@ -293,7 +293,7 @@ impl Authenticator {
         }
     }
 
-    fn next_state(&self, challenges: &[Challenge]) -> Result<State, AuthError> {
+    fn next_state(&self, challenges: &[Challenge]) -> Result<AuthState, AuthError> {
         if challenges.is_empty() {
             return Err(AuthError::NoChallenge);
         }
@@ -320,13 +320,13 @@ impl Authenticator {
                 if self.digest_was_refused(&digest, stale) {
                     return Err(refused(user, &digest.realm));
                 }
-                Ok(State::Digest(Box::new(digest)))
+                Ok(AuthState::Digest(Box::new(digest)))
             }
             (None, Some(challenge)) => {
-                if self.sent && matches!(self.state, State::Constant { .. }) {
+                if self.sent && matches!(self.state, AuthState::Constant { .. }) {
                     return Err(refused(user, challenge.param("realm").unwrap_or_default()));
                 }
-                Ok(State::Constant {
+                Ok(AuthState::Constant {
                     value: Secret(basic(user, password)?),
                     asked: true,
                 })
@@ -347,19 +347,20 @@ impl Authenticator {
         token: &Secret,
         challenges: &[Challenge],
         offered: String,
-    ) -> Result<State, AuthError> {
+    ) -> Result<AuthState, AuthError> {
         if self.sent {
             return Err(AuthError::TokenRefused { offered });
         }
-        match challenges.iter().any(|challenge| challenge.is("Bearer")) {
-            true => Ok(State::Constant {
+        if challenges.iter().any(|challenge| challenge.is("Bearer")) {
+            Ok(AuthState::Constant {
                 value: Secret(bearer(token)),
                 asked: true,
-            }),
-            false => Err(AuthError::NoCommonScheme {
+            })
+        } else {
+            Err(AuthError::NoCommonScheme {
                 offered,
                 usable: AuthScheme::Bearer.to_string(),
-            }),
+            })
         }
     }
 
@@ -387,7 +388,7 @@ impl Authenticator {
 
     /// The last request answered such a challenge, so a new one means no (RFC 7616, section 3.3).
     fn digest_was_refused(&self, new: &Digest, stale: bool) -> bool {
-        let State::Digest(old) = &self.state else {
+        let AuthState::Digest(old) = &self.state else {
             return false;
         };
         if !self.sent {

@@ -12,7 +12,7 @@ pub use href::{
     encode_segment, href_path, last_segment, level, path_of, same_resource, stands_within,
 };
 pub use lock::{ActiveLock, lock_token_from_body, lock_token_from_header};
-pub use multistatus::{Multistatus, PropName, Propstat, Response, parse_multistatus};
+pub use multistatus::{Multistatus, PropName, Propstat, ResourceResponse, parse_multistatus};
 pub use requested::requested_properties;
 pub use xml::{XmlError, XmlLimits};
 

@@ -21,12 +21,12 @@ use crate::excerpt;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Multistatus {
     /// One for each href, in the server's order, which is arbitrary.
-    pub responses: Vec<Response>,
+    pub responses: Vec<ResourceResponse>,
 }
 
 /// What became of one resource.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Response {
+pub struct ResourceResponse {
     /// The resource, as the server wrote it. See [`same_resource`](super::same_resource).
     pub href: String,
     /// How it went with the resource as a whole; `None` where the propstats tell.
@@ -41,7 +41,7 @@ pub struct Response {
     pub description: Option<String>,
 }
 
-impl Response {
+impl ResourceResponse {
     /// All statuses: that of the resource, and those of its propstats.
     pub fn statuses(&self) -> impl Iterator<Item = u16> {
         self.status
@@ -86,7 +86,7 @@ pub fn parse_multistatus(body: &[u8], limits: &XmlLimits) -> Result<Multistatus,
         let name = PropName::from(root).to_string();
         return Err(XmlError::NotMultistatus(excerpt::of_text(&name)));
     }
-    let mut reading = Reading {
+    let mut reading = MultistatusReader {
         walker,
         limits,
         properties: 0,
@@ -119,26 +119,26 @@ struct Prop {
     locks: Vec<ActiveLock>,
 }
 
-struct Reading<'a, 'b> {
+struct MultistatusReader<'a, 'b> {
     walker: Walker<'a>,
     limits: &'b XmlLimits,
     properties: usize,
 }
 
-impl Reading<'_, '_> {
+impl MultistatusReader<'_, '_> {
     /// The inside of a `response`; several hrefs share what it says.
-    fn response(&mut self, responses: &mut Vec<Response>) -> Result<(), XmlError> {
+    fn response(&mut self, responses: &mut Vec<ResourceResponse>) -> Result<(), XmlError> {
         let first = responses.len();
-        let mut shared = Response::default();
+        let mut shared = ResourceResponse::default();
         while let Some(child) = self.walker.child()? {
             if child.is_dav("href") {
                 if responses.len() == self.limits.responses {
                     return Err(XmlError::TooManyResponses(self.limits.responses));
                 }
                 let href = self.walker.text()?;
-                responses.push(Response {
+                responses.push(ResourceResponse {
                     href,
-                    ..Response::default()
+                    ..ResourceResponse::default()
                 });
             } else if child.is_dav("status") {
                 shared.status = Some(parse_status(&self.walker.text()?)?);
@@ -154,7 +154,7 @@ impl Reading<'_, '_> {
             [] => Err(XmlError::NoHref),
             [only] => {
                 let href = std::mem::take(&mut only.href);
-                *only = Response { href, ..shared };
+                *only = ResourceResponse { href, ..shared };
                 Ok(())
             }
             // Only a status can be shared (RFC 4918, section 14.24); copies of property lists
@@ -169,7 +169,7 @@ impl Reading<'_, '_> {
     }
 
     /// The inside of a `propstat`.
-    fn propstat(&mut self, response: &mut Response) -> Result<(), XmlError> {
+    fn propstat(&mut self, response: &mut ResourceResponse) -> Result<(), XmlError> {
         let mut prop = Prop::default();
         let mut status = None;
         while let Some(child) = self.walker.child()? {

@@ -26,7 +26,7 @@ pub(super) fn framing(
     head: &ResponseHead,
     request_is_head: bool,
 ) -> Result<BodyFraming, ProtocolError> {
-    let said = Said::by(&head.headers);
+    let said = FramingFields::by(&head.headers);
     let has_body = !request_is_head && !matches!(head.status, 204 | 304);
     let chunked = has_body
         && match said.coding {
@@ -58,7 +58,7 @@ pub(super) fn framing(
 
 /// What the fields say about it, gathered in one pass over them. What is not plain is left to a
 /// closer look, which few heads need.
-pub(super) struct Said {
+pub(super) struct FramingFields {
     close: bool,
     keep_alive: bool,
     length: Length,
@@ -78,9 +78,9 @@ enum Coding {
     Odd,
 }
 
-impl Said {
-    pub(super) fn by(headers: &Headers) -> Said {
-        let mut said = Said {
+impl FramingFields {
+    pub(super) fn by(headers: &Headers) -> FramingFields {
+        let mut said = FramingFields {
             close: false,
             keep_alive: false,
             length: Length::None,

@@ -30,7 +30,7 @@ mod status;
 
 pub use error::{Hint, ProtocolError, Truncation};
 pub use headers::Headers;
-pub use reader::{Event, ResponseReader, Step};
+pub use reader::{ReadEvent, ReadStep, ResponseReader};
 pub use status::status_text;
 
 /// Version of HTTP.
@@ -88,7 +88,7 @@ impl ResponseHead {
     ///
     /// In HTTP/1.1 unless it says `close`, in HTTP/1.0 only if it says `keep-alive`.
     pub fn keep_alive(&self) -> bool {
-        framing::Said::by(&self.headers).persists(self.version)
+        framing::FramingFields::by(&self.headers).persists(self.version)
     }
 }
 

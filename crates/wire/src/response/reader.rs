@@ -16,7 +16,7 @@ const REPEATED_BYTES: usize = 2 * 1024;
 /// Reads one response, incrementally, and after a [`restart`](ResponseReader::restart) another.
 ///
 /// The bytes of a head are not taken before the head is complete: until then [`step`] answers
-/// [`NeedMore`](Event::NeedMore) and the caller offers the same bytes again, with more behind them.
+/// [`NeedMore`](ReadEvent::NeedMore) and the caller offers the same bytes again, with more behind them.
 /// So the first unconsumed byte is always the first byte of the message that is being read, and a
 /// caller that remembers when the first unconsumed byte arrived knows, once [`started`] is true,
 /// when the final response began.
@@ -27,7 +27,7 @@ const REPEATED_BYTES: usize = 2 * 1024;
 pub struct ResponseReader {
     request_is_head: bool,
     limits: Limits,
-    state: State,
+    state: ReaderState,
     /// How much of the unconsumed head has been looked at.
     scanner: LineScanner,
     leading: usize,
@@ -56,7 +56,7 @@ struct Repeat {
 }
 
 #[derive(Debug, Clone)]
-enum State {
+enum ReaderState {
     Head,
     Length { left: u64, expected: u64 },
     Chunked(ChunkedDecoder),
@@ -66,16 +66,16 @@ enum State {
 
 /// What one call of [`ResponseReader::step`] did.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Step<'a> {
+pub struct ReadStep<'a> {
     /// So many bytes of the input are done with; offer the rest again.
     pub consumed: usize,
     /// What they were.
-    pub event: Event<'a>,
+    pub event: ReadEvent<'a>,
 }
 
 /// What a step found.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Event<'a> {
+pub enum ReadEvent<'a> {
     /// Nothing can be said before more bytes arrive. Keep the input that was not consumed.
     NeedMore,
     /// A whole interim response with this status; the final one is still to come.
@@ -94,7 +94,7 @@ impl ResponseReader {
         ResponseReader {
             request_is_head,
             limits,
-            state: State::Head,
+            state: ReaderState::Head,
             scanner: LineScanner::default(),
             leading: 0,
             interim: 0,
@@ -114,7 +114,7 @@ impl ResponseReader {
     /// given back.
     pub fn restart(&mut self, request_is_head: bool) {
         self.request_is_head = request_is_head;
-        self.state = State::Head;
+        self.state = ReaderState::Head;
         self.scanner = LineScanner::default();
         self.leading = 0;
         self.interim = 0;
@@ -129,32 +129,34 @@ impl ResponseReader {
 
     /// Takes what it can from `input`, up to and including one event.
     ///
-    /// Call it again with `input[consumed..]` until it says [`NeedMore`](Event::NeedMore) or
-    /// [`End`](Event::End); after `NeedMore` with more bytes behind what was not consumed. An
+    /// Call it again with `input[consumed..]` until it says [`NeedMore`](ReadEvent::NeedMore) or
+    /// [`End`](ReadEvent::End); after `NeedMore` with more bytes behind what was not consumed. An
     /// empty input is fine. No step takes bytes of two messages.
-    pub fn step<'a>(&mut self, input: &'a [u8]) -> Result<Step<'a>, ProtocolError> {
+    pub fn step<'a>(&mut self, input: &'a [u8]) -> Result<ReadStep<'a>, ProtocolError> {
         match &mut self.state {
-            State::Head => self.step_head(input),
-            State::Length { left, .. } => {
+            ReaderState::Head => self.step_head(input),
+            ReaderState::Length { left, .. } => {
                 let take = usize::try_from(*left).map_or(input.len(), |n| n.min(input.len()));
                 *left -= take as u64;
                 if *left == 0 {
-                    self.state = State::Done;
+                    self.state = ReaderState::Done;
                 }
                 Ok(self.body(take, &input[..take]))
             }
-            State::Chunked(_) => self.step_chunked(input),
-            State::UntilClose if self.received == self.limits.body_bytes && !input.is_empty() => {
+            ReaderState::Chunked(_) => self.step_chunked(input),
+            ReaderState::UntilClose
+                if self.received == self.limits.body_bytes && !input.is_empty() =>
+            {
                 Err(ProtocolError::BodyTooLarge(self.limits.body_bytes))
             }
-            State::UntilClose => {
+            ReaderState::UntilClose => {
                 let room = self.limits.body_bytes - self.received;
                 let take = usize::try_from(room).map_or(input.len(), |n| n.min(input.len()));
                 Ok(self.body(take, &input[..take]))
             }
-            State::Done => Ok(Step {
+            ReaderState::Done => Ok(ReadStep {
                 consumed: 0,
-                event: Event::End,
+                event: ReadEvent::End,
             }),
         }
     }
@@ -162,19 +164,19 @@ impl ResponseReader {
     /// The connection ended. Fine where that is how the body ends, and after the end.
     pub fn eof(&mut self) -> Result<(), ProtocolError> {
         let truncation = match &self.state {
-            State::Done => return Ok(()),
-            State::UntilClose => {
-                self.state = State::Done;
+            ReaderState::Done => return Ok(()),
+            ReaderState::UntilClose => {
+                self.state = ReaderState::Done;
                 return Ok(());
             }
-            State::Head if self.scanner.scanned > 0 => Truncation::Head(self.scanner.scanned),
-            State::Head if self.interim > 0 => Truncation::Interim,
-            State::Head => return Err(ProtocolError::NoResponse),
-            State::Length { expected, .. } => Truncation::Body {
+            ReaderState::Head if self.scanner.scanned > 0 => Truncation::Head(self.scanner.scanned),
+            ReaderState::Head if self.interim > 0 => Truncation::Interim,
+            ReaderState::Head => return Err(ProtocolError::NoResponse),
+            ReaderState::Length { expected, .. } => Truncation::Body {
                 received: self.received,
                 expected: *expected,
             },
-            State::Chunked(_) => Truncation::Chunked(self.received),
+            ReaderState::Chunked(_) => Truncation::Chunked(self.received),
         };
         Err(ProtocolError::Truncated(truncation))
     }
@@ -187,7 +189,7 @@ impl ResponseReader {
 
     /// The response is complete: its last byte has been consumed.
     pub fn is_done(&self) -> bool {
-        matches!(self.state, State::Done)
+        matches!(self.state, ReaderState::Done)
     }
 
     /// A byte of the final response has been offered.
@@ -201,13 +203,13 @@ impl ResponseReader {
 
     /// The response is complete and the connection may carry another request.
     ///
-    /// Bytes behind the [`End`](Event::End) would belong to no request; a caller that has some
+    /// Bytes behind the [`End`](ReadEvent::End) would belong to no request; a caller that has some
     /// should not use the connection again.
     pub fn reusable(&self) -> bool {
         self.is_done() && self.keep_alive
     }
 
-    fn step_head<'a>(&mut self, input: &'a [u8]) -> Result<Step<'a>, ProtocolError> {
+    fn step_head<'a>(&mut self, input: &'a [u8]) -> Result<ReadStep<'a>, ProtocolError> {
         if self.repeat.is_valid {
             if let Some(step) = self.same_again(input) {
                 return step;
@@ -227,7 +229,7 @@ impl ResponseReader {
         if self.scanner.scanned == 0
             && let Some(length) = head::parse_plain(input, &self.limits, &mut self.head)
         {
-            return Ok(Step {
+            return Ok(ReadStep {
                 consumed: skipped + length,
                 event: self.whole_head(&input[..length])?,
             });
@@ -238,9 +240,9 @@ impl ResponseReader {
             .scanner
             .find_end(&input[scanned..], self.limits.head_bytes)
         {
-            ScanResult::Open => Ok(Step {
+            ScanResult::Open => Ok(ReadStep {
                 consumed: skipped,
-                event: Event::NeedMore,
+                event: ReadEvent::NeedMore,
             }),
             ScanResult::TooLong => Err(ProtocolError::HeadTooLong(self.limits.head_bytes)),
             ScanResult::End(length) => {
@@ -248,7 +250,7 @@ impl ResponseReader {
                 let lines = self.scanner.lines;
                 self.scanner = LineScanner::default();
                 head::parse(&input[..length], lines, self.limits.headers, &mut self.head)?;
-                Ok(Step {
+                Ok(ReadStep {
                     consumed: skipped + length,
                     event: self.whole_head(&input[..length])?,
                 })
@@ -257,14 +259,17 @@ impl ResponseReader {
     }
 
     /// Whether the input begins with the bytes of the last head, to the last of them.
-    fn same_again<'a>(&mut self, input: &[u8]) -> Option<Result<Step<'a>, ProtocolError>> {
+    fn same_again<'a>(&mut self, input: &[u8]) -> Option<Result<ReadStep<'a>, ProtocolError>> {
         let same = self.repeat.request_is_head == self.request_is_head
             && input.starts_with(&self.repeat.bytes);
         let framing = self.repeat.framing.filter(|_| same)?;
         self.started = true;
         self.head_is_complete = true;
         let consumed = self.repeat.bytes.len();
-        Some(self.follow(framing).map(|event| Step { consumed, event }))
+        Some(
+            self.follow(framing)
+                .map(|event| ReadStep { consumed, event }),
+        )
     }
 
     /// Line ends before a status line; none once the head has begun, for they are not consumed.
@@ -284,7 +289,7 @@ impl ResponseReader {
     }
 
     /// A head has been parsed: is it the final one, and what follows?
-    fn whole_head<'a>(&mut self, bytes: &[u8]) -> Result<Event<'a>, ProtocolError> {
+    fn whole_head<'a>(&mut self, bytes: &[u8]) -> Result<ReadEvent<'a>, ProtocolError> {
         match self.head.status {
             101 => return Err(ProtocolError::Switching),
             100..200 if self.interim == self.limits.interim => {
@@ -292,7 +297,7 @@ impl ResponseReader {
             }
             status @ 100..200 => {
                 self.interim += 1;
-                return Ok(Event::Interim(status));
+                return Ok(ReadEvent::Interim(status));
             }
             _ => self.head_is_complete = true,
         }
@@ -308,28 +313,28 @@ impl ResponseReader {
     }
 
     /// What comes after a final head.
-    fn follow<'a>(&mut self, framing: BodyFraming) -> Result<Event<'a>, ProtocolError> {
+    fn follow<'a>(&mut self, framing: BodyFraming) -> Result<ReadEvent<'a>, ProtocolError> {
         self.keep_alive = framing.reusable;
         self.state = match framing.body {
-            Framing::None | Framing::Length(0) => State::Done,
+            Framing::None | Framing::Length(0) => ReaderState::Done,
             Framing::Length(length) if length > self.limits.body_bytes => {
                 return Err(ProtocolError::BodyTooLarge(self.limits.body_bytes));
             }
-            Framing::Length(length) => State::Length {
+            Framing::Length(length) => ReaderState::Length {
                 left: length,
                 expected: length,
             },
-            Framing::Chunked => State::Chunked(ChunkedDecoder::new(self.limits.head_bytes)),
-            Framing::UntilClose => State::UntilClose,
+            Framing::Chunked => ReaderState::Chunked(ChunkedDecoder::new(self.limits.head_bytes)),
+            Framing::UntilClose => ReaderState::UntilClose,
         };
-        Ok(Event::Head)
+        Ok(ReadEvent::Head)
     }
 
-    fn step_chunked<'a>(&mut self, input: &'a [u8]) -> Result<Step<'a>, ProtocolError> {
-        let State::Chunked(decoder) = &mut self.state else {
-            return Ok(Step {
+    fn step_chunked<'a>(&mut self, input: &'a [u8]) -> Result<ReadStep<'a>, ProtocolError> {
+        let ReaderState::Chunked(decoder) = &mut self.state else {
+            return Ok(ReadStep {
                 consumed: 0,
-                event: Event::NeedMore,
+                event: ReadEvent::NeedMore,
             });
         };
         let (consumed, event) = decoder.step(input)?;
@@ -338,28 +343,28 @@ impl ResponseReader {
             return Err(ProtocolError::BodyTooLarge(self.limits.body_bytes));
         }
         Ok(match event {
-            ChunkEvent::NeedMore => Step {
+            ChunkEvent::NeedMore => ReadStep {
                 consumed,
-                event: Event::NeedMore,
+                event: ReadEvent::NeedMore,
             },
             ChunkEvent::Data(data) => self.body(consumed, data),
             ChunkEvent::End => {
-                self.state = State::Done;
-                Step {
+                self.state = ReaderState::Done;
+                ReadStep {
                     consumed,
-                    event: Event::End,
+                    event: ReadEvent::End,
                 }
             }
         })
     }
 
-    fn body<'a>(&mut self, consumed: usize, data: &'a [u8]) -> Step<'a> {
+    fn body<'a>(&mut self, consumed: usize, data: &'a [u8]) -> ReadStep<'a> {
         self.received += data.len() as u64;
         let event = if data.is_empty() {
-            Event::NeedMore
+            ReadEvent::NeedMore
         } else {
-            Event::Body(data)
+            ReadEvent::Body(data)
         };
-        Step { consumed, event }
+        ReadStep { consumed, event }
     }
 }

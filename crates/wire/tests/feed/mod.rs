@@ -5,7 +5,7 @@
     reason = "each test binary uses its own part, so expect would fail"
 )]
 
-use wire::response::{Event, Limits, ProtocolError, ResponseHead, ResponseReader};
+use wire::response::{Limits, ProtocolError, ReadEvent, ResponseHead, ResponseReader};
 
 /// What came of a message. Equal however the message was cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,14 +102,14 @@ fn drain(
         input = &input[step.consumed..];
         reading.taken += step.consumed;
         match step.event {
-            Event::NeedMore => return Ok(false),
-            Event::Interim(status) => reading.interim.push(status),
-            Event::Head => assert!(reader.head().is_some()),
-            Event::Body(bytes) => {
+            ReadEvent::NeedMore => return Ok(false),
+            ReadEvent::Interim(status) => reading.interim.push(status),
+            ReadEvent::Head => assert!(reader.head().is_some()),
+            ReadEvent::Body(bytes) => {
                 assert!(!bytes.is_empty());
                 reading.body.extend_from_slice(bytes);
             }
-            Event::End => return Ok(true),
+            ReadEvent::End => return Ok(true),
         }
     }
 }

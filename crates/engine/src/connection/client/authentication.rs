@@ -1,7 +1,7 @@
 //! What a challenge means for the request that met it.
 
 use record::Outcome;
-use wire::auth::{AuthError, Authenticator, Verdict};
+use wire::auth::{AuthDecision, AuthError, Authenticator};
 use wire::response::ResponseHead;
 
 use super::Failure;
@@ -16,8 +16,8 @@ pub(super) fn heed_challenge(
         return Ok(false);
     }
     match auth.challenged(&head.headers) {
-        Verdict::TryAgain => Ok(true),
-        Verdict::GiveUp(reason) => Err(Failure {
+        AuthDecision::TryAgain => Ok(true),
+        AuthDecision::GiveUp(reason) => Err(Failure {
             outcome: Outcome::Refused,
             what: format!("401 Unauthorized: {reason}{}", advice(&reason)),
         }),

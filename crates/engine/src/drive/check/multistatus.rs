@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use record::{Cause, Outcome};
 use suite::{Body, Missing, Piece, RequestPlan};
 use wire::dav::{
-    Multistatus, PropName, Response, XmlLimits, level, parse_multistatus, requested_properties,
+    Multistatus, PropName, ResourceResponse, XmlLimits, level, parse_multistatus,
+    requested_properties,
 };
 use wire::response::status_text;
 
@@ -188,7 +189,7 @@ struct Kind<'a> {
 }
 
 impl<'a> Absent<'a> {
-    fn add(&mut self, response: &Response, lacking: Vec<&'a PropName>) {
+    fn add(&mut self, response: &ResourceResponse, lacking: Vec<&'a PropName>) {
         // Without resourcetype, a slash at the end of the href decides.
         let kind = if response.is_collection || response.href.ends_with('/') {
             &mut self.collections

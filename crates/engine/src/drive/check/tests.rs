@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use suite::{Body, Expect, HeaderPlan, Missing, StatusSet, StatusTest, Text};
-use wire::response::{Event, Limits, ResponseReader};
+use wire::response::{Limits, ReadEvent, ResponseReader};
 
 use super::*;
 
@@ -40,7 +40,7 @@ pub(super) fn head(status: &str) -> ResponseHead {
     loop {
         let step = reader.step(&message.as_bytes()[at..]).unwrap();
         at += step.consumed;
-        if step.event == Event::Head {
+        if step.event == ReadEvent::Head {
             return reader.head().unwrap().clone();
         }
     }

@@ -4,7 +4,7 @@ use report::{Comparisons, Versus};
 use stats::{Certainty, Compared, Verdict};
 
 use crate::args::Gate;
-use crate::exit::{Code, Failed};
+use crate::exit::{ExitStatus, Failed};
 use crate::output::tell;
 
 /// Why a gate is refused where there is one run of each.
@@ -47,18 +47,19 @@ impl Gate {
                 .is_none_or(|failing| failing.verdict == Verdict::Repaired);
         // Nothing is known of times that A does not have.
         let is_repaired = row.ratio.is_none() && row.verdict == Verdict::Repaired;
-        match is_repaired || (times_are_fine && failures_are_fine) {
-            true => Passage::Passes,
-            false => Passage::Undecided,
+        if is_repaired || (times_are_fine && failures_are_fine) {
+            Passage::Passes
+        } else {
+            Passage::Undecided
         }
     }
 }
 
 /// Judges all rows of all comparisons.
-pub(super) fn judge(comparisons: &Comparisons, gate: Option<Gate>) -> Result<Code, Failed> {
+pub(super) fn judge(comparisons: &Comparisons, gate: Option<Gate>) -> Result<ExitStatus, Failed> {
     let disqualified = disqualified(comparisons);
     let Some(gate) = gate else {
-        return disqualified.map_or(Ok(Code::Done), Err);
+        return disqualified.map_or(Ok(ExitStatus::Done), Err);
     };
     let named = |wanted: Passage, name: fn(&Compared) -> String| {
         names(comparisons, name, |row, same_within| {
@@ -90,11 +91,11 @@ pub(super) fn judge(comparisons: &Comparisons, gate: Option<Gate>) -> Result<Cod
     match (is_failed, disqualified) {
         (true, Some(why)) => {
             tell(&format!("prestan: {why}"));
-            Ok(Code::TestFailed)
+            Ok(ExitStatus::TestFailed)
         }
-        (true, None) => Ok(Code::TestFailed),
+        (true, None) => Ok(ExitStatus::TestFailed),
         (false, Some(why)) => Err(why),
-        (false, None) => Ok(Code::Done),
+        (false, None) => Ok(ExitStatus::Done),
     }
 }
 
@@ -125,9 +126,12 @@ fn names(
         let comparison = &versus.comparison;
         let rows = comparison.rows.iter();
         let rows = rows.filter(|row| is_so(row, comparison.same_within));
-        rows.map(|row| match is_one {
-            true => name(row),
-            false => format!("{} of {}", name(row), versus.name),
+        rows.map(|row| {
+            if is_one {
+                name(row)
+            } else {
+                format!("{} of {}", name(row), versus.name)
+            }
         })
         .collect()
     };

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use record::{Pace, PlanRecord};
 use suite::{Builtin, Overrides};
 
-use super::{Ran, Server};
+use super::MeasuredServer;
+use crate::command::kept::KeptRun;
 use crate::command::run::SuiteText;
-use crate::command::series::spent;
 use crate::exit::Failed;
-use crate::intake::summary_of_kept;
 use crate::state;
 
 /// Whether this names recorded runs.
@@ -23,20 +22,11 @@ fn find(side: &str) -> Result<PathBuf, Failed> {
 }
 
 /// Reads the runs of a server.
-pub(super) fn read(side: &str) -> Result<Server, Failed> {
-    let runs = side.split(',').map(|name| {
-        let path = state::find_run(Some(Path::new(name)))?;
-        let recorded = rundir::open(&path).map_err(|error| Failed::Usage(error.to_string()))?;
-        let summary = summary_of_kept(&recorded).map_err(Failed::Usage)?;
-        Ok(Ran {
-            spent: spent(&recorded.plan, &recorded.events),
-            plan: recorded.plan,
-            summary,
-            env: recorded.env,
-            path: path.display().to_string(),
-        })
-    });
-    Ok(Server {
+pub(super) fn read(side: &str) -> Result<MeasuredServer, Failed> {
+    let runs = side
+        .split(',')
+        .map(|name| KeptRun::read(&state::find_run(Some(Path::new(name)))?));
+    Ok(MeasuredServer {
         name: side.to_owned(),
         runs: runs.collect::<Result<_, Failed>>()?,
     })

@@ -20,14 +20,16 @@ use engine::{Cancel, Drive, Rounds, Settings, Turn, Turns};
 use record::{MeasureRecord, Processors};
 use suite::Plan;
 
-use super::Server;
+use super::MeasuredServer;
 use crate::args::{ClockOptions, ConnectOptions, LoadOptions};
+use crate::command::kept::KeptRun;
+use crate::command::planned::{IncompleteRun, PlannedRun};
 use crate::command::run::SuiteText;
-use crate::command::series::{Ended, Planned, Ran, Series, Shown, Subject, Wanted};
+use crate::command::series::{RunSeries, SeriesProgress, TestedServer};
 use crate::exit::Failed;
 use crate::state;
 
-use blocks::{Block, Blocks};
+use blocks::{Blocks, TestBlock};
 
 /// How servers are measured side by side.
 pub(crate) struct SideBySide<'a> {
@@ -52,11 +54,11 @@ pub(crate) enum Extent<'a> {
 }
 
 /// Of these runs, the names of the tests with a row that is undecided; `None` before that can be told.
-pub(crate) type Undecided<'a> = dyn Fn(&[Server]) -> Option<BTreeSet<String>> + 'a;
+pub(crate) type Undecided<'a> = dyn Fn(&[MeasuredServer]) -> Option<BTreeSet<String>> + 'a;
 
 /// What was measured side by side.
-pub(crate) struct Measured {
-    pub(crate) servers: Vec<Server>,
+pub(crate) struct MeasuredSeries {
+    pub(crate) servers: Vec<MeasuredServer>,
     /// Why it ended before all tests were done.
     pub(crate) ended: Option<Failed>,
 }
@@ -66,22 +68,24 @@ const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz";
 
 /// Measures all servers. Where they cannot be measured to the end, that is no error if each of them
 /// has a run: what they have all done can be compared.
-pub(crate) fn measure(how: &SideBySide<'_>, wanted: Vec<Wanted>) -> Result<Measured, Failed> {
+pub(crate) fn measure(
+    how: &SideBySide<'_>,
+    servers: Vec<TestedServer>,
+) -> Result<MeasuredSeries, Failed> {
     let begun = Instant::now();
-    if wanted.len() > LETTERS.len() {
+    if servers.len() > LETTERS.len() {
         return Err(Failed::Usage(format!(
             "{} servers are too many to be measured side by side; {} can be",
-            wanted.len(),
+            servers.len(),
             LETTERS.len()
         )));
     }
     let suite = SuiteText::find(how.suite)?;
     let whole = suite.plan(how.load)?;
-    let is_own = |wanted: &Wanted| matches!(wanted, Wanted::Start(_));
-    let are_kept_apart = wanted.iter().all(is_own) && has_one_user(how.load);
+    let are_kept_apart = servers.iter().all(TestedServer::is_own) && has_one_user(how.load);
     let run_id = how.load.running.run_id.as_deref();
-    let series = Series::of(wanted, run_id, processors(are_kept_apart, 1))?;
-    let servers = series.servers.iter().map(|server| Server {
+    let series = RunSeries::of(servers, run_id, processors(are_kept_apart, 1))?;
+    let servers = series.servers.iter().map(|server| MeasuredServer {
         name: server.name.clone(),
         runs: Vec::new(),
     });
@@ -92,7 +96,7 @@ pub(crate) fn measure(how: &SideBySide<'_>, wanted: Vec<Wanted>) -> Result<Measu
         suite: &suite,
         settings: settings.collect::<Result<_, _>>()?,
         seed: how.load.running.seed.unwrap_or_else(state::new_seed),
-        measured: Measured {
+        measured: MeasuredSeries {
             servers: servers.collect(),
             ended: None,
         },
@@ -104,13 +108,13 @@ pub(crate) fn measure(how: &SideBySide<'_>, wanted: Vec<Wanted>) -> Result<Measu
     let (shown, done) = match how.extent {
         Extent::Runs(runs) => {
             let tests = whole.tests.len() * sides * runs as usize;
-            let shown = Arc::new(Shown::new(tests, how.quiet));
+            let shown = Arc::new(SeriesProgress::new(tests, how.quiet));
             let mut blocks = (0..runs).map(|_| comparing.block(&whole, &shown));
             let done = blocks.try_for_each(|block| block.map(|_| ()));
             (Arc::clone(&shown), done)
         }
         Extent::Within(budget, undecided) => {
-            let shown = Arc::new(Shown::within(budget, how.quiet));
+            let shown = Arc::new(SeriesProgress::within(budget, how.quiet));
             let tests = whole.tests.iter().map(|test| test.name.clone());
             let mut blocks = Blocks::new(budget, u32::try_from(sides).unwrap_or(1), tests);
             let done = comparing.within(&whole, &mut blocks, (begun, undecided), &shown);
@@ -118,10 +122,10 @@ pub(crate) fn measure(how: &SideBySide<'_>, wanted: Vec<Wanted>) -> Result<Measu
         }
     };
     shown.end();
-    let Measured { servers, ended } = comparing.measured;
+    let MeasuredSeries { servers, ended } = comparing.measured;
     match done {
         Err(why) if servers.iter().any(|server| server.runs.is_empty()) => Err(why),
-        done => Ok(Measured {
+        done => Ok(MeasuredSeries {
             servers,
             ended: ended.or(done.err()),
         }),
@@ -149,10 +153,10 @@ struct Comparing<'a> {
     are_kept_apart: bool,
     /// Runs of a block do the same, also where chance decides what.
     seed: u64,
-    series: Series,
+    series: RunSeries,
     /// Of each server.
     settings: Vec<Settings>,
-    measured: Measured,
+    measured: MeasuredSeries,
     /// Blocks that were begun.
     blocks: u32,
 }
@@ -164,7 +168,7 @@ impl Comparing<'_> {
         whole: &Plan,
         blocks: &mut Blocks,
         (begun, undecided): (Instant, &Undecided<'_>),
-        shown: &Arc<Shown>,
+        shown: &Arc<SeriesProgress>,
     ) -> Result<(), Failed> {
         while let Some(block) = blocks.next(begun.elapsed()) {
             let block_begun = Instant::now();
@@ -177,7 +181,7 @@ impl Comparing<'_> {
                 .servers
                 .iter()
                 .filter_map(|server| server.runs.last());
-            let longest = spent.map(|run| run.spent.clone()).reduce(|mut one, other| {
+            let longest = spent.map(KeptRun::time_of_tests).reduce(|mut one, other| {
                 for (test, took) in other {
                     let own = one.entry(test).or_default();
                     *own = took.max(*own);
@@ -194,14 +198,15 @@ impl Comparing<'_> {
 
     /// Options of the runs of a block: of the rows that were asked for, those of its tests. What is said of
     /// how much a run does holds for each of them.
-    fn load_of(&self, whole: &Plan, block: &Block) -> LoadOptions {
+    fn load_of(&self, whole: &Plan, block: &TestBlock) -> LoadOptions {
         let given = self.how.load;
         let is_said = given.requests.is_some() || given.duration.is_some();
         LoadOptions {
             only: rows_of(whole, &block.tests),
-            duration: match is_said {
-                true => given.duration,
-                false => Some(block.measured),
+            duration: if is_said {
+                given.duration
+            } else {
+                Some(block.measured)
             },
             ..given.clone()
         }
@@ -209,7 +214,7 @@ impl Comparing<'_> {
 
     /// One run of each server, after a fresh start where they are started here. Returns whether it
     /// went through; what it did until then is kept.
-    fn block(&mut self, plan: &Plan, shown: &Arc<Shown>) -> Result<bool, Failed> {
+    fn block(&mut self, plan: &Plan, shown: &Arc<SeriesProgress>) -> Result<bool, Failed> {
         if self.measured.ended.is_some() {
             return Ok(false);
         }
@@ -237,10 +242,10 @@ impl Comparing<'_> {
         }
     }
 
-    fn runs(&self, plan: &Plan) -> Result<Vec<Planned>, Failed> {
+    fn runs(&self, plan: &Plan) -> Result<Vec<PlannedRun>, Failed> {
         let number = self.blocks;
         let servers = self.series.servers.iter().zip(&self.settings);
-        let run = |((server, settings), letter): ((&Subject, &Settings), char)| {
+        let run = |((server, settings), letter): ((&TestedServer, &Settings), char)| {
             let is_fresh = server.is_own();
             let settings = Settings {
                 run_id: format!("{}-{letter}{number}", self.series.name),
@@ -249,14 +254,15 @@ impl Comparing<'_> {
                 processors: self.series.processors.clone(),
                 drive: Drive::Rounds(Rounds {
                     warmup: self.how.load.warmup,
-                    steady_within: match is_fresh {
-                        true => plan_duration(plan),
-                        false => Duration::ZERO,
+                    steady_within: if is_fresh {
+                        plan_duration(plan)
+                    } else {
+                        Duration::ZERO
                     },
                 }),
                 ..settings.clone()
             };
-            Planned::new(plan, &self.suite.text, settings, self.how.save)
+            PlannedRun::of_series(plan, &self.suite.text, settings, self.how.save)
         };
         servers.zip(LETTERS.chars()).map(run).collect()
     }
@@ -285,15 +291,15 @@ fn plan_duration(plan: &Plan) -> Duration {
 
 /// Does all runs, each on a thread of its own; they wait for each other, and end together.
 fn perform(
-    runs: Vec<Planned>,
+    runs: Vec<PlannedRun>,
     turns: Vec<Turn>,
     cancel: &Cancel,
-    shown: &Arc<Shown>,
-) -> (Vec<Ran>, Option<Failed>) {
-    let ended: Vec<Result<Ran, Ended>> = thread::scope(|scope| {
-        let start = |(run, turn): (Planned, Turn)| {
+    shown: &Arc<SeriesProgress>,
+) -> (Vec<KeptRun>, Option<Failed>) {
+    let ended: Vec<Result<KeptRun, IncompleteRun>> = thread::scope(|scope| {
+        let start = |(job, turn): (PlannedRun, Turn)| {
             scope.spawn(move || {
-                let ran = run.perform(cancel, shown, Some(turn));
+                let ran = job.keep(cancel, shown, Some(turn));
                 if ran.is_err() {
                     // Nothing more of this block can be compared.
                     cancel.cancel();
@@ -304,7 +310,7 @@ fn perform(
         let threads: Vec<_> = runs.into_iter().zip(turns).map(start).collect();
         let lost = |_| {
             let why = "a run was lost by a defect of prestan";
-            Err(Ended::from(Failed::Local(why.to_owned())))
+            Err(IncompleteRun::from(Failed::Local(why.to_owned())))
         };
         let ended = threads.into_iter().map(|run| run.join());
         ended.map(|ran| ran.unwrap_or_else(lost)).collect()
@@ -314,7 +320,7 @@ fn perform(
     for run in ended {
         match run {
             Ok(whole) => ran.push(whole),
-            Err(Ended { why, ran: part }) => {
+            Err(IncompleteRun { why, run: part }) => {
                 reasons.push(why);
                 ran.extend(part.map(|part| *part));
             }

@@ -2,6 +2,7 @@
 //! users.
 
 use std::path::PathBuf;
+use std::slice;
 
 use engine::Settings;
 use report::{Incomplete, NotMeasured};
@@ -9,12 +10,13 @@ use stats::Material;
 use suite::Plan;
 
 use super::{EarlyEnd, Runs};
-use crate::args::{DiagnoseArgs, FormatOptions, LoadOptions, OutputOptions, defaults};
-use crate::command::job::Job;
+use crate::args::{DiagnoseArgs, LoadOptions, OutputOptions, defaults};
+use crate::command::kept::KeptRun;
+use crate::command::planned::PlannedRun;
 use crate::command::run::SuiteText;
-use crate::command::series::{Series, wanted};
+use crate::command::series::{RunSeries, tested_servers};
 use crate::exit::Failed;
-use crate::intake::{Record, pooled};
+use crate::intake::pooled;
 use crate::output::tell;
 use crate::state;
 
@@ -31,9 +33,13 @@ const LOAD_REQUESTS: u32 = 25;
 pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, Failed> {
     // What is wrong with a suite is said before anything is measured.
     let suites = suites(args)?;
-    let series = Series::of(wanted(&args.subjects, args.server.as_slice())?, None, None)?;
+    let series = RunSeries::of(
+        tested_servers(&args.subjects, args.server.as_slice())?,
+        None,
+        None,
+    )?;
     let of_server = series.servers[0].settings(&args.connect, &load_options(args), args.clock)?;
-    let mut made = Made {
+    let mut made = DiagnosisRuns {
         args,
         series: &series,
         of_server: &of_server,
@@ -53,7 +59,7 @@ pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, Failed> {
             Err(why)
         }
     };
-    let Made {
+    let DiagnosisRuns {
         kept, not_measured, ..
     } = made;
     match measured {
@@ -91,9 +97,9 @@ fn early_end(why: Failed, not_measured: Vec<NotMeasured>) -> EarlyEnd {
 }
 
 /// The runs of a series, as they are made.
-struct Made<'a> {
+struct DiagnosisRuns<'a> {
     args: &'a DiagnoseArgs,
-    series: &'a Series,
+    series: &'a RunSeries,
     of_server: &'a Settings,
     /// The directories of those that went through.
     kept: Vec<PathBuf>,
@@ -101,15 +107,15 @@ struct Made<'a> {
     not_measured: Vec<NotMeasured>,
 }
 
-impl Made<'_> {
+impl DiagnosisRuns<'_> {
     /// Makes these runs. After one that does not go through, the others are not attempted.
-    fn measure(&mut self, planned: Vec<Planned<'_>>, is_repeat: bool) -> Result<(), Failed> {
+    fn measure(&mut self, planned: Vec<PlannedSuite<'_>>, is_repeat: bool) -> Result<(), Failed> {
         let mut planned = planned.into_iter();
         while let Some(next) = planned.next() {
             let missing = next.not_measured(is_repeat);
             let number = self.kept.len() + 1;
             match run(self.args, self.series, self.of_server, number, next) {
-                Ok(path) => self.kept.push(path),
+                Ok(run) => self.kept.push(PathBuf::from(run.path)),
                 Err(why) => {
                     self.not_measured.push(missing);
                     let missing = planned.map(|planned| planned.not_measured(is_repeat));
@@ -128,10 +134,13 @@ pub(super) fn series_of(run_id: &str) -> &str {
 }
 
 /// The tests whose rows show something that is a finding only if they show it again.
-fn once_more<'a>(args: &'a DiagnoseArgs, kept: &[PathBuf]) -> Result<Vec<Planned<'a>>, Failed> {
+fn once_more<'a>(
+    args: &'a DiagnoseArgs,
+    kept: &[PathBuf],
+) -> Result<Vec<PlannedSuite<'a>>, Failed> {
     let read = |path: &PathBuf| -> Result<Material, Failed> {
         let recorded = rundir::open(path).map_err(|error| Failed::Local(error.to_string()))?;
-        let pooled = pooled(&[Record::of(&recorded)], None).map_err(Failed::Local)?;
+        let pooled = pooled(slice::from_ref(&recorded), None).map_err(Failed::Local)?;
         Ok(pooled.material)
     };
     let runs: Vec<Material> = kept.iter().map(read).collect::<Result<_, _>>()?;
@@ -192,7 +201,7 @@ const SHARED: [(&str, &[&str], &[&str]); 2] = [
 ];
 
 /// The runs with several users; those of suites that are measured.
-fn with_several_users(args: &DiagnoseArgs) -> Vec<Planned<'_>> {
+fn with_several_users(args: &DiagnoseArgs) -> Vec<PlannedSuite<'_>> {
     let measuring = &args.measuring;
     let users = measuring.load_users.unwrap_or(LOAD_USERS);
     if users <= measuring.concurrency.unwrap_or(1) {
@@ -218,16 +227,16 @@ fn with_several_users(args: &DiagnoseArgs) -> Vec<Planned<'_>> {
 
 fn run(
     args: &DiagnoseArgs,
-    series: &Series,
+    series: &RunSeries,
     of_server: &Settings,
     number: usize,
-    Planned {
+    PlannedSuite {
         name,
         suite,
         plan,
         users,
-    }: Planned<'_>,
-) -> Result<PathBuf, Failed> {
+    }: PlannedSuite<'_>,
+) -> Result<KeptRun, Failed> {
     if !args.runs.quiet {
         tell(&format!("suite {name}"));
     }
@@ -237,29 +246,24 @@ fn run(
         users,
         ..of_server.clone()
     };
-    let directory = state::directory_of(&settings.run_id, args.runs.save.as_deref())?;
-    let output = output_options(args, directory);
-    let job = Job {
-        suite_text: suite.text,
-        plan,
-        settings,
-        until: None,
-        makes_target: false,
-        cancel: Some(series.cancel.clone()),
-        output: &output,
+    let output = OutputOptions {
+        quiet: args.runs.quiet,
+        ..defaults()
     };
-    job.keep()
+    PlannedRun::of_series(&plan, &suite.text, settings, args.runs.save.as_deref())?
+        .keep_on_console(&output, series.cancel.clone())
+        .map_err(|incomplete| incomplete.why)
 }
 
 /// A suite that is to be run, with everything decided.
-struct Planned<'a> {
+struct PlannedSuite<'a> {
     name: &'a str,
     suite: SuiteText,
     plan: Plan,
     users: u32,
 }
 
-impl Planned<'_> {
+impl PlannedSuite<'_> {
     /// How a report names it if it does not go through.
     fn not_measured(&self, is_repeat: bool) -> NotMeasured {
         NotMeasured {
@@ -270,7 +274,7 @@ impl Planned<'_> {
     }
 }
 
-fn suites(args: &DiagnoseArgs) -> Result<Vec<Planned<'_>>, Failed> {
+fn suites(args: &DiagnoseArgs) -> Result<Vec<PlannedSuite<'_>>, Failed> {
     let mut suites = Vec::new();
     for name in &args.measuring.suite {
         let (suite, load) = (SuiteText::find(name)?, load_of(&load_options(args), name));
@@ -297,7 +301,7 @@ fn suites(args: &DiagnoseArgs) -> Result<Vec<Planned<'_>>, Failed> {
         is_known?;
     }
     let plan = |(name, suite, load): (_, SuiteText, LoadOptions)| {
-        Ok(Planned {
+        Ok(PlannedSuite {
             name,
             plan: suite.plan(&load)?,
             suite,
@@ -311,7 +315,7 @@ fn suites(args: &DiagnoseArgs) -> Result<Vec<Planned<'_>>, Failed> {
 fn planned<'a>(
     args: &'a DiagnoseArgs,
     (name, suite, load): (&'a str, SuiteText, LoadOptions),
-) -> Result<Planned<'a>, Failed> {
+) -> Result<PlannedSuite<'a>, Failed> {
     let mut load = load;
     for pattern in &args.measuring.skip {
         let mut skipping = load.clone();
@@ -321,7 +325,7 @@ fn planned<'a>(
             load = skipping;
         }
     }
-    Ok(Planned {
+    Ok(PlannedSuite {
         name,
         plan: suite.plan(&load)?,
         suite,
@@ -345,20 +349,4 @@ fn load_of(load: &LoadOptions, suite: &str) -> LoadOptions {
         load.requests = load.requests.or(Some(REQUESTS));
     }
     load
-}
-
-fn output_options(args: &DiagnoseArgs, directory: PathBuf) -> OutputOptions {
-    OutputOptions {
-        output: None,
-        formats: FormatOptions {
-            json: None,
-            ..FormatOptions::default()
-        },
-        inconclusive: None,
-        save: Some(directory),
-        no_save: false,
-        quiet: args.runs.quiet,
-        verbose: false,
-        debug: false,
-    }
 }

@@ -146,12 +146,10 @@ pub(crate) fn at_rate(rate: f64, duration: Duration) -> Pacing {
     }
 }
 
-/// How the connections of a load are used; whether TLS sessions are resumed was decided before.
-pub(super) fn set_http(pace: &PaceOptions, http: &mut Http) {
-    http.version = match &pace.http[..] {
-        "1.0" => HttpVersion::Http10,
-        _ => HttpVersion::Http11,
-    };
-    http.keep_alive = !pace.no_keep_alive;
-    http.pipeline = pace.pipeline;
+/// How a load uses its connections; whether TLS sessions are resumed was decided before.
+pub(crate) fn set_http(http: &mut Http, is_http10: bool, keep_alive: bool, pipeline: u32) {
+    if is_http10 {
+        http.version = HttpVersion::Http10;
+    }
+    (http.keep_alive, http.pipeline) = (keep_alive, pipeline);
 }

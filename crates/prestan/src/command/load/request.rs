@@ -18,9 +18,10 @@ pub(super) fn single(method: &str, request: &RequestOptions) -> Result<Single, F
         )));
     }
     let method = method.to_ascii_uppercase();
-    let status = match request.expect.is_empty() {
-        true => None,
-        false => Some(StatusSet(request.expect.clone())),
+    let status = if request.expect.is_empty() {
+        None
+    } else {
+        Some(StatusSet(request.expect.clone()))
     };
     Ok(Single {
         headers: headers(&method, request),

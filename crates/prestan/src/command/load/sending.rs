@@ -11,7 +11,7 @@ use crate::exit::Failed;
 use wire::shown::redacted_url;
 
 /// One request, or a mix of them.
-pub(crate) struct Sending {
+pub(crate) struct LoadWorkload {
     /// In words: `GET`, `mix browsing`.
     pub(crate) what: String,
     pub(crate) plan: Plan,
@@ -21,19 +21,19 @@ pub(crate) struct Sending {
     pub(crate) permission: Permission,
 }
 
-impl Sending {
+impl LoadWorkload {
     /// `METHOD URL`, or with a mix only `URL`.
     pub(crate) fn of(
         first: &str,
         second: Option<&str>,
         options: &RequestOptions,
-    ) -> Result<Sending, Failed> {
+    ) -> Result<LoadWorkload, Failed> {
         let usage = |error: wire::target::TargetError| Failed::Usage(error.to_string());
         match (&options.mix, second) {
             (None, Some(url)) => {
                 let (plan, suite_text) = suite::single(&request::single(first, options)?);
                 let target = Target::resource(url).map_err(usage)?;
-                Ok(Sending {
+                Ok(LoadWorkload {
                     what: first.to_owned(),
                     permission: guard::single(&plan, options.writes, &target)?,
                     plan,
@@ -46,7 +46,7 @@ impl Sending {
                 let suite = SuiteText::find(suite)?;
                 let mut plan = suite.resolved(&Overrides::default())?;
                 let permission = guard::mix(&mut plan, options.writes)?;
-                Ok(Sending {
+                Ok(LoadWorkload {
                     what: format!("mix {}", plan.suite.name),
                     permission,
                     plan,

@@ -10,10 +10,12 @@ use suite::Plan;
 
 use super::Loads;
 use crate::args::{AnswerOptions, OutputOptions};
+use crate::command::kept::KeptRun;
+use crate::command::planned::PlannedRun;
 use crate::command::run::SuiteText;
 use crate::command::search::{knee, print, tried};
-use crate::command::series::{Planned, Ran, Shown, name_of};
-use crate::exit::{Code, Failed};
+use crate::command::series::{SeriesProgress, name_of};
+use crate::exit::{ExitStatus, Failed};
 use crate::output::{self, tell};
 use crate::watch::on_interrupt;
 
@@ -24,7 +26,7 @@ pub(super) fn curve(
     settings: &Settings,
     loads: &Loads<'_>,
     options: &OutputOptions,
-) -> Result<Code, Failed> {
+) -> Result<ExitStatus, Failed> {
     let answer = answer_options(options)?;
     output::check_answer(&answer, &[])?;
     let settings = Settings {
@@ -38,7 +40,7 @@ pub(super) fn curve(
         &settings,
         loads,
         options,
-        |one: Ran, children| {
+        |one: KeptRun, children| {
             made.push(tried(f64::from(children), true, &one.summary));
             ran.push(one);
         },
@@ -46,7 +48,7 @@ pub(super) fn curve(
     .err();
     if !made.is_empty() {
         let found = found(plan, &settings, &ran, made, ended.as_ref());
-        let common = Common::of(&found.target, ran.iter().map(Ran::told));
+        let common = Common::of(&found.target, ran.iter().map(KeptRun::side));
         print(&found, common, &answer)?;
     }
     if let Some(why) = ended {
@@ -54,9 +56,9 @@ pub(super) fn curve(
     }
     let worst = ran.iter().map(|one| one.summary.conclusion()).max();
     match (worst, inconclusive(&ran)) {
-        (Some(Conclusion::Fail), _) => Ok(Code::TestFailed),
+        (Some(Conclusion::Fail), _) => Ok(ExitStatus::TestFailed),
         (_, Some(why)) => Err(Failed::inconclusive(why)),
-        (_, None) => Ok(Code::Done),
+        (_, None) => Ok(ExitStatus::Done),
     }
 }
 
@@ -66,7 +68,7 @@ fn measure(
     settings: &Settings,
     loads: &Loads<'_>,
     options: &OutputOptions,
-    mut take: impl FnMut(Ran, u32),
+    mut take: impl FnMut(KeptRun, u32),
 ) -> Result<(), Failed> {
     let cancel = Cancel::default();
     let _interruptible = on_interrupt(cancel.clone(), None)?;
@@ -75,9 +77,9 @@ fn measure(
             run_id: format!("{}-{}", settings.run_id, number + 1),
             ..loads.settings(settings, *children)
         };
-        let run = Planned::new(plan, &suite.text, settings, options.save.as_deref())?;
-        let ran = run
-            .perform(&cancel, &Arc::new(Shown::new(1, true)), None)
+        let job = PlannedRun::of_series(plan, &suite.text, settings, options.save.as_deref())?;
+        let ran = job
+            .keep(&cancel, &Arc::new(SeriesProgress::new(1, true)), None)
             .map_err(|ended| ended.why)?;
         if !options.quiet {
             say(&ran, *children);
@@ -87,7 +89,7 @@ fn measure(
     Ok(())
 }
 
-fn say(ran: &Ran, children: u32) {
+fn say(ran: &KeptRun, children: u32) {
     let number = ran.summary.pages.as_ref();
     let number = number.map_or(0.0, |pages| pages.per_minute);
     let why = report::inconclusive(&ran.summary);
@@ -101,7 +103,7 @@ fn say(ran: &Ran, children: u32) {
 }
 
 /// In how many runs rows are inconclusive.
-fn inconclusive(ran: &[Ran]) -> Option<String> {
+fn inconclusive(ran: &[KeptRun]) -> Option<String> {
     let why = ran
         .iter()
         .filter_map(|one| report::inconclusive(&one.summary));
@@ -113,11 +115,11 @@ fn inconclusive(ran: &[Ran]) -> Option<String> {
 fn found(
     plan: &Plan,
     settings: &Settings,
-    ran: &[Ran],
+    ran: &[KeptRun],
     made: Vec<Tried>,
     ended: Option<&Failed>,
 ) -> SearchResult {
-    let server = ran.last().and_then(|ran| ran.env.server.as_ref());
+    let server = ran.last().and_then(|ran| ran.run.env.server.as_ref());
     SearchResult {
         find: Find::Users,
         condition: None,

@@ -10,7 +10,7 @@ use engine::Publish;
 use suite::{Plan, Text};
 use webstone::{FileList, content, pieces};
 
-use crate::exit::{Code, Failed};
+use crate::exit::{ExitStatus, Failed};
 use crate::output;
 
 /// Seed of the files, unless something else is said: the same everywhere.
@@ -24,7 +24,7 @@ pub(super) fn generate(
     list: &FileList,
     directory: &Path,
     seed: Option<u64>,
-) -> Result<Code, Failed> {
+) -> Result<ExitStatus, Failed> {
     let files = sized(list)?;
     let seed = seed.unwrap_or(USUAL_SEED);
     let local = |place: &Path, error: &io::Error| {
@@ -43,7 +43,7 @@ pub(super) fn generate(
         files.len(),
         directory.display()
     ))?;
-    Ok(Code::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// A disk that would be full in the end is not filled.
@@ -53,12 +53,13 @@ fn there_is_room(directory: &Path, bytes: u64) -> Result<(), Failed> {
         // Writing will tell.
         Err(_) => return Ok(()),
     };
-    match bytes > free {
-        true => Err(Failed::Local(format!(
+    if bytes > free {
+        Err(Failed::Local(format!(
             "the files have {bytes} bytes, and {free} are free in {}",
             directory.display()
-        ))),
-        false => Ok(()),
+        )))
+    } else {
+        Ok(())
     }
 }
 
@@ -75,9 +76,10 @@ fn write_new<I: Iterator<Item = Vec<u8>>>(place: &Path, content: impl Fn() -> I)
             })
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            match holds(place, content())? {
-                true => Ok(()),
-                false => Err(io::Error::other("another file is there, and stays")),
+            if holds(place, content())? {
+                Ok(())
+            } else {
+                Err(io::Error::other("another file is there, and stays"))
             }
         }
         Err(error) => Err(error),

@@ -85,7 +85,7 @@ pub(crate) fn operations(row: &Value) -> u64 {
 
 /// Waits for something that can be seen, and fails when it does not come.
 #[track_caller]
-pub(crate) fn until(what: &str, seen: impl Fn() -> bool) {
+pub(crate) fn until(what: &str, mut seen: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(120);
     while !seen() {
         assert!(Instant::now() < deadline, "waited too long until {what}");

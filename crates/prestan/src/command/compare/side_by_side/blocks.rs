@@ -54,7 +54,7 @@ struct Test {
 
 /// What a block does.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Block {
+pub(super) struct TestBlock {
     pub(super) tests: Vec<String>,
     /// How long each of them is measured on each server.
     pub(super) measured: Duration,
@@ -80,7 +80,7 @@ impl Blocks {
 
     /// The next block, when so much of the budget is spent; `None` when all is decided, or nothing
     /// more fits.
-    pub(super) fn next(&self, elapsed: Duration) -> Option<Block> {
+    pub(super) fn next(&self, elapsed: Duration) -> Option<TestBlock> {
         let left = self.budget.saturating_sub(elapsed);
         let mut chosen = self.fitting(self.due(), left);
         if chosen.is_empty() {
@@ -94,7 +94,7 @@ impl Blocks {
         let for_measuring = length.min(left).saturating_sub(self.fixed(&chosen));
         let is_chosen = |test: &&Test| chosen.iter().any(|other| other.name == test.name);
         let in_order = self.tests.iter().filter(is_chosen);
-        Some(Block {
+        Some(TestBlock {
             tests: in_order.map(|test| test.name.clone()).collect(),
             measured: (for_measuring / (count * self.sides)).clamp(LEAST_MEASURED, MOST_MEASURED),
         })
@@ -103,7 +103,7 @@ impl Blocks {
     /// A block is done, and took so long; so long took each of its tests on all servers together.
     pub(super) fn add(
         &mut self,
-        block: &Block,
+        block: &TestBlock,
         took: Duration,
         tests: &BTreeMap<String, Duration>,
     ) {
@@ -175,10 +175,10 @@ mod tests {
         tests: &[(&str, Duration, usize)],
         overhead: Duration,
         budget: Duration,
-    ) -> (Vec<Block>, Duration) {
+    ) -> (Vec<TestBlock>, Duration) {
         let names = tests.iter().map(|(name, _, _)| (*name).to_owned());
         let mut blocks = Blocks::new(budget, 2, names);
-        let mut made: Vec<Block> = Vec::new();
+        let mut made: Vec<TestBlock> = Vec::new();
         let mut elapsed = Duration::ZERO;
         while let Some(block) = blocks.next(elapsed) {
             let spent = |name: &String| {
@@ -204,7 +204,7 @@ mod tests {
         (made, elapsed)
     }
 
-    fn count(blocks: &[Block], name: &str) -> usize {
+    fn count(blocks: &[TestBlock], name: &str) -> usize {
         let with = blocks
             .iter()
             .filter(|block| block.tests.iter().any(|test| test == name));

@@ -1,0 +1,106 @@
+//! A run that is kept: its record without the samples, and what they say.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use record::{EventKind, Run};
+use report::Diagnosed;
+use report::page::PageRun;
+use rundir::Recorded;
+use stats::{Details, Side, Summary};
+
+use crate::exit::Failed;
+use crate::intake::{Drawn, drawn, summary_of_kept};
+
+/// A kept run, or several of one server, pooled.
+pub(crate) struct KeptRun {
+    /// The record; of several runs that of the first with the most rows.
+    pub(crate) run: Run,
+    pub(crate) summary: Summary,
+    /// What figures need, where they are wanted.
+    pub(crate) details: Option<Vec<Details>>,
+    pub(crate) diagnosed: Option<Diagnosed>,
+    /// Where `run` is kept.
+    pub(crate) path: String,
+}
+
+impl KeptRun {
+    pub(crate) fn new(run: Run, summary: Summary, path: String) -> KeptRun {
+        KeptRun {
+            run,
+            summary,
+            details: None,
+            diagnosed: None,
+            path,
+        }
+    }
+
+    pub(crate) fn read(path: &Path) -> Result<KeptRun, Failed> {
+        let recorded = open(path)?;
+        let summary = summary_of_kept(&recorded).map_err(Failed::Usage)?;
+        let path = path.display().to_string();
+        Ok(KeptRun::new(recorded.into_run(), summary, path))
+    }
+
+    /// Reads and pools runs of one server, at least one, with the details for figures of so many servers.
+    pub(crate) fn pooled(paths: &[PathBuf], servers: usize) -> Result<KeptRun, Failed> {
+        let opened = paths.iter().map(|path| open(path));
+        let mut recorded = opened.collect::<Result<Vec<Recorded>, Failed>>()?;
+        let rows = servers * recorded[0].plan.measures.len();
+        let Drawn {
+            summary,
+            details,
+            diagnosed,
+            base,
+        } = drawn(&recorded, rows).map_err(Failed::Usage)?;
+        let path = paths[base].display().to_string();
+        Ok(KeptRun {
+            details: Some(details),
+            diagnosed: Some(diagnosed),
+            ..KeptRun::new(recorded.swap_remove(base).into_run(), summary, path)
+        })
+    }
+
+    pub(crate) fn side(&self) -> Side<'_> {
+        Side {
+            plan: &self.run.plan,
+            env: &self.run.env,
+            summary: &self.summary,
+        }
+    }
+
+    pub(crate) fn page_run(&self, name: Option<String>) -> PageRun<'_> {
+        PageRun {
+            name,
+            run: &self.run,
+            summary: &self.summary,
+            details: self.details.clone(),
+        }
+    }
+
+    /// How long each test took, with its preparation and its clean-up.
+    pub(crate) fn time_of_tests(&self) -> BTreeMap<String, Duration> {
+        let mut started = BTreeMap::new();
+        let mut times = BTreeMap::new();
+        for event in &self.run.events {
+            match event.kind {
+                EventKind::TestStarted { test } => {
+                    started.insert(test, event.at);
+                }
+                EventKind::TestEnded { test } => {
+                    let took = event.at - started.get(&test).copied().unwrap_or(event.at);
+                    if let Some(record) = self.run.plan.tests.get(usize::from(test.0)) {
+                        times.insert(record.name.clone(), Duration::from_nanos(took));
+                    }
+                }
+                _ => {}
+            }
+        }
+        times
+    }
+}
+
+pub(crate) fn open(path: &Path) -> Result<Recorded, Failed> {
+    rundir::open(path).map_err(|error| Failed::Usage(error.to_string()))
+}

@@ -1,0 +1,499 @@
+//! A run with everything decided: it is made, recorded, and reported or handed on.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use engine::{Cancel, Finished, Observer, Progress, RunError, Said, Settings, Turn, Watch};
+use record::{Event, EventKind, LeftBehind, PlanRecord, Run};
+use report::page::PageRun;
+use rundir::{Recorded, RunDir, Samples};
+use stats::{Completeness, Summary, Until};
+use suite::Plan;
+
+use crate::args::OutputOptions;
+use crate::command::kept::KeptRun;
+use crate::command::load::guard;
+use crate::command::series::SeriesProgress;
+use crate::exit::{ExitStatus, Failed, code_of};
+use crate::intake::{Concluded, Drawn, Intake, drawn};
+use crate::live::LiveStatistics;
+use crate::log;
+use crate::output;
+use crate::state;
+use crate::watch::{Console, on_interrupt};
+
+/// A run with everything decided.
+pub(crate) struct PlannedRun {
+    plan: Plan,
+    settings: Settings,
+    record: PlanRecord,
+    /// `None` for a run that is not kept.
+    directory: Option<RunDir>,
+    /// When a load run has measured enough.
+    pub(crate) until: Option<Until>,
+    /// The run makes the target itself, where nothing was: it is removed at the end.
+    pub(crate) makes_target: bool,
+}
+
+impl PlannedRun {
+    /// A run on its own, kept where these options say.
+    pub(crate) fn single(
+        plan: Plan,
+        suite_text: &str,
+        settings: Settings,
+        output: &OutputOptions,
+    ) -> Result<PlannedRun, Failed> {
+        let directory = match &output.save {
+            _ if output.no_save => None,
+            Some(path) => Some(path.clone()),
+            None => Some(state::run_directory(&settings.run_id)?),
+        };
+        PlannedRun::new(plan, suite_text, settings, directory)
+    }
+
+    /// A run of a series, kept below `save`.
+    pub(crate) fn of_series(
+        plan: &Plan,
+        suite_text: &str,
+        settings: Settings,
+        save: Option<&Path>,
+    ) -> Result<PlannedRun, Failed> {
+        let directory = state::directory_of(&settings.run_id, save)?;
+        PlannedRun::new(plan.clone(), suite_text, settings, Some(directory))
+    }
+
+    fn new(
+        plan: Plan,
+        suite_text: &str,
+        settings: Settings,
+        directory: Option<PathBuf>,
+    ) -> Result<PlannedRun, Failed> {
+        let record = engine::plan_record(&plan, &settings);
+        let create =
+            |path: PathBuf| RunDir::create(&path, &record, suite_text, &engine::environment());
+        Ok(PlannedRun {
+            directory: directory.map(create).transpose()?,
+            plan,
+            settings,
+            record,
+            until: None,
+            makes_target: false,
+        })
+    }
+
+    /// Makes the run and prints its report.
+    pub(crate) fn report(self, output: &OutputOptions) -> Result<ExitStatus, Failed> {
+        let cancel = Cancel::default();
+        let created = created_urls(&self.plan, &self.settings, self.makes_target);
+        let _interruptible = on_interrupt(cancel.clone(), created)?;
+        self.on_console(output, cancel)?.report(output)
+    }
+
+    /// Makes a run of a series, in turns with others where `turn` is given.
+    pub(crate) fn keep(
+        self,
+        cancel: &Cancel,
+        progress: &Arc<SeriesProgress>,
+        turn: Option<Turn>,
+    ) -> Result<KeptRun, IncompleteRun> {
+        let intake = Intake::new(&self.record, self.directory.as_ref(), None, Arc::default());
+        let watch = Watch {
+            cancel: cancel.clone(),
+            progress: Arc::default(),
+            observer: Arc::new(progress.of_run(&self.record)),
+            turn: turn.map(Arc::new),
+        };
+        self.measure(intake, watch, None).keep()
+    }
+
+    /// Makes a run of a series, and shows it as one on its own.
+    pub(crate) fn keep_on_console(
+        self,
+        output: &OutputOptions,
+        cancel: Cancel,
+    ) -> Result<KeptRun, IncompleteRun> {
+        self.on_console(output, cancel)?.keep()
+    }
+
+    fn on_console(self, output: &OutputOptions, cancel: Cancel) -> Result<CompletedRun, Failed> {
+        let (live, progress) = (
+            Arc::new(LiveStatistics::default()),
+            Arc::new(Progress::default()),
+        );
+        let mut intake = Intake::new(
+            &self.record,
+            self.directory.as_ref(),
+            self.until,
+            Arc::clone(&live),
+        );
+        if output.formats.figures.any() || output.formats.log.is_some() {
+            intake = intake.with_file()?;
+        }
+        let console = Console::new(output, Arc::clone(&progress), &self.record, live);
+        let console = Arc::new(console);
+        let watch = Watch {
+            cancel,
+            progress,
+            observer: Arc::clone(&console) as Arc<dyn Observer>,
+            turn: None,
+        };
+        Ok(self.measure(intake, watch, Some(&console)))
+    }
+
+    fn measure(
+        self,
+        mut intake: Intake,
+        watch: Watch,
+        console: Option<&Arc<Console>>,
+    ) -> CompletedRun {
+        let PlannedRun { plan, settings, .. } = self;
+        let recorder = Arc::new(RunRecorder {
+            display: watch.observer,
+            directory: self.directory,
+            // Runs that take turns wait for each other: none of them may wait for one that ended.
+            cancel: watch.turn.is_some().then(|| watch.cancel.clone()),
+        });
+        let note = self.makes_target.then(|| note_target(&plan, &settings));
+        let following = console.map(Console::follow);
+        let watch = Watch {
+            observer: Arc::clone(&recorder) as Arc<dyn Observer>,
+            ..watch
+        };
+        let mut finished = engine::run(plan, &settings, &watch, &mut intake);
+        drop(following);
+
+        let was_sent = finished.error.as_ref().is_none_or(may_have_sent);
+        if let Some(is_noted) = note {
+            let is_removed =
+                !was_sent || remove_target(&settings, &mut finished, &recorder, is_noted);
+            if is_removed {
+                engine::forget_target(&settings);
+            }
+        }
+        if let Some((goal, missed)) = intake.goal() {
+            add(&mut finished, &recorder, EventKind::Goal(goal));
+            if let Some(text) = missed.filter(|_| went_through(&finished)) {
+                add(&mut finished, &recorder, EventKind::Warning { text });
+            }
+        }
+        let Concluded {
+            written,
+            summary,
+            samples,
+        } = intake.conclude(&finished);
+        let directory = recorder.directory.as_ref();
+        let complete = |directory: &RunDir| {
+            let completed = directory.complete(finished.env.clone(), written);
+            completed.map_err(|why| not_saved(&why, directory))
+        };
+        CompletedRun {
+            saved: directory.map_or(Ok(()), complete),
+            path: directory.map(|directory| directory.path().display().to_string()),
+            finished,
+            summary,
+            samples,
+        }
+    }
+}
+
+/// URLs of what the run makes on the server and removes at the end.
+fn created_urls(plan: &Plan, settings: &Settings, makes_target: bool) -> Option<String> {
+    let url = settings.endpoint.target.url();
+    match plan.workspace {
+        suite::Workspace::Collection | suite::Workspace::Furnished => {
+            let name = engine::collection_name(&settings.run_id);
+            let others = settings.others.iter().map(|other| other.target.url());
+            let made: Vec<String> = std::iter::once(url)
+                .chain(others)
+                .map(|url| format!("{url}{name}/"))
+                .collect();
+            Some(made.join(" and "))
+        }
+        suite::Workspace::ReadOnly => makes_target.then_some(url),
+    }
+}
+
+/// Writes the events of a run to its directory, and passes everything on to what displays it.
+struct RunRecorder {
+    display: Arc<dyn Observer>,
+    directory: Option<RunDir>,
+    /// What is cancelled when the run is aborted.
+    cancel: Option<Cancel>,
+}
+
+impl Observer for RunRecorder {
+    fn wants_heads(&self) -> bool {
+        self.display.wants_heads()
+    }
+
+    fn said(&self, client: u32, said: &Said) {
+        self.display.said(client, said);
+    }
+
+    fn event(&self, event: &Event) {
+        self.display.event(event);
+        if let Some(directory) = &self.directory {
+            directory.append(event);
+        }
+        if let (EventKind::Aborted { .. }, Some(cancel)) = (&event.kind, &self.cancel) {
+            cancel.cancel();
+        }
+    }
+}
+
+/// Whether a run that ended so can have changed the server.
+fn may_have_sent(error: &RunError) -> bool {
+    matches!(error, RunError::Interrupted | RunError::Local(_))
+}
+
+fn went_through(finished: &Finished) -> bool {
+    let cut_off = |event: &Event| {
+        let kind = &event.kind;
+        matches!(kind, EventKind::Interrupted | EventKind::Aborted { .. })
+    };
+    finished.error.is_none() && !finished.events.iter().any(cut_off)
+}
+
+/// Something to be known of a run that is over.
+fn add(finished: &mut Finished, recorder: &RunRecorder, kind: EventKind) {
+    let at = finished.events.last().map_or(0, |event| event.at);
+    let event = Event { at, kind };
+    recorder.event(&event);
+    finished.events.push(event);
+}
+
+/// Notes the target, which the run makes, for `prestan clean`, should the run be killed; says why
+/// where that is not possible. Whether it is noted.
+fn note_target(plan: &Plan, settings: &Settings) -> bool {
+    let noted = engine::note_target(settings, guard::length_of_body(plan));
+    if let Err(why) = &noted {
+        output::tell(&format!(
+            "prestan: warning: {} is not noted for `prestan clean`: {why}; if this run is killed, \
+             remove it by hand",
+            settings.endpoint.target.url()
+        ));
+    }
+    noted.is_ok()
+}
+
+/// Removes the target, which the run made; what cannot be removed is written down. Whether it is
+/// gone.
+fn remove_target(
+    settings: &Settings,
+    finished: &mut Finished,
+    recorder: &RunRecorder,
+    is_noted: bool,
+) -> bool {
+    let Err(reason) = engine::remove(settings) else {
+        return true;
+    };
+    let url = settings.endpoint.target.url();
+    let remedy = if is_noted {
+        let collection = collection_above(&url);
+        format!("`prestan clean {collection}` removes it later")
+    } else {
+        "remove it by hand".to_owned()
+    };
+    let left = LeftBehind {
+        reason: format!("{reason}; this run made it, {remedy}"),
+        url,
+        own: true,
+    };
+    add(finished, recorder, EventKind::LeftBehind(left));
+    false
+}
+
+/// The URL of the collection that a resource is in.
+fn collection_above(url: &str) -> &str {
+    let path = url.split('?').next().unwrap_or(url);
+    path.rfind('/').map_or(path, |slash| &path[..=slash])
+}
+
+/// A run that is over.
+struct CompletedRun {
+    finished: Finished,
+    /// The error is why the summary is lost.
+    summary: Result<Summary, String>,
+    samples: Option<Samples>,
+    path: Option<String>,
+    saved: Result<(), Failed>,
+}
+
+/// A run of a series that did not go through.
+pub(crate) struct IncompleteRun {
+    pub(crate) why: Failed,
+    /// What it had measured until then.
+    pub(crate) run: Option<Box<KeptRun>>,
+}
+
+impl From<Failed> for IncompleteRun {
+    fn from(why: Failed) -> IncompleteRun {
+        IncompleteRun { why, run: None }
+    }
+}
+
+impl CompletedRun {
+    /// Hands on a run that is kept and that went through to its end.
+    fn keep(self) -> Result<KeptRun, IncompleteRun> {
+        let path = self.path.unwrap_or_default();
+        let Finished {
+            plan,
+            env,
+            events,
+            error,
+        } = self.finished;
+        let suite = format!("the run of suite {}", plan.suite.name);
+        if let Some(error) = error {
+            let why = match Failed::from(error) {
+                Failed::Interrupted(why) => Failed::Interrupted(format!(
+                    "{suite} was {why}; what is known of it is in {path}"
+                )),
+                why => why,
+            };
+            return Err(why.into());
+        }
+        let summary = self.summary.map_err(Failed::Local)?;
+        let printed = format!("`prestan report {path}` prints what it measured until then");
+        let why = match (&summary.complete, self.saved) {
+            (Completeness::Complete, saved) => saved.err(),
+            (Completeness::Interrupted, _) => Some(Failed::Interrupted(format!(
+                "{suite} was interrupted; {printed}"
+            ))),
+            (Completeness::Aborted(reason), _) => Some(Failed::Local(format!(
+                "{suite} could not be finished: {}; {printed}",
+                report::abort_reason(reason.as_deref())
+            ))),
+        };
+        let run = Run {
+            plan,
+            env,
+            events,
+            samples: Vec::new(),
+        };
+        let run = KeptRun::new(run, summary, path);
+        match why {
+            None => Ok(run),
+            Some(why) => Err(IncompleteRun {
+                why,
+                run: Some(Box::new(run)),
+            }),
+        }
+    }
+
+    /// Prints the report of a run on its own. The reason of a run that did not go through goes before that of
+    /// one that is not saved, and both are told.
+    fn report(self, output: &OutputOptions) -> Result<ExitStatus, Failed> {
+        let CompletedRun {
+            finished,
+            summary,
+            samples,
+            path,
+            saved,
+        } = self;
+        let warn = |why: &Failed| output::tell(&format!("prestan: warning: {why}"));
+        let Finished {
+            plan,
+            env,
+            events,
+            error,
+        } = finished;
+        if let Some(error) = error {
+            match (&saved, path) {
+                (Ok(()), Some(path)) => {
+                    output::tell(&format!("prestan: what is known of the run is in {path}"));
+                }
+                (Ok(()), None) => {}
+                (Err(why), _) => warn(why),
+            }
+            return Err(Failed::from(error));
+        }
+        let summary = summary.map_err(Failed::Local)?;
+        let formats = &output.formats;
+        let (logged, drawn, run) = match samples {
+            Some(samples) => {
+                let recorded = Recorded {
+                    plan,
+                    env,
+                    events,
+                    samples,
+                };
+                let log = formats.log.as_deref();
+                let logged = log.map_or(Ok(()), |log| {
+                    log::write(log, &recorded.plan, &recorded.samples)
+                });
+                let drawn = formats.figures.any().then(|| draw(&recorded)).flatten();
+                (logged, drawn, recorded.into_run())
+            }
+            None => {
+                let run = Run {
+                    plan,
+                    env,
+                    events,
+                    samples: Vec::new(),
+                };
+                (not_logged(formats.log.as_deref()), None, run)
+            }
+        };
+        let (details, diagnosed) = drawn.map(|drawn| (drawn.details, drawn.diagnosed)).unzip();
+        let shown = PageRun {
+            name: None,
+            run: &run,
+            summary: &summary,
+            details,
+        };
+        let path = path.filter(|_| saved.is_ok());
+        output::print(shown, diagnosed, formats, output.output.as_deref(), path).and(logged)?;
+        match (saved, went_through_all(&summary)) {
+            (Ok(()), end) => end.and_then(|()| code_of(&summary)),
+            (Err(why), Ok(())) => Err(why),
+            (Err(why), Err(end)) => {
+                warn(&why);
+                Err(end)
+            }
+        }
+    }
+}
+
+/// The record of a run is not complete, for this reason.
+fn not_saved(why: &str, kept: &RunDir) -> Failed {
+    let path = kept.path().display();
+    Failed::Local(format!(
+        "the run is not saved completely: {why}; make room, or choose another disk with --save; \
+         what was saved until then can be read with `prestan report {path}`"
+    ))
+}
+
+/// Without samples there is nothing for `--log`.
+fn not_logged(log: Option<&Path>) -> Result<(), Failed> {
+    log.map_or(Ok(()), |file| {
+        Err(Failed::Local(format!(
+            "{} is not written: the samples of the run are lost",
+            file.display()
+        )))
+    })
+}
+
+/// What figures need; without it they show less, which is said.
+fn draw(recorded: &Recorded) -> Option<Drawn> {
+    let rows = recorded.plan.measures.len();
+    drawn(std::slice::from_ref(recorded), rows)
+        .inspect_err(|why| {
+            output::tell(&format!(
+                "prestan: warning: distributions are not drawn: {why}"
+            ));
+        })
+        .ok()
+}
+
+fn went_through_all(summary: &Summary) -> Result<(), Failed> {
+    match &summary.complete {
+        Completeness::Interrupted => Err(Failed::Interrupted(
+            "the run was interrupted; the report is of what was done".to_owned(),
+        )),
+        Completeness::Aborted(reason) => Err(Failed::Local(format!(
+            "the run could not be finished: {}",
+            report::abort_reason(reason.as_deref())
+        ))),
+        Completeness::Complete => Ok(()),
+    }
+}
