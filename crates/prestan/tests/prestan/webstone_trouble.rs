@@ -118,7 +118,7 @@ fn a_server_that_hangs_from_the_beginning_does_not_hold_the_run() {
 fn a_page_of_many_slow_files_does_not_hold_the_run() {
     // Each of them is in time, and all of them together are not.
     let address = answers(1, Duration::from_millis(400));
-    let files = vec!["/file1k.html"; 8].join(",");
+    let files = ["/file1k.html"; 8].join(",");
     for pipeline in ["1", "8"] {
         let begun = Instant::now();
         let outcome = Prestan::new()
