@@ -92,7 +92,7 @@ fn a_failed_test_is_seen_in_a_text_report() {
 #[test]
 fn a_hundred_users() {
     let load = [
-        "-c", "100", "-w", "2", "-d", "2", "-r", "2", "--warmup", "1",
+        "-c", "100", "-w", "2", "-d", "2", "-r", "2", "--warmup", "0",
     ];
     let outcome = succeeded(
         Prestan::new()
@@ -109,7 +109,7 @@ fn a_hundred_users() {
 #[test]
 fn a_thousand_users() {
     let load = [
-        "-c", "1000", "-w", "3", "-d", "2", "-r", "1", "--warmup", "0",
+        "-c", "1000", "-w", "1", "-d", "1", "-r", "1", "--warmup", "0",
     ];
     let only = ["--only", "Put1K,Get1K,MkCol,UnLock", "--json", "-"];
     let outcome = succeeded(Prestan::new().arg("demo").args(only).args(load).run());

@@ -95,11 +95,17 @@ fn conclusive(arguments: &[&str]) -> (Outcome, Value) {
 }
 
 fn search(arguments: &[&str]) -> Outcome {
-    let json = ["--duration", "200ms", "--json", "-"];
+    let is_given = arguments.contains(&"--duration");
+    let duration: &[&str] = if is_given {
+        &[]
+    } else {
+        &["--duration", "200ms"]
+    };
     Prestan::new()
         .arg("search")
         .args(arguments)
-        .args(json)
+        .args(duration)
+        .args(["--json", "-"])
         .run()
 }
 
@@ -131,27 +137,29 @@ fn the_largest_number_of_users_is_found() {
 
 #[test]
 fn the_largest_rate_is_found() {
-    // It can do a hundred a second at most, and its queue grows some time before that. But a trial of
-    // 200 ms is over before a queue of that length is there, up to twice the rate.
-    let url = one_by_one(Duration::from_millis(10));
+    // It can do two hundred a second at most, and its queue grows some time before that. But a trial of
+    // 100 ms is over before a queue of that length is there, up to twice the rate.
+    let url = one_by_one(Duration::from_millis(5));
     let arguments = [
         &*url,
         "--find",
         "rate",
         "--while",
-        "p99 < 200ms",
+        "p99 < 100ms",
         "--from",
-        "50",
+        "100",
         "--to",
-        "1000",
+        "2000",
         "--connections",
         "4",
+        "--duration",
+        "100ms",
     ];
     let (_, document) = conclusive(&arguments);
     let held = document["answer"]["holds"]["load"].as_f64().unwrap();
-    assert!((5.0..300.0).contains(&held), "{document:#}");
+    assert!((10.0..600.0).contains(&held), "{document:#}");
     assert_eq!(document["find"], "rate");
-    assert_eq!(document["while"], "p99 < 200ms");
+    assert_eq!(document["while"], "p99 < 100ms");
 }
 
 #[test]
