@@ -47,4 +47,4 @@ pub use site::workspace::{
 };
 pub use watch::heads::Said;
 pub use watch::progress::{Observer, Progress, Silent};
-pub use watch::recorder::{Sink, Window};
+pub use watch::recorder::{KnownWindow, Sink};

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use engine::{Drive, Endpoint, HttpOptions, LoadDrive, Pacing, Settings, Sink, Watch, Window};
+use engine::{Drive, Endpoint, HttpOptions, KnownWindow, LoadDrive, Pacing, Settings, Sink, Watch};
 use record::{Arrivals, Clock, Http, Sample, Stage};
 
 struct Counting;
@@ -77,7 +77,7 @@ fn server() -> SocketAddr {
 struct Count(u64);
 
 impl Sink for Count {
-    fn take(&mut self, samples: &[Sample], _: Window) -> ControlFlow<()> {
+    fn take(&mut self, samples: &[Sample], _: KnownWindow) -> ControlFlow<()> {
         let good = |sample: &&Sample| sample.outcome == record::Outcome::Ok;
         self.0 += samples.iter().filter(good).count() as u64;
         ControlFlow::Continue(())

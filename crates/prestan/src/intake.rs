@@ -280,7 +280,7 @@ pub(crate) fn summary_of_kept(recorded: &Recorded) -> Result<Summary, String> {
 }
 
 impl Sink for Intake {
-    fn take(&mut self, samples: &[Sample], window: engine::Window) -> ControlFlow<()> {
+    fn take(&mut self, samples: &[Sample], window: engine::KnownWindow) -> ControlFlow<()> {
         let window = counting(&self.plan.load, window);
         self.write(samples);
         self.hold(samples);
@@ -300,7 +300,7 @@ impl Sink for Intake {
 }
 
 /// Which operations of a load run count, of those that come now.
-fn counting(load: &Load, window: engine::Window) -> MeasurementWindow {
+fn counting(load: &Load, window: engine::KnownWindow) -> MeasurementWindow {
     let end = window.ended.unwrap_or(u64::MAX);
     match (&load.pace, window.begun) {
         (Pace::Open { .. }, _) => MeasurementWindow::Everything,
@@ -415,7 +415,7 @@ mod tests {
         let mut intake = Intake::new(&run.plan, None, None, Arc::default());
         intake.most = most;
         intake.file = file;
-        let window = engine::Window {
+        let window = engine::KnownWindow {
             begun: Some(0),
             ended: None,
         };

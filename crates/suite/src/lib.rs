@@ -9,6 +9,7 @@
 //! The language itself is described in `docs/SUITES.md`.
 
 mod builtin;
+mod bytes;
 mod error;
 mod fill;
 mod operations;

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use record::{MeasureId, MeasureRecord, PageRecord, SuiteRecord, TestId};
+use serde::{Deserialize, Serialize};
 
+use crate::bytes;
 use crate::template::{Live, Text};
 
 /// What is to be done, test by test.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// Which suite it comes from.
     pub suite: SuiteRecord,
@@ -26,7 +28,7 @@ pub struct Plan {
 }
 
 /// Where the requests of a plan go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Workspace {
     /// Into a collection that the run makes and removes, in which each test has one of its own.
     Collection,
@@ -37,7 +39,7 @@ pub enum Workspace {
 }
 
 /// One test.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TestPlan {
     /// Its place in [`Plan::tests`].
     pub id: TestId,
@@ -60,11 +62,11 @@ pub struct TestPlan {
 }
 
 /// A compliance class (RFC 4918, section 18).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NeedsClass(pub String);
 
 /// When a user is through with a loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Limit {
     /// After so many times.
     Requests(u32),
@@ -73,7 +75,7 @@ pub enum Limit {
 }
 
 /// One step. A tree of the suite has become its requests.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Step {
     /// One request.
     Request(Arc<RequestPlan>),
@@ -96,7 +98,7 @@ pub enum Step {
 }
 
 /// A page, as far as it is known before the test runs.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PagePlan {
     /// Its name.
     pub name: String,
@@ -105,7 +107,7 @@ pub struct PagePlan {
 }
 
 /// One way to go on.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Alternative {
     /// How often, in relation to the others.
     pub weight: f64,
@@ -114,7 +116,7 @@ pub struct Alternative {
 }
 
 /// How long a pause is.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Think {
     /// Always the same.
     Constant(Duration),
@@ -125,7 +127,7 @@ pub enum Think {
 }
 
 /// One request, as far as it is known before the test runs.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RequestPlan {
     /// Method.
     pub method: String,
@@ -150,7 +152,7 @@ pub struct RequestPlan {
 }
 
 /// A header of a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeaderPlan {
     /// Field name.
     pub name: String,
@@ -159,22 +161,22 @@ pub struct HeaderPlan {
 }
 
 /// Body of a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Body {
     /// None, and no Content-Length.
     None,
     /// The same bytes every time.
-    Fixed(Arc<[u8]>),
+    Fixed(#[serde(with = "bytes")] Arc<[u8]>),
     /// With run-time variables.
     Live(BodyText),
 }
 
 /// A body that changes from request to request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BodyText(pub Live);
 
 /// What to keep of an answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Save {
     /// Index into [`TestPlan::saved`].
     pub slot: usize,
@@ -183,7 +185,7 @@ pub struct Save {
 }
 
 /// Part of an answer that can be kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SaveFrom {
     /// Value of a header, as it is.
     Header(String),
@@ -193,11 +195,12 @@ pub enum SaveFrom {
 }
 
 /// What an answer must be.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expect {
     /// Accepted statuses.
     pub status: StatusSet,
     /// The body that must come back.
+    #[serde(with = "bytes::optional")]
     pub body: Option<Arc<[u8]>>,
     /// How long the body must be, where nothing else is known of it.
     pub length: Option<u64>,
@@ -220,7 +223,7 @@ impl Expect {
 }
 
 /// What a 404 for a property inside a 207 means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Missing {
     /// The operation failed.
     Fails,
@@ -229,11 +232,11 @@ pub enum Missing {
 }
 
 /// A set of statuses.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatusSet(pub Vec<StatusTest>);
 
 /// One status, or a class of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StatusTest {
     /// Exactly this.
     Exactly(u16),

@@ -15,9 +15,10 @@ use std::sync::Arc;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Object, ObjectRepr};
 use minijinja::{Environment, UndefinedBehavior};
+use serde::{Deserialize, Serialize};
 
 /// What is only known while the test runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Variable {
     /// `n`: how often this user has been through the loop of this test, from 1.
     Iteration,
@@ -30,7 +31,7 @@ pub enum Variable {
 }
 
 /// A text of the plan.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Text {
     /// The same every time.
     Fixed(String),
@@ -39,13 +40,13 @@ pub enum Text {
 }
 
 /// A text with run-time variables.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Live {
     pieces: Vec<Piece>,
 }
 
 /// Part of a [`Live`] text.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Piece {
     /// Stands as it is.
     Literal(String),

@@ -35,8 +35,11 @@ fn every_built_in_suite_resolves_with_its_defaults() {
     for builtin in BUILTIN {
         let spec = parse(builtin.name, builtin.text).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(spec.suite.value, builtin.name);
-        resolve(builtin.name, builtin.text, &spec, &Overrides::default())
+        let plan = resolve(builtin.name, builtin.text, &spec, &Overrides::default())
             .unwrap_or_else(|error| panic!("{error}"));
+        // It is the same where it is sent to.
+        let sent = serde_json::to_string(&plan).unwrap();
+        assert_eq!(serde_json::from_str::<Plan>(&sent).unwrap(), plan);
     }
 }
 

@@ -37,20 +37,20 @@ pub(crate) struct StampBook {
     written: u64,
     /// The latest mark; 0 while there is none.
     marked: u64,
-    sent: Line,
-    acked: Line,
+    sent: StampLine,
+    acked: StampLine,
 }
 
 /// Stamps of one kind, in the order of their bytes.
 #[derive(Debug, Default)]
-struct Line {
+struct StampLine {
     /// Offset behind the stamped byte, and the stamp.
     stamps: VecDeque<(u64, RealNanos)>,
     /// Offset behind the last byte that is known to be stamped.
     reached: u64,
 }
 
-impl Line {
+impl StampLine {
     fn enter(&mut self, end: u64, at: RealNanos) {
         if end <= self.reached {
             // A packet that was sent again: what counts is the first time.
@@ -77,8 +77,8 @@ impl StampBook {
             acks,
             written: 0,
             marked: 0,
-            sent: Line::default(),
-            acked: Line::default(),
+            sent: StampLine::default(),
+            acked: StampLine::default(),
         }
     }
 

@@ -102,9 +102,10 @@ fn set(socket: BorrowedFd<'_>, flags: u32) -> io::Result<()> {
 
 /// Sends and asks for a stamp of the last byte that is taken.
 pub(crate) fn send(socket: BorrowedFd<'_>, bytes: &[u8], acks: bool) -> io::Result<usize> {
-    let wanted: u32 = match acks {
-        true => RECORD_SENT | RECORD_ACKED,
-        false => RECORD_SENT,
+    let wanted: u32 = if acks {
+        RECORD_SENT | RECORD_ACKED
+    } else {
+        RECORD_SENT
     };
     let mut control = Control([0; 256]);
     let mut part = part(bytes.as_ptr().cast_mut(), bytes.len());

@@ -23,11 +23,13 @@ use crate::clock::timekeeper::Timekeeper;
 use crate::connection::dial::Dialer;
 use crate::connection::http1::{Connection, ExchangeError, Idle, Outgoing, Response, Scratch};
 use crate::connection::prepared::{PreparedRequest, Values};
-use crate::connection::silent_closes::{Caution, Shown, SilentCloses};
+use crate::connection::silent_closes::{Caution, CloseShown, SilentCloses};
 use crate::event_loop::patience::{GaveUp, Patience, Watchdog};
 use crate::watch::heads::{Heads, HeadsOfClient};
 use authentication::heed_challenge;
-pub(crate) use exchange::{Answer, Exchange, Failure, KeptBody, Request, Sending, Trace};
+pub(crate) use exchange::{
+    Exchange, Failure, KeptBody, PlainRequest, ReceivedHead, SendOptions, Trace,
+};
 pub(crate) use pipeline::{Pipeline, Submission};
 
 /// A patient client waits so many times the usual time limit.
@@ -151,7 +153,7 @@ impl Client {
     /// Opens the connection that the next request will need.
     pub(crate) async fn connect(&mut self) -> Result<(), Failure> {
         if self.connection.is_none() {
-            self.connection = Some(self.dial_in_time(&mut Progress::default()).await?);
+            self.connection = Some(self.dial_in_time(&mut ExchangeProgress::default()).await?);
         }
         Ok(())
     }
@@ -179,22 +181,23 @@ impl Client {
     }
 
     /// Sends a request and waits for the answer, within the time limit.
-    pub(crate) async fn perform(&mut self, request: Request<'_>) -> Exchange {
+    pub(crate) async fn perform(&mut self, request: PlainRequest<'_>) -> Exchange {
         let prepared = match PreparedRequest::plain(&request, &self.config) {
             Ok(prepared) => prepared,
             Err(what) => return self.unsent(what),
         };
-        let sending = Sending {
-            keep: match request.keep_body {
-                true => KeptBody::All,
-                false => KeptBody::Excerpt,
+        let sending = SendOptions {
+            keep: if request.keep_body {
+                KeptBody::All
+            } else {
+                KeptBody::Excerpt
             },
-            ..Sending::default()
+            ..SendOptions::default()
         };
         let exchange = self.send(&prepared, &Values::NONE, sending).await;
         let head = self.head().cloned();
         match (&exchange.result, head) {
-            (Ok(_), Some(head)) => exchange.map(|_| Answer { head }),
+            (Ok(_), Some(head)) => exchange.map(|_| ReceivedHead { head }),
             (Ok(_), None) => unreachable!("an answer has a head"),
             (Err(_), _) => exchange.map(|_| unreachable!("it is an error")),
         }
@@ -204,9 +207,9 @@ impl Client {
     fn unsent(&self, what: String) -> Exchange {
         let outcome = Outcome::ProtocolError;
         let what = format!("the request cannot be written: {what}");
-        let progress = Progress {
+        let progress = ExchangeProgress {
             started: self.config.time.clock.now(),
-            ..Progress::default()
+            ..ExchangeProgress::default()
         };
         let exchange = progress.into_exchange(Err(Failure { outcome, what }), &self.config.time);
         exchange.map(|_| unreachable!("it is an error"))
@@ -218,7 +221,7 @@ impl Client {
         &mut self,
         request: &PreparedRequest,
         values: &Values<'_>,
-        sending: Sending,
+        sending: SendOptions,
     ) -> Exchange<Response> {
         let mut filled = std::mem::take(&mut self.filled);
         let request = &FilledRequest {
@@ -226,9 +229,10 @@ impl Client {
             values,
             body: request.body(values, &mut filled),
         };
-        let timeout = match self.is_patient && !self.was_left_waiting {
-            true => self.config.timeout * PATIENCE,
-            false => self.config.timeout,
+        let timeout = if self.is_patient && !self.was_left_waiting {
+            self.config.timeout * PATIENCE
+        } else {
+            self.config.timeout
         };
         // One large 207 is no reason to keep its memory for the rest of the run.
         if self.body.capacity() > COMMON_BODY {
@@ -239,10 +243,10 @@ impl Client {
         let begun = sending.now.unwrap_or_else(|| config.time.clock.now());
         let end = begun.saturating_add(nanos(timeout));
         let interruptible = !self.ignore_cancel;
-        let mut progress = Progress {
+        let mut progress = ExchangeProgress {
             started: begun,
             planned: sending.planned,
-            ..Progress::default()
+            ..ExchangeProgress::default()
         };
         let patience = self.patience();
         let waited = {
@@ -265,7 +269,7 @@ impl Client {
         &mut self,
         request: &FilledRequest<'_>,
         keep: KeptBody,
-        progress: &mut Progress,
+        progress: &mut ExchangeProgress,
     ) -> Result<Response, Failure> {
         let mut challenges = 0;
         loop {
@@ -290,7 +294,7 @@ impl Client {
         &mut self,
         request: &FilledRequest<'_>,
         keep: KeptBody,
-        progress: &mut Progress,
+        progress: &mut ExchangeProgress,
     ) -> Result<Response, Failure> {
         self.write_head(request.request, request.values, request.length());
         // Just after an answer the server has not given the connection up, or the request is
@@ -306,7 +310,7 @@ impl Client {
         loop {
             let mut connection = match self.connection.take() {
                 Some(connection) => connection,
-                None => self.dial(progress).await?,
+                None => Box::pin(self.dial(progress)).await?,
             };
             let kept = connection.exchanges > 0;
             progress.connection = Some(connection.number);
@@ -329,14 +333,15 @@ impl Client {
                 Ok(response) => {
                     self.last_used = progress.stamps.done.unwrap_or_default();
                     self.last_status = response.status;
-                    match response.reusable && !response.surplus && self.config.http.keep_alive {
-                        true => self.connection = Some(connection),
-                        false => self.parting = connection.head().cloned(),
+                    if response.reusable && !response.surplus && self.config.http.keep_alive {
+                        self.connection = Some(connection)
+                    } else {
+                        self.parting = connection.head().cloned()
                     }
                     return Ok(response);
                 }
                 Err(ExchangeError::Ended { what, silent: true }) if kept => {
-                    self.note_silent_close(Shown::Lost);
+                    self.note_silent_close(CloseShown::Lost);
                     if !is_idempotent {
                         let outcome = Outcome::Reset;
                         let what = format!(
@@ -384,9 +389,10 @@ impl Client {
         };
         let closes = &self.config.closes;
         let is_kept = connection.exchanges > 0;
-        let caution = match is_kept && closes.any() && !is_idempotent {
-            true => closes.caution(self.last_status),
-            false => Caution::None,
+        let caution = if is_kept && closes.any() && !is_idempotent {
+            closes.caution(self.last_status)
+        } else {
+            Caution::None
         };
         if caution != Caution::None {
             connection.look_again();
@@ -394,19 +400,22 @@ impl Client {
         match connection.idle() {
             Idle::Open if caution == Caution::Reconnect => {}
             Idle::Open => self.connection = Some(connection),
-            Idle::Ended if is_kept => self.note_silent_close(Shown::Noticed),
+            Idle::Ended if is_kept => self.note_silent_close(CloseShown::Noticed),
             Idle::Ended | Idle::Spoke => {}
         }
     }
 
     /// The kept connection has ended though its last response did not announce that.
-    fn note_silent_close(&self, shown: Shown) {
+    fn note_silent_close(&self, shown: CloseShown) {
         let idle = self.config.time.clock.now().saturating_sub(self.last_used);
         self.config.closes.note(self.last_status, idle, shown);
     }
 
     /// As [`Self::dial`], within the time limit of an operation.
-    async fn dial_in_time(&self, progress: &mut Progress) -> Result<Box<Connection>, Failure> {
+    async fn dial_in_time(
+        &self,
+        progress: &mut ExchangeProgress,
+    ) -> Result<Box<Connection>, Failure> {
         let timeout = self.config.timeout;
         let end = self.config.time.clock.now().saturating_add(nanos(timeout));
         let dialing = pin!(self.dial(progress));
@@ -415,7 +424,7 @@ impl Client {
         dialed.await.unwrap_or_else(gave_up)
     }
 
-    async fn dial(&self, progress: &mut Progress) -> Result<Box<Connection>, Failure> {
+    async fn dial(&self, progress: &mut ExchangeProgress) -> Result<Box<Connection>, Failure> {
         match self.config.dialer.dial().await {
             Ok((transport, connect)) => {
                 progress.connect = Some(connect);
@@ -478,7 +487,7 @@ impl Client {
 
     /// A new connection of its own, for who uses it in another way than one request at a time.
     async fn dial_apart(&mut self) -> (Result<Box<Connection>, Failure>, Option<Connect>) {
-        let mut progress = Progress::default();
+        let mut progress = ExchangeProgress::default();
         let connection = match self.connection.take() {
             Some(kept) => Ok(kept),
             None => self.dial_in_time(&mut progress).await,
@@ -512,7 +521,7 @@ fn gave_up_failure(gave_up: GaveUp, timeout: Duration) -> Failure {
 
 /// How far an operation has come, kept outside the future so that a time limit does not lose it.
 #[derive(Debug, Default)]
-struct Progress {
+struct ExchangeProgress {
     planned: Option<Nanos>,
     started: Nanos,
     stamps: Stamps,
@@ -522,16 +531,17 @@ struct Progress {
     died_once: bool,
 }
 
-impl Progress {
+impl ExchangeProgress {
     fn into_exchange(
         self,
         result: Result<Response, Failure>,
         time: &Timekeeper,
     ) -> Exchange<Response> {
         let connected_here = self.connect.is_some();
-        let started = match connected_here || self.stamps.started == 0 {
-            true => self.started,
-            false => self.stamps.started,
+        let started = if connected_here || self.stamps.started == 0 {
+            self.started
+        } else {
+            self.stamps.started
         };
         // A failed operation ends when we gave it up.
         let given_up = || result.is_err().then(|| time.clock.now());

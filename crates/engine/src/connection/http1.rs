@@ -31,7 +31,7 @@ use crate::connection::transport::{Look, Transport};
 use crate::event_loop::{sleep, yield_now};
 use crate::watch::heads::HeadsOfClient;
 pub(crate) use reading::Outgoing;
-use reading::{Reading, Seen, Sent, Taken, begin};
+use reading::{ResponseReading, SeenAt, Sent, Taken, begin};
 
 /// Largest piece of a request handed to the kernel at once.
 const PIECE: usize = 32 * 1024;
@@ -57,7 +57,7 @@ pub(crate) struct Connection {
     /// The stamp of the first of them.
     pending_arrival: Option<RealNanos>,
     /// When bytes were seen last.
-    seen: Seen,
+    seen: SeenAt,
     /// Exchanges that have been begun on it.
     pub(crate) exchanges: u32,
     /// For whoever reads along.
@@ -132,7 +132,7 @@ impl Connection {
             reader: ResponseReader::new(false, limits),
             pending: Vec::new(),
             pending_arrival: None,
-            seen: Seen::default(),
+            seen: SeenAt::default(),
             exchanges: 0,
             heads,
         }
@@ -176,7 +176,7 @@ impl Connection {
         self.exchanges += 1;
         body.clear();
         self.reader.restart(request.is_head);
-        let mut reading = Reading::new(keep, body, Look::AtFirst);
+        let mut reading = ResponseReading::new(keep, body, Look::AtFirst);
         if let Some(heads) = &self.heads {
             heads.request(request.head);
         }
@@ -198,7 +198,7 @@ impl Connection {
         request: Outgoing<'_>,
         joined: usize,
         stamps: &mut Stamps,
-        reading: &mut Reading<'_>,
+        reading: &mut ResponseReading<'_>,
     ) -> Result<Sent, ExchangeError> {
         let mut at = 0;
         let mut first = Some(joined);
@@ -292,7 +292,7 @@ impl Connection {
     async fn answered_early(
         &mut self,
         stamps: &mut Stamps,
-        reading: &mut Reading<'_>,
+        reading: &mut ResponseReading<'_>,
     ) -> Result<bool, ExchangeError> {
         let readable = match self.transport.wait(true).await {
             Ok(readable) => readable,
@@ -314,7 +314,7 @@ impl Connection {
         &mut self,
         clock: RunClock,
         stamps: &mut Stamps,
-        reading: &mut Reading<'_>,
+        reading: &mut ResponseReading<'_>,
         broken: Option<io::Error>,
     ) -> Result<Response, ExchangeError> {
         let mut reads: u32 = 0;
@@ -373,7 +373,7 @@ impl Connection {
     /// there, if it was waited for.
     fn take(
         &mut self,
-        reading: &mut Reading<'_>,
+        reading: &mut ResponseReading<'_>,
         stamps: &mut Stamps,
         woken: Option<Nanos>,
     ) -> Result<Taken, ExchangeError> {
@@ -390,7 +390,7 @@ impl Connection {
             Err(error) => return Err(self.ended(plain(&error), reading)),
         };
         stamps.bytes_received += count as u64;
-        let seen = Seen {
+        let seen = SeenAt {
             at: woken.unwrap_or(self.transport.arrived_at),
             read: self.transport.arrived_at,
             arrival: self.transport.arrival(),
@@ -404,8 +404,8 @@ impl Connection {
     fn take_in(
         &mut self,
         bytes: &[u8],
-        seen: Seen,
-        reading: &mut Reading<'_>,
+        seen: SeenAt,
+        reading: &mut ResponseReading<'_>,
         stamps: &mut Stamps,
     ) -> Result<(), ProtocolError> {
         if self.pending.is_empty() {
@@ -436,8 +436,8 @@ impl Connection {
     fn feed(
         &mut self,
         bytes: &[u8],
-        seen: Seen,
-        reading: &mut Reading<'_>,
+        seen: SeenAt,
+        reading: &mut ResponseReading<'_>,
         stamps: &mut Stamps,
     ) -> Result<usize, ProtocolError> {
         let mut at = 0;
@@ -495,7 +495,7 @@ impl Connection {
     ) -> Result<Response, ExchangeError> {
         body.clear();
         self.reader.restart(is_head);
-        let mut reading = Reading::new(keep, body, Look::AtEach);
+        let mut reading = ResponseReading::new(keep, body, Look::AtEach);
         if !self.pending.is_empty() {
             // It came together with the end of the answer before.
             stamps.bytes_received += self.pending.len() as u64;
@@ -540,11 +540,11 @@ impl Connection {
     }
 
     /// Whether any byte of a response has arrived, an interim one included.
-    fn anything(&self, reading: &Reading<'_>) -> bool {
+    fn anything(&self, reading: &ResponseReading<'_>) -> bool {
         reading.interim || self.reader.started() || !self.pending.is_empty()
     }
 
-    fn ended(&self, what: String, reading: &Reading<'_>) -> ExchangeError {
+    fn ended(&self, what: String, reading: &ResponseReading<'_>) -> ExchangeError {
         ExchangeError::Ended {
             what,
             silent: !self.anything(reading),

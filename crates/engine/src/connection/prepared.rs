@@ -11,11 +11,11 @@ use suite::{Body, Piece, RequestPlan, Text, Variable};
 use wire::request::{RequestHead, is_idempotent, write_head};
 use wire::response::Version;
 
-use crate::connection::client::{ClientConfig, Request};
+use crate::connection::client::{ClientConfig, PlainRequest};
 
 /// Part of a text with holes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum TemplatePart {
     Bytes(Box<[u8]>),
     /// Number of the request.
     Number,
@@ -37,7 +37,7 @@ enum Part {
 /// What fills the holes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Values<'v> {
-    pub(crate) count: Count,
+    pub(crate) count: RequestCount,
     pub(crate) purpose: &'v str,
     /// Ends with a slash.
     pub(crate) workplace: &'v str,
@@ -49,7 +49,7 @@ pub(crate) struct Values<'v> {
 impl Values<'_> {
     /// For a request without holes.
     pub(crate) const NONE: Values<'static> = Values {
-        count: Count {
+        count: RequestCount {
             number: 0,
             iteration: 0,
             user: 0,
@@ -63,7 +63,7 @@ impl Values<'_> {
 
 /// Which request of which user it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Count {
+pub(crate) struct RequestCount {
     /// Number of the request, as in `X-Prestan`.
     pub(crate) number: u64,
     /// How often this user has been through the loop, from 1.
@@ -74,7 +74,7 @@ pub(crate) struct Count {
 /// A text with holes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Prepared {
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
 /// A request with holes.
@@ -99,17 +99,17 @@ enum PreparedBody {
 const DIGITS: usize = 10;
 
 /// Stands for a part while a text is put together: what nobody writes.
-fn mark(part: &Part) -> String {
+fn mark(part: &TemplatePart) -> String {
     match part {
-        Part::Bytes(_) => String::new(),
-        Part::Number => "@@prestan-hole-n@@".to_owned(),
-        Part::Purpose => "@@prestan-hole-p@@".to_owned(),
-        Part::Workplace => "@@prestan-hole-w@@".to_owned(),
-        Part::Iteration => "@@prestan-hole-i@@".to_owned(),
-        Part::User => "@@prestan-hole-u@@".to_owned(),
-        Part::Length => "@@prestan-hole-l@@".to_owned(),
-        Part::Saved(slot) => format!("@@prestan-hole-s{slot}@@"),
-        Part::Repetition(place) => format!("@@prestan-hole-r{place}@@"),
+        TemplatePart::Bytes(_) => String::new(),
+        TemplatePart::Number => "@@prestan-hole-n@@".to_owned(),
+        TemplatePart::Purpose => "@@prestan-hole-p@@".to_owned(),
+        TemplatePart::Workplace => "@@prestan-hole-w@@".to_owned(),
+        TemplatePart::Iteration => "@@prestan-hole-i@@".to_owned(),
+        TemplatePart::User => "@@prestan-hole-u@@".to_owned(),
+        TemplatePart::Length => "@@prestan-hole-l@@".to_owned(),
+        TemplatePart::Saved(slot) => format!("@@prestan-hole-s{slot}@@"),
+        TemplatePart::Repetition(place) => format!("@@prestan-hole-r{place}@@"),
     }
 }
 
@@ -144,11 +144,11 @@ impl PreparedRequest {
     /// # Errors
     /// What cannot stand in a head.
     pub(crate) fn plain(
-        request: &Request<'_>,
+        request: &PlainRequest<'_>,
         config: &ClientConfig,
     ) -> Result<PreparedRequest, String> {
         let length = request.body.map(|body| body.len().to_string());
-        let head = Head {
+        let head = HeadParts {
             method: request.method,
             path: request.path,
             headers: request.headers,
@@ -159,7 +159,7 @@ impl PreparedRequest {
             method: request.method.to_owned(),
             // Nothing in it is a mark.
             head: Prepared {
-                parts: vec![Part::Bytes(head.bytes(config)?.into())],
+                parts: vec![TemplatePart::Bytes(head.bytes(config)?.into())],
             },
             body: request
                 .body
@@ -236,7 +236,7 @@ impl PreparedRequest {
 
 /// The head of `request`, with holes.
 fn head(request: &RequestPlan, config: &ClientConfig, suite: &str) -> Result<Prepared, String> {
-    let in_workplace = |path: &Text| format!("{}{}", mark(&Part::Workplace), marked(path));
+    let in_workplace = |path: &Text| format!("{}{}", mark(&TemplatePart::Workplace), marked(path));
     let destination = request.to.as_ref();
     let destination = destination.map(|to| config.target.absolute(&in_workplace(to)));
     let own = request.headers.iter();
@@ -246,9 +246,9 @@ fn head(request: &RequestPlan, config: &ClientConfig, suite: &str) -> Result<Pre
     let own = own.iter().map(|(name, value)| (*name, value.as_str()));
     let destination = destination.as_deref().map(|value| ("Destination", value));
     let headers: Vec<(&str, &str)> = destination.into_iter().chain(own).collect();
-    let (number, purpose) = (mark(&Part::Number), mark(&Part::Purpose));
-    let length = mark(&Part::Length);
-    let head = Head {
+    let (number, purpose) = (mark(&TemplatePart::Number), mark(&TemplatePart::Purpose));
+    let length = mark(&TemplatePart::Length);
+    let head = HeadParts {
         method: &request.method,
         path: &in_workplace(&request.path),
         headers: &headers,
@@ -259,7 +259,7 @@ fn head(request: &RequestPlan, config: &ClientConfig, suite: &str) -> Result<Pre
 }
 
 /// What makes the head of a request, beside what all of them have.
-struct Head<'a> {
+struct HeadParts<'a> {
     method: &'a str,
     path: &'a str,
     headers: &'a [(&'a str, &'a str)],
@@ -267,7 +267,7 @@ struct Head<'a> {
     label: &'a str,
 }
 
-impl Head<'_> {
+impl HeadParts<'_> {
     /// The bytes, without the empty line that ends them.
     fn bytes(&self, config: &ClientConfig) -> Result<Vec<u8>, String> {
         let agent = concat!("prestan/", env!("CARGO_PKG_VERSION"));
@@ -307,34 +307,35 @@ impl Prepared {
         let mut parts = Vec::new();
         while let Some((at, part, end)) = next_mark(bytes) {
             if at > 0 {
-                parts.push(Part::Bytes(bytes[..at].into()));
+                parts.push(TemplatePart::Bytes(bytes[..at].into()));
             }
             parts.push(part);
             bytes = &bytes[end..];
         }
         if !bytes.is_empty() {
-            parts.push(Part::Bytes(bytes.into()));
+            parts.push(TemplatePart::Bytes(bytes.into()));
         }
         Prepared { parts }
     }
 
     /// The same with what is known of workplace and purpose in it.
     fn bound(self, workplace: Option<&str>, purpose: Option<&str>) -> Prepared {
-        let mut parts: Vec<Part> = Vec::new();
+        let mut parts: Vec<TemplatePart> = Vec::new();
         for part in self.parts {
             let bytes: Box<[u8]> = match (part, workplace, purpose) {
-                (Part::Bytes(bytes), ..) => bytes,
-                (Part::Workplace, Some(text), _) | (Part::Purpose, _, Some(text)) => {
-                    text.as_bytes().into()
-                }
+                (TemplatePart::Bytes(bytes), ..) => bytes,
+                (TemplatePart::Workplace, Some(text), _)
+                | (TemplatePart::Purpose, _, Some(text)) => text.as_bytes().into(),
                 (hole, ..) => {
                     parts.push(hole);
                     continue;
                 }
             };
             match parts.last_mut() {
-                Some(Part::Bytes(before)) => *before = [&before[..], &bytes].concat().into(),
-                _ => parts.push(Part::Bytes(bytes)),
+                Some(TemplatePart::Bytes(before)) => {
+                    *before = [&before[..], &bytes].concat().into()
+                }
+                _ => parts.push(TemplatePart::Bytes(bytes)),
             }
         }
         Prepared { parts }
@@ -343,12 +344,12 @@ impl Prepared {
     /// Whether something that a step saves goes into it.
     pub(crate) fn needs_saved(&self) -> bool {
         let mut parts = self.parts.iter();
-        parts.any(|part| matches!(part, Part::Saved(_)))
+        parts.any(|part| matches!(part, TemplatePart::Saved(_)))
     }
 
     fn can_be_filled(&self, values: &Values<'_>) -> bool {
         self.parts.iter().all(|part| match part {
-            Part::Saved(slot) => values.saved.get(*slot).is_some_and(Option::is_some),
+            TemplatePart::Saved(slot) => values.saved.get(*slot).is_some_and(Option::is_some),
             _ => true,
         })
     }
@@ -365,18 +366,18 @@ impl Prepared {
     fn fill(&self, out: &mut Vec<u8>, values: &Values<'_>, length: usize) {
         for part in &self.parts {
             match part {
-                Part::Bytes(bytes) => out.extend_from_slice(bytes),
-                Part::Number => push_decimal(out, values.count.number, DIGITS),
-                Part::Purpose => out.extend_from_slice(values.purpose.as_bytes()),
-                Part::Workplace => out.extend_from_slice(values.workplace.as_bytes()),
-                Part::Iteration => push_decimal(out, values.count.iteration, 1),
-                Part::User => push_decimal(out, u64::from(values.count.user), 1),
-                Part::Length => push_decimal(out, length as u64, 1),
-                Part::Saved(slot) => {
+                TemplatePart::Bytes(bytes) => out.extend_from_slice(bytes),
+                TemplatePart::Number => push_decimal(out, values.count.number, DIGITS),
+                TemplatePart::Purpose => out.extend_from_slice(values.purpose.as_bytes()),
+                TemplatePart::Workplace => out.extend_from_slice(values.workplace.as_bytes()),
+                TemplatePart::Iteration => push_decimal(out, values.count.iteration, 1),
+                TemplatePart::User => push_decimal(out, u64::from(values.count.user), 1),
+                TemplatePart::Length => push_decimal(out, length as u64, 1),
+                TemplatePart::Saved(slot) => {
                     let saved = values.saved.get(*slot).and_then(Option::as_deref);
                     out.extend_from_slice(saved.unwrap_or_default().as_bytes());
                 }
-                Part::Repetition(place) => {
+                TemplatePart::Repetition(place) => {
                     let number = values.repetitions.get(*place).copied();
                     push_decimal(out, u64::from(number.unwrap_or_default()), 1);
                 }
@@ -413,16 +414,16 @@ fn marked(text: &Text) -> String {
 fn marked_pieces(pieces: &[Piece]) -> String {
     let piece = |piece: &Piece| match piece {
         Piece::Literal(text) => text.clone(),
-        Piece::Variable(Variable::Iteration) => mark(&Part::Iteration),
-        Piece::Variable(Variable::User) => mark(&Part::User),
-        Piece::Variable(Variable::Saved(slot)) => mark(&Part::Saved(*slot)),
-        Piece::Variable(Variable::Repetition(place)) => mark(&Part::Repetition(*place)),
+        Piece::Variable(Variable::Iteration) => mark(&TemplatePart::Iteration),
+        Piece::Variable(Variable::User) => mark(&TemplatePart::User),
+        Piece::Variable(Variable::Saved(slot)) => mark(&TemplatePart::Saved(*slot)),
+        Piece::Variable(Variable::Repetition(place)) => mark(&TemplatePart::Repetition(*place)),
     };
     pieces.iter().map(piece).collect()
 }
 
 /// The first mark: where it begins, what it stands for, where it ends.
-fn next_mark(bytes: &[u8]) -> Option<(usize, Part, usize)> {
+fn next_mark(bytes: &[u8]) -> Option<(usize, TemplatePart, usize)> {
     let mut from = 0;
     loop {
         let at = from + find(&bytes[from..], MARK)?;
@@ -435,18 +436,18 @@ fn next_mark(bytes: &[u8]) -> Option<(usize, Part, usize)> {
     }
 }
 
-fn part_of(name: &[u8]) -> Option<Part> {
+fn part_of(name: &[u8]) -> Option<TemplatePart> {
     let (kind, place) = name.split_first()?;
     let place = || std::str::from_utf8(place).ok()?.parse().ok();
     match (kind, name.len()) {
-        (b'n', 1) => Some(Part::Number),
-        (b'p', 1) => Some(Part::Purpose),
-        (b'w', 1) => Some(Part::Workplace),
-        (b'i', 1) => Some(Part::Iteration),
-        (b'u', 1) => Some(Part::User),
-        (b'l', 1) => Some(Part::Length),
-        (b's', _) => place().map(Part::Saved),
-        (b'r', _) => place().map(Part::Repetition),
+        (b'n', 1) => Some(TemplatePart::Number),
+        (b'p', 1) => Some(TemplatePart::Purpose),
+        (b'w', 1) => Some(TemplatePart::Workplace),
+        (b'i', 1) => Some(TemplatePart::Iteration),
+        (b'u', 1) => Some(TemplatePart::User),
+        (b'l', 1) => Some(TemplatePart::Length),
+        (b's', _) => place().map(TemplatePart::Saved),
+        (b'r', _) => place().map(TemplatePart::Repetition),
         _ => None,
     }
 }
@@ -476,7 +477,7 @@ mod tests {
 
     fn values(saved: &[Option<String>]) -> Values<'_> {
         Values {
-            count: Count {
+            count: RequestCount {
                 number: 7,
                 iteration: 12,
                 user: 3,
@@ -491,14 +492,14 @@ mod tests {
     #[test]
     fn holes_are_filled_and_the_rest_is_copied() {
         let all = [
-            Part::Number,
-            Part::Purpose,
-            Part::Workplace,
-            Part::Iteration,
-            Part::User,
-            Part::Length,
-            Part::Saved(1),
-            Part::Repetition(1),
+            TemplatePart::Number,
+            TemplatePart::Purpose,
+            TemplatePart::Workplace,
+            TemplatePart::Iteration,
+            TemplatePart::User,
+            TemplatePart::Length,
+            TemplatePart::Saved(1),
+            TemplatePart::Repetition(1),
         ];
         let text: String = all.iter().map(|part| format!("<{}>", mark(part))).collect();
         let prepared = Prepared::of_marked(text.as_bytes());
@@ -513,7 +514,12 @@ mod tests {
 
     #[test]
     fn what_all_requests_have_in_common_is_bound() {
-        let all = [Part::Purpose, Part::Number, Part::Workplace, Part::Purpose];
+        let all = [
+            TemplatePart::Purpose,
+            TemplatePart::Number,
+            TemplatePart::Workplace,
+            TemplatePart::Purpose,
+        ];
         let text: String = all.iter().map(|part| format!("<{}>", mark(part))).collect();
         let prepared = Prepared::of_marked(text.as_bytes());
         let filled = values(&[]);

@@ -27,18 +27,18 @@ const IDLE: Nanos = 1_000_000_000;
 #[derive(Debug, Default)]
 pub(crate) struct SilentCloses {
     any: AtomicBool,
-    after: Mutex<BTreeMap<u16, Count>>,
+    after: Mutex<BTreeMap<u16, CloseCount>>,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
-struct Count {
+struct CloseCount {
     noticed: u64,
     lost: u64,
 }
 
 /// How a silent close showed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shown {
+pub(crate) enum CloseShown {
     /// Before the next request was sent.
     Noticed,
     /// The next request was sent, and no byte of a response came.
@@ -62,7 +62,7 @@ impl SilentCloses {
     }
 
     /// Notes one, so long after a response with this status.
-    pub(crate) fn note(&self, status: u16, idle: Nanos, shown: Shown) {
+    pub(crate) fn note(&self, status: u16, idle: Nanos, shown: CloseShown) {
         self.any.store(true, Ordering::Relaxed);
         if idle >= IDLE {
             return;
@@ -70,8 +70,8 @@ impl SilentCloses {
         let mut after = self.after();
         let count = after.entry(status).or_default();
         match shown {
-            Shown::Noticed => count.noticed += 1,
-            Shown::Lost => count.lost += 1,
+            CloseShown::Noticed => count.noticed += 1,
+            CloseShown::Lost => count.lost += 1,
         }
     }
 
@@ -98,7 +98,7 @@ impl SilentCloses {
     }
 
     /// A panic while counting leaves whole counts: going on is safe.
-    fn after(&self) -> MutexGuard<'_, BTreeMap<u16, Count>> {
+    fn after(&self) -> MutexGuard<'_, BTreeMap<u16, CloseCount>> {
         self.after.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -112,12 +112,12 @@ mod tests {
         let closes = SilentCloses::default();
         assert_eq!(closes.caution(204), Caution::None);
         // The end of a keep-alive time.
-        closes.note(204, 5 * IDLE, Shown::Noticed);
+        closes.note(204, 5 * IDLE, CloseShown::Noticed);
         assert_eq!(closes.caution(204), Caution::Look);
         assert_eq!(closes.events(), []);
-        closes.note(204, 1_000, Shown::Lost);
-        closes.note(204, 1_000, Shown::Noticed);
-        closes.note(204, 1_000, Shown::Noticed);
+        closes.note(204, 1_000, CloseShown::Lost);
+        closes.note(204, 1_000, CloseShown::Noticed);
+        closes.note(204, 1_000, CloseShown::Noticed);
         assert_eq!(closes.caution(204), Caution::Reconnect);
         assert_eq!(closes.caution(200), Caution::Look);
         let event = EventKind::ClosedSilently {

@@ -38,7 +38,7 @@ use crate::watch::exhaustion::Exhaustion;
 #[derive(Debug)]
 pub(crate) struct Transport {
     socket: Socket,
-    tls: Option<Box<Tls>>,
+    tls: Option<Box<TlsSession>>,
     clock: RunClock,
     /// Just before the last call that handed bytes to the kernel.
     pub(crate) offered_at: Nanos,
@@ -68,13 +68,13 @@ struct Socket {
     source: Source,
     /// With the kernel's clock.
     book: Option<StampBook>,
-    arrival: Arrival,
+    arrival: ArrivalStamps,
     exhaustion: Arc<Exhaustion>,
 }
 
 /// The stamps of what was taken last.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Arrival {
+pub(crate) struct ArrivalStamps {
     /// Of its first byte.
     pub(crate) first: Option<RealNanos>,
     /// Of the last packet it has bytes of.
@@ -82,7 +82,7 @@ pub(crate) struct Arrival {
 }
 
 #[derive(Debug)]
-struct Tls {
+struct TlsSession {
     session: ClientConnection,
     records: Records,
     /// A stamp is wanted of what was offered last. The handshake and all but the last piece of a
@@ -103,7 +103,7 @@ impl Socket {
         Ok(Socket {
             source,
             book,
-            arrival: Arrival::default(),
+            arrival: ArrivalStamps::default(),
             exhaustion: Arc::clone(exhaustion),
         })
     }
@@ -188,11 +188,11 @@ fn take_stamp(fd: BorrowedFd<'_>, book: &mut StampBook) -> bool {
 fn receive_closely(
     fd: BorrowedFd<'_>,
     buffer: &mut [u8],
-    arrival: &mut Arrival,
+    arrival: &mut ArrivalStamps,
 ) -> io::Result<usize> {
     let (first, rest) = buffer.split_at_mut(1);
     let (count, stamp) = stamps::receive(fd, first)?;
-    *arrival = Arrival {
+    *arrival = ArrivalStamps {
         first: stamp,
         last: stamp,
     };
@@ -329,7 +329,7 @@ impl Transport {
     ) -> io::Result<()> {
         let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
         let session = ClientConnection::new(Arc::clone(config), name).map_err(io::Error::other)?;
-        self.tls = Some(Box::new(Tls {
+        self.tls = Some(Box::new(TlsSession {
             session,
             records: Records::default(),
             stamped: false,
@@ -374,12 +374,11 @@ impl Transport {
 
     /// Waits until the socket can be read or, with `or_write`, written; true when it can be read.
     pub(crate) async fn wait(&mut self, or_write: bool) -> io::Result<bool> {
-        match or_write {
-            true => self.socket.either().await,
-            false => {
-                self.socket.source.readable().await;
-                Ok(true)
-            }
+        if or_write {
+            self.socket.either().await
+        } else {
+            self.socket.source.readable().await;
+            Ok(true)
         }
     }
 
@@ -455,7 +454,7 @@ impl Transport {
     }
 
     /// The stamps of what was taken last, when it was looked at.
-    pub(crate) fn arrival(&self) -> Arrival {
+    pub(crate) fn arrival(&self) -> ArrivalStamps {
         self.socket.arrival
     }
 
@@ -498,7 +497,7 @@ impl Transport {
     }
 }
 
-impl Tls {
+impl TlsSession {
     fn read(&mut self, socket: &mut Socket, look: Look) -> io::Result<usize> {
         self.session.read_tls(&mut Incoming {
             socket,

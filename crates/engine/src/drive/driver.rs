@@ -111,11 +111,11 @@ impl Operating {
         self.started.get_or_insert(done.started);
         self.ended = done.ended;
         self.now = done.answered.then_some(done.ended);
-        self.planned = match done.measured {
-            true => None,
-            false => self
-                .planned
-                .map(|planned| planned + (done.ended - done.started)),
+        self.planned = if done.measured {
+            None
+        } else {
+            self.planned
+                .map(|planned| planned + (done.ended - done.started))
         };
     }
 

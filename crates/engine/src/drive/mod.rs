@@ -11,13 +11,14 @@
 
 pub(crate) mod chance;
 pub(crate) mod check;
+pub(crate) mod context;
 pub(crate) mod driver;
 pub(crate) mod load;
 pub(crate) mod operation;
 pub(crate) mod rounds;
 #[cfg(test)]
 mod simulation;
-pub(crate) mod stage;
+
 pub(crate) mod step;
 pub(crate) mod turns;
 pub(crate) mod user;

@@ -3,7 +3,7 @@
 use record::{EventKind, MeasureId, Outcome};
 
 use crate::drive::check::Wrong;
-use crate::drive::stage::Stage;
+use crate::drive::context::RunContext;
 
 /// A measured request of a user.
 #[derive(Debug, Clone, Copy)]
@@ -20,12 +20,12 @@ pub(crate) struct Operation {
 
 impl Operation {
     /// Tells of its failure; `asked` is what was attempted. That a run was interrupted is no failure.
-    pub(crate) fn failed(&self, stage: &Stage, asked: &str, wrong: &Wrong) {
+    pub(crate) fn failed(&self, context: &RunContext, asked: &str, wrong: &Wrong) {
         if wrong.outcome == Outcome::Cancelled {
             return;
         }
-        stage.progress.add_failed();
-        stage.journal.write(EventKind::OperationFailed {
+        context.progress.add_failed();
+        context.journal.write(EventKind::OperationFailed {
             measure: self.measure,
             user: self.user,
             number: self.number,

@@ -20,8 +20,8 @@ use wire::auth::Authenticator;
 
 use crate::clock::nanos;
 use crate::drive::Rounds;
+use crate::drive::context::{RunContext, Stop};
 use crate::drive::driver::{Driver, Heard, Hearing};
-use crate::drive::stage::{Stage, Stop};
 use crate::drive::step::PreparedTests;
 use crate::drive::user::{Phase, Script, User};
 use crate::drive::worker::Worker;
@@ -50,14 +50,14 @@ pub(crate) fn rounds_of(test: &TestPlan) -> u64 {
 /// The rounds of one user.
 pub(crate) struct RoundsOfUser {
     user: User,
-    stage: Arc<Stage>,
+    context: Arc<RunContext>,
     rounds: Rounds,
     /// The steps of all tests.
     tests: PreparedTests,
 }
 
 /// What fails ends its test.
-struct Strict(Arc<Stage>);
+struct Strict(Arc<RunContext>);
 
 impl Driver for Strict {
     fn goes_on(&self, test: TestId, _: Nanos) -> bool {
@@ -97,17 +97,17 @@ impl Driver for Strict {
 impl RoundsOfUser {
     pub(crate) fn new(
         id: u32,
-        stage: &Arc<Stage>,
+        context: &Arc<RunContext>,
         rounds: Rounds,
         tests: PreparedTests,
         worker: &Rc<Worker>,
         authenticator: impl Fn() -> Authenticator,
         seed: u64,
     ) -> Self {
-        let driver = Rc::new(Strict(Arc::clone(stage)));
+        let driver = Rc::new(Strict(Arc::clone(context)));
         RoundsOfUser {
-            user: User::new(id, stage, worker, driver, authenticator, seed, 0),
-            stage: Arc::clone(stage),
+            user: User::new(id, context, worker, driver, authenticator, seed, 0),
+            context: Arc::clone(context),
             rounds,
             tests,
         }
@@ -115,8 +115,8 @@ impl RoundsOfUser {
 
     /// Goes through all tests.
     pub(crate) async fn run(mut self) {
-        let stage = Arc::clone(&self.stage);
-        for test in &stage.plan.tests {
+        let context = Arc::clone(&self.context);
+        for test in &context.plan.tests {
             self.take_turn(test.id).await;
             self.test(test).await;
         }
@@ -124,22 +124,26 @@ impl RoundsOfUser {
 
     /// Where runs take turns, the first user waits for that of this run, and the others for it.
     async fn take_turn(&self, test: TestId) {
-        let Some(turn) = &self.stage.turn else { return };
+        let Some(turn) = &self.context.turn else {
+            return;
+        };
         let log = &self.user.log;
-        if log.id == 0 && !self.stage.is_over() {
-            let taken = turn.take(usize::from(test.0), &self.stage.cancel);
+        if log.id == 0 && !self.context.is_over() {
+            let taken = turn.take(usize::from(test.0), &self.context.cancel);
             log.worker.config.watchdog.rest_during(taken).await;
         }
-        self.stage.meet().await;
+        self.context.meet().await;
     }
 
     /// Lets the other runs do what this one has just done, and waits until it may go on.
     async fn hand_over(&self, test: TestId) {
-        let Some(turn) = &self.stage.turn else { return };
-        if self.stage.meet().await {
+        let Some(turn) = &self.context.turn else {
+            return;
+        };
+        if self.context.meet().await {
             turn.pass();
         }
-        self.stage.meet().await;
+        self.context.meet().await;
         self.take_turn(test).await;
     }
 
@@ -148,63 +152,65 @@ impl RoundsOfUser {
     ///
     /// Several users do a test in one batch, because fewer of them are at work at its edges.
     async fn between_rounds(&self, script: &mut Script) -> Nanos {
-        let now = self.stage.clock.now();
-        if self.stage.turn.is_none() || self.stage.users > 1 || now < script.batch_end {
+        let now = self.context.clock.now();
+        if self.context.turn.is_none() || self.context.users > 1 || now < script.batch_end {
             return 0;
         }
         let vitals = &self.user.log.worker.vitals;
         vitals.pause();
         self.hand_over(script.test.id).await;
         vitals.resume();
-        let resumed = self.stage.clock.now();
+        let resumed = self.context.clock.now();
         script.batch_end = resumed + nanos(BATCH);
         resumed - now
     }
 
     async fn test(&mut self, test: &TestPlan) {
-        let stage = Arc::clone(&self.stage);
+        let context = Arc::clone(&self.context);
         let worker = Rc::clone(&self.user.log.worker);
         let mut script = self.user.script(&self.tests[usize::from(test.id.0)]);
 
         if self.user.log.id == 0 {
-            stage
+            context
                 .journal
                 .write(EventKind::TestStarted { test: test.id });
         }
         if let Err(stop) = self.prepare(&mut script).await {
-            stage.stop(test.id, stop);
+            context.stop(test.id, stop);
         }
-        let leads = stage.meet().await;
+        let leads = context.meet().await;
         self.hand_over(test.id).await;
 
-        let goes_on = stage.goes_on(test.id);
+        let goes_on = context.goes_on(test.id);
         if leads && goes_on {
-            stage
+            context
                 .journal
                 .write(EventKind::MeasuringStarted { test: test.id });
         }
         if goes_on {
             worker.vitals.enter();
             if let Err(stop) = self.measure(&mut script, test).await {
-                stage.stop(test.id, stop);
+                context.stop(test.id, stop);
             }
-            worker.vitals.leave(&stage.vitals);
+            worker.vitals.leave(&context.vitals);
         }
         self.through(&mut script);
         // Rounds of a test that was given up will not be done any more; those of a run that ends
         // early are not done, and the progress says so.
-        if !stage.is_over() {
+        if !context.is_over() {
             let left = rounds_of(test).saturating_sub(script.counted);
-            stage.progress.add_done(left);
+            context.progress.add_done(left);
         }
-        if stage.meet().await && goes_on {
-            stage.tell_of_generator(test.id);
+        if context.meet().await && goes_on {
+            context.tell_of_generator(test.id);
         }
 
         self.user.clean_up(&mut script).await;
-        if stage.meet().await {
-            stage.journal.write(EventKind::TestEnded { test: test.id });
-            if let Some(turn) = &stage.turn {
+        if context.meet().await {
+            context
+                .journal
+                .write(EventKind::TestEnded { test: test.id });
+            if let Some(turn) = &context.turn {
                 turn.end_test(usize::from(test.id.0));
             }
         }
@@ -213,7 +219,7 @@ impl RoundsOfUser {
     /// Lets the others know that this user has done its share, or will not do it.
     fn through(&self, script: &mut Script) {
         if !std::mem::replace(&mut script.through, true) {
-            self.stage.count_through(script.test.id);
+            self.context.count_through(script.test.id);
         }
     }
 
@@ -222,18 +228,18 @@ impl RoundsOfUser {
         let set_up = self.user.set_up(script).await;
         if script.test.shared {
             if let Err(stop) = &set_up {
-                self.stage.stop(script.test.id, stop.clone());
+                self.context.stop(script.test.id, stop.clone());
             }
-            self.stage.meet().await;
+            self.context.meet().await;
         }
         set_up?;
         self.warm_up(script).await
     }
 
     async fn warm_up(&mut self, script: &mut Script) -> Result<(), Stop> {
-        let clock = self.stage.clock;
+        let clock = self.context.clock;
         let mut warmup = Warmup::new(self.rounds.warmup, nanos(self.rounds.steady_within));
-        while !warmup.is_over() && self.stage.goes_on(script.test.id) {
+        while !warmup.is_over() && self.context.goes_on(script.test.id) {
             let begun = clock.now();
             self.user.round(script, Phase::WarmUp).await?;
             warmup.add(clock.now() - begun);
@@ -242,23 +248,23 @@ impl RoundsOfUser {
     }
 
     async fn measure(&mut self, script: &mut Script, test: &TestPlan) -> Result<(), Stop> {
-        let stage = Arc::clone(&self.stage);
-        script.start_measuring(stage.clock.now() + nanos(BATCH));
+        let context = Arc::clone(&self.context);
+        script.start_measuring(context.clock.now() + nanos(BATCH));
         self.user.log.hearing = Hearing::default();
-        stage.count_begun(test.id);
+        context.count_begun(test.id);
         match test.limit {
             Limit::Requests(share) => self.measure_share(script, share).await,
             Limit::Duration(duration) => {
-                let mut end = stage.clock.now() + nanos(duration);
-                while stage.goes_on(test.id) {
+                let mut end = context.clock.now() + nanos(duration);
+                while context.goes_on(test.id) {
                     // A run that waits for its turn measures afterwards: at its end it does not wait, or
                     // the time would be missing in the window.
-                    if stage.clock.now() >= end {
-                        stage.close_window(test.id);
+                    if context.clock.now() >= end {
+                        context.close_window(test.id);
                     } else {
                         end += self.between_rounds(script).await;
                     }
-                    if stage.is_run_out(test.id) {
+                    if context.is_run_out(test.id) {
                         break;
                     }
                     self.measured_round(script).await?;
@@ -269,38 +275,38 @@ impl RoundsOfUser {
     }
 
     async fn measure_share(&mut self, script: &mut Script, share: u32) -> Result<(), Stop> {
-        let stage = Arc::clone(&self.stage);
+        let context = Arc::clone(&self.context);
         let test = script.test.id;
         let mut result = Ok(());
         let mut rounds = 0;
         // Rounds that began when all users were at work.
         let mut together = 0;
-        while rounds < share && result.is_ok() && stage.goes_on(test) {
+        while rounds < share && result.is_ok() && context.goes_on(test) {
             self.between_rounds(script).await;
-            together += u32::from(stage.all_begun(test));
+            together += u32::from(context.all_begun(test));
             result = self.measured_round(script).await;
             rounds += 1;
             script.counted += 1;
-            stage.progress.add_done(1);
+            context.progress.add_done(1);
         }
         result?;
         self.through(script);
         let most = share.saturating_mul(LONGEST_OVERTIME);
-        while together < most && stage.goes_on(test) {
-            if stage.all_through(test) {
-                stage.close_window(test);
+        while together < most && context.goes_on(test) {
+            if context.all_through(test) {
+                context.close_window(test);
             }
-            if stage.is_run_out(test) {
+            if context.is_run_out(test) {
                 break;
             }
-            together += u32::from(stage.all_begun(test));
+            together += u32::from(context.all_begun(test));
             self.measured_round(script).await?;
         }
         Ok(())
     }
 
     async fn measured_round(&mut self, script: &mut Script) -> Result<(), Stop> {
-        let _under_way = self.stage.begin_round(script.test.id);
+        let _under_way = self.context.begin_round(script.test.id);
         self.user.round(script, Phase::Measured).await
     }
 }

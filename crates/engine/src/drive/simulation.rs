@@ -30,8 +30,8 @@ use crate::connection::client::ClientConfig;
 use crate::connection::dial::Dialer;
 use crate::connection::http1::scratch;
 use crate::connection::route::{HttpOptions, Route};
+use crate::drive::context::{RunContext, Standing};
 use crate::drive::rounds::RoundsOfUser;
-use crate::drive::stage::{Stage, Standing};
 use crate::drive::step::prepare_tests;
 use crate::drive::worker::work;
 use crate::drive::{Drive, LoadDrive, load};
@@ -41,9 +41,9 @@ use crate::event_loop::patience::Watchdog;
 use crate::site::workspace::held::HeldLocks;
 use crate::watch::journal::Journal;
 use crate::watch::progress::Observer;
-use crate::watch::recorder::{Sink, Window, recorders};
+use crate::watch::recorder::{KnownWindow, Sink, recorders};
 use crate::watch::vitals::Totals;
-use server::{Seen, SimulatedServer};
+use server::{SeenRequest, SimulatedServer};
 
 pub(super) const MS: Nanos = 1_000_000;
 pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
@@ -61,12 +61,12 @@ pub(super) struct Simulation<'s> {
 }
 
 /// What came of it.
-pub(super) struct Simulated {
+pub(super) struct SimulatedRun {
     /// In the order in which they were recorded.
     samples: Vec<Sample>,
     events: Vec<Event>,
     /// Requests that the server has seen, in the order of their arrival.
-    seen: Vec<Seen>,
+    seen: Vec<SeenRequest>,
     plan: Arc<Plan>,
     /// How long the run took.
     took: Nanos,
@@ -98,7 +98,7 @@ impl<'s> Simulation<'s> {
         Simulation::new(suite, users, Drive::Load(load), server)
     }
 
-    fn run(self) -> Simulated {
+    fn run(self) -> SimulatedRun {
         let _time = SimulatedTime::begin();
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("s");
@@ -106,10 +106,10 @@ impl<'s> Simulation<'s> {
         let plan = suite::resolve("simulated", self.suite, &spec, &Overrides::default());
         let plan = Arc::new(plan.unwrap());
         let clock = RunClock::start();
-        let events = Arc::new(Kept::default());
+        let events = Arc::new(EventLog::default());
         let observer: Arc<dyn Observer> = Arc::clone(&events) as _;
         let journal = Arc::new(Journal::new(clock, observer, plan.measures.len()));
-        let stage = Arc::new(Stage {
+        let context = Arc::new(RunContext {
             plan: Arc::clone(&plan),
             clock,
             cancel: Cancel::default(),
@@ -122,8 +122,8 @@ impl<'s> Simulation<'s> {
             vitals: Totals::default(),
             turn: None,
         });
-        let (samples, seen) = self.done(&stage, &socket);
-        Simulated {
+        let (samples, seen) = self.done(&context, &socket);
+        SimulatedRun {
             samples,
             events: events.0.lock().unwrap().clone(),
             seen,
@@ -132,7 +132,7 @@ impl<'s> Simulation<'s> {
         }
     }
 
-    fn done(self, stage: &Arc<Stage>, socket: &Path) -> (Vec<Sample>, Vec<Seen>) {
+    fn done(self, context: &Arc<RunContext>, socket: &Path) -> (Vec<Sample>, Vec<SeenRequest>) {
         let http = HttpOptions {
             connections: self.http,
             headers: Vec::new(),
@@ -140,10 +140,12 @@ impl<'s> Simulation<'s> {
             timeout: TIMEOUT,
         };
         let event_loop = EventLoop::new().unwrap();
-        let config = config(stage, &http, socket);
+        let config = config(context, &http, socket);
         let (mut recorders, collector) = recorders(1);
         let workload = match &self.drive {
-            Drive::Load(load) => Some(Arc::new(load::Workload::new(stage, load, &http, self.seed))),
+            Drive::Load(load) => Some(Arc::new(load::Workload::new(
+                context, load, &http, self.seed,
+            ))),
             Drive::Rounds(_) => None,
         };
         let window = || {
@@ -152,7 +154,7 @@ impl<'s> Simulation<'s> {
                 .map(|own| own.window())
                 .unwrap_or_default()
         };
-        let mut samples = Samples::default();
+        let mut samples = SampleList::default();
         let mut seen = Vec::new();
         let recorder = recorders.remove(0);
         std::thread::scope(|scope| {
@@ -162,7 +164,7 @@ impl<'s> Simulation<'s> {
             let users: Vec<u32> = (0..self.users).collect();
             let (drive, seed) = (self.drive.clone(), self.seed);
             let interrupted_at = self.interrupted_at;
-            work(&event_loop, stage, vec![config], recorder, |worker| {
+            work(&event_loop, context, vec![config], recorder, |worker| {
                 let anonymous = || Authenticator::new(None, AuthScheme::Auto, false);
                 let tasks: Vec<load::Task> = match (&drive, &workload) {
                     (Drive::Load(load), Some(workload)) => {
@@ -171,11 +173,11 @@ impl<'s> Simulation<'s> {
                         })
                     }
                     (Drive::Rounds(rounds), _) => {
-                        let tests = prepare_tests(stage, &worker.config, false).unwrap();
+                        let tests = prepare_tests(context, &worker.config, false).unwrap();
                         let user = |id: &u32| {
                             let tests = Rc::clone(&tests);
                             let user = RoundsOfUser::new(
-                                *id, stage, *rounds, tests, worker, anonymous, seed,
+                                *id, context, *rounds, tests, worker, anonymous, seed,
                             );
                             Box::pin(user.run()) as load::Task
                         };
@@ -185,7 +187,7 @@ impl<'s> Simulation<'s> {
                 };
                 let mut tasks = server.serving(socket, tasks);
                 if let Some(at) = interrupted_at {
-                    let (cancel, clock) = (stage.cancel.clone(), stage.clock);
+                    let (cancel, clock) = (context.cancel.clone(), context.clock);
                     tasks.push(Box::pin(async move {
                         crate::event_loop::sleep_until(clock.monotonic(at)).await;
                         cancel.cancel();
@@ -200,9 +202,9 @@ impl<'s> Simulation<'s> {
     }
 }
 
-fn config(stage: &Stage, http: &HttpOptions, socket: &Path) -> ClientConfig {
+fn config(context: &RunContext, http: &HttpOptions, socket: &Path) -> ClientConfig {
     let target = Target::parse("http://simulated/").unwrap();
-    let time = Arc::new(Timekeeper::plain(stage.clock));
+    let time = Arc::new(Timekeeper::plain(context.clock));
     let tls = crate::tls_config(&crate::TlsOptions::default(), target.scheme()).unwrap();
     let dialer = Dialer::new(
         target.clone(),
@@ -222,7 +224,7 @@ fn config(stage: &Stage, http: &HttpOptions, socket: &Path) -> ClientConfig {
         http: http.connections,
         time,
         timeout: http.timeout,
-        watchdog: Rc::new(Watchdog::new(stage.clock)),
+        watchdog: Rc::new(Watchdog::new(context.clock)),
         scratch: scratch(),
         heads: None,
         closes: Arc::default(),
@@ -231,25 +233,25 @@ fn config(stage: &Stage, http: &HttpOptions, socket: &Path) -> ClientConfig {
 
 /// Events as they are told.
 #[derive(Default)]
-struct Kept(Mutex<Vec<Event>>);
+struct EventLog(Mutex<Vec<Event>>);
 
-impl Observer for Kept {
+impl Observer for EventLog {
     fn event(&self, event: &Event) {
         self.0.lock().unwrap().push(event.clone());
     }
 }
 
 #[derive(Default)]
-struct Samples(Vec<Sample>);
+struct SampleList(Vec<Sample>);
 
-impl Sink for Samples {
-    fn take(&mut self, samples: &[Sample], _: Window) -> ControlFlow<()> {
+impl Sink for SampleList {
+    fn take(&mut self, samples: &[Sample], _: KnownWindow) -> ControlFlow<()> {
         self.0.extend_from_slice(samples);
         ControlFlow::Continue(())
     }
 }
 
-impl Simulated {
+impl SimulatedRun {
     /// When something first happened to a test.
     fn at(&self, is_it: impl Fn(&EventKind) -> bool) -> Option<Nanos> {
         let event = self.events.iter().find(|event| is_it(&event.kind));

@@ -12,7 +12,7 @@ use wire::response::ResponseHead;
 use crate::connection::client::ClientConfig;
 use crate::connection::prepared::{Prepared, PreparedRequest, Values};
 use crate::drive::check::{Answered, Wrong, check};
-use crate::drive::stage::Stage;
+use crate::drive::context::RunContext;
 
 /// Largest 207 that is remembered as good.
 const REMEMBERED: usize = 1 << 20;
@@ -72,17 +72,17 @@ pub(crate) type PreparedTests = Rc<[Rc<PreparedTest>]>;
 /// # Errors
 /// Why a step cannot be sent.
 pub(crate) fn prepare_tests(
-    stage: &Stage,
+    context: &RunContext,
     config: &ClientConfig,
     is_load: bool,
 ) -> Result<PreparedTests, String> {
     let mut preparer = Preparer {
-        stage,
+        context,
         config,
         is_load,
         count: 0,
     };
-    let tests = stage.plan.tests.iter();
+    let tests = context.plan.tests.iter();
     tests
         .map(|test| Ok(Rc::new(preparer.test(test)?)))
         .collect()
@@ -90,7 +90,7 @@ pub(crate) fn prepare_tests(
 
 /// Prepares requests for one server and thread.
 struct Preparer<'a> {
-    stage: &'a Stage,
+    context: &'a RunContext,
     config: &'a ClientConfig,
     is_load: bool,
     /// Requests that have been prepared.
@@ -99,7 +99,7 @@ struct Preparer<'a> {
 
 /// How closely a response is read.
 #[derive(Clone, Copy)]
-pub(crate) enum Reading<'v> {
+pub(crate) enum Scrutiny<'v> {
     /// As one of many.
     Quick,
     /// As the first one of a test, of a request that was filled with this.
@@ -158,7 +158,7 @@ impl Preparer<'_> {
     /// # Errors
     /// Why it cannot be sent.
     fn request(&mut self, plan: &Arc<RequestPlan>) -> Result<Rc<RequestStep>, String> {
-        let suite = &self.stage.plan;
+        let suite = &self.context.plan;
         let measure = plan.measure;
         let measure = measure.and_then(|measure| suite.measures.get(usize::from(measure.0)));
         let purpose = measure.map_or(String::new(), |measure| measure.name.clone());
@@ -244,16 +244,16 @@ impl RequestStep {
         head: &ResponseHead,
         body: &[u8],
         length: u64,
-        reading: Reading<'_>,
+        reading: Scrutiny<'_>,
     ) -> Result<Option<String>, Wrong> {
         let is_multistatus = head.status == 207;
-        let is_quick = matches!(reading, Reading::Quick);
+        let is_quick = matches!(reading, Scrutiny::Quick);
         if is_quick && is_multistatus && !body.is_empty() && *self.good.borrow() == body {
             return Ok(None);
         }
         let contains = match reading {
-            Reading::Quick => Vec::new(),
-            Reading::Close(values) => {
+            Scrutiny::Quick => Vec::new(),
+            Scrutiny::Close(values) => {
                 let texts = self.contains.iter().filter_map(|text| text.text(values));
                 texts.map(Cow::Owned).collect()
             }

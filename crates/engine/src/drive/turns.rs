@@ -35,14 +35,14 @@ enum Player {
     /// It is on its way to the first test.
     Coming,
     /// It does this slot, or will do it next.
-    At(Slot),
+    At(TurnSlot),
     /// It has ended, or will do no more tests.
     Gone,
 }
 
 /// A part of a test that is done in one turn. The derived order is that of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Slot {
+struct TurnSlot {
     test: usize,
     number: usize,
 }
@@ -82,15 +82,16 @@ impl Turns {
         }
         let slot = players.iter().filter_map(|player| player.slot()).min()?;
         let mut is_there = players.iter().map(|player| player.slot() == Some(slot));
-        match (slot.test + slot.number + self.parity).is_multiple_of(2) {
-            true => is_there.position(|there| there),
-            false => is_there.rposition(|there| there),
+        if (slot.test + slot.number + self.parity).is_multiple_of(2) {
+            is_there.position(|there| there)
+        } else {
+            is_there.rposition(|there| there)
         }
     }
 }
 
 impl Player {
-    fn slot(self) -> Option<Slot> {
+    fn slot(self) -> Option<TurnSlot> {
         match self {
             Player::At(slot) => Some(slot),
             Player::Coming | Player::Gone => None,
@@ -103,7 +104,7 @@ impl Turn {
     pub(crate) async fn take(&self, test: usize, cancel: &Cancel) {
         self.change(|own| match own {
             Player::At(slot) if slot.test == test => {}
-            _ => *own = Player::At(Slot { test, number: 0 }),
+            _ => *own = Player::At(TurnSlot { test, number: 0 }),
         });
         self.wait_until(cancel, |players| {
             self.turns.now(players) == Some(self.player)
@@ -122,7 +123,7 @@ impl Turn {
 
     /// Gives the turn on when a test is over.
     pub(crate) fn end_test(&self, test: usize) {
-        let next = Slot {
+        let next = TurnSlot {
             test: test + 1,
             number: 0,
         };

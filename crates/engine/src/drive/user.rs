@@ -18,10 +18,10 @@ use record::{EventKind, Nanos, Outcome};
 use suite::Workspace;
 use wire::auth::Authenticator;
 
-use crate::connection::client::{Client, Request};
+use crate::connection::client::{Client, PlainRequest};
 use crate::drive::chance;
+use crate::drive::context::{RunContext, Stop};
 use crate::drive::driver::{Driver, Hearing};
-use crate::drive::stage::{Stage, Stop};
 use crate::drive::step::PreparedTest;
 use crate::drive::worker::Worker;
 use crate::site::workspace::held::HeldLock;
@@ -45,7 +45,7 @@ pub(crate) struct User {
 /// What a user does beside sending requests: it records them, and remembers what they made.
 pub(crate) struct Log {
     pub(crate) id: u32,
-    pub(crate) stage: Arc<Stage>,
+    pub(crate) context: Arc<RunContext>,
     pub(crate) worker: Rc<Worker>,
     driver: Rc<dyn Driver>,
     pub(crate) hearing: Hearing,
@@ -57,7 +57,7 @@ impl User {
     /// One that has so many further connections for the files of a page.
     pub(crate) fn new(
         id: u32,
-        stage: &Arc<Stage>,
+        context: &Arc<RunContext>,
         worker: &Rc<Worker>,
         driver: Rc<dyn Driver>,
         authenticator: impl Fn() -> Authenticator,
@@ -71,10 +71,10 @@ impl User {
             client: client(nonces),
             log: Log {
                 id,
-                stage: Arc::clone(stage),
+                context: Arc::clone(context),
                 worker: Rc::clone(worker),
                 driver,
-                hearing: Hearing::from(stage.clock.now()),
+                hearing: Hearing::from(context.clock.now()),
                 locks: Vec::new(),
             },
             rng,
@@ -91,7 +91,7 @@ impl User {
     /// The collection in which it works, during this test.
     fn workplace(&self, test: &PreparedTest) -> String {
         let root = self.client.root();
-        match (self.log.stage.plan.workspace, test.shared) {
+        match (self.log.context.plan.workspace, test.shared) {
             (Workspace::ReadOnly | Workspace::Furnished, _) => root.to_owned(),
             (Workspace::Collection, true) => format!("{root}{}-shared/", test.name),
             (Workspace::Collection, false) => format!("{root}{}-u{}/", test.name, self.log.id),
@@ -108,10 +108,10 @@ impl User {
     /// # Errors
     /// Why the test cannot be done.
     pub(crate) async fn set_up(&mut self, script: &mut Script) -> Result<(), Stop> {
-        if !self.is_in_charge(script) || !self.log.stage.goes_on(script.test.id) {
+        if !self.is_in_charge(script) || !self.log.context.goes_on(script.test.id) {
             return Ok(());
         }
-        if self.log.stage.plan.workspace == Workspace::Collection {
+        if self.log.context.plan.workspace == Workspace::Collection {
             self.make_workplace(script).await?;
             script.workplace_made = true;
         }
@@ -124,7 +124,7 @@ impl User {
         let label = self.label(script, Phase::SetUp);
         let exchange = self
             .client
-            .perform(Request::bare("MKCOL", path, &label))
+            .perform(PlainRequest::bare("MKCOL", path, &label))
             .await;
         let by_first_attempt = exchange.repeats("MKCOL");
         match exchange.result {
@@ -152,20 +152,20 @@ impl User {
 
     async fn is_server_there(&mut self) -> bool {
         let root = self.client.root().to_owned();
-        let options = Request::bare("OPTIONS", &root, "prestan: 0 (probe)");
+        let options = PlainRequest::bare("OPTIONS", &root, "prestan: 0 (probe)");
         self.client.perform(options).await.result.is_ok()
     }
 
     /// Undoes what a test did for this user. What cannot be undone here is met once more when
     /// the whole collection of the run is removed.
     pub(crate) async fn clean_up(&mut self, script: &mut Script) {
-        let stage = Arc::clone(&self.log.stage);
-        if stage.is_aborted() {
+        let context = Arc::clone(&self.log.context);
+        if context.is_aborted() {
             return;
         }
         self.client.ignore_cancel = true;
         self.client.is_patient = true;
-        if self.is_in_charge(script) && stage.goes_on(script.test.id) {
+        if self.is_in_charge(script) && context.goes_on(script.test.id) {
             let test = Rc::clone(&script.test);
             let cleaned = self.unmeasured(script, &test.cleanup, Phase::CleanUp).await;
             if let Err(stop) = cleaned {
@@ -173,48 +173,41 @@ impl User {
                 | Stop::Failed(why)
                 | Stop::Unreachable(why)) = stop;
                 let text = format!("the clean-up of {} failed: {why}", script.test.name);
-                stage.journal.write(EventKind::Warning { text });
+                context.journal.write(EventKind::Warning { text });
             }
         }
         self.release_locks(script).await;
         if script.workplace_made {
             let label = self.label(script, Phase::CleanUp);
-            let delete = Request::bare("DELETE", script.workplace(), &label);
+            let delete = PlainRequest::bare("DELETE", script.workplace(), &label);
             self.client.perform(delete).await;
         }
         self.client.ignore_cancel = false;
         self.client.is_patient = false;
     }
 
-    /// Releases what an operation still holds that could not be done to its end: what follows would
-    /// fail only because of that.
-    pub(crate) async fn give_up_what_is_broken(&mut self, script: &Script) {
-        if script.is_broken() {
-            self.release_locks(script).await;
-        }
-    }
-
-    async fn release_locks(&mut self, script: &Script) {
+    /// Releases what is still held in a test: what follows would fail because of that.
+    pub(crate) async fn release_locks(&mut self, script: &Script) {
         let locks = self.log.locks_below(script.workplace());
         for (path, token) in locks {
             let label = self.label(script, Phase::CleanUp);
             let headers = [("Lock-Token", token.as_str())];
-            let unlock = Request {
+            let unlock = PlainRequest {
                 headers: &headers,
-                ..Request::bare("UNLOCK", &path, &label)
+                ..PlainRequest::bare("UNLOCK", &path, &label)
             };
             let unlocked = self.client.perform(unlock).await;
             if unlocked.result.is_ok_and(|answer| answer.head.status < 300) {
-                self.log.stage.held.released(&token);
+                self.log.context.held.released(&token);
             }
         }
     }
 
     /// Value of X-Prestan for a request that is no step.
     fn label(&self, script: &Script, phase: Phase) -> String {
-        let stage = &self.log.stage;
-        let number = stage.progress.next_request();
-        let (suite, test) = (&stage.plan.suite.name, &script.test.name);
+        let context = &self.log.context;
+        let number = context.progress.next_request();
+        let (suite, test) = (&context.plan.suite.name, &script.test.name);
         format!("{suite}: {number} ({test} {})", phase.name())
     }
 }
@@ -222,7 +215,7 @@ impl User {
 impl Log {
     /// Keeps in mind that a lock is held, in case that nobody else releases it.
     fn hold(&mut self, target: String, path: &str, token: String) {
-        self.stage.held.taken(HeldLock {
+        self.context.held.taken(HeldLock {
             target,
             path: path.to_owned(),
             token: token.clone(),
@@ -233,7 +226,7 @@ impl Log {
     /// Whatever was locked there is no longer.
     fn let_go(&mut self, path: &str) {
         for (_, token) in self.locks.extract_if(.., |(locked, _)| locked == path) {
-            self.stage.held.released(&token);
+            self.context.held.released(&token);
         }
     }
 

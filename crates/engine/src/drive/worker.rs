@@ -6,8 +6,8 @@ use std::sync::Arc;
 use record::{Moments, Nanos, Outcome, Sample, server_of};
 
 use crate::connection::client::{ClientConfig, Trace};
+use crate::drive::context::RunContext;
 use crate::drive::operation::Operation;
-use crate::drive::stage::Stage;
 use crate::error::RunError;
 use crate::event_loop::{EventLoop, next_lost, spawn};
 use crate::watch::recorder::Recorder;
@@ -96,7 +96,7 @@ impl Worker {
 /// Runs the users of one thread, from the first to the last of them.
 pub(crate) fn work<F>(
     event_loop: &EventLoop,
-    stage: &Stage,
+    context: &RunContext,
     configs: Vec<ClientConfig>,
     recorder: Recorder,
     users: impl FnOnce(&Rc<Worker>) -> Vec<F>,
@@ -109,17 +109,17 @@ pub(crate) fn work<F>(
         config: Rc::clone(&configs[0]),
         configs,
         recorder,
-        vitals: Vitals::new(stage.clock, Arc::clone(&stage.progress)),
+        vitals: Vitals::new(context.clock, Arc::clone(&context.progress)),
     });
     let all_users = async {
         users(&worker).into_iter().for_each(spawn);
         while let Some(panic) = next_lost().await {
             // A defect of ours. The server is cleaned up and the rest is kept all the same.
-            stage.break_up(format!("a user of the run was lost: {panic}"));
+            context.break_up(format!("a user of the run was lost: {panic}"));
         }
     };
     let beat = || worker.vitals.beat(&worker.recorder);
-    event_loop.run(watchdog.guard(&stage.cancel, beat, all_users));
+    event_loop.run(watchdog.guard(&context.cancel, beat, all_users));
 }
 
 /// The event loop of one thread.

@@ -61,7 +61,7 @@ pub(crate) struct EventLoop {
 /// What tasks, descriptors and timers of an event loop hold on to.
 struct Core {
     epoll: OwnedFd,
-    tasks: RefCell<Vec<Slot>>,
+    tasks: RefCell<Vec<TaskSlot>>,
     /// Tasks to poll.
     ready: RefCell<VecDeque<usize>>,
     sources: Sources,
@@ -71,7 +71,7 @@ struct Core {
 }
 
 /// A place for a task. It is not used again: tasks are many at the start of a run, and none later.
-struct Slot {
+struct TaskSlot {
     is_ready: bool,
     /// Absent while it is polled, when it has ended, and always for the main task.
     task: Option<Task>,
@@ -101,7 +101,7 @@ impl EventLoop {
     pub(crate) fn new() -> io::Result<EventLoop> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let core = Rc::new(Core {
-            tasks: RefCell::new(vec![Slot {
+            tasks: RefCell::new(vec![TaskSlot {
                 is_ready: false,
                 task: None,
             }]),
@@ -285,7 +285,7 @@ pub(crate) fn spawn(work: impl Future<Output = ()> + 'static) {
         work: Box::pin(work),
         waker: core.waker(place),
     };
-    core.tasks.borrow_mut().push(Slot {
+    core.tasks.borrow_mut().push(TaskSlot {
         is_ready: false,
         task: Some(task),
     });

@@ -72,9 +72,10 @@ impl Watchdog {
     }
 
     async fn rested(&self) {
-        poll_fn(|context| match self.rests.get() {
-            false => Poll::Ready(()),
-            true => {
+        poll_fn(|context| {
+            if !self.rests.get() {
+                Poll::Ready(())
+            } else {
                 *self.waker.borrow_mut() = Some(context.waker().clone());
                 Poll::Pending
             }

@@ -31,13 +31,13 @@ const WRITABLE: EventFlags = EventFlags::OUT
 /// All descriptors of an event loop, by their tokens.
 #[derive(Default)]
 pub(super) struct Sources {
-    states: RefCell<Vec<Option<Rc<State>>>>,
+    states: RefCell<Vec<Option<Rc<Readiness>>>>,
     free: RefCell<Vec<usize>>,
 }
 
 /// What the kernel has told of a descriptor.
 #[derive(Debug, Default)]
-struct State {
+struct Readiness {
     is_readable: Cell<bool>,
     has_ended: Cell<bool>,
     is_writable: Cell<bool>,
@@ -63,7 +63,7 @@ impl Sources {
         }
     }
 
-    fn insert(&self, state: Rc<State>) -> usize {
+    fn insert(&self, state: Rc<Readiness>) -> usize {
         let mut states = self.states.borrow_mut();
         match self.free.borrow_mut().pop() {
             Some(place) => {
@@ -93,7 +93,7 @@ fn wake(waker: &RefCell<Option<Waker>>) {
 /// A descriptor in the event loop of its thread.
 pub(crate) struct Source {
     fd: OwnedFd,
-    state: Rc<State>,
+    state: Rc<Readiness>,
     place: usize,
     core: Rc<Core>,
 }
@@ -110,7 +110,7 @@ impl Source {
     /// Adds a non-blocking descriptor to the event loop of this thread.
     pub(crate) fn new(fd: OwnedFd) -> io::Result<Source> {
         let core = Core::current();
-        let state = Rc::<State>::default();
+        let state = Rc::<Readiness>::default();
         let place = core.sources.insert(Rc::clone(&state));
         let data = EventData::new_u64(place as u64);
         if let Err(error) = epoll::add(&core.epoll, &fd, data, READING) {

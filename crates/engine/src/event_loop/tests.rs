@@ -140,9 +140,10 @@ fn another_thread_wakes_a_task() {
     event_loop().run(std::future::poll_fn(|context| {
         polls += 1;
         let _ = sender.send(context.waker().clone());
-        match is_over.load(Ordering::SeqCst) {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
+        if is_over.load(Ordering::SeqCst) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
         }
     }));
     other.join().unwrap();

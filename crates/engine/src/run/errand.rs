@@ -9,7 +9,7 @@ use suite::Workspace;
 use wire::dav::{XmlLimits, parse_multistatus};
 use wire::response::ResponseHead;
 
-use crate::connection::client::{Client, Request};
+use crate::connection::client::{Client, PlainRequest};
 use crate::error::RunError;
 use crate::run::settings::Settings;
 use crate::run::with_client;
@@ -42,7 +42,9 @@ pub fn look(settings: &Settings) -> Result<Presence, RunError> {
         );
         // A first request that is sure to be understood: who we are, for example.
         probe(client, path, &url, Workspace::ReadOnly, INSTEAD).await?;
-        let head = client.perform(Request::bare("HEAD", path, LABEL)).await;
+        let head = client
+            .perform(PlainRequest::bare("HEAD", path, LABEL))
+            .await;
         let head = reached("HEAD", &url, head)?;
         match head.status {
             404 | 410 => Ok(Presence::Absent),

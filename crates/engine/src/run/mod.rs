@@ -26,8 +26,8 @@ use crate::connection::http1::scratch;
 use crate::connection::limits::room_for;
 use crate::connection::route::Endpoint;
 use crate::connection::silent_closes::SilentCloses;
+use crate::drive::context::{RunContext, Standing, Stop};
 use crate::drive::rounds::{RoundsOfUser, rounds_of};
-use crate::drive::stage::{Stage, Standing, Stop};
 use crate::drive::step::{PreparedTests, prepare_tests};
 use crate::drive::turns::Turn;
 use crate::drive::worker::{Worker, event_loop, work};
@@ -48,7 +48,7 @@ use crate::watch::exhaustion::Exhaustion;
 use crate::watch::heads::Heads;
 use crate::watch::journal::Journal;
 use crate::watch::progress::{Observer, Progress};
-use crate::watch::recorder::{Recorder, Sink, Window, recorders};
+use crate::watch::recorder::{KnownWindow, Recorder, Sink, recorders};
 use crate::watch::vitals::Totals;
 
 const HEADS_ARE_SHOWN: &str = "requests and responses were shown while they were measured, which \
@@ -117,7 +117,7 @@ pub fn run(plan: Plan, settings: &Settings, watch: &Watch, sink: &mut dyn Sink) 
         settings,
         watch,
         held: &held,
-        means: Means {
+        means: ClientResources {
             time: Arc::new(Timekeeper::new(clock, stamping, on_step)),
             exhaustion: Arc::clone(&watch.progress.exhaustion),
             heads: Heads::wanted_by(&watch.observer, &settings.http.headers),
@@ -151,7 +151,7 @@ pub fn run(plan: Plan, settings: &Settings, watch: &Watch, sink: &mut dyn Sink) 
 
 /// What all clients of a run share.
 #[derive(Clone)]
-struct Means {
+struct ClientResources {
     time: Arc<Timekeeper>,
     exhaustion: Arc<Exhaustion>,
     heads: Option<Arc<Heads>>,
@@ -161,7 +161,7 @@ struct Means {
 }
 
 /// A collection below which a run works, and who asks its server what is not measured.
-struct Place {
+struct RunSite {
     endpoint: Endpoint,
     client: Client,
     /// The collection of the run has been made there, and is to be removed there.
@@ -173,7 +173,7 @@ struct Session<'a> {
     plan: &'a Arc<Plan>,
     settings: &'a Settings,
     watch: &'a Watch,
-    means: Means,
+    means: ClientResources,
     journal: &'a Arc<Journal>,
     held: &'a Arc<HeldLocks>,
 }
@@ -188,7 +188,7 @@ impl Session<'_> {
         let event_loop = event_loop()?;
         let watchdog = Rc::new(Watchdog::new(self.means.time.clock));
         let cancel = &self.watch.cancel;
-        let mut places: Vec<Place> = self
+        let mut places: Vec<RunSite> = self
             .settings
             .endpoints()
             .map(|endpoint| self.place(endpoint.clone(), &watchdog))
@@ -238,10 +238,10 @@ impl Session<'_> {
         measured
     }
 
-    fn place(&self, endpoint: Endpoint, watchdog: &Rc<Watchdog>) -> Place {
+    fn place(&self, endpoint: Endpoint, watchdog: &Rc<Watchdog>) -> RunSite {
         let nonces = ChaCha8Rng::seed_from_u64(self.settings.seed ^ u64::MAX);
         let config = self.client_config(&endpoint, watchdog);
-        Place {
+        RunSite {
             client: Client::new(
                 Rc::new(config),
                 endpoint.authenticator(self.settings.http.auth),
@@ -262,12 +262,13 @@ impl Session<'_> {
         client_config(self.settings, endpoint, root, &self.means, watchdog)
     }
 
-    async fn probe(&self, place: &mut Place) -> Result<Server, RunError> {
+    async fn probe(&self, place: &mut RunSite) -> Result<Server, RunError> {
         let target = &place.endpoint.target;
         let client = &mut place.client;
-        let instead = match self.settings.files.is_empty() {
-            true => INSTEAD,
-            false => INSTEAD_OF_PUTTING,
+        let instead = if self.settings.files.is_empty() {
+            INSTEAD
+        } else {
+            INSTEAD_OF_PUTTING
         };
         let (path, url, workspace) = (target.path(), target.url(), self.plan.workspace);
         probe(client, path, &url, workspace, instead).await
@@ -275,7 +276,7 @@ impl Session<'_> {
 
     /// Makes the collection of the run. All but the first place may be other ways to where it is
     /// already.
-    async fn open_workspace(&self, place: &mut Place, is_first: bool) -> Result<(), RunError> {
+    async fn open_workspace(&self, place: &mut RunSite, is_first: bool) -> Result<(), RunError> {
         let run_id = &self.settings.run_id;
         let (client, target) = (&mut place.client, &place.endpoint.target);
         for leftover in workspace::leftovers(client, target, Some(run_id)).await {
@@ -296,7 +297,7 @@ impl Session<'_> {
     }
 
     /// Puts what is to be fetched into the collection of the run.
-    async fn furnish(&self, place: &mut Place) -> Result<(), RunError> {
+    async fn furnish(&self, place: &mut RunSite) -> Result<(), RunError> {
         let root = place.client.root().to_owned();
         let (files, cancel) = (&self.settings.files, &self.watch.cancel);
         publish(&mut place.client, &root, files, cancel).await
@@ -324,7 +325,7 @@ impl Session<'_> {
 
     fn measure(&self, server: &Server, sink: &mut dyn Sink) -> Result<(), RunError> {
         let settings = self.settings;
-        let stage = Arc::new(Stage {
+        let context = Arc::new(RunContext {
             plan: Arc::clone(self.plan),
             clock: self.means.time.clock,
             cancel: self.watch.cancel.clone(),
@@ -343,12 +344,12 @@ impl Session<'_> {
                     step: None,
                     evidence,
                 };
-                stage.stop(test.id, stop);
+                context.stop(test.id, stop);
             }
         }
         match &settings.drive {
-            Drive::Rounds(rounds) => self.rounds(&stage, *rounds, sink)?,
-            Drive::Load(load) => self.load(&stage, load, sink)?,
+            Drive::Rounds(rounds) => self.rounds(&context, *rounds, sink)?,
+            Drive::Load(load) => self.load(&context, load, sink)?,
         }
         for event in self.means.closes.events() {
             self.journal.write(event);
@@ -362,7 +363,7 @@ impl Session<'_> {
     /// Users go through the tests of a suite.
     fn rounds(
         &self,
-        stage: &Arc<Stage>,
+        context: &Arc<RunContext>,
         rounds: Rounds,
         sink: &mut dyn Sink,
     ) -> Result<(), RunError> {
@@ -372,11 +373,11 @@ impl Session<'_> {
         let endpoints: Vec<&Endpoint> = self.settings.endpoints().collect();
         let users = |worker: &Rc<Worker>, ids: &[u32], _| {
             let configs = worker.configs.iter();
-            let tests = configs.map(|config| prepare_tests(stage, config, false));
+            let tests = configs.map(|config| prepare_tests(context, config, false));
             let tests: Vec<PreparedTests> = match tests.collect() {
                 Ok(tests) => tests,
                 Err(reason) => {
-                    stage.break_up(reason);
+                    context.break_up(reason);
                     return Vec::new();
                 }
             };
@@ -384,22 +385,31 @@ impl Session<'_> {
                 let server = worker.server_of(*id);
                 let auth = || endpoints[server].authenticator(self.settings.http.auth);
                 let tests = Rc::clone(&tests[server]);
-                RoundsOfUser::new(*id, stage, rounds, tests, worker, auth, self.settings.seed).run()
+                RoundsOfUser::new(
+                    *id,
+                    context,
+                    rounds,
+                    tests,
+                    worker,
+                    auth,
+                    self.settings.seed,
+                )
+                .run()
             };
             ids.iter().map(user).collect()
         };
-        self.at_work(stage, sink, Window::default, || (), &users)
+        self.at_work(context, sink, KnownWindow::default, || (), &users)
     }
 
     /// Users do operations over and over.
     fn load(
         &self,
-        stage: &Arc<Stage>,
+        context: &Arc<RunContext>,
         load: &LoadDrive,
         sink: &mut dyn Sink,
     ) -> Result<(), RunError> {
         let workload = Arc::new(load::Workload::new(
-            stage,
+            context,
             load,
             &self.settings.http,
             self.settings.seed,
@@ -418,8 +428,8 @@ impl Session<'_> {
             )
         };
         let (window, enough) = (|| workload.window(), || workload.stop());
-        self.at_work(stage, sink, window, enough, &tasks)?;
-        stage.tell_of_generator(record::TestId(0));
+        self.at_work(context, sink, window, enough, &tasks)?;
+        context.tell_of_generator(record::TestId(0));
         Ok(())
     }
 
@@ -431,9 +441,9 @@ impl Session<'_> {
     /// gets the users of a thread, and which of how many threads it is.
     fn at_work<F: Future<Output = ()> + 'static>(
         &self,
-        stage: &Arc<Stage>,
+        context: &Arc<RunContext>,
         sink: &mut dyn Sink,
-        window: impl Fn() -> Window,
+        window: impl Fn() -> KnownWindow,
         enough: impl Fn(),
         tasks: &(impl Fn(&Rc<Worker>, &[u32], (u32, u32)) -> Vec<F> + Sync),
     ) -> Result<(), RunError> {
@@ -448,7 +458,7 @@ impl Session<'_> {
             let ids: Vec<u32> = (thread..self.settings.users)
                 .step_by(threads as usize)
                 .collect();
-            work(&event_loop, stage, configs, recorder, |worker| {
+            work(&event_loop, context, configs, recorder, |worker| {
                 tasks(worker, &ids, (thread, threads))
             });
             Ok(())
@@ -470,7 +480,7 @@ impl Session<'_> {
                             )))
                         });
                         if let Err(error) = &done {
-                            stage.break_up(error.to_string());
+                            context.break_up(error.to_string());
                         }
                         done
                     })
@@ -494,9 +504,10 @@ fn unmet_need(test: &TestPlan, server: &Server) -> Option<String> {
     if server.dav.iter().any(|token| token == class) {
         return None;
     }
-    let says = match server.dav.is_empty() {
-        true => "OPTIONS gives no DAV header".to_owned(),
-        false => format!("OPTIONS says `DAV: {}`", server.dav.join(", ")),
+    let says = if server.dav.is_empty() {
+        "OPTIONS gives no DAV header".to_owned()
+    } else {
+        format!("OPTIONS says `DAV: {}`", server.dav.join(", "))
     };
     Some(format!("the test needs a class {class} server, and {says}"))
 }
@@ -505,7 +516,7 @@ fn client_config(
     settings: &Settings,
     endpoint: &Endpoint,
     root: String,
-    means: &Means,
+    means: &ClientResources,
     watchdog: &Rc<Watchdog>,
 ) -> ClientConfig {
     let Endpoint {
@@ -542,7 +553,7 @@ pub(crate) fn with_client<T>(
     observer: &Arc<dyn Observer>,
     work: impl AsyncFnOnce(&mut Client) -> Result<T, RunError>,
 ) -> Result<T, RunError> {
-    let means = Means {
+    let means = ClientResources {
         time: Arc::new(Timekeeper::plain(RunClock::start())),
         exhaustion: Arc::default(),
         heads: Heads::wanted_by(observer, &settings.http.headers),

@@ -33,9 +33,10 @@ fn divided(usable: &[u32], number: u32) -> Option<Processors> {
 /// Does something with the current thread, and what it starts meanwhile, kept to these processors; to all
 /// where none are given. A processor that went away meanwhile keeps nothing from being done.
 pub fn kept_to<T>(processors: &[u32], work: impl FnOnce() -> T) -> T {
-    let before = match processors.is_empty() {
-        true => None,
-        false => sched_getaffinity(None).ok(),
+    let before = if processors.is_empty() {
+        None
+    } else {
+        sched_getaffinity(None).ok()
     };
     let Some(before) = before else { return work() };
     let mut own = CpuSet::new();

@@ -6,7 +6,7 @@ use wire::dav::{XmlLimits, dav_tokens, parse_multistatus};
 use wire::response::{ResponseHead, Version};
 use wire::shown::redacted_url;
 
-use crate::connection::client::{Client, Exchange, Request};
+use crate::connection::client::{Client, Exchange, PlainRequest};
 use crate::error::RunError;
 
 /// X-Prestan of requests that come before any test.
@@ -23,16 +23,16 @@ pub(crate) fn propfind_request<'a>(
     depth: &'static str,
     body: &'static [u8],
     label: &'a str,
-) -> Request<'a> {
+) -> PlainRequest<'a> {
     const XML: (&str, &str) = ("Content-Type", "application/xml");
     let headers: &[(&str, &str)] = match depth {
         "0" => &[("Depth", "0"), XML],
         _ => &[("Depth", "1"), XML],
     };
-    Request {
+    PlainRequest {
         headers,
         body: Some(body),
-        ..Request::bare("PROPFIND", path, label)
+        ..PlainRequest::bare("PROPFIND", path, label)
     }
 }
 
@@ -51,7 +51,9 @@ pub(crate) async fn probe(
     workspace: Workspace,
     instead: &str,
 ) -> Result<Server, RunError> {
-    let options = client.perform(Request::bare("OPTIONS", path, LABEL)).await;
+    let options = client
+        .perform(PlainRequest::bare("OPTIONS", path, LABEL))
+        .await;
     let head = reached("OPTIONS", url, options)?;
     let server = server_of(&head);
     if workspace == Workspace::ReadOnly {

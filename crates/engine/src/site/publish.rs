@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use record::Outcome;
 
-use crate::connection::client::{Answer, Client, Request};
+use crate::connection::client::{Client, PlainRequest, ReceivedHead};
 use crate::error::RunError;
 use crate::event_loop::cancel::Cancel;
 
@@ -45,18 +45,18 @@ pub(crate) async fn publish(
         for collection in collections_above(path) {
             if made.insert(collection) {
                 let path = format!("{root}{collection}");
-                done(client, Request::bare("MKCOL", &path, LABEL)).await?;
+                done(client, PlainRequest::bare("MKCOL", &path, LABEL)).await?;
             }
         }
         let (path, bytes) = (format!("{root}{path}"), content());
-        let put = Request {
+        let put = PlainRequest {
             body: Some(&bytes),
-            ..Request::bare("PUT", &path, LABEL)
+            ..PlainRequest::bare("PUT", &path, LABEL)
         };
         done(client, put).await?;
-        let get = Request {
+        let get = PlainRequest {
             keep_body: true,
-            ..Request::bare("GET", &path, LABEL)
+            ..PlainRequest::bare("GET", &path, LABEL)
         };
         done(client, get).await?;
         if client.body() != bytes {
@@ -76,14 +76,14 @@ fn collections_above(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').map(|(at, _)| &path[..=at])
 }
 
-async fn done(client: &mut Client, request: Request<'_>) -> Result<(), RunError> {
+async fn done(client: &mut Client, request: PlainRequest<'_>) -> Result<(), RunError> {
     let (method, url) = (request.method, client.absolute(request.path));
     let exchange = client.perform(request).await;
     let by_first_attempt = exchange.repeats(method);
     match exchange.result {
         Ok(_) if by_first_attempt => Ok(()),
-        Ok(Answer { head, .. }) if (200..300).contains(&head.status) => Ok(()),
-        Ok(Answer { head, .. }) => {
+        Ok(ReceivedHead { head, .. }) if (200..300).contains(&head.status) => Ok(()),
+        Ok(ReceivedHead { head, .. }) => {
             let what = format!("it was answered {}", head.status_text());
             Err(failed(method, &url, &what))
         }

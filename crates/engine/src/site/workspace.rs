@@ -17,7 +17,7 @@ use wire::response::ResponseHead;
 use wire::shown::redacted_url;
 use wire::target::Target;
 
-use crate::connection::client::{Client, Request};
+use crate::connection::client::{Client, PlainRequest};
 use crate::error::RunError;
 use crate::site::probe::{RESOURCETYPE, propfind_request};
 use crate::watch::journal::Journal;
@@ -77,7 +77,9 @@ pub(crate) async fn create(
              choose another --run-id, or remove what an earlier run left with `prestan clean`"
         )));
     }
-    let made = client.perform(Request::bare("MKCOL", &path, LABEL)).await;
+    let made = client
+        .perform(PlainRequest::bare("MKCOL", &path, LABEL))
+        .await;
     // It was not there, so when a first attempt died with its connection, "there already" is ours.
     let by_first_attempt = made.repeats("MKCOL");
     let what = match made.result {
@@ -111,9 +113,9 @@ pub(crate) async fn create(
 async fn mark(client: &mut Client, path: &str, url: &str, run_id: &str) -> Result<(), String> {
     let json = serde_json::to_vec_pretty(&Marker::new(run_id)).unwrap_or_default();
     let marker_path = format!("{path}{MARKER}");
-    let put = Request {
+    let put = PlainRequest {
         body: Some(&json),
-        ..Request::bare("PUT", &marker_path, LABEL)
+        ..PlainRequest::bare("PUT", &marker_path, LABEL)
     };
     let put = client.perform(put).await;
     let what = match put.result {
@@ -168,7 +170,9 @@ async fn exists(client: &mut Client, path: &str) -> Result<bool, RunError> {
         return Ok(!all_missing);
     }
     if matches!(status, 405 | 501) {
-        let head = client.perform(Request::bare("HEAD", path, LABEL)).await;
+        let head = client
+            .perform(PlainRequest::bare("HEAD", path, LABEL))
+            .await;
         return Ok(head.result.is_ok_and(|answer| answer.head.status < 300));
     }
     Ok(false)
@@ -186,12 +190,12 @@ pub(crate) async fn remove(
     // A sign of life: only a server that gives one may take its time to delete. It is asked
     // twice, because one lost connection is none of death.
     let mut alive = client
-        .perform(Request::bare("OPTIONS", target.path(), LABEL))
+        .perform(PlainRequest::bare("OPTIONS", target.path(), LABEL))
         .await
         .result;
     if alive.is_err() {
         alive = client
-            .perform(Request::bare("OPTIONS", target.path(), LABEL))
+            .perform(PlainRequest::bare("OPTIONS", target.path(), LABEL))
             .await
             .result;
     }

@@ -17,7 +17,7 @@ const DESCRIBED: u32 = 5;
 pub(crate) struct Journal {
     clock: RunClock,
     observer: Arc<dyn Observer>,
-    pages: Mutex<Pages>,
+    pages: Mutex<EventTallies>,
 }
 
 impl fmt::Debug for Journal {
@@ -33,7 +33,7 @@ impl OnClockStep for Journal {
 }
 
 #[derive(Default)]
-struct Pages {
+struct EventTallies {
     events: Vec<Event>,
     notes: BTreeSet<(MeasureId, String)>,
     described: Vec<u32>,
@@ -41,9 +41,9 @@ struct Pages {
 
 impl Journal {
     pub(crate) fn new(clock: RunClock, observer: Arc<dyn Observer>, measures: usize) -> Self {
-        let pages = Pages {
+        let pages = EventTallies {
             described: vec![0; measures],
-            ..Pages::default()
+            ..EventTallies::default()
         };
         Journal {
             clock,
@@ -88,7 +88,7 @@ impl Journal {
     }
 
     /// A panic while writing leaves whole events: going on is safe.
-    fn pages(&self) -> MutexGuard<'_, Pages> {
+    fn pages(&self) -> MutexGuard<'_, EventTallies> {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

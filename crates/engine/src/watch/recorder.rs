@@ -29,7 +29,7 @@ pub trait Sink: Send {
     /// those of a load run count, as far as it is known: when all users were at work, and when the
     /// first of them stopped. [`ControlFlow::Break`] says that enough is known and the run may end.
     /// Called at least once a second, if need be without samples.
-    fn take(&mut self, samples: &[Sample], window: Window) -> ControlFlow<()>;
+    fn take(&mut self, samples: &[Sample], window: KnownWindow) -> ControlFlow<()>;
 
     /// All samples were taken. The run goes on to clean up, in which it may still be killed.
     fn measured(&mut self) {}
@@ -37,7 +37,7 @@ pub trait Sink: Send {
 
 /// The time in which the operations of a load run count, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Window {
+pub struct KnownWindow {
     /// All users are at work from this moment on.
     pub begun: Option<Nanos>,
     /// From this moment on they are not.
@@ -120,7 +120,12 @@ impl Drop for Recorder {
 
 impl Collector {
     /// Hands samples on until the last recorder is dropped; calls `enough` when the sink has enough.
-    pub(crate) fn run(self, sink: &mut dyn Sink, window: impl Fn() -> Window, enough: impl Fn()) {
+    pub(crate) fn run(
+        self,
+        sink: &mut dyn Sink,
+        window: impl Fn() -> KnownWindow,
+        enough: impl Fn(),
+    ) {
         loop {
             let chunk = match self.full.recv_timeout(IDLE) {
                 Ok(chunk) => Some(chunk),
@@ -158,7 +163,7 @@ mod tests {
     }
 
     impl Sink for Vec<Sample> {
-        fn take(&mut self, samples: &[Sample], _: Window) -> ControlFlow<()> {
+        fn take(&mut self, samples: &[Sample], _: KnownWindow) -> ControlFlow<()> {
             self.extend_from_slice(samples);
             ControlFlow::Continue(())
         }
@@ -182,7 +187,9 @@ mod tests {
                     }
                 });
             }
-            collector.run(&mut kept, Window::default, || panic!("nobody has enough"));
+            collector.run(&mut kept, KnownWindow::default, || {
+                panic!("nobody has enough")
+            });
         });
         for worker in 0..2 {
             let numbers = kept.iter().filter(|sample| sample.user == worker);
@@ -194,7 +201,7 @@ mod tests {
     fn a_sink_can_have_enough() {
         struct Enough;
         impl Sink for Enough {
-            fn take(&mut self, _: &[Sample], _: Window) -> ControlFlow<()> {
+            fn take(&mut self, _: &[Sample], _: KnownWindow) -> ControlFlow<()> {
                 ControlFlow::Break(())
             }
         }
@@ -202,7 +209,9 @@ mod tests {
         recorders[0].record(sample(1));
         drop(recorders);
         let asked = std::cell::Cell::new(0);
-        collector.run(&mut Enough, Window::default, || asked.set(asked.get() + 1));
+        collector.run(&mut Enough, KnownWindow::default, || {
+            asked.set(asked.get() + 1)
+        });
         assert_eq!(asked.get(), 1);
     }
 }

@@ -21,10 +21,10 @@ const TELL: u32 = 100;
 /// What workers add up to: of a run, for the test that is measured now, or of the last moments, for
 /// who looks on.
 #[derive(Debug, Default)]
-pub(crate) struct Totals(Mutex<Sums>);
+pub(crate) struct Totals(Mutex<VitalSums>);
 
 #[derive(Debug, Clone, Default)]
-struct Sums {
+struct VitalSums {
     workers: u32,
     wall: Nanos,
     cpu: Nanos,
@@ -58,7 +58,7 @@ impl Totals {
     }
 
     /// Adds what one more worker has spent at the same time as the others.
-    fn add_worker(&self, spent: &Sums) {
+    fn add_worker(&self, spent: &VitalSums) {
         let mut sums = self.lock();
         let wall = sums.wall.max(spent.wall);
         sums.add(spent);
@@ -66,15 +66,15 @@ impl Totals {
         sums.workers += 1;
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Sums> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, VitalSums> {
         // Sums of a panicking thread are still sums.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Sums {
+impl VitalSums {
     /// Adds what was spent after this.
-    fn add(&mut self, later: &Sums) {
+    fn add(&mut self, later: &VitalSums) {
         self.wall += later.wall;
         self.cpu += later.cpu;
         if let Some(queued) = later.queued {
@@ -116,10 +116,10 @@ pub(crate) struct Vitals {
     progress: Arc<Progress>,
     measuring: Cell<u32>,
     /// Since the first user began, but for what is in `lately`.
-    all: RefCell<Sums>,
+    all: RefCell<VitalSums>,
     /// Since `told`; what counters of the thread say is added when that moves on.
-    lately: RefCell<Sums>,
-    told: Cell<Reading>,
+    lately: RefCell<VitalSums>,
+    told: Cell<ProcessorReading>,
     /// When the last beat was, and how many there were.
     beaten: Cell<Nanos>,
     beats: Cell<u32>,
@@ -127,7 +127,7 @@ pub(crate) struct Vitals {
 
 /// Counters of a thread at a moment.
 #[derive(Debug, Clone, Copy, Default)]
-struct Reading {
+struct ProcessorReading {
     at: Nanos,
     cpu: Nanos,
     queued: Option<Nanos>,
@@ -240,12 +240,12 @@ impl Vitals {
         self.all.borrow_mut().add(&lately);
     }
 
-    fn reading(&self) -> Reading {
+    fn reading(&self) -> ProcessorReading {
         let (cpu, queued) = match schedstat() {
             Some((cpu, queued)) => (cpu, Some(queued)),
             None => (thread_cpu(), None),
         };
-        Reading {
+        ProcessorReading {
             at: self.clock.now(),
             cpu,
             queued,

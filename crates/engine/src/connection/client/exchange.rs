@@ -5,7 +5,7 @@ use wire::response::ResponseHead;
 
 /// A request ready to be sent.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Request<'a> {
+pub(crate) struct PlainRequest<'a> {
     pub(crate) method: &'a str,
     /// Path on the server, percent-encoded.
     pub(crate) path: &'a str,
@@ -20,7 +20,7 @@ pub(crate) struct Request<'a> {
 
 /// When a prepared request is sent, and what is kept of its response.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Sending {
+pub(crate) struct SendOptions {
     /// When the operation was to begin; `None` for as soon as it can.
     pub(crate) planned: Option<Nanos>,
     /// The time, for who has just read the clock.
@@ -38,10 +38,10 @@ pub(crate) enum KeptBody {
     All,
 }
 
-impl<'a> Request<'a> {
+impl<'a> PlainRequest<'a> {
     /// A request without headers of its own and without a body.
     pub(crate) fn bare(method: &'a str, path: &'a str, label: &'a str) -> Self {
-        Request {
+        PlainRequest {
             method,
             path,
             headers: &[],
@@ -54,7 +54,7 @@ impl<'a> Request<'a> {
 
 /// What became of a request.
 #[derive(Debug)]
-pub(crate) struct Exchange<A = Answer> {
+pub(crate) struct Exchange<A = ReceivedHead> {
     pub(crate) trace: Trace,
     /// A first attempt died with its connection, and may have been carried out all the same.
     pub(super) died_once: bool,
@@ -105,7 +105,7 @@ impl<A> Exchange<A> {
 
 /// A complete answer; its body is [`Client::body`](super::Client::body).
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ReceivedHead {
     pub(crate) head: ResponseHead,
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct Pipeline<S> {
     under_way: VecDeque<UnderWay<S>>,
     /// Those that have ended and were not handed out yet.
     ended: VecDeque<(S, Exchange<Response>)>,
-    outgoing: Outgoing,
+    outgoing: SendBuffer,
     /// Number of the connection, or of the last one.
     connection: Option<u32>,
     /// Counts the challenges that were heeded: requests carry other credentials after each.
@@ -66,7 +66,7 @@ struct UnderWay<S> {
 /// end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Brought {
-    Answer,
+    ReceivedHead,
     Nothing,
 }
 
@@ -76,7 +76,7 @@ impl<S: Submission> Pipeline<S> {
         Pipeline {
             under_way: VecDeque::with_capacity(depth),
             ended: VecDeque::new(),
-            outgoing: Outgoing::default(),
+            outgoing: SendBuffer::default(),
             connection: None,
             credentials: 0,
         }
@@ -177,7 +177,7 @@ impl<S: Submission> Pipeline<S> {
                 } else {
                     client.parting = connection.head().cloned();
                     let why = "the server closed the connection";
-                    self.send_again(client, why, Brought::Answer);
+                    self.send_again(client, why, Brought::ReceivedHead);
                 }
             }
             // Everything is written, and the answer is still to come.
@@ -258,9 +258,10 @@ impl<S: Submission> Pipeline<S> {
                 ends.any(|last| piece.contains(&last))
             };
             // What was taken before leaves by itself, so that its stamps are its own.
-            let bytes = match connection.must_drain() {
-                true => &[],
-                false => self.outgoing.unwritten(),
+            let bytes = if connection.must_drain() {
+                &[]
+            } else {
+                self.outgoing.unwritten()
             };
             match connection.offer_ahead(bytes, ends) {
                 Ok(count) => self.outgoing.wrote(count),
@@ -381,12 +382,12 @@ impl<S: Submission> Pipeline<S> {
         while !self.under_way.is_empty() {
             self.fail_first(client, failure.clone());
         }
-        self.outgoing = Outgoing::default();
+        self.outgoing = SendBuffer::default();
     }
 
     /// The connection is gone: what was not answered is sent on a new one.
     fn send_again(&mut self, client: &mut Client, why: &str, brought: Brought) {
-        self.outgoing = Outgoing::default();
+        self.outgoing = SendBuffer::default();
         for mut request in std::mem::take(&mut self.under_way) {
             request.tries += u32::from(brought == Brought::Nothing);
             request.is_resent = true;
@@ -404,7 +405,7 @@ impl<S: Submission> Pipeline<S> {
 
 /// Bytes of requests that a connection is to carry, but for those that it has carried.
 #[derive(Default)]
-struct Outgoing {
+struct SendBuffer {
     bytes: Vec<u8>,
     /// How many of them are written.
     at: usize,
@@ -412,7 +413,7 @@ struct Outgoing {
     gone: u64,
 }
 
-impl Outgoing {
+impl SendBuffer {
     fn push(&mut self, bytes: &[u8]) {
         // Moved only when there is more to forget than to keep.
         if self.at > self.bytes.len() / 2 {

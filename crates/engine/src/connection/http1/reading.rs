@@ -6,7 +6,7 @@ use record::Nanos;
 
 use super::{Keep, Stamps};
 use crate::clock::stamps::RealNanos;
-use crate::connection::transport::{Arrival, Look};
+use crate::connection::transport::{ArrivalStamps, Look};
 
 /// A request as bytes.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +24,7 @@ impl Outgoing<'_> {
 }
 
 /// The first byte of the answer, unless it was there before.
-pub(super) fn begin(stamps: &mut Stamps, seen: Seen, arrival: Option<RealNanos>) {
+pub(super) fn begin(stamps: &mut Stamps, seen: SeenAt, arrival: Option<RealNanos>) {
     if stamps.first.is_none() {
         stamps.first = Some(seen.at);
         stamps.first_read = seen.read;
@@ -52,15 +52,15 @@ pub(super) enum Taken {
 
 /// When bytes were seen.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Seen {
+pub(super) struct SeenAt {
     pub(super) at: Nanos,
     /// Just after they were read.
     pub(super) read: Nanos,
-    pub(super) arrival: Arrival,
+    pub(super) arrival: ArrivalStamps,
 }
 
 /// A response under way.
-pub(super) struct Reading<'a> {
+pub(super) struct ResponseReading<'a> {
     /// An interim response has arrived: the server has begun to work on the request.
     pub(super) interim: bool,
     pub(super) keep: Keep<'a>,
@@ -71,9 +71,9 @@ pub(super) struct Reading<'a> {
     pub(super) body_length: u64,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> ResponseReading<'a> {
     pub(super) fn new(keep: Keep<'a>, body: &'a mut Vec<u8>, look: Look) -> Self {
-        Reading {
+        ResponseReading {
             interim: false,
             keep,
             look,

@@ -151,9 +151,10 @@ fn check_propfind(
         let lacking: Vec<&PropName> = asked.iter().filter(|name| !given.contains(name)).collect();
         if let Some(wanted) = request.expect.properties {
             // A property that was not asked for does not count, even if only its namespace differs.
-            let counted = match asked.is_empty() {
-                true => given.len(),
-                false => asked.len() - lacking.len(),
+            let counted = if asked.is_empty() {
+                given.len()
+            } else {
+                asked.len() - lacking.len()
             };
             if counted < wanted as usize {
                 return Err(wrong_body(format!(
@@ -189,9 +190,10 @@ struct Kind<'a> {
 impl<'a> Absent<'a> {
     fn add(&mut self, response: &Response, lacking: Vec<&'a PropName>) {
         // Without resourcetype, a slash at the end of the href decides.
-        let kind = match response.is_collection || response.href.ends_with('/') {
-            true => &mut self.collections,
-            false => &mut self.others,
+        let kind = if response.is_collection || response.href.ends_with('/') {
+            &mut self.collections
+        } else {
+            &mut self.others
         };
         kind.seen = true;
         for name in lacking {
@@ -215,9 +217,10 @@ impl<'a> Absent<'a> {
                 .collect();
             names.join(", ")
         };
-        let anywhere = match self.others.seen {
-            true => of(&self.others, true),
-            false => of(&self.collections, true),
+        let anywhere = if self.others.seen {
+            of(&self.others, true)
+        } else {
+            of(&self.collections, true)
         };
         let parts = [
             (anywhere, ""),
@@ -255,9 +258,10 @@ fn asked_for(body: &Body) -> Vec<PropName> {
 }
 
 fn outcome_inside(request: &RequestPlan, status: u16) -> Outcome {
-    match request.unsupported.contains(&status) {
-        true => Outcome::Unsupported,
-        false => outcome_of(status),
+    if request.unsupported.contains(&status) {
+        Outcome::Unsupported
+    } else {
+        outcome_of(status)
     }
 }
 
@@ -272,9 +276,10 @@ fn inside(request: &RequestPlan, status: u16, outcome: Outcome, about: &str) -> 
 fn local_names(props: &[PropName]) -> String {
     let mut names: Vec<&str> = props.iter().map(|prop| prop.name.as_str()).collect();
     names.dedup();
-    match names.is_empty() {
-        true => "the properties".to_owned(),
-        false => listed(names.into_iter().map(str::to_owned)),
+    if names.is_empty() {
+        "the properties".to_owned()
+    } else {
+        listed(names.into_iter().map(str::to_owned))
     }
 }
 

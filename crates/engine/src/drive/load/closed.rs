@@ -8,14 +8,14 @@ use super::workload::UserPhase;
 use crate::event_loop::yield_now;
 
 /// What one user of a closed loop does.
-pub(super) async fn user(mut user: LoadUser) {
+pub(super) async fn user(mut user: Box<LoadUser>) {
     let workload = Arc::clone(&user.workload);
-    let stage = Arc::clone(workload.stage());
+    let context = Arc::clone(workload.context());
     let worker = Rc::clone(&user.user.log.worker);
     let mut phase = UserPhase::default();
     if user.get_ready().await.can_begin {
         worker.vitals.enter();
-        let mut now = stage.clock.now();
+        let mut now = context.clock.now();
         while let Some(number) = workload.claim(&mut phase, now, None) {
             let mut operating = user
                 .operate(Arrival {
@@ -29,7 +29,7 @@ pub(super) async fn user(mut user: LoadUser) {
             if operating.started.is_none() {
                 // Nothing could be sent, and others have their turn.
                 yield_now().await;
-                operating.ended = stage.clock.now();
+                operating.ended = context.clock.now();
             }
             now = operating.ended;
             phase.has_ended_one = true;
@@ -37,8 +37,8 @@ pub(super) async fn user(mut user: LoadUser) {
                 break;
             }
         }
-        worker.vitals.leave(&stage.vitals);
+        worker.vitals.leave(&context.vitals);
     }
-    workload.leave(&mut phase, stage.clock.now());
+    workload.leave(&mut phase, context.clock.now());
     user.leave().await;
 }

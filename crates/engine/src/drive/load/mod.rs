@@ -50,8 +50,8 @@ pub(crate) fn tasks(
 ) -> Vec<Task> {
     let depth = worker.config.http.pipeline as usize;
     let of_server = |config: &Rc<_>| {
-        let tests = prepare_tests(workload.stage(), config, true)?;
-        let operations = Operations::of(tests, &workload.stage().plan, load.in_turn)?;
+        let tests = prepare_tests(workload.context(), config, true)?;
+        let operations = Operations::of(tests, &workload.context().plan, load.in_turn)?;
         if depth > 1 && !operations.fit_a_pipeline() {
             return Err("steps that follow one another cannot be in a pipeline".to_owned());
         }
@@ -60,7 +60,7 @@ pub(crate) fn tasks(
     let operations: Vec<Rc<Operations>> = match worker.configs.iter().map(of_server).collect() {
         Ok(operations) => operations,
         Err(reason) => {
-            workload.stage().break_up(reason);
+            workload.context().break_up(reason);
             return Vec::new();
         }
     };
@@ -69,7 +69,8 @@ pub(crate) fn tasks(
         let server = worker.server_of(*id);
         let auth = || authenticator(server);
         let operations = &operations[server];
-        LoadUser::new(*id, workload, worker, operations, &driver, auth, seed)
+        let user = LoadUser::new(*id, workload, worker, operations, &driver, auth, seed);
+        Box::new(user)
     };
     let users = users.iter().map(user);
     match &load.pacing {

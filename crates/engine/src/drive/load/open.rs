@@ -35,13 +35,13 @@ const BATCH: u32 = 64;
 /// Operations whose moment has come, and users who are free, of all threads.
 #[derive(Default)]
 pub(super) struct Queue {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     /// Users who have not left.
     at_work: AtomicU32,
 }
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     waiting: VecDeque<Arrival>,
     /// Users who are free, by their threads.
     free: Vec<VecDeque<Arc<Seat>>>,
@@ -54,11 +54,11 @@ struct State {
 /// leaves its seat behind in the row of those who are free, and not taken.
 struct Seat {
     thread: usize,
-    place: Mutex<Place>,
+    place: Mutex<SeatState>,
 }
 
 #[derive(Default)]
-struct Place {
+struct SeatState {
     is_taken: bool,
     waker: Option<Waker>,
 }
@@ -138,7 +138,7 @@ impl Queue {
     }
 }
 
-impl State {
+impl QueueState {
     /// How to wake the user who has been free for longest, who is not any more: of that thread, or
     /// of another where none of it is.
     fn next_free(&mut self, thread: usize) -> Option<Waker> {
@@ -163,9 +163,9 @@ impl State {
 }
 
 /// What one user of an open loop does, on one of the threads.
-pub(super) async fn user(mut user: LoadUser, thread: u32) {
+pub(super) async fn user(mut user: Box<LoadUser>, thread: u32) {
     let workload = Arc::clone(&user.workload);
-    let stage = Arc::clone(workload.stage());
+    let context = Arc::clone(workload.context());
     let worker = Rc::clone(&user.user.log.worker);
     let queue = workload.queue();
     let at_work = AtWork::new(&workload);
@@ -177,7 +177,7 @@ pub(super) async fn user(mut user: LoadUser, thread: u32) {
         workload.start_schedule();
     }
     worker.vitals.enter();
-    let mut free_since = stage.clock.now();
+    let mut free_since = context.clock.now();
     while let Some(arrival) = queue.next(&seat).await {
         let done = user.operate(arrival).await;
         // Waiting for a free connection is the server's time, and everything after it ours.
@@ -186,7 +186,7 @@ pub(super) async fn user(mut user: LoadUser, thread: u32) {
         worker.vitals.add_lateness(late);
         free_since = done.ended;
     }
-    worker.vitals.leave(&stage.vitals);
+    worker.vitals.leave(&context.vitals);
     drop(at_work);
     user.leave().await;
 }
@@ -229,10 +229,10 @@ impl Dispatcher {
     }
 
     async fn follow_schedule(&mut self) {
-        let clock = self.workload.stage().clock;
+        let clock = self.workload.context().clock;
         let origin = tokio::select! {
             origin = self.workload.schedule_begins() => origin,
-            () = self.workload.stage().broken() => return,
+            () = self.workload.context().broken() => return,
         };
         let (own, all) = (u64::from(self.share.0), u64::from(self.share.1));
         let mut batch = 0;
@@ -280,11 +280,11 @@ impl Dispatcher {
     /// Waits for the operations that are planned already, for as long as one may take.
     async fn drain(&mut self) {
         let workload = Arc::clone(&self.workload);
-        let (clock, queue) = (workload.stage().clock, workload.queue());
+        let (clock, queue) = (workload.context().clock, workload.queue());
         let end = clock.now() + crate::clock::nanos(self.worker.config.timeout);
         // Other threads may still have a part of the schedule to go.
         let goes_on = || queue.is_waiting() || !workload.is_over();
-        while goes_on() && clock.now() < end && !workload.stage().is_over() {
+        while goes_on() && clock.now() < end && !workload.context().is_over() {
             sleep(Duration::from_millis(1)).await;
         }
         for arrival in queue.take_waiting() {
@@ -301,8 +301,8 @@ impl Dispatcher {
 
     /// An operation that was planned and is never sent is counted all the same.
     fn drop_arrival(&mut self, arrival: Arrival, why: &str) {
-        let stage = Arc::clone(self.workload.stage());
-        let now = stage.clock.now();
+        let context = Arc::clone(self.workload.context());
+        let now = context.clock.now();
         let planned: Nanos = arrival.planned.unwrap_or(now);
         let drawn = self.operations.draw(&mut self.rng, arrival.number);
         let operating = self.operations.begin(arrival.number, &drawn);
@@ -315,13 +315,13 @@ impl Dispatcher {
                 user: 0,
                 number: match operating.numbering {
                     Numbering::Own(number) => number,
-                    Numbering::Each => stage.progress.next_request(),
+                    Numbering::Each => context.progress.next_request(),
                 },
                 visit: operating.visit,
                 phase: arrival.phase,
             };
             let dropped = Wrong::new(Outcome::Dropped, format!("not sent, because {why}"));
-            operation.failed(&stage, &request.plan.method, &dropped);
+            operation.failed(&context, &request.plan.method, &dropped);
             self.worker
                 .record_dropped(operation, planned, planned.max(now));
         }

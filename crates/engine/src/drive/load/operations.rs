@@ -7,8 +7,8 @@ use rand_chacha::ChaCha8Rng;
 use suite::{OperationKind, OperationPlan};
 
 use crate::drive::chance::draw;
+use crate::drive::context::RunContext;
 use crate::drive::driver::{Numbering, Operating};
-use crate::drive::stage::Stage;
 use crate::drive::step::{PreparedStep, PreparedTests, RequestStep};
 use crate::drive::user::choose;
 
@@ -42,9 +42,9 @@ impl Operations {
     }
 
     /// Leaves out those whose tests cannot be done; false where none is left.
-    pub(super) fn keep_possible(&self, stage: &Stage) -> bool {
+    pub(super) fn keep_possible(&self, context: &RunContext) -> bool {
         let mut all = self.all.borrow_mut();
-        all.retain(|one| stage.goes_on(one.test));
+        all.retain(|one| context.goes_on(one.test));
         !all.is_empty()
     }
 

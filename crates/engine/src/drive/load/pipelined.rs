@@ -12,17 +12,17 @@ use crate::drive::user::{Phase, User};
 use crate::event_loop::yield_now;
 
 /// What one user of a closed loop with a pipeline does.
-pub(super) async fn user(mut user: LoadUser, depth: usize) {
+pub(super) async fn user(mut user: Box<LoadUser>, depth: usize) {
     let workload = Arc::clone(&user.workload);
-    let stage = Arc::clone(workload.stage());
+    let context = Arc::clone(workload.context());
     let worker = Rc::clone(&user.user.log.worker);
     let mut phase = UserPhase::default();
     if user.get_ready().await.can_begin {
         worker.vitals.enter();
         operate(&mut user, depth, &mut phase).await;
-        worker.vitals.leave(&stage.vitals);
+        worker.vitals.leave(&context.vitals);
     }
-    workload.leave(&mut phase, stage.clock.now());
+    workload.leave(&mut phase, context.clock.now());
     user.leave().await;
 }
 
@@ -38,7 +38,7 @@ struct Unsent<'o> {
 /// Keeps so many requests under way, and records what comes of them.
 async fn operate(user: &mut LoadUser, depth: usize, phase: &mut UserPhase) {
     let workload = Arc::clone(&user.workload);
-    let stage = Arc::clone(workload.stage());
+    let context = Arc::clone(workload.context());
     let operations = Rc::clone(&user.operations);
     let LoadUser {
         user: User {
@@ -53,7 +53,7 @@ async fn operate(user: &mut LoadUser, depth: usize, phase: &mut UserPhase) {
     let mut parts: Vec<_> = parts.collect();
     let mut pipeline = Pipeline::new(depth);
     let mut unsent: Option<Unsent<'_>> = None;
-    let mut now = stage.clock.now();
+    let mut now = context.clock.now();
     // Times in a row that everything under way failed.
     let mut failures = 0;
     loop {
@@ -95,7 +95,7 @@ async fn operate(user: &mut LoadUser, depth: usize, phase: &mut UserPhase) {
             match log.attempt(*part, memory, request, &next.operating) {
                 Some(attempt) => pipeline.submit(client, (next.test, attempt)),
                 None => {
-                    now = stage.clock.now();
+                    now = context.clock.now();
                     yield_now().await;
                 }
             }
@@ -110,7 +110,7 @@ async fn operate(user: &mut LoadUser, depth: usize, phase: &mut UserPhase) {
         let (part, memory) = &mut parts[test];
         let mut operating = Operating::at_once(Numbering::Each);
         if let Err(stop) = log.conclude(memory, &attempt, &exchange, judged, &mut operating) {
-            stage.stop(part.test.id, stop);
+            context.stop(part.test.id, stop);
         }
         phase.has_ended_one = true;
         if answered {

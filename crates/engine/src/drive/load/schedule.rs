@@ -11,7 +11,7 @@ use crate::drive::chance::stream;
 
 /// When an operation is planned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Planned {
+pub(super) struct PlannedArrival {
     /// Nanoseconds since the schedule began.
     pub(super) offset: Nanos,
     /// The stage that it is of, by its place.
@@ -68,15 +68,15 @@ impl Schedule {
 }
 
 impl Iterator for Schedule {
-    type Item = Planned;
+    type Item = PlannedArrival;
 
-    fn next(&mut self) -> Option<Planned> {
+    fn next(&mut self) -> Option<PlannedArrival> {
         loop {
             let stage = self.present?;
             let at = self.next_in(stage);
             if at < stage.duration_s {
                 self.count += 1;
-                return Some(Planned {
+                return Some(PlannedArrival {
                     offset: ((self.begun + at) * 1e9) as Nanos,
                     phase: self.phase,
                 });

@@ -3,6 +3,9 @@
 //! ```text
 //! connect --> set-ups --barrier--> warm up --barrier--> operations --barrier--> clean-up
 //! ```
+//!
+//! What is rare is boxed, and ends before users wait for one another: the state of a task has room for all
+//! that it may wait for, and there may be tens of thousands.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -14,8 +17,8 @@ use wire::auth::Authenticator;
 use super::operations::Operations;
 use super::workload::Workload;
 use crate::clock::nanos;
+use crate::drive::context::RunContext;
 use crate::drive::driver::{Driver, Hearing, Numbering, Operating};
-use crate::drive::stage::Stage;
 use crate::drive::user::{Phase, Script, User};
 use crate::drive::worker::Worker;
 
@@ -59,12 +62,13 @@ impl LoadUser {
         authenticator: impl Fn() -> Authenticator,
         seed: u64,
     ) -> Self {
-        let others = match operations.have_pages() {
-            true => worker.config.http.parallel.saturating_sub(1),
-            false => 0,
+        let others = if operations.have_pages() {
+            worker.config.http.parallel.saturating_sub(1)
+        } else {
+            0
         };
-        let (stage, driver) = (workload.stage(), Rc::clone(driver));
-        let user = User::new(id, stage, worker, driver, authenticator, seed, others);
+        let (context, driver) = (workload.context(), Rc::clone(driver));
+        let user = User::new(id, context, worker, driver, authenticator, seed, others);
         LoadUser {
             scripts: operations
                 .tests
@@ -77,35 +81,35 @@ impl LoadUser {
         }
     }
 
-    pub(super) fn stage(&self) -> &Arc<Stage> {
-        self.workload.stage()
+    pub(super) fn context(&self) -> &Arc<RunContext> {
+        self.workload.context()
     }
 
     /// Connects, sets up and warms up, which is not recorded, and waits for the other users to have
     /// done so.
     pub(super) async fn get_ready(&mut self) -> Ready {
-        let stage = Arc::clone(self.stage());
-        self.connect().await;
+        let context = Arc::clone(self.context());
+        Box::pin(self.connect()).await;
         if self.has_places() {
-            self.set_up().await;
-            stage.meet().await;
+            Box::pin(self.set_up()).await;
+            context.meet().await;
         }
-        let can_begin = self.operations.keep_possible(&stage);
+        let can_begin = self.operations.keep_possible(&context);
         if can_begin {
-            self.warm_up().await;
+            Box::pin(self.warm_up()).await;
         }
         self.workload.arrive();
-        let leads = stage.meet().await;
+        let leads = context.meet().await;
         if leads && !can_begin {
             self.workload.stop();
         }
-        self.user.log.hearing = Hearing::from(stage.clock.now());
+        self.user.log.hearing = Hearing::from(context.clock.now());
         Ready { leads, can_begin }
     }
 
     /// Whether its tests are done in collections that are made for them.
     fn has_places(&self) -> bool {
-        self.stage().plan.workspace == Workspace::Collection
+        self.context().plan.workspace == Workspace::Collection
     }
 
     async fn connect(&mut self) {
@@ -129,29 +133,30 @@ impl LoadUser {
     }
 
     async fn set_up(&mut self) {
-        let stage = Arc::clone(self.stage());
+        let context = Arc::clone(self.context());
         for script in &mut self.scripts {
             if let Err(stop) = self.user.set_up(script).await {
-                stage.stop(script.test.id, stop);
+                context.stop(script.test.id, stop);
             }
         }
     }
 
     async fn warm_up(&mut self) {
-        let stage = Arc::clone(self.stage());
+        let context = Arc::clone(self.context());
         // However long warming up takes, what is measured is the same sequence.
         let sequence = self.user.rng.clone();
-        let begun = stage.clock.now();
+        let begun = context.clock.now();
         let (warmup, warmup_time) = self.workload.warmup();
         let enough = begun.saturating_add(warmup_time);
         // A page of many slow files is not waited for.
-        self.user.deadline = match warmup_time == 0 {
-            true => begun.saturating_add(nanos(self.user.log.worker.config.timeout)),
-            false => enough,
+        self.user.deadline = if warmup_time == 0 {
+            begun.saturating_add(nanos(self.user.log.worker.config.timeout))
+        } else {
+            enough
         };
         let mut times = 0;
-        while !self.workload.is_over() && (times < warmup || stage.clock.now() < enough) {
-            let now = stage.clock.now();
+        while !self.workload.is_over() && (times < warmup || context.clock.now() < enough) {
+            let now = context.clock.now();
             let uncounted = |_: &OperationPlan, _: &Operations| Operating {
                 ended: now,
                 ..Operating::at_once(Numbering::Own(0))
@@ -191,22 +196,23 @@ impl LoadUser {
         let steps = operations.steps(&drawn);
         let done = self.user.operation(script, steps, phase, &mut operating);
         if let Err(stop) = done.await {
-            self.stage().stop(drawn.test, stop);
+            self.context().stop(drawn.test, stop);
         }
-        self.user
-            .give_up_what_is_broken(&self.scripts[usize::from(drawn.test.0)])
-            .await;
+        let script = &self.scripts[usize::from(drawn.test.0)];
+        if script.is_broken() {
+            Box::pin(self.user.release_locks(script)).await;
+        }
         operating
     }
 
     /// Undoes what getting ready did.
-    pub(super) async fn leave(mut self) {
+    pub(super) async fn leave(&mut self) {
         if !self.has_places() {
             return;
         }
-        self.stage().meet().await;
+        self.context().meet().await;
         for script in &mut self.scripts {
-            self.user.clean_up(script).await;
+            Box::pin(self.user.clean_up(script)).await;
         }
     }
 }

@@ -18,16 +18,16 @@ use rand::RngExt;
 use record::{Arrivals, EventKind, Nanos, TestId};
 
 use super::open::Queue;
-use super::schedule::{Planned, Schedule};
+use super::schedule::{PlannedArrival, Schedule};
 use crate::clock::nanos;
 use crate::connection::route::HttpOptions;
 use crate::drive::chance::stream;
+use crate::drive::context::RunContext;
 use crate::drive::driver::{Driver, Heard, Hearing};
-use crate::drive::stage::Stage;
 use crate::drive::{LoadDrive, Pacing};
 use crate::event_loop::cancel::Cancel;
 use crate::event_loop::sleep_until;
-use crate::watch::recorder::Window;
+use crate::watch::recorder::KnownWindow;
 
 /// A user whose operations got no answer for so long is silent; when all are, the run ends.
 const SILENCE: Nanos = 5_000_000_000;
@@ -45,7 +45,7 @@ const STREAM: u64 = u64::MAX - 1;
 
 /// What all users of a load run share.
 pub(crate) struct Workload {
-    stage: Arc<Stage>,
+    context: Arc<RunContext>,
     /// Operations of all users together, where a number was asked for.
     limit: Option<u64>,
     /// How long is measured in a closed loop.
@@ -83,7 +83,7 @@ pub(crate) struct Workload {
 
 impl Workload {
     pub(crate) fn new(
-        stage: &Arc<Stage>,
+        context: &Arc<RunContext>,
         load: &LoadDrive,
         http: &HttpOptions,
         seed: u64,
@@ -95,7 +95,7 @@ impl Workload {
             Pacing::Closed => None,
         };
         Workload {
-            stage: Arc::clone(stage),
+            context: Arc::clone(context),
             limit: load.requests,
             duration: load.duration.map(nanos),
             pipeline: u64::from(http.connections.pipeline.max(1)),
@@ -123,8 +123,8 @@ impl Workload {
         }
     }
 
-    pub(crate) fn stage(&self) -> &Arc<Stage> {
-        &self.stage
+    pub(crate) fn context(&self) -> &Arc<RunContext> {
+        &self.context
     }
 
     /// How often each user does an operation before measuring, and for how many nanoseconds at least.
@@ -133,10 +133,10 @@ impl Workload {
     }
 
     /// The window, as far as it is known.
-    pub(crate) fn window(&self) -> Window {
+    pub(crate) fn window(&self) -> KnownWindow {
         let known = |moment: u64| Some(moment).filter(|moment| *moment != NEVER);
         let ended = self.ended.load(Ordering::Acquire);
-        Window {
+        KnownWindow {
             begun: known(self.begun.load(Ordering::Acquire)),
             ended: known(ended.min(self.due())),
         }
@@ -144,7 +144,7 @@ impl Workload {
 
     /// No further operation counts.
     pub(crate) fn stop(&self) {
-        self.stop_at(self.stage.clock.now());
+        self.stop_at(self.context.clock.now());
     }
 
     fn stop_at(&self, moment: Nanos) {
@@ -157,8 +157,8 @@ impl Workload {
 
     /// Tells of something that concerns all tests: a load does them in one window.
     fn tell(&self, moment: Nanos, event: impl Fn(TestId) -> EventKind) {
-        for test in &self.stage.plan.tests {
-            self.stage.journal.write_at(moment, event(test.id));
+        for test in &self.context.plan.tests {
+            self.context.journal.write_at(moment, event(test.id));
         }
     }
 
@@ -171,7 +171,7 @@ impl Workload {
 
     /// Whether no further operation that counts may begin.
     pub(super) fn is_over(&self) -> bool {
-        self.stopped.load(Ordering::Relaxed) || self.stage.is_over()
+        self.stopped.load(Ordering::Relaxed) || self.context.is_over()
     }
 
     /// When a closed loop ends by the clock.
@@ -196,7 +196,7 @@ impl Workload {
         now: Nanos,
         oldest: Option<Nanos>,
     ) -> Option<u64> {
-        if self.stage.is_over() {
+        if self.context.is_over() {
             self.stop();
             return None;
         }
@@ -226,7 +226,7 @@ impl Workload {
         let Some(least) = self.run_in else { return };
         let since = self.running_since.load(Ordering::SeqCst);
         let elapsed = now.saturating_sub(since);
-        let users = self.stage.users;
+        let users = self.context.users;
         let all_settled = self.settled.load(Ordering::SeqCst) == users && elapsed >= least;
         if !all_settled && elapsed < self.timeout.max(least) {
             return;
@@ -241,7 +241,7 @@ impl Workload {
         let ended = claimed.saturating_sub(under_way).max(u64::from(users));
         let mean = (elapsed as f64 * f64::from(users) / ended as f64).min(self.timeout as f64);
         let part: f64 = stream(self.seed, STREAM).random();
-        self.begin(self.stage.clock.now() + (mean * part) as Nanos);
+        self.begin(self.context.clock.now() + (mean * part) as Nanos);
     }
 
     /// Whether, after the window, nothing that counts is under way any more. Where a number of
@@ -251,7 +251,7 @@ impl Workload {
         if oldest.is_none_or(|oldest| oldest > ended) {
             self.clear(user);
         }
-        self.limit.is_some() || self.cleared.load(Ordering::SeqCst) >= self.stage.users
+        self.limit.is_some() || self.cleared.load(Ordering::SeqCst) >= self.context.users
     }
 
     /// A user begins nothing any more, as of `now`.
@@ -272,10 +272,10 @@ impl Workload {
     /// A user is ready. With the last of them users begin, and where there is no run-in the window
     /// does, before any of them has begun an operation.
     pub(super) fn arrive(&self) {
-        if self.at_work.fetch_add(1, Ordering::SeqCst) + 1 < self.stage.users {
+        if self.at_work.fetch_add(1, Ordering::SeqCst) + 1 < self.context.users {
             return;
         }
-        let now = self.stage.clock.now();
+        let now = self.context.clock.now();
         match (&self.open, self.run_in) {
             (Some(_), _) => {}
             (None, Some(_)) => self.running_since.store(now, Ordering::SeqCst),
@@ -290,7 +290,7 @@ impl Workload {
 
     /// All users of an open loop are ready: the schedule begins in a moment.
     pub(super) fn start_schedule(&self) {
-        self.begin(self.stage.clock.now() + RUN_UP);
+        self.begin(self.context.clock.now() + RUN_UP);
         self.go.cancel();
     }
 
@@ -305,7 +305,7 @@ impl Workload {
     }
 
     /// The schedule of an open loop, as far as it goes.
-    pub(super) fn schedule(&self) -> impl Iterator<Item = (u64, Planned)> + use<> {
+    pub(super) fn schedule(&self) -> impl Iterator<Item = (u64, PlannedArrival)> + use<> {
         let (arrivals, stages) = self
             .open
             .clone()
@@ -321,7 +321,7 @@ impl Workload {
         let before = self.opened.fetch_add(1, Ordering::Relaxed);
         // A hundred at once are no burst.
         let before = before.saturating_sub(100);
-        let clock = self.stage.clock;
+        let clock = self.context.clock;
         let since = *self.opening_since.get_or_init(|| clock.now());
         let due = since.saturating_add(before.saturating_mul(self.connect_distance));
         // In steps, so that an end in between is noticed.
@@ -357,7 +357,7 @@ pub(super) struct UserPhase {
 impl Driver for Arc<Workload> {
     /// What is begun is ended, within the time that one request may take.
     fn goes_on(&self, test: TestId, now: Nanos) -> bool {
-        self.stage.goes_on(test) && now < self.cut_off()
+        self.context.goes_on(test) && now < self.cut_off()
     }
 
     fn end_of_pauses(&self) -> Nanos {
@@ -385,9 +385,9 @@ impl Driver for Arc<Workload> {
             return Ok(());
         }
         hearing.is_silent = true;
-        if self.silent.fetch_add(1, Ordering::Relaxed) + 1 == self.stage.users {
+        if self.silent.fetch_add(1, Ordering::Relaxed) + 1 == self.context.users {
             let what = heard.wrong.map_or("", |(wrong, _)| &wrong.what);
-            self.stage.abort(format!(
+            self.context.abort(format!(
                 "no user got an answer for five seconds; the last: {what}"
             ));
             self.stop();

@@ -7,7 +7,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use record::{Nanos, Outcome};
 
-use super::server::{Reply, SimulatedServer};
+use super::server::{SimulatedReply, SimulatedServer};
 use super::{GET, MS, Simulation, queue, span};
 use crate::drive::LoadDrive;
 
@@ -25,7 +25,9 @@ pub(super) fn drawn(
 }
 
 fn server(processors: usize, work: impl Fn(usize) -> Nanos + 'static) -> SimulatedServer {
-    SimulatedServer::new(processors, move |_, number| Reply::After(work(number)))
+    SimulatedServer::new(processors, move |_, number| {
+        SimulatedReply::After(work(number))
+    })
 }
 
 proptest! {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use record::{Arrivals, Nanos, Outcome, Stage};
 
 use super::closed::drawn;
-use super::server::{Reply, SimulatedServer};
+use super::server::{SimulatedReply, SimulatedServer};
 use super::{GET, MS, Simulation, queue, span};
 use crate::drive::{LoadDrive, Pacing};
 
@@ -41,7 +41,7 @@ proptest! {
         let stages = rates.iter().map(|rate| Stage { rate: *rate, duration_s: 0.4 }).collect();
         let work = drawn(seed, MS, slowest * MS);
         let decide = work.clone();
-        let server = SimulatedServer::new(processors, move |_, number| Reply::After(decide(number)));
+        let server = SimulatedServer::new(processors, move |_, number| SimulatedReply::After(decide(number)));
         let run = Simulation::load(GET, connections, pacing(arrivals, stages, room), server).run();
         let mut samples = run.samples.clone();
         samples.sort_by_key(|one| one.number);

@@ -49,7 +49,7 @@ pub(super) fn closed(
 }
 
 /// What becomes of planned operations of an open loop.
-pub(super) struct Open {
+pub(super) struct OpenModel {
     /// Planned, begun, ended; in the order of the schedule.
     pub(super) done: Vec<(Nanos, Nanos, Nanos)>,
     /// Those for which there was no room.
@@ -64,7 +64,7 @@ pub(super) fn open(
     room: usize,
     processors: usize,
     work: &[Nanos],
-) -> Open {
+) -> OpenModel {
     let mut station = Station::new(processors);
     let mut free = vec![0; connections];
     let (mut done, mut dropped): (Vec<(Nanos, Nanos, Nanos)>, usize) = (Vec::new(), 0);
@@ -86,5 +86,5 @@ pub(super) fn open(
         free[place] = ended;
         done.push((*planned, begun, ended));
     }
-    Open { done, dropped }
+    OpenModel { done, dropped }
 }

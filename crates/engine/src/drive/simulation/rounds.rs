@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use record::{EventKind, Nanos, Outcome, TestId};
 
 use super::closed::drawn;
-use super::server::{Reply, Seen, SimulatedServer};
-use super::{MS, Simulated, Simulation, span};
+use super::server::{SeenRequest, SimulatedReply, SimulatedServer};
+use super::{MS, SimulatedRun, Simulation, span};
 use crate::drive::{Drive, Rounds};
 
 const SUITE: &str = "
@@ -33,9 +33,11 @@ tests:
     loop: [{DELETE: b, measure: Delete}]
 ";
 
-fn run(seed: u64, users: u32, requests: u32, processors: usize) -> Simulated {
+fn run(seed: u64, users: u32, requests: u32, processors: usize) -> SimulatedRun {
     let work = drawn(seed, MS, 30 * MS);
-    let server = SimulatedServer::new(processors, move |_, number| Reply::After(work(number)));
+    let server = SimulatedServer::new(processors, move |_, number| {
+        SimulatedReply::After(work(number))
+    });
     let rounds = Rounds {
         warmup: 2,
         steady_within: Duration::ZERO,
@@ -58,7 +60,7 @@ proptest! {
     ) {
         let run = run(seed, users, requests, processors);
         prop_assert_eq!(run.count(Outcome::Ok), run.samples.len());
-        let times = |is_it: &dyn Fn(&Seen) -> bool| -> Vec<Nanos> {
+        let times = |is_it: &dyn Fn(&SeenRequest) -> bool| -> Vec<Nanos> {
             run.seen.iter().filter(|one| is_it(one)).map(|one| one.at).collect()
         };
         let mut before = 0;

@@ -17,7 +17,7 @@ use crate::event_loop::{Source, sleep_until, spawn};
 
 /// How a request is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reply {
+pub(super) enum SimulatedReply {
     /// As the method wants it, after so much work.
     After(Nanos),
     /// Never.
@@ -28,7 +28,7 @@ pub(super) enum Reply {
 
 /// A request as the server saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct SeenRequest {
     pub(super) method: String,
     pub(super) path: String,
     /// What X-Prestan says in brackets.
@@ -38,17 +38,17 @@ pub(super) struct Seen {
 }
 
 /// Decides how a request is answered, which is the so manieth, from 0.
-type Decide = dyn FnMut(&Seen, usize) -> Reply;
+type Decide = dyn FnMut(&SeenRequest, usize) -> SimulatedReply;
 
 /// The server.
 #[derive(Clone)]
-pub(super) struct SimulatedServer(Rc<State>);
+pub(super) struct SimulatedServer(Rc<ServerState>);
 
-struct State {
+struct ServerState {
     decide: RefCell<Box<Decide>>,
     /// When each processor is free.
     free: RefCell<Vec<Nanos>>,
-    seen: RefCell<Vec<Seen>>,
+    seen: RefCell<Vec<SeenRequest>>,
     /// When the run began.
     origin: Cell<Nanos>,
     over: Cancel,
@@ -59,9 +59,9 @@ impl SimulatedServer {
     /// One with so many processors.
     pub(super) fn new(
         processors: usize,
-        decide: impl FnMut(&Seen, usize) -> Reply + 'static,
+        decide: impl FnMut(&SeenRequest, usize) -> SimulatedReply + 'static,
     ) -> Self {
-        SimulatedServer(Rc::new(State {
+        SimulatedServer(Rc::new(ServerState {
             decide: RefCell::new(Box::new(decide)),
             free: RefCell::new(vec![0; processors]),
             seen: RefCell::default(),
@@ -72,7 +72,7 @@ impl SimulatedServer {
     }
 
     /// What it has seen, in order.
-    pub(super) fn seen(&self) -> Vec<Seen> {
+    pub(super) fn seen(&self) -> Vec<SeenRequest> {
         self.0.seen.borrow().clone()
     }
 
@@ -99,7 +99,7 @@ impl SimulatedServer {
     }
 }
 
-async fn accept(state: Rc<State>, listener: UnixListener) {
+async fn accept(state: Rc<ServerState>, listener: UnixListener) {
     let source = Source::new(OwnedFd::from(listener.try_clone().unwrap())).unwrap();
     loop {
         match listener.accept() {
@@ -126,7 +126,7 @@ async fn accept(state: Rc<State>, listener: UnixListener) {
 }
 
 /// Answers the requests of a connection, one after the other.
-async fn serve(state: Rc<State>, mut stream: UnixStream) {
+async fn serve(state: Rc<ServerState>, mut stream: UnixStream) {
     stream.set_nonblocking(true).unwrap();
     let source = Source::new(OwnedFd::from(stream.try_clone().unwrap())).unwrap();
     let mut bytes = Vec::new();
@@ -164,27 +164,27 @@ enum Work {
     Close,
 }
 
-impl State {
+impl ServerState {
     /// Takes a request in, and says when its answer leaves.
-    fn work(&self, seen: Seen) -> Work {
+    fn work(&self, seen: SeenRequest) -> Work {
         let number = self.seen.borrow().len();
         let reply = (self.decide.borrow_mut())(&seen, number);
         self.seen.borrow_mut().push(seen);
         match reply {
-            Reply::After(work) => {
+            SimulatedReply::After(work) => {
                 let mut free = self.free.borrow_mut();
                 let first = free.iter_mut().min().unwrap();
                 *first = monotonic().max(*first) + work;
                 Work::Until(*first)
             }
-            Reply::Never => Work::Never,
-            Reply::Close => Work::Close,
+            SimulatedReply::Never => Work::Never,
+            SimulatedReply::Close => Work::Close,
         }
     }
 }
 
 /// The first request in these bytes, and how long it is.
-fn request(bytes: &[u8], at: Nanos) -> Option<(Seen, usize)> {
+fn request(bytes: &[u8], at: Nanos) -> Option<(SeenRequest, usize)> {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
     let head = std::str::from_utf8(&bytes[..end]).unwrap();
     let header = |name: &str| {
@@ -195,7 +195,7 @@ fn request(bytes: &[u8], at: Nanos) -> Option<(Seen, usize)> {
     let mut line = head.split(' ');
     let label = header("X-Prestan:").unwrap_or_default();
     let purpose = label.rsplit_once('(').map_or("", |(_, purpose)| purpose);
-    let seen = Seen {
+    let seen = SeenRequest {
         method: line.next().unwrap().to_owned(),
         path: line.next().unwrap().to_owned(),
         purpose: purpose.trim_end_matches(')').to_owned(),
@@ -205,7 +205,7 @@ fn request(bytes: &[u8], at: Nanos) -> Option<(Seen, usize)> {
 }
 
 /// What a server says to a request that it has carried out.
-fn answer_to(seen: &Seen) -> String {
+fn answer_to(seen: &SeenRequest) -> String {
     match seen.method.as_str() {
         "GET" => "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello".to_owned(),
         "PUT" | "MKCOL" => "HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n".to_owned(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use record::{EventKind, Nanos, Outcome, Sample};
 
-use super::server::{Reply, SimulatedServer};
+use super::server::{SimulatedReply, SimulatedServer};
 use super::{GET, MS, Simulation, TIMEOUT, span};
 use crate::clock::nanos;
 use crate::drive::LoadDrive;
@@ -24,10 +24,7 @@ proptest! {
         never in proptest::collection::btree_set(0_usize..100, 1..8),
     ) {
         let unanswered = never.len();
-        let server = SimulatedServer::new(8, move |_, number| match never.contains(&number) {
-            true => Reply::Never,
-            false => Reply::After(7 * MS),
-        });
+        let server = SimulatedServer::new(8, move |_, number| if never.contains(&number) { SimulatedReply::Never } else { SimulatedReply::After(7 * MS) });
         let load = LoadDrive { requests: Some(200), ..LoadDrive::default() };
         let run = Simulation::load(GET, users, load, server).run();
         prop_assert_eq!(run.count(Outcome::Timeout), unanswered);
@@ -44,8 +41,8 @@ proptest! {
     #[test]
     fn a_kept_connection_that_ends_is_opened_anew(users in 1_u32..6, every in 2_usize..9) {
         let server = SimulatedServer::new(4, move |_, number| match (number + 1) % every {
-            0 => Reply::Close,
-            _ => Reply::After(3 * MS),
+            0 => SimulatedReply::Close,
+            _ => SimulatedReply::After(3 * MS),
         });
         let load = LoadDrive { requests: Some(120), warmup: 0, ..LoadDrive::default() };
         let run = Simulation::load(GET, users, load, server).run();
@@ -61,10 +58,7 @@ proptest! {
 
     #[test]
     fn an_interrupted_run_ends_within_its_grace(users in 1_u32..10, at in 1_u64..500, is_hung: bool) {
-        let server = SimulatedServer::new(4, move |_, number| match is_hung && number > 20 {
-            true => Reply::Never,
-            false => Reply::After(5 * MS),
-        });
+        let server = SimulatedServer::new(4, move |_, number| if is_hung && number > 20 { SimulatedReply::Never } else { SimulatedReply::After(5 * MS) });
         let load = LoadDrive { duration: Some(Duration::from_secs(3600)), ..LoadDrive::default() };
         let mut simulation = Simulation::load(GET, users, load, server);
         simulation.interrupted_at = Some(at * MS);
@@ -79,8 +73,8 @@ proptest! {
 #[test]
 fn a_server_that_is_gone_ends_a_load_after_five_seconds() {
     let server = SimulatedServer::new(1, |_, number| match number {
-        0..50 => Reply::After(10 * MS),
-        _ => Reply::Close,
+        0..50 => SimulatedReply::After(10 * MS),
+        _ => SimulatedReply::Close,
     });
     let load = LoadDrive {
         duration: Some(Duration::from_secs(600)),

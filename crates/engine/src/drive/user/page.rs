@@ -8,8 +8,8 @@ use futures_util::stream::FuturesUnordered;
 
 use super::{Log, Phase, Script, User};
 use crate::connection::client::Client;
+use crate::drive::context::Stop;
 use crate::drive::driver::Operating;
-use crate::drive::stage::Stop;
 use crate::drive::step::RequestStep;
 
 impl User {
@@ -23,10 +23,10 @@ impl User {
         operating: &mut Operating,
     ) -> Result<(), Stop> {
         let of_operation = operating.visit;
-        let stage = Arc::clone(&self.log.stage);
+        let context = Arc::clone(&self.log.context);
         operating
             .visit
-            .get_or_insert_with(|| stage.progress.next_request());
+            .get_or_insert_with(|| context.progress.next_request());
         let fetched = if self.others.is_empty() {
             self.in_order(script, files, phase, operating).await
         } else {

@@ -12,14 +12,14 @@ use super::script::{Filling, Memory};
 use super::{Log, Phase, Script, User};
 use crate::clock::nanos;
 use crate::connection::client::Submission;
-use crate::connection::client::{Client, Exchange, KeptBody, Sending};
+use crate::connection::client::{Client, Exchange, KeptBody, SendOptions};
 use crate::connection::http1::Response;
-use crate::connection::prepared::{Count, PreparedRequest, Values};
+use crate::connection::prepared::{PreparedRequest, RequestCount, Values};
 use crate::drive::check::{Wrong, outcome, outcome_of};
+use crate::drive::context::Stop;
 use crate::drive::driver::{Done, Heard, Numbering, Operating};
 use crate::drive::operation::Operation;
-use crate::drive::stage::Stop;
-use crate::drive::step::{PreparedTest, Reading, RequestStep};
+use crate::drive::step::{PreparedTest, RequestStep, Scrutiny};
 use crate::event_loop::sleep;
 
 /// Bytes of an answer that takes a while to read: a millisecond, about.
@@ -27,7 +27,7 @@ const LARGE: u64 = 64 << 10;
 
 /// The part of a test in which a request is sent, and what fills its holes.
 #[derive(Clone, Copy)]
-pub(crate) struct Part<'s> {
+pub(crate) struct TestPart<'s> {
     pub(crate) test: &'s PreparedTest,
     pub(super) phase: Phase,
     pub(super) filling: &'s Filling,
@@ -36,8 +36,8 @@ pub(crate) struct Part<'s> {
 /// A request that is to be sent.
 pub(crate) struct Attempt<'s> {
     step: &'s RequestStep,
-    part: Part<'s>,
-    count: Count,
+    part: TestPart<'s>,
+    count: RequestCount,
     visit: Option<u64>,
     /// The stage of the schedule.
     stage: u16,
@@ -45,7 +45,7 @@ pub(crate) struct Attempt<'s> {
     unmeasured: Option<String>,
     /// The response is read closely.
     closely: bool,
-    pub(super) sending: Sending,
+    pub(super) sending: SendOptions,
 }
 
 /// What the response to a request means.
@@ -90,20 +90,20 @@ impl Log {
     /// The next request; `None` where something is missing for it.
     pub(crate) fn attempt<'s>(
         &mut self,
-        part: Part<'s>,
+        part: TestPart<'s>,
         memory: &mut Memory,
         step: &'s RequestStep,
         operating: &Operating,
     ) -> Option<Attempt<'s>> {
         let number = match operating.numbering {
             Numbering::Own(number) => number,
-            Numbering::Each => self.stage.progress.next_request(),
+            Numbering::Each => self.context.progress.next_request(),
         };
         let is_measured = part.phase == Phase::Measured && step.plan.measure.is_some();
         let mut attempt = Attempt {
             step,
             part,
-            count: Count {
+            count: RequestCount {
                 number,
                 iteration: memory.iteration,
                 user: self.id,
@@ -112,10 +112,10 @@ impl Log {
             stage: operating.phase,
             unmeasured: (!is_measured).then(|| format!("{} {}", part.test.name, part.phase.name())),
             closely: false,
-            sending: Sending {
+            sending: SendOptions {
                 planned: operating.planned,
                 now: operating.now,
-                ..Sending::default()
+                ..SendOptions::default()
             },
         };
         let missing = memory.broken.as_deref().or_else(|| {
@@ -139,9 +139,9 @@ impl Log {
         let Some(operation) = attempt.measured() else {
             return;
         };
-        let now = self.stage.clock.now();
+        let now = self.context.clock.now();
         let dropped = Wrong::new(Outcome::Dropped, format!("not sent, because {why}"));
-        operation.failed(&self.stage, &attempt.step.plan.method, &dropped);
+        operation.failed(&self.context, &attempt.step.plan.method, &dropped);
         let planned = attempt.sending.planned.unwrap_or(now);
         self.worker
             .record_dropped(operation, planned, planned.max(now));
@@ -156,7 +156,7 @@ impl Log {
         let time = Duration::from_millis(1 << before.min(10));
         self.worker.vitals.add_rest(nanos(time));
         sleep(time).await;
-        operating.ended = self.stage.clock.now();
+        operating.ended = self.context.clock.now();
     }
 
     /// Judges what came of a request; the response is the last one of that client.
@@ -190,18 +190,18 @@ impl Log {
         let values;
         let reading = if attempt.closely {
             values = attempt.values();
-            Reading::Close(&values)
+            Scrutiny::Close(&values)
         } else {
-            Reading::Quick
+            Scrutiny::Quick
         };
         let step = attempt.step;
         let is_packed = || head.status == 207 && head.headers.get("Content-Encoding").is_some();
         if response.body_length < LARGE && !is_packed() {
             return judge(step, client, head, response, reading);
         }
-        let begun = self.stage.clock.now();
+        let begun = self.context.clock.now();
         let judged = judge(step, client, head, response, reading);
-        self.worker.vitals.excuse(self.stage.clock.now() - begun);
+        self.worker.vitals.excuse(self.context.clock.now() - begun);
         judged
     }
 
@@ -243,9 +243,10 @@ impl Log {
             measured: attempt.measured().is_some(),
         };
         operating.add(done);
-        self.hearing.unanswered = match done.answered {
-            true => 0,
-            false => self.hearing.unanswered + 1,
+        self.hearing.unanswered = if done.answered {
+            0
+        } else {
+            self.hearing.unanswered + 1
         };
         match attempt.measured() {
             Some(operation) => self
@@ -298,7 +299,7 @@ impl Log {
     /// cold, and is not measured.
     fn tell(
         &self,
-        part: Part<'_>,
+        part: TestPart<'_>,
         memory: &mut Memory,
         attempt: &Attempt<'_>,
         took: Option<Nanos>,
@@ -313,11 +314,13 @@ impl Log {
             && memory.begun.insert(usize::from(measure.0))
         {
             let first = EventKind::FirstAnswer { measure, took };
-            self.stage.journal.write(first);
+            self.context.journal.write(first);
         }
         if let Some(note) = note {
             let text = note.to_owned();
-            self.stage.journal.write(EventKind::Note { measure, text });
+            self.context
+                .journal
+                .write(EventKind::Note { measure, text });
         }
     }
 
@@ -375,7 +378,7 @@ impl Log {
             None if request.measure.is_none() => memory.broken = Some(evidence),
             // The measured part will show it.
             None => return Ok(()),
-            Some(operation) => operation.failed(&self.stage, &asked, &wrong),
+            Some(operation) => operation.failed(&self.context, &asked, &wrong),
         }
         match phase {
             Phase::Measured => self.hear(&Heard {
@@ -394,7 +397,7 @@ impl Log {
     /// Adds what OPTIONS said about the method. It was asked about the collection above, which is
     /// there, and Allow speaks of one resource: of methods that make one it says nothing.
     fn with_options(&self, request: &RequestPlan, evidence: String) -> String {
-        let allow = &self.stage.allow;
+        let allow = &self.context.allow;
         if allow.is_empty() || matches!(request.method.as_str(), "MKCOL" | "PUT" | "POST") {
             return evidence;
         }
@@ -439,7 +442,7 @@ fn judge(
     client: &Client,
     head: &ResponseHead,
     response: &Response,
-    reading: Reading<'_>,
+    reading: Scrutiny<'_>,
 ) -> Result<Expected, Wrong> {
     let body = client.body();
     let note = step.judge(head, body, response.body_length, reading)?;

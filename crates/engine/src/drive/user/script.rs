@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use record::Nanos;
 
-use super::request::Part;
-use crate::connection::prepared::{Count, Values};
+use super::request::TestPart;
+use crate::connection::prepared::{RequestCount, Values};
 use crate::drive::step::{PreparedTest, RequestStep};
 
 /// In which part of a test a step is done.
@@ -59,21 +59,21 @@ pub(crate) struct Memory {
     /// Rounds through the loop, warm-up included: the `n` of templates.
     pub(super) iteration: u64,
     /// Requests whose first response has been read closely, by their places.
-    read_closely: Places,
+    read_closely: SmallSet,
     /// Requests that warmed the server up, by their measures.
-    pub(super) begun: Places,
+    pub(super) begun: SmallSet,
     /// What has worked in this test: it is supported, whatever is answered later.
-    worked_measures: Places,
-    worked_steps: Places,
+    worked_measures: SmallSet,
+    worked_steps: SmallSet,
     /// Why nothing else of the round under way can be measured.
     pub(super) broken: Option<String>,
 }
 
 /// A set of small numbers.
 #[derive(Default)]
-pub(super) struct Places(Vec<bool>);
+pub(super) struct SmallSet(Vec<bool>);
 
-impl Places {
+impl SmallSet {
     /// Adds one; true where it was not there.
     pub(super) fn insert(&mut self, place: usize) -> bool {
         if place >= self.0.len() {
@@ -111,7 +111,7 @@ impl Script {
 
     /// The first answers of the measured part are read closely, not those of the warm-up.
     pub(crate) fn start_measuring(&mut self, batch_end: Nanos) {
-        self.memory.read_closely = Places::default();
+        self.memory.read_closely = SmallSet::default();
         self.batch_end = batch_end;
     }
 
@@ -122,8 +122,8 @@ impl Script {
     }
 
     /// What fills requests, and what is remembered of them.
-    pub(crate) fn parts(&mut self, phase: Phase) -> (Part<'_>, &mut Memory) {
-        let part = Part {
+    pub(crate) fn parts(&mut self, phase: Phase) -> (TestPart<'_>, &mut Memory) {
+        let part = TestPart {
             test: &self.test,
             phase,
             filling: &self.filling,
@@ -132,7 +132,7 @@ impl Script {
     }
 
     /// The round cannot be done to its end.
-    pub(super) fn is_broken(&self) -> bool {
+    pub(crate) fn is_broken(&self) -> bool {
         self.memory.broken.is_some()
     }
 
@@ -147,7 +147,7 @@ impl Script {
 
 impl Filling {
     /// What fills the holes of the next request.
-    pub(super) fn values<'v>(&'v self, count: Count, purpose: &'v str) -> Values<'v> {
+    pub(super) fn values<'v>(&'v self, count: RequestCount, purpose: &'v str) -> Values<'v> {
         Values {
             count,
             purpose,

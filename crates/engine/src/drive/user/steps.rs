@@ -13,8 +13,8 @@ use suite::Think;
 use super::{Phase, Script, User};
 use crate::clock::nanos;
 use crate::drive::chance::draw;
+use crate::drive::context::Stop;
 use crate::drive::driver::{Numbering, Operating};
-use crate::drive::stage::Stop;
 use crate::drive::step::PreparedStep;
 use crate::event_loop::sleep_until;
 
@@ -49,7 +49,8 @@ impl User {
             [PreparedStep::Request(request)] => {
                 self.request(script, request, phase, operating).await
             }
-            steps => self.steps(script, steps, phase, operating).await,
+            // Boxed, because most have one request, and less room is needed for it.
+            steps => self.nested(script, steps, phase, operating).await,
         }
     }
 
@@ -134,8 +135,8 @@ impl User {
         phase: Phase,
         operating: &mut Operating,
     ) {
-        let stage = &self.log.stage;
-        let clock = stage.clock;
+        let context = &self.log.context;
+        let clock = context.clock;
         let begun = clock.now();
         let enough = begun.saturating_add(nanos(pause(&mut self.rng, think)));
         operating.ended = begun;
@@ -148,7 +149,7 @@ impl User {
             let piece = operating.ended.saturating_add(PIECE_OF_PAUSE);
             tokio::select! {
                 () = sleep_until(clock.monotonic(enough.min(end).min(piece))) => {}
-                () = stage.cancel.cancelled() => break,
+                () = context.cancel.cancelled() => break,
             }
             operating.ended = clock.now();
         }

@@ -34,7 +34,7 @@ pub(crate) struct HeldLock {
 /// A line of the file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Line {
+enum LockLine {
     Taken(HeldLock),
     Released(String),
 }
@@ -44,11 +44,11 @@ pub(crate) struct HeldLocks {
     /// The file; `None` where tokens are not kept.
     path: Option<PathBuf>,
     journal: Arc<Journal>,
-    state: Mutex<State>,
+    state: Mutex<HeldState>,
 }
 
 #[derive(Default)]
-struct State {
+struct HeldState {
     /// By token.
     locks: BTreeMap<String, HeldLock>,
     file: Option<File>,
@@ -71,14 +71,14 @@ impl HeldLocks {
     pub(crate) fn taken(&self, lock: HeldLock) {
         let mut state = self.state();
         state.locks.insert(lock.token.clone(), lock.clone());
-        self.write(&mut state, &Line::Taken(lock));
+        self.write(&mut state, &LockLine::Taken(lock));
     }
 
     /// The run has released a lock.
     pub(crate) fn released(&self, token: &str) {
         let mut state = self.state();
         if state.locks.remove(token).is_some() {
-            self.write(&mut state, &Line::Released(token.to_owned()));
+            self.write(&mut state, &LockLine::Released(token.to_owned()));
         }
     }
 
@@ -105,7 +105,7 @@ impl HeldLocks {
         }
     }
 
-    fn write(&self, state: &mut State, line: &Line) {
+    fn write(&self, state: &mut HeldState, line: &LockLine) {
         let Some(path) = &self.path else { return };
         if state.has_failed {
             return;
@@ -127,13 +127,13 @@ impl HeldLocks {
     }
 
     /// A panic while writing leaves a line at most, which readers skip.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, HeldState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn append(&mut self, line: &Line) -> io::Result<()> {
+impl HeldState {
+    fn append(&mut self, line: &LockLine) -> io::Result<()> {
         self.lines += 1;
         match &mut self.file {
             Some(file) => file.write_all(text_of(line).as_bytes()),
@@ -145,7 +145,7 @@ impl State {
     fn write_anew(&mut self, path: &Path) -> io::Result<()> {
         let locks = self.locks.values();
         let lines: String = locks
-            .map(|lock| text_of(&Line::Taken(lock.clone())))
+            .map(|lock| text_of(&LockLine::Taken(lock.clone())))
             .collect();
         self.file = Some(private::replace(path, &lines)?);
         self.lines = self.locks.len();
@@ -153,7 +153,7 @@ impl State {
     }
 }
 
-fn text_of(line: &Line) -> String {
+fn text_of(line: &LockLine) -> String {
     serde_json::to_string(line).unwrap_or_default() + "\n"
 }
 
@@ -172,8 +172,8 @@ pub(crate) fn kept(directory: Option<&Path>, run_id: &str, target: &str) -> Vec<
         .filter_map(|line| serde_json::from_str(line).ok())
     {
         match line {
-            Line::Taken(lock) => drop(locks.insert(lock.token.clone(), lock)),
-            Line::Released(token) => drop(locks.remove(&token)),
+            LockLine::Taken(lock) => drop(locks.insert(lock.token.clone(), lock)),
+            LockLine::Released(token) => drop(locks.remove(&token)),
         }
     }
     locks

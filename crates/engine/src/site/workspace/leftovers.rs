@@ -11,7 +11,7 @@ use super::made::remove_resource;
 use super::marker::{Life, MARKER, Marker};
 use super::removal::{members, remove_collection};
 use super::{PREFIX, collection_path, exists, is_run_id};
-use crate::connection::client::{Client, Request};
+use crate::connection::client::{Client, PlainRequest};
 use crate::error::RunError;
 use crate::site::probe::RESOURCETYPE;
 
@@ -167,14 +167,15 @@ async fn leftover(client: &mut Client, target: &Target, run_id: String) -> Lefto
 /// What is known of the collection of a run.
 pub(super) async fn state(client: &mut Client, path: &str, run_id: &str) -> LeftoverState {
     let marker_path = format!("{path}{MARKER}");
-    let get = Request {
+    let get = PlainRequest {
         keep_body: true,
-        ..Request::bare("GET", &marker_path, super::LABEL)
+        ..PlainRequest::bare("GET", &marker_path, super::LABEL)
     };
     let got = client.perform(get).await;
-    let marker: Option<Marker> = match got.result.is_ok_and(|answer| answer.head.status == 200) {
-        true => serde_json::from_slice(client.body()).ok(),
-        false => None,
+    let marker: Option<Marker> = if got.result.is_ok_and(|answer| answer.head.status == 200) {
+        serde_json::from_slice(client.body()).ok()
+    } else {
+        None
     };
     match marker.filter(|marker| marker.run_id == run_id) {
         Some(marker) => state_of(&marker),
@@ -202,13 +203,14 @@ pub(crate) async fn remove_leftover(
     held: &[HeldLock],
     force: bool,
 ) -> Result<(), String> {
-    match leftover.is_removable(force) {
-        true => match leftover.kind {
+    if leftover.is_removable(force) {
+        match leftover.kind {
             LeftoverKind::Collection => remove_collection(client, &leftover.path, held).await,
             LeftoverKind::File { .. } => {
                 remove_resource(client, &leftover.path, &leftover.url).await
             }
-        },
-        false => Err(leftover.reason()),
+        }
+    } else {
+        Err(leftover.reason())
     }
 }

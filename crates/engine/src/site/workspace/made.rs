@@ -15,7 +15,7 @@ use wire::target::Target;
 use super::leftovers::{Leftover, LeftoverKind, LeftoverState, state_of};
 use super::marker::{Life, Marker};
 use super::private;
-use crate::connection::client::{Client, Request};
+use crate::connection::client::{Client, PlainRequest};
 use crate::site::probe::reached;
 
 /// What is kept of a file that a run makes.
@@ -153,7 +153,7 @@ enum Sighting {
 }
 
 async fn look(client: &mut Client, path: &str, notes: &[FileNote]) -> Sighting {
-    let head = client.perform(Request::bare("HEAD", path, super::LABEL));
+    let head = client.perform(PlainRequest::bare("HEAD", path, super::LABEL));
     let Ok(answer) = head.await.result else {
         return Sighting::File;
     };
@@ -174,7 +174,7 @@ pub(crate) async fn remove_resource(
     url: &str,
 ) -> Result<(), String> {
     client.is_patient = true;
-    let delete = client.perform(Request::bare("DELETE", path, super::LABEL));
+    let delete = client.perform(PlainRequest::bare("DELETE", path, super::LABEL));
     let head = reached("DELETE", url, delete.await).map_err(|error| error.to_string())?;
     match head.status {
         404 | 410 => Ok(()),

@@ -73,9 +73,10 @@ impl Marker {
         }
         let now: DateTime<Utc> = SystemTime::now().into();
         let age = now.signed_duration_since(self.started_at).to_std();
-        match age.is_ok_and(|age| age > LONGEST_RUN) {
-            true => Life::Ended,
-            false => Life::Unseen,
+        if age.is_ok_and(|age| age > LONGEST_RUN) {
+            Life::Ended
+        } else {
+            Life::Unseen
         }
     }
 }

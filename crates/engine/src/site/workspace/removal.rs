@@ -7,7 +7,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use wire::dav::{Multistatus, XmlLimits, parse_multistatus, path_of, same_resource, stands_within};
 
 use super::held::HeldLock;
-use crate::connection::client::{Client, Request};
+use crate::connection::client::{Client, PlainRequest};
 use crate::site::probe::propfind_request;
 
 /// How often a removal is tried, with locks released in between.
@@ -31,10 +31,10 @@ pub(super) async fn remove_collection(
 ) -> Result<(), String> {
     client.is_patient = true;
     let mut outcome = Err(String::new());
-    let mut locks = Locks::default();
+    let mut locks = LeftLocks::default();
     for attempt in 0..ATTEMPTS {
         let deleted = client
-            .perform(Request::bare("DELETE", path, super::LABEL))
+            .perform(PlainRequest::bare("DELETE", path, super::LABEL))
             .await;
         outcome = match deleted.result {
             Err(failure) => {
@@ -51,7 +51,7 @@ pub(super) async fn remove_collection(
         if outcome.is_ok() || attempt + 1 == ATTEMPTS {
             break;
         }
-        locks = Locks::within(client, path, held).await;
+        locks = LeftLocks::within(client, path, held).await;
         if locks.with_token.is_empty() {
             break;
         }
@@ -66,21 +66,21 @@ pub(super) async fn remove_collection(
 /// A lock whose root stands above the collection is somebody else's, and shows on our members all
 /// the same (RFC 4918, section 15.8): it stays.
 #[derive(Debug, Default)]
-struct Locks {
+struct LeftLocks {
     /// Token, in angle brackets, and path.
     with_token: BTreeSet<(String, String)>,
     /// Those whose token the server does not show, and how long they last at most.
     hidden: Vec<(String, Option<Duration>)>,
 }
 
-impl Locks {
+impl LeftLocks {
     /// Those that are known, and those that the server shows.
-    async fn within(client: &mut Client, collection: &str, held: &[HeldLock]) -> Locks {
+    async fn within(client: &mut Client, collection: &str, held: &[HeldLock]) -> LeftLocks {
         let known = held
             .iter()
             .filter(|lock| stands_within(&lock.path, collection))
             .map(|lock| (lock.token.clone(), lock.path.clone()));
-        let mut locks = Locks {
+        let mut locks = LeftLocks {
             with_token: known.collect(),
             hidden: Vec::new(),
         };
@@ -129,9 +129,9 @@ impl Locks {
     async fn release(&self, client: &mut Client) {
         for (token, path) in &self.with_token {
             let headers = [("Lock-Token", token.as_str())];
-            let unlock = Request {
+            let unlock = PlainRequest {
                 headers: &headers,
-                ..Request::bare("UNLOCK", path, super::LABEL)
+                ..PlainRequest::bare("UNLOCK", path, super::LABEL)
             };
             client.perform(unlock).await;
         }
@@ -191,12 +191,12 @@ mod tests {
     #[test]
     fn hidden_locks_are_named_with_their_end() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
-        let locks = |hidden: &[(&str, Option<u64>)]| Locks {
+        let locks = |hidden: &[(&str, Option<u64>)]| LeftLocks {
             hidden: hidden
                 .iter()
                 .map(|(path, s)| ((*path).to_owned(), s.map(Duration::from_secs)))
                 .collect(),
-            ..Locks::default()
+            ..LeftLocks::default()
         };
         let words = |hidden| locks(hidden).hidden_in_words("/PrestanTest-r/", now);
         assert_eq!(words(&[]), "");

@@ -16,7 +16,7 @@ use crate::watch::progress::Progress;
 use crate::watch::vitals::Totals;
 
 /// Shared by all users of a run, over all threads.
-pub(crate) struct Stage {
+pub(crate) struct RunContext {
     pub(crate) plan: Arc<Plan>,
     pub(crate) clock: RunClock,
     pub(crate) cancel: Cancel,
@@ -86,7 +86,7 @@ impl Standing {
     }
 }
 
-impl Stage {
+impl RunContext {
     /// Waits until all users are here; true for one of them.
     pub(crate) async fn meet(&self) -> bool {
         tokio::select! {
