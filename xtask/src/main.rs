@@ -9,11 +9,11 @@ mod setup;
 
 use std::env;
 use std::ffi::OsString;
-use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
+use tempfile::TempDir;
 
 const USAGE: &str = "\
 usage: cargo xtask TASK
@@ -60,21 +60,30 @@ fn main() -> ExitCode {
 }
 
 fn test() -> Result<()> {
-    cargo_with(&["test", "--workspace"], &files_in_memory()?)
+    let memory = directory_in_memory();
+    let path = memory.as_ref().map(|directory| directory.path().into());
+    let files: Vec<(&str, OsString)> = path.map(|path| ("TMPDIR", path)).into_iter().collect();
+    cargo_with(&["test", "--workspace"], &files)
 }
 
-/// Where the servers of the tests keep their files: in memory, if the system has a directory for that.
+/// Where the servers of the tests keep their files: in memory, if the system has a directory for that with
+/// enough room. It is removed at the end.
 ///
-/// They create and remove them by the ten thousand, and ext4 looks through the inodes that were freed during the
-/// last five seconds for each new file: a run that takes 7 s in memory takes 55 s on a disk.
-fn files_in_memory() -> Result<Vec<(&'static str, OsString)>> {
+/// They create and remove files by the ten thousand, and ext4 looks through the inodes that were freed during
+/// the last five seconds for each new file: a run that takes 7 s in memory takes 55 s on a disk.
+fn directory_in_memory() -> Option<TempDir> {
+    const ROOM: u64 = 4 << 30;
     let memory = Path::new("/dev/shm");
-    if env::var_os("TMPDIR").is_some() || !memory.is_dir() {
-        return Ok(Vec::new());
+    let space = rustix::fs::statvfs(memory).ok()?;
+    let has_room = space.f_bavail.saturating_mul(space.f_frsize) >= ROOM;
+    if env::var_os("TMPDIR").is_some() || !has_room {
+        return None;
     }
-    let directory = memory.join("prestan-tests");
-    fs::create_dir_all(&directory).context("making a directory for tests in memory")?;
-    Ok(vec![("TMPDIR", directory.into())])
+    let prefix = "prestan-tests-";
+    tempfile::Builder::new()
+        .prefix(prefix)
+        .tempdir_in(memory)
+        .ok()
 }
 
 fn lint() -> Result<()> {

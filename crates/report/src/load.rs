@@ -122,10 +122,11 @@ pub(crate) fn generator(summary: &Summary) -> Option<String> {
     Some(text)
 }
 
-/// What a row got done: rate, time, outcomes. Of bytes there is no interval, because how many an
+/// What a row got done: rate, time, outcomes; `None` for a row without operations. Of bytes there is no interval, because how many an
 /// operation has may change with every one.
 pub(crate) fn throughput(test: &TestSummary) -> Option<String> {
     let (rate, seconds) = (test.per_second?, test.window_s?);
+    outcomes(test).next()?;
     let bytes = |bytes: u64| format!("{:.2} MB/s", bytes as f64 / 1e6 / seconds);
     Some(format!(
         "{}: {} for {seconds:.2} s ({}); {} sent, {} received ({NONE})",
