@@ -166,7 +166,7 @@ pub(crate) struct Login {
 pub(crate) enum Command {
     /// Run a suite: a built-in one, or a suite file
     Run(Box<RunArgs>),
-    /// Send one request, or a mix of requests, at full speed or at a given rate
+    /// Repeat one request, or a suite, at full speed or at a given rate
     ///
     /// Without --rate the load is a closed loop: each user sends its next request when it has the
     /// response to the last one. With --rate it is an open loop: a schedule decides when requests

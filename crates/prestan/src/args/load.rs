@@ -40,7 +40,7 @@ pub(crate) struct LoadArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Request")]
 pub(crate) struct RequestOptions {
-    /// Send the requests in the loops of this suite, by weight, instead of METHOD
+    /// Repeat the loops of this suite instead of METHOD, with set-up and clean-up
     #[arg(long, value_name = "SUITE")]
     pub(crate) mix: Option<String>,
 

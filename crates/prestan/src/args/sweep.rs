@@ -65,8 +65,7 @@ pub(crate) struct SweepOptions {
     #[arg(long, value_name = "SUITE", default_value = "prestan")]
     pub(crate) suite: String,
 
-    /// Send the requests in the loops of the suite by weight, at full speed or at a rate, without its
-    /// set-up
+    /// Repeat the loops of the suite as a load, at full speed or at a rate, with set-up and clean-up
     #[arg(long, requires = "duration")]
     pub(crate) mix: bool,
 
