@@ -36,8 +36,9 @@ pub(crate) struct Heard<'w> {
 /// What a user has heard of the server.
 #[derive(Debug, Default)]
 pub(crate) struct Hearing {
-    /// When the last response came.
-    pub(crate) last: Nanos,
+    /// Since when nothing is heard: the last response, or the beginning of the first request after it that
+    /// got none. A user who paused in between was not left waiting.
+    pub(crate) silent_since: Nanos,
     /// Requests in a row that got no response.
     pub(crate) unanswered: u32,
     /// The driver counts the user among those who hear nothing.
@@ -45,10 +46,23 @@ pub(crate) struct Hearing {
 }
 
 impl Hearing {
+    /// A request has ended, with a response or without one.
+    pub(crate) fn add(&mut self, done: Done) {
+        if done.answered {
+            self.silent_since = done.ended;
+            self.unanswered = 0;
+            return;
+        }
+        if self.unanswered == 0 {
+            self.silent_since = self.silent_since.max(done.started);
+        }
+        self.unanswered += 1;
+    }
+
     /// Nothing has been asked yet.
     pub(crate) fn from(now: Nanos) -> Hearing {
         Hearing {
-            last: now,
+            silent_since: now,
             ..Hearing::default()
         }
     }

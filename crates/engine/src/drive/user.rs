@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
-use record::{EventKind, Nanos, Outcome};
+use record::{EventKind, Nanos, Outcome, TestId};
 use suite::Workspace;
 use wire::auth::Authenticator;
 
@@ -36,8 +36,6 @@ pub(crate) struct User {
     pub(crate) log: Log,
     /// What it does is drawn from this.
     pub(crate) rng: ChaCha8Rng,
-    /// It begins nothing at this moment or later.
-    pub(crate) deadline: Nanos,
     /// Nothing counts any more: it ends what it has begun without a pause.
     pub(crate) is_through: bool,
 }
@@ -48,6 +46,8 @@ pub(crate) struct Log {
     pub(crate) context: Arc<RunContext>,
     pub(crate) worker: Rc<Worker>,
     driver: Rc<dyn Driver>,
+    /// The user begins nothing at this moment or later.
+    pub(crate) deadline: Nanos,
     pub(crate) hearing: Hearing,
     /// Locks that it holds: path and token.
     locks: Vec<(String, String)>,
@@ -74,11 +74,11 @@ impl User {
                 context: Arc::clone(context),
                 worker: Rc::clone(worker),
                 driver,
+                deadline: Nanos::MAX,
                 hearing: Hearing::from(context.clock.now()),
                 locks: Vec::new(),
             },
             rng,
-            deadline: Nanos::MAX,
             is_through: false,
         }
     }
@@ -213,6 +213,12 @@ impl User {
 }
 
 impl Log {
+    /// Whether the user begins another step of a test at `now`. Cleaning up goes on when the test or the
+    /// run is over; nothing else does.
+    fn goes_on(&self, test: TestId, phase: Phase, now: Nanos) -> bool {
+        phase == Phase::CleanUp || now < self.deadline && self.driver.goes_on(test, now)
+    }
+
     /// Keeps in mind that a lock is held, in case that nobody else releases it.
     fn hold(&mut self, target: String, path: &str, token: String) {
         self.context.held.taken(HeldLock {

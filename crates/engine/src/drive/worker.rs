@@ -6,6 +6,7 @@ use std::sync::Arc;
 use record::{Moments, Nanos, Outcome, Sample, server_of};
 
 use crate::connection::client::{ClientConfig, Trace};
+use crate::drive::check::Wrong;
 use crate::drive::context::RunContext;
 use crate::drive::operation::Operation;
 use crate::error::RunError;
@@ -67,9 +68,20 @@ impl Worker {
         });
     }
 
-    /// Records an operation that was to begin at `planned` and was given up at `at` without being
-    /// sent.
-    pub(crate) fn record_dropped(&self, operation: Operation, planned: Nanos, at: Nanos) {
+    /// Records an operation that was planned and is not sent, and tells why.
+    pub(crate) fn drop_operation(
+        &self,
+        context: &RunContext,
+        operation: Operation,
+        method: &str,
+        planned: Option<Nanos>,
+        why: &str,
+    ) {
+        let dropped = Wrong::new(Outcome::Dropped, format!("not sent, because {why}"));
+        operation.failed(context, method, &dropped);
+        let now = context.clock.now();
+        let planned = planned.unwrap_or(now);
+        let at = planned.max(now);
         let trace = Trace {
             moments: Moments {
                 planned,

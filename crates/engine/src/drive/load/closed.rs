@@ -1,44 +1,57 @@
-//! The closed loop: the next operation begins when the last one has ended.
+//! The closed loop: the next operation begins when the last one has ended, or, with a pipeline, when fewer
+//! requests are under way than there may be ([`pipelined`]).
 
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::pipelined;
 use super::user::{Arrival, LoadUser};
 use super::workload::UserPhase;
 use crate::event_loop::yield_now;
 
-/// What one user of a closed loop does.
-pub(super) async fn user(mut user: Box<LoadUser>) {
+/// What one user of a closed loop does, with so many requests under way on its connection.
+pub(super) async fn user(mut user: Box<LoadUser>, depth: usize) {
     let workload = Arc::clone(&user.workload);
     let context = Arc::clone(workload.context());
     let worker = Rc::clone(&user.user.log.worker);
     let mut phase = UserPhase::default();
     if user.get_ready().await.can_begin {
         worker.vitals.enter();
-        let mut now = context.clock.now();
-        while let Some(number) = workload.claim(&mut phase, now, None) {
-            let mut operating = user
-                .operate(Arrival {
-                    number,
-                    planned: None,
-                    phase: 0,
-                    now: Some(now),
-                })
-                .await;
-            user.user.log.rest(&mut operating).await;
-            if operating.started.is_none() {
-                // Nothing could be sent, and others have their turn.
-                yield_now().await;
-                operating.ended = context.clock.now();
-            }
-            now = operating.ended;
-            phase.has_ended_one = true;
-            if user.user.is_through {
-                break;
-            }
+        if depth > 1 {
+            Box::pin(pipelined::operate(&mut user, depth, &mut phase)).await;
+        } else {
+            operate(&mut user, &mut phase).await;
         }
         worker.vitals.leave(&context.vitals);
     }
     workload.leave(&mut phase, context.clock.now());
     user.leave().await;
+}
+
+/// Does one operation after the other.
+async fn operate(user: &mut LoadUser, phase: &mut UserPhase) {
+    let workload = Arc::clone(&user.workload);
+    let clock = workload.context().clock;
+    let mut now = clock.now();
+    while let Some(number) = workload.claim(phase, now, None) {
+        let mut operating = user
+            .operate(Arrival {
+                number,
+                planned: None,
+                phase: 0,
+                now: Some(now),
+            })
+            .await;
+        user.user.log.rest(&mut operating).await;
+        if operating.started.is_none() {
+            // Nothing could be sent, and others have their turn.
+            yield_now().await;
+            operating.ended = clock.now();
+        }
+        now = operating.ended;
+        phase.has_ended_one = true;
+        if user.user.is_through {
+            break;
+        }
+    }
 }

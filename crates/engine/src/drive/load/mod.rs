@@ -90,11 +90,8 @@ pub(crate) fn tasks(
             let dispatching: Task = Box::pin(dispatcher.run());
             users.chain([dispatching]).collect()
         }
-        Pacing::Closed if depth > 1 => users
-            .map(|user| Box::pin(pipelined::user(user, depth)) as Task)
-            .collect(),
         Pacing::Closed => users
-            .map(|user| Box::pin(closed::user(user)) as Task)
+            .map(|user| Box::pin(closed::user(user, depth)) as Task)
             .collect(),
     }
 }

@@ -17,13 +17,11 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use rand_chacha::ChaCha8Rng;
-use record::{Nanos, Outcome};
 
 use super::operations::Operations;
 use super::timer::wait_until;
 use super::user::{Arrival, LoadUser};
 use super::workload::{STEP, Workload};
-use crate::drive::check::Wrong;
 use crate::drive::driver::Numbering;
 use crate::drive::operation::Operation;
 use crate::drive::worker::Worker;
@@ -302,8 +300,6 @@ impl Dispatcher {
     /// An operation that was planned and is never sent is counted all the same.
     fn drop_arrival(&mut self, arrival: Arrival, why: &str) {
         let context = Arc::clone(self.workload.context());
-        let now = context.clock.now();
-        let planned: Nanos = arrival.planned.unwrap_or(now);
         let drawn = self.operations.draw(&mut self.rng, arrival.number);
         let operating = self.operations.begin(arrival.number, &drawn);
         for request in self.operations.requests(&drawn, &mut self.rng) {
@@ -320,10 +316,9 @@ impl Dispatcher {
                 visit: operating.visit,
                 phase: arrival.phase,
             };
-            let dropped = Wrong::new(Outcome::Dropped, format!("not sent, because {why}"));
-            operation.failed(&context, &request.plan.method, &dropped);
+            let method = &request.plan.method;
             self.worker
-                .record_dropped(operation, planned, planned.max(now));
+                .drop_operation(&context, operation, method, arrival.planned, why);
         }
     }
 }

@@ -11,21 +11,6 @@ use crate::drive::step::{PreparedStep, RequestStep};
 use crate::drive::user::{Phase, User};
 use crate::event_loop::yield_now;
 
-/// What one user of a closed loop with a pipeline does.
-pub(super) async fn user(mut user: Box<LoadUser>, depth: usize) {
-    let workload = Arc::clone(&user.workload);
-    let context = Arc::clone(workload.context());
-    let worker = Rc::clone(&user.user.log.worker);
-    let mut phase = UserPhase::default();
-    if user.get_ready().await.can_begin {
-        worker.vitals.enter();
-        operate(&mut user, depth, &mut phase).await;
-        worker.vitals.leave(&context.vitals);
-    }
-    workload.leave(&mut phase, context.clock.now());
-    user.leave().await;
-}
-
 /// An operation of which requests are still to be sent.
 struct Unsent<'o> {
     /// The test that it is of, by its place.
@@ -36,7 +21,7 @@ struct Unsent<'o> {
 }
 
 /// Keeps so many requests under way, and records what comes of them.
-async fn operate(user: &mut LoadUser, depth: usize, phase: &mut UserPhase) {
+pub(super) async fn operate(user: &mut LoadUser, depth: usize, phase: &mut UserPhase) {
     let workload = Arc::clone(&user.workload);
     let context = Arc::clone(workload.context());
     let operations = Rc::clone(&user.operations);

@@ -149,7 +149,7 @@ impl LoadUser {
         let (warmup, warmup_time) = self.workload.warmup();
         let enough = begun.saturating_add(warmup_time);
         // A page of many slow files is not waited for.
-        self.user.deadline = if warmup_time == 0 {
+        self.user.log.deadline = if warmup_time == 0 {
             begun.saturating_add(nanos(self.user.log.worker.config.timeout))
         } else {
             enough
@@ -165,7 +165,7 @@ impl LoadUser {
             self.user.log.rest(&mut operating).await;
             times += 1;
         }
-        self.user.deadline = Nanos::MAX;
+        self.user.log.deadline = Nanos::MAX;
         self.user.rng = sequence;
     }
 

@@ -375,13 +375,12 @@ impl Driver for Arc<Workload> {
     /// Takes note of whether the server still answers.
     fn heard(&self, hearing: &mut Hearing, heard: &Heard<'_>) -> Result<(), String> {
         if heard.answered {
-            hearing.last = heard.ended;
             if std::mem::take(&mut hearing.is_silent) {
                 self.silent.fetch_sub(1, Ordering::Relaxed);
             }
             return Ok(());
         }
-        if hearing.is_silent || heard.ended.saturating_sub(hearing.last) < SILENCE {
+        if hearing.is_silent || heard.ended.saturating_sub(hearing.silent_since) < SILENCE {
             return Ok(());
         }
         hearing.is_silent = true;

@@ -92,3 +92,31 @@ fn a_server_that_is_gone_ends_a_load_after_five_seconds() {
     // It was not asked a hundred thousand times meanwhile.
     assert!(run.samples.len() < 200, "{}", run.samples.len());
 }
+
+#[test]
+fn one_failure_after_a_pause_is_no_silent_server() {
+    let suite = "
+suite: pausing
+needs: http
+tests:
+  - name: Get
+    loop:
+      - GET: page
+        measure: Get
+      - think: {constant: 10s}
+";
+    // The request is sent again on a new connection, which ends as well.
+    let server = SimulatedServer::new(1, |_, number| match number {
+        2 | 3 => SimulatedReply::Close,
+        _ => SimulatedReply::After(MS),
+    });
+    let load = LoadDrive {
+        requests: Some(5),
+        ..LoadDrive::default()
+    };
+    let run = Simulation::load(suite, 1, load, server).run();
+    assert_eq!(run.count(Outcome::Reset), 1);
+    assert_eq!(run.count(Outcome::Ok), 4);
+    let aborted = |kind: &EventKind| matches!(kind, EventKind::Aborted { .. });
+    assert_eq!(run.at(aborted), None);
+}

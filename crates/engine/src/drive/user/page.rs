@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
-use super::{Log, Phase, Script, User};
+use super::{Phase, Script, User};
 use crate::connection::client::Client;
 use crate::drive::context::Stop;
 use crate::drive::driver::Operating;
@@ -44,7 +44,7 @@ impl User {
         operating: &mut Operating,
     ) -> Result<(), Stop> {
         for file in files {
-            if !self.goes_on(script, phase, operating) {
+            if !self.log.goes_on(script.test.id, phase, operating.ended) {
                 break;
             }
             self.request(script, file, phase, operating).await?;
@@ -66,17 +66,15 @@ impl User {
             client,
             others,
             log,
-            deadline,
             ..
         } = self;
-        let goes_on = |log: &Log, now| now < *deadline && log.driver.goes_on(part.test.id, now);
         let mut left = files.iter();
         // That which was used last is used next.
         let mut free: Vec<&mut Client> = others.iter_mut().rev().chain([client]).collect();
         let mut under_way = FuturesUnordered::new();
         let mut most = 1;
         loop {
-            while under_way.len() < most && goes_on(log, operating.ended) {
+            while under_way.len() < most && log.goes_on(part.test.id, phase, operating.ended) {
                 let Some(step) = left.next() else { break };
                 let Some(client) = free.pop() else { break };
                 let Some(mut attempt) = log.attempt(part, memory, step, operating) else {

@@ -139,12 +139,10 @@ impl Log {
         let Some(operation) = attempt.measured() else {
             return;
         };
-        let now = self.context.clock.now();
-        let dropped = Wrong::new(Outcome::Dropped, format!("not sent, because {why}"));
-        operation.failed(&self.context, &attempt.step.plan.method, &dropped);
-        let planned = attempt.sending.planned.unwrap_or(now);
+        let method = &attempt.step.plan.method;
+        let planned = attempt.sending.planned;
         self.worker
-            .record_dropped(operation, planned, planned.max(now));
+            .drop_operation(&self.context, operation, method, planned, why);
     }
 
     /// Lets time pass after requests in a row that got no answer: a server that refuses
@@ -235,20 +233,17 @@ impl Log {
         if verdict.is_ok() {
             memory.has_worked(step);
         }
+        let operation = attempt.measured();
         let moments = exchange.trace.moments;
         let done = Done {
             started: moments.started,
             ended: moments.done.unwrap_or(moments.started),
             answered: exchange.result.is_ok(),
-            measured: attempt.measured().is_some(),
+            measured: operation.is_some(),
         };
         operating.add(done);
-        self.hearing.unanswered = if done.answered {
-            0
-        } else {
-            self.hearing.unanswered + 1
-        };
-        match attempt.measured() {
+        self.hearing.add(done);
+        match operation {
             Some(operation) => self
                 .worker
                 .record(operation, &exchange.trace, outcome(&verdict)),

@@ -77,7 +77,7 @@ impl User {
         operating: &mut Operating,
     ) -> Result<(), Stop> {
         for step in steps {
-            if !self.goes_on(script, phase, operating) {
+            if !self.log.goes_on(script.test.id, phase, operating.ended) {
                 return Ok(());
             }
             match step {
@@ -92,7 +92,7 @@ impl User {
                     steps,
                 } => {
                     for number in 1..=*times {
-                        if !self.goes_on(script, phase, operating) {
+                        if !self.log.goes_on(script.test.id, phase, operating.ended) {
                             break;
                         }
                         script.repeats(*counter, number);
@@ -106,13 +106,6 @@ impl User {
             }
         }
         Ok(())
-    }
-
-    /// Cleaning up goes on when the test or the run is over; nothing else does.
-    pub(super) fn goes_on(&self, script: &Script, phase: Phase, operating: &Operating) -> bool {
-        let now = operating.ended;
-        let driver = &self.log.driver;
-        phase == Phase::CleanUp || now < self.deadline && driver.goes_on(script.test.id, now)
     }
 
     /// Steps inside steps; boxed, because a future cannot contain itself.
@@ -140,7 +133,7 @@ impl User {
         let begun = clock.now();
         let enough = begun.saturating_add(nanos(pause(&mut self.rng, think)));
         operating.ended = begun;
-        while operating.ended < enough && self.goes_on(script, phase, operating) {
+        while operating.ended < enough && self.log.goes_on(script.test.id, phase, operating.ended) {
             let end = self.log.driver.end_of_pauses();
             if self.is_through || operating.ended >= end {
                 self.is_through = true;
