@@ -46,18 +46,25 @@ pub struct Inference {
     pub early: Early,
 }
 
-/// What a sequence of observations says after any of them.
+/// What the looks at a sequence of observations, one after each of them, say together.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Early {
-    /// One-sided p-value of *slower*, with which errors stay within [`EARLY`] of what is accepted.
+    /// One-sided p-value of *slower*, with which errors stay within [`EARLY`] of what is accepted: the
+    /// least of all looks.
     pub p_slower: f64,
     /// One-sided p-value of *faster*.
     pub p_faster: f64,
-    /// The interval that contains the true value at all times, but for [`EARLY`] of 5 %.
+    /// What lies within the intervals of all looks: each of them contains the true value, but for
+    /// [`EARLY`] of 5 % for all of them. So it never says less than the p-values.
     pub interval: (f64, f64),
 }
 
 impl Early {
+    /// No value lies within the intervals of all looks.
+    fn is_contradictory(&self) -> bool {
+        self.interval.0 > self.interval.1
+    }
+
     /// Nothing is known.
     const NOTHING: Early = Early {
         p_slower: 1.0,
@@ -83,6 +90,33 @@ impl Inference {
             .all(|end| is_same(end.exp(), same_within))
     }
 
+    /// Looks that exclude each other are about different ratios: the pairs are not of one kind, so
+    /// nothing is sure, and the interval reaches over all that was.
+    fn as_contradicted(self) -> Inference {
+        let (low, high) = self.early.interval;
+        let over = |(least, most): (f64, f64)| (least.min(low).min(high), most.max(low).max(high));
+        Inference {
+            ci95: over(self.ci95),
+            ci95_of_mean: over(self.ci95_of_mean),
+            p_slower: 1.0,
+            p_faster: 1.0,
+            early: Early::NOTHING,
+            ..self
+        }
+    }
+
+    /// The same with what was known after any look. The last observations may lie far from those that
+    /// decided, so the estimate is the value of the interval that is nearest to theirs.
+    pub(super) fn as_known_early(self) -> Inference {
+        let (low, high) = self.early.interval;
+        Inference {
+            estimate: self.estimate.clamp(low, high),
+            ci95: (low, high),
+            ci95_of_mean: (low, high),
+            ..self
+        }
+    }
+
     /// The quantile of the estimate in standard errors.
     pub(super) fn quantile(&self, share: f64) -> f64 {
         if self.degrees.is_finite() {
@@ -96,41 +130,46 @@ impl Inference {
 /// What observations in the order of time say; `None` for fewer than two, which say nothing of how
 /// much pairs differ.
 pub fn infer(log_ratios: &[f64]) -> Option<Inference> {
-    let (early, was_sure) = early(log_ratios);
+    let early = early(log_ratios);
     let late = at_the_end(log_ratios, 1.0 - (1.0 - EARLY) * OF_INTERVALS)?;
     let both = |late: f64, early: f64| (late / (1.0 - EARLY)).min(early);
-    // Where it may have ended before, the other interval would promise too much.
-    let interval = |late| if was_sure { early.interval } else { late };
-    Some(Inference {
-        ci95: interval(late.ci95),
-        ci95_of_mean: interval(late.ci95_of_mean),
+    let inference = Inference {
         p_slower: both(late.p_slower, early.p_slower),
         p_faster: both(late.p_faster, early.p_faster),
         early,
         ..late
-    })
+    };
+    let is_sure = |p: f64| 2.0 * p < OF_INTERVALS;
+    Some(
+        if early.is_contradictory() || is_sure(inference.p_slower.max(inference.p_faster)) {
+            inference.as_contradicted()
+        } else if is_sure(early.p_slower.min(early.p_faster)) {
+            inference.as_known_early()
+        } else {
+            inference
+        },
+    )
 }
 
-/// What is known after any observation, and whether that was ever enough to be sure of a difference.
-fn early(log_ratios: &[f64]) -> (Early, bool) {
+/// What the looks after each observation say together.
+fn early(log_ratios: &[f64]) -> Early {
     let mut sequence = Sequence::default();
-    let mut least = (1.0_f64, 1.0_f64);
+    let mut known = Early::NOTHING;
     for observation in log_ratios {
         sequence.add(*observation);
         let one_sided = sequence.p() / 2.0 / EARLY;
-        if sequence.mean() > 0.0 {
-            least.0 = least.0.min(one_sided)
+        let p = if sequence.mean() > 0.0 {
+            &mut known.p_slower
         } else {
-            least.1 = least.1.min(one_sided)
-        }
+            &mut known.p_faster
+        };
+        *p = p.min(one_sided);
+        let half = sequence.half_width(EARLY * OF_INTERVALS);
+        let (low, high) = &mut known.interval;
+        *low = low.max(sequence.mean() - half);
+        *high = high.min(sequence.mean() + half);
     }
-    let half = sequence.half_width(EARLY * OF_INTERVALS);
-    let early = Early {
-        p_slower: least.0,
-        p_faster: least.1,
-        interval: (sequence.mean() - half, sequence.mean() + half),
-    };
-    (early, 2.0 * least.0.min(least.1) < OF_INTERVALS)
+    known
 }
 
 /// What a number of observations says that was fixed beforehand, with intervals of that confidence.
@@ -186,5 +225,95 @@ fn by_signed_ranks(log_ratios: &[f64], confidence: f64, ci95_of_mean: (f64, f64)
         degrees: f64::INFINITY,
         pairs: log_ratios.len(),
         early: Early::NOTHING,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::simulated::Stream;
+    use super::*;
+
+    #[test]
+    fn a_last_pair_that_is_unlike_the_others_takes_nothing_back() {
+        let seen = [3.0, 3.1, 2.9, 3.0, 9.0];
+        let found = infer(&seen).unwrap();
+        assert!(found.p_slower < 0.01, "{found:?}");
+        // Student's interval of all five ends on the other side of 0.
+        assert!(by_mean(&seen, 0.95).unwrap().ci95.0 < 1.0, "{found:?}");
+        assert!(found.ci95.0 > 1.0 && found.ci95.1 < 5.0, "{found:?}");
+        assert_eq!(found.estimate, found.ci95.1);
+    }
+
+    #[test]
+    fn looks_that_exclude_each_other_know_nothing() {
+        let mut seen = vec![3.0, 3.01, 2.99, 3.0, 3.0, 3.01];
+        seen.extend([-3.0; 60]);
+        let found = infer(&seen).unwrap();
+        assert_eq!(
+            (found.p_slower, found.p_faster, found.early),
+            (1.0, 1.0, Early::NOTHING)
+        );
+        assert!(found.ci95.0 <= -3.0 && found.ci95.1 > 2.9, "{found:?}");
+    }
+
+    /// Sequences of pairs as machines make them: apart, drifting, in levels, with outliers.
+    fn unruly(rng: &mut Stream) -> Vec<f64> {
+        let pairs = 2 + (rng.uniform() * 40.0) as usize;
+        let (apart, spread) = (3.0 * rng.normal(), rng.normal().abs());
+        let (drift, steps) = (0.1 * rng.normal(), rng.chance(0.5));
+        let mut level = apart;
+        let mut pair = |at: usize| {
+            if steps && rng.chance(0.1) {
+                level += rng.normal()
+            }
+            let outlier = if rng.chance(0.05) { 8.0 } else { 0.0 };
+            level + drift * at as f64 + (spread + outlier) * rng.normal()
+        };
+        (0..pairs).map(&mut pair).collect()
+    }
+
+    #[test]
+    fn an_interval_never_contradicts_its_p_value() {
+        let rng = &mut Stream::new(11);
+        let mut found_early = 0;
+        for _ in 0..4_000 {
+            let seen = unruly(rng);
+            let found = infer(&seen).unwrap();
+            let (low, high) = found.ci95;
+            assert!(low <= found.estimate && found.estimate <= high, "{seen:?}");
+            // Ranks are counted, and the ends of their interval lie on observations.
+            let room = if seen.len() < signed_rank::LEAST {
+                1.0
+            } else {
+                0.9
+            };
+            assert!(
+                found.p_slower >= 0.0249 * room || low > 0.0,
+                "{seen:?}: {found:?}"
+            );
+            assert!(
+                found.p_faster >= 0.0249 * room || high < 0.0,
+                "{seen:?}: {found:?}"
+            );
+            found_early += usize::from(found.ci95 == found.early.interval);
+        }
+        assert!(found_early > 1_000, "{found_early}");
+    }
+
+    #[test]
+    fn what_lies_within_all_looks_contains_the_truth() {
+        let normal = |rng: &mut Stream| rng.normal();
+        // Student's t with two degrees: a variance that is infinite.
+        let heavy = |rng: &mut Stream| rng.normal() / (-rng.uniform().ln()).sqrt();
+        for draw in [&normal as &dyn Fn(&mut Stream) -> f64, &heavy] {
+            let rng = &mut Stream::new(5);
+            let missed = (0..2_000).filter(|_| {
+                let seen: Vec<f64> = (0..60).map(|_| draw(rng)).collect();
+                let (low, high) = early(&seen).interval;
+                low > 0.0 || high < 0.0
+            });
+            // Of 1 %, and three standard errors of it.
+            assert!(missed.count() <= 33);
+        }
     }
 }

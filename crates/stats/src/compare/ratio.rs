@@ -188,8 +188,10 @@ impl Ratio {
         // The row may have been left alone for this, and then the other interval would promise too much.
         if found.is_early_same(same_within) {
             for of in [&mut found.means, &mut found.medians] {
-                (of.ci95, of.ci95_of_mean) = (of.early.interval, of.early.interval);
+                *of = of.as_known_early();
             }
+            self.value = found.means.estimate.exp();
+            self.usual = found.medians.estimate.exp();
         }
         found.on_average = Direction::of(&found.means, same_within, level);
         found.usually = Direction::of(&found.medians, same_within, 2.0 * ALPHA);

@@ -3,5 +3,5 @@
 mod budget;
 mod failures;
 mod recorded;
-mod simulated;
+pub(super) mod simulated;
 mod webstone;

@@ -7,10 +7,10 @@ use crate::interval::mean;
 
 /// Random numbers by xoshiro256++ (Blackman and Vigna 2018), seeded by SplitMix64: what is drawn
 /// here is most of the time that these tests take.
-pub(super) struct Stream([u64; 4]);
+pub(in crate::compare) struct Stream([u64; 4]);
 
 impl Stream {
-    pub(super) fn new(seed: u64) -> Stream {
+    pub(in crate::compare) fn new(seed: u64) -> Stream {
         let mut state = seed;
         Stream(std::array::from_fn(|_| {
             state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -34,11 +34,11 @@ impl Stream {
     }
 
     /// Above 0, and at most 1.
-    pub(super) fn uniform(&mut self) -> f64 {
+    pub(in crate::compare) fn uniform(&mut self) -> f64 {
         ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 
-    pub(super) fn chance(&mut self, chance: f64) -> bool {
+    pub(in crate::compare) fn chance(&mut self, chance: f64) -> bool {
         self.uniform() <= chance
     }
 
@@ -47,7 +47,7 @@ impl Stream {
     }
 
     /// Standard normal, by the polar method.
-    pub(super) fn normal(&mut self) -> f64 {
+    pub(in crate::compare) fn normal(&mut self) -> f64 {
         loop {
             let (x, y) = (2.0 * self.uniform() - 1.0, 2.0 * self.uniform() - 1.0);
             let square = x * x + y * y;
