@@ -1,18 +1,35 @@
 //! One user's way to the server: a connection that is kept, opened anew when it must be, with
 //! authentication and everything else that has to happen outside the measured part.
+//!
+//! ```text
+//! submit, submit, ... --> poll --> token, exchange        send: submit and poll of one
+//! ```
+//!
+//! What the version of HTTP does to bytes is below ([`http1`](super::http1)); what follows from it is the
+//! same for all requests, one at a time or several under way:
+//!
+//! | what happens | the oldest request | those behind it |
+//! |---|---|---|
+//! | an answer | ends | stay under way |
+//! | an answer 401 that asks for credentials that we have | is sent again, behind the others | stay, and are sent again when they are answered 401 as well |
+//! | an answer, and the server ends the connection | ends | are sent again |
+//! | a connection that has brought answers ends in silence | is sent again, if it may be repeated | are sent again, if they may be repeated |
+//! | any other end, or what is no HTTP | fails | are sent again, if they may be repeated |
+//! | no connection, no answer in time | fails | fail |
+//!
+//! Every connection brings an answer or a failure, so that all requests end.
 
 mod authentication;
 mod exchange;
-mod pipeline;
 
+use std::collections::VecDeque;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
-use record::{Connect, Http, Nanos, Outcome};
+use record::{Http, Nanos, Outcome};
 use wire::auth::Authenticator;
 use wire::response::{Limits, ResponseHead};
 use wire::target::Target;
@@ -21,21 +38,18 @@ use crate::clock::nanos;
 use crate::clock::timekeeper::Stamps;
 use crate::clock::timekeeper::Timekeeper;
 use crate::connection::dial::Dialer;
-use crate::connection::http1::{Connection, ExchangeError, Idle, Outgoing, Response, Scratch};
+use crate::connection::http1::{Connection, ExchangeError, Idle, Response, Scratch};
 use crate::connection::prepared::{PreparedRequest, Values};
+use crate::connection::queue::{History, RequestQueue, Submission, UnderWay, WrittenBytes};
+pub(crate) use crate::connection::queue::{KeptBody, Token};
 use crate::connection::silent_closes::{Caution, CloseShown, SilentCloses};
 use crate::event_loop::patience::{GaveUp, Patience, Watchdog};
 use crate::watch::heads::{Heads, HeadsOfClient};
-use authentication::heed_challenge;
-pub(crate) use exchange::{
-    Exchange, Failure, KeptBody, PlainRequest, ReceivedHead, SendOptions, Trace,
-};
-pub(crate) use pipeline::{Pipeline, Submission};
+use authentication::Credentials;
+pub(crate) use exchange::{Exchange, Failure, PlainRequest, ReceivedHead, SendOptions, Trace};
 
 /// A patient client waits so many times the usual time limit.
 const PATIENCE: u32 = 10;
-/// How much of the body of an answer is kept to explain a failure.
-const EXCERPT: usize = 2 * 1024;
 /// A connection that was used so short a time ago, in nanoseconds, need not be looked at before it
 /// is used again.
 const FRESH: Nanos = 1_000_000;
@@ -46,26 +60,8 @@ pub(crate) const ANSWER_LIMITS: Limits = Limits {
     body_bytes: 1 << 30,
     interim: 16,
 };
-/// Largest answer that is kept: every 207 is read as a whole.
-const LARGEST_KEPT: usize = 64 << 20;
 /// Room for kept answers that stays with a user.
 const COMMON_BODY: usize = 256 * 1024;
-/// A request that was challenged so often is not sent again.
-const CHALLENGES: u32 = 3;
-
-/// A prepared request with what fills it.
-struct FilledRequest<'a> {
-    request: &'a PreparedRequest,
-    values: &'a Values<'a>,
-    body: Option<&'a [u8]>,
-}
-
-impl FilledRequest<'_> {
-    fn length(&self) -> usize {
-        self.body.map_or(0, <[u8]>::len)
-    }
-}
-
 /// What the clients of a run have in common.
 #[derive(Debug)]
 pub(crate) struct ClientConfig {
@@ -98,9 +94,12 @@ pub(crate) struct Client {
     /// When the last answer was complete.
     last_used: Nanos,
     last_status: u16,
-    auth: Authenticator,
-    rng: ChaCha8Rng,
-    head: Vec<u8>,
+    credentials: Credentials,
+    queue: RequestQueue,
+    /// What has ended and was not handed out yet.
+    ended: VecDeque<(Token, Exchange<Response>)>,
+    /// Since when the oldest request is the oldest.
+    waiting_since: Nanos,
     /// Where the body of a request with variables is put together.
     filled: Vec<u8>,
     /// The body of the last response, as far as it was kept.
@@ -124,9 +123,10 @@ impl Client {
             patience: Rc::new(patience),
             last_used: 0,
             last_status: 0,
-            auth,
-            rng,
-            head: Vec::new(),
+            credentials: Credentials::new(auth, rng),
+            queue: RequestQueue::default(),
+            ended: VecDeque::new(),
+            waiting_since: 0,
             filled: Vec::new(),
             body: Vec::new(),
             ignore_cancel: false,
@@ -152,10 +152,15 @@ impl Client {
 
     /// Opens the connection that the next request will need.
     pub(crate) async fn connect(&mut self) -> Result<(), Failure> {
-        if self.connection.is_none() {
-            self.connection = Some(self.dial_in_time(&mut ExchangeProgress::default()).await?);
+        if self.connection.is_some() {
+            return Ok(());
         }
-        Ok(())
+        let timeout = self.config.timeout;
+        let end = self.config.time.clock.now().saturating_add(nanos(timeout));
+        let (patience, interruptible) = (Rc::clone(&self.patience), !self.ignore_cancel);
+        let dialing = pin!(self.dial());
+        let dialed = patience.wait_for(end, interruptible, dialing).await;
+        dialed.unwrap_or_else(|gave_up| Err(gave_up_failure(gave_up, timeout)))
     }
 
     /// Tells whoever reads along why there is no answer.
@@ -163,11 +168,6 @@ impl Client {
         if let Some(heads) = &self.heads {
             heads.failure(what);
         }
-    }
-
-    /// What this user's requests wait with.
-    fn patience(&self) -> Rc<Patience> {
-        Rc::clone(&self.patience)
     }
 
     /// The body of the last answer, as far as it was kept.
@@ -207,11 +207,12 @@ impl Client {
     fn unsent(&self, what: String) -> Exchange {
         let outcome = Outcome::ProtocolError;
         let what = format!("the request cannot be written: {what}");
-        let progress = ExchangeProgress {
-            started: self.config.time.clock.now(),
-            ..ExchangeProgress::default()
+        let history = History {
+            began: self.config.time.clock.now(),
+            ..History::default()
         };
-        let exchange = progress.into_exchange(Err(Failure { outcome, what }), &self.config.time);
+        let failed = Err(Failure { outcome, what });
+        let exchange = Exchange::of(&history, &Stamps::default(), failed, &self.config.time);
         exchange.map(|_| unreachable!("it is an error"))
     }
 
@@ -223,162 +224,255 @@ impl Client {
         values: &Values<'_>,
         sending: SendOptions,
     ) -> Exchange<Response> {
-        let mut filled = std::mem::take(&mut self.filled);
-        let request = &FilledRequest {
-            request,
-            values,
-            body: request.body(values, &mut filled),
+        // Of what was given up in the middle, nothing is waited for any more.
+        self.queue.clear();
+        self.ended.clear();
+        self.submit(request, values, sending);
+        match self.poll(Nanos::MAX).await {
+            Some((_, exchange)) => exchange,
+            None => unreachable!("what was submitted ends"),
+        }
+    }
+
+    /// How many requests have been submitted and were not handed back.
+    pub(crate) fn under_way(&self) -> usize {
+        self.queue.len() + self.ended.len()
+    }
+
+    /// When the oldest of them began to be written, if it has.
+    pub(crate) fn oldest(&self) -> Option<Nanos> {
+        let started = self.queue.first()?.stamps.started;
+        (started > 0).then_some(started)
+    }
+
+    /// Puts a request behind those under way.
+    pub(crate) fn submit(
+        &mut self,
+        request: &PreparedRequest,
+        values: &Values<'_>,
+        sending: SendOptions,
+    ) -> Token {
+        let clock = self.config.time.clock;
+        let mut began = sending.now.unwrap_or_else(|| clock.now());
+        if self.queue.is_empty() {
+            self.waiting_since = began;
+            // Just after an answer the server has not given the connection up, or the request is
+            // sent once more.
+            let is_fresh = began.saturating_sub(self.last_used) < FRESH;
+            if !(is_fresh && request.is_idempotent) {
+                self.drop_if_closed(request.is_idempotent);
+            }
+            if self.connection.is_none() {
+                began = clock.now();
+            }
+        }
+        let live = request.live_body(values, &mut self.filled);
+        let fixed = request.fixed_body();
+        let length = live.len() + fixed.map_or(0, |body| body.len());
+        let submission = Submission {
+            is_head: request.method == "HEAD",
+            keep: sending.keep,
+            fixed: fixed.cloned(),
+            live,
+            history: History {
+                planned: sending.planned,
+                began,
+                is_idempotent: request.is_idempotent,
+                credentials: self.credentials.heeded,
+                ..History::default()
+            },
         };
-        let timeout = if self.is_patient && !self.was_left_waiting {
-            self.config.timeout * PATIENCE
-        } else {
-            self.config.timeout
-        };
+        let credentials = &mut self.credentials;
+        let token = self.queue.submit(
+            submission,
+            |bytes| request.write_head(bytes, values, length),
+            |bytes, start| credentials.write(bytes, start),
+        );
+        self.show_request();
+        token
+    }
+
+    /// Waits for a request to end, at the latest at `cut_off`; `None` where none is under way. Head and body of
+    /// the response are there until the next call, as [`Self::head`] and [`Self::body`].
+    pub(crate) async fn poll(&mut self, cut_off: Nanos) -> Option<(Token, Exchange<Response>)> {
+        if let Some(ended) = self.ended.pop_front() {
+            return Some(ended);
+        }
+        let mut timeout = self.config.timeout;
+        if self.is_patient && !self.was_left_waiting {
+            timeout *= PATIENCE;
+        }
         // One large 207 is no reason to keep its memory for the rest of the run.
         if self.body.capacity() > COMMON_BODY {
             self.body = Vec::new();
         }
         self.parting = None;
-        let config = Rc::clone(&self.config);
-        let begun = sending.now.unwrap_or_else(|| config.time.clock.now());
-        let end = begun.saturating_add(nanos(timeout));
-        let interruptible = !self.ignore_cancel;
-        let mut progress = ExchangeProgress {
-            started: begun,
-            planned: sending.planned,
-            ..ExchangeProgress::default()
-        };
-        let patience = self.patience();
+        let end = self.waiting_since.saturating_add(nanos(timeout));
+        let (patience, interruptible) = (Rc::clone(&self.patience), !self.ignore_cancel);
         let waited = {
-            let attempts = pin!(self.attempts(request, sending.keep, &mut progress));
-            patience.wait_for(end, interruptible, attempts).await
+            let ending = pin!(self.next_to_end());
+            patience
+                .wait_for(end.min(cut_off), interruptible, ending)
+                .await
         };
-        let result = waited.unwrap_or_else(|gave_up| Err(gave_up_failure(gave_up, timeout)));
-        if let Err(failure) = &result {
+        let ended = waited.unwrap_or_else(|gave_up| {
+            self.was_left_waiting = gave_up == GaveUp::Late;
             self.connection = None;
-            self.tell_of_failure(&failure.what);
-        }
-        self.was_left_waiting =
-            matches!(&result, Err(failure) if failure.outcome == Outcome::Timeout);
-        self.filled = filled;
-        progress.into_exchange(result, &config.time)
+            self.fail_all(&gave_up_failure(gave_up, timeout))
+        })?;
+        self.waiting_since = ended.1.trace.moments.done.unwrap_or(end);
+        Some(ended)
     }
 
-    /// Asks until there is an answer that is not about authentication.
-    async fn attempts(
-        &mut self,
-        request: &FilledRequest<'_>,
-        keep: KeptBody,
-        progress: &mut ExchangeProgress,
-    ) -> Result<Response, Failure> {
-        let mut challenges = 0;
-        loop {
-            let response = self.attempt(request, keep, progress).await?;
-            if response.status != 401 && self.auth.is_anonymous() {
-                return Ok(response);
+    /// Goes on until a request has ended.
+    async fn next_to_end(&mut self) -> Option<(Token, Exchange<Response>)> {
+        while !self.queue.is_empty() {
+            if self.connection.is_none()
+                && let Err(failure) = Box::pin(self.dial()).await
+            {
+                return self.fail_all(&failure);
             }
-            let Some(head) = last_head(&self.parting, &self.connection) else {
-                return Ok(response);
-            };
-            let is_challenge = heed_challenge(&mut self.auth, head)?;
-            challenges += u32::from(is_challenge);
-            if !is_challenge || challenges == CHALLENGES {
-                return Ok(response);
-            }
-            progress.resent = true;
-        }
-    }
-
-    /// Sends the request once, or twice when a kept connection turns out to be dead.
-    async fn attempt(
-        &mut self,
-        request: &FilledRequest<'_>,
-        keep: KeptBody,
-        progress: &mut ExchangeProgress,
-    ) -> Result<Response, Failure> {
-        self.write_head(request.request, request.values, request.length());
-        // Just after an answer the server has not given the connection up, or the request is
-        // sent once more.
-        let is_idempotent = request.request.is_idempotent;
-        let fresh = is_idempotent && progress.started.saturating_sub(self.last_used) < FRESH;
-        if !fresh {
-            self.drop_if_closed(is_idempotent);
-        }
-        if self.connection.is_none() {
-            progress.started = self.config.time.clock.now();
-        }
-        loop {
-            let mut connection = match self.connection.take() {
-                Some(connection) => connection,
-                None => Box::pin(self.dial(progress)).await?,
-            };
-            let kept = connection.exchanges > 0;
-            progress.connection = Some(connection.number);
-            progress.stamps = Stamps::default();
-            let outgoing = Outgoing {
-                head: &self.head,
-                body: request.body.unwrap_or_default(),
-                is_head: request.request.method == "HEAD",
-            };
-            let keep = |head: &ResponseHead| match (head.status, keep) {
-                (207, _) | (200..=299, KeptBody::All) => LARGEST_KEPT,
-                (200..=299, KeptBody::Nothing) => 0,
-                _ => EXCERPT,
+            let Some(mut connection) = self.connection.take() else {
+                unreachable!("there is a connection")
             };
             let clock = self.config.time.clock;
-            let result = connection
-                .exchange(outgoing, &keep, &mut self.body, clock, &mut progress.stamps)
+            let answered = connection
+                .answer(&mut self.queue, &mut self.body, clock)
                 .await;
-            match result {
-                Ok(response) => {
-                    self.last_used = progress.stamps.done.unwrap_or_default();
-                    self.last_status = response.status;
-                    if response.reusable && !response.surplus && self.config.http.keep_alive {
-                        self.connection = Some(connection)
-                    } else {
-                        self.parting = connection.head().cloned()
-                    }
-                    return Ok(response);
-                }
-                Err(ExchangeError::Ended { what, silent: true }) if kept => {
-                    self.note_silent_close(CloseShown::Lost);
-                    if !is_idempotent {
-                        let outcome = Outcome::Reset;
-                        let what = format!(
-                            "{what}; the connection was kept from the request before, and {} is not \
-                             sent again, because it may have been carried out",
-                            request.request.method
-                        );
-                        return Err(Failure { outcome, what });
-                    }
-                    self.tell_of_failure("the kept connection has ended; asked again on another");
-                    progress.resent = true;
-                    progress.died_once = true;
-                    progress.started = self.config.time.clock.now();
-                }
-                Err(ExchangeError::Ended { what, .. }) => {
-                    return Err(Failure {
-                        outcome: Outcome::Reset,
-                        what,
-                    });
-                }
-                Err(ExchangeError::Protocol(error)) => {
-                    return Err(Failure {
-                        outcome: Outcome::ProtocolError,
-                        what: error.to_string(),
-                    });
-                }
+            let ended = match answered {
+                Ok(response) => self.answered(connection, response),
+                Err(error) => self.broken_off(&connection, error),
+            };
+            if ended.is_some() {
+                return ended;
             }
+        }
+        None
+    }
+
+    /// The oldest request has an answer; it has ended unless the answer asks for other credentials.
+    fn answered(
+        &mut self,
+        connection: Box<Connection>,
+        response: Response,
+    ) -> Option<(Token, Exchange<Response>)> {
+        let mut first = self.queue.take_first()?;
+        self.last_used = first.stamps.done.unwrap_or_default();
+        self.last_status = response.status;
+        self.was_left_waiting = false;
+        let challenge = match connection.head() {
+            Some(head) => self.credentials.challenged(&mut first.history, head),
+            None => Ok(false),
+        };
+        if response.reusable && !response.surplus && self.config.http.keep_alive {
+            self.connection = Some(connection);
+        } else {
+            self.parting = connection.head().cloned();
+            self.send_again("the server ended the connection", false);
+        }
+        match challenge {
+            Ok(true) => {
+                first.history.resent = true;
+                let written = self.queue.written();
+                self.resubmit(first, &written);
+                None
+            }
+            Ok(false) => Some(self.end(first, Ok(response))),
+            Err(failure) => Some(self.end(first, Err(failure))),
         }
     }
 
-    /// Drops the kept connection where the server has closed it or said something unasked: what comes when
-    /// nothing was asked for is no answer to what is asked for next.
-    fn drop_if_spoken(&mut self) {
-        let kept = self.connection.as_deref_mut();
-        if kept.is_some_and(|connection| connection.idle() != Idle::Open) {
-            self.connection = None;
+    /// The connection has ended, or what came on it is no HTTP.
+    fn broken_off(
+        &mut self,
+        connection: &Connection,
+        error: ExchangeError,
+    ) -> Option<(Token, Exchange<Response>)> {
+        let may_repeat = self.queue.first()?.history.is_idempotent;
+        let (outcome, what) = match error {
+            ExchangeError::Ended { what, silent: true } if connection.has_answered => {
+                self.note_silent_close(CloseShown::Lost);
+                if may_repeat {
+                    self.tell_of_failure("the kept connection has ended; asked again on another");
+                    self.send_again(&what, true);
+                    return self.ended.pop_front();
+                }
+                let method = String::from_utf8_lossy(self.queue.first_method()).into_owned();
+                let what = format!(
+                    "{what}; the connection was kept from the request before, and {method} is not sent \
+                     again, because it may have been carried out"
+                );
+                (Outcome::Reset, what)
+            }
+            ExchangeError::Ended { what, .. } => (Outcome::Reset, what),
+            error @ (ExchangeError::Protocol(_) | ExchangeError::Unasked) => {
+                (Outcome::ProtocolError, error.to_string())
+            }
+        };
+        let first = self.queue.take_first()?;
+        let failed = self.end(first, Err(Failure { outcome, what }));
+        self.send_again("an answer was broken off", true);
+        Some(failed)
+    }
+
+    /// The connection is gone: what was not answered is sent on a new one, if it may be repeated.
+    fn send_again(&mut self, why: &str, may_be_carried_out: bool) {
+        if self.queue.is_empty() {
+            return;
         }
+        let now = self.config.time.clock.now();
+        let (requests, written) = self.queue.take_all();
+        for mut request in requests {
+            if request.history.is_idempotent {
+                request.history.resent = true;
+                request.history.died_once |= may_be_carried_out;
+                request.history.began = now;
+                self.resubmit(request, &written);
+                continue;
+            }
+            let outcome = Outcome::Reset;
+            let what = format!("{why}, and the request behind it was never answered");
+            let failed = self.end(request, Err(Failure { outcome, what }));
+            self.ended.push_back(failed);
+        }
+    }
+
+    fn resubmit(&mut self, mut request: UnderWay, written: &WrittenBytes) {
+        request.history.credentials = self.credentials.heeded;
+        let credentials = &mut self.credentials;
+        let end_head = |bytes: &mut Vec<u8>, start| credentials.write(bytes, start);
+        self.queue.resubmit(request, written, end_head);
+        self.show_request();
+    }
+
+    fn show_request(&self) {
+        if let Some(heads) = &self.heads {
+            heads.request(self.queue.last_head());
+        }
+    }
+
+    /// Nothing that is under way will be answered.
+    fn fail_all(&mut self, failure: &Failure) -> Option<(Token, Exchange<Response>)> {
+        while let Some(first) = self.queue.take_first() {
+            let failed = self.end(first, Err(failure.clone()));
+            self.ended.push_back(failed);
+        }
+        self.queue.clear();
+        self.ended.pop_front()
+    }
+
+    /// What became of a request.
+    fn end(
+        &self,
+        request: UnderWay,
+        result: Result<Response, Failure>,
+    ) -> (Token, Exchange<Response>) {
+        if let Err(failure) = &result {
+            self.tell_of_failure(&failure.what);
+        }
+        let (history, stamps) = (&request.history, &request.stamps);
+        let exchange = Exchange::of(history, stamps, result, &self.config.time);
+        (request.token, exchange)
     }
 
     /// Drops the kept connection where the server has closed it, and where the server has closed
@@ -388,7 +482,7 @@ impl Client {
             return;
         };
         let closes = &self.config.closes;
-        let is_kept = connection.exchanges > 0;
+        let is_kept = connection.has_answered;
         let caution = if is_kept && closes.any() && !is_idempotent {
             closes.caution(self.last_status)
         } else {
@@ -411,88 +505,27 @@ impl Client {
         self.config.closes.note(self.last_status, idle, shown);
     }
 
-    /// As [`Self::dial`], within the time limit of an operation.
-    async fn dial_in_time(
-        &self,
-        progress: &mut ExchangeProgress,
-    ) -> Result<Box<Connection>, Failure> {
-        let timeout = self.config.timeout;
-        let end = self.config.time.clock.now().saturating_add(nanos(timeout));
-        let dialing = pin!(self.dial(progress));
-        let dialed = self.patience.wait_for(end, !self.ignore_cancel, dialing);
-        let gave_up = |gave_up| Err(gave_up_failure(gave_up, timeout));
-        dialed.await.unwrap_or_else(gave_up)
-    }
-
-    async fn dial(&self, progress: &mut ExchangeProgress) -> Result<Box<Connection>, Failure> {
+    /// Opens a connection, for the oldest request where there is one.
+    async fn dial(&mut self) -> Result<(), Failure> {
         match self.config.dialer.dial().await {
             Ok((transport, connect)) => {
-                progress.connect = Some(connect);
-                let scratch = Rc::clone(&self.config.scratch);
-                let heads = self.heads.clone();
-                Ok(Box::new(Connection::new(
+                if let Some(first) = self.queue.first_mut() {
+                    first.history.connect = Some(connect);
+                }
+                self.connection = Some(Box::new(Connection::new(
                     self.config.dialer.next_number(),
                     transport,
-                    scratch,
+                    Rc::clone(&self.config.scratch),
                     ANSWER_LIMITS,
-                    heads,
-                )))
+                    self.heads.clone(),
+                )));
+                Ok(())
             }
             Err(error) => Err(Failure {
                 outcome: Outcome::ConnectFailed,
                 what: error.to_string(),
             }),
         }
-    }
-
-    /// Writes the head of a request into the buffer kept for it.
-    fn write_head(&mut self, request: &PreparedRequest, values: &Values<'_>, length: usize) {
-        self.head.clear();
-        request.write_head(&mut self.head, values, length, None);
-        if self.auth.is_anonymous() {
-            return;
-        }
-        // Digest signs the target of the request line.
-        let target = self.head.split(|byte| *byte == b' ').nth(1);
-        let target = String::from_utf8_lossy(target.unwrap_or_default());
-        let cnonce: u64 = self.rng.random();
-        let authorization = self.auth.authorization(&request.method, &target, cnonce);
-        self.head.clear();
-        request.write_head(&mut self.head, values, length, authorization.as_deref());
-    }
-
-    /// A prepared request, head and body, for who sends it on a connection that is used in another
-    /// way.
-    fn written(&mut self, request: &PreparedRequest, values: &Values<'_>, out: impl FnMut(&[u8])) {
-        let mut out = out;
-        let mut filled = std::mem::take(&mut self.filled);
-        let body = request.body(values, &mut filled).unwrap_or_default();
-        self.write_head(request, values, body.len());
-        if let Some(heads) = &self.heads {
-            heads.request(&self.head);
-        }
-        out(&self.head);
-        out(body);
-        self.filled = filled;
-    }
-
-    /// Whether a response asks for credentials, which requests will carry from now on; the reason
-    /// where there are none. For requests that are sent ahead of responses.
-    fn heed_challenge(&mut self, head: &ResponseHead) -> Result<bool, Failure> {
-        if head.status != 401 && self.auth.is_anonymous() {
-            return Ok(false);
-        }
-        heed_challenge(&mut self.auth, head)
-    }
-
-    /// A new connection of its own, for who uses it in another way than one request at a time.
-    async fn dial_apart(&mut self) -> (Result<Box<Connection>, Failure>, Option<Connect>) {
-        let mut progress = ExchangeProgress::default();
-        let connection = match self.connection.take() {
-            Some(kept) => Ok(kept),
-            None => self.dial_in_time(&mut progress).await,
-        };
-        (connection, progress.connect)
     }
 }
 
@@ -516,53 +549,5 @@ fn gave_up_failure(gave_up: GaveUp, timeout: Duration) -> Failure {
             outcome: Outcome::Cancelled,
             what: "the run was interrupted".to_owned(),
         },
-    }
-}
-
-/// How far an operation has come, kept outside the future so that a time limit does not lose it.
-#[derive(Debug, Default)]
-struct ExchangeProgress {
-    planned: Option<Nanos>,
-    started: Nanos,
-    stamps: Stamps,
-    connection: Option<u32>,
-    connect: Option<Connect>,
-    resent: bool,
-    died_once: bool,
-}
-
-impl ExchangeProgress {
-    fn into_exchange(
-        self,
-        result: Result<Response, Failure>,
-        time: &Timekeeper,
-    ) -> Exchange<Response> {
-        let connected_here = self.connect.is_some();
-        let started = if connected_here || self.stamps.started == 0 {
-            self.started
-        } else {
-            self.stamps.started
-        };
-        // A failed operation ends when we gave it up.
-        let given_up = || result.is_err().then(|| time.clock.now());
-        let done = self.stamps.done.or_else(given_up);
-        let (moments, timing) = time.moments(&self.stamps, self.planned, started, done);
-        let response = result.as_ref().ok();
-        Exchange {
-            trace: Trace {
-                moments,
-                timing,
-                connection: self.connection,
-                protocol: response.map(|response| response.version),
-                connect: self.connect,
-                resent: self.resent,
-                bytes_sent: self.stamps.bytes_sent,
-                bytes_received: self.stamps.bytes_received,
-                status: response.map(|response| response.status),
-                body_received: response.map_or(0, |response| response.body_length),
-            },
-            died_once: self.died_once,
-            result,
-        }
     }
 }

@@ -1,8 +1,13 @@
-//! One exchange on one connection, with its moments.
+//! HTTP/1.x on one connection: requests are written one behind the other, and answered in that order
+//! (RFC 9112, section 9.3.2). With the moments of each.
 //!
 //! ```text
-//! offer head and body --> sent --> wait --> first --> parse --> done
+//! offer heads and bodies --> sent --> wait --> first --> parse --> done
 //! ```
+//!
+//! Whoever asks puts requests into a [`RequestQueue`], and has the connection [answer](Connection::answer)
+//! one after the other. What follows from an answer, or from the end of a connection, is decided above
+//! ([`client`](super::client)).
 //!
 //! The user clock is read before the system call that hands over the request's last bytes and
 //! after the one that says that the response's first are there. Read after the write, *sent* would
@@ -27,11 +32,11 @@ use crate::clock::RunClock;
 use crate::clock::stamps::RealNanos;
 use crate::clock::timekeeper::{KernelStamps, Stamps};
 use crate::connection::dial::plain;
+use crate::connection::queue::RequestQueue;
 use crate::connection::transport::{Look, Transport};
 use crate::event_loop::{sleep, yield_now};
 use crate::watch::heads::HeadsOfClient;
-pub(crate) use reading::Outgoing;
-use reading::{ResponseReading, SeenAt, Sent, Taken, begin};
+use reading::{ResponseReading, SeenAt, Taken, begin};
 
 /// Largest piece of a request handed to the kernel at once.
 const PIECE: usize = 32 * 1024;
@@ -58,8 +63,10 @@ pub(crate) struct Connection {
     pending_arrival: Option<RealNanos>,
     /// When bytes were seen last.
     seen: SeenAt,
-    /// Exchanges that have been begun on it.
-    pub(crate) exchanges: u32,
+    /// Several requests were under way on it at a time.
+    is_shared: bool,
+    /// It has brought an answer.
+    pub(crate) has_answered: bool,
     /// For whoever reads along.
     heads: Option<HeadsOfClient>,
 }
@@ -84,7 +91,7 @@ pub(crate) struct Response {
     pub(crate) body_length: u64,
     /// The connection can carry another exchange.
     pub(crate) reusable: bool,
-    /// More arrived than the head said.
+    /// More arrived than the heads of all answers said.
     pub(crate) surplus: bool,
 }
 
@@ -112,10 +119,10 @@ pub(crate) enum ExchangeError {
     /// What arrived is no HTTP, or breaks a bound.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
+    /// Of several requests under way, nobody knows which answer is whose.
+    #[error("more answers came than there were requests")]
+    Unasked,
 }
-
-/// How much of a response body to keep.
-pub(crate) type Keep<'a> = &'a dyn Fn(&ResponseHead) -> usize;
 
 impl Connection {
     pub(crate) fn new(
@@ -133,7 +140,8 @@ impl Connection {
             pending: Vec::new(),
             pending_arrival: None,
             seen: SeenAt::default(),
-            exchanges: 0,
+            is_shared: false,
+            has_answered: false,
             heads,
         }
     }
@@ -155,7 +163,7 @@ impl Connection {
     }
 
     /// Whether more than line ends has come after the response that was read last.
-    pub(crate) fn has_spoken_unasked(&self) -> bool {
+    fn has_spoken_unasked(&self) -> bool {
         self.pending.iter().any(|byte| !b"\r\n".contains(byte))
     }
 
@@ -164,128 +172,123 @@ impl Connection {
         self.reader.head()
     }
 
-    /// Sends a request and reads the response; `stamps` tells how far it came, also on error.
-    pub(crate) async fn exchange(
+    /// Writes what is to be written, and reads the response to the oldest request; its stamps tell how far
+    /// it came, also on error.
+    pub(crate) async fn answer(
         &mut self,
-        request: Outgoing<'_>,
-        keep: Keep<'_>,
+        queue: &mut RequestQueue,
         body: &mut Vec<u8>,
         clock: RunClock,
-        stamps: &mut Stamps,
     ) -> Result<Response, ExchangeError> {
-        self.exchanges += 1;
+        self.is_shared |= queue.len() > 1;
+        let Some(first) = queue.first() else {
+            unreachable!("there is a request to be answered")
+        };
         body.clear();
-        self.reader.restart(request.is_head);
-        let mut reading = ResponseReading::new(keep, body, Look::AtFirst);
-        if let Some(heads) = &self.heads {
-            heads.request(request.head);
+        self.reader.restart(first.is_head);
+        let look = if self.is_shared {
+            Look::AtEach
+        } else {
+            Look::AtFirst
+        };
+        let mut reading = ResponseReading::new(first.keep, body, look);
+        let broken = self.send(queue, clock, &mut reading).await?;
+        let is_last = queue.len() == 1;
+        let Some(first) = queue.first_mut() else {
+            unreachable!("it is still there")
+        };
+        if !self.pending.is_empty() {
+            // It came together with the end of the answer before.
+            first.stamps.bytes_received += self.pending.len() as u64;
+            self.take_in(&[], self.seen, &mut reading, &mut first.stamps)?;
         }
-        // Copying a body of 32 KiB takes a microsecond or more, which is no time of the server.
-        let joined = self.join(request, 0);
-        stamps.started = clock.now();
-        let sent = self.send(request, joined, stamps, &mut reading).await?;
-        let response = self.receive(clock, stamps, &mut reading, sent.broken).await;
-        if let Some(mark) = sent.mark {
-            self.settle(mark, stamps).await;
+        let received = self.receive(clock, &mut first.stamps, &mut reading, broken);
+        let received = received.await;
+        if let Some(mark) = first.mark {
+            self.settle(mark, &mut first.stamps).await;
         }
-        response
+        let mut response = received?;
+        // What follows the answer to the last is the answer to none.
+        response.surplus &= is_last;
+        if response.surplus && self.is_shared && self.has_spoken_unasked() {
+            return Err(ExchangeError::Unasked);
+        }
+        self.has_answered = true;
+        Ok(response)
     }
 
-    /// Offers the whole request, unless the server has answered before. An error of the
+    /// Offers all that is to be written, until the first request has left or is answered. An error of the
     /// connection is handed on: the answer that explains it may have arrived already.
     async fn send(
         &mut self,
-        request: Outgoing<'_>,
-        joined: usize,
-        stamps: &mut Stamps,
+        queue: &mut RequestQueue,
+        clock: RunClock,
         reading: &mut ResponseReading<'_>,
-    ) -> Result<Sent, ExchangeError> {
-        let mut at = 0;
-        let mut first = Some(joined);
+    ) -> Result<Option<io::Error>, ExchangeError> {
         loop {
-            let written = if at == request.len() {
-                self.transport.drain().map(|()| 0)
-            } else if let Some(joined) = first.take() {
-                self.offer(request, at, joined, Some(stamps.started))
-            } else {
-                let joined = self.join(request, at);
-                self.offer(request, at, joined, None)
+            match self.write(queue, clock) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Ok(Some(error)),
+            }
+            let Some(first) = queue.first_mut() else {
+                return Ok(None);
             };
-            match written {
-                Ok(count) => {
-                    stamps.bytes_sent += count as u64;
-                    at += count;
-                    if at == request.len() && !self.transport.must_drain() {
-                        stamps.sent = Some(self.transport.offered_at);
-                        return Ok(self.left(stamps));
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if self.answered_early(stamps, reading).await? {
-                        return Ok(Sent::default());
-                    }
-                }
-                Err(error) => {
-                    return Ok(Sent {
-                        broken: Some(error),
-                        mark: None,
-                    });
-                }
+            if first.has_left() || self.answered_early(&mut first.stamps, reading).await? {
+                return Ok(None);
             }
         }
     }
 
-    /// Puts what a request has left of its head after `at` bytes and what fits behind it of its body
-    /// together, to leave in one call. Returns how many bytes that is, 0 where one part is all.
-    fn join(&self, request: Outgoing<'_>, at: usize) -> usize {
-        let head = request.head.get(at..).unwrap_or_default();
-        if head.is_empty() || head.len() >= PIECE || request.body.is_empty() {
-            return 0;
+    /// Writes as much as the kernel takes, and marks the requests that have left.
+    fn write(&mut self, queue: &mut RequestQueue, clock: RunClock) -> io::Result<()> {
+        while !queue.is_written() || self.transport.must_drain() {
+            // What was taken before leaves by itself, so that its stamps are its own.
+            if self.transport.must_drain() {
+                self.transport.drain()?;
+            } else {
+                let count = self.offer(queue, clock)?;
+                queue.wrote(count);
+            }
+            if !self.transport.must_drain() {
+                self.mark_left(queue);
+            }
         }
+        Ok(())
+    }
+
+    /// Offers the next piece. The end of a request gets a stamp.
+    fn offer(&mut self, queue: &mut RequestQueue, clock: RunClock) -> io::Result<usize> {
         let mut scratch = self.incoming.borrow_mut();
-        let front = request.body.len().min(PIECE - head.len());
-        let joined = head.len() + front;
-        scratch[..head.len()].copy_from_slice(head);
-        scratch[head.len()..joined].copy_from_slice(&request.body[..front]);
-        joined
+        // Copying a body of 32 KiB takes a microsecond or more, which is no time of the server.
+        let joined = queue.join(&mut scratch[..PIECE]);
+        let now = queue.begin(self.number, || clock.now());
+        let piece = if joined > 0 {
+            &scratch[..joined]
+        } else {
+            let piece = queue.piece();
+            &piece[..piece.len().min(PIECE)]
+        };
+        let ends = queue.ends_within(piece.len());
+        self.transport.offer(piece, ends, now)
     }
 
-    /// Offers what follows in a request after `at` bytes: what was just [joined](Self::join), or
-    /// the next piece. The last piece gets a stamp.
-    fn offer(
-        &mut self,
-        request: Outgoing<'_>,
-        at: usize,
-        joined: usize,
-        now: Option<Nanos>,
-    ) -> io::Result<usize> {
-        let last = request.len() - at <= PIECE;
-        if joined > 0 {
-            let scratch = self.incoming.borrow();
-            return self.transport.offer(&scratch[..joined], last, now);
+    /// Notes of the requests that have left by now when they did.
+    fn mark_left(&mut self, queue: &mut RequestQueue) {
+        let mut left = queue.just_written().peekable();
+        if left.peek().is_none() {
+            return;
         }
-        match request.head.get(at..).filter(|head| !head.is_empty()) {
-            Some(head) => {
-                let last = last && request.body.is_empty();
-                self.transport.offer(head, last, now)
-            }
-            None => {
-                let rest = &request.body[at - request.head.len()..];
-                self.transport
-                    .offer(&rest[..rest.len().min(PIECE)], last, now)
-            }
+        let (at, mark) = (self.transport.offered_at, self.transport.mark_sent());
+        for request in left {
+            request.stamps.sent = Some(at);
+            request.mark = mark;
+            request.stamps.kernel = mark.map(|_| KernelStamps::default());
         }
-    }
-
-    /// The last byte has been handed over.
-    fn left(&mut self, stamps: &mut Stamps) -> Sent {
-        let mark = self.transport.mark_sent();
         if mark.is_some() {
-            stamps.kernel = Some(KernelStamps::default());
             // As a rule it is there already, and taken now it wakes nobody later.
             self.transport.collect_stamps();
         }
-        Sent { broken: None, mark }
     }
 
     /// Waits until more can be written; true when a whole response came instead.
@@ -462,7 +465,7 @@ impl Connection {
                 ReadEvent::Head => {
                     begin(stamps, seen, self.pending_arrival);
                     if let Some(head) = self.reader.head() {
-                        reading.allowance = (reading.keep)(head);
+                        reading.allowance = reading.keep.most(head);
                         if let Some(heads) = &self.heads {
                             heads.response(head);
                         }
@@ -484,61 +487,6 @@ impl Connection {
         Ok(at)
     }
 
-    /// Reads the answer to the next of several requests that were sent.
-    pub(crate) async fn receive_next(
-        &mut self,
-        is_head: bool,
-        keep: Keep<'_>,
-        body: &mut Vec<u8>,
-        clock: RunClock,
-        stamps: &mut Stamps,
-    ) -> Result<Response, ExchangeError> {
-        body.clear();
-        self.reader.restart(is_head);
-        let mut reading = ResponseReading::new(keep, body, Look::AtEach);
-        if !self.pending.is_empty() {
-            // It came together with the end of the answer before.
-            stamps.bytes_received += self.pending.len() as u64;
-            self.take_in(&[], self.seen, &mut reading, stamps)?;
-        }
-        self.receive(clock, stamps, &mut reading, None).await
-    }
-
-    /// Offers bytes of requests ahead of answers that are still to come.
-    /// `ends` says whether a request ends in the first so many of them.
-    pub(crate) fn offer_ahead(
-        &mut self,
-        bytes: &[u8],
-        ends: impl Fn(usize) -> bool,
-    ) -> io::Result<usize> {
-        if bytes.is_empty() {
-            return self.transport.drain().map(|()| 0);
-        }
-        let piece = &bytes[..bytes.len().min(PIECE)];
-        self.transport.offer(piece, ends(piece.len()), None)
-    }
-
-    /// Whether bytes that were taken wait to be written.
-    pub(crate) fn must_drain(&self) -> bool {
-        self.transport.must_drain()
-    }
-
-    /// Notes that what was offered ahead has left, as far as it was taken: when that was, and
-    /// under which mark its stamp will be found.
-    pub(crate) fn mark_ahead(&mut self) -> (Nanos, Option<u64>) {
-        (self.transport.offered_at, self.transport.mark_sent())
-    }
-
-    /// Takes stamps of what has left.
-    pub(crate) fn collect_stamps(&mut self) {
-        self.transport.collect_stamps();
-    }
-
-    /// Waits until more can be written or something can be read.
-    pub(crate) async fn wait_either(&mut self) -> io::Result<bool> {
-        self.transport.wait(true).await
-    }
-
     /// Whether any byte of a response has arrived, an interim one included.
     fn anything(&self, reading: &ResponseReading<'_>) -> bool {
         reading.interim || self.reader.started() || !self.pending.is_empty()
@@ -552,7 +500,7 @@ impl Connection {
     }
 
     /// Finds the stamps of a request that was sent; waits a little for those that have not come.
-    pub(crate) async fn settle(&mut self, mark: u64, stamps: &mut Stamps) {
+    async fn settle(&mut self, mark: u64, stamps: &mut Stamps) {
         let mut patience = STAMP_PATIENCE;
         loop {
             self.transport.collect_stamps();

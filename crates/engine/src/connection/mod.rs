@@ -11,6 +11,7 @@ pub(crate) mod dial;
 pub(crate) mod http1;
 pub(crate) mod limits;
 pub(crate) mod prepared;
+pub(crate) mod queue;
 pub(crate) mod route;
 pub(crate) mod silent_closes;
 pub(crate) mod tls;

@@ -190,38 +190,26 @@ impl PreparedRequest {
         body || self.head.needs_saved()
     }
 
-    /// The body, put together in `buffer` where it has holes.
-    pub(crate) fn body<'b>(
-        &'b self,
-        values: &Values<'_>,
-        buffer: &'b mut Vec<u8>,
-    ) -> Option<&'b [u8]> {
+    /// The body, where it has no holes.
+    pub(crate) fn fixed_body(&self) -> Option<&Arc<[u8]>> {
         match &self.body {
-            PreparedBody::None => None,
             PreparedBody::Fixed(bytes) => Some(bytes),
-            PreparedBody::Live(prepared) => {
-                buffer.clear();
-                prepared.fill(buffer, values, 0);
-                Some(buffer)
-            }
+            PreparedBody::None | PreparedBody::Live(_) => None,
         }
     }
 
-    /// Appends the head of a request with so long a body.
-    pub(crate) fn write_head(
-        &self,
-        out: &mut Vec<u8>,
-        values: &Values<'_>,
-        length: usize,
-        authorization: Option<&str>,
-    ) {
-        self.head.fill(out, values, length);
-        if let Some(value) = authorization {
-            out.extend_from_slice(b"Authorization: ");
-            out.extend_from_slice(value.as_bytes());
-            out.extend_from_slice(b"\r\n");
+    /// The body, where it has holes, put together in `buffer`; else nothing.
+    pub(crate) fn live_body<'b>(&self, values: &Values<'_>, buffer: &'b mut Vec<u8>) -> &'b [u8] {
+        buffer.clear();
+        if let PreparedBody::Live(prepared) = &self.body {
+            prepared.fill(buffer, values, 0);
         }
-        out.extend_from_slice(b"\r\n");
+        buffer
+    }
+
+    /// Appends the head of a request with so long a body, without the empty line that ends it.
+    pub(crate) fn write_head(&self, out: &mut Vec<u8>, values: &Values<'_>, length: usize) {
+        self.head.fill(out, values, length);
     }
 
     /// Whether all is saved that goes into it.
@@ -542,26 +530,6 @@ mod tests {
             let filled = Prepared::of_marked(text.as_bytes()).text(&values(&[]));
             assert_eq!(filled.as_deref(), Some(text));
         }
-    }
-
-    #[test]
-    fn the_end_of_a_head_comes_with_it() {
-        let request = PreparedRequest {
-            method: "GET".to_owned(),
-            head: Prepared::of_marked(b"GET / HTTP/1.1\r\nHost: h\r\n"),
-            body: PreparedBody::None,
-            is_idempotent: true,
-        };
-        let written = |authorization| {
-            let mut out = Vec::new();
-            request.write_head(&mut out, &values(&[]), 0, authorization);
-            String::from_utf8(out).unwrap()
-        };
-        assert_eq!(written(None), "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-        assert_eq!(
-            written(Some("Basic x")),
-            "GET / HTTP/1.1\r\nHost: h\r\nAuthorization: Basic x\r\n\r\n"
-        );
     }
 
     proptest! {

@@ -25,6 +25,7 @@ use crate::drive::driver::{Driver, Hearing};
 use crate::drive::step::PreparedTest;
 use crate::drive::worker::Worker;
 use crate::site::workspace::held::HeldLock;
+pub(crate) use request::Attempt;
 pub(crate) use script::{Phase, Script};
 pub(crate) use steps::choose;
 

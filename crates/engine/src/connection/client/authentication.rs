@@ -1,26 +1,82 @@
-//! What a challenge means for the request that met it.
+//! The credentials of a client, and what a challenge means for the request that met it.
 
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
 use record::Outcome;
 use wire::auth::{AuthDecision, AuthError, Authenticator};
 use wire::response::ResponseHead;
 
 use super::Failure;
+use crate::connection::queue::History;
 
-/// Whether a response asks for other credentials than the request had, and we have them.
-pub(super) fn heed_challenge(
-    auth: &mut Authenticator,
-    head: &ResponseHead,
-) -> Result<bool, Failure> {
-    if head.status != 401 {
-        auth.answered(&head.headers);
-        return Ok(false);
+/// A request that was challenged so often is not sent again.
+const CHALLENGES: u32 = 3;
+
+/// What a client says about who it is.
+#[derive(Debug)]
+pub(super) struct Credentials {
+    auth: Authenticator,
+    rng: ChaCha8Rng,
+    /// How many challenges have been heeded: requests carry other credentials after each.
+    pub(super) heeded: u32,
+}
+
+impl Credentials {
+    pub(super) fn new(auth: Authenticator, rng: ChaCha8Rng) -> Credentials {
+        Credentials {
+            auth,
+            rng,
+            heeded: 0,
+        }
     }
-    match auth.challenged(&head.headers) {
-        AuthDecision::TryAgain => Ok(true),
-        AuthDecision::GiveUp(reason) => Err(Failure {
-            outcome: Outcome::Refused,
-            what: format!("401 Unauthorized: {reason}{}", advice(&reason)),
-        }),
+
+    /// Appends the credentials to a head that begins at `start`.
+    pub(super) fn write(&mut self, bytes: &mut Vec<u8>, start: usize) {
+        if self.auth.is_anonymous() {
+            return;
+        }
+        let mut words = bytes[start..].split(|byte| *byte == b' ');
+        let mut word = || String::from_utf8_lossy(words.next().unwrap_or_default()).into_owned();
+        // Digest signs the target of the request line.
+        let (method, target) = (word(), word());
+        let cnonce: u64 = self.rng.random();
+        if let Some(value) = self.auth.authorization(&method, &target, cnonce) {
+            bytes.extend_from_slice(b"Authorization: ");
+            bytes.extend_from_slice(value.as_bytes());
+            bytes.extend_from_slice(b"\r\n");
+        }
+    }
+
+    /// Whether a response asks for other credentials than the request had, and we have them.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub(super) fn challenged(
+        &mut self,
+        request: &mut History,
+        head: &ResponseHead,
+    ) -> Result<bool, Failure> {
+        if head.status != 401 {
+            if !self.auth.is_anonymous() {
+                self.auth.answered(&head.headers);
+            }
+            return Ok(false);
+        }
+        // It left before the challenge to another was heeded.
+        if request.credentials != self.heeded {
+            return Ok(true);
+        }
+        match self.auth.challenged(&head.headers) {
+            AuthDecision::TryAgain => {
+                self.heeded += 1;
+                request.challenges += 1;
+                Ok(request.challenges < CHALLENGES)
+            }
+            AuthDecision::GiveUp(reason) => Err(Failure {
+                outcome: Outcome::Refused,
+                what: format!("401 Unauthorized: {reason}{}", advice(&reason)),
+            }),
+        }
     }
 }
 

@@ -3,6 +3,10 @@
 use record::{Connect, HttpVersion, Moments, Nanos, Outcome, Timing};
 use wire::response::ResponseHead;
 
+use crate::clock::timekeeper::{Stamps, Timekeeper};
+use crate::connection::http1::Response;
+use crate::connection::queue::{History, KeptBody};
+
 /// A request ready to be sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PlainRequest<'a> {
@@ -26,16 +30,6 @@ pub(crate) struct SendOptions {
     /// The time, for who has just read the clock.
     pub(crate) now: Option<Nanos>,
     pub(crate) keep: KeptBody,
-}
-
-/// How much of the body of a good response is kept; a 207 is always kept, and of others an excerpt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum KeptBody {
-    /// Its length is checked, and nothing else of it.
-    #[default]
-    Nothing,
-    Excerpt,
-    All,
 }
 
 impl<'a> PlainRequest<'a> {
@@ -90,6 +84,44 @@ impl<A> Exchange<A> {
             _ => false,
         };
         self.died_once && explained
+    }
+}
+
+impl Exchange<Response> {
+    /// What came of a request, as far as it came.
+    pub(super) fn of(
+        history: &History,
+        stamps: &Stamps,
+        result: Result<Response, Failure>,
+        time: &Timekeeper,
+    ) -> Exchange<Response> {
+        let connected_here = history.connect.is_some();
+        let started = if connected_here || stamps.started == 0 {
+            history.began
+        } else {
+            stamps.started
+        };
+        // A failed operation ends when we gave it up.
+        let given_up = || result.is_err().then(|| time.clock.now());
+        let done = stamps.done.or_else(given_up);
+        let (moments, timing) = time.moments(stamps, history.planned, started, done);
+        let response = result.as_ref().ok();
+        Exchange {
+            trace: Trace {
+                moments,
+                timing,
+                connection: history.connection,
+                protocol: response.map(|response| response.version),
+                connect: history.connect,
+                resent: history.resent,
+                bytes_sent: stamps.bytes_sent,
+                bytes_received: stamps.bytes_received,
+                status: response.map(|response| response.status),
+                body_received: response.map_or(0, |response| response.body_length),
+            },
+            died_once: history.died_once,
+            result,
+        }
     }
 }
 

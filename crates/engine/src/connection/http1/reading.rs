@@ -1,27 +1,11 @@
-//! A request and its response under way, as far as they have come.
-
-use std::io;
+//! A response under way, as far as it has come.
 
 use record::Nanos;
 
-use super::{Keep, Stamps};
+use super::Stamps;
 use crate::clock::stamps::RealNanos;
+use crate::connection::queue::KeptBody;
 use crate::connection::transport::{ArrivalStamps, Look};
-
-/// A request as bytes.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Outgoing<'a> {
-    pub(crate) head: &'a [u8],
-    pub(crate) body: &'a [u8],
-    /// The method is HEAD: no body comes back.
-    pub(crate) is_head: bool,
-}
-
-impl Outgoing<'_> {
-    pub(super) fn len(&self) -> usize {
-        self.head.len() + self.body.len()
-    }
-}
 
 /// The first byte of the answer, unless it was there before.
 pub(super) fn begin(stamps: &mut Stamps, seen: SeenAt, arrival: Option<RealNanos>) {
@@ -32,15 +16,6 @@ pub(super) fn begin(stamps: &mut Stamps, seen: SeenAt, arrival: Option<RealNanos
             kernel.first = arrival;
         }
     }
-}
-
-/// A request that was sent, as far as it came.
-#[derive(Debug, Default)]
-pub(super) struct Sent {
-    /// The connection broke.
-    pub(super) broken: Option<io::Error>,
-    /// Under which its stamps will be found.
-    pub(super) mark: Option<u64>,
 }
 
 /// What an attempt to read came to.
@@ -63,7 +38,7 @@ pub(super) struct SeenAt {
 pub(super) struct ResponseReading<'a> {
     /// An interim response has arrived: the server has begun to work on the request.
     pub(super) interim: bool,
-    pub(super) keep: Keep<'a>,
+    pub(super) keep: KeptBody,
     pub(super) look: Look,
     /// How many more bytes of the body to keep.
     pub(super) allowance: usize,
@@ -72,7 +47,7 @@ pub(super) struct ResponseReading<'a> {
 }
 
 impl<'a> ResponseReading<'a> {
-    pub(super) fn new(keep: Keep<'a>, body: &'a mut Vec<u8>, look: Look) -> Self {
+    pub(super) fn new(keep: KeptBody, body: &'a mut Vec<u8>, look: Look) -> Self {
         ResponseReading {
             interim: false,
             keep,

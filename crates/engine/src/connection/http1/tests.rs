@@ -5,11 +5,27 @@ use std::thread;
 
 use super::*;
 use crate::clock::stamps::Stamping;
+use crate::connection::queue::{History, KeptBody, Submission};
 use crate::event_loop::{EventLoop, spawn};
 use crate::watch::exhaustion::Exhaustion;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 const EARLY: &[u8] = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
+
+/// One request, with a head but for the empty line that ends it.
+fn queue_of(head: &[u8], fixed: Option<&[u8]>) -> RequestQueue {
+    let mut queue = RequestQueue::default();
+    let request = Submission {
+        is_head: false,
+        keep: KeptBody::All,
+        fixed: fixed.map(Arc::from),
+        live: b"",
+        history: History::default(),
+    };
+    let write_head = |bytes: &mut Vec<u8>| bytes.extend_from_slice(head);
+    queue.submit(request, write_head, |_, _| ());
+    queue
+}
 
 /// An exchange with a server that answers in these pieces, of which each is read before the next
 /// is sent; `before` it, something is done to the connection.
@@ -35,15 +51,12 @@ fn exchange(pieces: &'static [&'static [u8]], before: impl Fn(&Connection)) -> S
         let mut connection =
             Connection::new(1, transport.unwrap(), scratch(), Limits::default(), None);
         before(&connection);
-        let request = Outgoing {
-            head: b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
-            body: b"",
-            is_head: false,
-        };
+        let mut queue = queue_of(b"GET / HTTP/1.1\r\nHost: x\r\n", None);
         let mut body = Vec::new();
-        let exchanged = connection.exchange(request, &|_| 100, &mut body, clock, &mut stamps);
-        assert_eq!(exchanged.await.unwrap().status, 200);
+        let answered = connection.answer(&mut queue, &mut body, clock).await;
+        assert_eq!(answered.unwrap().status, 200);
         assert_eq!(body, b"hello");
+        stamps = queue.take_first().unwrap().stamps;
     });
     drop(server.join().unwrap());
     stamps
@@ -135,15 +148,12 @@ fn sent_comes_after_the_copy_of_a_small_body() {
             let scratch = Rc::new(RefCell::new(untouched()));
             let mut connection =
                 Connection::new(1, transport.unwrap(), scratch, Limits::default(), None);
-            let request = Outgoing {
-                head,
-                body: &body,
-                is_head: false,
-            };
-            let (mut stamps, mut kept) = (Stamps::default(), Vec::new());
+            let mut queue = queue_of(&head[..head.len() - 2], Some(&body));
+            let mut kept = Vec::new();
             let begun = clock.now();
-            let exchanged = connection.exchange(request, &|_| 100, &mut kept, clock, &mut stamps);
-            assert_eq!(exchanged.await.unwrap().status, 200);
+            let answered = connection.answer(&mut queue, &mut kept, clock).await;
+            assert_eq!(answered.unwrap().status, 200);
+            let stamps = queue.take_first().unwrap().stamps;
             assert_eq!(stamps.sent, Some(stamps.started));
             sending = sending.min(stamps.started - begun);
         }

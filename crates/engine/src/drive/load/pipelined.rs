@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::user::LoadUser;
 use super::workload::UserPhase;
-use crate::connection::client::Pipeline;
+use crate::connection::client::Token;
 use crate::drive::driver::{Driver, Numbering, Operating};
 use crate::drive::step::{PreparedStep, RequestStep};
-use crate::drive::user::{Phase, User};
+use crate::drive::user::{Attempt, Phase, User};
 use crate::event_loop::yield_now;
 
 /// An operation of which requests are still to be sent.
@@ -36,13 +36,14 @@ pub(super) async fn operate(user: &mut LoadUser, depth: usize, phase: &mut UserP
         .iter_mut()
         .map(|script| script.parts(Phase::Measured));
     let mut parts: Vec<_> = parts.collect();
-    let mut pipeline = Pipeline::new(depth);
+    // With the test that each is of, by its place.
+    let mut under_way: Vec<(Token, usize, Attempt<'_>)> = Vec::with_capacity(depth);
     let mut unsent: Option<Unsent<'_>> = None;
     let mut now = context.clock.now();
     // Times in a row that everything under way failed.
     let mut failures = 0;
     loop {
-        while pipeline.len() < depth {
+        while client.under_way() < depth {
             let next = match unsent.take() {
                 Some(unsent) if !unsent.requests.is_empty() => {
                     // However long the page is, the run ends in time.
@@ -50,11 +51,11 @@ pub(super) async fn operate(user: &mut LoadUser, depth: usize, phase: &mut UserP
                     Some(unsent).filter(|_| workload.goes_on(test, now))
                 }
                 // A page begins when the one before it is complete.
-                Some(page) if page.is_page && pipeline.len() > 0 => {
+                Some(page) if page.is_page && client.under_way() > 0 => {
                     unsent = Some(page);
                     break;
                 }
-                _ => workload.claim(phase, now, pipeline.oldest()).map(|number| {
+                _ => workload.claim(phase, now, client.oldest()).map(|number| {
                     let drawn = operations.draw(rng, number);
                     let test = usize::from(drawn.test.0);
                     parts[test].1.begin_round();
@@ -78,7 +79,7 @@ pub(super) async fn operate(user: &mut LoadUser, depth: usize, phase: &mut UserP
             next.requests = behind;
             let (part, memory) = &mut parts[next.test];
             match log.attempt(*part, memory, request, &next.operating) {
-                Some(attempt) => pipeline.submit(client, (next.test, attempt)),
+                Some(attempt) => under_way.push((attempt.submit(client), next.test, attempt)),
                 None => {
                     now = context.clock.now();
                     yield_now().await;
@@ -86,10 +87,14 @@ pub(super) async fn operate(user: &mut LoadUser, depth: usize, phase: &mut UserP
             }
             unsent = Some(next);
         }
-        let Some(((test, attempt), exchange)) = pipeline.poll(client, workload.cut_off()).await
-        else {
+        let Some((token, exchange)) = client.poll(workload.cut_off()).await else {
             return;
         };
+        let ended = under_way.iter().position(|(of, ..)| *of == token);
+        let Some(ended) = ended else {
+            unreachable!("what ends was submitted")
+        };
+        let (_, test, attempt) = under_way.remove(ended);
         let answered = exchange.result.is_ok();
         let judged = log.judge(client, &attempt, &exchange);
         let (part, memory) = &mut parts[test];
@@ -100,7 +105,7 @@ pub(super) async fn operate(user: &mut LoadUser, depth: usize, phase: &mut UserP
         phase.has_ended_one = true;
         if answered {
             failures = 0;
-        } else if pipeline.len() == 0 {
+        } else if client.under_way() == 0 {
             // A server that does not answer is not asked again at once.
             failures += 1;
             log.hearing.unanswered = failures;

@@ -11,10 +11,9 @@ use wire::shown::redacted_url;
 use super::script::{Filling, Memory};
 use super::{Log, Phase, Script, User};
 use crate::clock::nanos;
-use crate::connection::client::Submission;
-use crate::connection::client::{Client, Exchange, KeptBody, SendOptions};
+use crate::connection::client::{Client, Exchange, KeptBody, SendOptions, Token};
 use crate::connection::http1::Response;
-use crate::connection::prepared::{PreparedRequest, RequestCount, Values};
+use crate::connection::prepared::{RequestCount, Values};
 use crate::drive::check::{Wrong, outcome, outcome_of};
 use crate::drive::context::Stop;
 use crate::drive::driver::{Done, Heard, Numbering, Operating};
@@ -75,8 +74,9 @@ impl User {
         let Some(attempt) = log.attempt(part, memory, step, operating) else {
             return Ok(());
         };
-        let (request, values) = (&step.request, attempt.values());
-        let exchange = self.client.send(request, &values, attempt.sending).await;
+        let values = attempt.values();
+        let sent = self.client.send(&step.request, &values, attempt.sending);
+        let exchange = sent.await;
         let judged = log.judge(&self.client, &attempt, &exchange);
         let saved = log.conclude(memory, &attempt, &exchange, judged, operating)?;
         for (slot, value) in saved {
@@ -408,6 +408,11 @@ impl<'s> Attempt<'s> {
         self.part.filling.values(self.count, purpose)
     }
 
+    /// Puts it behind the requests of a client that are under way.
+    pub(crate) fn submit(&self, client: &mut Client) -> Token {
+        client.submit(&self.step.request, &self.values(), self.sending)
+    }
+
     /// The operation that it is, where it is measured.
     fn measured(&self) -> Option<Operation> {
         let measure = self.step.plan.measure?;
@@ -418,16 +423,6 @@ impl<'s> Attempt<'s> {
             visit: self.visit,
             phase: self.stage,
         })
-    }
-}
-
-impl Submission for (usize, Attempt<'_>) {
-    fn request(&self) -> &PreparedRequest {
-        &self.1.step.request
-    }
-
-    fn values(&self) -> Values<'_> {
-        self.1.values()
     }
 }
 

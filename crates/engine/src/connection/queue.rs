@@ -1,0 +1,542 @@
+//! Requests that are under way on a connection, as bytes, for as long as they may have to be sent again.
+//!
+//! ```text
+//! under way   | request                              | request     | ...
+//! bytes       | head, credentials, body with holes   | head        | ...
+//! elsewhere   |                         fixed body   |             |
+//!                         ^ written up to here
+//! ```
+//!
+//! A body without holes stays where the plan has it: ten thousand users need one of it.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use record::{Connect, Nanos};
+use wire::response::ResponseHead;
+
+use crate::clock::timekeeper::Stamps;
+
+/// How much of the body of an answer is kept to explain a failure.
+const EXCERPT: usize = 2 * 1024;
+/// Largest answer that is kept: every 207 is read as a whole.
+const LARGEST_KEPT: usize = 64 << 20;
+
+/// Names a request from when it is submitted until it has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Token(u64);
+
+/// How much of the body of a good response is kept; a 207 is always kept, and of others an excerpt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum KeptBody {
+    /// Its length is checked, and nothing else of it.
+    #[default]
+    Nothing,
+    Excerpt,
+    All,
+}
+
+impl KeptBody {
+    /// Bytes of the body that are kept.
+    pub(super) fn most(self, head: &ResponseHead) -> usize {
+        match (head.status, self) {
+            (207, _) | (200..=299, KeptBody::All) => LARGEST_KEPT,
+            (200..=299, KeptBody::Nothing) => 0,
+            _ => EXCERPT,
+        }
+    }
+}
+
+/// A request under way.
+#[derive(Debug)]
+pub(crate) struct UnderWay {
+    pub(crate) token: Token,
+    /// The method is HEAD: no body comes back.
+    pub(crate) is_head: bool,
+    pub(crate) keep: KeptBody,
+    /// How far it came on the present connection.
+    pub(crate) stamps: Stamps,
+    /// Under which its stamps of the kernel will be found.
+    pub(crate) mark: Option<u64>,
+    /// A body without holes.
+    pub(crate) fixed: Option<Arc<[u8]>>,
+    pub(crate) history: History,
+    at: Place,
+}
+
+/// What has happened to a request so far, on all connections.
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    /// When it was to begin, where that was planned.
+    pub(crate) planned: Option<Nanos>,
+    /// When it was submitted, or last submitted anew.
+    pub(crate) began: Nanos,
+    /// It may be sent once more when its connection dies.
+    pub(crate) is_idempotent: bool,
+    pub(crate) connection: Option<u32>,
+    /// The connection that was opened for it.
+    pub(crate) connect: Option<Connect>,
+    pub(crate) resent: bool,
+    /// A first attempt died with its connection, and may have been carried out all the same.
+    pub(crate) died_once: bool,
+    /// How many challenges had been heeded when its credentials were written.
+    pub(crate) credentials: u32,
+    /// How often these were not good enough.
+    pub(crate) challenges: u32,
+}
+
+/// Where the bytes of a request are, counted from the first that the queue ever had.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    start: usize,
+    /// Where the head ends, but for credentials and the empty line.
+    head_end: usize,
+    body_start: usize,
+    end: usize,
+}
+
+impl UnderWay {
+    fn len(&self) -> usize {
+        let fixed = self.fixed.as_deref().map_or(0, <[u8]>::len);
+        self.at.end - self.at.start + fixed
+    }
+
+    /// Its last byte has been handed over.
+    pub(super) fn has_left(&self) -> bool {
+        self.stamps.sent.is_some()
+    }
+}
+
+/// The requests under way, the oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct RequestQueue {
+    requests: VecDeque<UnderWay>,
+    /// Those that were written as a whole.
+    whole: usize,
+    /// Bytes that are written of the one behind these.
+    part: usize,
+    bytes: Vec<u8>,
+    /// Bytes that were there before these.
+    gone: usize,
+    /// Requests that there ever were.
+    count: u64,
+}
+
+impl RequestQueue {
+    pub(crate) fn len(&self) -> usize {
+        self.requests.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+    }
+
+    /// The oldest.
+    pub(crate) fn first(&self) -> Option<&UnderWay> {
+        self.requests.front()
+    }
+
+    pub(crate) fn first_mut(&mut self) -> Option<&mut UnderWay> {
+        self.requests.front_mut()
+    }
+
+    /// The oldest, which is not under way any more.
+    pub(crate) fn take_first(&mut self) -> Option<UnderWay> {
+        let first = self.requests.pop_front()?;
+        match self.whole.checked_sub(1) {
+            Some(whole) => self.whole = whole,
+            None => self.part = 0,
+        }
+        Some(first)
+    }
+
+    /// All of them, of which none is under way any more, with the bytes that they are [resubmitted](Self::resubmit) from.
+    pub(crate) fn take_all(&mut self) -> (VecDeque<UnderWay>, WrittenBytes) {
+        let all = std::mem::take(&mut self.requests);
+        let bytes = WrittenBytes {
+            bytes: std::mem::take(&mut self.bytes),
+            gone: self.gone,
+        };
+        self.forget();
+        (all, bytes)
+    }
+
+    /// Nothing is under way.
+    pub(crate) fn clear(&mut self) {
+        self.requests.clear();
+        self.forget();
+    }
+
+    fn forget(&mut self) {
+        self.bytes.clear();
+        (self.whole, self.part, self.gone) = (0, 0, 0);
+    }
+
+    /// Puts a request behind the others: `write_head` appends its head but for the credentials and the empty
+    /// line, `end_head` the credentials to a head that begins there.
+    pub(crate) fn submit(
+        &mut self,
+        request: Submission<'_>,
+        write_head: impl FnOnce(&mut Vec<u8>),
+        end_head: impl FnOnce(&mut Vec<u8>, usize),
+    ) -> Token {
+        self.count += 1;
+        let token = Token(self.count);
+        let under_way = UnderWay {
+            token,
+            is_head: request.is_head,
+            keep: request.keep,
+            stamps: Stamps::default(),
+            mark: None,
+            fixed: request.fixed,
+            history: request.history,
+            at: Place::default(),
+        };
+        self.append(under_way, write_head, end_head, request.live);
+        token
+    }
+
+    /// Puts a request behind the others once more.
+    pub(crate) fn resubmit(
+        &mut self,
+        mut request: UnderWay,
+        from: &WrittenBytes,
+        end_head: impl FnOnce(&mut Vec<u8>, usize),
+    ) {
+        request.stamps = Stamps::default();
+        request.mark = None;
+        let head = from.of(request.at.start..request.at.head_end);
+        let body = from.of(request.at.body_start..request.at.end);
+        let write_head = |bytes: &mut Vec<u8>| bytes.extend_from_slice(head);
+        self.append(request, write_head, end_head, body);
+    }
+
+    fn append(
+        &mut self,
+        mut request: UnderWay,
+        write_head: impl FnOnce(&mut Vec<u8>),
+        end_head: impl FnOnce(&mut Vec<u8>, usize),
+        body: &[u8],
+    ) {
+        self.make_room();
+        let start = self.bytes.len();
+        write_head(&mut self.bytes);
+        let head_end = self.bytes.len();
+        end_head(&mut self.bytes, start);
+        self.bytes.extend_from_slice(b"\r\n");
+        let body_start = self.bytes.len();
+        self.bytes.extend_from_slice(body);
+        request.at = Place {
+            start: self.gone + start,
+            head_end: self.gone + head_end,
+            body_start: self.gone + body_start,
+            end: self.gone + self.bytes.len(),
+        };
+        self.requests.push_back(request);
+    }
+
+    /// Forgets the bytes of what is not under way any more, when that is more than what is left.
+    fn make_room(&mut self) {
+        let Some(first) = self.requests.front() else {
+            return self.forget();
+        };
+        let over = first.at.start - self.gone;
+        if over > self.bytes.len() / 2 {
+            self.bytes.drain(..over);
+            self.gone += over;
+        }
+    }
+
+    /// The head of the request that was submitted last.
+    pub(crate) fn last_head(&self) -> &[u8] {
+        let Some(last) = self.requests.back() else {
+            return &[];
+        };
+        self.own(last.at.start..last.at.body_start)
+    }
+
+    /// The method of the oldest request.
+    pub(crate) fn first_method(&self) -> &[u8] {
+        let head = self
+            .first()
+            .map(|first| self.own(first.at.start..first.at.head_end));
+        let mut words = head.unwrap_or_default().split(|byte| *byte == b' ');
+        words.next().unwrap_or_default()
+    }
+
+    /// The bytes of the requests under way, to submit some of them anew.
+    pub(crate) fn written(&self) -> WrittenBytes {
+        WrittenBytes {
+            bytes: self.bytes.clone(),
+            gone: self.gone,
+        }
+    }
+
+    fn own(&self, range: Range<usize>) -> &[u8] {
+        &self.bytes[range.start - self.gone..range.end - self.gone]
+    }
+
+    /// Whether all is written.
+    pub(super) fn is_written(&self) -> bool {
+        self.whole == self.requests.len()
+    }
+
+    /// Puts the next bytes together that lie in several places, as far as there is room. Returns how many
+    /// these are, 0 where the next [piece](Self::piece) is all or is as large.
+    pub(super) fn join(&self, room: &mut [u8]) -> usize {
+        let mut at = (self.whole, self.part);
+        let mut filled = 0;
+        while let Some(slice) = self.slice(at) {
+            if filled == 0 && (slice.len() >= room.len() || self.is_last(at, slice.len())) {
+                return 0;
+            }
+            let count = slice.len().min(room.len() - filled);
+            room[filled..filled + count].copy_from_slice(&slice[..count]);
+            filled += count;
+            if filled == room.len() {
+                break;
+            }
+            at = self.beyond(at, count);
+        }
+        filled
+    }
+
+    /// The next bytes that lie in one place.
+    pub(super) fn piece(&self) -> &[u8] {
+        self.slice((self.whole, self.part)).unwrap_or_default()
+    }
+
+    /// Whether the request that is being written ends within so many bytes.
+    pub(super) fn ends_within(&self, count: usize) -> bool {
+        let next = self.requests.get(self.whole);
+        next.is_some_and(|next| next.len() - self.part <= count)
+    }
+
+    /// The bytes from there on that lie in one place; `None` behind the last.
+    fn slice(&self, (whole, part): (usize, usize)) -> Option<&[u8]> {
+        let request = self.requests.get(whole)?;
+        let own = request.at.end - request.at.start;
+        Some(match &request.fixed {
+            Some(fixed) if part >= own => &fixed[part - own..],
+            Some(_) => self.own(request.at.start + part..request.at.end),
+            None => {
+                let behind = self.requests.range(whole + 1..);
+                let last = behind.take_while(|next| next.fixed.is_none()).last();
+                let end = last.map_or(request.at.end, |last| last.at.end);
+                self.own(request.at.start + part..end)
+            }
+        })
+    }
+
+    fn is_last(&self, at: (usize, usize), count: usize) -> bool {
+        self.beyond(at, count).0 == self.requests.len()
+    }
+
+    /// The place so many bytes further on.
+    fn beyond(&self, (mut whole, part): (usize, usize), count: usize) -> (usize, usize) {
+        let mut rest = part + count;
+        while let Some(request) = self.requests.get(whole)
+            && request.len() <= rest
+        {
+            rest -= request.len();
+            whole += 1;
+        }
+        (whole, rest)
+    }
+
+    /// What is to be written begins now on this connection, where it has not begun before; when that was.
+    pub(super) fn begin(&mut self, connection: u32, now: impl FnOnce() -> Nanos) -> Option<Nanos> {
+        let mut waiting = self.requests.range_mut(self.whole..);
+        let next = waiting.find(|request| request.stamps.started == 0)?;
+        let now = now();
+        for request in std::iter::once(next).chain(waiting) {
+            request.stamps.started = now;
+            request.history.connection = Some(connection);
+        }
+        Some(now)
+    }
+
+    /// So many bytes more are written.
+    pub(super) fn wrote(&mut self, mut count: usize) {
+        while count > 0
+            && let Some(request) = self.requests.get_mut(self.whole)
+        {
+            let more = count.min(request.len() - self.part);
+            request.stamps.bytes_sent += more as u64;
+            count -= more;
+            self.part += more;
+            if self.part == request.len() {
+                self.whole += 1;
+                self.part = 0;
+            }
+        }
+    }
+
+    /// The requests that are written, and of which it was not known yet that they have left.
+    pub(super) fn just_written(&mut self) -> impl Iterator<Item = &mut UnderWay> {
+        let written = self.requests.range_mut(..self.whole);
+        written.filter(|request| !request.has_left())
+    }
+}
+
+/// A request that is to be sent.
+pub(crate) struct Submission<'a> {
+    pub(crate) is_head: bool,
+    pub(crate) keep: KeptBody,
+    pub(crate) fixed: Option<Arc<[u8]>>,
+    /// A body that had holes.
+    pub(crate) live: &'a [u8],
+    pub(crate) history: History,
+}
+
+/// The bytes of requests that were under way.
+pub(crate) struct WrittenBytes {
+    bytes: Vec<u8>,
+    gone: usize,
+}
+
+impl WrittenBytes {
+    fn of(&self, range: Range<usize>) -> &[u8] {
+        &self.bytes[range.start - self.gone..range.end - self.gone]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A request with head, body with holes and fixed body of these lengths.
+    type Lengths = (usize, usize, Option<usize>);
+
+    fn submit(queue: &mut RequestQueue, (head, live, fixed): Lengths, letter: u8) {
+        let live = vec![letter + 1; live];
+        let request = Submission {
+            is_head: false,
+            keep: KeptBody::Nothing,
+            fixed: fixed.map(|length| vec![letter + 2; length].into()),
+            live: &live,
+            history: History::default(),
+        };
+        let write_head = |bytes: &mut Vec<u8>| bytes.resize(bytes.len() + head, letter);
+        queue.submit(request, write_head, |bytes, start| {
+            assert_eq!(bytes.len() - start, head);
+            bytes.push(b'A');
+        });
+    }
+
+    fn expected((head, live, fixed): Lengths, letter: u8) -> Vec<u8> {
+        let mut bytes = vec![letter; head];
+        bytes.extend(b"A\r\n");
+        bytes.resize(bytes.len() + live, letter + 1);
+        bytes.resize(bytes.len() + fixed.unwrap_or_default(), letter + 2);
+        bytes
+    }
+
+    /// Writes what there is in pieces of at most `room` bytes, of which `taken` are taken.
+    fn write(queue: &mut RequestQueue, room: usize, taken: usize, out: &mut Vec<u8>) {
+        let mut scratch = vec![0; room];
+        while !queue.is_written() {
+            let joined = queue.join(&mut scratch);
+            queue.begin(1, || 5);
+            let piece = match joined {
+                0 => &queue.piece()[..queue.piece().len().min(room)],
+                joined => &scratch[..joined],
+            };
+            let count = piece.len().min(taken);
+            let rest = queue.requests[queue.whole].len() - queue.part;
+            assert_eq!(queue.ends_within(count), rest <= count);
+            out.extend_from_slice(&piece[..count]);
+            queue.wrote(count);
+        }
+    }
+
+    proptest! {
+        /// However requests are written, answered, and sent again, the bytes are theirs, in order.
+        #[test]
+        fn bytes_are_those_of_the_requests(
+            rounds in proptest::collection::vec(
+                (
+                    proptest::collection::vec((1..40_usize, 0..30_usize, proptest::option::of(0..90_usize)), 1..6),
+                    1..70_usize,
+                    1..70_usize,
+                    0..8_usize,
+                    any::<bool>(),
+                ),
+                1..8,
+            ),
+        ) {
+            let mut queue = RequestQueue::default();
+            let mut known: VecDeque<(Lengths, u8)> = VecDeque::new();
+            let mut letter = b'a';
+            for (requests, room, taken, answered, is_lost) in rounds {
+                let mut wanted = Vec::new();
+                for lengths in requests {
+                    letter = if letter > 200 { b'a' } else { letter + 1 };
+                    submit(&mut queue, lengths, letter);
+                    known.push_back((lengths, letter));
+                    wanted.extend(expected(lengths, letter));
+                }
+                let mut out = Vec::new();
+                write(&mut queue, room, taken, &mut out);
+                prop_assert_eq!(&out, &wanted);
+                let lengths = queue.requests.iter().map(|request| request.stamps.bytes_sent);
+                let all = known.iter().map(|(lengths, letter)| expected(*lengths, *letter).len() as u64);
+                prop_assert!(lengths.eq(all));
+                prop_assert!(queue.requests.iter().all(|request| request.stamps.started == 5));
+                for _ in 0..answered.min(queue.len()) {
+                    queue.take_first();
+                    known.pop_front();
+                }
+                if is_lost {
+                    let (requests, bytes) = queue.take_all();
+                    for request in requests {
+                        queue.resubmit(request, &bytes, |bytes, _| bytes.push(b'A'));
+                    }
+                    let (mut out, mut wanted) = (Vec::new(), Vec::new());
+                    write(&mut queue, room, taken, &mut out);
+                    for (lengths, letter) in &known {
+                        wanted.extend(expected(*lengths, *letter));
+                    }
+                    prop_assert_eq!(out, wanted);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_answered_is_forgotten() {
+        let mut queue = RequestQueue::default();
+        let mut out = Vec::new();
+        for _ in 0..1_000 {
+            while queue.len() < 4 {
+                submit(&mut queue, (100, 0, None), b'a');
+            }
+            write(&mut queue, 1_000, 1_000, &mut out);
+            queue.take_first();
+        }
+        assert!(queue.bytes.len() < 1_000, "{}", queue.bytes.len());
+        let lone = queue.take_first().is_some() && queue.take_first().is_some();
+        queue.take_first();
+        submit(&mut queue, (100, 0, None), b'a');
+        assert!(lone && queue.bytes.len() < 200);
+    }
+
+    #[test]
+    fn what_lies_in_one_place_is_not_copied() {
+        let mut queue = RequestQueue::default();
+        submit(&mut queue, (50, 10, None), b'a');
+        submit(&mut queue, (50, 0, None), b'd');
+        assert_eq!(queue.join(&mut [0; 500]), 0);
+        assert_eq!(queue.piece().len(), 50 + 3 + 10 + 53);
+        // A head and the beginning of a large body leave together, the rest of it as it lies.
+        let mut queue = RequestQueue::default();
+        submit(&mut queue, (47, 0, Some(900)), b'a');
+        assert_eq!(queue.join(&mut [0; 500]), 500);
+        queue.wrote(500);
+        assert_eq!(queue.join(&mut [0; 500]), 0);
+        assert_eq!(queue.piece().len(), 450);
+    }
+}
