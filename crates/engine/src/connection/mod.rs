@@ -1,7 +1,8 @@
 //! One user's connections to a server, from the socket to the client that authenticates and tries again.
 //!
 //! ```text
-//! client: connection kept or opened --> exchange --> 401? again : response
+//! client: submit --> connection kept or opened --> answer --> 401, dead? again --> poll
+//! queue: requests under way, as bytes
 //! http1: offer bytes --> sent --> first --> done
 //! transport: one socket, its system calls, TLS by hand
 //! ```
