@@ -40,7 +40,7 @@ use crate::clock::timekeeper::Timekeeper;
 use crate::connection::dial::Dialer;
 use crate::connection::http1::{Connection, ExchangeError, Idle, Response, Scratch};
 use crate::connection::prepared::{PreparedRequest, Values};
-use crate::connection::queue::{History, RequestQueue, Submission, UnderWay, WrittenBytes};
+use crate::connection::queue::{History, RequestQueue, UnderWay, WrittenBytes};
 pub(crate) use crate::connection::queue::{KeptBody, Token};
 use crate::connection::silent_closes::{Caution, CloseShown, SilentCloses};
 use crate::event_loop::patience::{GaveUp, Patience, Watchdog};
@@ -269,24 +269,20 @@ impl Client {
         let live = request.live_body(values, &mut self.filled);
         let fixed = request.fixed_body();
         let length = live.len() + fixed.map_or(0, |body| body.len());
-        let submission = Submission {
-            is_head: request.method == "HEAD",
-            keep: sending.keep,
-            fixed: fixed.cloned(),
-            live,
-            history: History {
-                planned: sending.planned,
-                began,
-                is_idempotent: request.is_idempotent,
-                credentials: self.credentials.heeded,
-                ..History::default()
-            },
+        let history = History {
+            planned: sending.planned,
+            began,
+            is_idempotent: request.is_idempotent,
+            credentials: self.credentials.heeded,
+            ..History::default()
         };
+        let is_head = request.method == "HEAD";
         let credentials = &mut self.credentials;
         let token = self.queue.submit(
-            submission,
+            UnderWay::new(is_head, sending.keep, fixed.cloned(), history),
             |bytes| request.write_head(bytes, values, length),
             |bytes, start| credentials.write(bytes, start),
+            live,
         );
         self.show_request();
         token
@@ -295,8 +291,8 @@ impl Client {
     /// Waits for a request to end, at the latest at `cut_off`; `None` where none is under way. Head and body of
     /// the response are there until the next call, as [`Self::head`] and [`Self::body`].
     pub(crate) async fn poll(&mut self, cut_off: Nanos) -> Option<(Token, Exchange<Response>)> {
-        if let Some(ended) = self.ended.pop_front() {
-            return Some(ended);
+        if self.queue.is_empty() || !self.ended.is_empty() {
+            return self.ended.pop_front();
         }
         let mut timeout = self.config.timeout;
         if self.is_patient && !self.was_left_waiting {
@@ -315,52 +311,51 @@ impl Client {
                 .wait_for(end.min(cut_off), interruptible, ending)
                 .await
         };
-        let ended = waited.unwrap_or_else(|gave_up| {
-            self.was_left_waiting = gave_up == GaveUp::Late;
-            self.connection = None;
-            self.fail_all(&gave_up_failure(gave_up, timeout))
-        })?;
-        self.waiting_since = ended.1.trace.moments.done.unwrap_or(end);
-        Some(ended)
+        match waited {
+            Ok(Ending::Oldest(result)) => Some(self.end_oldest(result)),
+            Ok(Ending::All(failure)) => self.end_all(&failure),
+            Err(gave_up) => {
+                self.was_left_waiting = gave_up == GaveUp::Late;
+                self.connection = None;
+                self.end_all(&gave_up_failure(gave_up, timeout))
+            }
+        }
     }
 
-    /// Goes on until a request has ended.
-    async fn next_to_end(&mut self) -> Option<(Token, Exchange<Response>)> {
-        while !self.queue.is_empty() {
+    /// Goes on until the oldest request ends, or all do.
+    async fn next_to_end(&mut self) -> Ending {
+        loop {
             if self.connection.is_none()
                 && let Err(failure) = Box::pin(self.dial()).await
             {
-                return self.fail_all(&failure);
+                return Ending::All(failure);
             }
             let Some(mut connection) = self.connection.take() else {
                 unreachable!("there is a connection")
             };
             let clock = self.config.time.clock;
-            let answered = connection
-                .answer(&mut self.queue, &mut self.body, clock)
-                .await;
-            let ended = match answered {
+            let answer = connection.answer(&mut self.queue, &mut self.body, clock);
+            let ended = match answer.await {
                 Ok(response) => self.answered(connection, response),
                 Err(error) => self.broken_off(&connection, error),
             };
-            if ended.is_some() {
-                return ended;
+            if let Some(result) = ended {
+                return Ending::Oldest(result);
             }
         }
-        None
     }
 
-    /// The oldest request has an answer; it has ended unless the answer asks for other credentials.
+    /// The oldest request has an answer, and ends with it unless that asks for other credentials.
     fn answered(
         &mut self,
         connection: Box<Connection>,
         response: Response,
-    ) -> Option<(Token, Exchange<Response>)> {
-        let mut first = self.queue.take_first()?;
+    ) -> Option<Result<Response, Failure>> {
+        let first = self.queue.first_mut()?;
         self.last_used = first.stamps.done.unwrap_or_default();
         self.last_status = response.status;
         self.was_left_waiting = false;
-        let challenge = match connection.head() {
+        let challenged = match connection.head() {
             Some(head) => self.credentials.challenged(&mut first.history, head),
             None => Ok(false),
         };
@@ -368,17 +363,14 @@ impl Client {
             self.connection = Some(connection);
         } else {
             self.parting = connection.head().cloned();
-            self.send_again("the server ended the connection", false);
         }
-        match challenge {
+        match challenged {
             Ok(true) => {
-                first.history.resent = true;
-                let written = self.queue.written();
-                self.resubmit(first, &written);
+                self.ask_again();
                 None
             }
-            Ok(false) => Some(self.end(first, Ok(response))),
-            Err(failure) => Some(self.end(first, Err(failure))),
+            Ok(false) => Some(Ok(response)),
+            Err(failure) => Some(Err(failure)),
         }
     }
 
@@ -387,7 +379,7 @@ impl Client {
         &mut self,
         connection: &Connection,
         error: ExchangeError,
-    ) -> Option<(Token, Exchange<Response>)> {
+    ) -> Option<Result<Response, Failure>> {
         let may_repeat = self.queue.first()?.history.is_idempotent;
         let (outcome, what) = match error {
             ExchangeError::Ended { what, silent: true } if connection.has_answered => {
@@ -395,9 +387,9 @@ impl Client {
                 if may_repeat {
                     self.tell_of_failure("the kept connection has ended; asked again on another");
                     self.send_again(&what, true);
-                    return self.ended.pop_front();
+                    return None;
                 }
-                let method = String::from_utf8_lossy(self.queue.first_method()).into_owned();
+                let method = String::from_utf8_lossy(self.queue.first_method());
                 let what = format!(
                     "{what}; the connection was kept from the request before, and {method} is not sent \
                      again, because it may have been carried out"
@@ -409,17 +401,25 @@ impl Client {
                 (Outcome::ProtocolError, error.to_string())
             }
         };
-        let first = self.queue.take_first()?;
-        let failed = self.end(first, Err(Failure { outcome, what }));
-        self.send_again("an answer was broken off", true);
-        Some(failed)
+        Some(Err(Failure { outcome, what }))
+    }
+
+    /// The oldest request is sent once more, behind the others, with the credentials that are known now.
+    fn ask_again(&mut self) {
+        let written = self.queue.written();
+        let Some(mut first) = self.queue.take_first() else {
+            return;
+        };
+        if self.connection.is_none() {
+            first.history.began = self.config.time.clock.now();
+            self.send_again("the server ended the connection", false);
+        }
+        first.history.resent = true;
+        self.resubmit(first, &written);
     }
 
     /// The connection is gone: what was not answered is sent on a new one, if it may be repeated.
     fn send_again(&mut self, why: &str, may_be_carried_out: bool) {
-        if self.queue.is_empty() {
-            return;
-        }
         let now = self.config.time.clock.now();
         let (requests, written) = self.queue.take_all();
         for mut request in requests {
@@ -432,8 +432,8 @@ impl Client {
             }
             let outcome = Outcome::Reset;
             let what = format!("{why}, and the request behind it was never answered");
-            let failed = self.end(request, Err(Failure { outcome, what }));
-            self.ended.push_back(failed);
+            let failed = self.exchange_of(&request, Err(Failure { outcome, what }));
+            self.ended.push_back((request.token, failed));
         }
     }
 
@@ -451,28 +451,47 @@ impl Client {
         }
     }
 
-    /// Nothing that is under way will be answered.
-    fn fail_all(&mut self, failure: &Failure) -> Option<(Token, Exchange<Response>)> {
-        while let Some(first) = self.queue.take_first() {
-            let failed = self.end(first, Err(failure.clone()));
-            self.ended.push_back(failed);
+    /// The oldest request has ended; those behind it go on, on another connection where this one is gone.
+    fn end_oldest(&mut self, result: Result<Response, Failure>) -> (Token, Exchange<Response>) {
+        let Some(first) = self.queue.first() else {
+            unreachable!("what has ended is the oldest")
+        };
+        let is_answered = result.is_ok();
+        let (token, exchange) = (first.token, self.exchange_of(first, result));
+        self.queue.drop_first();
+        if !self.queue.is_empty() {
+            self.waiting_since = self.config.time.clock.now();
+            if self.connection.is_none() {
+                let why = if is_answered {
+                    "the server ended the connection"
+                } else {
+                    "an answer was broken off"
+                };
+                self.send_again(why, !is_answered);
+            }
         }
-        self.queue.clear();
+        (token, exchange)
+    }
+
+    /// Nothing that is under way will be answered.
+    fn end_all(&mut self, failure: &Failure) -> Option<(Token, Exchange<Response>)> {
+        while let Some(first) = self.queue.take_first() {
+            let failed = self.exchange_of(&first, Err(failure.clone()));
+            self.ended.push_back((first.token, failed));
+        }
         self.ended.pop_front()
     }
 
     /// What became of a request.
-    fn end(
+    fn exchange_of(
         &self,
-        request: UnderWay,
+        request: &UnderWay,
         result: Result<Response, Failure>,
-    ) -> (Token, Exchange<Response>) {
+    ) -> Exchange<Response> {
         if let Err(failure) = &result {
             self.tell_of_failure(&failure.what);
         }
-        let (history, stamps) = (&request.history, &request.stamps);
-        let exchange = Exchange::of(history, stamps, result, &self.config.time);
-        (request.token, exchange)
+        Exchange::of(&request.history, &request.stamps, result, &self.config.time)
     }
 
     /// Drops the kept connection where the server has closed it, and where the server has closed
@@ -536,6 +555,12 @@ fn last_head<'a>(
 ) -> Option<&'a ResponseHead> {
     let kept = connection.as_deref().and_then(Connection::head);
     parting.as_ref().or(kept)
+}
+
+/// Which requests end, and how.
+enum Ending {
+    Oldest(Result<Response, Failure>),
+    All(Failure),
 }
 
 /// What an operation that was given up came to.

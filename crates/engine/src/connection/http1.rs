@@ -30,7 +30,7 @@ use wire::response::{Limits, ProtocolError, ReadEvent, ResponseHead, ResponseRea
 
 use crate::clock::RunClock;
 use crate::clock::stamps::RealNanos;
-use crate::clock::timekeeper::{KernelStamps, Stamps};
+use crate::clock::timekeeper::Stamps;
 use crate::connection::dial::plain;
 use crate::connection::queue::RequestQueue;
 use crate::connection::transport::{Look, Transport};
@@ -275,16 +275,11 @@ impl Connection {
 
     /// Notes of the requests that have left by now when they did.
     fn mark_left(&mut self, queue: &mut RequestQueue) {
-        let mut left = queue.just_written().peekable();
-        if left.peek().is_none() {
+        if !queue.has_just_written() {
             return;
         }
-        let (at, mark) = (self.transport.offered_at, self.transport.mark_sent());
-        for request in left {
-            request.stamps.sent = Some(at);
-            request.mark = mark;
-            request.stamps.kernel = mark.map(|_| KernelStamps::default());
-        }
+        let mark = self.transport.mark_sent();
+        queue.have_left(self.transport.offered_at, mark);
         if mark.is_some() {
             // As a rule it is there already, and taken now it wakes nobody later.
             self.transport.collect_stamps();

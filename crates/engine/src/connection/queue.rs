@@ -16,7 +16,7 @@ use std::sync::Arc;
 use record::{Connect, Nanos};
 use wire::response::ResponseHead;
 
-use crate::clock::timekeeper::Stamps;
+use crate::clock::timekeeper::{KernelStamps, Stamps};
 
 /// How much of the body of an answer is kept to explain a failure.
 const EXCERPT: usize = 2 * 1024;
@@ -24,7 +24,7 @@ const EXCERPT: usize = 2 * 1024;
 const LARGEST_KEPT: usize = 64 << 20;
 
 /// Names a request from when it is submitted until it has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Token(u64);
 
 /// How much of the body of a good response is kept; a 207 is always kept, and of others an excerpt.
@@ -97,6 +97,25 @@ struct Place {
 }
 
 impl UnderWay {
+    /// A request that is to be [submitted](RequestQueue::submit).
+    pub(crate) fn new(
+        is_head: bool,
+        keep: KeptBody,
+        fixed: Option<Arc<[u8]>>,
+        history: History,
+    ) -> UnderWay {
+        UnderWay {
+            token: Token::default(),
+            is_head,
+            keep,
+            stamps: Stamps::default(),
+            mark: None,
+            fixed,
+            history,
+            at: Place::default(),
+        }
+    }
+
     fn len(&self) -> usize {
         let fixed = self.fixed.as_deref().map_or(0, <[u8]>::len);
         self.at.end - self.at.start + fixed
@@ -114,7 +133,9 @@ pub(crate) struct RequestQueue {
     requests: VecDeque<UnderWay>,
     /// Those that were written as a whole.
     whole: usize,
-    /// Bytes that are written of the one behind these.
+    /// Those of which it is noted that they have left.
+    left: usize,
+    /// Bytes that are written of the one behind those that were written as a whole.
     part: usize,
     bytes: Vec<u8>,
     /// Bytes that were there before these.
@@ -141,14 +162,19 @@ impl RequestQueue {
         self.requests.front_mut()
     }
 
+    /// The oldest is not under way any more.
+    pub(crate) fn drop_first(&mut self) {
+        self.take_first();
+    }
+
     /// The oldest, which is not under way any more.
     pub(crate) fn take_first(&mut self) -> Option<UnderWay> {
-        let first = self.requests.pop_front()?;
-        match self.whole.checked_sub(1) {
-            Some(whole) => self.whole = whole,
-            None => self.part = 0,
+        if self.whole == 0 {
+            self.part = 0;
         }
-        Some(first)
+        self.whole = self.whole.saturating_sub(1);
+        self.left = self.left.saturating_sub(1);
+        self.requests.pop_front()
     }
 
     /// All of them, of which none is under way any more, with the bytes that they are [resubmitted](Self::resubmit) from.
@@ -170,30 +196,22 @@ impl RequestQueue {
 
     fn forget(&mut self) {
         self.bytes.clear();
-        (self.whole, self.part, self.gone) = (0, 0, 0);
+        (self.whole, self.left, self.part, self.gone) = (0, 0, 0, 0);
     }
 
     /// Puts a request behind the others: `write_head` appends its head but for the credentials and the empty
-    /// line, `end_head` the credentials to a head that begins there.
+    /// line, `end_head` the credentials to a head that begins there; `live` is a body that had holes.
     pub(crate) fn submit(
         &mut self,
-        request: Submission<'_>,
+        mut request: UnderWay,
         write_head: impl FnOnce(&mut Vec<u8>),
         end_head: impl FnOnce(&mut Vec<u8>, usize),
+        live: &[u8],
     ) -> Token {
         self.count += 1;
         let token = Token(self.count);
-        let under_way = UnderWay {
-            token,
-            is_head: request.is_head,
-            keep: request.keep,
-            stamps: Stamps::default(),
-            mark: None,
-            fixed: request.fixed,
-            history: request.history,
-            at: Place::default(),
-        };
-        self.append(under_way, write_head, end_head, request.live);
+        request.token = token;
+        self.append(request, write_head, end_head, live);
         token
     }
 
@@ -214,12 +232,13 @@ impl RequestQueue {
 
     fn append(
         &mut self,
-        mut request: UnderWay,
+        request: UnderWay,
         write_head: impl FnOnce(&mut Vec<u8>),
         end_head: impl FnOnce(&mut Vec<u8>, usize),
         body: &[u8],
     ) {
         self.make_room();
+        self.requests.push_back(request);
         let start = self.bytes.len();
         write_head(&mut self.bytes);
         let head_end = self.bytes.len();
@@ -227,13 +246,14 @@ impl RequestQueue {
         self.bytes.extend_from_slice(b"\r\n");
         let body_start = self.bytes.len();
         self.bytes.extend_from_slice(body);
-        request.at = Place {
-            start: self.gone + start,
-            head_end: self.gone + head_end,
-            body_start: self.gone + body_start,
-            end: self.gone + self.bytes.len(),
-        };
-        self.requests.push_back(request);
+        if let Some(request) = self.requests.back_mut() {
+            request.at = Place {
+                start: self.gone + start,
+                head_end: self.gone + head_end,
+                body_start: self.gone + body_start,
+                end: self.gone + self.bytes.len(),
+            };
+        }
     }
 
     /// Forgets the bytes of what is not under way any more, when that is more than what is left.
@@ -285,6 +305,10 @@ impl RequestQueue {
     /// Puts the next bytes together that lie in several places, as far as there is room. Returns how many
     /// these are, 0 where the next [piece](Self::piece) is all or is as large.
     pub(super) fn join(&self, room: &mut [u8]) -> usize {
+        let is_one = self.whole + 1 == self.requests.len();
+        if is_one && self.requests[self.whole].fixed.is_none() {
+            return 0;
+        }
         let mut at = (self.whole, self.part);
         let mut filled = 0;
         while let Some(slice) = self.slice(at) {
@@ -321,10 +345,15 @@ impl RequestQueue {
             Some(fixed) if part >= own => &fixed[part - own..],
             Some(_) => self.own(request.at.start + part..request.at.end),
             None => {
-                let behind = self.requests.range(whole + 1..);
-                let last = behind.take_while(|next| next.fixed.is_none()).last();
-                let end = last.map_or(request.at.end, |last| last.at.end);
-                self.own(request.at.start + part..end)
+                let mut last = request;
+                let mut behind = whole + 1;
+                while let Some(next) = self.requests.get(behind)
+                    && next.fixed.is_none()
+                {
+                    last = next;
+                    behind += 1;
+                }
+                self.own(request.at.start + part..last.at.end)
             }
         })
     }
@@ -347,12 +376,23 @@ impl RequestQueue {
 
     /// What is to be written begins now on this connection, where it has not begun before; when that was.
     pub(super) fn begin(&mut self, connection: u32, now: impl FnOnce() -> Nanos) -> Option<Nanos> {
-        let mut waiting = self.requests.range_mut(self.whole..);
-        let next = waiting.find(|request| request.stamps.started == 0)?;
+        let is_new = |request: &UnderWay| request.stamps.started == 0;
+        let mut at = self.whole;
+        while self
+            .requests
+            .get(at)
+            .is_some_and(|request| !is_new(request))
+        {
+            at += 1;
+        }
+        if at == self.requests.len() {
+            return None;
+        }
         let now = now();
-        for request in std::iter::once(next).chain(waiting) {
+        while let Some(request) = self.requests.get_mut(at) {
             request.stamps.started = now;
             request.history.connection = Some(connection);
+            at += 1;
         }
         Some(now)
     }
@@ -373,21 +413,21 @@ impl RequestQueue {
         }
     }
 
-    /// The requests that are written, and of which it was not known yet that they have left.
-    pub(super) fn just_written(&mut self) -> impl Iterator<Item = &mut UnderWay> {
-        let written = self.requests.range_mut(..self.whole);
-        written.filter(|request| !request.has_left())
+    /// Whether more requests are written than are noted to have left.
+    pub(super) fn has_just_written(&self) -> bool {
+        self.left < self.whole
     }
-}
 
-/// A request that is to be sent.
-pub(crate) struct Submission<'a> {
-    pub(crate) is_head: bool,
-    pub(crate) keep: KeptBody,
-    pub(crate) fixed: Option<Arc<[u8]>>,
-    /// A body that had holes.
-    pub(crate) live: &'a [u8],
-    pub(crate) history: History,
+    /// Those have left, at that moment and under that mark.
+    pub(super) fn have_left(&mut self, at: Nanos, mark: Option<u64>) {
+        while self.left < self.whole {
+            let request = &mut self.requests[self.left];
+            request.stamps.sent = Some(at);
+            request.mark = mark;
+            request.stamps.kernel = mark.map(|_| KernelStamps::default());
+            self.left += 1;
+        }
+    }
 }
 
 /// The bytes of requests that were under way.
@@ -413,18 +453,14 @@ mod tests {
 
     fn submit(queue: &mut RequestQueue, (head, live, fixed): Lengths, letter: u8) {
         let live = vec![letter + 1; live];
-        let request = Submission {
-            is_head: false,
-            keep: KeptBody::Nothing,
-            fixed: fixed.map(|length| vec![letter + 2; length].into()),
-            live: &live,
-            history: History::default(),
-        };
+        let fixed = fixed.map(|length| vec![letter + 2; length].into());
+        let request = UnderWay::new(false, KeptBody::Nothing, fixed, History::default());
         let write_head = |bytes: &mut Vec<u8>| bytes.resize(bytes.len() + head, letter);
-        queue.submit(request, write_head, |bytes, start| {
+        let end_head = |bytes: &mut Vec<u8>, start: usize| {
             assert_eq!(bytes.len() - start, head);
             bytes.push(b'A');
-        });
+        };
+        queue.submit(request, write_head, end_head, &live);
     }
 
     fn expected((head, live, fixed): Lengths, letter: u8) -> Vec<u8> {

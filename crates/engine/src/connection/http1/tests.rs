@@ -5,7 +5,7 @@ use std::thread;
 
 use super::*;
 use crate::clock::stamps::Stamping;
-use crate::connection::queue::{History, KeptBody, Submission};
+use crate::connection::queue::{History, KeptBody, UnderWay};
 use crate::event_loop::{EventLoop, spawn};
 use crate::watch::exhaustion::Exhaustion;
 
@@ -15,15 +15,10 @@ const EARLY: &[u8] = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
 /// One request, with a head but for the empty line that ends it.
 fn queue_of(head: &[u8], fixed: Option<&[u8]>) -> RequestQueue {
     let mut queue = RequestQueue::default();
-    let request = Submission {
-        is_head: false,
-        keep: KeptBody::All,
-        fixed: fixed.map(Arc::from),
-        live: b"",
-        history: History::default(),
-    };
+    let fixed = fixed.map(Arc::from);
+    let request = UnderWay::new(false, KeptBody::All, fixed, History::default());
     let write_head = |bytes: &mut Vec<u8>| bytes.extend_from_slice(head);
-    queue.submit(request, write_head, |_, _| ());
+    queue.submit(request, write_head, |_, _| (), b"");
     queue
 }
 
