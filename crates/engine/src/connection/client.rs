@@ -246,6 +246,7 @@ impl Client {
     }
 
     /// Puts a request behind those under way.
+    #[inline]
     pub(crate) fn submit(
         &mut self,
         request: &PreparedRequest,
@@ -276,10 +277,9 @@ impl Client {
             credentials: self.credentials.heeded,
             ..History::default()
         };
-        let is_head = request.method == "HEAD";
         let credentials = &mut self.credentials;
         let token = self.queue.submit(
-            UnderWay::new(is_head, sending.keep, fixed.cloned(), history),
+            UnderWay::new(request.is_head, sending.keep, fixed.cloned(), history),
             |bytes| request.write_head(bytes, values, length),
             |bytes, start| credentials.write(bytes, start),
             live,
@@ -452,6 +452,7 @@ impl Client {
     }
 
     /// The oldest request has ended; those behind it go on, on another connection where this one is gone.
+    #[inline]
     fn end_oldest(&mut self, result: Result<Response, Failure>) -> (Token, Exchange<Response>) {
         let Some(first) = self.queue.first() else {
             unreachable!("what has ended is the oldest")
@@ -483,6 +484,7 @@ impl Client {
     }
 
     /// What became of a request.
+    #[inline]
     fn exchange_of(
         &self,
         request: &UnderWay,

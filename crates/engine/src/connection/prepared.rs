@@ -86,6 +86,8 @@ pub(crate) struct PreparedRequest {
     body: PreparedBody,
     /// It may be sent once more when its connection dies.
     pub(crate) is_idempotent: bool,
+    /// The method is HEAD: no body comes back.
+    pub(crate) is_head: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -136,6 +138,7 @@ impl PreparedRequest {
                 Body::Live(text) => PreparedBody::Live(Prepared::of_pieces(text.0.pieces())),
             },
             is_idempotent: is_idempotent(&request.method),
+            is_head: request.method == "HEAD",
         })
     }
 
@@ -165,6 +168,7 @@ impl PreparedRequest {
                 .body
                 .map_or(PreparedBody::None, |body| PreparedBody::Fixed(body.into())),
             is_idempotent: is_idempotent(request.method),
+            is_head: request.method == "HEAD",
         })
     }
 

@@ -98,6 +98,7 @@ struct Place {
 
 impl UnderWay {
     /// A request that is to be [submitted](RequestQueue::submit).
+    #[inline]
     pub(crate) fn new(
         is_head: bool,
         keep: KeptBody,
@@ -163,11 +164,13 @@ impl RequestQueue {
     }
 
     /// The oldest is not under way any more.
+    #[inline]
     pub(crate) fn drop_first(&mut self) {
         self.take_first();
     }
 
     /// The oldest, which is not under way any more.
+    #[inline]
     pub(crate) fn take_first(&mut self) -> Option<UnderWay> {
         if self.whole == 0 {
             self.part = 0;
@@ -201,6 +204,7 @@ impl RequestQueue {
 
     /// Puts a request behind the others: `write_head` appends its head but for the credentials and the empty
     /// line, `end_head` the credentials to a head that begins there; `live` is a body that had holes.
+    #[inline]
     pub(crate) fn submit(
         &mut self,
         mut request: UnderWay,
@@ -230,6 +234,7 @@ impl RequestQueue {
         self.append(request, write_head, end_head, body);
     }
 
+    #[inline]
     fn append(
         &mut self,
         request: UnderWay,

@@ -23,6 +23,8 @@ pub(crate) struct RequestStep {
     /// Its place among those that were prepared with it.
     pub(crate) place: usize,
     pub(crate) request: PreparedRequest,
+    /// What it does to locks where it is answered as expected.
+    pub(crate) lock: LockEffect,
     /// What X-Prestan says that it is for, where it is measured: the name of the measure.
     pub(crate) purpose: String,
     /// Its path in the collection in which the user works.
@@ -33,6 +35,24 @@ pub(crate) struct RequestStep {
     contains: Vec<Prepared>,
     /// The last 207 that was read and found good: the same again need not be read again.
     good: RefCell<Vec<u8>>,
+}
+
+/// What a request does to locks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LockEffect {
+    None,
+    Takes,
+    Releases,
+}
+
+impl LockEffect {
+    fn of(method: &str) -> LockEffect {
+        match method {
+            "LOCK" => LockEffect::Takes,
+            "UNLOCK" => LockEffect::Releases,
+            _ => LockEffect::None,
+        }
+    }
 }
 
 /// A step of a test.
@@ -182,6 +202,7 @@ impl Preparer<'_> {
         let place = self.count;
         self.count += 1;
         Ok(Rc::new(RequestStep {
+            lock: LockEffect::of(&plan.method),
             place,
             needs_saved: request.needs_saved() || contains.iter().any(Prepared::needs_saved),
             request,

@@ -89,6 +89,7 @@ impl<A> Exchange<A> {
 
 impl Exchange<Response> {
     /// What came of a request, as far as it came.
+    #[inline]
     pub(super) fn of(
         history: &History,
         stamps: &Stamps,

@@ -18,7 +18,7 @@ use crate::drive::check::{Wrong, outcome, outcome_of};
 use crate::drive::context::Stop;
 use crate::drive::driver::{Done, Heard, Numbering, Operating};
 use crate::drive::operation::Operation;
-use crate::drive::step::{PreparedTest, RequestStep, Scrutiny};
+use crate::drive::step::{LockEffect, PreparedTest, RequestStep, Scrutiny};
 use crate::event_loop::sleep;
 
 /// Bytes of an answer that takes a while to read: a millisecond, about.
@@ -459,13 +459,13 @@ fn judge(
         }
         expected.saved.push((save.slot, value));
     }
-    expected.lock = match step.plan.method.as_str() {
-        "LOCK" => lock_token(head, body).map(|token| Lock::Taken {
+    expected.lock = match step.lock {
+        LockEffect::Takes => lock_token(head, body).map(|token| Lock::Taken {
             token,
             target: client.target(),
         }),
-        "UNLOCK" => Some(Lock::Released),
-        _ => None,
+        LockEffect::Releases => Some(Lock::Released),
+        LockEffect::None => None,
     };
     Ok(expected)
 }
