@@ -80,7 +80,6 @@ pub(crate) struct Prepared {
 /// A request with holes.
 #[derive(Debug, Clone)]
 pub(crate) struct PreparedRequest {
-    pub(crate) method: String,
     /// Without the empty line that ends it.
     head: Prepared,
     body: PreparedBody,
@@ -130,7 +129,6 @@ impl PreparedRequest {
         suite: &str,
     ) -> Result<PreparedRequest, String> {
         Ok(PreparedRequest {
-            method: request.method.clone(),
             head: head(request, config, suite)?,
             body: match &request.body {
                 Body::None => PreparedBody::None,
@@ -159,7 +157,6 @@ impl PreparedRequest {
             label: request.label,
         };
         Ok(PreparedRequest {
-            method: request.method.to_owned(),
             // Nothing in it is a mark.
             head: Prepared {
                 parts: vec![TemplatePart::Bytes(head.bytes(config)?.into())],

@@ -82,6 +82,8 @@ pub(crate) struct Operating {
     pub(crate) planned: Option<Nanos>,
     /// The time, where the clock has just been read.
     pub(crate) now: Option<Nanos>,
+    /// Pauses before its first request.
+    pub(crate) paused: Nanos,
     /// When its first request began.
     pub(crate) started: Option<Nanos>,
     /// When its last request ended.
@@ -115,6 +117,7 @@ impl Operating {
             phase: 0,
             planned: None,
             now: None,
+            paused: 0,
             started: None,
             ended: 0,
         }
@@ -137,6 +140,9 @@ impl Operating {
     pub(crate) fn pause(&mut self, time: Nanos) {
         self.now = None;
         self.planned = self.planned.map(|planned| planned + time);
+        if self.started.is_none() {
+            self.paused += time;
+        }
     }
 }
 
@@ -163,7 +169,7 @@ mod tests {
         operating.add(done(150, 180, false));
         assert_eq!(operating.planned, Some(130));
         operating.pause(20);
-        assert_eq!(operating.planned, Some(150));
+        assert_eq!((operating.planned, operating.paused), (Some(150), 0));
         // Begun at 200, it is late by the 50.
         operating.add(done(200, 210, true));
         assert_eq!((operating.planned, operating.started), (None, Some(150)));

@@ -252,6 +252,11 @@ impl RequestStep {
                 && texts.clone().all(|text| text.text(values).is_some())
     }
 
+    /// Whether the suite says what the body of a response has in it.
+    pub(crate) fn has_contents(&self) -> bool {
+        !self.contains.is_empty() || self.plan.expect.body.is_some()
+    }
+
     /// The path that it asks for, on the server.
     pub(crate) fn path(&self, values: &Values<'_>) -> String {
         let path = self.path.text(values).unwrap_or_default();

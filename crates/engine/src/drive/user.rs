@@ -21,7 +21,7 @@ use wire::auth::Authenticator;
 use crate::connection::client::{Client, PlainRequest};
 use crate::drive::chance;
 use crate::drive::context::{RunContext, Stop};
-use crate::drive::driver::{Driver, Hearing};
+use crate::drive::driver::{Driver, Hearing, Numbering};
 use crate::drive::step::PreparedTest;
 use crate::drive::worker::Worker;
 use crate::site::workspace::held::HeldLock;
@@ -47,11 +47,21 @@ pub(crate) struct Log {
     pub(crate) context: Arc<RunContext>,
     pub(crate) worker: Rc<Worker>,
     driver: Rc<dyn Driver>,
-    /// The user begins nothing at this moment or later.
+    /// The user pauses no longer than until then, and begins no file of a page.
     pub(crate) deadline: Nanos,
     pub(crate) hearing: Hearing,
     /// Locks that it holds: path and token.
     locks: Vec<(String, String)>,
+}
+
+/// What becomes of steps that are left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Left {
+    Done,
+    /// The time of their operation is over, and that of their test is not: they are counted.
+    Dropped,
+    /// Nobody counts them.
+    Out,
 }
 
 impl User {
@@ -187,9 +197,11 @@ impl User {
         self.client.is_patient = false;
     }
 
-    /// Releases what is still held in a test: what follows would fail because of that.
-    pub(crate) async fn release_locks(&mut self, script: &Script) {
+    /// Releases what is still held in a test: what follows would fail because of that. Whether there was
+    /// anything.
+    pub(crate) async fn release_locks(&mut self, script: &Script) -> bool {
         let locks = self.log.locks_below(script.workplace());
+        let has_any = !locks.is_empty();
         for (path, token) in locks {
             let label = self.label(script, Phase::CleanUp);
             let headers = [("Lock-Token", token.as_str())];
@@ -202,12 +214,16 @@ impl User {
                 self.log.context.held.released(&token);
             }
         }
+        has_any
     }
 
     /// Value of X-Prestan for a request that is no step.
     fn label(&self, script: &Script, phase: Phase) -> String {
         let context = &self.log.context;
-        let number = context.progress.next_request();
+        let number = match self.log.beside_operations() {
+            Numbering::Own(number) => number,
+            Numbering::Each => context.progress.next_request(),
+        };
         let (suite, test) = (&context.plan.suite.name, &script.test.name);
         format!("{suite}: {number} ({test} {})", phase.name())
     }
@@ -217,7 +233,28 @@ impl Log {
     /// Whether the user begins another step of a test at `now`. Cleaning up goes on when the test or the
     /// run is over; nothing else does.
     fn goes_on(&self, test: TestId, phase: Phase, now: Nanos) -> bool {
-        phase == Phase::CleanUp || now < self.deadline && self.driver.goes_on(test, now)
+        phase == Phase::CleanUp || self.driver.goes_on(test, now)
+    }
+
+    /// What becomes of the steps that are left of an operation at `now`.
+    fn what_is_left(&self, test: TestId, phase: Phase, now: Nanos) -> Left {
+        if self.goes_on(test, phase, now) {
+            Left::Done
+        } else if phase == Phase::Measured && !self.driver.is_strict() && self.context.goes_on(test)
+        {
+            Left::Dropped
+        } else {
+            Left::Out
+        }
+    }
+
+    /// How requests are numbered that are of no operation: where operations have numbers, by none.
+    pub(super) fn beside_operations(&self) -> Numbering {
+        if self.driver.is_strict() {
+            Numbering::Each
+        } else {
+            Numbering::Own(0)
+        }
     }
 
     /// Keeps in mind that a lock is held, in case that nobody else releases it.

@@ -202,7 +202,9 @@ impl Session<'_> {
             .clone()
             .unwrap_or_else(|| unreachable!("there is a first"));
         if self.plan.workspace == Workspace::ReadOnly {
-            return self.measure(&server, sink);
+            let measured = self.measure(&server, sink);
+            self.held.end(false);
+            return measured;
         }
         let opened = places
             .iter_mut()

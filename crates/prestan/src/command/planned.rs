@@ -442,15 +442,18 @@ impl CompletedRun {
             details,
         };
         let path = path.filter(|_| saved.is_ok());
-        output::print(shown, diagnosed, formats, output.output.as_deref(), path).and(logged)?;
-        match (saved, went_through_all(&summary)) {
-            (Ok(()), end) => end.and_then(|()| code_of(&summary)),
-            (Err(why), Ok(())) => Err(why),
-            (Err(why), Err(end)) => {
-                warn(&why);
-                Err(end)
-            }
+        output::print(shown, diagnosed, formats, output.output.as_deref(), path)?;
+        // The last that went wrong is the answer, and of the others it is told as well.
+        let mut failures = [logged, saved, went_through_all(&summary)]
+            .into_iter()
+            .filter_map(Result::err);
+        let Some(mut last) = failures.next() else {
+            return code_of(&summary);
+        };
+        for later in failures {
+            warn(&std::mem::replace(&mut last, later));
         }
+        Err(last)
     }
 }
 

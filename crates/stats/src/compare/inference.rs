@@ -90,14 +90,26 @@ impl Inference {
             .all(|end| is_same(end.exp(), same_within))
     }
 
-    /// Looks that exclude each other are about different ratios: the pairs are not of one kind, so
-    /// nothing is sure, and the interval reaches over all that was.
+    /// Looks that exclude each other are about different ratios: the interval reaches over all of them, and
+    /// where no difference is among them, nothing is sure.
     fn as_contradicted(self) -> Inference {
         let (low, high) = self.early.interval;
         let over = |(least, most): (f64, f64)| (least.min(low).min(high), most.max(low).max(high));
+        let of_all = over(self.ci95_of_mean);
+        if of_all.0 > 0.0 || of_all.1 < 0.0 {
+            return Inference {
+                ci95: over(self.ci95),
+                ci95_of_mean: of_all,
+                early: Early {
+                    interval: of_all,
+                    ..self.early
+                },
+                ..self
+            };
+        }
         Inference {
-            ci95: over(self.ci95),
-            ci95_of_mean: over(self.ci95_of_mean),
+            ci95: of_all,
+            ci95_of_mean: of_all,
             p_slower: 1.0,
             p_faster: 1.0,
             early: Early::NOTHING,
@@ -256,6 +268,21 @@ mod tests {
         assert!(found.ci95.0 <= -3.0 && found.ci95.1 > 2.9, "{found:?}");
     }
 
+    #[test]
+    fn looks_that_exclude_each_other_may_agree_on_the_direction() {
+        let rng = &mut Stream::new(2);
+        let slower = |by: f64, pairs: usize, rng: &mut Stream| -> Vec<f64> {
+            (0..pairs).map(|_| by + 0.02 * rng.normal()).collect()
+        };
+        let mut seen = slower(0.3, 8, rng);
+        seen.extend(slower(0.2, 40, rng));
+        let found = infer(&seen).unwrap();
+        assert!(early(&seen).is_contradictory());
+        assert!(found.p_slower < 1e-4, "{found:?}");
+        assert!(found.ci95.0 > 0.15 && found.ci95.1 > 0.25, "{found:?}");
+        assert!(found.early.interval.0 < found.early.interval.1);
+    }
+
     /// Sequences of pairs as machines make them: apart, drifting, in levels, with outliers.
     fn unruly(rng: &mut Stream) -> Vec<f64> {
         let pairs = 2 + (rng.uniform() * 40.0) as usize;
@@ -295,6 +322,9 @@ mod tests {
                 found.p_faster >= 0.0249 * room || high < 0.0,
                 "{seen:?}: {found:?}"
             );
+            // And the other way round, as far as an interval of 95 % suffices.
+            assert!(low <= 0.0 || found.p_slower < 0.05, "{seen:?}: {found:?}");
+            assert!(high >= 0.0 || found.p_faster < 0.05, "{seen:?}: {found:?}");
             found_early += usize::from(found.ci95 == found.early.interval);
         }
         assert!(found_early > 1_000, "{found_early}");

@@ -22,6 +22,7 @@ use super::operations::Operations;
 use super::timer::wait_until;
 use super::user::{Arrival, LoadUser};
 use super::workload::{STEP, Workload};
+use crate::clock::nanos;
 use crate::drive::driver::Numbering;
 use crate::drive::operation::Operation;
 use crate::drive::worker::Worker;
@@ -179,7 +180,7 @@ pub(super) async fn user(mut user: Box<LoadUser>, thread: u32) {
     while let Some(arrival) = queue.next(&seat).await {
         let done = user.operate(arrival).await;
         // Waiting for a free connection is the server's time, and everything after it ours.
-        let due = arrival.planned.unwrap_or(0).max(free_since);
+        let due = arrival.planned.unwrap_or(0).max(free_since) + done.paused;
         let late = done.started.unwrap_or(due).saturating_sub(due);
         worker.vitals.add_lateness(late);
         free_since = done.ended;
@@ -279,10 +280,15 @@ impl Dispatcher {
     async fn drain(&mut self) {
         let workload = Arc::clone(&self.workload);
         let (clock, queue) = (workload.context().clock, workload.queue());
-        let end = clock.now() + crate::clock::nanos(self.worker.config.timeout);
+        let patience = nanos(self.worker.config.timeout);
         // Other threads may still have a part of the schedule to go.
-        let goes_on = || queue.is_waiting() || !workload.is_over();
-        while goes_on() && clock.now() < end && !workload.context().is_over() {
+        let mut last = clock.now();
+        while !workload.context().is_over() && clock.now() < last + patience {
+            match (workload.is_over(), queue.is_waiting()) {
+                (true, false) => break,
+                (true, true) => {}
+                (false, _) => last = clock.now(),
+            }
             sleep(Duration::from_millis(1)).await;
         }
         for arrival in queue.take_waiting() {

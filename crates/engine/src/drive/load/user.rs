@@ -90,7 +90,7 @@ impl LoadUser {
     pub(super) async fn get_ready(&mut self) -> Ready {
         let context = Arc::clone(self.context());
         Box::pin(self.connect()).await;
-        if self.has_places() {
+        if self.is_set_up() {
             Box::pin(self.set_up()).await;
             context.meet().await;
         }
@@ -107,9 +107,14 @@ impl LoadUser {
         Ready { leads, can_begin }
     }
 
-    /// Whether its tests are done in collections that are made for them.
-    fn has_places(&self) -> bool {
+    /// Whether there is something to be set up, or undone: of all users alike.
+    fn is_set_up(&self) -> bool {
+        let is_prepared = |script: &Script| {
+            let test = &script.test;
+            !(test.setup.is_empty() && test.cleanup.is_empty())
+        };
         self.context().plan.workspace == Workspace::Collection
+            || self.scripts.iter().any(is_prepared)
     }
 
     async fn connect(&mut self) {
@@ -148,22 +153,27 @@ impl LoadUser {
         let begun = context.clock.now();
         let (warmup, warmup_time) = self.workload.warmup();
         let enough = begun.saturating_add(warmup_time);
-        // A page of many slow files is not waited for.
+        // A page of many slow files, or a long pause, is not waited for.
         self.user.log.deadline = if warmup_time == 0 {
             begun.saturating_add(nanos(self.user.log.worker.config.timeout))
         } else {
             enough
         };
         let mut times = 0;
-        while !self.workload.is_over() && (times < warmup || context.clock.now() < enough) {
-            let now = context.clock.now();
+        let mut now = begun;
+        while !self.workload.is_over()
+            && now < self.user.log.deadline
+            && (times < warmup || now < enough)
+        {
             let uncounted = |_: &OperationPlan, _: &Operations| Operating {
+                visit: Some(0),
                 ended: now,
                 ..Operating::at_once(Numbering::Own(0))
             };
             let mut operating = self.operation(0, Phase::WarmUp, uncounted).await;
             self.user.log.rest(&mut operating).await;
             times += 1;
+            now = context.clock.now();
         }
         self.user.log.deadline = Nanos::MAX;
         self.user.rng = sequence;
@@ -199,18 +209,19 @@ impl LoadUser {
             self.context().stop(drawn.test, stop);
         }
         let script = &self.scripts[usize::from(drawn.test.0)];
-        if script.is_broken() {
-            Box::pin(self.user.release_locks(script)).await;
+        if script.is_broken() && Box::pin(self.user.release_locks(script)).await {
+            let now = self.context().clock.now();
+            self.user.log.rests_in(phase, now - operating.ended);
+            operating.ended = now;
         }
         operating
     }
 
     /// Undoes what getting ready did.
     pub(super) async fn leave(&mut self) {
-        if !self.has_places() {
-            return;
+        if self.is_set_up() {
+            self.context().meet().await;
         }
-        self.context().meet().await;
         for script in &mut self.scripts {
             Box::pin(self.user.clean_up(script)).await;
         }

@@ -361,11 +361,7 @@ impl Driver for Arc<Workload> {
     }
 
     fn end_of_pauses(&self) -> Nanos {
-        match (self.limit, &self.open) {
-            // What was asked for is done to its end.
-            (Some(_), _) | (_, Some(_)) => self.cut_off(),
-            (None, None) => self.due().min(self.ended.load(Ordering::Relaxed)),
-        }
+        self.due().min(self.ended.load(Ordering::Relaxed))
     }
 
     fn is_strict(&self) -> bool {

@@ -5,12 +5,21 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use record::{Nanos, TestId};
 
-use super::{Phase, Script, User};
+use super::{Log, Phase, Script, User};
 use crate::connection::client::Client;
 use crate::drive::context::Stop;
 use crate::drive::driver::Operating;
 use crate::drive::step::RequestStep;
+
+impl Log {
+    /// Whether the next file of a page is fetched: however long the page is, warming up and the run end in
+    /// time.
+    fn begins_file(&self, test: TestId, phase: Phase, now: Nanos) -> bool {
+        now < self.deadline && self.goes_on(test, phase, now)
+    }
+}
 
 impl User {
     /// Fetches the files of a page: with one connection one after the other, as WebSTONE does (Trent
@@ -44,7 +53,7 @@ impl User {
         operating: &mut Operating,
     ) -> Result<(), Stop> {
         for file in files {
-            if !self.log.goes_on(script.test.id, phase, operating.ended) {
+            if !self.log.begins_file(script.test.id, phase, operating.ended) {
                 break;
             }
             self.request(script, file, phase, operating).await?;
@@ -74,7 +83,7 @@ impl User {
         let mut under_way = FuturesUnordered::new();
         let mut most = 1;
         loop {
-            while under_way.len() < most && log.goes_on(part.test.id, phase, operating.ended) {
+            while under_way.len() < most && log.begins_file(part.test.id, phase, operating.ended) {
                 let Some(step) = left.next() else { break };
                 let Some(client) = free.pop() else { break };
                 let Some(mut attempt) = log.attempt(part, memory, step, operating) else {

@@ -67,13 +67,13 @@ impl User {
         operating: &mut Operating,
     ) -> Result<(), Stop> {
         let log = &mut self.log;
-        if operating.started.is_some() {
-            log.rest(operating).await;
-        }
         let (part, memory) = script.parts(phase);
         let Some(attempt) = log.attempt(part, memory, step, operating) else {
             return Ok(());
         };
+        if operating.started.is_some() {
+            log.rest(operating).await;
+        }
         let values = attempt.values();
         let sent = self.client.send(&step.request, &values, attempt.sending);
         let exchange = sent.await;
@@ -126,9 +126,9 @@ impl Log {
             self.drop_attempt(&attempt, why);
             return None;
         }
-        let is_first = is_measured && self.driver.is_strict() && memory.is_first_response(step);
-        attempt.closely = is_first;
-        if is_first || !step.plan.save.is_empty() {
+        let is_read = self.driver.is_strict() || step.has_contents();
+        attempt.closely = is_measured && is_read && memory.is_first_response(step);
+        if attempt.closely || !step.plan.save.is_empty() {
             attempt.sending.keep = KeptBody::All;
         }
         Some(attempt)
@@ -258,7 +258,7 @@ impl Log {
     }
 
     /// In a part of a test a user has let some time pass without a measured operation.
-    pub(super) fn rests_in(&self, phase: Phase, time: Nanos) {
+    pub(crate) fn rests_in(&self, phase: Phase, time: Nanos) {
         if phase == Phase::Measured {
             self.worker.vitals.add_rest(time);
         }

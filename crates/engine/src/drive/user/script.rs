@@ -165,6 +165,11 @@ impl Memory {
         self.broken = None;
     }
 
+    /// Nothing else of the round under way can be measured.
+    pub(super) fn break_off(&mut self, why: &str) {
+        self.broken.get_or_insert_with(|| why.to_owned());
+    }
+
     /// Whether the next response to a step is its first since measuring began.
     pub(super) fn is_first_response(&mut self, step: &RequestStep) -> bool {
         self.read_closely.insert(step.place)

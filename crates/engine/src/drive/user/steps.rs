@@ -10,7 +10,7 @@ use rand_distr::{Distribution, Exp};
 use record::Nanos;
 use suite::Think;
 
-use super::{Phase, Script, User};
+use super::{Left, Phase, Script, User};
 use crate::clock::nanos;
 use crate::drive::chance::draw;
 use crate::drive::context::Stop;
@@ -20,6 +20,9 @@ use crate::event_loop::sleep_until;
 
 /// A pause is waited for in pieces of at most this, so that the end of the run is noticed.
 const PIECE_OF_PAUSE: Nanos = 1_000_000_000;
+
+/// Why the rest of an operation is not sent.
+const OUT_OF_TIME: &str = "the run was over for as long as a request may take";
 
 impl User {
     /// Once through the loop of a test.
@@ -61,7 +64,7 @@ impl User {
         steps: &[PreparedStep],
         phase: Phase,
     ) -> Result<(), Stop> {
-        let mut operating = Operating::at_once(Numbering::Each);
+        let mut operating = Operating::at_once(self.log.beside_operations());
         self.steps(script, steps, phase, &mut operating).await
     }
 
@@ -77,8 +80,13 @@ impl User {
         operating: &mut Operating,
     ) -> Result<(), Stop> {
         for step in steps {
-            if !self.log.goes_on(script.test.id, phase, operating.ended) {
-                return Ok(());
+            match self
+                .log
+                .what_is_left(script.test.id, phase, operating.ended)
+            {
+                Left::Done => {}
+                Left::Dropped => script.memory.break_off(OUT_OF_TIME),
+                Left::Out => return Ok(()),
             }
             match step {
                 PreparedStep::Request(request) => {
@@ -92,7 +100,10 @@ impl User {
                     steps,
                 } => {
                     for number in 1..=*times {
-                        if !self.log.goes_on(script.test.id, phase, operating.ended) {
+                        let left = self
+                            .log
+                            .what_is_left(script.test.id, phase, operating.ended);
+                        if left == Left::Out {
                             break;
                         }
                         script.repeats(*counter, number);
@@ -135,8 +146,9 @@ impl User {
         operating.ended = begun;
         while operating.ended < enough && self.log.goes_on(script.test.id, phase, operating.ended) {
             let end = self.log.driver.end_of_pauses();
+            self.is_through |= operating.ended >= end;
+            let end = end.min(self.log.deadline);
             if self.is_through || operating.ended >= end {
-                self.is_through = true;
                 break;
             }
             let piece = operating.ended.saturating_add(PIECE_OF_PAUSE);
