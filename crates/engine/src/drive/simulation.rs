@@ -7,6 +7,7 @@
 
 mod closed;
 mod open;
+mod operations;
 mod queue;
 mod rounds;
 mod server;
@@ -18,7 +19,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use record::{Event, EventKind, Http, Nanos, Outcome, Sample, TestId};
+use record::{Event, EventKind, Exhausted, Http, Nanos, Outcome, Sample, TestId};
 use suite::{Overrides, Plan};
 use wire::auth::{AuthScheme, Authenticator};
 use wire::target::Target;
@@ -70,6 +71,8 @@ pub(super) struct SimulatedRun {
     plan: Arc<Plan>,
     /// How long the run took.
     took: Nanos,
+    /// How late the load generator was at most.
+    latest: Nanos,
 }
 
 /// One GET, over and over.
@@ -123,12 +126,14 @@ impl<'s> Simulation<'s> {
             turn: None,
         });
         let (samples, seen) = self.done(&context, &socket);
+        let generator = context.vitals.take(TestId(0), Exhausted::default());
         SimulatedRun {
             samples,
             events: events.0.lock().unwrap().clone(),
             seen,
             plan,
             took: clock.now(),
+            latest: generator.lateness.map_or(0, |late| late.max),
         }
     }
 

@@ -20,6 +20,8 @@ use crate::event_loop::{Source, sleep_until, spawn};
 pub(super) enum SimulatedReply {
     /// As the method wants it, after so much work.
     After(Nanos),
+    /// With this status, at once.
+    Status(u16),
     /// Never.
     Never,
     /// The connection ends.
@@ -31,7 +33,9 @@ pub(super) enum SimulatedReply {
 pub(super) struct SeenRequest {
     pub(super) method: String,
     pub(super) path: String,
-    /// What X-Prestan says in brackets.
+    /// The number in X-Prestan.
+    pub(super) number: u64,
+    /// What it says in brackets.
     pub(super) purpose: String,
     /// Simulated time of its arrival.
     pub(super) at: Nanos,
@@ -133,9 +137,12 @@ async fn serve(state: Rc<ServerState>, mut stream: UnixStream) {
     loop {
         if let Some((seen, length)) = request(&bytes, monotonic() - state.origin.get()) {
             bytes.drain(..length);
-            let answer = answer_to(&seen);
+            let mut answer = answer_to(&seen);
             match state.work(seen) {
                 Work::Until(moment) => sleep_until(moment).await,
+                Work::Status(status) => {
+                    answer = format!("HTTP/1.1 {status} Simulated\r\nContent-Length: 0\r\n\r\n");
+                }
                 Work::Never => return std::future::pending().await,
                 Work::Close => return,
             }
@@ -160,6 +167,7 @@ async fn serve(state: Rc<ServerState>, mut stream: UnixStream) {
 
 enum Work {
     Until(Nanos),
+    Status(u16),
     Never,
     Close,
 }
@@ -177,6 +185,7 @@ impl ServerState {
                 *first = monotonic().max(*first) + work;
                 Work::Until(*first)
             }
+            SimulatedReply::Status(status) => Work::Status(status),
             SimulatedReply::Never => Work::Never,
             SimulatedReply::Close => Work::Close,
         }
@@ -198,6 +207,10 @@ fn request(bytes: &[u8], at: Nanos) -> Option<(SeenRequest, usize)> {
     let seen = SeenRequest {
         method: line.next().unwrap().to_owned(),
         path: line.next().unwrap().to_owned(),
+        number: {
+            let words = label.split_whitespace().nth(1);
+            words.map_or(0, |number| number.parse().unwrap())
+        },
         purpose: purpose.trim_end_matches(')').to_owned(),
         at,
     };
@@ -207,6 +220,7 @@ fn request(bytes: &[u8], at: Nanos) -> Option<(SeenRequest, usize)> {
 /// What a server says to a request that it has carried out.
 fn answer_to(seen: &SeenRequest) -> String {
     match seen.method.as_str() {
+        "HEAD" => "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n".to_owned(),
         "GET" => "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello".to_owned(),
         "PUT" | "MKCOL" => "HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n".to_owned(),
         "LOCK" => "HTTP/1.1 200 OK\r\nLock-Token: <urn:1>\r\nContent-Length: 0\r\n\r\n".to_owned(),

@@ -1,0 +1,267 @@
+//! Operations of several steps, where something comes between.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use record::{Arrivals, Nanos, Outcome, Stage};
+
+use super::server::{SimulatedReply, SimulatedServer};
+use super::{MS, SimulatedRun, Simulation};
+use crate::drive::{LoadDrive, Pacing};
+
+/// Locks, thinks, saves and unlocks.
+fn editor(think: &str) -> String {
+    format!(
+        "
+suite: editing
+needs: webdav
+tests:
+  - name: Edit
+    loop:
+      - LOCK: file
+        measure: Lock
+        save: {{token: lock-token}}
+      - think: {{constant: {think}}}
+      - PUT: file
+        body: {{text: text}}
+        measure: Save
+        headers: {{If: '({{{{ token }}}})'}}
+      - UNLOCK: file
+        measure: Unlock
+        headers: {{Lock-Token: '{{{{ token }}}}'}}
+"
+    )
+}
+
+/// A server with one lock.
+fn locking() -> SimulatedServer {
+    let is_locked = Cell::new(false);
+    SimulatedServer::new(4, move |seen, _| {
+        match seen.method.as_str() {
+            "LOCK" if is_locked.replace(true) => return SimulatedReply::Status(423),
+            "UNLOCK" => is_locked.set(false),
+            _ => {}
+        }
+        SimulatedReply::After(MS)
+    })
+}
+
+fn open(rate: f64, duration_s: f64) -> LoadDrive {
+    LoadDrive {
+        pacing: Pacing::Open {
+            arrivals: Arrivals::Constant,
+            stages: vec![Stage { rate, duration_s }],
+            max_waiting: 1_000,
+            spin: Duration::ZERO,
+        },
+        ..LoadDrive::default()
+    }
+}
+
+fn counts(run: &SimulatedRun, names: &[&str]) -> Vec<usize> {
+    names.iter().map(|name| run.of(name).count()).collect()
+}
+
+#[test]
+fn warming_up_ends_what_it_has_begun() {
+    let load = LoadDrive {
+        requests: Some(2),
+        warmup: 3,
+        ..LoadDrive::default()
+    };
+    // The second time through the loop, the pause is as long as warming up may take.
+    let run = Simulation::load(&editor("20s"), 1, load, locking()).run();
+    assert_eq!(counts(&run, &["Lock", "Save", "Unlock"]), [2, 2, 2]);
+    assert_eq!(run.count(Outcome::Ok), 6);
+    let locks = run.seen.iter().filter(|seen| seen.method == "LOCK");
+    let unlocks = run.seen.iter().filter(|seen| seen.method == "UNLOCK");
+    assert_eq!((locks.count(), unlocks.count()), (4, 4));
+}
+
+#[test]
+fn an_operation_is_done_to_its_end_whatever_ends_the_run() {
+    let by_number = LoadDrive {
+        requests: Some(2),
+        ..LoadDrive::default()
+    };
+    let by_time = LoadDrive {
+        duration: Some(Duration::from_secs(100)),
+        ..LoadDrive::default()
+    };
+    for load in [by_number, by_time, open(0.5, 10.0)] {
+        let is_one_file = SimulatedServer::new(4, |_, _| SimulatedReply::After(MS));
+        let run = Simulation::load(&editor("60s"), 5, load.clone(), is_one_file).run();
+        let found = counts(&run, &["Lock", "Save", "Unlock"]);
+        assert!(
+            found[0] > 0 && found.iter().all(|one| *one == found[0]),
+            "{load:?}: {found:?}"
+        );
+        assert_eq!(run.count(Outcome::Ok), 3 * found[0], "{load:?}");
+    }
+}
+
+#[test]
+fn what_is_left_when_time_is_over_is_counted() {
+    let suite = "
+suite: slow
+needs: http
+tests:
+  - name: Get
+    loop:
+      - {GET: a, measure: A}
+      - repeat: 2
+        steps: [{GET: b, measure: B}]
+";
+    // A connection has seven seconds of work after the end of the schedule, and each request takes twelve.
+    let server = SimulatedServer::new(4, |_, _| SimulatedReply::After(12_000 * MS));
+    let run = Simulation::load(suite, 1, open(1.0, 2.0), server).run();
+    assert_eq!(counts(&run, &["A", "B"]), [2, 4]);
+    let dropped = run.count(Outcome::Dropped);
+    assert_eq!((run.count(Outcome::Ok), dropped), (3, 3));
+}
+
+#[test]
+fn pauses_rests_and_releasing_locks_are_nobodys_lateness() {
+    let thinking = "
+suite: thinking
+needs: http
+tests:
+  - name: Get
+    loop:
+      - think: {constant: 100ms}
+      - {GET: page, measure: Get}
+";
+    let server = SimulatedServer::new(4, |_, _| SimulatedReply::After(MS));
+    let run = Simulation::load(thinking, 10, open(50.0, 4.0), server).run();
+    assert_eq!(run.count(Outcome::Ok), 200);
+    assert!(run.latest <= 2 * MS, "{}", run.latest);
+
+    // What cannot be saved without its lock is broken off, and the lock released, which takes a while.
+    let locked = "
+suite: broken
+needs: webdav
+tests:
+  - name: Edit
+    loop:
+      - LOCK: file
+        save: {token: lock-token}
+      - {PUT: file, body: {text: text}}
+      - {GET: file, measure: Get}
+      - UNLOCK: file
+        headers: {Lock-Token: '{{ token }}'}
+";
+    let mut saved = 0;
+    let server = SimulatedServer::new(4, move |seen, _| match seen.method.as_str() {
+        "PUT" => {
+            saved += 1;
+            if saved % 3 == 0 {
+                SimulatedReply::Status(507)
+            } else {
+                SimulatedReply::After(MS)
+            }
+        }
+        "UNLOCK" => SimulatedReply::After(50 * MS),
+        _ => SimulatedReply::After(MS),
+    });
+    let run = Simulation::load(locked, 2, open(60.0, 3.0), server).run();
+    let ended = [Outcome::Dropped, Outcome::Ok].map(|outcome| run.count(outcome));
+    assert!(ended.iter().all(|count| *count > 10), "{ended:?}");
+    assert!(run.latest <= 2 * MS, "{}", run.latest);
+}
+
+#[test]
+fn nobody_rests_before_what_is_not_sent() {
+    let steps: String = (0..10)
+        .map(|step| format!("      - {{GET: page{step}, measure: Get{step}}}\n"))
+        .collect();
+    let suite = format!(
+        "
+suite: away
+needs: http
+tests:
+  - name: Get
+    loop:
+      - GET: first
+{steps}"
+    );
+    let is_back = Rc::new(Cell::new(0));
+    let back = Rc::clone(&is_back);
+    // It is away for four seconds.
+    let server = SimulatedServer::new(64, move |seen, _| {
+        if (2_000 * MS..6_000 * MS).contains(&seen.at) {
+            return SimulatedReply::Close;
+        }
+        back.set(seen.at);
+        SimulatedReply::After(MS)
+    });
+    let run = Simulation::load(&suite, 16, open(50.0, 10.0), server).run();
+    // As soon as it is back, nobody is busy with what is not sent.
+    let planned_later = run
+        .of("Get0")
+        .filter(|one| one.moments.planned > 8_200 * MS);
+    let waited: Vec<Nanos> = planned_later
+        .map(|one| one.moments.started - one.moments.planned)
+        .collect();
+    assert!(
+        waited.len() > 50 && waited.iter().all(|waited| *waited < 50 * MS),
+        "{waited:?}"
+    );
+    assert!(is_back.get() > 9_000 * MS);
+}
+
+#[test]
+fn numbers_are_those_of_operations() {
+    let suite = "
+suite: numbered
+needs: http
+tests:
+  - name: Get
+    setup: [{OPTIONS: page}]
+    loop: [{GET: page, measure: Get}]
+    cleanup: [{HEAD: page}]
+";
+    let server = SimulatedServer::new(4, |_, _| SimulatedReply::After(MS));
+    let load = LoadDrive {
+        requests: Some(20),
+        warmup: 2,
+        ..LoadDrive::default()
+    };
+    let run = Simulation::load(suite, 3, load, server).run();
+    let mut numbers: Vec<u64> = run.seen.iter().map(|seen| seen.number).collect();
+    numbers.retain(|number| *number > 0);
+    numbers.sort_unstable();
+    assert!(numbers.into_iter().eq(1..=20));
+    // Set-up and clean-up are done without collections, too.
+    for (method, purpose) in [("OPTIONS", "Get set-up"), ("HEAD", "Get clean-up")] {
+        let of = run
+            .seen
+            .iter()
+            .filter(|seen| seen.method == method && seen.purpose == purpose);
+        assert_eq!(of.count(), 3, "{method}");
+    }
+}
+
+#[test]
+fn contents_are_looked_at_once_by_each_user() {
+    let suite = "
+suite: contents
+needs: http
+tests:
+  - name: Get
+    loop:
+      - GET: page
+        measure: Get
+        expect: {contains: [absent]}
+";
+    let server = SimulatedServer::new(4, |_, _| SimulatedReply::After(MS));
+    let load = LoadDrive {
+        requests: Some(30),
+        ..LoadDrive::default()
+    };
+    let run = Simulation::load(suite, 3, load, server).run();
+    assert_eq!(
+        (run.count(Outcome::WrongBody), run.count(Outcome::Ok)),
+        (3, 27)
+    );
+}
