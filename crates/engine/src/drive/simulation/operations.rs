@@ -110,15 +110,15 @@ tests:
   - name: Get
     loop:
       - {GET: a, measure: A}
-      - repeat: 2
+      - repeat: 3
         steps: [{GET: b, measure: B}]
 ";
-    // A connection has seven seconds of work after the end of the schedule, and each request takes twelve.
+    // Each request takes twelve seconds, and none begins 30 s after the end of the schedule.
     let server = SimulatedServer::new(4, |_, _| SimulatedReply::After(12_000 * MS));
     let run = Simulation::load(suite, 1, open(1.0, 2.0), server).run();
-    assert_eq!(counts(&run, &["A", "B"]), [2, 4]);
+    assert_eq!(counts(&run, &["A", "B"]), [2, 6]);
     let dropped = run.count(Outcome::Dropped);
-    assert_eq!((run.count(Outcome::Ok), dropped), (3, 3));
+    assert_eq!((run.count(Outcome::Ok), dropped), (3, 5));
 }
 
 #[test]
@@ -199,12 +199,12 @@ tests:
     // As soon as it is back, nobody is busy with what is not sent.
     let planned_later = run
         .of("Get0")
-        .filter(|one| one.moments.planned > 8_200 * MS);
+        .filter(|one| one.moments.planned > 6_100 * MS);
     let waited: Vec<Nanos> = planned_later
         .map(|one| one.moments.started - one.moments.planned)
         .collect();
     assert!(
-        waited.len() > 50 && waited.iter().all(|waited| *waited < 50 * MS),
+        waited.len() > 150 && waited.iter().all(|waited| *waited < 50 * MS),
         "{waited:?}"
     );
     assert!(is_back.get() > 9_000 * MS);
