@@ -34,8 +34,8 @@ pub enum OperationKind {
 }
 
 impl Plan {
-    /// The operations of a load of this plan, in the order of the suite; those that measure nothing are
-    /// none.
+    /// The operations of a load of this plan, in the order of the suite. What is chosen beside something
+    /// that is measured is one, measured or not.
     pub fn operations(&self) -> Vec<OperationPlan> {
         let mut found = Vec::new();
         for test in &self.tests {
@@ -73,19 +73,16 @@ fn add(
         }
         return;
     }
-    let measured = |request: &&Arc<RequestPlan>| request.measure.is_some();
-    if requests(steps).iter().any(measured) {
-        found.push(OperationPlan {
-            test,
-            choices: choices.clone(),
-            weight,
-            kind: match steps {
-                [Step::Request(_)] => OperationKind::Request,
-                [Step::Page(_)] => OperationKind::Page,
-                _ => OperationKind::Steps,
-            },
-        });
-    }
+    found.push(OperationPlan {
+        test,
+        choices: choices.clone(),
+        weight,
+        kind: match steps {
+            [Step::Request(_)] => OperationKind::Request,
+            [Step::Page(_)] => OperationKind::Page,
+            _ => OperationKind::Steps,
+        },
+    });
 }
 
 /// The requests of steps, each as often as it is written there.
@@ -142,6 +139,7 @@ mod tests {
         let expected = [
             (0, vec![0], 0.75, OperationKind::Request),
             (0, vec![1, 0], 0.125, OperationKind::Page),
+            (0, vec![1, 1], 0.125, OperationKind::Request),
             (1, vec![], 1.0, OperationKind::Steps),
         ];
         assert_eq!(found, expected);

@@ -53,6 +53,8 @@ pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) struct Simulation<'s> {
     suite: &'s str,
     users: u32,
+    /// Threads that the schedule of an open loop is divided among.
+    threads: u32,
     drive: Drive,
     seed: u64,
     http: Http,
@@ -89,6 +91,7 @@ impl<'s> Simulation<'s> {
         Simulation {
             suite,
             users,
+            threads: 1,
             drive,
             seed: 1,
             http: Http::default(),
@@ -167,15 +170,19 @@ impl<'s> Simulation<'s> {
             scope.spawn(|| collector.run(&mut samples, window, || ()));
             let server = self.server.clone();
             let users: Vec<u32> = (0..self.users).collect();
-            let (drive, seed) = (self.drive.clone(), self.seed);
+            let (drive, seed, threads) = (self.drive.clone(), self.seed, self.threads);
             let interrupted_at = self.interrupted_at;
             work(&event_loop, context, vec![config], recorder, |worker| {
                 let anonymous = || Authenticator::new(None, AuthScheme::Auto, false);
                 let tasks: Vec<load::Task> = match (&drive, &workload) {
                     (Drive::Load(load), Some(workload)) => {
-                        load::tasks(workload, load, seed, worker, &users, (0, 1), |_| {
-                            anonymous()
-                        })
+                        let of_thread = |thread: u32| {
+                            let own = users.iter().filter(|id| **id % threads == thread);
+                            let own: Vec<u32> = own.copied().collect();
+                            let share = (thread, threads);
+                            load::tasks(workload, load, seed, worker, &own, share, |_| anonymous())
+                        };
+                        (0..threads).flat_map(of_thread).collect()
                     }
                     (Drive::Rounds(rounds), _) => {
                         let tests = prepare_tests(context, &worker.config, false).unwrap();

@@ -265,3 +265,48 @@ tests:
         (3, 27)
     );
 }
+
+#[test]
+fn what_is_chosen_without_being_measured_is_done_as_often_as_its_weight_says() {
+    let suite = "
+suite: chosen
+needs: http
+tests:
+  - name: Get
+    loop:
+      - choose:
+          - weight: 3
+            steps: [{GET: page, measure: Get}]
+          - weight: 1
+            steps: [{OPTIONS: page}]
+";
+    let load = LoadDrive {
+        requests: Some(4_000),
+        ..LoadDrive::default()
+    };
+    let server = SimulatedServer::new(4, |_, _| SimulatedReply::After(MS));
+    let run = Simulation::load(suite, 4, load, server).run();
+    let asked = run
+        .seen
+        .iter()
+        .filter(|seen| seen.method == "OPTIONS")
+        .count();
+    assert_eq!(asked + run.samples.len(), 4_000);
+    // Four standard deviations.
+    assert!(asked.abs_diff(1_000) < 110, "{asked}");
+}
+
+#[test]
+fn a_thread_that_is_through_ends_nobodys_schedule() {
+    // The last operation of the first thread is 40 s before that of the second.
+    let mut load = open(0.025, 120.0);
+    load.requests = Some(3);
+    let server = SimulatedServer::new(4, |_, _| SimulatedReply::After(MS));
+    let mut simulation = Simulation::load(super::GET, 2, load, server);
+    simulation.threads = 2;
+    let run = simulation.run();
+    assert_eq!(
+        (run.count(Outcome::Ok), run.count(Outcome::Dropped)),
+        (3, 0)
+    );
+}
