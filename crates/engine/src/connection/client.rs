@@ -40,12 +40,12 @@ use crate::clock::timekeeper::Timekeeper;
 use crate::connection::dial::Dialer;
 use crate::connection::http1::{Connection, ExchangeError, Idle, Response, Scratch};
 use crate::connection::prepared::{PreparedRequest, Values};
-use crate::connection::queue::{History, RequestQueue, UnderWay, WrittenBytes};
-pub(crate) use crate::connection::queue::{KeptBody, Token};
+pub(crate) use crate::connection::queue::{KeptBody, RequestToken};
+use crate::connection::queue::{RequestHistory, RequestQueue, UnderWay, WrittenBytes};
 use crate::connection::silent_closes::{Caution, CloseShown, SilentCloses};
 use crate::event_loop::patience::{GaveUp, Patience, Watchdog};
 use crate::watch::heads::{Heads, HeadsOfClient};
-use authentication::Credentials;
+use authentication::OwnCredentials;
 pub(crate) use exchange::{Exchange, Failure, PlainRequest, ReceivedHead, SendOptions, Trace};
 
 /// A patient client waits so many times the usual time limit.
@@ -94,10 +94,10 @@ pub(crate) struct Client {
     /// When the last answer was complete.
     last_used: Nanos,
     last_status: u16,
-    credentials: Credentials,
+    credentials: OwnCredentials,
     queue: RequestQueue,
     /// What has ended and was not handed out yet.
-    ended: VecDeque<(Token, Exchange<Response>)>,
+    ended: VecDeque<(RequestToken, Exchange<Response>)>,
     /// Since when the oldest request is the oldest.
     waiting_since: Nanos,
     /// Where the body of a request with variables is put together.
@@ -123,7 +123,7 @@ impl Client {
             patience: Rc::new(patience),
             last_used: 0,
             last_status: 0,
-            credentials: Credentials::new(auth, rng),
+            credentials: OwnCredentials::new(auth, rng),
             queue: RequestQueue::default(),
             ended: VecDeque::new(),
             waiting_since: 0,
@@ -207,9 +207,9 @@ impl Client {
     fn unsent(&self, what: String) -> Exchange {
         let outcome = Outcome::ProtocolError;
         let what = format!("the request cannot be written: {what}");
-        let history = History {
+        let history = RequestHistory {
             began: self.config.time.clock.now(),
-            ..History::default()
+            ..RequestHistory::default()
         };
         let failed = Err(Failure { outcome, what });
         let exchange = Exchange::of(&history, &Stamps::default(), failed, &self.config.time);
@@ -252,7 +252,7 @@ impl Client {
         request: &PreparedRequest,
         values: &Values<'_>,
         sending: SendOptions,
-    ) -> Token {
+    ) -> RequestToken {
         let clock = self.config.time.clock;
         let mut began = sending.now.unwrap_or_else(|| clock.now());
         if self.queue.is_empty() {
@@ -270,12 +270,12 @@ impl Client {
         let live = request.live_body(values, &mut self.filled);
         let fixed = request.fixed_body();
         let length = live.len() + fixed.map_or(0, |body| body.len());
-        let history = History {
+        let history = RequestHistory {
             planned: sending.planned,
             began,
             is_idempotent: request.is_idempotent,
             credentials: self.credentials.heeded,
-            ..History::default()
+            ..RequestHistory::default()
         };
         let credentials = &mut self.credentials;
         let token = self.queue.submit(
@@ -290,7 +290,10 @@ impl Client {
 
     /// Waits for a request to end, at the latest at `cut_off`; `None` where none is under way. Head and body of
     /// the response are there until the next call, as [`Self::head`] and [`Self::body`].
-    pub(crate) async fn poll(&mut self, cut_off: Nanos) -> Option<(Token, Exchange<Response>)> {
+    pub(crate) async fn poll(
+        &mut self,
+        cut_off: Nanos,
+    ) -> Option<(RequestToken, Exchange<Response>)> {
         if self.queue.is_empty() || !self.ended.is_empty() {
             return self.ended.pop_front();
         }
@@ -453,7 +456,10 @@ impl Client {
 
     /// The oldest request has ended; those behind it go on, on another connection where this one is gone.
     #[inline]
-    fn end_oldest(&mut self, result: Result<Response, Failure>) -> (Token, Exchange<Response>) {
+    fn end_oldest(
+        &mut self,
+        result: Result<Response, Failure>,
+    ) -> (RequestToken, Exchange<Response>) {
         let Some(first) = self.queue.first() else {
             unreachable!("what has ended is the oldest")
         };
@@ -475,7 +481,7 @@ impl Client {
     }
 
     /// Nothing that is under way will be answered.
-    fn end_all(&mut self, failure: &Failure) -> Option<(Token, Exchange<Response>)> {
+    fn end_all(&mut self, failure: &Failure) -> Option<(RequestToken, Exchange<Response>)> {
         while let Some(first) = self.queue.take_first() {
             let failed = self.exchange_of(&first, Err(failure.clone()));
             self.ended.push_back((first.token, failed));

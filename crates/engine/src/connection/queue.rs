@@ -25,7 +25,7 @@ const LARGEST_KEPT: usize = 64 << 20;
 
 /// Names a request from when it is submitted until it has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Token(u64);
+pub(crate) struct RequestToken(u64);
 
 /// How much of the body of a good response is kept; a 207 is always kept, and of others an excerpt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -51,7 +51,7 @@ impl KeptBody {
 /// A request under way.
 #[derive(Debug)]
 pub(crate) struct UnderWay {
-    pub(crate) token: Token,
+    pub(crate) token: RequestToken,
     /// The method is HEAD: no body comes back.
     pub(crate) is_head: bool,
     pub(crate) keep: KeptBody,
@@ -61,13 +61,13 @@ pub(crate) struct UnderWay {
     pub(crate) mark: Option<u64>,
     /// A body without holes.
     pub(crate) fixed: Option<Arc<[u8]>>,
-    pub(crate) history: History,
-    at: Place,
+    pub(crate) history: RequestHistory,
+    at: BytePlace,
 }
 
 /// What has happened to a request so far, on all connections.
 #[derive(Debug, Default)]
-pub(crate) struct History {
+pub(crate) struct RequestHistory {
     /// When it was to begin, where that was planned.
     pub(crate) planned: Option<Nanos>,
     /// When it was submitted, or last submitted anew.
@@ -88,7 +88,7 @@ pub(crate) struct History {
 
 /// Where the bytes of a request are, counted from the first that the queue ever had.
 #[derive(Debug, Clone, Copy, Default)]
-struct Place {
+struct BytePlace {
     start: usize,
     /// Where the head ends, but for credentials and the empty line.
     head_end: usize,
@@ -103,17 +103,17 @@ impl UnderWay {
         is_head: bool,
         keep: KeptBody,
         fixed: Option<Arc<[u8]>>,
-        history: History,
+        history: RequestHistory,
     ) -> UnderWay {
         UnderWay {
-            token: Token::default(),
+            token: RequestToken::default(),
             is_head,
             keep,
             stamps: Stamps::default(),
             mark: None,
             fixed,
             history,
-            at: Place::default(),
+            at: BytePlace::default(),
         }
     }
 
@@ -211,9 +211,9 @@ impl RequestQueue {
         write_head: impl FnOnce(&mut Vec<u8>),
         end_head: impl FnOnce(&mut Vec<u8>, usize),
         live: &[u8],
-    ) -> Token {
+    ) -> RequestToken {
         self.count += 1;
-        let token = Token(self.count);
+        let token = RequestToken(self.count);
         request.token = token;
         self.append(request, write_head, end_head, live);
         token
@@ -252,7 +252,7 @@ impl RequestQueue {
         let body_start = self.bytes.len();
         self.bytes.extend_from_slice(body);
         if let Some(request) = self.requests.back_mut() {
-            request.at = Place {
+            request.at = BytePlace {
                 start: self.gone + start,
                 head_end: self.gone + head_end,
                 body_start: self.gone + body_start,
@@ -459,7 +459,7 @@ mod tests {
     fn submit(queue: &mut RequestQueue, (head, live, fixed): Lengths, letter: u8) {
         let live = vec![letter + 1; live];
         let fixed = fixed.map(|length| vec![letter + 2; length].into());
-        let request = UnderWay::new(false, KeptBody::Nothing, fixed, History::default());
+        let request = UnderWay::new(false, KeptBody::Nothing, fixed, RequestHistory::default());
         let write_head = |bytes: &mut Vec<u8>| bytes.resize(bytes.len() + head, letter);
         let end_head = |bytes: &mut Vec<u8>, start: usize| {
             assert_eq!(bytes.len() - start, head);

@@ -56,7 +56,7 @@ pub(crate) struct Log {
 
 /// What becomes of steps that are left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Left {
+enum StepsLeft {
     Done,
     /// The time of their operation is over, and that of their test is not: they are counted.
     Dropped,
@@ -237,14 +237,14 @@ impl Log {
     }
 
     /// What becomes of the steps that are left of an operation at `now`.
-    fn what_is_left(&self, test: TestId, phase: Phase, now: Nanos) -> Left {
+    fn what_is_left(&self, test: TestId, phase: Phase, now: Nanos) -> StepsLeft {
         if self.goes_on(test, phase, now) {
-            Left::Done
+            StepsLeft::Done
         } else if phase == Phase::Measured && !self.driver.is_strict() && self.context.goes_on(test)
         {
-            Left::Dropped
+            StepsLeft::Dropped
         } else {
-            Left::Out
+            StepsLeft::Out
         }
     }
 

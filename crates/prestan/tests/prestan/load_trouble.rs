@@ -295,6 +295,25 @@ fn a_method_that_changes_needs_a_word() {
     assert_eq!(seen(&server, "MKCOL").len(), 3);
 }
 
+#[test]
+fn a_lock_that_a_load_takes_is_released() {
+    let server = plain();
+    let url = file(&server, "locked.txt");
+    let lockinfo = "<D:lockinfo xmlns:D='DAV:'><D:lockscope><D:exclusive/></D:lockscope>\
+                    <D:locktype><D:write/></D:locktype></D:lockinfo>";
+    let options = ["--requests", "2", "--warmup", "0", "--writes", "--body"];
+    let outcome = load("LOCK", &url).args(options).arg(lockinfo).run();
+    // The second finds it locked.
+    assert_eq!(outcome.code, 1, "{outcome}");
+    let locks = seen(&server, "LOCK");
+    assert_eq!(locks.len(), 2, "{outcome}");
+    let exchanges = server.server.exchanges();
+    let unlocked = exchanges.iter().filter(|one| one.method == "UNLOCK");
+    assert_eq!(unlocked.count(), 1, "{outcome}");
+    let tokens = outcome.home().join("state/prestan/locks");
+    assert!(!tokens.exists() || tokens.read_dir().unwrap().next().is_none());
+}
+
 /// Where the server sends it back as well: to a page for those who are not signed in.
 #[test]
 fn a_secret_in_a_query_is_sent_and_neither_shown_nor_kept() {

@@ -7,23 +7,23 @@ use wire::auth::{AuthDecision, AuthError, Authenticator};
 use wire::response::ResponseHead;
 
 use super::Failure;
-use crate::connection::queue::History;
+use crate::connection::queue::RequestHistory;
 
 /// A request that was challenged so often is not sent again.
 const CHALLENGES: u32 = 3;
 
 /// What a client says about who it is.
 #[derive(Debug)]
-pub(super) struct Credentials {
+pub(super) struct OwnCredentials {
     auth: Authenticator,
     rng: ChaCha8Rng,
     /// How many challenges have been heeded: requests carry other credentials after each.
     pub(super) heeded: u32,
 }
 
-impl Credentials {
-    pub(super) fn new(auth: Authenticator, rng: ChaCha8Rng) -> Credentials {
-        Credentials {
+impl OwnCredentials {
+    pub(super) fn new(auth: Authenticator, rng: ChaCha8Rng) -> OwnCredentials {
+        OwnCredentials {
             auth,
             rng,
             heeded: 0,
@@ -53,7 +53,7 @@ impl Credentials {
     /// Why there are none.
     pub(super) fn challenged(
         &mut self,
-        request: &mut History,
+        request: &mut RequestHistory,
         head: &ResponseHead,
     ) -> Result<bool, Failure> {
         if head.status != 401 {

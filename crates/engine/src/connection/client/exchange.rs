@@ -5,7 +5,7 @@ use wire::response::ResponseHead;
 
 use crate::clock::timekeeper::{Stamps, Timekeeper};
 use crate::connection::http1::Response;
-use crate::connection::queue::{History, KeptBody};
+use crate::connection::queue::{KeptBody, RequestHistory};
 
 /// A request ready to be sent.
 #[derive(Debug, Clone, Copy)]
@@ -91,7 +91,7 @@ impl Exchange<Response> {
     /// What came of a request, as far as it came.
     #[inline]
     pub(super) fn of(
-        history: &History,
+        history: &RequestHistory,
         stamps: &Stamps,
         result: Result<Response, Failure>,
         time: &Timekeeper,

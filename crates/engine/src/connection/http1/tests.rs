@@ -5,7 +5,7 @@ use std::thread;
 
 use super::*;
 use crate::clock::stamps::Stamping;
-use crate::connection::queue::{History, KeptBody, UnderWay};
+use crate::connection::queue::{KeptBody, RequestHistory, UnderWay};
 use crate::event_loop::{EventLoop, spawn};
 use crate::watch::exhaustion::Exhaustion;
 
@@ -16,7 +16,7 @@ const EARLY: &[u8] = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
 fn queue_of(head: &[u8], fixed: Option<&[u8]>) -> RequestQueue {
     let mut queue = RequestQueue::default();
     let fixed = fixed.map(Arc::from);
-    let request = UnderWay::new(false, KeptBody::All, fixed, History::default());
+    let request = UnderWay::new(false, KeptBody::All, fixed, RequestHistory::default());
     let write_head = |bytes: &mut Vec<u8>| bytes.extend_from_slice(head);
     queue.submit(request, write_head, |_, _| (), b"");
     queue

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::user::LoadUser;
 use super::workload::UserPhase;
-use crate::connection::client::Token;
+use crate::connection::client::RequestToken;
 use crate::drive::driver::{Driver, Numbering, Operating};
 use crate::drive::step::{PreparedStep, RequestStep};
 use crate::drive::user::{Attempt, Phase, User};
@@ -37,7 +37,7 @@ pub(super) async fn operate(user: &mut LoadUser, depth: usize, phase: &mut UserP
         .map(|script| script.parts(Phase::Measured));
     let mut parts: Vec<_> = parts.collect();
     // With the test that each is of, by its place.
-    let mut under_way: Vec<(Token, usize, Attempt<'_>)> = Vec::with_capacity(depth);
+    let mut under_way: Vec<(RequestToken, usize, Attempt<'_>)> = Vec::with_capacity(depth);
     let mut unsent: Option<Unsent<'_>> = None;
     let mut now = context.clock.now();
     // Times in a row that everything under way failed.

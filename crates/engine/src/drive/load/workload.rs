@@ -355,13 +355,17 @@ pub(super) struct UserPhase {
 }
 
 impl Driver for Arc<Workload> {
-    /// What is begun is ended, within the time that one request may take.
+    /// What is begun is ended, within the time that one request may take beyond the end of pauses.
     fn goes_on(&self, test: TestId, now: Nanos) -> bool {
-        self.context.goes_on(test) && now < self.cut_off()
+        self.context.goes_on(test) && now < self.end_of_pauses().saturating_add(self.timeout)
     }
 
     fn end_of_pauses(&self) -> Nanos {
-        self.due().min(self.ended.load(Ordering::Relaxed))
+        match (self.limit, &self.open) {
+            // What was asked for counts as a whole, and is done as it would be earlier.
+            (Some(_), _) | (_, Some(_)) => self.cut_off(),
+            (None, None) => self.due().min(self.ended.load(Ordering::Relaxed)),
+        }
     }
 
     fn is_strict(&self) -> bool {

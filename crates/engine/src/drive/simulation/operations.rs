@@ -113,8 +113,8 @@ tests:
       - repeat: 3
         steps: [{GET: b, measure: B}]
 ";
-    // Each request takes twelve seconds, and none begins 30 s after the end of the schedule.
-    let server = SimulatedServer::new(4, |_, _| SimulatedReply::After(12_000 * MS));
+    // Each request takes 28 s, and none begins 60 s after the end of the schedule.
+    let server = SimulatedServer::new(4, |_, _| SimulatedReply::After(28_000 * MS));
     let run = Simulation::load(suite, 1, open(1.0, 2.0), server).run();
     assert_eq!(counts(&run, &["A", "B"]), [2, 6]);
     let dropped = run.count(Outcome::Dropped);

@@ -11,7 +11,7 @@ use wire::shown::redacted_url;
 use super::script::{Filling, Memory};
 use super::{Log, Phase, Script, User};
 use crate::clock::nanos;
-use crate::connection::client::{Client, Exchange, KeptBody, SendOptions, Token};
+use crate::connection::client::{Client, Exchange, KeptBody, RequestToken, SendOptions};
 use crate::connection::http1::Response;
 use crate::connection::prepared::{RequestCount, Values};
 use crate::drive::check::{Wrong, outcome, outcome_of};
@@ -409,7 +409,7 @@ impl<'s> Attempt<'s> {
     }
 
     /// Puts it behind the requests of a client that are under way.
-    pub(crate) fn submit(&self, client: &mut Client) -> Token {
+    pub(crate) fn submit(&self, client: &mut Client) -> RequestToken {
         client.submit(&self.step.request, &self.values(), self.sending)
     }
 

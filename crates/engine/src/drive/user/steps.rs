@@ -10,7 +10,7 @@ use rand_distr::{Distribution, Exp};
 use record::Nanos;
 use suite::Think;
 
-use super::{Left, Phase, Script, User};
+use super::{Phase, Script, StepsLeft, User};
 use crate::clock::nanos;
 use crate::drive::chance::draw;
 use crate::drive::context::Stop;
@@ -22,7 +22,7 @@ use crate::event_loop::sleep_until;
 const PIECE_OF_PAUSE: Nanos = 1_000_000_000;
 
 /// Why the rest of an operation is not sent.
-const OUT_OF_TIME: &str = "the run was over for as long as a request may take";
+const OUT_OF_TIME: &str = "the run had ended a long time before";
 
 impl User {
     /// Once through the loop of a test.
@@ -84,9 +84,9 @@ impl User {
                 .log
                 .what_is_left(script.test.id, phase, operating.ended)
             {
-                Left::Done => {}
-                Left::Dropped => script.memory.break_off(OUT_OF_TIME),
-                Left::Out => return Ok(()),
+                StepsLeft::Done => {}
+                StepsLeft::Dropped => script.memory.break_off(OUT_OF_TIME),
+                StepsLeft::Out => return Ok(()),
             }
             match step {
                 PreparedStep::Request(request) => {
@@ -103,7 +103,7 @@ impl User {
                         let left = self
                             .log
                             .what_is_left(script.test.id, phase, operating.ended);
-                        if left == Left::Out {
+                        if left == StepsLeft::Out {
                             break;
                         }
                         script.repeats(*counter, number);
