@@ -120,6 +120,7 @@ fn settings(address: SocketAddr, clock: Clock, pacing: Pacing, pipeline: u32) ->
         clock,
         acks: false,
         fresh_start: false,
+        beside: Vec::new(),
         processors: None,
     }
 }

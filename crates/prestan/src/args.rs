@@ -7,6 +7,7 @@
 )]
 
 mod answer;
+mod beside;
 mod compare;
 mod connect;
 mod diagnose;
@@ -24,6 +25,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use answer::{AnswerOptions, RunsOptions};
+pub(crate) use beside::{BesideArg, BesideOptions};
 pub(crate) use compare::{CompareArgs, Gate};
 pub(crate) use connect::{AuthArg, CONNECTING, ConnectOptions, TlsResumptionArg};
 pub(crate) use diagnose::DiagnoseArgs;
@@ -263,6 +265,9 @@ pub(crate) struct RunArgs {
     /// Start this server (see `prestan servers`), measure it, stop it
     #[arg(long, value_name = "NAME", conflicts_with = "url", conflicts_with_all = CONNECTING)]
     pub(crate) server: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) beside: BesideOptions,
 
     #[command(flatten)]
     pub(crate) options: RunOptions,

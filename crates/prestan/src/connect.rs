@@ -232,6 +232,7 @@ impl ServerAccess {
             clock: Clock::User,
             acks: false,
             fresh_start: false,
+            beside: Vec::new(),
             processors: None,
         }
     }

@@ -90,19 +90,26 @@ impl Failed {
     }
 }
 
-/// How a run ends in which all rows were asked for. A failure goes before an inconclusive row, and
+/// How runs end in which all rows were asked for. A failure goes before an inconclusive row, and
 /// both are reported.
-pub(crate) fn code_of(summary: &Summary) -> Result<ExitStatus, Failed> {
-    let inconclusive = report::inconclusive(summary).map(Failed::inconclusive);
-    match (summary.conclusion(), inconclusive) {
-        (Conclusion::Fail, why) => {
-            if let Some(why) = why {
+pub(crate) fn code_of_all<'s>(
+    summaries: impl Iterator<Item = &'s Summary> + Clone,
+) -> Result<ExitStatus, Failed> {
+    let has_failed = summaries
+        .clone()
+        .any(|summary| summary.conclusion() == Conclusion::Fail);
+    let mut inconclusive = summaries
+        .filter_map(report::inconclusive)
+        .map(Failed::inconclusive);
+    match (has_failed, inconclusive.next()) {
+        (true, why) => {
+            for why in why.into_iter().chain(inconclusive) {
                 tell(&format!("prestan: {why}"));
             }
             Ok(ExitStatus::TestFailed)
         }
-        (_, Some(why)) => Err(why),
-        (_, None) => Ok(ExitStatus::Done),
+        (false, Some(why)) => Err(why),
+        (false, None) => Ok(ExitStatus::Done),
     }
 }
 

@@ -12,6 +12,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use engine::{Finished, Sink};
@@ -38,6 +39,8 @@ pub(crate) struct Intake {
     /// Samples of a suite that may be held.
     most: usize,
     goal: Option<ConvergenceGoal>,
+    /// Somebody else says when enough is known.
+    enough: Option<Arc<AtomicBool>>,
     live: Arc<LiveStatistics>,
 }
 
@@ -100,7 +103,16 @@ impl Intake {
             sums,
             most: HELD,
             goal: until.map(|until| ConvergenceGoal::new(until, plan, &live)),
+            enough: None,
             live,
+        }
+    }
+
+    /// For a run that goes on until it is told that that is enough.
+    pub(crate) fn until_told(self, enough: Arc<AtomicBool>) -> Intake {
+        Intake {
+            enough: Some(enough),
+            ..self
         }
     }
 
@@ -270,9 +282,11 @@ impl Sink for Intake {
             sums.add(samples, window);
         }
         self.live.add(samples);
-        match &mut self.goal {
-            Some(goal) => goal.take(samples, window),
-            None => ControlFlow::Continue(()),
+        let told = self.enough.as_ref();
+        match (&mut self.goal, told) {
+            (_, Some(enough)) if enough.load(Ordering::Relaxed) => ControlFlow::Break(()),
+            (Some(goal), _) => goal.take(samples, window),
+            (None, _) => ControlFlow::Continue(()),
         }
     }
 

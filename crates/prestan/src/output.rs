@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use report::page::{PageRun, ReportPage};
-use report::{Diagnosed, TextOptions};
+use report::{BesideResult, Diagnosed, TextOptions};
 use rustix::fs::Access;
 
 use crate::args::{AnswerOptions, ColorArg, FigureOptions, FormatOptions};
+use crate::command::kept::KeptRun;
 use crate::exit::Failed;
 use crate::figures;
 
@@ -97,23 +98,32 @@ fn refuse_twice(places: &[&Path]) -> Result<(), Failed> {
     }
 }
 
-/// Prints a run in all formats that were asked for. Each is attempted, so that a full disk for
+/// Prints a run, with what went on beside it, in all formats that were asked for. Each is attempted, so that a full disk for
 /// one does not take the others along.
 pub(crate) fn print(
     shown: PageRun<'_>,
     diagnosed: Option<Diagnosed>,
+    beside: &[(String, KeptRun)],
     formats: &FormatOptions,
     output: Option<&Path>,
     saved_to: Option<String>,
 ) -> Result<(), Failed> {
     let PageRun { run, summary, .. } = shown;
+    let beside: Vec<BesideResult<'_>> = beside
+        .iter()
+        .map(|(name, load)| BesideResult {
+            name,
+            run: &load.run,
+            summary: &load.summary,
+        })
+        .collect();
     let kept = saved_to
         .as_ref()
         .map(|path| format!("; the run itself is kept, `prestan report {path}` prints it again"));
     let json = formats
         .json
         .as_deref()
-        .map(|path| (path, report::json(run, summary)));
+        .map(|path| (path, report::json(run, summary, &beside)));
     let csv = formats
         .csv
         .as_deref()
@@ -130,7 +140,7 @@ pub(crate) fn print(
             width,
             saved_to,
         };
-        report::text(run, summary, &options)
+        report::text(run, summary, &beside, &options)
     };
     let printed = print_page(
         &page,

@@ -88,6 +88,23 @@ pub struct PlanRecord {
     /// The pages of the suite, in its order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pages: Vec<PageRecord>,
+    /// Loads that went on beside the run, each of which is recorded as a run of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<BesideRecord>,
+}
+
+/// A load that went on beside a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BesideRecord {
+    /// What it is called, in the report and in the run directory.
+    pub name: String,
+    /// Names its run, and its collection on the server.
+    pub run_id: String,
+    /// The suite that was done over and over.
+    pub suite: SuiteRecord,
+    /// How much of it.
+    pub load: Load,
 }
 
 /// Numbers of processors, as the system counts them.

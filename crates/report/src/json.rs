@@ -8,9 +8,27 @@ use crate::clean::is_harmful;
 use crate::reasons::{abort_reason, note, reason};
 use crate::{webstone, wire};
 
+/// What went on beside a run.
+#[derive(Debug, Clone, Copy)]
+pub struct BesideResult<'a> {
+    /// What it is called.
+    pub name: &'a str,
+    /// Its record; samples are not needed.
+    pub run: &'a Run,
+    /// What it says.
+    pub summary: &'a Summary,
+}
+
 /// The result as one JSON document, for which [`schema`] is published. Ends with a newline.
-pub fn json(run: &Run, summary: &Summary) -> String {
-    pretty(&document(run, summary))
+pub fn json(run: &Run, summary: &Summary, beside: &[BesideResult<'_>]) -> String {
+    let beside = beside.iter().map(|load| wire::BesideJson {
+        name: load.name.to_owned(),
+        result: document(load.run, load.summary),
+    });
+    pretty(&wire::ResultDocument {
+        beside: beside.collect(),
+        ..document(run, summary)
+    })
 }
 
 /// The JSON schema of [`json`]: the content of `docs/result.schema.json`. Ends with a newline.
@@ -88,6 +106,7 @@ pub(crate) fn document(run: &Run, summary: &Summary) -> wire::ResultDocument {
             .pages
             .as_ref()
             .map(|pages| webstone::document(run, pages)),
+        beside: Vec::new(),
     }
 }
 

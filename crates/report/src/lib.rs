@@ -53,7 +53,7 @@ pub use diagnose::{
     diagnose_text, findings_json,
 };
 pub use file_names::FileNames;
-pub use json::{json, schema};
+pub use json::{BesideResult, json, schema};
 pub use log::{log, log_header};
 pub use reasons::{abort_reason, reason};
 pub use search::{CountedUnit, Find, SearchResult, Tried, search_json, search_schema, search_text};

@@ -8,6 +8,7 @@ use stats::{Completeness, Status, Summary, TestSummary, WarningKind};
 
 use crate::clean;
 use crate::conclusion::inconclusive;
+use crate::json::BesideResult;
 use crate::load;
 use crate::reasons::{self, abort_reason, reason};
 use crate::table::{TextTable, table};
@@ -36,7 +37,12 @@ impl Default for TextOptions {
 }
 
 /// The report for people. Ends with a newline.
-pub fn text(run: &Run, summary: &Summary, options: &TextOptions) -> String {
+pub fn text(
+    run: &Run,
+    summary: &Summary,
+    beside: &[BesideResult<'_>],
+    options: &TextOptions,
+) -> String {
     let mut report = TextReport::new(options.color, options.width);
     report.conclusion(summary);
     report.title(run, summary);
@@ -55,6 +61,9 @@ pub fn text(run: &Run, summary: &Summary, options: &TextOptions) -> String {
     report.warnings(summary);
     report.left_behind(&summary.left_behind);
     report.completeness(summary);
+    for load in beside {
+        report.beside(load);
+    }
     if let Some(place) = &options.saved_to {
         report.line("");
         report.line(&format!("Saved in {}", clean(place)));
@@ -81,6 +90,31 @@ impl TextReport {
         for text in &item.below {
             self.wrapped("    ", "      ", text);
         }
+    }
+
+    /// What was measured of a load that went on beside the run.
+    fn beside(&mut self, load: &BesideResult<'_>) {
+        let BesideResult { name, run, summary } = load;
+        let of = &run.plan.load;
+        let pace = load::pace(&of.pace).unwrap_or_default();
+        self.line("");
+        self.wrapped(
+            "",
+            "  ",
+            &format!(
+                "Beside the run: {}, suite {}, {pace}, users: {}",
+                clean(name),
+                clean(&run.plan.suite.name),
+                of.users
+            ),
+        );
+        self.line("");
+        self.conclusion(summary);
+        self.rows(run, summary);
+        self.throughput(summary);
+        self.failures(summary);
+        self.warnings(summary);
+        self.completeness(summary);
     }
 
     /// Figures that do not describe the server are named above them, with the reason.

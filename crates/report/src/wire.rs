@@ -70,6 +70,19 @@ pub(crate) struct ResultDocument {
     pub(crate) tests: Vec<TestJson>,
     /// Results of the pages of the suite; null where it has none.
     pub(crate) webstone: Option<crate::webstone::WebStone>,
+    /// What loads that went on beside the run came to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) beside: Vec<BesideJson>,
+}
+
+/// A load that went on beside a run.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub(crate) struct BesideJson {
+    /// What it is called.
+    pub(crate) name: String,
+    /// Its result.
+    pub(crate) result: ResultDocument,
 }
 
 /// The program that measured.

@@ -60,6 +60,7 @@ fn plan() -> PlanRecord {
         }],
         measures: vec![measure("A"), measure("B")],
         pages: Vec::new(),
+        beside: Vec::new(),
     }
 }
 

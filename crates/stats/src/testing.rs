@@ -127,6 +127,7 @@ impl RunBuilder {
             tests: Vec::new(),
             measures: Vec::new(),
             pages: Vec::new(),
+            beside: Vec::new(),
         };
         let env = Environment {
             machine: Machine {

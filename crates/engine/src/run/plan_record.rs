@@ -35,6 +35,7 @@ pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
             .collect(),
         measures: plan.measures.clone(),
         pages: plan.pages.clone(),
+        beside: settings.beside.clone(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use engine::{Cancel, Finished, Observer, Progress, RunError, Said, Settings, Turn, Watch};
 use record::{Event, EventKind, LeftBehind, PlanRecord, Run};
@@ -11,10 +12,11 @@ use stats::{Completeness, Summary, Until};
 use suite::Plan;
 
 use crate::args::OutputOptions;
+use crate::command::beside::{self, BesideLoad, BesideLoads, BesideTask};
 use crate::command::kept::KeptRun;
 use crate::command::load::guard;
 use crate::command::series::SeriesProgress;
-use crate::exit::{ExitStatus, Failed, code_of};
+use crate::exit::{ExitStatus, Failed, code_of_all};
 use crate::intake::{Concluded, Drawn, Intake, drawn};
 use crate::live::LiveStatistics;
 use crate::log;
@@ -33,6 +35,8 @@ pub(crate) struct PlannedRun {
     pub(crate) until: Option<Until>,
     /// The run makes the target itself, where nothing was: it is removed at the end.
     pub(crate) makes_target: bool,
+    /// What goes on beside it.
+    beside: Vec<BesideLoad>,
 }
 
 impl PlannedRun {
@@ -43,12 +47,27 @@ impl PlannedRun {
         settings: Settings,
         output: &OutputOptions,
     ) -> Result<PlannedRun, Failed> {
+        PlannedRun::beside(plan, suite_text, settings, output, Vec::new())
+    }
+
+    /// A run with loads beside it, kept where these options say.
+    pub(crate) fn beside(
+        plan: Plan,
+        suite_text: &str,
+        mut settings: Settings,
+        output: &OutputOptions,
+        tasks: Vec<BesideTask>,
+    ) -> Result<PlannedRun, Failed> {
         let directory = match &output.save {
             _ if output.no_save => None,
             Some(path) => Some(path.clone()),
             None => Some(state::run_directory(&settings.run_id)?),
         };
-        PlannedRun::new(plan, suite_text, settings, directory)
+        let beside = beside::planned(tasks, &mut settings, directory.as_deref())?;
+        Ok(PlannedRun {
+            beside,
+            ..PlannedRun::new(plan, suite_text, settings, directory)?
+        })
     }
 
     /// A run of a series, kept below `save`.
@@ -62,7 +81,7 @@ impl PlannedRun {
         PlannedRun::new(plan.clone(), suite_text, settings, Some(directory))
     }
 
-    fn new(
+    pub(super) fn new(
         plan: Plan,
         suite_text: &str,
         settings: Settings,
@@ -78,15 +97,43 @@ impl PlannedRun {
             record,
             until: None,
             makes_target: false,
+            beside: Vec::new(),
         })
     }
 
     /// Makes the run and prints its report.
-    pub(crate) fn report(self, output: &OutputOptions) -> Result<ExitStatus, Failed> {
+    pub(crate) fn report(mut self, output: &OutputOptions) -> Result<ExitStatus, Failed> {
         let cancel = Cancel::default();
-        let created = created_urls(&self.plan, &self.settings, self.makes_target);
-        let _interruptible = on_interrupt(cancel.clone(), created)?;
-        self.on_console(output, cancel)?.report(output)
+        let _interruptible = on_interrupt(cancel.clone(), self.created_urls())?;
+        let beside = BesideLoads::start(std::mem::take(&mut self.beside), &cancel)?;
+        let completed = self.on_console(output, cancel);
+        let beside = beside.end();
+        completed?.report(output, beside)
+    }
+
+    /// URLs of what it makes on the server and removes at the end, and what goes on beside it.
+    pub(super) fn created_urls(&self) -> Option<String> {
+        let beside = self.beside.iter().filter_map(BesideLoad::created_urls);
+        let own = created_urls(&self.plan, &self.settings, self.makes_target);
+        let all: Vec<String> = own.into_iter().chain(beside).collect();
+        (!all.is_empty()).then(|| all.join(" and "))
+    }
+
+    /// Makes a run that goes on until it is told that that is enough.
+    pub(super) fn keep_until_told(
+        self,
+        cancel: &Cancel,
+        observer: Arc<dyn Observer>,
+        enough: Arc<AtomicBool>,
+    ) -> Result<KeptRun, IncompleteRun> {
+        let intake = Intake::new(&self.record, self.directory.as_ref(), None, Arc::default());
+        let watch = Watch {
+            cancel: cancel.clone(),
+            progress: Arc::default(),
+            observer,
+            turn: None,
+        };
+        self.measure(intake.until_told(enough), watch, None).keep()
     }
 
     /// Makes a run of a series, in turns with others where `turn` is given.
@@ -382,7 +429,11 @@ impl CompletedRun {
 
     /// Prints the report of a run on its own. The reason of a run that did not go through goes before that of
     /// one that is not saved, and both are told.
-    fn report(self, output: &OutputOptions) -> Result<ExitStatus, Failed> {
+    fn report(
+        self,
+        output: &OutputOptions,
+        beside: Vec<(String, Result<KeptRun, IncompleteRun>)>,
+    ) -> Result<ExitStatus, Failed> {
         let CompletedRun {
             finished,
             summary,
@@ -442,19 +493,50 @@ impl CompletedRun {
             details,
         };
         let path = path.filter(|_| saved.is_ok());
-        output::print(shown, diagnosed, formats, output.output.as_deref(), path)?;
+        let (beside, broken_off) = measured_beside(beside);
+        let printed = output::print(
+            shown,
+            diagnosed,
+            &beside,
+            formats,
+            output.output.as_deref(),
+            path,
+        );
+        printed?;
         // The last that went wrong is the answer, and of the others it is told as well.
-        let mut failures = [logged, saved, went_through_all(&summary)]
+        let mut failures = [logged, saved, broken_off, went_through_all(&summary)]
             .into_iter()
             .filter_map(Result::err);
         let Some(mut last) = failures.next() else {
-            return code_of(&summary);
+            let of_beside = beside.iter().map(|(_, load)| &load.summary);
+            return code_of_all(std::iter::once(&summary).chain(of_beside));
         };
         for later in failures {
             warn(&std::mem::replace(&mut last, later));
         }
         Err(last)
     }
+}
+
+/// What was measured beside a run, and why one of these loads did not go on to its end.
+fn measured_beside(
+    ended: Vec<(String, Result<KeptRun, IncompleteRun>)>,
+) -> (Vec<(String, KeptRun)>, Result<(), Failed>) {
+    let (mut measured, mut broken_off) = (Vec::new(), Ok(()));
+    for (name, ended) in ended {
+        match ended {
+            Ok(run) => measured.push((name, run)),
+            Err(IncompleteRun { why, run }) => {
+                measured.extend(run.map(|run| (name.clone(), *run)));
+                let what = format!("the load {name} beside the run: {why}");
+                broken_off = Err(match why {
+                    Failed::Interrupted(_) => Failed::Interrupted(what),
+                    _ => Failed::Local(what),
+                });
+            }
+        }
+    }
+    (measured, broken_off)
 }
 
 /// The record of a run is not complete, for this reason.

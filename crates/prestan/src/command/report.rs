@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use report::page::ReportPage;
 use report::{Comparisons, Diagnosed, Versus};
 
+use super::beside;
 use super::compare::SAME_WITHIN;
 use super::kept::{KeptRun, open};
 use crate::args::{FormatOptions, ReportArgs};
@@ -26,19 +27,30 @@ fn one(args: &ReportArgs) -> Result<ExitStatus, Failed> {
         None => Ok(()),
     };
     let kept = if args.formats.figures.any() {
-        KeptRun::pooled(&[path], 1)?
+        KeptRun::pooled(std::slice::from_ref(&path), 1)?
     } else {
         KeptRun::read(&path)?
     };
     let printed = output::print(
         kept.page_run(None),
         kept.diagnosed.clone(),
+        &loads_beside(&kept, &path)?,
         &args.formats,
         args.output.as_deref(),
         Some(kept.path.clone()),
     );
     printed.and(logged)?;
     Ok(ExitStatus::Done)
+}
+
+/// What went on beside a run that is kept there.
+fn loads_beside(kept: &KeptRun, path: &Path) -> Result<Vec<(String, KeptRun)>, Failed> {
+    let loads = kept.run.plan.beside.iter();
+    let read = |load: &record::BesideRecord| {
+        let path = path.join(beside::DIRECTORY).join(&load.name);
+        Ok((load.name.clone(), KeptRun::read(&path)?))
+    };
+    loads.map(read).collect()
 }
 
 fn write_log(file: &Path, run: &Path) -> Result<(), Failed> {

@@ -10,6 +10,7 @@ use testbed::real::Recipe;
 use wire::auth::{Credentials, Secret};
 
 use crate::args::{ClassicArgs, ClockOptions, LoadOptions, OutputOptions, RunArgs};
+use crate::command::beside::BesideTask;
 use crate::command::planned::PlannedRun;
 use crate::connect::{ServerAccess, connection, to_own_server};
 use crate::exit::{ExitStatus, Failed};
@@ -27,7 +28,10 @@ pub(crate) fn classic(args: &ClassicArgs) -> Result<ExitStatus, Failed> {
 /// `prestan run SUITE URL` or `prestan run SUITE --server NAME`.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitStatus, Failed> {
     // A bad suite file or option is reported before a server is started for it.
-    let task = SuiteTask::new(&args.suite, &args.options.load, &args.options.output)?;
+    let task = SuiteTask {
+        beside: BesideTask::all(&args.beside.beside)?,
+        ..SuiteTask::new(&args.suite, &args.options.load, &args.options.output)?
+    };
     let Some(name) = &args.server else {
         let url = args.url.as_deref().unwrap_or_default();
         let connection = connection(url, &args.login, &args.options.connect)?;
@@ -131,6 +135,8 @@ pub(crate) struct SuiteTask<'a> {
     plan: Plan,
     load: &'a LoadOptions,
     output: &'a OutputOptions,
+    /// What goes on beside it.
+    beside: Vec<BesideTask>,
 }
 
 impl<'a> SuiteTask<'a> {
@@ -148,6 +154,7 @@ impl<'a> SuiteTask<'a> {
             plan,
             load,
             output,
+            beside: Vec::new(),
         })
     }
 }
@@ -159,7 +166,9 @@ pub(crate) fn measure(
     connection: ServerAccess,
 ) -> Result<ExitStatus, Failed> {
     let settings = settings(connection, task.load, clock)?;
-    PlannedRun::single(task.plan, &task.suite.text, settings, task.output)?.report(task.output)
+    let (plan, output) = (task.plan, task.output);
+    let run = PlannedRun::beside(plan, &task.suite.text, settings, output, task.beside)?;
+    run.report(output)
 }
 
 /// How a run is to be done.

@@ -11,10 +11,10 @@ use rustix::process::Signal;
 use serde_json::Value;
 use testbed::fault::{Fault, Rule};
 
-/// A short comparison of these tests.
 /// Rounds before those of the first run that count.
 const WARM_UP: u64 = 1;
 
+/// A short comparison of these tests.
 fn compare(sides: &[&str], only: &str) -> Prestan {
     let warm_up = WARM_UP.to_string();
     Prestan::new().arg("compare").args(sides).args([

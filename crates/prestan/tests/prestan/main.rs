@@ -6,6 +6,8 @@ mod support;
 #[cfg(test)]
 mod auth;
 #[cfg(test)]
+mod beside;
+#[cfg(test)]
 mod clean;
 #[cfg(test)]
 mod command_line;

@@ -1,5 +1,6 @@
 //! What to know of a comparison before it is believed, and why runs cannot be compared: a sentence each.
 
+use record::Pace;
 use stats::{Caveat, Difference, Setting};
 
 /// Why runs cannot be compared.
@@ -76,6 +77,14 @@ fn in_words(setting: &Setting) -> (&'static str, String) {
             ("the load", format!("{pace:?}{order}"))
         }
         Setting::Http(http) => ("the way of HTTP", http.to_string()),
+        Setting::Beside(loads) => {
+            let load = |(suite, sha256, users, pace): &(String, String, u32, Pace)| {
+                format!("{suite} ({sha256:.12}), users: {users}, {pace:?}")
+            };
+            let loads: Vec<String> = loads.iter().map(load).collect();
+            let loads = Some(loads.join("; ")).filter(|text| !text.is_empty());
+            ("the load beside the run", or_none(loads))
+        }
         Setting::Tests(tests) => ("the set of tests", tests.join(", ")),
         Setting::Requests(requests) => {
             let requests = requests.map(|n| n.to_string());

@@ -16,7 +16,7 @@ const BLESS: &str = "PRESTAN_BLESS";
 type Breakage = fn(&mut Value);
 
 fn document(run: &Run) -> Value {
-    serde_json::from_str(&report::json(run, &stats::summarise(run))).unwrap()
+    serde_json::from_str(&report::json(run, &stats::summarise(run), &[])).unwrap()
 }
 
 fn sheet(run: &Run) -> Vec<Vec<String>> {
@@ -117,11 +117,20 @@ fn the_schema_refuses_what_is_no_result() {
 #[test]
 fn json_documents() {
     let run = runs::mixed();
-    insta::assert_snapshot!("mixed_json", report::json(&run, &stats::summarise(&run)));
+    insta::assert_snapshot!(
+        "mixed_json",
+        report::json(&run, &stats::summarise(&run), &[])
+    );
     let run = runs::open();
-    insta::assert_snapshot!("open_json", report::json(&run, &stats::summarise(&run)));
+    insta::assert_snapshot!(
+        "open_json",
+        report::json(&run, &stats::summarise(&run), &[])
+    );
     let run = runs::empty();
-    insta::assert_snapshot!("empty_json", report::json(&run, &stats::summarise(&run)));
+    insta::assert_snapshot!(
+        "empty_json",
+        report::json(&run, &stats::summarise(&run), &[])
+    );
 }
 
 #[test]

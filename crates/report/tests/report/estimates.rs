@@ -448,7 +448,7 @@ fn assert_all_have_one(schema: &str, numbers: &[Numbers], documents: &[Value], n
 #[test]
 fn every_estimate_of_a_result_has_its_interval() {
     let runs = documents::all_runs().into_iter().chain([long()]);
-    let document = |run: Run| parsed(&report::json(&run, &summarise(&run)));
+    let document = |run: Run| parsed(&report::json(&run, &summarise(&run), &[]));
     let documents: Vec<Value> = runs.map(document).collect();
     assert_all_have_one(&report::schema(), RESULT, &documents, &[]);
 }
@@ -494,7 +494,11 @@ fn a_number_that_nobody_decided_about_is_noticed() {
         let wrong = complaints(&schema, RESULT);
         assert!(wrong[0].starts_with(expected), "{wrong:?}");
     }
-    let mut document = parsed(&report::json(&runs::closed(), &summarise(&runs::closed())));
+    let mut document = parsed(&report::json(
+        &runs::closed(),
+        &summarise(&runs::closed()),
+        &[],
+    ));
     document["tests"][0]["per_second_ci95"] = serde_json::json!([1.0, 2.0]);
     let outside = std::panic::catch_unwind(|| seen(&good, RESULT, &[document]).len());
     assert!(outside.is_err());

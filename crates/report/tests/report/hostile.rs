@@ -144,8 +144,10 @@ fn of_run(run: &Run, reports: &mut Reports) {
         width: WIDE,
         ..TextOptions::default()
     };
-    reports.texts.push(report::text(run, &summary, &options));
-    reports.documents.push(report::json(run, &summary));
+    reports
+        .texts
+        .push(report::text(run, &summary, &[], &options));
+    reports.documents.push(report::json(run, &summary, &[]));
     reports.sheets.push(report::csv(run, &summary));
     reports
         .sheets

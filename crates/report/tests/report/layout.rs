@@ -11,7 +11,7 @@ fn page(run: &Run, width: usize, color: bool) -> String {
         width,
         saved_to: None,
     };
-    report::text(run, &stats::summarise(run), &options)
+    report::text(run, &stats::summarise(run), &[], &options)
 }
 
 #[test]
@@ -21,7 +21,7 @@ fn everything_well() {
         ..TextOptions::default()
     };
     let run = runs::classic();
-    let text = report::text(&run, &stats::summarise(&run), &options);
+    let text = report::text(&run, &stats::summarise(&run), &[], &options);
     insta::assert_snapshot!("classic_100", text);
 }
 

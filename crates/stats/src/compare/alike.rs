@@ -1,6 +1,6 @@
 //! Whether runs did the same, so that their times may be compared.
 
-use record::{Clock, Environment, Http, Pace, PlanRecord};
+use record::{BesideRecord, Clock, Environment, Http, Pace, PlanRecord};
 
 use super::Side;
 
@@ -56,6 +56,8 @@ pub enum Setting {
     },
     /// How HTTP is spoken.
     Http(Http),
+    /// The loads that went on beside it: suite, its checksum, users, and who began operations.
+    Beside(Vec<(String, String, u32, Pace)>),
     /// The rows.
     Tests(Vec<String>),
     /// Requests, where their number is limited.
@@ -101,7 +103,14 @@ fn essentials(plan: &PlanRecord) -> Vec<Setting> {
             in_turn: load.in_turn,
         },
         Setting::Http(load.http),
+        Setting::Beside(plan.beside.iter().map(load_beside).collect()),
     ]
+}
+
+fn load_beside(beside: &BesideRecord) -> (String, String, u32, Pace) {
+    let BesideRecord { suite, load, .. } = beside;
+    let (name, sha256) = (suite.name.clone(), suite.sha256.clone());
+    (name, sha256, load.users, load.pace.clone())
 }
 
 /// What a run does. It may differ from pair to pair.

@@ -1,0 +1,102 @@
+//! Loads beside a run, on the command line.
+
+use clap::Args;
+
+/// What goes on beside a run.
+#[derive(Debug, Clone, Default, PartialEq, Args)]
+#[command(next_help_heading = "Beside")]
+pub(crate) struct BesideOptions {
+    /// Repeat the loops of this suite while the other one is measured: SUITE[,name=NAME][,users=N][,rate=R]
+    ///
+    /// Its users begin before anything is measured, go on until all is, and clean up. They are in a closed
+    /// loop, or, with a rate, in an open one (operations a second; Poisson). The option can be given several
+    /// times. Each is recorded and reported under its name, which is that of the suite unless another one
+    /// is given.
+    #[arg(long, value_name = "SUITE[,KEY=VALUE...]", value_parser = beside)]
+    pub(crate) beside: Vec<BesideArg>,
+}
+
+/// A load beside a run.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct BesideArg {
+    /// A built-in suite, or a file.
+    pub(crate) suite: String,
+    pub(crate) name: Option<String>,
+    pub(crate) users: Option<u32>,
+    /// Operations a second.
+    pub(crate) rate: Option<f64>,
+}
+
+/// Users that one load may have.
+const MOST_USERS: u32 = 100_000;
+
+fn beside(text: &str) -> Result<BesideArg, String> {
+    let mut parts = text.split(',');
+    let mut found = BesideArg {
+        suite: parts.next().unwrap_or_default().to_owned(),
+        name: None,
+        users: None,
+        rate: None,
+    };
+    if found.suite.is_empty() {
+        return Err("begin with a suite: `listing,users=8`".to_owned());
+    }
+    for part in parts {
+        let (key, value) = part.split_once('=').unwrap_or((part, ""));
+        match key {
+            "name" if engine::is_run_id(value) => found.name = Some(value.to_owned()),
+            "name" => {
+                return Err(format!(
+                    "name={value}: use up to 64 letters, digits, - and _"
+                ));
+            }
+            "users" => {
+                let users = value
+                    .parse()
+                    .ok()
+                    .filter(|users| (1..=MOST_USERS).contains(users));
+                let what = || format!("users={value}: write a number from 1 to {MOST_USERS}");
+                found.users = Some(users.ok_or_else(what)?);
+            }
+            "rate" => {
+                let rate: Option<f64> = value.trim_end_matches("/s").parse().ok();
+                let rate = rate.filter(|rate| *rate > 0.0 && rate.is_finite());
+                let what = || format!("rate={value}: write operations a second, 50 for example");
+                found.rate = Some(rate.ok_or_else(what)?);
+            }
+            _ => return Err(format!("`{part}` is none of name=NAME, users=N and rate=R")),
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_beside_a_run_is_a_suite_with_a_few_keys() {
+        let whole = beside("listing,name=readers,users=8,rate=50/s").unwrap();
+        let expected = BesideArg {
+            suite: "listing".to_owned(),
+            name: Some("readers".to_owned()),
+            users: Some(8),
+            rate: Some(50.0),
+        };
+        assert_eq!(whole, expected);
+        assert_eq!(beside("my/suite.yaml").unwrap().suite, "my/suite.yaml");
+        for wrong in [
+            "",
+            ",users=8",
+            "a,users=0",
+            "a,users=x",
+            "a,rate=-1",
+            "a,rate=inf",
+            "a,name=",
+            "a,b",
+            "a,name=../x",
+        ] {
+            assert!(beside(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Loads that go on beside a run.
+
+use std::time::Duration;
+
+use testbed::fault::{Fault, Rule, ServedExchange};
+
+use crate::support::faulty::{Faulty, status};
+use crate::support::load::{plain, send, until};
+use crate::support::{Outcome, Prestan};
+use rustix::process::Signal;
+
+const READING: &str = "
+suite: reading
+needs: http
+tests:
+  - name: Read
+    loop: [{PROPFIND: '', depth: 0, measure: Look}]
+";
+
+const WRITING: &str = "
+suite: writing
+tests:
+  - name: Write
+    loop:
+      - PUT: doc
+        body: {size: 1KiB}
+        measure: Write
+      - think: {constant: 5ms}
+";
+
+/// A run of a test of 2004 with these loads beside it, of which each is a suite in a file of that name.
+fn run(url: &str, beside: &[&str], options: &[&str]) -> Prestan {
+    let prestan = Prestan::new();
+    prestan.file("reading", READING);
+    prestan.file("writing", WRITING);
+    let home = prestan.home().to_owned();
+    let mut prestan = prestan.args(["run", "prestan", url, "--only", "Get1K"]);
+    for load in beside {
+        prestan = prestan.args(["--beside", &format!("{}/{load}", home.display())]);
+    }
+    let requests = if options.contains(&"-r") {
+        &[][..]
+    } else {
+        &["-r", "40"]
+    };
+    prestan
+        .args(["--run-id", "main", "--json", "-"])
+        .args(requests.iter().copied())
+        .args(options.iter().copied())
+}
+
+/// The results of the loads, by their names.
+fn loads(outcome: &Outcome) -> Vec<(String, serde_json::Value)> {
+    let document = outcome.json();
+    let loads = document["beside"].as_array().cloned().unwrap_or_default();
+    let of = |load: &serde_json::Value| {
+        let name = load["name"].as_str().unwrap().to_owned();
+        (name, load["result"].clone())
+    };
+    loads.iter().map(of).collect()
+}
+
+#[test]
+fn loads_are_at_work_while_a_run_measures_and_are_reported_apart() {
+    let server = plain();
+    let beside = ["reading,name=readers,users=2,rate=200", "writing"];
+    let outcome = run(&server.server.url(), &beside, &["--save", "kept"]).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let found = loads(&outcome);
+    let names: Vec<&str> = found.iter().map(|(name, _)| &**name).collect();
+    assert_eq!(names, ["readers", "writing"]);
+    for (name, result) in &found {
+        let row = &result["tests"][0];
+        assert!(
+            row["outcomes"]["ok"].as_u64() > Some(0),
+            "{name}: {outcome}"
+        );
+        assert_eq!(row["outcomes"]["dropped"], 0, "{name}: {outcome}");
+    }
+    // Its own rows are its own.
+    let document = outcome.json();
+    assert_eq!(document["tests"].as_array().unwrap().len(), 1, "{outcome}");
+    assert_eq!(document["tests"][0]["operations"], 40, "{outcome}");
+
+    // While it measured, and before and after, others asked.
+    let exchanges = server.server.exchanges();
+    let of = |part: &str| {
+        let own = |exchange: &&_| is_of(exchange, part);
+        let places = exchanges.iter().enumerate().filter(|(_, one)| own(one));
+        places.map(|(place, _)| place).collect::<Vec<usize>>()
+    };
+    let (own, look, write) = (of("(Get1K)"), of("(Look)"), of("(Write)"));
+    for other in [&look, &write] {
+        assert!(other[0] < own[0], "it was at work before");
+        assert!(other.iter().any(|place| (own[0]..own[39]).contains(place)));
+    }
+    // Nothing is left, of anybody.
+    assert_eq!(server.left(), [] as [&str; 0], "{outcome}");
+
+    // All of it can be read again, and a run without these loads is no match.
+    let again = outcome
+        .again()
+        .args(["report", "kept", "--json", "-"])
+        .run();
+    assert_eq!(again.json(), document, "{again}");
+    let text = outcome.again().args(["report", "kept"]).run();
+    for line in [
+        "Beside the run: readers, suite reading, open loop",
+        "Beside the run: writing, suite writing, closed loop, users: 1",
+    ] {
+        assert!(text.stdout.contains(line), "{text}");
+    }
+    let alone = outcome.again().args([
+        "run",
+        "prestan",
+        &server.server.url(),
+        "--only",
+        "Get1K",
+        "-r",
+        "40",
+        "--save",
+        "alone",
+    ]);
+    alone.run();
+    let compared = outcome.again().args(["compare", "kept", "alone"]).run();
+    assert_eq!(compared.code, 2, "{compared}");
+    assert!(
+        compared.stderr.contains("the load beside the run"),
+        "{compared}"
+    );
+}
+
+fn is_of(exchange: &ServedExchange, part: &str) -> bool {
+    let label = exchange.header("x-prestan").unwrap_or_default();
+    label.ends_with(part)
+}
+
+#[test]
+fn a_load_that_fails_fails_the_run_and_one_that_cannot_begin_ends_it() {
+    let broken = Rule::new(status(500, &[], "")).tag("(Look)").nth(3);
+    let server = Faulty::new(|builder| builder.rule(broken));
+    let outcome = run(&server.server.url(), &["reading"], &[]).run();
+    assert_eq!(outcome.code, 1, "{outcome}");
+    assert_eq!(
+        loads(&outcome)[0].1["tests"][0]["status"],
+        "failed",
+        "{outcome}"
+    );
+
+    let refused = Rule::new(status(507, &[], ""))
+        .method("MKCOL")
+        .path("main-writing");
+    let server = Faulty::new(|builder| builder.rule(refused));
+    let outcome = run(&server.server.url(), &["reading", "writing"], &[]).run();
+    assert_eq!(outcome.code, 4, "{outcome}");
+    let said = "the load writing beside the run did not begin";
+    assert!(outcome.stderr.contains(said), "{outcome}");
+    let measured = server.server.exchanges().into_iter();
+    assert_eq!(measured.filter(|one| is_of(one, "(Get1K)")).count(), 0);
+    assert_eq!(server.left(), [] as [&str; 0], "{outcome}");
+}
+
+#[test]
+fn ctrl_c_ends_all_of_them_and_leaves_nothing() {
+    let slow = Rule::new(Fault::Delay(Duration::from_millis(50))).tag("(Get1K)");
+    let server = Faulty::new(|builder| builder.rule(slow));
+    let options = ["--save", "kept", "-r", "100000"];
+    let running = run(&server.server.url(), &["writing,users=3"], &options).spawn();
+    until("it measures", || {
+        server
+            .server
+            .exchanges()
+            .iter()
+            .any(|one| is_of(one, "(Get1K)"))
+    });
+    send(&running, Signal::INT);
+    let outcome = running.wait();
+    assert_eq!(outcome.code, 130, "{outcome}");
+    assert_eq!(server.left(), [] as [&str; 0], "{outcome}");
+}
+
+#[test]
+fn what_makes_no_sense_beside_a_run_is_refused() {
+    let server = plain();
+    for (beside, said) in [
+        (&["reading,users=0"][..], "users=0"),
+        (&["absent"], "no built-in suite"),
+        (&["reading", "reading"], "another load called reading"),
+        (&["reading,speed=3"], "none of name=NAME"),
+    ] {
+        let outcome = run(&server.server.url(), beside, &[]).run();
+        assert_eq!(outcome.code, 2, "{outcome}");
+        assert!(outcome.stderr.contains(said), "{outcome}");
+    }
+    assert_eq!(server.server.exchanges().len(), 0);
+}
