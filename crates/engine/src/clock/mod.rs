@@ -44,7 +44,7 @@ impl RunClock {
 /// The monotonic clock in nanoseconds, which never goes back and is never negative.
 pub(crate) fn monotonic() -> Nanos {
     #[cfg(test)]
-    if let Some(now) = simulated::now() {
+    if let Some(now) = simulated::read() {
         return now;
     }
     let mut time = libc::timespec {
@@ -55,6 +55,16 @@ pub(crate) fn monotonic() -> Nanos {
     // every system, so that the call cannot fail.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
     time.tv_sec as Nanos * 1_000_000_000 + time.tv_nsec as Nanos
+}
+
+/// The time of day, which is set now and then, in nanoseconds since 1970.
+fn real() -> RealNanos {
+    #[cfg(test)]
+    if let Some(day) = simulated::read_day() {
+        return day;
+    }
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, nanos).cast_signed()
 }
 
 /// Whether time on this thread is that of a test.
@@ -72,7 +82,7 @@ pub(crate) fn nanos(duration: Duration) -> Nanos {
 
 /// The time of day as RFC 3339 in UTC, to the millisecond.
 pub fn time_of_day() -> String {
-    let now: chrono::DateTime<chrono::Utc> = SystemTime::now().into();
+    let now = chrono::DateTime::from_timestamp_nanos(real());
     now.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
 }
 
@@ -107,7 +117,7 @@ impl WallClock {
 
     /// The moment of a stamp; `None` when it lies before the run.
     pub(crate) fn moment(&self, at: RealNanos) -> Option<Nanos> {
-        let origin = self.origin.load(Ordering::Relaxed);
+        let origin = self.origin.load(Ordering::Acquire);
         Nanos::try_from(at.checked_sub(origin)?).ok()
     }
 
@@ -121,23 +131,18 @@ impl WallClock {
         self.stepped.load(Ordering::Acquire)
     }
 
-    #[cfg(test)]
-    pub(crate) fn pretend_step(&self, by: i64) {
-        let origin = self.origin.load(Ordering::Relaxed);
-        assert_eq!(self.moved_to(origin + by), Some(by));
-    }
-
     fn moved_to(&self, origin: i64) -> Option<i64> {
         let before = self.origin.load(Ordering::Relaxed);
         let step = origin - before;
         if step.abs() < SMALLEST_STEP {
             return None;
         }
-        // First, so that nobody believes what the new origin says of operations before.
+        // First, so that nobody believes what the new origin says of operations before: a thread that
+        // sees the new origin sees this as well.
         self.stepped.fetch_max(self.clock.now(), Ordering::AcqRel);
         // Of several threads that notice, one tells.
         self.origin
-            .compare_exchange(before, origin, Ordering::Relaxed, Ordering::Relaxed)
+            .compare_exchange(before, origin, Ordering::Release, Ordering::Relaxed)
             .ok()
             .map(|_| step)
     }
@@ -147,11 +152,9 @@ impl WallClock {
     fn measure(clock: RunClock) -> i64 {
         let reading = || {
             let before = clock.now();
-            let day = SystemTime::now()
-                .duration_since(SystemTime::UNIX_EPOCH)
-                .map_or(0, nanos);
+            let day = real();
             let width = clock.now() - before;
-            let origin = day.cast_signed() - (before + width / 2).cast_signed();
+            let origin = day - (before + width / 2).cast_signed();
             (width, origin)
         };
         (0..16).map(|_| reading()).min().unwrap_or_default().1
@@ -167,11 +170,9 @@ mod tests {
         let clock = RunClock::start();
         let wall = WallClock::new(clock);
         let before = clock.now();
-        let day = SystemTime::now()
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .unwrap();
+        let day = real();
         let after = clock.now();
-        let moment = wall.moment(nanos(day).cast_signed()).unwrap();
+        let moment = wall.moment(day).unwrap();
         assert!(before <= moment + TOLERANCE && moment <= after + TOLERANCE);
         assert_eq!(wall.moment(0), None, "1970 is not in this run");
     }

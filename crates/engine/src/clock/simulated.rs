@@ -1,12 +1,26 @@
 //! Time of a test: it stands still while anything can be done, and then goes on to the next moment that a
 //! task waits for. An hour of a run takes as long as its system calls, and is the same every time.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use record::Nanos;
 
+use crate::clock::stamps::RealNanos;
+
 thread_local! {
     static NOW: Cell<Option<Nanos>> = const { Cell::new(None) };
+    static DAY: RefCell<SimulatedDay> = RefCell::default();
+}
+
+/// The time of day when simulated time was at 0: some day in 2023.
+const MIDNIGHT: RealNanos = 1_700_000_000_000_000_000;
+
+/// The time of day, and what reading a clock costs.
+#[derive(Default)]
+struct SimulatedDay {
+    /// When the time of day is set, and by how much it goes forward.
+    steps: Vec<(Nanos, i64)>,
+    reading: Option<Box<dyn FnMut() -> Nanos>>,
 }
 
 /// While it lives, time on this thread is simulated.
@@ -19,17 +33,50 @@ impl SimulatedTime {
         assert!(before.is_none(), "time is simulated already");
         SimulatedTime
     }
+
+    /// The time of day is set at these moments, by so much each.
+    pub(crate) fn set_day_at(&self, steps: Vec<(Nanos, i64)>) {
+        DAY.with_borrow_mut(|day| day.steps = steps);
+    }
+
+    /// After each reading of a clock, so much time has passed.
+    pub(crate) fn let_readings_take(&self, reading: impl FnMut() -> Nanos + 'static) {
+        DAY.with_borrow_mut(|day| day.reading = Some(Box::new(reading)));
+    }
 }
 
 impl Drop for SimulatedTime {
     fn drop(&mut self) {
         NOW.set(None);
+        DAY.take();
     }
 }
 
 /// The time of this thread, where it is simulated.
 pub(crate) fn now() -> Option<Nanos> {
     NOW.get()
+}
+
+/// The same, read as a program reads it, which may take time.
+pub(crate) fn read() -> Option<Nanos> {
+    let now = NOW.get()?;
+    let took = DAY.with_borrow_mut(|day| day.reading.as_mut().map_or(0, |reading| reading()));
+    NOW.set(Some(now + took));
+    Some(now)
+}
+
+/// The time of day, read as a program reads it.
+pub(crate) fn read_day() -> Option<RealNanos> {
+    read().map(day_at)
+}
+
+/// What the time of day is at a moment.
+pub(crate) fn day_at(moment: Nanos) -> RealNanos {
+    let set: i64 = DAY.with_borrow(|day| {
+        let past = day.steps.iter().filter(|(at, _)| *at <= moment);
+        past.map(|(_, by)| by).sum()
+    });
+    MIDNIGHT + moment.cast_signed() + set
 }
 
 /// Time goes on until then.

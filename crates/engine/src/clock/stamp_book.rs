@@ -12,6 +12,9 @@
 //! stamp that is lost while nothing else is under way stays lost: its mark is given up before the
 //! next bytes are written.
 
+#[cfg(test)]
+mod schedules;
+
 use std::collections::VecDeque;
 
 use crate::clock::stamps::{Left, RealNanos, TxStamp};

@@ -1,5 +1,8 @@
 //! From what was seen of an exchange to the moments of its sample.
 
+#[cfg(test)]
+mod schedules;
+
 use std::fmt;
 use std::net::UdpSocket;
 use std::sync::Arc;
@@ -156,13 +159,18 @@ impl Timekeeper {
     }
 }
 
-/// User space is as near to the stamps as it is as a rule.
-fn is_ordinary((sent, _, first, _): Timed, stamps: &Stamps) -> bool {
+/// User space is as near to the stamps as it is as a rule, and they are in their order. Of an answer
+/// that comes before the request has left, they are not either: then the look is in vain.
+fn is_ordinary((sent, acked, first, _): Timed, stamps: &Stamps) -> bool {
     let is_near = |user: Option<Nanos>, kernel: Option<Nanos>| match (user, kernel) {
         (Some(user), Some(kernel)) => user.abs_diff(kernel) < FAR,
         _ => true,
     };
-    is_near(stamps.sent, sent) && is_near(stamps.first, first)
+    let is_after_sent = |at: Option<Nanos>| sent.zip(at).is_none_or(|(sent, at)| sent <= at);
+    is_near(stamps.sent, sent)
+        && is_near(stamps.first, first)
+        && is_after_sent(acked)
+        && is_after_sent(first)
 }
 
 /// Without a stamp there is no response time; when the answer came is known well enough to say
@@ -176,6 +184,7 @@ mod tests {
     use std::time::{SystemTime, UNIX_EPOCH};
 
     use super::*;
+    use crate::clock::simulated::{self, SimulatedTime};
 
     fn keeper() -> Timekeeper {
         Timekeeper {
@@ -278,8 +287,9 @@ mod tests {
 
     #[test]
     fn a_step_back_is_noticed_where_each_stamp_could_be_true() {
+        let time = SimulatedTime::begin();
         let keeper = keeper();
-        let base = day(&keeper, 0);
+        let base = simulated::day_at(keeper.clock.monotonic(0));
         // The clock was set back by 200 us while the answer was under way: the run knows by the
         // next operation that cannot be, and what began before has no response time.
         let straddling = KernelStamps {
@@ -291,9 +301,10 @@ mod tests {
             let (moments, timing) = keeper.moments(&stamps(straddling), None, 990_000, None);
             (moments.response(), timing)
         };
+        simulated::advance_to(keeper.clock.monotonic(2_060_000));
         assert!(matches!(response(), (Some(_), Timing::Kernel { .. })));
-        std::thread::sleep(std::time::Duration::from_millis(2)); // it is noticed after that began
-        keeper.wall.pretend_step(-200_000);
+        time.set_day_at(vec![(keeper.clock.monotonic(1_200_000), -200_000)]);
+        assert_eq!(keeper.wall.look_for_step(), Some(-200_000));
         assert_eq!(response(), (None, Timing::Missed));
     }
 

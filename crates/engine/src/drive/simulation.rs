@@ -12,6 +12,7 @@ mod queue;
 mod rounds;
 mod server;
 mod trouble;
+mod turns;
 
 use std::ops::ControlFlow;
 use std::path::Path;

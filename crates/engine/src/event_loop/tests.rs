@@ -7,6 +7,7 @@ use std::sync::mpsc;
 use std::time::Instant;
 
 use super::*;
+use crate::clock::simulated::SimulatedTime;
 
 fn event_loop() -> EventLoop {
     EventLoop::new().unwrap()
@@ -46,6 +47,25 @@ fn alarms_ring_in_order_and_never_too_early() {
 }
 
 #[test]
+fn simulated_alarms_ring_at_their_moments() {
+    let _time = SimulatedTime::begin();
+    let begun = monotonic();
+    let rung = Rc::new(RefCell::new(Vec::new()));
+    event_loop().run(async {
+        for time in [3_600_000, 5, 0, 12, 5] {
+            let rung = Rc::clone(&rung);
+            spawn(async move {
+                sleep(ms(time)).await;
+                rung.borrow_mut().push((time, monotonic() - begun));
+            });
+        }
+        assert_eq!(next_lost().await, None);
+    });
+    let expected = [0, 5, 5, 12, 3_600_000].map(|time| (time, nanos(ms(time))));
+    assert_eq!(*rung.borrow(), expected);
+}
+
+#[test]
 fn an_alarm_that_nobody_waits_for_any_more_is_forgotten() {
     let event_loop = event_loop();
     event_loop.run(async {
@@ -64,6 +84,7 @@ fn an_alarm_that_nobody_waits_for_any_more_is_forgotten() {
 
 #[test]
 fn what_is_there_what_comes_and_the_end_are_told() {
+    let _time = SimulatedTime::begin();
     event_loop().run(async {
         let (source, mut other) = pair();
         other.write_all(b"early").unwrap();
@@ -210,7 +231,10 @@ fn a_busy_task_does_not_keep_descriptors_waiting() {
                 yield_now().await;
             }
         });
-        sleep(ms(2)).await;
+        // The other task has been polled meanwhile, and is at it.
+        for _ in 0..10 {
+            yield_now().await;
+        }
         other.write_all(b"!").unwrap();
         source.readable().await;
         is_over.set(true);

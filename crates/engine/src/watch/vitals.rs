@@ -270,6 +270,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
+    use crate::clock::simulated::SimulatedTime;
     use crate::event_loop::cancel::Cancel;
     use crate::event_loop::patience::Watchdog;
     use crate::event_loop::{EventLoop, sleep};
@@ -334,10 +335,11 @@ mod tests {
 
     #[test]
     fn a_thread_that_waits_is_not() {
-        let fared = beside_heartbeat(async || sleep(Duration::from_millis(60)).await);
-        // Other tests take processors away; the time in which nothing is due is no stall.
-        assert!(fared.cpu < 30_000_000, "{fared:?}");
-        assert!(fared.stalled < 60_000_000, "{fared:?}");
+        let _time = SimulatedTime::begin();
+        let fared = beside_heartbeat(async || sleep(Duration::from_secs(60)).await);
+        assert!(fared.cpu < 1_000_000_000, "{fared:?}");
+        assert_eq!((fared.stalls, fared.stalled), (0, 0), "{fared:?}");
+        assert_eq!(fared.wall, nanos(Duration::from_secs(60) + 2 * BEAT));
     }
 
     #[test]
