@@ -64,7 +64,7 @@ impl SimulatedKernel {
     fn send(&mut self, count: u64) {
         let end = self.left + count;
         let own = self.wanted.iter().take_while(|wanted| **wanted <= end);
-        let stamped = self.wanted.drain(..own.count()).last();
+        let stamped = self.wanted.drain(..own.count()).next_back();
         self.left = end;
         self.now += self.rng.random_range(1..100);
         let (left, acked) = (self.now, self.now + self.rng.random_range(1..100));
