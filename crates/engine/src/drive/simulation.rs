@@ -11,6 +11,7 @@ mod operations;
 mod queue;
 mod rounds;
 mod server;
+mod side_by_side;
 mod trouble;
 mod turns;
 
