@@ -46,7 +46,7 @@ fn reports([server, suite, test, evidence]: [&str; 4]) -> [usize; 5] {
         .build();
     let summary = summarise(&run);
     let csv = report::csv(&run, &summary);
-    let json = report::json(&run, &summary);
+    let json = report::json(&run, &summary, &[]);
     let page = page(&run, &summary);
     [
         text(&run, &summary).lines().count(),
@@ -63,7 +63,7 @@ fn text(run: &Run, summary: &Summary) -> String {
         width: usize::MAX / 4,
         ..TextOptions::default()
     };
-    let text = report::text(run, summary, &options);
+    let text = report::text(run, summary, &[], &options);
     let obeyed = |c: char| c.is_control() && c != '\n';
     assert!(!text.contains(obeyed), "{text:?}");
     text

@@ -66,8 +66,8 @@ fuzz_target!(|input: (u8, u16, u8, bool, &[u8])| {
     fs::write(path, &damaged).unwrap();
     if let Ok(run) = load(&whole.directory) {
         let summary = stats::summarise(&run);
-        report::text(&run, &summary, &report::TextOptions::default());
-        report::json(&run, &summary);
+        report::text(&run, &summary, &[], &report::TextOptions::default());
+        report::json(&run, &summary, &[]);
     }
     fs::write(path, content).unwrap();
 });
