@@ -129,7 +129,7 @@ impl UnderWay {
 }
 
 /// The requests under way, the oldest first.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct RequestQueue {
     requests: VecDeque<UnderWay>,
     /// Those that were written as a whole.
@@ -143,6 +143,21 @@ pub(crate) struct RequestQueue {
     gone: usize,
     /// Requests that there ever were.
     count: u64,
+}
+
+impl Default for RequestQueue {
+    /// Most users have one request under way at a time, and there may be tens of thousands of them.
+    fn default() -> Self {
+        RequestQueue {
+            requests: VecDeque::with_capacity(1),
+            whole: 0,
+            left: 0,
+            part: 0,
+            bytes: Vec::new(),
+            gone: 0,
+            count: 0,
+        }
+    }
 }
 
 impl RequestQueue {
