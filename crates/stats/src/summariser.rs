@@ -229,9 +229,11 @@ impl Summariser {
         (summary, pages)
     }
 
-    /// What the load generator recorded of that test.
-    fn generator(told: &RunEvents, test: TestId) -> Option<&Generator> {
-        told.generator.iter().find(|own| own.test == test)
+    /// What the load generator recorded of that test; of a load, there is one record for all of them.
+    fn generator<'t>(&self, told: &'t RunEvents, test: TestId) -> Option<&'t Generator> {
+        let is_load = self.plan.load.pace != Pace::Rounds;
+        let mut all = told.generator.iter();
+        all.find(|own| is_load || own.test == test)
     }
 
     /// What stalls can have done to each row.
@@ -239,7 +241,7 @@ impl Summariser {
         let PlanRecord { load, clock, .. } = &self.plan;
         let rows = self.plan.measures.iter().zip(&self.rows);
         let facts = |(measure, row): (&MeasureRecord, &RowTally)| {
-            let stalls = Stalls::of(Summariser::generator(told, measure.test)?, load)?;
+            let stalls = Stalls::of(self.generator(told, measure.test)?, load)?;
             Some(row.facts(&stalls, load, *clock))
         };
         rows.map(|row| facts(row).unwrap_or_default()).collect()
@@ -249,12 +251,12 @@ impl Summariser {
     fn warn(&self, rows: &mut [TestSummary], warnings: &[Warning], told: &RunEvents) {
         let timeout_s = self.plan.load.timeout_s;
         for (row, measure) in rows.iter_mut().zip(&self.plan.measures) {
-            let own = warnings.iter();
+            let (own, part) = (warnings.iter(), self.name_of_part(measure.test));
             row.warnings = own
-                .filter_map(|warning| warning.of_row(&row.name, &row.test))
+                .filter_map(|warning| warning.of_row(&row.name, &part))
                 .collect();
-            let longest =
-                Summariser::generator(told, measure.test).map_or(0, |own| own.longest_stall);
+            let generator = self.generator(told, measure.test);
+            let longest = generator.map_or(0, |own| own.longest_stall);
             let all = row.outcomes.plus(&row.left_out_outcomes);
             row.may_be_no_failure = row.status == crate::Status::Failed
                 && may_be_no_failure(&all, &row.warnings, longest, timeout_s);

@@ -61,6 +61,42 @@ fn saturated_and_busy() {
 }
 
 #[test]
+fn what_is_recorded_of_a_load_is_about_all_rows_of_all_its_tests() {
+    let of = |cpu, longest_stall, late: u64| {
+        let run = RunBuilder::new(1)
+            .test("First", &[("A", "GET")])
+            .test("Second", &[("B", "GET")])
+            .ok("A", 200, |_| 100)
+            .ok("B", 200, |_| 100)
+            .event("A", move |test, _| {
+                EventKind::Generator(Generator {
+                    cpu,
+                    longest_stall,
+                    stalls: u64::from(longest_stall > 0),
+                    stalled: longest_stall,
+                    lateness: Some(Lateness {
+                        n: 400,
+                        p50: late,
+                        p99: late,
+                        max: late,
+                    }),
+                    ..testing::generator(test)
+                })
+            })
+            .with(|run| run.plan.load.pace = testing::open_loop());
+        summarise(&run.build())
+    };
+    let disqualified = |summary: &Summary| -> Vec<bool> {
+        let rows = summary.tests.iter();
+        rows.map(|row| row.disqualified().is_some()).collect()
+    };
+    assert_eq!(disqualified(&of(0, 0, 0)), [false, false]);
+    assert_eq!(disqualified(&of(20 * S, 0, 0)), [true, true]);
+    assert_eq!(disqualified(&of(0, 0, 5 * MS)), [true, true]);
+    assert_eq!(disqualified(&of(0, 2 * S, 0)), [true, true]);
+}
+
+#[test]
 fn queued() {
     let queued = |queued| with(move |of| of.queued = queued);
     assert_warnings(&queued(Some(2 * S)), &["queued"], false);

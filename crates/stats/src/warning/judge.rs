@@ -253,7 +253,7 @@ fn about_stalls(material: &WarningInputs<'_>) -> [Warning; 3] {
 fn late(material: &WarningInputs<'_>) -> Vec<Share> {
     let share = |row: &TestSummary| {
         let planned = row.planned.as_ref()?;
-        let late = material.strain.lateness(&row.test)?;
+        let late = material.strain.lateness()?;
         let found = lateness(late, (planned.mean as Nanos, planned.p99))?;
         Some(Share::from((&row.name, found)))
     };
