@@ -66,6 +66,9 @@ fn signed_range(low: i64, high: i64) -> String {
     }
 }
 
+/// Seconds of a stage whose end is not known when it begins: something else ends it.
+const UNKNOWN_END: f64 = 1e7;
+
 /// Who decides when an operation begins; nothing for a suite, of which its tests tell.
 pub(crate) fn pace(pace: &Pace) -> Option<String> {
     match pace {
@@ -78,7 +81,10 @@ pub(crate) fn pace(pace: &Pace) -> Option<String> {
                 Arrivals::Constant => "constant",
                 Arrivals::Poisson => "Poisson",
             };
-            let stage = |stage: &Stage| format!("{}/s for {} s", stage.rate, stage.duration_s);
+            let stage = |stage: &Stage| match stage.duration_s {
+                UNKNOWN_END.. => format!("{}/s", stage.rate),
+                seconds => format!("{}/s for {seconds} s", stage.rate),
+            };
             let stages: Vec<String> = stages.iter().map(stage).collect();
             Some(format!(
                 "open loop, {arrivals} arrivals: {}",

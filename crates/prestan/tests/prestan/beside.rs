@@ -105,7 +105,7 @@ fn loads_are_at_work_while_a_run_measures_and_are_reported_apart() {
     assert_eq!(again.json(), document, "{again}");
     let text = outcome.again().args(["report", "kept"]).run();
     for line in [
-        "Beside the run: readers, suite reading, open loop",
+        "Beside the run: readers, suite reading, open loop, Poisson arrivals: 200/s, users: 2",
         "Beside the run: writing, suite writing, closed loop, users: 1",
     ] {
         assert!(text.stdout.contains(line), "{text}");

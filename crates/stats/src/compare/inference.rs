@@ -95,11 +95,12 @@ impl Inference {
     fn as_contradicted(self) -> Inference {
         let (low, high) = self.early.interval;
         let over = |(least, most): (f64, f64)| (least.min(low).min(high), most.max(low).max(high));
-        let of_all = over(self.ci95_of_mean);
+        let (ci95, of_mean) = (over(self.ci95), over(self.ci95_of_mean));
+        let of_all = (ci95.0.min(of_mean.0), ci95.1.max(of_mean.1));
         if of_all.0 > 0.0 || of_all.1 < 0.0 {
             return Inference {
-                ci95: over(self.ci95),
-                ci95_of_mean: of_all,
+                ci95,
+                ci95_of_mean: of_mean,
                 early: Early {
                     interval: of_all,
                     ..self.early
