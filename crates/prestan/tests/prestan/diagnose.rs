@@ -10,7 +10,9 @@ use std::time::Duration;
 use crate::support::faulty::{BASIC, Faulty, LOOPBACK, PASSWORD, USER, no_secret_in, short_run};
 use crate::support::{Outcome, Prestan};
 use serde_json::Value;
-use testbed::fault::{Auth, Builder, ChallengeAlgorithm, Expiry, Fault, Rule};
+use testbed::fault::{
+    Auth, Authority, Builder, Certificate, ChallengeAlgorithm, Expiry, Fault, Rule,
+};
 use testbed::{DemoServer, Root};
 
 /// The faults that are injected here, by the rule that must find them.
@@ -26,8 +28,11 @@ const INJECTED: [&str; 6] = [
 /// A run of these tests, which is kept.
 fn measured(url: &str, only: &str, requests: &str) -> Outcome {
     let prestan = Prestan::new().args(["run", "prestan", url, "--only", only]);
+    // The certificates of these servers are signed by nobody else.
+    let trust = url.starts_with("https:").then_some("--insecure");
     let prestan = prestan
         .args(["-r", requests, "--warmup", "1", "--quiet", "--json", "-"])
+        .args(trust)
         .env("PRESTAN_USER", USER)
         .env("PRESTAN_PASSWORD", PASSWORD);
     let outcome = prestan.run();
@@ -137,20 +142,19 @@ fn answers_that_take_longer_and_longer() {
     );
 }
 
+/// With TLS, so that a connection costs enough to be spoken of on every machine.
 #[test]
 fn a_limit_of_requests_on_a_connection() {
-    finds(
-        "keep-alive-limit",
-        "Get1K",
-        "Get1K,Put1K",
-        "100",
-        |builder| {
-            builder.fault(Fault::CloseAfterRequests {
-                requests: 30,
-                announced: true,
-            })
-        },
-    );
+    let authority = Authority::new();
+    let build = |builder: Builder| {
+        let close = Fault::CloseAfterRequests {
+            requests: 30,
+            announced: true,
+        };
+        let tls = authority.server(Certificate::Valid);
+        builder.tls(tls).fault(close)
+    };
+    finds("keep-alive-limit", "Get1K", "Get1K,Put1K", "100", build);
 }
 
 /// Where the limit above is announced, this is not said.
