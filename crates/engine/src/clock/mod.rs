@@ -58,7 +58,7 @@ pub(crate) fn monotonic() -> Nanos {
 }
 
 /// The time of day, which is set now and then, in nanoseconds since 1970.
-fn real() -> RealNanos {
+pub(crate) fn real() -> RealNanos {
     #[cfg(test)]
     if let Some(day) = simulated::read_day() {
         return day;

@@ -489,6 +489,13 @@ impl Transport {
         stamps::disable(self.socket.source.fd()).unwrap_or_else(|error| panic!("{error}"));
     }
 
+    /// The same socket, to be looked at from outside.
+    #[cfg(test)]
+    pub(crate) fn descriptor(&self) -> std::os::fd::OwnedFd {
+        let socket = self.socket.source.fd().try_clone_to_owned();
+        socket.unwrap_or_else(|error| panic!("{error}"))
+    }
+
     /// Stamps up to this mark are not waited for any more.
     pub(crate) fn give_up_stamps(&mut self, mark: u64) {
         if let Some(book) = &mut self.socket.book {

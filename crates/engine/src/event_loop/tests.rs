@@ -146,19 +146,22 @@ fn who_writes_waits_for_room() {
 
 #[test]
 fn another_thread_wakes_a_task() {
+    const ROUNDS: u32 = 1000;
     let (sender, receiver) = mpsc::channel::<Waker>();
     let is_over = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&is_over);
     let other = std::thread::spawn(move || {
-        let waker = receiver.recv().unwrap();
-        // Once in vain, and many times at once.
-        waker.wake_by_ref();
-        std::thread::sleep(ms(10));
+        // In vain, each time when the last has been heard.
+        for _ in 1..ROUNDS {
+            receiver.recv().unwrap().wake();
+        }
+        // And many times at once.
+        let last = receiver.recv().unwrap();
         told.store(true, Ordering::SeqCst);
-        (0..1000).for_each(|_| waker.wake_by_ref());
+        (0..ROUNDS).for_each(|_| last.wake_by_ref());
     });
     let mut polls = 0;
-    event_loop().run(std::future::poll_fn(|context| {
+    let woken = std::future::poll_fn(|context| {
         polls += 1;
         let _ = sender.send(context.waker().clone());
         if is_over.load(Ordering::SeqCst) {
@@ -166,9 +169,11 @@ fn another_thread_wakes_a_task() {
         } else {
             Poll::Pending
         }
-    }));
+    });
+    let heard = event_loop().run(within(Duration::from_secs(60), woken));
+    assert_eq!(heard, Some(()), "a call was lost after {polls}");
     other.join().unwrap();
-    assert!((2..=1002).contains(&polls), "{polls}");
+    assert!((ROUNDS..=2 * ROUNDS).contains(&polls), "{polls}");
 }
 
 #[test]

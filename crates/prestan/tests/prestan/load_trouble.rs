@@ -89,7 +89,9 @@ fn connections_are_opened_at_their_rate() {
 
     // The fifty would take most of a minute; Ctrl-C does not wait for them.
     let running = slowly("1").args(ENDLESS).spawn();
-    thread::sleep(Duration::from_millis(500)); // there is nothing to be seen of who waits
+    until("the hundred are connected", || {
+        server.server.connections() >= 100
+    });
     let asked = Instant::now();
     send(&running, Signal::INT);
     let outcome = running.wait();

@@ -216,6 +216,11 @@ impl FaultServer {
         lock(&self.shared.exchanges).clone()
     }
 
+    /// Connections with clients that are open now.
+    pub fn connections(&self) -> usize {
+        lock(&self.shared.sockets).len()
+    }
+
     /// Adds a rule while it runs.
     pub fn add_rule(&self, rule: Rule) {
         lock(&self.shared.rules).push((rule, 0));

@@ -1,12 +1,16 @@
 use std::io::{Read, Write};
-use std::net::TcpListener;
-use std::sync::Arc;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::Instant;
 
 use super::*;
-use crate::clock::stamps::Stamping;
+use crate::clock::real;
+use crate::clock::stamps::{self, RealNanos, Stamping};
 use crate::connection::queue::{KeptBody, RequestHistory, UnderWay};
-use crate::event_loop::{EventLoop, spawn};
+use crate::event_loop::{EventLoop, spawn, yield_now};
 use crate::watch::exhaustion::Exhaustion;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
@@ -22,22 +26,148 @@ fn queue_of(head: &[u8], fixed: Option<&[u8]>) -> RequestQueue {
     queue
 }
 
-/// An exchange with a server that answers in these pieces, of which each is read before the next
-/// is sent; `before` it, something is done to the connection.
-fn exchange(pieces: &'static [&'static [u8]], before: impl Fn(&Connection)) -> Stamps {
+/// When the pieces of an answer are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// Each before the next is sent.
+    Each,
+    /// All have arrived before anybody reads.
+    Together,
+}
+
+/// A moment of the run, by both clocks that stamps are taken from.
+#[derive(Debug, Clone, Copy)]
+struct Moment {
+    run: Nanos,
+    day: RealNanos,
+}
+
+impl Moment {
+    fn now(clock: RunClock) -> Moment {
+        Moment {
+            run: clock.now(),
+            day: real(),
+        }
+    }
+}
+
+/// An exchange, and what its server knows of it.
+#[derive(Debug)]
+struct Exchange {
+    stamps: Stamps,
+    /// Just before each piece of the answer was sent.
+    sent: Vec<Moment>,
+    /// When the exchange was over.
+    over: Moment,
+}
+
+/// Another thread is let run until this is so.
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "never {what}");
+        thread::yield_now();
+    }
+}
+
+/// Bytes that have arrived at the client and were not read.
+fn unread(client: &OwnedFd) -> u64 {
+    rustix::io::ioctl_fionread(client).unwrap()
+}
+
+/// Bytes sent to the client that have not arrived there.
+fn on_the_way(server: &TcpStream) -> libc::c_int {
+    // SAFETY: the kernel writes one `int` for this request.
+    unsafe {
+        let bytes = rustix::ioctl::Getter::<{ libc::TIOCOUTQ as _ }, libc::c_int>::new();
+        rustix::ioctl::ioctl(server, bytes).unwrap()
+    }
+}
+
+/// What the client's event loop and the server know of each other.
+#[derive(Debug, Default)]
+struct Shared {
+    /// The request has arrived.
+    is_asked: AtomicBool,
+    /// The event loop does nothing until the answer was sent.
+    is_busy: AtomicBool,
+    is_sent: AtomicBool,
+    /// How often the event loop went round.
+    turns: AtomicU64,
+}
+
+impl Shared {
+    /// Goes round with the event loop.
+    async fn turn(&self, reading: Reading) {
+        while !self.is_sent.load(Ordering::SeqCst) {
+            self.turns.fetch_add(1, Ordering::SeqCst);
+            if reading == Reading::Together && self.is_asked.load(Ordering::SeqCst) {
+                self.is_busy.store(true, Ordering::SeqCst);
+                until("sent", || self.is_sent.load(Ordering::SeqCst));
+            }
+            yield_now().await;
+        }
+    }
+
+    /// Waits until the client has read what arrived, and waits for more.
+    fn wait_for_reader(&self, client: &OwnedFd) {
+        until("read", || unread(client) == 0);
+        let turns = self.turns.load(Ordering::SeqCst);
+        until("waiting", || self.turns.load(Ordering::SeqCst) > turns + 2);
+    }
+
+    /// Answers one request in these pieces, and says when.
+    fn answer(
+        &self,
+        mut socket: &TcpStream,
+        client: &OwnedFd,
+        pieces: &[&[u8]],
+        reading: Reading,
+        clock: RunClock,
+    ) -> Vec<Moment> {
+        let _ = socket.read(&mut [0; 256]).unwrap();
+        self.is_asked.store(true, Ordering::SeqCst);
+        if reading == Reading::Together {
+            until("busy", || self.is_busy.load(Ordering::SeqCst));
+        }
+        let mut moments = Vec::new();
+        for piece in pieces {
+            if reading == Reading::Each {
+                self.wait_for_reader(client);
+            }
+            moments.push(Moment::now(clock));
+            socket.write_all(piece).unwrap();
+            until("arrived", || on_the_way(socket) == 0);
+        }
+        self.is_sent.store(true, Ordering::SeqCst);
+        moments
+    }
+}
+
+/// An exchange with a server that answers in these pieces; `before` it, something is done to the
+/// connection.
+fn exchange(
+    pieces: &'static [&'static [u8]],
+    reading: Reading,
+    before: impl Fn(&Connection),
+) -> Exchange {
+    // The kernel needs a moment to begin with what arrives.
+    let _stamping = stamps::keep_stamping().unwrap();
+    stamps::try_out().unwrap();
+
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let server = thread::spawn(move || {
-        let (mut client, _) = listener.accept().unwrap();
-        client.set_nodelay(true).unwrap();
-        let _ = client.read(&mut [0; 256]).unwrap();
-        for piece in pieces {
-            thread::sleep(Duration::from_millis(20));
-            client.write_all(piece).unwrap();
-        }
-        client
-    });
     let clock = RunClock::start();
+    let shared = Arc::new(Shared::default());
+    let (hand_over, receiver) = mpsc::channel();
+    let known = Arc::clone(&shared);
+    let server = thread::spawn(move || {
+        let (socket, _) = listener.accept().unwrap();
+        socket.set_nodelay(true).unwrap();
+        let client = receiver.recv().unwrap();
+        let sent = known.answer(&socket, &client, pieces, reading, clock);
+        (socket, sent)
+    });
     let mut stamps = Stamps::default();
     EventLoop::new().unwrap().run(async {
         let stamping = Stamping::On { acks: false };
@@ -45,7 +175,9 @@ fn exchange(pieces: &'static [&'static [u8]], before: impl Fn(&Connection)) -> S
         let transport = Transport::tcp(address, clock, stamping, &exhaustion).await;
         let mut connection =
             Connection::new(1, transport.unwrap(), scratch(), Limits::default(), None);
+        hand_over.send(connection.transport.descriptor()).unwrap();
         before(&connection);
+        spawn(async move { shared.turn(reading).await });
         let mut queue = queue_of(b"GET / HTTP/1.1\r\nHost: x\r\n", None);
         let mut body = Vec::new();
         let answered = connection.answer(&mut queue, &mut body, clock).await;
@@ -53,56 +185,50 @@ fn exchange(pieces: &'static [&'static [u8]], before: impl Fn(&Connection)) -> S
         assert_eq!(body, b"hello");
         stamps = queue.take_first().unwrap().stamps;
     });
-    drop(server.join().unwrap());
-    stamps
+    let over = Moment::now(clock);
+    let (_socket, sent) = server.join().unwrap();
+    Exchange { stamps, sent, over }
 }
 
-/// *first* is read after the kernel has stamped it, and not more than that before it.
+/// The answer begins with this piece, and is stamped when that arrives.
 #[track_caller]
-fn assert_stamped(stamps: &Stamps) {
+fn assert_begins_with(piece: usize, exchange: &Exchange) {
+    let Exchange { stamps, sent, over } = exchange;
+    let (from, to) = (sent[piece], sent.get(piece + 1).unwrap_or(over));
     let kernel = stamps.kernel.unwrap();
-    let (sent, first) = (kernel.sent.unwrap(), kernel.first.unwrap());
-    let (user_sent, user_first) = (stamps.sent.unwrap(), stamps.first.unwrap());
-    let gap = (user_first - user_sent).cast_signed() - (first - sent);
-    assert!(gap.abs() < 15_000_000, "{stamps:?}");
+    assert!(kernel.sent.unwrap() <= sent[0].day, "{exchange:?}");
+    let arrived = kernel.first.unwrap();
+    assert!((from.day..=to.day).contains(&arrived), "{exchange:?}");
+    let read = stamps.first.unwrap();
+    assert!((from.run..=to.run).contains(&read), "{exchange:?}");
 }
 
 #[test]
 fn an_answer_has_the_stamp_of_its_first_byte() {
-    // Not that of the packet with its last one, 20 ms later.
-    let (head, tail) = (&OK[..10], &OK[10..]);
-    assert_stamped(&exchange(&[OK], |_| ()));
-    assert_stamped(&exchange(Box::leak(Box::new([head, tail])), |_| ()));
+    // Not that of the packet with its last one.
+    const HALVES: &[&[u8]] = &[OK.split_at(10).0, OK.split_at(10).1];
+    assert_begins_with(0, &exchange(&[OK], Reading::Each, |_| ()));
+    assert_begins_with(0, &exchange(HALVES, Reading::Each, |_| ()));
 }
 
 #[test]
 fn the_stamp_of_an_interim_answer_is_not_that_of_the_final_one() {
-    assert_stamped(&exchange(&[EARLY, OK], |_| ()));
-    // Nor is it when both have arrived before anybody reads: 20 ms and 40 ms after the request.
-    let busy = |_: &Connection| {
-        spawn(async {
-            sleep(Duration::from_millis(5)).await;
-            thread::sleep(Duration::from_millis(80));
-        });
-    };
-    let kernel = exchange(&[EARLY, OK], busy).kernel.unwrap();
-    let response = kernel.first.unwrap() - kernel.sent.unwrap();
-    assert!((35_000_000..75_000_000).contains(&response), "{response}");
+    const IN_PARTS: &[&[u8]] = &[EARLY.split_at(10).0, EARLY.split_at(10).1, OK];
+    assert_begins_with(1, &exchange(&[EARLY, OK], Reading::Each, |_| ()));
+    assert_begins_with(2, &exchange(IN_PARTS, Reading::Each, |_| ()));
+    // Nor is it when both have arrived before anybody reads.
+    assert_begins_with(1, &exchange(&[EARLY, OK], Reading::Together, |_| ()));
 }
 
 #[test]
 fn stamps_that_never_come_are_waited_for_a_little() {
-    let begun = crate::clock::monotonic();
-    let stamps = exchange(&[OK], |connection| connection.transport.stop_stamping());
-    let took = crate::clock::monotonic() - begun;
+    let stop = |connection: &Connection| connection.transport.stop_stamping();
+    let Exchange { stamps, over, .. } = exchange(&[OK], Reading::Each, stop);
     let kernel = stamps.kernel.unwrap();
     assert_eq!((kernel.sent, kernel.acked), (None, None));
-    assert!(stamps.done.is_some());
-    let waited = u64::from(STAMP_PATIENCE) * 1_000_000;
-    assert!(
-        took >= 20_000_000 + waited && took < 1_000_000_000,
-        "{took}"
-    );
+    let waited = over.run - stamps.done.unwrap();
+    let patience = u64::from(STAMP_PATIENCE) * 1_000_000;
+    assert!((patience..1_000_000_000).contains(&waited), "{waited}");
 }
 
 /// A server for one connection that answers each request of so many bytes.
