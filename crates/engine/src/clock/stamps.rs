@@ -232,7 +232,9 @@ fn origin(data: &[u8]) -> Option<(Left, u32)> {
     Some((left, word(12)?))
 }
 
-/// A socket that nothing is sent to and that wants stamps.
+/// A socket that nothing is sent to and that wants stamps: while it is open, the kernel stamps what
+/// arrives. It begins with that on a thread of its own, which a busy machine may leave waiting, so this
+/// returns when stamps come, if they come at all.
 ///
 /// # Errors
 /// Where the system has no such stamps.
@@ -240,8 +242,12 @@ pub(crate) fn keep_stamping() -> io::Result<UdpSocket> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))
         .or_else(|_| UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)))?;
     set(socket.as_fd(), libc::SOF_TIMESTAMPING_RX_SOFTWARE)?;
+    try_out()?;
     Ok(socket)
 }
+
+/// How long the first stamps are waited for. A kernel without any costs this once.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Sends a byte to ourselves and looks whether both stamps come.
 ///
@@ -254,7 +260,7 @@ pub(crate) fn try_out() -> io::Result<()> {
     let (mut server, _) = listener.accept()?;
     client.set_nonblocking(true)?;
     enable(client.as_fd())?;
-    let end = Instant::now() + Duration::from_millis(500);
+    let end = Instant::now() + PATIENCE;
     let (mut leaves, mut arrives) = (false, false);
     while !(leaves && arrives) {
         if Instant::now() > end {

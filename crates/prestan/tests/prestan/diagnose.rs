@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::support::faulty::{BASIC, Faulty, LOOPBACK, PASSWORD, USER, no_secret_in, short_run};
-use crate::support::{Outcome, Prestan};
+use crate::support::{Outcome, Prestan, attempts};
 use serde_json::Value;
 use testbed::fault::{
     Auth, Authority, Builder, Certificate, ChallengeAlgorithm, Expiry, Fault, Rule,
@@ -58,9 +58,6 @@ fn findings(outcome: &Outcome) -> Result<BTreeMap<String, Value>, String> {
         .collect())
 }
 
-/// How often something is measured again.
-const ATTEMPTS: u32 = 6;
-
 /// One measures at a time, as on a machine of one's own.
 static QUIET: Mutex<()> = Mutex::new(());
 
@@ -73,13 +70,13 @@ fn right(
 ) {
     let _quiet = QUIET.lock().unwrap_or_else(PoisonError::into_inner);
     let mut wrong = Vec::new();
-    for _ in 0..ATTEMPTS {
+    for _ in attempts() {
         match findings(&measure()).and_then(|found| check(&found)) {
             Ok(()) => return,
             Err(why) => wrong.push(why),
         }
     }
-    panic!("{ATTEMPTS} times not right: {wrong:#?}");
+    panic!("{} times not right: {wrong:#?}", wrong.len());
 }
 
 /// None of the faults is found but this one.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::support::Prestan;
+use crate::support::{Prestan, attempts};
 use crate::support::faulty::{Faulty, status};
 use crate::support::rows::row;
 use serde_json::Value;
@@ -20,9 +20,6 @@ const RULES: [&str; 7] = [
     "infinity-cut-short",
     "infinity-declined-otherwise",
 ];
-
-/// How often something is measured again: what else this machine does may disqualify rows.
-const ATTEMPTS: u32 = 6;
 
 /// One measures at a time, as on a machine of one's own.
 static QUIET: Mutex<()> = Mutex::new(());
@@ -75,14 +72,14 @@ impl Said {
 #[track_caller]
 fn says(rules: &[&str], (suite, only): (&str, &str), build: impl Fn(Builder) -> Builder) -> Said {
     let mut wrong = Vec::new();
-    for _ in 0..ATTEMPTS {
+    for _ in attempts() {
         let said = diagnosed(&Faulty::new(&build), suite, only, &[]);
         if said.only(rules) {
             return said;
         }
         wrong.push((said.findings, said.is_disqualified));
     }
-    panic!("{ATTEMPTS} times not {rules:?}: {wrong:#?}");
+    panic!("{} times not {rules:?}: {wrong:#?}", wrong.len());
 }
 
 const UNCHANGED: (&str, &str) = ("features", "GetUnchanged");
@@ -251,7 +248,7 @@ fn sessions_that_are_not_resumed() {
         diagnosed(&faulty, "prestan", "Get1K,Put1K", &all)
     };
     let find = |resumes: bool, options: &[&str], rules: &[&str]| {
-        let mut attempts = (0..ATTEMPTS).map(|_| measured(resumes, options));
+        let mut attempts = attempts().map(|_| measured(resumes, options));
         let found = attempts.find(|said| said.only(rules));
         assert!(found.is_some(), "{resumes} {options:?}: never {rules:?}");
     };

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::support::load::{file, plain};
-use crate::support::{Outcome, Prestan};
+use crate::support::{Outcome, Prestan, attempts};
 use serde_json::Value;
 
 /// A server that answers 503 on every connection that first asks for something when so many do
@@ -77,13 +77,10 @@ fn answer(mut stream: TcpStream, mut status: impl FnMut(&str) -> &'static str) {
     }
 }
 
-/// This machine had no time for the generator, which is another question.
-/// Attempts at a search: one may be inconclusive for what else the machine does, all of them are not.
-const ATTEMPTS: usize = 6;
-
-/// A search that came to an end.
+/// A search that came to an end: one may be inconclusive for what else the machine does, all of them are
+/// not.
 fn conclusive(arguments: &[&str]) -> (Outcome, Value) {
-    for _ in 0..ATTEMPTS {
+    for _ in attempts() {
         let outcome = search(arguments);
         assert_eq!(outcome.code, 0, "{outcome}");
         let document = outcome.json();
@@ -91,7 +88,7 @@ fn conclusive(arguments: &[&str]) -> (Outcome, Value) {
             return (outcome, document);
         }
     }
-    panic!("{ATTEMPTS} searches were inconclusive");
+    panic!("all searches were inconclusive");
 }
 
 fn search(arguments: &[&str]) -> Outcome {
