@@ -458,9 +458,24 @@ pub(crate) struct FormatOptions {
     #[command(flatten)]
     pub(crate) figures: FigureOptions,
 
+    /// Layout of the report
+    #[arg(long, value_enum, default_value_t = LayoutArg::Full, value_name = "LAYOUT")]
+    pub(crate) layout: LayoutArg,
+
     /// When to use colours
     #[arg(long, value_enum, default_value_t = ColorArg::Auto, value_name = "WHEN")]
     pub(crate) color: ColorArg,
+}
+
+/// Layout of the report of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum LayoutArg {
+    /// Figures, what limits them, and how they were measured
+    #[default]
+    Full,
+    /// The report of 2004 (Xu, section 5.6), to the letter
+    #[value(name = "2004")]
+    Of2004,
 }
 
 /// When to use colours.

@@ -99,7 +99,7 @@ pub(crate) fn code_of_all<'s>(
         .clone()
         .any(|summary| summary.conclusion() == Conclusion::Fail);
     let mut inconclusive = summaries
-        .filter_map(report::inconclusive)
+        .filter_map(report::inconclusive_briefly)
         .map(Failed::inconclusive);
     match (has_failed, inconclusive.next()) {
         (true, why) => {

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use report::page::{PageRun, ReportPage};
-use report::{BesideResult, Diagnosed, TextOptions};
+use report::{BesideResult, Diagnosed, TextLayout, TextOptions};
 use rustix::fs::Access;
 
-use crate::args::{AnswerOptions, ColorArg, FigureOptions, FormatOptions};
+use crate::args::{AnswerOptions, ColorArg, FigureOptions, FormatOptions, LayoutArg};
 use crate::command::kept::KeptRun;
 use crate::exit::Failed;
 use crate::figures;
@@ -138,10 +138,21 @@ pub(crate) fn print(
         let options = TextOptions {
             color,
             width,
+            layout: match formats.layout {
+                LayoutArg::Full => TextLayout::Full,
+                LayoutArg::Of2004 => TextLayout::Of2004,
+            },
             saved_to,
         };
         report::text(run, summary, &beside, &options)
     };
+    if formats.layout == LayoutArg::Of2004 && !summary.warnings.is_empty() {
+        let count = summary.warnings.len();
+        tell(&format!(
+            "prestan: {count} warnings: `prestan report` prints them; the layout of 2004 has no place \
+             for them"
+        ));
+    }
     let printed = print_page(
         &page,
         &formats.figures,
@@ -215,6 +226,8 @@ fn print_all<'a>(
     if let Some(path) = place {
         let to_terminal = is_standard_output(path) && io::stdout().is_terminal();
         let text = text(colors(color, to_terminal), width(to_terminal));
+        let is_plain = to_terminal && !is_unicode(|name| env::var(name).ok());
+        let text = if is_plain { in_ascii(&text) } else { text };
         documents.push((path, text));
     }
     let written = documents.iter().map(|(path, text)| write(path, text));
@@ -226,6 +239,28 @@ fn print_all<'a>(
     } else {
         Err(Failed::Local(failures.join("; ")))
     }
+}
+
+/// Whether a terminal with this environment shows more than ASCII, as the C library decides it.
+fn is_unicode(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let set = |name: &&str| variable(name).is_some_and(|value| !value.is_empty());
+    let decisive = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find(set);
+    let locale = decisive.and_then(variable).unwrap_or_default();
+    let locale = locale.to_ascii_lowercase();
+    locale.contains("utf-8") || locale.contains("utf8")
+}
+
+/// The signs of reports as they are written without others than ASCII.
+fn in_ascii(text: &str) -> String {
+    let signs = [('µ', "u"), ('±', "+-"), ('×', "x"), ('÷', "/"), ('–', "-")];
+    let plain = |sign: char| signs.iter().find(|(of, _)| *of == sign);
+    text.chars().fold(String::new(), |mut all, sign| {
+        match plain(sign) {
+            Some((_, ascii)) => all.push_str(ascii),
+            None => all.push(sign),
+        }
+        all
+    })
 }
 
 fn colors(when: ColorArg, to_terminal: bool) -> bool {
@@ -277,4 +312,25 @@ fn write(path: &Path, text: &str) -> Result<(), Failed> {
 /// Prints a text that is no report.
 pub(crate) fn print_text(text: &str) -> Result<(), Failed> {
     write(Path::new(STANDARD_OUTPUT), text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_without_unicode_gets_none_of_our_signs() {
+        let of = |set: &'static [(&str, &str)]| {
+            is_unicode(|name| {
+                let found = set.iter().find(|(variable, _)| *variable == name);
+                found.map(|(_, value)| (*value).to_owned())
+            })
+        };
+        assert!(of(&[("LANG", "C.UTF-8")]) && of(&[("LC_ALL", ""), ("LANG", "de_DE.utf8")]));
+        assert!(!of(&[]) && !of(&[("LC_ALL", "C"), ("LANG", "C.UTF-8")]));
+        assert_eq!(
+            in_ascii("45 µs ±3 %, ×2 – größe"),
+            "45 us +-3 %, x2 - größe"
+        );
+    }
 }

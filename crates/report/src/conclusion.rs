@@ -1,8 +1,9 @@
 //! Which rows of a run are inconclusive, and why, in words.
 
-use stats::{Summary, TestSummary, WarningKind};
+use stats::{Summary, TestSummary, Warning, WarningKind};
 
 use crate::warning;
+use crate::warnings::fact;
 
 /// Names that are spelled out; of a longer list, the rest is counted.
 const NAMED: usize = 5;
@@ -10,6 +11,15 @@ const NAMED: usize = 5;
 /// The rows of a run that are inconclusive, and why, in a sentence without a period; `None` where
 /// there are none.
 pub fn inconclusive(summary: &Summary) -> Option<String> {
+    said(summary, warning)
+}
+
+/// The same for where the warnings are read as well, which say how much, and what to do.
+pub fn inconclusive_briefly(summary: &Summary) -> Option<String> {
+    said(summary, |warning| fact(warning.kind).to_owned())
+}
+
+fn said(summary: &Summary, reason: impl Fn(&Warning) -> String) -> Option<String> {
     let rows: Vec<&TestSummary> = summary.inconclusive().collect();
     if rows.is_empty() {
         return None;
@@ -24,11 +34,14 @@ pub fn inconclusive(summary: &Summary) -> Option<String> {
         (1, _) => String::new(),
         (all, own) => format!(" ({own} of {all} rows)"),
     };
-    Some(format!("{names}{more}{of}: {}", why(summary, &rows)))
+    Some(format!(
+        "{names}{more}{of}: {}",
+        why(summary, &rows, reason)
+    ))
 }
 
 /// The first reason, and how many more there are.
-fn why(summary: &Summary, rows: &[&TestSummary]) -> String {
+fn why(summary: &Summary, rows: &[&TestSummary], reason: impl Fn(&Warning) -> String) -> String {
     let is_their = |kind: WarningKind| {
         let mut warnings = rows.iter().flat_map(|row| &row.warnings);
         warnings.any(|warning| warning.kind == kind)
@@ -44,7 +57,7 @@ fn why(summary: &Summary, rows: &[&TestSummary]) -> String {
             .to_owned();
     };
     match reasons.count() {
-        0 => warning(first),
-        more => format!("{} (and {more} more, see the warnings)", warning(first)),
+        0 => reason(first),
+        more => format!("{} (and {more} more, see the warnings)", reason(first)),
     }
 }

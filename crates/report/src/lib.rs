@@ -47,7 +47,7 @@ pub use clean::clean;
 pub use compare::{
     Comparisons, Versus, compare_json, compare_markdown, compare_schema, compare_text, difference,
 };
-pub use conclusion::inconclusive;
+pub use conclusion::{inconclusive, inconclusive_briefly};
 pub use diagnose::{
     Diagnosed, DiagnosedRun, Incomplete, NotMeasured, diagnose_json, diagnose_schema,
     diagnose_text, findings_json,
@@ -58,7 +58,7 @@ pub use log::{log, log_header};
 pub use reasons::{abort_reason, reason};
 pub use search::{CountedUnit, Find, SearchResult, Tried, search_json, search_schema, search_text};
 pub use sweep::{Design, Sweep, SweepServer, Varied, sweep_json, sweep_schema, sweep_text};
-pub use text::{TextOptions, text};
+pub use text::{TextLayout, TextOptions, text};
 pub use units::{human, human_range};
 pub use warnings::warning;
 pub use wire::SCHEMA_VERSION;

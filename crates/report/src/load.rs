@@ -1,7 +1,7 @@
 //! What the text report says about clock, generator and load.
 
 use record::{Arrivals, Clock, Nanos, Pace, Stage};
-use stats::{Bar, Bias, Connects, Distribution, Summary, TestSummary};
+use stats::{Bar, Bias, Connects, Distribution, Summary, TestSummary, Warning, WarningKind};
 
 use crate::clean;
 use crate::figure::{self, NONE};
@@ -94,6 +94,15 @@ pub(crate) fn pace(pace: &Pace) -> Option<String> {
     }
 }
 
+/// Warnings of a load generator whose threads have too much to do.
+const NEED_THREADS: [WarningKind; 5] = [
+    WarningKind::Saturated,
+    WarningKind::Busy,
+    WarningKind::Late,
+    WarningKind::HalfIdle,
+    WarningKind::PartlyIdle,
+];
+
 /// How the load generator fared, over all tests; `None` where the record does not have it.
 pub(crate) fn generator(summary: &Summary) -> Option<String> {
     let tests = &summary.generator;
@@ -125,19 +134,27 @@ pub(crate) fn generator(summary: &Summary) -> Option<String> {
             human(late.max as f64)
         );
     }
+    // On a machine that it shares with the server, more threads made the slowest times longer, and
+    // brought little throughput or none (`cargo xtask bench threads`).
+    let needs_threads = |warning: &Warning| NEED_THREADS.contains(&warning.kind);
+    if summary.warnings.iter().any(needs_threads) {
+        text += "; more --threads help only where processors are idle";
+    }
     Some(text)
 }
 
-/// What a row got done: rate, time, outcomes; `None` for a row without operations. Of bytes there is no interval, because how many an
-/// operation has may change with every one.
-pub(crate) fn throughput(test: &TestSummary) -> Option<String> {
+/// What a row got done: outcomes, bytes, and the rate where the table does not have it; `None` for a
+/// row without operations. Of bytes there is no interval, because how many an operation has may change
+/// with every one.
+pub(crate) fn throughput(test: &TestSummary, with_rate: bool) -> Option<String> {
     let (rate, seconds) = (test.per_second?, test.window_s?);
     outcomes(test).next()?;
     let bytes = |bytes: u64| format!("{:.2} MB/s", bytes as f64 / 1e6 / seconds);
+    let rate = with_rate.then(|| per_second(rate, test.per_second_ci95) + ", ");
     Some(format!(
-        "{}: {} for {seconds:.2} s ({}); {} sent, {} received ({NONE})",
+        "{}: {}{} in {seconds:.2} s; {} sent, {} received",
         test.name,
-        per_second(rate, test.per_second_ci95),
+        rate.unwrap_or_default(),
         outcomes(test).collect::<Vec<_>>().join(", "),
         bytes(test.bytes_sent),
         bytes(test.bytes_received),
@@ -209,33 +226,59 @@ const WIDEST: usize = 36;
 /// Columns of an edge: `14.2 ms`, and blanks around it.
 const EDGE: usize = 10;
 
-/// Response times and times from *planned* side by side. Ends with a newline.
+/// Bars of the record that are one in a text.
+const TOGETHER: usize = 2;
+
+/// Neighbours as one bar.
+fn joined(bars: &[Bar]) -> Option<Bar> {
+    let (first, last) = (bars.first()?, bars.last()?);
+    Some(Bar {
+        from: first.from,
+        to: last.to,
+        response: bars.iter().map(|bar| bar.response).sum(),
+        planned: bars.iter().map(|bar| bar.planned).sum(),
+    })
+}
+
+/// Response times and, where a schedule planned them, times from *planned* beside them. Ends with a
+/// newline.
 pub(crate) fn histogram(test: &TestSummary, width: usize) -> String {
-    let most = |side: fn(&Bar) -> u64| test.spread.iter().map(side).max().unwrap_or(0);
+    let bars: Vec<Bar> = test.spread.chunks(TOGETHER).filter_map(joined).collect();
+    let most = |side: fn(&Bar) -> u64| bars.iter().map(side).max().unwrap_or(0);
     let (response, planned) = (most(|bar| bar.response), most(|bar| bar.planned));
     let digits = response.max(planned).to_string().len().max("planned".len());
-    let room = width.saturating_sub(EDGE + 2 * (digits + 3)) / 2;
+    let sides = 1 + usize::from(test.planned.is_some());
+    let room = width.saturating_sub(EDGE + sides * (digits + 3)) / sides;
     let longest = room.clamp(1, WIDEST);
     let draw = |count: u64, most: u64| {
         // What is there shows, however little.
         let length = (count as u128 * longest as u128).div_ceil(u128::from(most.max(1)));
         "#".repeat(length as usize)
     };
+    let beside = test
+        .planned
+        .map_or("", |_| " (sent) and latency from schedule (planned)");
     let mut text = format!(
-        "{}: operations by response time (sent) and latency from schedule (planned)\n",
+        "{}: operations by response time{beside}\n",
         clean(&test.name)
     );
     let mut line = |edge: &str, left: (String, String), right: (String, String)| {
+        let right = match sides {
+            1 => String::new(),
+            _ => format!("  {:>digits$} {}", right.0, right.1),
+        };
         let line = format!(
-            "{edge:>EDGE$}  {:>digits$} {:<longest$}  {:>digits$} {}",
-            left.0, left.1, right.0, right.1
+            "{edge:>EDGE$}  {:>digits$} {:<longest$}{right}",
+            left.0, left.1
         );
         text += line.trim_end();
         text.push('\n');
     };
-    let head = |name: &str| (name.to_owned(), String::new());
-    line("from", head("sent"), head("planned"));
-    for bar in &test.spread {
+    if sides > 1 {
+        let head = |name: &str| (name.to_owned(), String::new());
+        line("from", head("sent"), head("planned"));
+    }
+    for bar in &bars {
         line(
             &human(bar.from as f64),
             (bar.response.to_string(), draw(bar.response, response)),

@@ -1,14 +1,14 @@
-//! The rows: the classic columns, and to their right what a reader needs today.
+//! The rows of a report, as wide as the terminal is.
 //!
 //! ```text
-//!                             n      p50      p99      max   mean's 95 % CI  failed
-//! Put1K   Rsp = 14248 [us]  100  14.2 ms  18.2 ms  19.0 ms  13.9 .. 14.6 ms       0
+//!                          n      p50      p99      max   mean's 95 % CI  failed
+//! Put1K   Rsp = 14248 µs  100  14.2 ms  18.2 ms  19.0 ms  13.9 .. 14.6 ms       0
 //! Lock    not supported   LOCK was answered with 405
 //! ```
 //!
-//! The classic part is that of Xu (2004), section 5.6: name, and mean response time in whole
-//! microseconds. Everything else has units chosen for people. What does not fit the width is left
-//! out from the least telling column on, and said so below.
+//! Rows of a suite begin as in Xu (2004), section 5.6: name, and mean response time in whole
+//! microseconds. Rows of a load begin with their rate. What does not fit the width is left out, the
+//! least telling column first.
 
 use stats::{Distribution, P99_NEEDS, Status, Summary, TestSummary};
 use textwrap::core::display_width;
@@ -19,77 +19,152 @@ use crate::reasons::reason;
 use crate::terminal::{Columns, Paint, wrap};
 use crate::units::{human, human_range};
 
-/// Which estimates and intervals are written, and how.
+/// What the rows of a table are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Layout {
-    /// Throughput, and both ends of its interval.
-    rate: bool,
-    /// Both ends of the intervals of p50 and p99: `13.9 .. 14.6 ms`.
-    percentiles: bool,
-    mean: OfMean,
+pub(crate) enum Rows {
+    /// Tests of a suite, or files of pages: response times first, and rates last.
+    Tests,
+    /// What a load did: rates first.
+    Load,
 }
 
-/// How the interval of the mean is written.
+/// One figure of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum OfMean {
-    /// Both ends.
-    Ends,
-    /// Half its width as a share of the mean: `2.5 %`.
-    Share,
-    /// Not at all.
-    Absent,
+enum Column {
+    /// The mean as in 2004, and the header says nothing of it.
+    Rsp,
+    Mean,
+    /// Both ends of its interval.
+    MeanEnds,
+    /// Half the width of its interval as a share of it: `2.5 %`.
+    MeanShare,
+    Count,
+    P50,
+    P50Ends,
+    P90,
+    P99,
+    P99Ends,
+    P999,
+    Max,
+    Rate,
+    RateEnds,
+    Failed,
 }
 
-impl Layout {
+/// The columns behind the name.
+type Layout = &'static [Column];
+
+use Column::{
+    Count, Failed, Max, Mean, MeanEnds, MeanShare, P50, P50Ends, P90, P99, P99Ends, P999, Rate,
+    RateEnds, Rsp,
+};
+
+/// From the most telling layout on.
+#[rustfmt::skip]
+const TESTS: [Layout; 5] = [
+    &[Rsp, Count, P50, P50Ends, P99, P99Ends, Max, MeanEnds, Rate, RateEnds, Failed],
+    &[Rsp, Count, P50, P50Ends, P99, P99Ends, Max, MeanEnds, Failed],
+    &[Rsp, Count, P50, P99, Max, MeanEnds, Failed],
+    &[Rsp, Count, P50, P99, Max, MeanShare, Failed],
+    &[Rsp, Count, P50, P99, Max, Failed],
+];
+
+#[rustfmt::skip]
+const LOAD: [Layout; 5] = [
+    &[Rate, RateEnds, P50, P50Ends, P90, P99, P99Ends, P999, Max, Mean, MeanEnds, Count, Failed],
+    &[Rate, RateEnds, P50, P90, P99, P999, Max, Mean, MeanEnds, Count, Failed],
+    &[Rate, RateEnds, P50, P90, P99, P999, Max, Count, Failed],
+    &[Rate, P50, P90, P99, P999, Max, Count, Failed],
+    &[Rate, P50, P99, Max, Failed],
+];
+
+impl Rows {
     /// The layouts that say something of these rows, from the most telling one on.
-    fn all(summary: &Summary, rates: bool) -> Vec<Layout> {
+    fn layouts(self, summary: &Summary) -> Vec<Layout> {
         let shown = || {
             summary
                 .tests
                 .iter()
                 .filter_map(|test| Some((test, shown_times(test)?)))
         };
-        let has_rate = rates && shown().any(|(test, _)| test.per_second.is_some());
-        let has_interval = |times: &Distribution| {
+        let has_rate = shown().any(|(test, _)| test.per_second.is_some());
+        let has_ends = shown().any(|(_, times)| {
             let [of_p50, _, _, of_p99, _] = times.percentiles_ci95;
             of_p50.or(of_p99).is_some()
+        });
+        let layouts = match self {
+            Rows::Tests => TESTS,
+            Rows::Load => LOAD,
         };
-        let percentiles = shown().any(|(_, times)| has_interval(times));
-        let layout = |rate, percentiles, mean| Layout {
-            rate,
-            percentiles,
-            mean,
+        let is_telling = |layout: &Layout| {
+            (has_rate || self == Rows::Load || !layout.contains(&Rate))
+                && (has_ends || !layout.contains(&P50Ends))
         };
-        let wide = [
-            has_rate.then(|| layout(true, percentiles, OfMean::Ends)),
-            percentiles.then(|| layout(false, true, OfMean::Ends)),
-        ];
-        let narrow = [OfMean::Ends, OfMean::Share, OfMean::Absent];
-        let narrow = narrow.map(|mean| Some(layout(false, false, mean)));
-        wide.into_iter().chain(narrow).flatten().collect()
+        layouts.into_iter().filter(is_telling).collect()
+    }
+}
+
+impl Column {
+    /// Of a starred table, whose 99th percentiles are followed by a mark or a blank.
+    fn header(self, starred: bool) -> &'static str {
+        match self {
+            Rsp => "",
+            Mean => "mean",
+            MeanEnds => "mean's 95 % CI",
+            MeanShare => "±",
+            Count => "n",
+            P50 => "p50",
+            P90 => "p90",
+            P99 if starred => "p99 ",
+            P99 => "p99",
+            P999 => "p99.9",
+            P50Ends | P99Ends | RateEnds => "95 % CI",
+            Max => "max",
+            Rate => "req/s",
+            Failed => "failed",
+        }
     }
 
-    /// The headers of the columns; names and means have none.
-    fn headers(self, p99: &'static str) -> Vec<String> {
-        const CI: &str = "95 % CI";
-        let of_percentile = self.percentiles.then_some(CI);
-        let of_mean = match self.mean {
-            OfMean::Ends => Some("mean's 95 % CI"),
-            OfMean::Share => Some("+-"),
-            OfMean::Absent => None,
+    /// The figure of a row that has these times.
+    fn figure(self, test: &TestSummary, times: &Distribution, starred: bool) -> String {
+        let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        let ends = |ends: Option<(u64, u64)>| {
+            or_none(ends.map(|(low, high)| human_range((low as f64, high as f64))))
         };
-        let rate = self.rate.then_some(["req/s", CI]);
-        let times = [
-            Some("n"),
-            Some("p50"),
-            of_percentile,
-            Some(p99),
-            of_percentile,
-        ];
-        let times = times.into_iter().chain([Some("max"), of_mean]).flatten();
-        let headers = ["", ""].into_iter().chain(times);
-        let headers = headers.chain(rate.into_iter().flatten());
-        headers.chain(["failed"]).map(str::to_owned).collect()
+        let rate = test
+            .per_second
+            .map(|of| figure::rate(of, test.per_second_ci95));
+        let (rate, of_rate) = rate.unzip();
+        let [of_p50, _, _, of_p99, _] = times.percentiles_ci95;
+        let time = |ns: u64| human(ns as f64);
+        match self {
+            // One blank before the number, as in 2004: scripts that read the old report read this one.
+            Rsp => format!("Rsp = {:.0} µs", times.mean / 1e3),
+            Mean => human(times.mean),
+            MeanEnds => or_none(times.ci95.map(human_range)),
+            MeanShare => or_none(half_width(times)),
+            Count => times.n.to_string(),
+            P50 => time(times.p50),
+            P50Ends => ends(of_p50),
+            P90 => time(times.p90),
+            P99 => {
+                let star = match (starred, few(times)) {
+                    (false, _) => "",
+                    (true, false) => " ",
+                    (true, true) => "*",
+                };
+                format!("{}{star}", time(times.p99))
+            }
+            P99Ends => ends(of_p99),
+            P999 => time(times.p999),
+            Max => time(times.max),
+            Rate => or_none(rate),
+            RateEnds => or_none(of_rate.flatten()),
+            Failed => match test.failed() {
+                0 if test.status == Status::Failed => "failed".to_owned(),
+                count => count.to_string(),
+            },
+        }
     }
 }
 
@@ -110,9 +185,9 @@ struct TableRow {
     failed: bool,
 }
 
-/// Draws the rows for a terminal of that width, with their throughput if there are `rates` and room.
-pub(crate) fn table(summary: &Summary, rates: bool, width: usize, paint: Paint) -> TextTable {
-    let layouts = Layout::all(summary, rates).into_iter();
+/// Draws the rows for a terminal of that width.
+pub(crate) fn table(summary: &Summary, rows: Rows, width: usize, paint: Paint) -> TextTable {
+    let layouts = rows.layouts(summary).into_iter();
     let drawings: Vec<TableDrawing> = layouts
         .map(|layout| TableDrawing::new(summary, layout))
         .collect();
@@ -121,19 +196,15 @@ pub(crate) fn table(summary: &Summary, rates: bool, width: usize, paint: Paint) 
     let chosen = fitting.unwrap_or(drawings.len() - 1);
     let drawing = &drawings[chosen];
     let mut footnotes = Vec::new();
-    if drawing.starred {
-        footnotes.push(format!(
-            "* fewer than {P99_NEEDS} operations, so p99 is their maximum"
-        ));
-    }
     if drawing.has_times() {
-        if !drawings.iter().any(|drawing| drawing.layout.percentiles) {
+        footnotes.extend(drawing.signs());
+        let has_ends = |drawing: &TableDrawing| drawing.layout.contains(&P50Ends);
+        if !drawings.iter().any(has_ends) {
             footnotes.push(
                 "p50 and p99 have no 95 % interval: fewer than 10 operations beyond them"
                     .to_owned(),
             );
         }
-        footnotes.extend(drawing.layout.signs().map(str::to_owned));
         footnotes.extend(left_out(&drawings[..chosen], drawing.layout));
     }
     TextTable {
@@ -144,34 +215,21 @@ pub(crate) fn table(summary: &Summary, rates: bool, width: usize, paint: Paint) 
 
 /// What a chosen layout lacks of the wider ones, and how many columns these take.
 fn left_out(wider: &[TableDrawing], chosen: Layout) -> Option<String> {
-    let first = |has: fn(&Layout) -> bool, what: &str| {
+    let first = |(column, what): (Column, &str)| {
         // Of those that have it, the last one is the narrowest.
-        let drawing = wider.iter().rfind(|drawing| has(&drawing.layout));
-        let drawing = drawing.filter(|_| !has(&chosen));
+        let has = |drawing: &&TableDrawing| drawing.layout.contains(&column);
+        let drawing = wider.iter().rfind(has);
+        let drawing = drawing.filter(|_| !chosen.contains(&column));
         drawing.map(|drawing| format!("{what} (from {} columns on)", drawing.width()))
     };
     let missing = [
-        first(
-            |layout| layout.mean == OfMean::Ends,
-            "95 % intervals of the mean",
-        ),
-        first(|layout| layout.percentiles, "95 % intervals of p50 and p99"),
-        first(|layout| layout.rate, "throughput"),
+        (P90, "p90, p99.9"),
+        (MeanEnds, "95 % intervals of the mean"),
+        (P50Ends, "95 % intervals of p50 and p99"),
+        (RateEnds, "rates with their intervals"),
     ];
-    let missing: Vec<String> = missing.into_iter().flatten().collect();
+    let missing: Vec<String> = missing.into_iter().filter_map(first).collect();
     (!missing.is_empty()).then(|| format!("left out for lack of width: {}", missing.join(", ")))
-}
-
-impl Layout {
-    /// What its signs mean.
-    fn signs(self) -> impl Iterator<Item = &'static str> {
-        let no_interval =
-            "- is no interval: too few operations, or fewer than 10 beyond a percentile";
-        let no_interval = (self.percentiles || self.rate).then_some(no_interval);
-        let half = "+- is half the mean's 95 % interval";
-        let half = (self.mean == OfMean::Share).then_some(half);
-        no_interval.into_iter().chain(half)
-    }
 }
 
 /// Rows with the columns of one layout.
@@ -186,13 +244,15 @@ struct TableDrawing {
 impl TableDrawing {
     fn new(summary: &Summary, layout: Layout) -> TableDrawing {
         let starred = summary.tests.iter().filter_map(shown_times).any(few);
-        let headers = layout.headers(if starred { "p99 " } else { "p99" });
+        let headers = layout.iter().map(|column| column.header(starred));
+        let headers = std::iter::once("").chain(headers);
+        let headers: Vec<String> = headers.map(str::to_owned).collect();
         let rows = summary.tests.iter();
         let rows: Vec<TableRow> = rows.map(|test| row(test, layout, starred)).collect();
         let cells = rows.iter().map(|row| &row.cells);
         TableDrawing {
             layout,
-            columns: Columns::of(cells.chain([&headers]), &[0, 1]),
+            columns: Columns::of(cells.chain([&headers]), texts(layout)),
             headers,
             rows,
             starred,
@@ -202,6 +262,39 @@ impl TableDrawing {
     /// Columns that the widest row with times takes.
     fn width(&self) -> usize {
         self.columns.width()
+    }
+
+    /// What its signs mean.
+    fn signs(&self) -> Vec<String> {
+        let mut signs = Vec::new();
+        let has = |column: Column| self.layout.contains(&column);
+        if has(Rsp) {
+            signs.push(
+                "Rsp: mean response time, from the last byte of the request sent to the first byte of \
+                 the response received"
+                    .to_owned(),
+            );
+        }
+        if self.starred {
+            signs.push(format!(
+                "*: fewer than {P99_NEEDS} operations, so p99 is their maximum"
+            ));
+        }
+        if self
+            .rows
+            .iter()
+            .flat_map(|row| &row.cells)
+            .any(|cell| cell == "-")
+        {
+            signs.push(
+                "-: no interval, for lack of operations (a percentile needs 10 beyond it)"
+                    .to_owned(),
+            );
+        }
+        if has(MeanShare) {
+            signs.push("±: half the mean's 95 % interval".to_owned());
+        }
+        signs
     }
 
     fn has_times(&self) -> bool {
@@ -234,58 +327,25 @@ fn words(name: &str, what: &str, why: &str, width: usize, paint: Paint) -> Strin
     format!("{name}  {}   {}", paint.bad(what), why.trim_start())
 }
 
+/// Columns that are aligned to the left.
+fn texts(layout: Layout) -> &'static [usize] {
+    match layout {
+        [Rsp, ..] => &[0, 1],
+        _ => &[0],
+    }
+}
+
 fn row(test: &TestSummary, layout: Layout, starred: bool) -> TableRow {
     let name = clean(&test.name) + " ";
-    let failed = test.status == Status::Failed;
-    let Some(times) = shown_times(test) else {
-        return TableRow {
-            cells: vec![name],
-            words: Some(in_words(test)),
-            failed,
-        };
-    };
-    let star = match (starred, few(times)) {
-        (false, _) => "",
-        (true, false) => " ",
-        (true, true) => "*",
-    };
-    let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-    let of_percentile = |ends: Option<(u64, u64)>| {
-        let ends = ends.map(|(low, high)| human_range((low as f64, high as f64)));
-        layout.percentiles.then(|| or_none(ends))
-    };
-    let [of_p50, _, _, of_p99, _] = times.percentiles_ci95;
-    let of_mean = match layout.mean {
-        OfMean::Ends => Some(or_none(times.ci95.map(human_range))),
-        OfMean::Share => Some(or_none(half_width(times))),
-        OfMean::Absent => None,
-    };
-    let rate = test
-        .per_second
-        .map(|of| figure::rate(of, test.per_second_ci95));
-    let (rate, of_rate) = rate.unzip();
-    let cells = [
-        Some(name),
-        // One blank before the number, as in 2004: scripts that read the old report read this one.
-        Some(format!("Rsp = {:.0} [us]", times.mean / 1e3)),
-        Some(times.n.to_string()),
-        Some(human(times.p50 as f64)),
-        of_percentile(of_p50),
-        Some(format!("{}{star}", human(times.p99 as f64))),
-        of_percentile(of_p99),
-        Some(human(times.max as f64)),
-        of_mean,
-        layout.rate.then(|| or_none(rate)),
-        layout.rate.then(|| or_none(of_rate.flatten())),
-        Some(match test.failed() {
-            0 if failed => "failed".to_owned(),
-            count => count.to_string(),
-        }),
-    ];
+    let times = shown_times(test);
+    let figures = times.into_iter().flat_map(|times| {
+        let columns = layout.iter();
+        columns.map(|column| column.figure(test, times, starred))
+    });
     TableRow {
-        cells: cells.into_iter().flatten().collect(),
-        words: None,
-        failed,
+        cells: std::iter::once(name).chain(figures).collect(),
+        words: times.is_none().then(|| in_words(test)),
+        failed: test.status == Status::Failed,
     }
 }
 

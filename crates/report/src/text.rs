@@ -1,17 +1,17 @@
-//! The report for people, from top to bottom: what was run, the rows, and what to make of them.
-//!
-//! The first half is the layout of Xu (2004), section 5.6, so that an old result and a new one
-//! can be laid side by side.
+//! The report for people, from top to bottom: the rows, what to make of them, and how they were
+//! measured.
+
+mod of_2004;
 
 use record::{Environment, EventKind, Http, LeftBehind, Pace, PlanRecord, Run, Server};
 use stats::{Completeness, Status, Summary, TestSummary, WarningKind};
 
 use crate::clean;
-use crate::conclusion::inconclusive;
+use crate::conclusion::inconclusive_briefly;
 use crate::json::BesideResult;
 use crate::load;
 use crate::reasons::{self, abort_reason, reason};
-use crate::table::{TextTable, table};
+use crate::table::{Rows, TextTable, table};
 use crate::terminal::{TextReport, wrap};
 use crate::webstone;
 
@@ -22,8 +22,20 @@ pub struct TextOptions {
     pub color: bool,
     /// Columns of the terminal.
     pub width: usize,
+    /// Which report.
+    pub layout: TextLayout,
     /// Where the run was saved, if it was.
     pub saved_to: Option<String>,
+}
+
+/// Which report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TextLayout {
+    /// The figures first, then what limits them, and at the end how they were measured.
+    #[default]
+    Full,
+    /// That of Xu (2004), section 5.6, to the letter, and nothing else.
+    Of2004,
 }
 
 impl Default for TextOptions {
@@ -31,6 +43,7 @@ impl Default for TextOptions {
         TextOptions {
             color: false,
             width: 100,
+            layout: TextLayout::Full,
             saved_to: None,
         }
     }
@@ -43,10 +56,11 @@ pub fn text(
     beside: &[BesideResult<'_>],
     options: &TextOptions,
 ) -> String {
+    if options.layout == TextLayout::Of2004 {
+        return of_2004::text(run, summary);
+    }
     let mut report = TextReport::new(options.color, options.width);
-    report.conclusion(summary);
-    report.title(run, summary);
-    report.configuration(run, summary);
+    report.headline(run, summary);
     report.pages(run, summary);
     report.rows(run, summary);
     report.generator(summary);
@@ -64,6 +78,7 @@ pub fn text(
     for load in beside {
         report.beside(load);
     }
+    report.configuration(run, summary);
     if let Some(place) = &options.saved_to {
         report.line("");
         report.line(&format!("Saved in {}", clean(place)));
@@ -119,7 +134,7 @@ impl TextReport {
 
     /// Figures that do not describe the server are named above them, with the reason.
     fn conclusion(&mut self, summary: &Summary) {
-        let Some(rows) = inconclusive(summary) else {
+        let Some(rows) = inconclusive_briefly(summary) else {
             return;
         };
         let sentence = clean(&format!("Inconclusive: {rows}"));
@@ -129,20 +144,26 @@ impl TextReport {
         self.line("");
     }
 
-    fn title(&mut self, run: &Run, summary: &Summary) {
-        self.line(&format!("Prestan, Version {}", clean(&run.plan.prestan)));
-        self.line("A benchmark for WebDAV and HTTP servers");
-        self.line("");
-        self.line(&format!("Server Warming Up.....{}", warm_up(run, summary)));
-        self.line("");
+    /// What was measured, and before it what of that is inconclusive.
+    fn headline(&mut self, run: &Run, summary: &Summary) {
+        self.conclusion(summary);
+        let plan = &run.plan;
+        let software = run.env.server.as_ref();
+        let software = software.and_then(|server| server.software.as_deref());
+        let server = software.map_or(String::new(), |name| format!(" ({name})"));
+        let load = load::pace(&plan.load.pace).map_or(String::new(), |pace| format!(", {pace}"));
+        let headline = format!("{} on {}{server}{load}", plan.suite.name, plan.target);
+        self.wrapped("", "  ", &clean(&headline));
     }
 
+    /// How it was measured.
     fn configuration(&mut self, run: &Run, summary: &Summary) {
-        self.line(&format!("Start Testing {}:", clean(&run.plan.target)));
         self.line("");
         for (what, value) in configuration(&run.plan, &run.env, summary) {
             self.wrapped("", "  ", &format!("* {what} {}", clean(&value)));
         }
+        self.wrapped("", "  ", &format!("* Warm-up {}", warm_up(run, summary)));
+        self.line(&format!("* Prestan {}", clean(&run.plan.prestan)));
     }
 
     /// The report of WebSTONE, where there are pages.
@@ -171,9 +192,11 @@ impl TextReport {
             self.line("Nothing to measure: the plan has no test");
             return;
         }
-        // Where there is a section about throughput it has the rates of all rows that are not files.
-        let rates = run.plan.load.pace == Pace::Rounds || summary.pages.is_some();
-        let TextTable { text, footnotes } = table(summary, rates, self.width, self.paint);
+        let rows = match (&summary.pages, &run.plan.load.pace) {
+            (Some(_), _) | (None, Pace::Rounds) => Rows::Tests,
+            (None, Pace::Closed | Pace::Open { .. }) => Rows::Load,
+        };
+        let TextTable { text, footnotes } = table(summary, rows, self.width, self.paint);
         self.text.push_str(&text);
         if !footnotes.is_empty() {
             self.line("");
@@ -195,14 +218,14 @@ impl TextReport {
             .tests
             .iter()
             .filter_map(|test| {
-                let text = clean(&load::throughput(test)?);
+                let text = clean(&load::throughput(test, summary.pages.is_some())?);
                 let below = load::other_times(test);
                 // Pages have a throughput; their files are many, and have a row each already.
                 let is_file = summary.pages.is_some() && below.is_empty();
                 (!is_file).then_some(ReportItem { text, below })
             })
             .collect();
-        self.section("Throughput, with 95 % intervals:", &items);
+        self.section("Throughput:", &items);
     }
 
     fn connecting(&mut self, summary: &Summary) {
@@ -215,6 +238,9 @@ impl TextReport {
     }
 
     fn histograms(&mut self, summary: &Summary) {
+        if summary.tests.len() > HISTOGRAMS || summary.pages.is_some() {
+            return;
+        }
         for test in &summary.tests {
             if !test.spread.is_empty() {
                 self.line("");
@@ -301,6 +327,9 @@ impl TextReport {
     }
 }
 
+/// Rows that have histograms in a text; of more of them, none has.
+const HISTOGRAMS: usize = 4;
+
 /// One entry of a section.
 struct ReportItem {
     text: String,
@@ -370,7 +399,7 @@ fn failure(test: &TestSummary) -> Option<ReportItem> {
     })
 }
 
-/// How the warm-up went: `Done (3 rounds of each test, not measured)`.
+/// How the warm-up went: `3 rounds of each test, not measured`.
 fn warm_up(run: &Run, summary: &Summary) -> String {
     let load = &run.plan.load;
     let rounds = load.warmup;
@@ -379,16 +408,16 @@ fn warm_up(run: &Run, summary: &Summary) -> String {
     let reached =
         summary.tests.iter().any(recorded) || run.events.iter().any(|event| measuring(&event.kind));
     match rounds {
-        _ if !reached => "Not finished".into(),
-        _ if load.warmup_s > 0.0 => format!("Done ({} s, not measured)", load.warmup_s),
-        0 => "Skipped (--warmup 0)".into(),
-        1 => "Done (1 round of each test, not measured)".into(),
-        _ => format!("Done ({rounds} rounds of each test, not measured)"),
+        _ if !reached => "not finished".into(),
+        _ if load.warmup_s > 0.0 => format!("{} s, not measured", load.warmup_s),
+        0 => "none (--warmup 0)".into(),
+        1 => "1 round of each test, not measured".into(),
+        _ => format!("{rounds} rounds of each test, not measured"),
     }
 }
 
 /// Parameters that section 5.6 prints, with its words for them, in its order.
-const CLASSIC: [(&str, &str); 3] = [
+pub(crate) const CLASSIC: [(&str, &str); 3] = [
     ("properties", "Number of Dead Properties"),
     ("depth", "Depth of Collection"),
     ("width", "Width of Collection"),
@@ -452,14 +481,7 @@ pub(crate) fn configuration(
             add(words, plain(value));
         }
     }
-    let webdav = plan
-        .measures
-        .iter()
-        .any(|measure| WEBDAV.contains(&measure.method.as_str()));
-    add(
-        "Type of Methods",
-        if webdav { "WebDAV" } else { "HTTP" }.into(),
-    );
+    add("Type of Methods", type_of_methods(plan).to_owned());
     for (name, value) in &plan.params {
         if name != "requests" && !CLASSIC.iter().any(|(classic, _)| classic == name) {
             add(&format!("Parameter {}", clean(name)), plain(value));
@@ -511,6 +533,16 @@ pub(crate) fn dav_classes(server: &Server) -> String {
     match &server.dav[..] {
         [] => "none".to_owned(),
         classes => classes.join(", "),
+    }
+}
+
+/// Which methods its tests measure.
+fn type_of_methods(plan: &PlanRecord) -> &'static str {
+    let mut measures = plan.measures.iter();
+    if measures.any(|measure| WEBDAV.contains(&measure.method.as_str())) {
+        "WebDAV"
+    } else {
+        "HTTP"
     }
 }
 

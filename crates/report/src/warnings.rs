@@ -9,12 +9,43 @@ use stats::{Detail, P99_NEEDS, RunLimit, Share, Warning, WarningKind as Kind};
 /// Names that a warning spells out; a longer list is cut with its length.
 const NAMED: usize = 3;
 
-/// On a machine that the load generator shares with the server, more threads made the slowest times
-/// longer, and brought little throughput or none (`cargo xtask bench threads`).
-const MORE_THREADS: &str = "more --threads help only where processors are idle";
-
 /// A warning in one sentence.
 pub fn warning(warning: &Warning) -> String {
+    fact(warning.kind).to_owned() + &rest(warning)
+}
+
+/// How the sentence begins: what happened, where a row can be inconclusive for it.
+pub(crate) fn fact(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Saturated => "the load generator had no idle time",
+        Kind::Busy => "the load generator had little idle time",
+        Kind::Queued => "the load generator waited for a processor",
+        Kind::Stalled | Kind::TotalStalled => "the load generator stalled",
+        Kind::Hiccup => "the load generator stalled once",
+        Kind::Late => "the load generator did not keep its schedule",
+        Kind::HalfIdle => "users waited in the load generator for most of the time",
+        Kind::PartlyIdle => "users waited in the load generator now and then",
+        Kind::MissedStamps => "time stamps of the kernel never came",
+        Kind::Exhausted => "this machine ran out of resources",
+        Kind::UsersIdle => "some users never did an operation",
+        Kind::NoOverlap => "the users were never all at work together",
+        Kind::WindowSmall => {
+            "less than half of the operations fell into the time in which all users were at work"
+        }
+        Kind::Bias => "the load generator was slow to wake up",
+        Kind::Dropped => "operations were never sent",
+        Kind::EarlyResponses => "the server answered before it had the whole request",
+        Kind::ClockStepped => "the clock of the kernel's time stamps was set while the run went on",
+        Kind::Resent => "requests were sent once more",
+        Kind::Reconnects => "most operations opened a connection of their own",
+        Kind::FewForPercentiles => "p99 is the maximum",
+        Kind::Orphans => "the run directory is damaged",
+        Kind::Recorded => "",
+    }
+}
+
+/// How the sentence goes on: how much, what follows from it, and what to do.
+fn rest(warning: &Warning) -> String {
     let listed = |number: Number| listed(&warning.shares, number);
     let (percents, shares) = (listed(percent), listed(count_of));
     let raise = match warning.detail {
@@ -27,100 +58,88 @@ pub fn warning(warning: &Warning) -> String {
             _ => exhausted(Exhausted::default(), &listed(times)),
         },
         Kind::Saturated => format!(
-            "the load generator had no idle time ({percents} of the time of its worker threads used \
-             or wanted), so it set the pace and not the server; lower the load, or use a stronger \
-             machine ({MORE_THREADS})"
+            " ({percents} of the time of its worker threads used or wanted), so it set the pace and \
+             not the server; lower the load, or use a stronger machine"
         ),
         Kind::Busy => format!(
-            "the load generator had little idle time ({percents} of the time of its worker threads \
-             used or wanted), so operations waited for each other in it; lower the load \
-             ({MORE_THREADS})"
+            " ({percents} of the time of its worker threads used or wanted), so operations waited for \
+             each other in it; lower the load"
         ),
         Kind::Queued => format!(
-            "the load generator waited for a processor ({percents} of its time): the server or \
-             another program uses this machine; use another one"
+            " ({percents} of its time): the server or another program uses this machine; use another \
+             one"
         ),
         Kind::Stalled => format!(
-            "the load generator stalled, which may be a part of these estimates: {percents}; stop \
-             other programs or use another machine"
+            ", which may be a part of these estimates: {percents}; stop other programs or use another \
+             machine"
         ),
         Kind::TotalStalled => format!(
-            "the load generator stalled, which may be a part of these total times: {percents}; the \
-             response times hardly contain it"
+            ", which may be a part of these total times: {percents}; the response times hardly \
+             contain it"
         ),
         Kind::Hiccup => format!(
-            "the load generator stalled once for {}, which may be in the slowest times; measure \
-             again, or for longer",
+            " for {}, which may be in the slowest times; measure again, or for longer",
             listed(milliseconds)
         ),
         Kind::Late => format!(
-            "the load generator did not keep its schedule: operations began late by {} (p99), which \
-             their times contain; lower the rate, or stop other programs ({MORE_THREADS})",
+            ": operations began late by {} (p99), which their times contain; lower the rate, or stop \
+             other programs",
             listed(milliseconds_of)
         ),
         Kind::HalfIdle => format!(
-            "users waited in the load generator for most of the time: on average only {percents} of \
-             the operations were under way that should have been; lower --concurrency \
-             ({MORE_THREADS})"
+            ": on average only {percents} of the operations were under way that should have been; \
+             lower --concurrency"
         ),
         Kind::PartlyIdle => format!(
-            "users waited in the load generator now and then: on average {percents} of the \
-             operations were under way that should have been; lower --concurrency \
-             ({MORE_THREADS})"
+            ": on average {percents} of the operations were under way that should have been; lower \
+             --concurrency"
         ),
         Kind::MissedStamps => format!(
-            "time stamps of the kernel never came, and such operations have no response time: \
-             {shares}; look at the driver of the network card, or measure with --clock user"
+            ", and such operations have no response time: {shares}; look at the driver of the network \
+             card, or measure with --clock user"
         ),
         Kind::ClockStepped => format!(
-            "the clock of the kernel's time stamps was set {} times while the run went on; \
-             operations that were under way have no response time: measure again",
+            " ({} times); operations that were under way have no response time: measure again",
             count(&warning.detail)
         ),
         Kind::Bias => format!(
-            "the load generator was slow to wake up: a user-space clock would have over-reported by \
-             {} (p99); the times here do not contain it",
+            ": a user-space clock would have over-reported by {} (p99); the times here do not contain \
+             it",
             listed(milliseconds)
         ),
         Kind::UsersIdle => format!(
-            "some users never did an operation, so nothing was measured with all of them at work: \
-             {shares} users; look for failures in the set-up"
+            ", so nothing was measured with all of them at work: {shares} users; look for failures in \
+             the set-up"
         ),
         Kind::NoOverlap => format!(
-            "the users were never all at work together, so nothing counts: {shares} operations; \
-             raise {raise}, or lower --concurrency"
+            ", so nothing counts: {shares} operations; raise {raise}, or lower --concurrency"
         ),
-        Kind::WindowSmall => format!(
-            "less than half of the operations fell into the time in which all users were at work: \
-             {shares}; raise {raise}"
-        ),
+        Kind::WindowSmall => format!(": {shares}; raise {raise}"),
         Kind::EarlyResponses => format!(
-            "the server answered before it had the whole request, and such operations have no \
-             response time: {shares}; compare the total times instead"
+            ", and such operations have no response time: {shares}; compare the total times instead"
         ),
         Kind::Resent => format!(
-            "requests were sent once more, outside the times, because a kept connection had died \
-             or a Digest nonce had run out: {shares}; look at the server's limits for both"
+            ", outside the times, because a kept connection had died or a Digest nonce had run out: \
+             {shares}; look at the server's limits for both"
         ),
         Kind::Reconnects => format!(
-            "most operations opened a connection of their own: {shares}; the server does not \
-             keep connections, so total times contain connecting (response times do not)"
+            ": {shares}; the server does not keep connections, so total times contain connecting \
+             (response times do not)"
         ),
         Kind::Dropped if warning.detail == Detail::OpenLoop => format!(
-            "the server could not take the rate, and operations that would have had to wait behind \
-             too many others were never sent: {shares}; the times are those of the others, so \
-             lower the rate, or raise --users or --max-waiting"
+            ", because the server could not take the rate, and they would have had to wait behind \
+             too many others: {shares}; the times are those of the others, so lower the rate, or \
+             raise --users or --max-waiting"
         ),
         Kind::Dropped => format!(
-            "planned operations were never sent, because an earlier step did not give what they \
-             need, or because this machine could not keep up: {shares}"
+            ", because an earlier step did not give what they need, or because this machine could \
+             not keep up: {shares}"
         ),
-        Kind::FewForPercentiles => format!(
-            "fewer than {P99_NEEDS} operations, p99 is their maximum: {shares}; raise {raise}"
-        ),
+        Kind::FewForPercentiles => {
+            format!(" of fewer than {P99_NEEDS} operations: {shares}; raise {raise}")
+        }
         Kind::Orphans => format!(
-            "{} samples belong to no row of the plan and are counted nowhere; the run directory is \
-             damaged",
+            ": {} samples belong to no row of the plan, and are counted nowhere",
             count(&warning.detail)
         ),
         Kind::Recorded => match &warning.detail {
@@ -159,7 +178,7 @@ fn exhausted(what: Exhausted, tests: &str) -> String {
         "" => String::new(),
         tests => format!(" (in {tests})"),
     };
-    format!("this machine ran out of {}{tests}", ran_out.join("; of "))
+    format!(": {}{tests}", ran_out.join("; "))
 }
 
 /// How the number of a share is written after its name.
@@ -258,13 +277,10 @@ mod tests {
         });
         let text = warning(&one);
         assert!(
-            text.starts_with("this machine ran out of local ports (7 times): keep"),
+            text.starts_with("this machine ran out of resources: local ports (7 times): keep"),
             "{text}"
         );
-        assert!(
-            text.contains("; of memory for sockets (2 times): "),
-            "{text}"
-        );
+        assert!(text.contains("; memory for sockets (2 times): "), "{text}");
         assert!(
             !text.contains("open files") && text.ends_with("(in Upload 2000000 times)"),
             "{text}"

@@ -291,8 +291,8 @@ pub(crate) struct TestJson {
     /// By how much a user-space clock would have over-reported response times; null unless the kernel's
     /// clock was used.
     pub(crate) bias_us: Option<BiasJson>,
-    /// Response times and latencies from schedule, in ranges that grow by a constant factor; empty unless
-    /// the loop is open.
+    /// Response times and, of an open loop, latencies from schedule, in ranges that grow by a constant
+    /// factor; empty but in a load.
     pub(crate) histogram: Vec<BarJson>,
     /// Total times, start to last response byte, connecting included; null without any.
     pub(crate) total_us: Option<DistributionJson>,

@@ -49,7 +49,7 @@ pub struct TestSummary {
     pub total: Option<Distribution>,
     /// What user space would have added to the response times; only with the kernel's clock.
     pub bias: Option<Bias>,
-    /// `response` and `planned` side by side; empty but in an open loop.
+    /// `response` and `planned` side by side; empty but in a load.
     pub spread: Vec<Bar>,
     /// Connections opened by the operations that count.
     pub connects: Connects,
@@ -294,6 +294,8 @@ pub(crate) struct Around<'a> {
     pub(crate) never_drawn: bool,
     /// The load was the same throughout.
     pub(crate) steady: bool,
+    /// The run is a load, and not rounds of a suite.
+    pub(crate) is_load: bool,
     pub(crate) window: Option<Span>,
     pub(crate) told: &'a RunEvents,
     pub(crate) complete: &'a Completeness,
@@ -358,9 +360,10 @@ pub(crate) fn row(tally: &RowTally, around: &Around<'_>) -> TestSummary {
         upload: tally.upload.describe(),
         total: tally.total.describe(),
         bias: tally.bias.describe(),
-        spread: match tally.planned.count() {
-            0 => Vec::new(),
-            _ => spread(&tally.response, &tally.planned, ROWS),
+        spread: if around.is_load {
+            spread(&tally.response, &tally.planned, ROWS)
+        } else {
+            Vec::new()
         },
         connects: Connects {
             count: tally.connects,

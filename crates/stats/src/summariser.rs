@@ -173,6 +173,7 @@ impl Summariser {
                     together: self.together(measure.test),
                     never_drawn: self.was_never_drawn(MeasureId(index)),
                     steady: is_steady(&self.plan.load.pace),
+                    is_load: self.plan.load.pace != Pace::Rounds,
                     window,
                     told: &told,
                     complete: &complete,

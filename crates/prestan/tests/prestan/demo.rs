@@ -80,7 +80,7 @@ fn the_checks_of_rows_can_fail() {
 #[test]
 fn a_failed_test_is_seen_in_a_text_report() {
     let head = "                        n      p50  failed\n";
-    let row = |failed| format!("{head}Get1K  Rsp = 944 [us]  10  496 µs       {failed}\n");
+    let row = |failed| format!("{head}Get1K  Rsp = 944 µs  10  496 µs       {failed}\n");
     assert!(!any_failed(&row("0")));
     assert!(any_failed(&row("10")));
     assert!(any_failed(&row("failed")));
@@ -276,8 +276,8 @@ fn every_request_says_who_sends_it_and_why() {
 #[test]
 fn warming_up_is_not_recorded() {
     for (rounds, said) in [
-        ("0", "Skipped (--warmup 0)"),
-        ("3", "Done (3 rounds of each test"),
+        ("0", "* Warm-up none (--warmup 0)"),
+        ("3", "* Warm-up 3 rounds of each test"),
     ] {
         let server = Faulty::new(|builder| builder);
         let line = [
@@ -368,7 +368,23 @@ fn the_report_goes_into_a_file() {
     let both = succeeded(both);
     assert_eq!(rows::names(&both.json()), ["Get1K"]);
     let written = fs::read_to_string(both.home().join("report.txt")).unwrap();
-    assert!(written.starts_with("Prestan, Version "), "{written}");
+    assert!(written.starts_with("prestan on http://"), "{written}");
+}
+
+/// Scripts that read the old report read this one; what it has no room for is told beside it.
+#[test]
+fn the_layout_of_2004_is_the_old_report_and_nothing_else() {
+    let outcome = succeeded(demo("Get1K").args(["--layout", "2004"]).run());
+    let (head, rows) = outcome.stdout.split_once("* Type of Methods ").unwrap();
+    assert!(
+        head.contains("\n\nServer Warming Up.....Done\n\n"),
+        "{outcome}"
+    );
+    let (_, row) = rows.trim_end().rsplit_once("\n\n").unwrap();
+    let time = row.strip_prefix("Get1K\tRsp = ").unwrap();
+    time.strip_suffix(" [us]").unwrap().parse::<u64>().unwrap();
+    let told = "warnings: `prestan report` prints them";
+    assert!(outcome.stderr.contains(told), "{outcome}");
 }
 
 #[test]

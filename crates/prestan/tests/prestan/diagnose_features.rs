@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::support::{Prestan, attempts};
 use crate::support::faulty::{Faulty, status};
 use crate::support::rows::row;
+use crate::support::{Prestan, attempts};
 use serde_json::Value;
 use testbed::fault::{Authority, Builder, Certificate, Fault, Rule};
 

@@ -208,7 +208,7 @@ fn shape_of_the_reports() {
     let text = |options: &[&str]| {
         let command = ["load", "GET", &url, "--run-id", "shape", "--save", "run"];
         let outcome = crate::support::Prestan::new()
-            .env("COLUMNS", "120")
+            .env("COLUMNS", "160")
             .args(command)
             .args(options)
             .run();

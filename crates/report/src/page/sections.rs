@@ -113,7 +113,7 @@ pub(super) fn overview(page: &ReportPage<'_>, names: &[String]) -> Markup {
     html! {
         (diagnosis::incomplete(page))
         @for (run, name) in runs() {
-            @if let Some(rows) = crate::inconclusive(run.summary) {
+            @if let Some(rows) = crate::inconclusive_briefly(run.summary) {
                 div.box.bad {
                     p {
                         strong { @if several { (name) ": " } "Inconclusive:" }

@@ -1,7 +1,7 @@
 //! The report for people: whole pages as snapshots, and what must hold for any of them.
 
 use record::Run;
-use report::TextOptions;
+use report::{TextLayout, TextOptions};
 
 use crate::runs;
 
@@ -10,6 +10,7 @@ fn page(run: &Run, width: usize, color: bool) -> String {
         color,
         width,
         saved_to: None,
+        ..TextOptions::default()
     };
     report::text(run, &stats::summarise(run), &[], &options)
 }
@@ -134,32 +135,39 @@ fn every_line_of_1995_is_there() {
     }
 }
 
-/// Section 5.6 of Xu (2004), row by row.
+/// Section 5.6 of Xu (2004), line by line.
 #[test]
-fn rows_begin_as_they_did_in_2004() {
-    let text = page(&runs::classic(), 100, false);
-    let mut lines = text
-        .lines()
-        .skip_while(|line| !line.starts_with("ProppatchMult"));
-    for (name, _, _) in runs::CLASSIC {
-        let line = lines.next().unwrap();
-        let rest = line
-            .strip_prefix(&format!("{name:<18}   Rsp = "))
-            .unwrap_or_else(|| panic!("{line}"));
-        let (mean, _) = rest.split_once(" [us]").unwrap();
-        // One blank before the number, so that scripts for the old report read this one.
-        mean.parse::<u64>().unwrap_or_else(|_| panic!("{line}"));
-    }
-    for line in ["* Number of Requests 100", "* Number of Dead Properties 10"] {
-        assert!(text.lines().any(|found| found == line), "{line}");
-    }
-    for line in [
-        "* Depth of Collection 10",
-        "* Width of Collection 100",
-        "* Type of Methods WebDAV",
-    ] {
-        assert!(text.lines().any(|found| found == line), "{line}");
-    }
+fn the_layout_of_2004() {
+    let options = TextOptions {
+        layout: TextLayout::Of2004,
+        ..TextOptions::default()
+    };
+    let text = |run: &Run| report::text(run, &stats::summarise(run), &[], &options);
+    let classic = text(&runs::classic());
+    let (head, rows) = classic.split_once("ProppatchMult").unwrap();
+    let expected = "Prestan, Version 0.1.0\n\nServer Warming Up.....Done\n\nStart Testing \
+                    127.0.0.1:8080/dav:\n\n* Number of Requests 100\n* Number of Dead Properties \
+                    10\n* Depth of Collection 10\n* Width of Collection 100\n* Type of Methods \
+                    WebDAV\n\n";
+    assert_eq!(head, expected);
+    let rows = format!("ProppatchMult{rows}");
+    let (single, collections) = rows.split_once("\n\n").unwrap();
+    assert!(single.contains("\nDelete\t") && collections.starts_with("MkCol\t"));
+    let lines = single.lines().chain(collections.lines());
+    let read = lines.map(|line| {
+        let (name, time) = line.split_once("\tRsp = ").unwrap();
+        time.strip_suffix(" [us]").unwrap().parse::<u64>().unwrap();
+        name
+    });
+    let names: Vec<&str> = runs::CLASSIC.iter().map(|(name, _, _)| *name).collect();
+    assert_eq!(read.collect::<Vec<_>>(), names);
+
+    let mixed = text(&runs::mixed());
+    assert!(
+        mixed.ends_with(
+            "\nLock\tnot supported\nUnLock\tnot supported\nPropfindLiveSingle\tfailed\n"
+        )
+    );
 }
 
 #[test]

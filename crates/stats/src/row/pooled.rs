@@ -75,9 +75,9 @@ pub(crate) fn pooled(runs: &[RunRow<'_>]) -> TestSummary {
             let runs = sound.iter().map(|(tally, _)| tally.bias.clone());
             Differences::describe_runs(&runs.collect::<Vec<_>>())
         },
-        spread: match planned {
-            None => Vec::new(),
-            Some(_) => {
+        spread: match &first.spread[..] {
+            [] => Vec::new(),
+            _ => {
                 let merged = |of| all_of(&times(of));
                 let [response, planned] = [
                     merged(|tally| &tally.response),
