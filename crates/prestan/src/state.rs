@@ -6,6 +6,7 @@ use std::{env, fs};
 use record::{Event, EventKind, Run};
 use wire::shown::redacted_url;
 
+use crate::command::beside::DIRECTORY;
 use crate::exit::Failed;
 
 /// Kept runs in which `prestan clean` looks for what they left.
@@ -96,14 +97,20 @@ pub(crate) fn kept_runs() -> Result<Vec<PathBuf>, Failed> {
 /// that left something of their own behind. Only the latest runs are read.
 pub(crate) fn unfinished_runs(target: &str) -> Vec<String> {
     let runs = kept_runs().unwrap_or_default();
-    let records = runs.iter().take(LATEST).filter_map(|path| {
-        // A record that cannot be read names no collection.
-        rundir::load_without_samples(path).ok()
-    });
+    let kept = runs.iter().take(LATEST);
+    let all = kept.flat_map(|run| std::iter::once(run.clone()).chain(loads_beside(run)));
+    // A record that cannot be read names no collection.
+    let records = all.filter_map(|path| rundir::load_without_samples(&path).ok());
     records
         .filter(|run| was_in(run, target) && may_have_left(run))
         .map(|run| run.plan.run_id)
         .collect()
+}
+
+/// The records of what went on beside a run.
+fn loads_beside(run: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let entries = fs::read_dir(run.join(DIRECTORY)).into_iter();
+    entries.flatten().flatten().map(|entry| entry.path())
 }
 
 fn was_in(run: &Run, target: &str) -> bool {

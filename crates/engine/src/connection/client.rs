@@ -12,7 +12,7 @@
 //! |---|---|---|
 //! | an answer | ends | stay under way |
 //! | an answer 401 that asks for credentials that we have | is sent again, behind the others | stay, and are sent again when they are answered 401 as well |
-//! | an answer, and the server ends the connection | ends | are sent again |
+//! | an answer, and the server ends the connection | ends | are sent again, if they may be repeated or were not sent yet |
 //! | a connection that has brought answers ends in silence | is sent again, if it may be repeated | are sent again, if they may be repeated |
 //! | any other end, or what is no HTTP | fails | are sent again, if they may be repeated |
 //! | no connection, no answer in time | fails | fail |
@@ -239,6 +239,11 @@ impl Client {
         self.queue.len() + self.ended.len()
     }
 
+    /// Whether one of them has ended already, and is handed back without waiting.
+    pub(crate) fn has_ended_one(&self) -> bool {
+        !self.ended.is_empty()
+    }
+
     /// When the oldest of them began to be written, if it has.
     pub(crate) fn oldest(&self) -> Option<Nanos> {
         let started = self.queue.first()?.stamps.started;
@@ -305,7 +310,6 @@ impl Client {
         if self.body.capacity() > COMMON_BODY {
             self.body = Vec::new();
         }
-        self.parting = None;
         let end = self.waiting_since.saturating_add(nanos(timeout));
         let (patience, interruptible) = (Rc::clone(&self.patience), !self.ignore_cancel);
         let waited = {
@@ -315,7 +319,12 @@ impl Client {
                 .await
         };
         match waited {
-            Ok(Ending::Oldest(result)) => Some(self.end_oldest(result)),
+            Ok(Ending::Answered(result)) => {
+                Some(self.end_oldest(result, "the server ended the connection", false))
+            }
+            Ok(Ending::BrokenOff(failure)) => {
+                Some(self.end_oldest(Err(failure), "an answer was broken off", true))
+            }
             Ok(Ending::All(failure)) => self.end_all(&failure),
             Err(gave_up) => {
                 self.was_left_waiting = gave_up == GaveUp::Late;
@@ -328,6 +337,8 @@ impl Client {
     /// Goes on until the oldest request ends, or all do.
     async fn next_to_end(&mut self) -> Ending {
         loop {
+            // The head of an answer that was asked again about is not that of the one to come.
+            self.parting = None;
             if self.connection.is_none()
                 && let Err(failure) = Box::pin(self.dial()).await
             {
@@ -339,11 +350,11 @@ impl Client {
             let clock = self.config.time.clock;
             let answer = connection.answer(&mut self.queue, &mut self.body, clock);
             let ended = match answer.await {
-                Ok(response) => self.answered(connection, response),
-                Err(error) => self.broken_off(&connection, error),
+                Ok(response) => self.answered(connection, response).map(Ending::Answered),
+                Err(error) => self.broken_off(&connection, error).map(Ending::BrokenOff),
             };
-            if let Some(result) = ended {
-                return Ending::Oldest(result);
+            if let Some(ended) = ended {
+                return ended;
             }
         }
     }
@@ -378,11 +389,7 @@ impl Client {
     }
 
     /// The connection has ended, or what came on it is no HTTP.
-    fn broken_off(
-        &mut self,
-        connection: &Connection,
-        error: ExchangeError,
-    ) -> Option<Result<Response, Failure>> {
+    fn broken_off(&mut self, connection: &Connection, error: ExchangeError) -> Option<Failure> {
         let may_repeat = self.queue.first()?.history.is_idempotent;
         let (outcome, what) = match error {
             ExchangeError::Ended { what, silent: true } if connection.has_answered => {
@@ -404,7 +411,7 @@ impl Client {
                 (Outcome::ProtocolError, error.to_string())
             }
         };
-        Some(Err(Failure { outcome, what }))
+        Some(Failure { outcome, what })
     }
 
     /// The oldest request is sent once more, behind the others, with the credentials that are known now.
@@ -421,14 +428,16 @@ impl Client {
         self.resubmit(first, &written);
     }
 
-    /// The connection is gone: what was not answered is sent on a new one, if it may be repeated.
+    /// The connection is gone: what was not answered is sent on a new one, if it may be repeated or
+    /// nothing of it was sent.
     fn send_again(&mut self, why: &str, may_be_carried_out: bool) {
         let now = self.config.time.clock.now();
         let (requests, written) = self.queue.take_all();
         for mut request in requests {
-            if request.history.is_idempotent {
-                request.history.resent = true;
-                request.history.died_once |= may_be_carried_out;
+            let is_sent = request.stamps.bytes_sent > 0;
+            if request.history.is_idempotent || !is_sent {
+                request.history.resent |= is_sent;
+                request.history.died_once |= is_sent && may_be_carried_out;
                 request.history.began = now;
                 self.resubmit(request, &written);
                 continue;
@@ -454,27 +463,24 @@ impl Client {
         }
     }
 
-    /// The oldest request has ended; those behind it go on, on another connection where this one is gone.
+    /// The oldest request has ended; those behind it go on, on another connection where this one is gone,
+    /// for this reason.
     #[inline]
     fn end_oldest(
         &mut self,
         result: Result<Response, Failure>,
+        why: &str,
+        may_be_carried_out: bool,
     ) -> (RequestToken, Exchange<Response>) {
         let Some(first) = self.queue.first() else {
             unreachable!("what has ended is the oldest")
         };
-        let is_answered = result.is_ok();
         let (token, exchange) = (first.token, self.exchange_of(first, result));
         self.queue.drop_first();
         if !self.queue.is_empty() {
             self.waiting_since = self.config.time.clock.now();
             if self.connection.is_none() {
-                let why = if is_answered {
-                    "the server ended the connection"
-                } else {
-                    "an answer was broken off"
-                };
-                self.send_again(why, !is_answered);
+                self.send_again(why, may_be_carried_out);
             }
         }
         (token, exchange)
@@ -567,7 +573,10 @@ fn last_head<'a>(
 
 /// Which requests end, and how.
 enum Ending {
-    Oldest(Result<Response, Failure>),
+    /// The oldest, with an answer; a failure where that asks for credentials that nobody has.
+    Answered(Result<Response, Failure>),
+    /// The oldest, without one.
+    BrokenOff(Failure),
     All(Failure),
 }
 

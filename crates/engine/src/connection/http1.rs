@@ -192,16 +192,18 @@ impl Connection {
             Look::AtFirst
         };
         let mut reading = ResponseReading::new(first.keep, body, look);
+        if !self.pending.is_empty()
+            && let Some(first) = queue.first_mut()
+        {
+            // It came together with the end of the answer before.
+            first.stamps.bytes_received += self.pending.len() as u64;
+            self.take_in(&[], self.seen, &mut reading, &mut first.stamps)?;
+        }
         let broken = self.send(queue, clock, &mut reading).await?;
         let is_last = queue.len() == 1;
         let Some(first) = queue.first_mut() else {
             unreachable!("it is still there")
         };
-        if !self.pending.is_empty() {
-            // It came together with the end of the answer before.
-            first.stamps.bytes_received += self.pending.len() as u64;
-            self.take_in(&[], self.seen, &mut reading, &mut first.stamps)?;
-        }
         let received = self.receive(clock, &mut first.stamps, &mut reading, broken);
         let received = received.await;
         if let Some(mark) = first.mark {
@@ -234,7 +236,8 @@ impl Connection {
             let Some(first) = queue.first_mut() else {
                 return Ok(None);
             };
-            if first.has_left() || self.answered_early(&mut first.stamps, reading).await? {
+            let is_answered = first.has_left() || self.reader.is_done();
+            if is_answered || self.answered_early(&mut first.stamps, reading).await? {
                 return Ok(None);
             }
         }

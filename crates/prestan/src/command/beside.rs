@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use engine::{Cancel, Drive, LoadDrive, Observer, Settings};
+use engine::{Cancel, Drive, LONGEST_RUN_ID, LoadDrive, Observer, Settings};
 use record::{BesideRecord, Event, EventKind};
 use suite::{Overrides, Plan};
 
@@ -91,9 +91,17 @@ impl BesideTask {
     }
 
     /// How it is done beside a run with these settings, of which it is the `place`th load.
-    fn settings(&self, main: &Settings, place: u64) -> Settings {
-        Settings {
-            run_id: format!("{}-{}", main.run_id, self.name),
+    fn settings(&self, main: &Settings, place: u64) -> Result<Settings, Failed> {
+        let run_id = format!("{}-{}", main.run_id, self.name);
+        if !engine::is_run_id(&run_id) {
+            return Err(Failed::Usage(format!(
+                "--beside {}: {run_id} is too long for the name of a run (at most {LONGEST_RUN_ID} \
+                 characters); give the load a shorter name, as in `--beside {},name=b`",
+                self.name, self.name
+            )));
+        }
+        Ok(Settings {
+            run_id,
             seed: main.seed.wrapping_add(place),
             users: self.users,
             threads: 1,
@@ -101,8 +109,14 @@ impl BesideTask {
             beside: Vec::new(),
             drive: Drive::Load(self.drive.clone()),
             ..main.clone()
-        }
+        })
     }
+}
+
+/// A load of which all is decided, before anything of it is kept.
+pub(crate) struct DecidedLoad {
+    task: BesideTask,
+    settings: Settings,
 }
 
 /// A load that is to be done beside a run.
@@ -118,29 +132,48 @@ impl BesideLoad {
     }
 }
 
-/// Plans the loads beside a run that is kept in `directory`, and notes them in its settings.
-pub(crate) fn planned(
+/// Decides on the loads beside a run, and notes them in its settings.
+pub(crate) fn decided(
     tasks: Vec<BesideTask>,
-    settings: &mut Settings,
-    directory: Option<&Path>,
-) -> Result<Vec<BesideLoad>, Failed> {
+    main: &mut Settings,
+) -> Result<Vec<DecidedLoad>, Failed> {
     let mut loads = Vec::new();
     for (task, place) in tasks.into_iter().zip(1..) {
-        let own = task.settings(settings, place);
-        let record = engine::plan_record(&task.plan, &own);
-        settings.beside.push(BesideRecord {
+        let settings = task.settings(main, place)?;
+        let record = engine::plan_record(&task.plan, &settings);
+        main.beside.push(BesideRecord {
             name: task.name.clone(),
             run_id: record.run_id,
             suite: record.suite,
             load: record.load,
         });
-        let directory = directory.map(|main| main.join(DIRECTORY).join(&task.name));
-        loads.push(BesideLoad {
-            run: PlannedRun::new(task.plan, &task.suite.text, own, directory)?,
-            name: task.name,
-        });
+        loads.push(DecidedLoad { task, settings });
     }
     Ok(loads)
+}
+
+/// Plans the loads beside a run that is kept in `directory`.
+pub(crate) fn planned(
+    loads: Vec<DecidedLoad>,
+    directory: Option<&Path>,
+) -> Result<Vec<BesideLoad>, Failed> {
+    let planned = |DecidedLoad { task, settings }| {
+        let directory = directory.map(|main| main.join(DIRECTORY).join(&task.name));
+        Ok(BesideLoad {
+            run: PlannedRun::new(task.plan, &task.suite.text, settings, directory)?,
+            name: task.name,
+        })
+    };
+    loads.into_iter().map(planned).collect()
+}
+
+/// Who ended a load.
+#[derive(Default)]
+struct Ending {
+    /// It was told that it is enough.
+    enough: Arc<AtomicBool>,
+    /// It ended before that.
+    by_itself: AtomicBool,
 }
 
 /// Loads under way.
@@ -149,7 +182,7 @@ pub(crate) struct BesideLoads(Vec<LoadUnderWay>);
 
 struct LoadUnderWay {
     name: String,
-    enough: Arc<AtomicBool>,
+    ending: Arc<Ending>,
     thread: JoinHandle<Result<KeptRun, IncompleteRun>>,
 }
 
@@ -158,14 +191,17 @@ impl BesideLoads {
     pub(crate) fn start(loads: Vec<BesideLoad>, cancel: &Cancel) -> Result<BesideLoads, Failed> {
         let mut started = BesideLoads::default();
         for BesideLoad { name, run } in loads {
-            let enough = Arc::<AtomicBool>::default();
+            let ending = Arc::<Ending>::default();
             let (at_work, working) = sync_channel(1);
-            let observer = Arc::new(BesideObserver(Mutex::new(Some(at_work))));
-            let (own, cancel) = (Arc::clone(&enough), cancel.clone());
-            let thread = thread::spawn(move || run.keep_until_told(&cancel, observer, own));
+            let observer = Arc::new(BesideObserver {
+                at_work: Mutex::new(Some(at_work)),
+                ending: Arc::clone(&ending),
+            });
+            let (enough, cancel) = (Arc::clone(&ending.enough), cancel.clone());
+            let thread = thread::spawn(move || run.keep_until_told(&cancel, observer, enough));
             started.0.push(LoadUnderWay {
                 name,
-                enough,
+                ending,
                 thread,
             });
             // Nobody is left to say so where it has ended before.
@@ -187,7 +223,7 @@ impl BesideLoads {
                 ));
             }
         }
-        let nothing = || "nothing of it could be done; what is known of it is in its run directory";
+        let nothing = || "nothing of it could be done; `prestan run` with its suite says why";
         let (name, why) = match last {
             Some((name, Ok(Err(failed)))) => (name, failed.why),
             Some((name, _)) => (name, Failed::Target(nothing().to_owned())),
@@ -206,22 +242,17 @@ impl BesideLoads {
     /// Ends them, and hands on what they measured under their names; the error of one that ended by itself
     /// says so.
     pub(crate) fn end(self) -> Vec<(String, Result<KeptRun, IncompleteRun>)> {
-        let is_over: Vec<bool> = self
-            .0
-            .iter()
-            .map(|load| load.thread.is_finished())
-            .collect();
         for load in &self.0 {
-            load.enough.store(true, Ordering::Relaxed);
+            load.ending.enough.store(true, Ordering::SeqCst);
         }
-        let joined = self.0.into_iter().zip(is_over).map(|(load, was_over)| {
+        let joined = self.0.into_iter().map(|load| {
             let ended = load.thread.join();
             let ended =
                 ended.unwrap_or_else(|_| Err(Failed::Local("a defect ended it".to_owned()).into()));
             (
                 load.name,
                 match ended {
-                    Ok(run) if was_over => Err(IncompleteRun {
+                    Ok(run) if load.ending.by_itself.load(Ordering::SeqCst) => Err(IncompleteRun {
                         why: Failed::Local("it ended before the run did".to_owned()),
                         run: Some(Box::new(run)),
                     }),
@@ -233,18 +264,25 @@ impl BesideLoads {
     }
 }
 
-/// Watches a load beside a run: says once when all users are at work, and what is left on the server.
-struct BesideObserver(Mutex<Option<SyncSender<()>>>);
+/// Watches a load beside a run: says once when all users are at work, notes when it ends by itself, and
+/// tells what of it is left on the server; of what others left, the run tells.
+struct BesideObserver {
+    at_work: Mutex<Option<SyncSender<()>>>,
+    ending: Arc<Ending>,
+}
 
 impl Observer for BesideObserver {
     fn event(&self, event: &Event) {
         match &event.kind {
             EventKind::MeasuringStarted { .. } => {
-                let at_work = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let mut at_work = self.at_work.lock().unwrap_or_else(PoisonError::into_inner);
                 // Fails only after the run was given up.
-                let _ = at_work.map(|at_work| at_work.send(()));
+                let _ = at_work.take().map(|at_work| at_work.send(()));
             }
-            EventKind::LeftBehind(left) => tell(&still_there(left)),
+            EventKind::MeasuringEnded { .. } if !self.ending.enough.load(Ordering::SeqCst) => {
+                self.ending.by_itself.store(true, Ordering::SeqCst);
+            }
+            EventKind::LeftBehind(left) if left.own => tell(&still_there(left)),
             _ => {}
         }
     }

@@ -63,10 +63,11 @@ impl PlannedRun {
             Some(path) => Some(path.clone()),
             None => Some(state::run_directory(&settings.run_id)?),
         };
-        let beside = beside::planned(tasks, &mut settings, directory.as_deref())?;
+        let loads = beside::decided(tasks, &mut settings)?;
+        let run = PlannedRun::new(plan, suite_text, settings, directory.clone())?;
         Ok(PlannedRun {
-            beside,
-            ..PlannedRun::new(plan, suite_text, settings, directory)?
+            beside: beside::planned(loads, directory.as_deref())?,
+            ..run
         })
     }
 
@@ -382,7 +383,7 @@ impl From<Failed> for IncompleteRun {
 impl CompletedRun {
     /// Hands on a run that is kept and that went through to its end.
     fn keep(self) -> Result<KeptRun, IncompleteRun> {
-        let path = self.path.unwrap_or_default();
+        let path = self.path;
         let Finished {
             plan,
             env,
@@ -392,22 +393,26 @@ impl CompletedRun {
         let suite = format!("the run of suite {}", plan.suite.name);
         if let Some(error) = error {
             let why = match Failed::from(error) {
-                Failed::Interrupted(why) => Failed::Interrupted(format!(
-                    "{suite} was {why}; what is known of it is in {path}"
-                )),
+                Failed::Interrupted(why) => {
+                    let known = path.map(|path| format!("; what is known of it is in {path}"));
+                    let known = known.unwrap_or_default();
+                    Failed::Interrupted(format!("{suite} was {why}{known}"))
+                }
                 why => why,
             };
             return Err(why.into());
         }
         let summary = self.summary.map_err(Failed::Local)?;
-        let printed = format!("`prestan report {path}` prints what it measured until then");
+        let printed = path.as_ref().map_or(String::new(), |path| {
+            format!("; `prestan report {path}` prints what it measured until then")
+        });
         let why = match (&summary.complete, self.saved) {
             (Completeness::Complete, saved) => saved.err(),
             (Completeness::Interrupted, _) => Some(Failed::Interrupted(format!(
-                "{suite} was interrupted; {printed}"
+                "{suite} was interrupted{printed}"
             ))),
             (Completeness::Aborted(reason), _) => Some(Failed::Local(format!(
-                "{suite} could not be finished: {}; {printed}",
+                "{suite} could not be finished: {}{printed}",
                 report::abort_reason(reason.as_deref())
             ))),
         };
@@ -417,7 +422,7 @@ impl CompletedRun {
             events,
             samples: Vec::new(),
         };
-        let run = KeptRun::new(run, summary, path);
+        let run = KeptRun::new(run, summary, path.unwrap_or_default());
         match why {
             None => Ok(run),
             Some(why) => Err(IncompleteRun {
@@ -442,6 +447,7 @@ impl CompletedRun {
             saved,
         } = self;
         let warn = |why: &Failed| output::tell(&format!("prestan: warning: {why}"));
+        let (beside, mut broken_off) = measured_beside(beside);
         let Finished {
             plan,
             env,
@@ -456,9 +462,13 @@ impl CompletedRun {
                 (Ok(()), None) => {}
                 (Err(why), _) => warn(why),
             }
+            broken_off.iter().for_each(warn);
             return Err(Failed::from(error));
         }
-        let summary = summary.map_err(Failed::Local)?;
+        let summary = summary.map_err(|why| {
+            broken_off.iter().for_each(warn);
+            Failed::Local(why)
+        })?;
         let formats = &output.formats;
         let (logged, drawn, run) = match samples {
             Some(samples) => {
@@ -493,7 +503,6 @@ impl CompletedRun {
             details,
         };
         let path = path.filter(|_| saved.is_ok());
-        let (beside, broken_off) = measured_beside(beside);
         let printed = output::print(
             shown,
             diagnosed,
@@ -504,32 +513,31 @@ impl CompletedRun {
         );
         printed?;
         // The last that went wrong is the answer, and of the others it is told as well.
-        let mut failures = [logged, saved, broken_off, went_through_all(&summary)]
-            .into_iter()
-            .filter_map(Result::err);
-        let Some(mut last) = failures.next() else {
+        let own = [logged, saved, went_through_all(&summary)];
+        let mut failures: Vec<Failed> = own.into_iter().filter_map(Result::err).collect();
+        // What the run itself came to goes before what became of a load.
+        failures.splice(0..0, broken_off.drain(..));
+        let Some(last) = failures.pop() else {
             let of_beside = beside.iter().map(|(_, load)| &load.summary);
             return code_of_all(std::iter::once(&summary).chain(of_beside));
         };
-        for later in failures {
-            warn(&std::mem::replace(&mut last, later));
-        }
+        failures.iter().for_each(warn);
         Err(last)
     }
 }
 
-/// What was measured beside a run, and why one of these loads did not go on to its end.
+/// What was measured beside a run, and why some of these loads did not go on to their end.
 fn measured_beside(
     ended: Vec<(String, Result<KeptRun, IncompleteRun>)>,
-) -> (Vec<(String, KeptRun)>, Result<(), Failed>) {
-    let (mut measured, mut broken_off) = (Vec::new(), Ok(()));
+) -> (Vec<(String, KeptRun)>, Vec<Failed>) {
+    let (mut measured, mut broken_off) = (Vec::new(), Vec::new());
     for (name, ended) in ended {
         match ended {
             Ok(run) => measured.push((name, run)),
             Err(IncompleteRun { why, run }) => {
                 measured.extend(run.map(|run| (name.clone(), *run)));
                 let what = format!("the load {name} beside the run: {why}");
-                broken_off = Err(match why {
+                broken_off.push(match why {
                     Failed::Interrupted(_) => Failed::Interrupted(what),
                     _ => Failed::Local(what),
                 });

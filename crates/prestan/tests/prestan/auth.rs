@@ -220,8 +220,15 @@ fn assert_counts_grow(faulty: &Faulty) {
 #[test]
 fn a_nonce_that_runs_out_in_mid_run() {
     for expiry in [Expiry::Stale, Expiry::Silent] {
-        for scheme in ["auto", "digest"] {
-            let faulty = guarded(digest(&[ChallengeAlgorithm::Md5], Some(3), expiry));
+        for (scheme, ends_denied) in [("auto", false), ("digest", false), ("digest", true)] {
+            let faulty = Faulty::new(|builder| {
+                let builder = builder.auth(digest(&[ChallengeAlgorithm::Md5], Some(3), expiry));
+                if ends_denied {
+                    builder.end_denied()
+                } else {
+                    builder
+                }
+            });
             let outcome = run_of(&faulty.server.url(), "Get1K,Lock,UnLock", 10)
                 .args(["--auth", scheme])
                 .run();

@@ -28,11 +28,20 @@ tests:
       - think: {constant: 5ms}
 ";
 
+const LOCKING: &str = "
+suite: locking
+tests:
+  - name: Lock
+    needs: class 2
+    loop: [{LOCK: doc, measure: Lock}]
+";
+
 /// A run of a test of 2004 with these loads beside it, of which each is a suite in a file of that name.
 fn run(url: &str, beside: &[&str], options: &[&str]) -> Prestan {
     let prestan = Prestan::new();
     prestan.file("reading", READING);
     prestan.file("writing", WRITING);
+    prestan.file("locking", LOCKING);
     let home = prestan.home().to_owned();
     let mut prestan = prestan.args(["run", "prestan", url, "--only", "Get1K"]);
     for load in beside {
@@ -161,6 +170,61 @@ fn a_load_that_fails_fails_the_run_and_one_that_cannot_begin_ends_it() {
 }
 
 #[test]
+fn a_load_of_which_nothing_can_be_done_does_not_begin() {
+    let class_1 = Rule::new(status(200, &[("DAV", "1")], "")).method("OPTIONS");
+    let server = Faulty::new(|builder| builder.rule(class_1));
+    for beside in ["locking", "locking,rate=50"] {
+        let outcome = run(&server.server.url(), &[beside], &[]).run();
+        assert_eq!(outcome.code, 4, "{beside}: {outcome}");
+        let said = "the load locking beside the run did not begin";
+        assert!(outcome.stderr.contains(said), "{outcome}");
+    }
+    let measured = server.server.exchanges().into_iter();
+    assert_eq!(measured.filter(|one| is_of(one, "(Get1K)")).count(), 0);
+}
+
+#[test]
+fn a_record_that_is_there_is_not_touched() {
+    let server = plain();
+    let first = run(&server.server.url(), &[], &["--save", "kept"]).run();
+    assert_eq!(first.code, 0, "{first}");
+    let again = first.again().args([
+        "run",
+        "prestan",
+        &server.server.url(),
+        "--beside",
+        "listing",
+        "--save",
+        "kept",
+    ]);
+    let again = again.run();
+    assert_ne!(again.code, 0, "{again}");
+    assert!(!first.home().join("kept/beside").exists(), "{again}");
+}
+
+/// What a killed load left is known from its record, where the server lists nothing.
+#[test]
+fn what_a_load_left_is_cleaned_up_though_the_server_lists_nothing() {
+    let keeps = Rule::new(status(403, &[], ""))
+        .method("DELETE")
+        .path("main-writing");
+    let server = Faulty::new(|builder| builder.rule(keeps));
+    let url = server.server.url();
+    let outcome = run(&url, &["writing"], &[]).run();
+    let left = outcome.stderr.contains("PrestanTest-main-writing/");
+    assert!(left, "{outcome}");
+    server.server.clear_rules();
+    server.server.add_rule(
+        Rule::new(status(403, &[], ""))
+            .method("PROPFIND")
+            .tag("clean"),
+    );
+    let cleaned = outcome.again().args(["clean", &url]).run();
+    assert_eq!(cleaned.code, 0, "{cleaned}");
+    assert_eq!(server.left(), [] as [&str; 0], "{cleaned}");
+}
+
+#[test]
 fn ctrl_c_ends_all_of_them_and_leaves_nothing() {
     let slow = Rule::new(Fault::Delay(Duration::from_millis(50))).tag("(Get1K)");
     let server = Faulty::new(|builder| builder.rule(slow));
@@ -179,6 +243,9 @@ fn ctrl_c_ends_all_of_them_and_leaves_nothing() {
     assert_eq!(server.left(), [] as [&str; 0], "{outcome}");
 }
 
+/// With the name of the run before it, more than a collection may be called.
+const LONG: &str = "reading,name=a123456789b123456789c123456789d123456789e123456789f123456789";
+
 #[test]
 fn what_makes_no_sense_beside_a_run_is_refused() {
     let server = plain();
@@ -187,6 +254,7 @@ fn what_makes_no_sense_beside_a_run_is_refused() {
         (&["absent"], "no built-in suite"),
         (&["reading", "reading"], "another load called reading"),
         (&["reading,speed=3"], "none of name=NAME"),
+        (&[LONG], "too long for the name of a run"),
     ] {
         let outcome = run(&server.server.url(), beside, &[]).run();
         assert_eq!(outcome.code, 2, "{outcome}");

@@ -143,6 +143,28 @@ fn a_pipeline_survives_a_server_that_closes() {
     }
 }
 
+/// A 401 that ends the connection is followed by the answer that counts, on another.
+#[test]
+fn a_pipeline_survives_nonces_that_run_out_with_the_connection() {
+    let digest = Auth::Digest {
+        user: USER.to_owned(),
+        password: PASSWORD.to_owned(),
+        algorithms: vec![ChallengeAlgorithm::Md5],
+        nonce_uses: Some(7),
+        expiry: Expiry::Stale,
+    };
+    let server = Faulty::new(|builder| builder.auth(digest.clone()).end_denied());
+    let url = file(&server, "a.txt");
+    let outcome = load("GET", &url)
+        .args(["--pipeline", "4", "--requests", "60", "--warmup", "0"])
+        .env("PRESTAN_USER", USER)
+        .env("PRESTAN_PASSWORD", PASSWORD)
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let (_, run) = counted(&outcome);
+    assert_eq!(ended(&run, Ended::Ok), 60);
+}
+
 #[test]
 fn a_pipeline_counts_what_fails() {
     let sometimes = Fault::RewriteStatus(500);

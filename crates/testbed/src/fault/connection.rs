@@ -100,7 +100,10 @@ impl FaultConnection<'_> {
 
         let replacing = faults.iter().find(|fault| fault.replaces_answer());
         let answer = match (denied, replacing) {
-            (Some(challenge), _) => FaultResponse::Reply(challenge),
+            (Some(mut challenge), _) => {
+                challenge.close |= self.shared.ends_denied;
+                FaultResponse::Reply(challenge)
+            }
             (
                 None,
                 Some(Fault::Status {

@@ -93,6 +93,7 @@ pub struct Builder {
     unix: Option<PathBuf>,
     tls: Option<FaultTls>,
     auth: Option<Auth>,
+    ends_denied: bool,
     rules: Vec<Rule>,
 }
 
@@ -127,6 +128,12 @@ impl Builder {
         self
     }
 
+    /// Ends the connection of a request without the credentials that it wants, and says so.
+    pub fn end_denied(mut self) -> Builder {
+        self.ends_denied = true;
+        self
+    }
+
     /// Adds a rule. All that match a request apply, in the order they were added; of those that
     /// replace the answer, the first.
     pub fn rule(mut self, rule: Rule) -> Builder {
@@ -156,6 +163,7 @@ impl Builder {
             upstream: self.upstream,
             tls: self.tls.map(FaultTls::into_config),
             auth: self.auth.map(auth::Guard::new),
+            ends_denied: self.ends_denied,
             rules: Mutex::new(self.rules.into_iter().map(|rule| (rule, 0)).collect()),
             exchanges: Mutex::default(),
             sockets: Mutex::default(),
@@ -258,6 +266,7 @@ struct Shared {
     upstream: Option<SocketAddr>,
     tls: Option<Arc<rustls::ServerConfig>>,
     auth: Option<auth::Guard>,
+    ends_denied: bool,
     /// Each with the number of requests that it matched.
     rules: Mutex<Vec<(Rule, u64)>>,
     exchanges: Mutex<Vec<ServedExchange>>,

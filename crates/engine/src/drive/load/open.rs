@@ -172,8 +172,9 @@ pub(super) async fn user(mut user: Box<LoadUser>, thread: u32) {
         thread: thread as usize,
         place: Mutex::default(),
     });
-    if user.get_ready().await.leads {
-        workload.start_schedule();
+    let ready = user.get_ready().await;
+    if ready.leads {
+        workload.start_schedule(ready.can_begin);
     }
     worker.vitals.enter();
     let mut free_since = context.clock.now();
@@ -233,6 +234,7 @@ impl Dispatcher {
             origin = self.workload.schedule_begins() => origin,
             () = self.workload.context().broken() => return,
         };
+        let Some(origin) = origin else { return };
         let (own, all) = (u64::from(self.share.0), u64::from(self.share.1));
         let mut batch = 0;
         // Those of other threads since the last one of this, and then this one's next.

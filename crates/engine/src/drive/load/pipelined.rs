@@ -43,7 +43,8 @@ pub(super) async fn operate(user: &mut LoadUser, depth: usize, phase: &mut UserP
     // Times in a row that everything under way failed.
     let mut failures = 0;
     loop {
-        while client.under_way() < depth {
+        // Of what failed together, all is heard of before anything else is asked.
+        while client.under_way() < depth && !client.has_ended_one() {
             let next = match unsent.take() {
                 Some(unsent) if !unsent.requests.is_empty() => {
                     // However long the page is, the run ends in time.

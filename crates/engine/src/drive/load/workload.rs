@@ -288,9 +288,12 @@ impl Workload {
         self.tell(moment, |test| EventKind::MeasuringStarted { test });
     }
 
-    /// All users of an open loop are ready: the schedule begins in a moment.
-    pub(super) fn start_schedule(&self) {
-        self.begin(self.context.clock.now() + RUN_UP);
+    /// All users of an open loop are ready: the schedule begins in a moment, where anything can be done.
+    pub(super) fn start_schedule(&self, can_begin: bool) {
+        if can_begin {
+            self.begin(self.context.clock.now() + RUN_UP);
+        }
+        // Without anything to do, the run is stopped already, and the schedule ends before it begins.
         self.go.cancel();
     }
 
@@ -298,10 +301,11 @@ impl Workload {
         &self.queue
     }
 
-    /// Waits for the schedule to begin, and says when it does.
-    pub(super) async fn schedule_begins(&self) -> Nanos {
+    /// Waits for the schedule to begin, and says when it does; `None` where it does not.
+    pub(super) async fn schedule_begins(&self) -> Option<Nanos> {
         self.go.cancelled().await;
-        self.begun.load(Ordering::Acquire)
+        let begun = self.begun.load(Ordering::Acquire);
+        (begun != NEVER).then_some(begun)
     }
 
     /// The schedule of an open loop, as far as it goes.
