@@ -234,7 +234,8 @@ pub(crate) enum Command {
     /// a marker whose run has ended are removed, with the locks in them; nothing else is changed. A
     /// run on another machine or in another container counts as ended after a day. Where a server
     /// hides lock tokens, the locks of runs of this user on this machine are released nevertheless:
-    /// a run keeps its tokens in ~/.local/state/prestan/locks until it ends.
+    /// a run keeps its tokens in ~/.local/state/prestan/locks until it ends. A lock that was granted
+    /// as the run was killed has no token there, and ends by itself.
     Clean(CleanArgs),
     /// Print a completion script for a shell
     ///

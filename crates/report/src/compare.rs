@@ -72,7 +72,8 @@ pub(crate) fn legend(comparison: &Comparison) -> String {
         1 => format!("Mean {times} of operations that were ok, one run of each."),
         _ => format!(
             "A, B: mean {times} of all operations that were ok. B / A: geometric mean of the ratios of {} \
-             (few slow operations can move the two apart).{} slower, faster: means \
+             (few slow operations can move the two apart), as far as it lies in the interval that all looks at \
+             the pairs so far have in common.{} slower, faster: means \
              and medians both differ that way, and the means by more than {same}; with the verdicts on \
              failures they hold the family-wise error rate at 5 % over all rows. same: the 95 % \
              intervals of both lie within {same}; this holds for each row, not for all of them together.",

@@ -60,7 +60,8 @@ impl Find {
         match self {
             Find::Users if load == 1.0 => "1 user".to_owned(),
             Find::Users => format!("{load} users"),
-            Find::Rate => format!("{load} requests/s"),
+            // Bisection adds digits that nobody asked for.
+            Find::Rate => format!("{} requests/s", (load * 1e3).round() / 1e3),
         }
     }
 }

@@ -500,6 +500,10 @@ pub(crate) fn configuration(
         ),
     );
     match &env.server {
+        // The record has it at the end only.
+        None if summary.tests.iter().any(|test| test.operations() > 0) => {
+            add("Server", "not recorded, because the run was cut off".into());
+        }
         None => add("Server", "not reached".into()),
         Some(server) => {
             let software = server.software.as_deref().unwrap_or(UNKNOWN_SOFTWARE);

@@ -290,7 +290,7 @@ pub(crate) struct Around<'a> {
     pub(crate) id: MeasureId,
     /// Outcomes of all operations of all measures of its test.
     pub(crate) together: Outcomes,
-    /// Chance decides about it, and never came to it.
+    /// Chance decides about it, and came to others only.
     pub(crate) never_drawn: bool,
     /// The load was the same throughout.
     pub(crate) steady: bool,

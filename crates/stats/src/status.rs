@@ -114,7 +114,7 @@ pub(crate) struct StatusFacts<'a> {
     pub(crate) outcomes: Outcomes,
     /// Outcomes of all operations of all measures of its test.
     pub(crate) together: Outcomes,
-    /// Chance decides about it, and never came to it.
+    /// Chance decides about it, and came to others only.
     pub(crate) never_drawn: bool,
     /// What the engine told about missing support.
     pub(crate) not_supported: Option<MissingMethod<'a>>,
@@ -174,8 +174,7 @@ impl StatusFacts<'_> {
             let reason = reason.unwrap_or(StatusReason::Failed(self.outcomes));
             return Some((Status::Failed, reason));
         }
-        let others_were = self.together.total() > 0 && *self.complete == Completeness::Complete;
-        if self.never_drawn && others_were {
+        if self.never_drawn && *self.complete == Completeness::Complete {
             return Some((Status::NotDrawn, StatusReason::NeverDrawn));
         }
         if self.outcomes.ok() == 0 {
@@ -311,7 +310,7 @@ mod tests {
         for (own, together, complete, status) in table {
             let facts = StatusFacts {
                 together: together.iter().copied().collect(),
-                never_drawn: own.is_empty(),
+                never_drawn: own.is_empty() && !together.is_empty(),
                 complete: &complete,
                 ..facts(own)
             };

@@ -171,7 +171,8 @@ impl Summariser {
                     test: self.name(measure.test),
                     id: MeasureId(index),
                     together: self.together(measure.test),
-                    never_drawn: self.was_never_drawn(MeasureId(index)),
+                    never_drawn: self.was_never_drawn(MeasureId(index))
+                        && self.were_others_drawn(measure.test),
                     steady: is_steady(&self.plan.load.pace),
                     is_load: self.plan.load.pace != Pace::Rounds,
                     window,
@@ -183,7 +184,7 @@ impl Summariser {
             .collect();
         let facts = windows
             .iter()
-            .map(|(test, window)| self.facts(*test, *window, &tests, &told));
+            .map(|(test, window)| self.facts(*test, *window, &tests, &told, &complete));
         // In a load, users do all tests in one window.
         let facts: Vec<TestFacts> = match self.plan.load.pace {
             Pace::Rounds => facts.collect(),
@@ -295,6 +296,15 @@ impl Summariser {
         by_chance && !drawn_together.iter().any(was_done)
     }
 
+    /// Whether anything else was done of what chance chooses from: of a test, and of a load among all its
+    /// tests.
+    fn were_others_drawn(&self, test: TestId) -> bool {
+        let is_load = self.plan.load.pace != Pace::Rounds;
+        let rows = self.plan.measures.iter().zip(&self.rows);
+        let mut beside = rows.filter(|(measure, _)| is_load || measure.test == test);
+        beside.any(|(_, row)| row.all_outcomes().total() > 0)
+    }
+
     /// Outcomes of all operations of a test.
     fn together(&self, test: TestId) -> Outcomes {
         let rows = self.plan.measures.iter().zip(&self.rows);
@@ -325,6 +335,7 @@ impl Summariser {
         window: Result<Span, NoWindow>,
         rows: &[TestSummary],
         told: &RunEvents,
+        complete: &Completeness,
     ) -> TestFacts {
         let own = || {
             let measures = self.plan.measures.iter().zip(rows);
@@ -344,12 +355,13 @@ impl Summariser {
                 None => tally.under_way,
             },
             of_each_user: warning::operations_of_each_user(&self.plan),
-            rested: told
-                .generator
-                .iter()
-                .filter(|generator| generator.test == test)
-                .map(|generator| generator.rested)
-                .sum(),
+            rested: (!told.generator.is_empty() || *complete == Completeness::Complete).then(
+                || {
+                    let own = told.generator.iter();
+                    let own = own.filter(|generator| generator.test == test);
+                    own.map(|generator| generator.rested).sum()
+                },
+            ),
             window: window.map_or(0, |window| window.end - window.start),
         }
     }

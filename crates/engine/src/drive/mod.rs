@@ -67,6 +67,9 @@ pub struct LoadDrive {
     pub warmup_time: Duration,
     /// Operations come in the order of the suite, not drawn by their weights.
     pub in_turn: bool,
+    /// How long operations of an open loop that wait are waited for at its end, if not for the time limit
+    /// of one; the others are dropped.
+    pub drain: Option<Duration>,
 }
 
 /// Who decides when the next operation of a load begins.
@@ -99,6 +102,7 @@ impl Default for LoadDrive {
             warmup: 0,
             warmup_time: Duration::ZERO,
             in_turn: false,
+            drain: None,
         }
     }
 }

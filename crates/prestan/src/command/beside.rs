@@ -31,6 +31,9 @@ use crate::watch::still_there;
 const USERS: u32 = 1;
 /// An open loop whose end is not known yet.
 const LONG: Duration = Duration::from_secs(366 * 24 * 3600);
+/// How long a load goes on behind the run, at most, with what a server has not come round to: more of it is
+/// a rate that the server does not take.
+const DRAIN: Duration = Duration::from_secs(1);
 /// Where loads beside a run are kept, in its directory.
 pub(crate) const DIRECTORY: &str = "beside";
 
@@ -84,6 +87,7 @@ impl BesideTask {
                 None => LoadDrive::default(),
                 Some(rate) => LoadDrive {
                     pacing: pace::at_rate(rate, LONG),
+                    drain: Some(DRAIN),
                     ..LoadDrive::default()
                 },
             },

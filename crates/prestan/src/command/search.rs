@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use engine::{Cancel, Drive, Pacing, Settings};
 use indicatif::ProgressBar;
+use record::Outcome;
 use report::page::{Common, ReportPage};
 use report::{CountedUnit, Find, SearchResult, Tried};
 use stats::{OfferedLoad, PagesSummary, Search, Summary, Tally, TestSummary, Trial};
@@ -233,7 +234,7 @@ impl<'a> Trials<'a> {
             let condition = &self.args.search.condition;
             let held = condition.holds(&ran.summary);
             let held = held.map_err(|error| Failed::Usage(format!("--while: {error}")))?;
-            let tried = tried(load, held, &ran.summary);
+            let tried = tried(load, held && is_there(&ran.summary), &ran.summary);
             self.made.push(tried);
             self.ran.push(ran);
             return Ok(tried);
@@ -332,6 +333,16 @@ fn settings(args: &SearchArgs, sending: &LoadWorkload) -> Result<Settings, Faile
 fn idle(summary: &Summary) -> Option<&str> {
     let is_idle = |row: &&TestSummary| row.operations() == 0 && row.failed() == 0;
     summary.tests.iter().find(is_idle).map(|row| &*row.name)
+}
+
+/// Whether the server took all connections. One that is gone holds no load, whatever the condition says:
+/// its figures are those of the time before.
+fn is_there(summary: &Summary) -> bool {
+    let refused = |row: &TestSummary| {
+        let all = row.outcomes.plus(&row.left_out_outcomes);
+        all.of(Outcome::ConnectFailed)
+    };
+    summary.tests.iter().map(refused).sum::<u64>() == 0
 }
 
 /// Users and pace under that load.

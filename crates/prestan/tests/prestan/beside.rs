@@ -183,6 +183,29 @@ fn a_load_of_which_nothing_can_be_done_does_not_begin() {
     assert_eq!(measured.filter(|one| is_of(one, "(Get1K)")).count(), 0);
 }
 
+/// What waits when the run is over is no load beside it.
+#[test]
+fn a_rate_that_the_server_does_not_take_ends_soon_after_the_run_and_fails() {
+    let slow = Rule::new(Fault::AnswerAfter(Duration::from_millis(20))).tag("(Look)");
+    let server = Faulty::new(|builder| builder.rule(slow));
+    let outcome = run(
+        &server.server.url(),
+        &["reading,users=1,rate=1000"],
+        &["-r", "400"],
+    )
+    .run();
+    assert_eq!(outcome.code, 1, "{outcome}");
+    let row = &loads(&outcome)[0].1["tests"][0];
+    assert!(row["outcomes"]["dropped"].as_u64() > Some(0), "{outcome}");
+    let exchanges = server.server.exchanges();
+    let last = |part: &str| {
+        let own = exchanges.iter().filter(|one| is_of(one, part));
+        own.map(|one| one.request_end).max().unwrap()
+    };
+    let behind = last("(Look)").saturating_duration_since(last("(Get1K)"));
+    assert!(behind < Duration::from_secs(8), "{behind:?}");
+}
+
 #[test]
 fn a_record_that_is_there_is_not_touched() {
     let server = plain();

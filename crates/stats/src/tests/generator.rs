@@ -213,6 +213,9 @@ fn half_idle_and_partly_idle() {
     };
     let rested = closed(4 * MS).run_event(EventKind::Generator(resting));
     assert_warnings(&of(rested), &[], false);
+    // What a killed run rested is not known.
+    let killed = closed(4 * MS).with(|run| run.env.ended_at = None);
+    assert_warnings(&of(killed), &[], false);
     // The promise is that of a closed loop: with a schedule, users wait for it.
     let schedule = closed(MS).with(|run| run.plan.load.pace = testing::open_loop());
     assert_warnings(&of(schedule), &[], false);

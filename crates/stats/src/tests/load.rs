@@ -3,7 +3,7 @@
 use record::{EventKind, MeasureId, Outcome, Pace, Sample, Stage};
 
 use crate::testing::{self, RunBuilder, US};
-use crate::{Detail, Note, Summary, Warning, WarningKind, summarise};
+use crate::{Detail, Note, Status, Summary, Warning, WarningKind, summarise};
 
 fn op(user: u32, started: u64, done: u64) -> Sample {
     let mut sample = testing::sample(MeasureId(0), user, Outcome::Ok);
@@ -53,6 +53,24 @@ fn in_a_closed_loop_what_begins_in_the_window_counts() {
     assert_eq!(row.per_second, Some(3.0 / 100e-9));
     let never = summarise(&around(timed(Pace::Closed)).build());
     assert_eq!(counts(&never), (0, 5), "users were never all at work");
+}
+
+/// Chance chooses among all tests of a load.
+#[test]
+fn a_test_that_was_never_drawn_has_not_failed() {
+    let drawn = load(Pace::Closed)
+        .test("Put", &[("Put", "PUT")])
+        .with(|run| run.plan.load.requests = Some(5));
+    let some = summarise(&around(drawn.clone()).build());
+    let statuses: Vec<Status> = some.tests.iter().map(|test| test.status).collect();
+    assert_eq!(statuses, [Status::Ok, Status::NotDrawn]);
+    let nothing = summarise(&drawn.build());
+    assert!(
+        nothing
+            .tests
+            .iter()
+            .all(|test| test.status == Status::Failed)
+    );
 }
 
 #[test]

@@ -53,8 +53,8 @@ pub(crate) struct TestFacts {
     /// Operations that a user of a closed loop has under way at all times.
     pub(crate) of_each_user: u64,
     /// Nanoseconds that users let pass because they had not been answered, or because the suite has a pause
-    /// or a request that is not measured, all together.
-    pub(crate) rested: Nanos,
+    /// or a request that is not measured, all together; `None` where the run ended before that was recorded.
+    pub(crate) rested: Option<Nanos>,
     /// Length of the window, nanoseconds.
     pub(crate) window: Nanos,
 }
@@ -68,7 +68,10 @@ impl TestFacts {
             recorded: self.recorded + other.recorded,
             not_supported: self.not_supported && other.not_supported,
             under_way: self.under_way + other.under_way,
-            rested: self.rested + other.rested,
+            rested: self
+                .rested
+                .zip(other.rested)
+                .map(|(one, other)| one + other),
             window: self.window.max(other.window),
             ..self
         }
@@ -118,7 +121,7 @@ pub fn warnings_about(
         // Files of a page that overlap are more than the page, so that this is never too low.
         under_way: lately.under_way,
         of_each_user: operations_of_each_user(plan),
-        rested: generator.rested,
+        rested: Some(generator.rested),
         window: generator.wall,
     };
     let mut warnings = all(&WarningInputs {
@@ -331,9 +334,10 @@ pub(crate) fn operations_of_each_user(plan: &PlanRecord) -> u64 {
 fn under_way(test: &TestFacts, load: &Load) -> Option<Share> {
     let at_a_time = u64::from(load.users) * test.of_each_user;
     let enough = test.window >= LEAST_WALL && test.recorded >= IN_PROGRESS_NEEDS * at_a_time;
+    let rested = test.rested?;
     (load.pace == Pace::Closed && enough).then(|| Share {
         name: test.name.clone(),
-        count: u64::try_from(test.under_way + u128::from(test.rested)).unwrap_or(u64::MAX),
+        count: u64::try_from(test.under_way + u128::from(rested)).unwrap_or(u64::MAX),
         of: test.window.saturating_mul(at_a_time),
     })
 }

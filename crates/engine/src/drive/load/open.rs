@@ -22,7 +22,6 @@ use super::operations::Operations;
 use super::timer::wait_until;
 use super::user::{Arrival, LoadUser};
 use super::workload::{STEP, Workload};
-use crate::clock::nanos;
 use crate::drive::driver::Numbering;
 use crate::drive::operation::Operation;
 use crate::drive::worker::Worker;
@@ -278,11 +277,11 @@ impl Dispatcher {
         due.clear();
     }
 
-    /// Waits for the operations that are planned already, for as long as one may take.
+    /// Waits a while for the operations that are planned already.
     async fn drain(&mut self) {
         let workload = Arc::clone(&self.workload);
         let (clock, queue) = (workload.context().clock, workload.queue());
-        let patience = nanos(self.worker.config.timeout);
+        let patience = workload.drain;
         // Other threads may still have a part of the schedule to go.
         let mut last = clock.now();
         while !workload.context().is_over() && clock.now() < last + patience {

@@ -53,6 +53,8 @@ pub(crate) struct Workload {
     open: Option<(Arrivals, Vec<record::Stage>)>,
     seed: u64,
     timeout: Nanos,
+    /// How long operations of an open loop that wait are waited for at its end.
+    pub(super) drain: Nanos,
     /// Requests under way on a connection at a time.
     pipeline: u64,
     warmup: u32,
@@ -108,6 +110,7 @@ impl Workload {
             open,
             seed,
             timeout: nanos(http.timeout),
+            drain: nanos(load.drain.unwrap_or(http.timeout)),
             claimed: AtomicU64::new(0),
             at_work: AtomicU32::new(0),
             silent: AtomicU32::new(0),

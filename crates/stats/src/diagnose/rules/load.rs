@@ -103,6 +103,24 @@ pub(super) fn fails(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     })
 }
 
+/// Share of the growth of a user's cycle that must be in the times of its operations: the rest may be
+/// requests that are not measured, but also the load generator's own waiting.
+const OF_THE_SERVER: f64 = 0.5;
+
+/// Whether the server is why users got no more done: the whole interval is below that growth, and the
+/// operations take as much longer as more users without more operations a second must wait (Little's
+/// law).
+fn is_held_up(pair: &Pair<'_>, growth: f64, most: f64) -> bool {
+    let ends = pair.alone.per_second_ci95.zip(pair.loaded.per_second_ci95);
+    let at_most = ends.map_or(growth, |((low, _), (_, high))| {
+        high / low.max(f64::MIN_POSITIVE)
+    });
+    let cycle = f64::from(pair.users) / f64::from(pair.alone_users.max(1)) / growth;
+    let means = pair.alone.total.zip(pair.loaded.total);
+    let slower = means.map_or(0.0, |(alone, loaded)| loaded.mean / alone.mean.max(1.0));
+    at_most <= most && slower >= OF_THE_SERVER * cycle
+}
+
 /// How many times as many operations a second a row has with more users.
 fn growth(pair: &Pair<'_>) -> Option<f64> {
     let is_whole = is_good(pair.alone) && is_good(pair.loaded);
@@ -118,7 +136,10 @@ pub(super) fn does_not_scale(case: &Case<'_>, at_least: f64) -> Option<Detection
     let (best, best_row) = grown.last().map(|(best, pair)| (*best, pair.loaded))?;
     let best_name = best_row.name.clone();
     // Users who want the same lock wait for each other.
-    grown.retain(|(growth, pair)| *growth <= 1.0 / at_least && pair.loaded.name != "ContendedLock");
+    let most = 1.0 / at_least;
+    grown.retain(|(growth, pair)| {
+        is_held_up(pair, *growth, most) && pair.loaded.name != "ContendedLock"
+    });
     let (worst_growth, worst) = grown.first().filter(|_| best >= GROWS)?;
     let evidence = |(growth, pair): &(f64, Pair<'_>)| Evidence {
         row: pair.loaded.name.clone(),
