@@ -232,10 +232,10 @@ fn is_whole(request: &str) -> bool {
     let Some((head, body)) = request.split_once("\r\n\r\n") else {
         return false;
     };
-    let lengths = head.lines().filter_map(|line| {
+    let mut lengths = head.lines().filter_map(|line| {
         let (name, value) = line.split_once(':')?;
         let is_length = name.eq_ignore_ascii_case("content-length");
         is_length.then(|| value.trim().parse::<usize>().ok())?
     });
-    lengths.last().is_none_or(|length| body.len() >= length)
+    lengths.next().is_none_or(|length| body.len() >= length)
 }
