@@ -1,14 +1,23 @@
 //! `cargo xtask bench NAME`: the benchmarks of `benches/`, with everything they need built.
 
-use anyhow::Result;
+use std::process::Command;
 
-use crate::cargo;
+use anyhow::{Context, Result, bail};
 
-/// Builds `prestan` and the benchmarks for speed, and runs the latter with these arguments.
+use crate::dist;
+use crate::project::root;
+
+/// Builds `prestan` and the benchmarks as they are published, and runs the latter with these arguments.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let packages = ["--package", "prestan", "--package", "benches"];
-    cargo(&[&["build", "--release"][..], &packages].concat(), &[])?;
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let run = ["run", "--release", "--quiet", "--package", "benches", "--"];
-    cargo(&[&run[..], &arguments].concat(), &[])
+    let programs = dist::build(&["prestan", "benches"])?;
+    let mut benches = Command::new(programs.join("benches"));
+    let status = benches
+        .args(arguments)
+        .current_dir(root()?)
+        .status()
+        .context("starting the benchmarks")?;
+    if !status.success() {
+        bail!("the benchmark failed ({status})");
+    }
+    Ok(())
 }

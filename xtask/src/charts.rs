@@ -10,15 +10,15 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::project::root;
+
 /// What the recipe is made of.
 const RECIPE: [&str; 3] = ["package.json", "package-lock.json", "charts.js"];
 const MADE: &str = "echarts.min.js";
 
 /// Installs what the recipe says and puts it into one file.
 pub(crate) fn run() -> Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .context("no project around xtask")?;
+    let root = root()?;
     let vendor = root.join("crates/report/page/vendor");
     let workshop = root.join("target/charts");
     fs::create_dir_all(&workshop).with_context(|| format!("create {}", workshop.display()))?;

@@ -1,13 +1,12 @@
 //! `cargo xtask fuzz`: feeds every fuzz target with mutated input for a while.
 
-use std::env;
-use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{cargo_with, setup};
+use crate::project::cargo_with;
+use crate::setup;
 
 /// The targets, and where inputs lie that each may begin with.
 const TARGETS: [(&str, Option<&str>); 10] = [
@@ -95,16 +94,8 @@ fn fuzz(name: &str, seeds: Option<&str>, time: Duration) -> Result<()> {
     // this lets the stable one take them.
     cargo_with(
         &arguments,
-        &[("RUSTC_BOOTSTRAP", "1".into()), ("PATH", path()?)],
+        &[("RUSTC_BOOTSTRAP", "1".into()), ("PATH", setup::path()?)],
     )
-}
-
-/// Where cargo finds cargo-fuzz.
-fn path() -> Result<OsString> {
-    let tools = setup::tool_cache()?.join("bin");
-    let path = env::var_os("PATH").unwrap_or_default();
-    let all = std::iter::once(tools).chain(env::split_paths(&path));
-    env::join_paths(all).context("the path of the tool cache cannot stand in PATH")
 }
 
 #[cfg(test)]

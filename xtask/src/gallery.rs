@@ -1,11 +1,10 @@
 //! `cargo xtask gallery`: makes `docs/gallery` anew, and the table of the README with it.
 
 use std::fs;
-use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use crate::cargo;
+use crate::project::{cargo, root};
 
 const BEGIN: &str = "<!-- gallery -->\n";
 const END: &str = "<!-- /gallery -->";
@@ -14,12 +13,10 @@ const END: &str = "<!-- /gallery -->";
 const HOW: [&str; 4] = ["--repeat", "10", "-r", "20"];
 
 pub(crate) fn run() -> Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .context("no project around xtask")?;
+    let root = root()?;
     let run = [
         "run",
-        "--release",
+        "--profile=release-lto",
         "--package",
         "prestan",
         "--",

@@ -2,29 +2,36 @@
 
 mod bench;
 mod charts;
+mod dependencies;
+mod dist;
 mod fuzz;
 mod gallery;
+mod metadata;
 mod nightly;
+mod project;
 mod setup;
 
 use std::env;
 use std::ffi::OsString;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use tempfile::TempDir;
+
+use project::{cargo, cargo_with};
 
 const USAGE: &str = "\
 usage: cargo xtask TASK
 
   test    install what the tests need, then run them all
-  lint    formatting, clippy, documentation, fuzz targets: no warning is let through
+  lint    formatting, dependencies, clippy, documentation, fuzz targets: no warning is let through
   setup   only install what the tests need; with --peers, also what benchmarks compare with
   bless   write the snapshots and schemas anew, to be read with `git diff`
   gallery measure all servers anew, for docs/gallery and the table of the README
   charts  make the chart library of the pages anew (needs npm)
   bench   accuracy, cost, pages, scale, suite, threads or verdicts: measure Prestan itself; --quick, --docs, scale --full
+  dist    build what is published into target/dist: archive, Debian package, list of parts, checksums
   fuzz    feed every fuzz target for a minute; TARGET ..., --seconds N
   nightly everything that is too long for CI: tests, fuzz, bench, links; or only the steps that are named";
 
@@ -39,6 +46,7 @@ fn main() -> ExitCode {
             Some(other) => bail!("setup takes --peers, and not {other}"),
             None => Ok(()),
         }),
+        Some("dist") => dist::run(&rest),
         Some("bench") => bench::run(&rest),
         Some("fuzz") => fuzz::run(&rest),
         Some("nightly") => nightly::run(&rest),
@@ -88,6 +96,7 @@ fn directory_in_memory() -> Option<TempDir> {
 
 fn lint() -> Result<()> {
     cargo(&["fmt", "--all", "--check"], &[])?;
+    dependencies::check()?;
     cargo(
         &[
             "clippy",
@@ -118,47 +127,4 @@ fn bless() -> Result<()> {
         &["test", "--workspace", "--no-fail-fast"],
         &[("INSTA_UPDATE", "always"), ("PRESTAN_BLESS", "1")],
     )
-}
-
-fn is_of_a_package(variable: &str) -> bool {
-    let prefixes = ["CARGO_PKG_", "CARGO_MANIFEST_"];
-    prefixes.iter().any(|prefix| variable.starts_with(prefix))
-}
-
-/// Runs cargo in the root of the project.
-fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {
-    let environment: Vec<(&str, OsString)> = environment
-        .iter()
-        .map(|(name, value)| (*name, value.into()))
-        .collect();
-    cargo_with(arguments, &environment)
-}
-
-/// The same with variables that need not be text.
-fn cargo_with(arguments: &[&str], environment: &[(&str, OsString)]) -> Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .context("no project around xtask")?;
-    let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let command = format!("cargo {}", arguments.join(" "));
-    eprintln!("xtask: {command}");
-    // What cargo says of this package is nothing for that one: build scripts that look at it would
-    // run again, and libraries be built twice.
-    let of_this_package = env::vars_os()
-        .map(|(name, _)| name)
-        .filter(|name| is_of_a_package(&name.to_string_lossy()));
-    let mut cargo = Command::new(program);
-    for name in of_this_package {
-        cargo.env_remove(name);
-    }
-    let status = cargo
-        .args(arguments)
-        .envs(environment.iter().map(|(name, value)| (name, value)))
-        .current_dir(root)
-        .status()
-        .with_context(|| format!("starting `{command}`"))?;
-    if !status.success() {
-        bail!("`{command}` failed ({status})");
-    }
-    Ok(())
 }

@@ -1,31 +1,35 @@
 //! `cargo xtask nightly`: everything that takes too long for every change.
 //!
 //! ```text
-//! tests   those that are ignored because they are long, on all real servers
-//! fuzz    every target for a minute
-//! bench   accuracy, cost, pages, scale, suite, threads, verdicts, in full
-//! links   addresses in the documents
+//! tests         those that are ignored because they are long, on all real servers
+//! fuzz          every target for a minute
+//! bench         accuracy, cost, pages, scale, suite, threads, verdicts, in full
+//! dist          what is published, twice from nothing: it works, and has the same bytes
+//! dependencies  the rules of deny.toml, and the advisories of RustSec
+//! links         addresses in the documents
 //! ```
 //!
 //! Each step is done, whatever becomes of those before it. What came of them goes to
 //! `docs/NIGHTLY.md`.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{bench, cargo, fuzz, setup};
+use crate::project::{cargo, cargo_with, output, root};
+use crate::{bench, dist, fuzz, setup};
 
 /// Name, and what it does.
 type Step = (&'static str, fn() -> Result<()>);
 
-const STEPS: [Step; 4] = [
+const STEPS: [Step; 6] = [
     ("tests", tests),
     ("fuzz", || fuzz::run(&[])),
     ("bench", benchmarks),
+    ("dist", dist::run_twice),
+    ("dependencies", dependencies),
     ("links", links),
 ];
 
@@ -54,7 +58,8 @@ pub(crate) fn run(names: &[String]) -> Result<()> {
         .iter()
         .find(|name| STEPS.iter().all(|(step, _)| step != name))
     {
-        bail!("nightly has the steps tests, fuzz, bench and links, and not {unknown}");
+        let names = STEPS.map(|(step, _)| step).join(", ");
+        bail!("nightly has the steps {names}, and not {unknown}");
     }
     setup::run()?;
     setup::peers()?;
@@ -116,6 +121,16 @@ fn benchmarks() -> Result<()> {
     }
 }
 
+/// The rules of `deny.toml`, and the advisories of RustSec, whose database is fetched first.
+fn dependencies() -> Result<()> {
+    setup::cargo_deny()?;
+    let path = [("PATH", setup::path()?)];
+    cargo_with(&["deny", "check", "bans", "licenses", "sources"], &path)?;
+    cargo_with(&["deny", "fetch", "db"], &path)
+        .context("no advisory was read: their database cannot be fetched")?;
+    cargo_with(&["deny", "--offline", "check", "advisories"], &path)
+}
+
 /// Asks for every address once.
 fn links() -> Result<()> {
     let root = root()?;
@@ -170,21 +185,6 @@ fn answers(address: &str) -> bool {
         .arg(address)
         .status();
     status.is_ok_and(|status| status.success())
-}
-
-fn output(program: &str, arguments: &[&str]) -> Result<String> {
-    let output = Command::new(program)
-        .args(arguments)
-        .current_dir(root()?)
-        .output()
-        .with_context(|| format!("starting {program}"))?;
-    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-}
-
-fn root() -> Result<&'static Path> {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .context("no project around xtask")
 }
 
 #[cfg(test)]

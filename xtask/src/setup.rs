@@ -13,7 +13,7 @@
 //! cache is where `testbed::real::tool_cache` looks.
 
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -23,7 +23,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 /// Debian packages, each with a file that shows that it, or another package that will do, is there.
-const PACKAGES: [(&str, &str); 8] = [
+const PACKAGES: [(&str, &str); 9] = [
     ("chromium", "/usr/bin/chromium"),
     ("apache2-bin", "/usr/sbin/apache2"), // not apache2, which is a service
     ("nginx-light", "/usr/sbin/nginx"),
@@ -35,6 +35,7 @@ const PACKAGES: [(&str, &str); 8] = [
     ("lighttpd-mod-webdav", "/usr/lib/lighttpd/mod_webdav.so"),
     ("rclone", "/usr/bin/rclone"),
     ("litmus", "/usr/bin/litmus"),
+    ("man-db", "/usr/bin/man"),
 ];
 
 /// Load generators, the same way.
@@ -52,6 +53,7 @@ const WSGIDAV: &str = include_str!("../../servers/wsgidav-requirements.txt");
 
 const DUFS_VERSION: &str = "0.47.0";
 const OHA_VERSION: &str = "1.16.0";
+const CARGO_DENY_VERSION: &str = "0.20.2";
 const CARGO_FUZZ_VERSION: &str = "0.13.2";
 
 /// Installs what is missing.
@@ -87,6 +89,21 @@ pub(crate) fn cargo_fuzz() -> Result<()> {
     let cache = tool_cache()?;
     let _one_at_a_time = lock(&cache)?;
     cargo_install(&cache, "cargo-fuzz", CARGO_FUZZ_VERSION)
+}
+
+/// Installs cargo-deny.
+pub(crate) fn cargo_deny() -> Result<()> {
+    let cache = tool_cache()?;
+    let _one_at_a_time = lock(&cache)?;
+    cargo_install(&cache, "cargo-deny", CARGO_DENY_VERSION)
+}
+
+/// `PATH` with the tools that are installed here before all others.
+pub(crate) fn path() -> Result<OsString> {
+    let tools = tool_cache()?.join("bin");
+    let path = env::var_os("PATH").unwrap_or_default();
+    let all = std::iter::once(tools).chain(env::split_paths(&path));
+    env::join_paths(all).context("the path of the tool cache cannot stand in PATH")
 }
 
 /// Where tools are installed.

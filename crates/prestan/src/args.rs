@@ -124,7 +124,7 @@ impl Cli {
             | Command::Serve(_)
             | Command::Clean(_)
             | Command::Completions { .. }
-            | Command::Man => None,
+            | Command::Man { .. } => None,
         }
     }
 }
@@ -247,7 +247,11 @@ pub(crate) enum Command {
     /// Print the manual page
     ///
     /// To read it: prestan man | man -l -
-    Man,
+    Man {
+        /// Write one page per command into this directory instead
+        #[arg(value_name = "DIR")]
+        directory: Option<PathBuf>,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -49,6 +49,6 @@ fn dispatch(cli: Cli) -> Result<exit::ExitStatus, Failed> {
         Some(Command::Serve(args)) => command::demo::serve(&args),
         Some(Command::Clean(args)) => command::clean::clean(&args),
         Some(Command::Completions { shell }) => command::generate::completions(shell),
-        Some(Command::Man) => command::generate::man(),
+        Some(Command::Man { directory }) => command::generate::man(directory.as_deref()),
     }
 }

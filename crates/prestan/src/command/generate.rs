@@ -1,4 +1,7 @@
-//! Completions and the manual page, generated from the command line's own description.
+//! Completions and the manual pages, generated from the command line's own description.
+
+use std::fs;
+use std::path::Path;
 
 use clap::CommandFactory;
 use clap_complete::Shell;
@@ -14,8 +17,18 @@ pub(crate) fn completions(shell: Shell) -> Result<ExitStatus, Failed> {
     Ok(ExitStatus::Done)
 }
 
-/// One page for the program and each sub-command, one after the other.
-pub(crate) fn man() -> Result<ExitStatus, Failed> {
+/// One page for the program and each sub-command: a file each in `directory`, or one after the other on
+/// standard output.
+pub(crate) fn man(directory: Option<&Path>) -> Result<ExitStatus, Failed> {
+    if let Some(directory) = directory {
+        fs::create_dir_all(directory)
+            .and_then(|()| clap_mangen::generate_to(Cli::command(), directory))
+            .map_err(|error| {
+                let place = directory.display();
+                Failed::Local(format!("writing manual pages to {place} failed: {error}"))
+            })?;
+        return Ok(ExitStatus::Done);
+    }
     let mut page = Vec::new();
     let failed = |error: std::io::Error| Failed::Local(format!("writing the page failed: {error}"));
     let mut command = Cli::command();

@@ -336,6 +336,22 @@ fn the_manual_page_mentions_every_option() {
     );
 }
 
+#[test]
+fn every_command_has_a_manual_page_of_its_own() {
+    let pages = tempfile::tempdir().unwrap();
+    let directory = pages.path().join("man1");
+    assert_eq!(printed(&format!("man {}", directory.display())), "");
+    for name in SUB_COMMANDS {
+        let page = fs::read_to_string(directory.join(format!("prestan-{name}.1"))).unwrap();
+        assert!(page.contains(&format!(".TH prestan-{name} 1")), "{page}");
+    }
+    let page = fs::read_to_string(directory.join("prestan.1")).unwrap();
+    assert!(page.contains("prestan\\-run(1)"), "{page}");
+    let below_a_file = directory.join("prestan.1/man1");
+    let outcome = prestan(&format!("man {}", below_a_file.display())).run();
+    assert_eq!(outcome.code, 1, "{outcome}");
+}
+
 /// One run of two tests that every server can do, in all formats.
 fn a_run() -> Outcome {
     let line = "demo -q --only Get1K,Locks -r 3 --run-id shape --save run --json - --csv rows.csv";

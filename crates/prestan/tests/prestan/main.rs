@@ -52,6 +52,8 @@ mod oddities;
 #[cfg(test)]
 mod page;
 #[cfg(test)]
+mod pull_requests;
+#[cfg(test)]
 mod real_servers;
 #[cfg(test)]
 mod record;

@@ -1,0 +1,234 @@
+//! What the program is made of: the crates that are linked into it, and what is embedded in it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Release;
+use super::content::write;
+use crate::metadata::{CargoPackage, Metadata, in_tree};
+use crate::project::root;
+
+/// Beginnings of the names of files with licences.
+const LICENCES: [&str; 6] = [
+    "license",
+    "licence",
+    "copying",
+    "notice",
+    "copyright",
+    "unlicense",
+];
+
+/// What is part of the program and no crate: directories of this repository.
+const EMBEDDED: [(&str, &str); 2] = [
+    ("crates/figures/font", "OFL.txt"),
+    ("crates/report/page/vendor", "LICENSES.txt"),
+];
+
+/// The parts of the program, sorted.
+pub(super) struct Parts {
+    crates: Vec<LinkedCrate>,
+    charts: Charts,
+}
+
+struct LinkedCrate {
+    id: String,
+    name: String,
+    version: String,
+    licence: String,
+    directory: PathBuf,
+    is_ours: bool,
+    dependencies: Vec<String>,
+}
+
+/// The list of `crates/report/page/vendor`.
+#[derive(Deserialize)]
+struct Charts {
+    dependencies: BTreeMap<String, String>,
+}
+
+impl Parts {
+    pub(super) fn of(metadata: &Metadata) -> Result<Parts> {
+        // Without those that only the compiler runs.
+        let linked = in_tree(&["--package=prestan", "--edges=normal,no-proc-macro"])?;
+        let mut crates = Vec::new();
+        for package in &metadata.packages {
+            if linked.contains(&(package.name.clone(), package.version.clone())) {
+                crates.push(LinkedCrate::of(package, metadata)?);
+            }
+        }
+        if crates.len() != linked.len() {
+            bail!(
+                "cargo tree names {} crates, and cargo metadata knows {}",
+                linked.len(),
+                crates.len()
+            );
+        }
+        crates.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
+        let charts = root()?.join("crates/report/page/vendor/package.json");
+        let charts =
+            fs::read_to_string(&charts).with_context(|| format!("read {}", charts.display()))?;
+        Ok(Parts {
+            crates,
+            charts: serde_json::from_str(&charts)?,
+        })
+    }
+
+    /// The licences of all parts that are not ours, each text once.
+    pub(super) fn licences(&self) -> Result<String> {
+        let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut list = String::new();
+        for part in self.crates.iter().filter(|part| !part.is_ours) {
+            let name = format!("{} {}", part.name, part.version);
+            list += &format!("  {name}: {}\n", part.licence);
+            for text in licences_in(&part.directory)? {
+                texts.entry(text).or_default().push(name.clone());
+            }
+        }
+        let mut document = format!(
+            "Prestan itself may be used under the terms of the MIT licence or of the Apache licence 2.0. The\n\
+             program contains these libraries, under the terms of their licences:\n\n{list}\n"
+        );
+        for (directory, licence) in EMBEDDED {
+            let path = root()?.join(directory).join(licence);
+            let text =
+                fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
+            document += &format!("==== embedded: {licence}\n\n{}\n\n", text.trim_end());
+        }
+        // In the order of the first that has each.
+        let mut texts: Vec<(String, Vec<String>)> = texts.into_iter().collect();
+        texts.sort_by(|(_, a), (_, b)| a.cmp(b));
+        for (text, names) in texts {
+            document += &format!("==== {}\n\n{}\n\n", names.join(", "), text.trim_end());
+        }
+        Ok(document)
+    }
+
+    /// Writes `prestan-VERSION.cdx.json`: CycloneDX 1.5.
+    pub(super) fn write_sbom(&self, release: &Release, into: &Path) -> Result<()> {
+        let mut components: Vec<Value> = self.others().map(LinkedCrate::component).collect();
+        for (name, version) in &self.charts.dependencies {
+            let reference = format!("pkg:npm/{name}@{version}");
+            components.push(json!({
+                "type": "library",
+                "bom-ref": reference,
+                "name": name,
+                "version": version,
+                "purl": reference,
+            }));
+        }
+        let references: BTreeMap<&str, String> = self
+            .crates
+            .iter()
+            .map(|part| (part.id.as_str(), part.reference()))
+            .collect();
+        let dependencies: Vec<Value> = self
+            .crates
+            .iter()
+            .map(|part| {
+                let all = part.dependencies.iter();
+                let linked: BTreeSet<&String> =
+                    all.filter_map(|id| references.get(id.as_str())).collect();
+                json!({ "ref": part.reference(), "dependsOn": linked })
+            })
+            .collect();
+        let program = self.crates.iter().find(|part| part.name == "prestan");
+        let mut program = program
+            .context("the program is no part of itself")?
+            .component();
+        program["type"] = "application".into();
+        let ours = self
+            .crates
+            .iter()
+            .filter(|part| part.is_ours && part.name != "prestan");
+        program["components"] = ours.map(LinkedCrate::component).collect();
+        let document = json!({
+            "$schema": "http://cyclonedx.org/schema/bom-1.5.schema.json",
+            "bomFormat": "CycloneDX",
+            "specVersion": "1.5",
+            "version": 1,
+            "metadata": { "component": program },
+            "components": components,
+            "dependencies": dependencies,
+        });
+        let text = serde_json::to_string_pretty(&document)?;
+        write(&into.join(release.sbom()), &(text + "\n"))
+    }
+
+    fn others(&self) -> impl Iterator<Item = &LinkedCrate> {
+        self.crates.iter().filter(|part| !part.is_ours)
+    }
+}
+
+impl LinkedCrate {
+    fn of(package: &CargoPackage, metadata: &Metadata) -> Result<LinkedCrate> {
+        let name = &package.name;
+        let licence = package.license.clone();
+        let directory = package.manifest_path.parent();
+        let nodes = &metadata.resolve.nodes;
+        let node = nodes.iter().find(|node| node.id == package.id);
+        Ok(LinkedCrate {
+            id: package.id.clone(),
+            name: name.clone(),
+            version: package.version.clone(),
+            licence: licence.with_context(|| format!("{name} names no licence"))?,
+            directory: directory
+                .with_context(|| format!("{name} is nowhere"))?
+                .to_owned(),
+            is_ours: package.source.is_none(),
+            dependencies: node
+                .map(|node| node.dependencies.clone())
+                .unwrap_or_default(),
+        })
+    }
+
+    /// What others call it by (a package URL).
+    fn reference(&self) -> String {
+        format!(
+            "pkg:cargo/{}@{}",
+            self.name,
+            self.version.replace('+', "%2B")
+        )
+    }
+
+    fn component(&self) -> Value {
+        json!({
+            "type": "library",
+            "bom-ref": self.reference(),
+            "name": self.name,
+            "version": self.version,
+            // Some write the `or` of two licences as a slash.
+            "licenses": [{ "expression": self.licence.replace('/', " OR ") }],
+            "purl": self.reference(),
+        })
+    }
+}
+
+impl Release {
+    pub(super) fn sbom(&self) -> String {
+        format!("prestan-{}.cdx.json", self.version)
+    }
+}
+
+/// Texts of the licences beside a manifest.
+fn licences_in(directory: &Path) -> Result<Vec<String>> {
+    let mut texts = BTreeMap::new();
+    for entry in fs::read_dir(directory).with_context(|| format!("read {}", directory.display()))? {
+        let path = entry?.path();
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .to_lowercase();
+        if path.is_file() && LICENCES.iter().any(|beginning| name.starts_with(beginning)) {
+            let bytes = fs::read(&path).with_context(|| format!("read {}", path.display()))?;
+            let text = String::from_utf8_lossy(&bytes).replace('\r', "");
+            texts.insert(name, text.trim().to_owned());
+        }
+    }
+    Ok(texts.into_values().collect())
+}

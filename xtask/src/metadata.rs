@@ -1,0 +1,96 @@
+//! What `cargo metadata` tells of the packages behind the workspace.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+use crate::project::{cargo_output, output};
+
+/// All packages of `Cargo.lock` that this system needs.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Metadata {
+    pub(crate) packages: Vec<CargoPackage>,
+    pub(crate) resolve: DependencyGraph,
+    pub(crate) target_directory: PathBuf,
+}
+
+/// One package: of ours, or a dependency.
+#[derive(Debug, Deserialize)]
+pub(crate) struct CargoPackage {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) version: String,
+    pub(crate) license: Option<String>,
+    pub(crate) manifest_path: PathBuf,
+    /// `None` for ours.
+    pub(crate) source: Option<String>,
+}
+
+/// Who depends on whom.
+#[derive(Debug, Deserialize)]
+pub(crate) struct DependencyGraph {
+    pub(crate) nodes: Vec<DependencyNode>,
+}
+
+/// A package and what it depends on.
+#[derive(Debug, Deserialize)]
+pub(crate) struct DependencyNode {
+    pub(crate) id: String,
+    pub(crate) dependencies: Vec<String>,
+}
+
+impl Metadata {
+    /// # Errors
+    /// When cargo fails, because `Cargo.lock` is not up to date, for example.
+    pub(crate) fn read() -> Result<Metadata> {
+        let host = host()?;
+        let text = cargo_output(&[
+            "metadata",
+            "--locked",
+            "--format-version=1",
+            "--filter-platform",
+            &host,
+        ])?;
+        serde_json::from_str(&text).context("read what cargo metadata prints")
+    }
+
+    pub(crate) fn package(&self, name: &str) -> Result<&CargoPackage> {
+        let package = self.packages.iter().find(|package| package.name == name);
+        package.with_context(|| format!("no package {name} in the workspace"))
+    }
+}
+
+/// The triple of this system, as rustc names it.
+pub(crate) fn host() -> Result<String> {
+    let version = output("rustc", &["-vV"])?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.context("rustc -vV names no host")?.to_owned())
+}
+
+/// Names and versions of the crates that `cargo tree` prints with these arguments, for this system.
+///
+/// Cargo's metadata has more: also those that no feature asks for.
+pub(crate) fn in_tree(arguments: &[&str]) -> Result<BTreeSet<(String, String)>> {
+    let host = host()?;
+    let tree = [
+        "tree",
+        "--locked",
+        "--prefix=none",
+        "--format={p}",
+        "--target",
+        &host,
+    ];
+    let text = cargo_output(&[&tree, arguments].concat())?;
+    let mut found = BTreeSet::new();
+    for line in text.lines().filter(|line| !line.is_empty()) {
+        let mut words = line.split(' ');
+        let (Some(name), Some(version)) = (words.next(), words.next()) else {
+            bail!("cargo tree prints {line}");
+        };
+        let version = version.strip_prefix('v').unwrap_or(version);
+        found.insert((name.to_owned(), version.to_owned()));
+    }
+    Ok(found)
+}

@@ -1,0 +1,88 @@
+//! The project and the programs that work on it: where it lies, cargo, git.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// The top directory.
+pub(crate) fn root() -> Result<&'static Path> {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .context("no project around xtask")
+}
+
+/// Runs cargo in the top directory.
+pub(crate) fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {
+    let environment: Vec<(&str, OsString)> = environment
+        .iter()
+        .map(|(name, value)| (*name, value.into()))
+        .collect();
+    cargo_with(arguments, &environment)
+}
+
+/// The same with variables that need not be text.
+pub(crate) fn cargo_with(arguments: &[&str], environment: &[(&str, OsString)]) -> Result<()> {
+    let command = format!("cargo {}", arguments.join(" "));
+    eprintln!("xtask: {command}");
+    let mut cargo = cargo_command()?;
+    let status = cargo
+        .args(arguments)
+        .envs(environment.iter().map(|(name, value)| (name, value)))
+        .status()
+        .with_context(|| format!("starting `{command}`"))?;
+    if !status.success() {
+        bail!("`{command}` failed ({status})");
+    }
+    Ok(())
+}
+
+/// What cargo prints when it is run in the top directory.
+pub(crate) fn cargo_output(arguments: &[&str]) -> Result<String> {
+    let mut cargo = cargo_command()?;
+    output_of(cargo.args(arguments))
+}
+
+fn cargo_command() -> Result<Command> {
+    let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    // What cargo says of this package is nothing for that one: build scripts that look at it would
+    // run again, and libraries be built twice.
+    let of_this_package = env::vars_os()
+        .map(|(name, _)| name)
+        .filter(|name| is_of_a_package(&name.to_string_lossy()));
+    let mut cargo = Command::new(program);
+    for name in of_this_package {
+        cargo.env_remove(name);
+    }
+    cargo.current_dir(root()?);
+    Ok(cargo)
+}
+
+fn is_of_a_package(variable: &str) -> bool {
+    let prefixes = ["CARGO_PKG_", "CARGO_MANIFEST_"];
+    prefixes.iter().any(|prefix| variable.starts_with(prefix))
+}
+
+/// What a program prints when it is run in the top directory, without blanks around it.
+pub(crate) fn output(program: &str, arguments: &[&str]) -> Result<String> {
+    let output = output_of(Command::new(program).args(arguments).current_dir(root()?))?;
+    Ok(output.trim().to_owned())
+}
+
+/// What a command prints on standard output.
+///
+/// # Errors
+/// When it cannot be started or fails; its standard error is in the message.
+pub(crate) fn output_of(command: &mut Command) -> Result<String> {
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("starting {command:?}"))?;
+    if !output.status.success() {
+        let error = String::from_utf8_lossy(&output.stderr);
+        bail!("{command:?} failed ({}): {}", output.status, error.trim());
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("output of {command:?}"))
+}
