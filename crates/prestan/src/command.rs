@@ -3,6 +3,7 @@
 pub(crate) mod beside;
 pub(crate) mod clean;
 pub(crate) mod compare;
+pub(crate) mod completed;
 pub(crate) mod demo;
 pub(crate) mod diagnose;
 pub(crate) mod gallery;

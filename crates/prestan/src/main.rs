@@ -10,11 +10,13 @@ mod intake;
 mod live;
 mod log;
 mod lookout;
+mod nearest;
 mod output;
 mod state;
 mod watch;
 
-use std::process::ExitCode;
+use std::env;
+use std::process::{self, ExitCode};
 
 use clap::Parser;
 
@@ -22,9 +24,17 @@ use args::{Cli, Command};
 use exit::Failed;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let inconclusive = cli.inconclusive();
-    let code = dispatch(cli).unwrap_or_else(|failed| {
+    let (inconclusive, ended) = match args::refuse_mistyped_command(env::args_os().nth(1)) {
+        Ok(()) => {
+            let cli = Cli::try_parse().unwrap_or_else(|error| {
+                output::tell_usage(&error);
+                process::exit(error.exit_code());
+            });
+            (cli.inconclusive(), dispatch(cli))
+        }
+        Err(failed) => (None, Err(failed)),
+    };
+    let code = ended.unwrap_or_else(|failed| {
         output::tell(&format!("prestan: {failed}"));
         failed.code()
     });
@@ -49,6 +59,6 @@ fn dispatch(cli: Cli) -> Result<exit::ExitStatus, Failed> {
         Some(Command::Serve(args)) => command::demo::serve(&args),
         Some(Command::Clean(args)) => command::clean::clean(&args),
         Some(Command::Completions { shell }) => command::generate::completions(shell),
-        Some(Command::Man) => command::generate::man(),
+        Some(Command::Man { directory }) => command::generate::man(directory.as_deref()),
     }
 }

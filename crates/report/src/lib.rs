@@ -58,6 +58,7 @@ pub use log::{log, log_header};
 pub use reasons::{abort_reason, reason};
 pub use search::{CountedUnit, Find, SearchResult, Tried, search_json, search_schema, search_text};
 pub use sweep::{Design, Sweep, SweepServer, Varied, sweep_json, sweep_schema, sweep_text};
+pub use terminal::wrap;
 pub use text::{TextOptions, text};
 pub use units::{human, human_range};
 pub use warnings::warning;

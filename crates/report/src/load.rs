@@ -5,6 +5,7 @@ use stats::{Bar, Bias, Connects, Distribution, Summary, TestSummary};
 
 use crate::clean;
 use crate::figure::{self, NONE};
+use crate::terminal::wrap;
 use crate::units::{human, human_range};
 
 /// The clock.
@@ -221,10 +222,11 @@ pub(crate) fn histogram(test: &TestSummary, width: usize) -> String {
         let length = (count as u128 * longest as u128).div_ceil(u128::from(most.max(1)));
         "#".repeat(length as usize)
     };
-    let mut text = format!(
-        "{}: operations by response time (sent) and latency from schedule (planned)\n",
+    let heading = format!(
+        "{}: operations by response time (sent) and latency from schedule (planned)",
         clean(&test.name)
     );
+    let mut text = wrap(width, "", "  ", &heading) + "\n";
     let mut line = |edge: &str, left: (String, String), right: (String, String)| {
         let line = format!(
             "{edge:>EDGE$}  {:>digits$} {:<longest$}  {:>digits$} {}",

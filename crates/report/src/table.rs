@@ -27,6 +27,18 @@ struct Layout {
     /// Both ends of the intervals of p50 and p99: `13.9 .. 14.6 ms`.
     percentiles: bool,
     mean: OfMean,
+    times: OfTimes,
+}
+
+/// Which estimates stand beside the mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OfTimes {
+    /// The number of operations, p50, p99 and the maximum.
+    All,
+    /// p50.
+    Median,
+    /// None.
+    Mean,
 }
 
 /// How the interval of the mean is written.
@@ -59,6 +71,7 @@ impl Layout {
             rate,
             percentiles,
             mean,
+            times: OfTimes::All,
         };
         let wide = [
             has_rate.then(|| layout(true, percentiles, OfMean::Ends)),
@@ -66,7 +79,18 @@ impl Layout {
         ];
         let narrow = [OfMean::Ends, OfMean::Share, OfMean::Absent];
         let narrow = narrow.map(|mean| Some(layout(false, false, mean)));
-        wide.into_iter().chain(narrow).flatten().collect()
+        let narrowest = [OfTimes::Median, OfTimes::Mean].map(|times| {
+            Some(Layout {
+                times,
+                ..layout(false, false, OfMean::Absent)
+            })
+        });
+        let all = wide.into_iter().chain(narrow).chain(narrowest);
+        all.flatten().collect()
+    }
+
+    fn has_median(self) -> bool {
+        matches!(self.times, OfTimes::All | OfTimes::Median)
     }
 
     /// The headers of the columns; names and means have none.
@@ -79,14 +103,17 @@ impl Layout {
             OfMean::Absent => None,
         };
         let rate = self.rate.then_some(["req/s", CI]);
+        let beside_mean = self.times == OfTimes::All;
         let times = [
-            Some("n"),
-            Some("p50"),
+            beside_mean.then_some("n"),
+            self.has_median().then_some("p50"),
             of_percentile,
-            Some(p99),
+            beside_mean.then_some(p99),
             of_percentile,
+            beside_mean.then_some("max"),
+            of_mean,
         ];
-        let times = times.into_iter().chain([Some("max"), of_mean]).flatten();
+        let times = times.into_iter().flatten();
         let headers = ["", ""].into_iter().chain(times);
         let headers = headers.chain(rate.into_iter().flatten());
         headers.chain(["failed"]).map(str::to_owned).collect()
@@ -151,6 +178,8 @@ fn left_out(wider: &[TableDrawing], chosen: Layout) -> Option<String> {
         drawing.map(|drawing| format!("{what} (from {} columns on)", drawing.width()))
     };
     let missing = [
+        first(|layout| layout.has_median(), "p50"),
+        first(|layout| layout.times == OfTimes::All, "n, p99 and max"),
         first(
             |layout| layout.mean == OfMean::Ends,
             "95 % intervals of the mean",
@@ -185,7 +214,8 @@ struct TableDrawing {
 
 impl TableDrawing {
     fn new(summary: &Summary, layout: Layout) -> TableDrawing {
-        let starred = summary.tests.iter().filter_map(shown_times).any(few);
+        let starred =
+            layout.times == OfTimes::All && summary.tests.iter().filter_map(shown_times).any(few);
         let headers = layout.headers(if starred { "p99 " } else { "p99" });
         let rows = summary.tests.iter();
         let rows: Vec<TableRow> = rows.map(|test| row(test, layout, starred)).collect();
@@ -264,16 +294,17 @@ fn row(test: &TestSummary, layout: Layout, starred: bool) -> TableRow {
         .per_second
         .map(|of| figure::rate(of, test.per_second_ci95));
     let (rate, of_rate) = rate.unzip();
+    let beside_mean = layout.times == OfTimes::All;
     let cells = [
         Some(name),
         // One blank before the number, as in 2004: scripts that read the old report read this one.
         Some(format!("Rsp = {:.0} [us]", times.mean / 1e3)),
-        Some(times.n.to_string()),
-        Some(human(times.p50 as f64)),
+        beside_mean.then(|| times.n.to_string()),
+        layout.has_median().then(|| human(times.p50 as f64)),
         of_percentile(of_p50),
-        Some(format!("{}{star}", human(times.p99 as f64))),
+        beside_mean.then(|| format!("{}{star}", human(times.p99 as f64))),
         of_percentile(of_p99),
-        Some(human(times.max as f64)),
+        beside_mean.then(|| human(times.max as f64)),
         of_mean,
         layout.rate.then(|| or_none(rate)),
         layout.rate.then(|| or_none(of_rate.flatten())),

@@ -133,7 +133,8 @@ impl TextReport {
         self.line(&format!("Prestan, Version {}", clean(&run.plan.prestan)));
         self.line("A benchmark for WebDAV and HTTP servers");
         self.line("");
-        self.line(&format!("Server Warming Up.....{}", warm_up(run, summary)));
+        let warming_up = format!("Server Warming Up.....{}", warm_up(run, summary));
+        self.wrapped("", "  ", &warming_up);
         self.line("");
     }
 

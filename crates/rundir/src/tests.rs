@@ -10,7 +10,7 @@ use record::{
 
 use super::*;
 
-fn plan() -> PlanRecord {
+pub(crate) fn plan() -> PlanRecord {
     let measure = |name: &str| MeasureRecord {
         name: name.to_owned(),
         test: TestId(0),
@@ -64,7 +64,7 @@ fn plan() -> PlanRecord {
     }
 }
 
-fn env() -> Environment {
+pub(crate) fn env() -> Environment {
     let machine = Machine {
         os: String::new(),
         cpu: String::new(),

@@ -6,14 +6,15 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::{
-    ClockOptions, ConnectOptions, OutputOptions, RunningOptions, duration, positive_duration,
+    ClockOptions, ConnectOptions, OutputOptions, RunningOptions, WARMUP, duration,
+    positive_duration, whole,
 };
 
 #[derive(Debug, Args)]
-#[command(override_usage = "prestan load [OPTIONS] <METHOD> <URL>\n       \
+#[command(override_usage = "prestan load [OPTIONS] [METHOD] <URL>\n       \
                             prestan load [OPTIONS] --mix <SUITE> <URL>")]
 pub(crate) struct LoadArgs {
-    /// Method: GET, PROPFIND, PUT...; none with --mix
+    /// Method: GET, PROPFIND, PUT... [default: GET]; none with --mix
     #[arg(value_name = "METHOD")]
     pub(crate) first: String,
 
@@ -74,7 +75,7 @@ pub(crate) struct RequestOptions {
 pub(crate) struct PaceOptions {
     /// Concurrent users, each with a connection of its own [default: 1; with --rate or --stages 64]
     #[arg(short = 'c', long, visible_aliases = ["concurrency", "connections"], value_name = "N",
-          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+          value_parser = whole(1..=100_000_u32))]
     pub(crate) users: Option<u32>,
 
     /// Open loop: requests per second
@@ -92,11 +93,11 @@ pub(crate) struct PaceOptions {
     /// Open loop: requests that may wait for a free connection [default: 10000]
     ///
     /// Further requests are dropped and counted.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole(0_u32..))]
     pub(crate) max_waiting: Option<u32>,
 
     /// Measure this number of requests, of all users together
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short, long, value_name = "N", value_parser = whole(1_u64..))]
     pub(crate) requests: Option<u64>,
 
     /// Length of the measurement window [default: 10s; 10m with --until; none with --requests]
@@ -114,7 +115,7 @@ pub(crate) struct PaceOptions {
     pub(crate) until: Option<stats::Until>,
 
     /// Requests of each user before measuring, not recorded
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = WARMUP, value_parser = whole(0_u32..))]
     pub(crate) warmup: u32,
 
     /// HTTP version
@@ -127,7 +128,7 @@ pub(crate) struct PaceOptions {
 
     /// Requests in flight on each connection (pipelining)
     #[arg(long, value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u32).range(1..=1_000))]
+          value_parser = whole(1..=1_000_u32))]
     pub(crate) pipeline: u32,
 
     /// Connections to open per second before measuring

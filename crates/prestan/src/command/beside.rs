@@ -19,9 +19,10 @@ use record::{BesideRecord, Event, EventKind};
 use suite::{Overrides, Plan};
 
 use crate::args::BesideArg;
+use crate::command::completed::IncompleteRun;
 use crate::command::kept::KeptRun;
 use crate::command::load::{guard, pace};
-use crate::command::planned::{IncompleteRun, PlannedRun};
+use crate::command::planned::PlannedRun;
 use crate::command::run::SuiteText;
 use crate::exit::Failed;
 use crate::output::tell;
@@ -31,8 +32,6 @@ use crate::watch::still_there;
 const USERS: u32 = 1;
 /// An open loop whose end is not known yet.
 const LONG: Duration = Duration::from_secs(366 * 24 * 3600);
-/// Where loads beside a run are kept, in its directory.
-pub(crate) const DIRECTORY: &str = "beside";
 
 /// A load that was asked for, made sense of before anything is begun.
 pub(crate) struct BesideTask {
@@ -134,7 +133,7 @@ pub(crate) fn planned(
             suite: record.suite,
             load: record.load,
         });
-        let directory = directory.map(|main| main.join(DIRECTORY).join(&task.name));
+        let directory = directory.map(|main| main.join(rundir::BESIDE).join(&task.name));
         loads.push(BesideLoad {
             run: PlannedRun::new(task.plan, &task.suite.text, own, directory)?,
             name: task.name,

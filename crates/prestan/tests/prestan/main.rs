@@ -29,6 +29,7 @@ mod diagnose_features;
 mod endings;
 #[cfg(test)]
 mod faults;
+mod first_hour;
 #[cfg(test)]
 mod gallery;
 #[cfg(test)]
