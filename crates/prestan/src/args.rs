@@ -16,6 +16,7 @@ mod gallery;
 mod load;
 mod options;
 mod output;
+mod runs;
 mod search;
 mod sweep;
 mod webstone;
@@ -40,6 +41,7 @@ pub(crate) use gallery::GalleryArgs;
 pub(crate) use load::{ArrivalsArg, LoadArgs, PaceOptions, RequestOptions};
 pub(crate) use options::{ClockArg, ClockOptions, LoadOptions, RunOptions, RunningOptions, WARMUP};
 pub(crate) use output::{ColorArg, FormatOptions, InconclusiveArg, OutputOptions};
+pub(crate) use runs::{PruneArgs, RunsAction, RunsArgs};
 pub(crate) use search::{FindArg, SearchArgs, SearchOptions};
 pub(crate) use sweep::{DesignArg, SweepArgs, Vary};
 pub(crate) use webstone::{ChildrenOptions, PagesOptions, WebstoneArgs};
@@ -129,6 +131,7 @@ impl Cli {
             Command::Search(args) => args.answer.inconclusive,
             Command::Diagnose(args) => args.answer.inconclusive,
             Command::Report(_)
+            | Command::Runs(_)
             | Command::Gallery(_)
             | Command::Suites(_)
             | Command::Servers(_)
@@ -185,6 +188,11 @@ pub(crate) enum Command {
     /// All numbers are computed from the samples in the run's directory, and are the same as at the
     /// end of the run.
     Report(ReportArgs),
+    /// List, show, rename and remove recorded runs
+    ///
+    /// Wherever a command takes a run, it takes its name, the beginning of its name where no other
+    /// begins so, or its directory. A run that goes on is neither renamed nor removed.
+    Runs(RunsArgs),
     /// Compare servers: which tests are slower or faster, with a verdict for each
     ///
     /// A and B are servers, given by URL or recipe (--server), which are measured side by side, in
@@ -315,7 +323,7 @@ pub(crate) fn is_given<T: Args + PartialEq>(options: &T) -> bool {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Directory or name of the run [default: the latest run]
+    /// Name of the run, its beginning, or directory [default: the latest run]
     ///
     /// Several runs are shown side by side, with --html, --svg or --png.
     #[arg(value_name = "RUN")]
@@ -406,6 +414,10 @@ pub(crate) struct CleanArgs {
 
 fn duration(text: &str) -> Result<Duration, String> {
     suite::parse_duration(text)
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    suite::parse_size(text)
 }
 
 fn positive_duration(text: &str) -> Result<Duration, String> {

@@ -13,6 +13,7 @@ pub(crate) mod load;
 pub(crate) mod planned;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod runs;
 pub(crate) mod search;
 pub(crate) mod series;
 pub(crate) mod servers;

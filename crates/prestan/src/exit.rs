@@ -191,6 +191,7 @@ mod tests {
         }
         for line in [
             "report",
+            "runs",
             "gallery d",
             "suites",
             "servers",

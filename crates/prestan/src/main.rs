@@ -47,6 +47,7 @@ fn dispatch(cli: Cli) -> Result<exit::ExitStatus, Failed> {
         Some(Command::Run(args)) => command::run::run(&args),
         Some(Command::Load(args)) => command::load::load(&args),
         Some(Command::Report(args)) => command::report::report(&args),
+        Some(Command::Runs(args)) => command::runs::runs(&args),
         Some(Command::Compare(args)) => command::compare::compare(&args),
         Some(Command::Sweep(args)) => command::sweep::sweep(&args),
         Some(Command::Search(args)) => command::search::search(&args),

@@ -15,9 +15,12 @@ pub(crate) fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) 
     similar.into_iter().map(|(_, name)| name).collect()
 }
 
-/// Whether a text can be a URL: `localhost`, or with a dot, a slash or a colon in it.
+/// Whether a text can be a URL: `localhost`, or with a dot, a slash or a colon in it; a path that
+/// begins with a dot or a slash cannot.
 pub(crate) fn may_be_url(text: &str) -> bool {
-    text.contains(['.', '/', ':']) || text.eq_ignore_ascii_case("localhost")
+    let is_path = text.starts_with(['.', '/']);
+    let has_parts = text.contains(['.', '/', ':']);
+    !is_path && (has_parts || text.eq_ignore_ascii_case("localhost"))
 }
 
 #[cfg(test)]
@@ -51,7 +54,7 @@ mod tests {
         ] {
             assert!(may_be_url(url), "{url}");
         }
-        for word in ["GET", "lod", "nas", ""] {
+        for word in ["GET", "lod", "nas", "./run", "/run", ""] {
             assert!(!may_be_url(word), "{word}");
         }
     }

@@ -259,6 +259,16 @@ fn print_all<'a>(
     }
 }
 
+/// Prints a list as a JSON document where that is wanted, and unless it takes standard output, as a
+/// text of this width.
+pub(crate) fn print_documents(
+    json: Option<(&Path, String)>,
+    text: impl FnOnce(usize) -> String,
+) -> Result<(), Failed> {
+    let documents = json.into_iter().collect();
+    print_all(documents, None, ColorArg::Never, |_, width| text(width))
+}
+
 fn colors(when: ColorArg, to_terminal: bool) -> bool {
     match when {
         ColorArg::Always => true,

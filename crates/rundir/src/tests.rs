@@ -76,6 +76,7 @@ pub(crate) fn env() -> Environment {
         server: None,
         started_at: String::new(),
         ended_at: None,
+        conclusion: None,
     }
 }
 

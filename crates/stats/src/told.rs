@@ -26,7 +26,7 @@ pub enum Completeness {
 
 impl Completeness {
     /// The first end among the events; without any, a run whose record has no end was killed.
-    pub(crate) fn of(events: &[Event], env: &Environment) -> Completeness {
+    pub fn of(events: &[Event], env: &Environment) -> Completeness {
         let told = events.iter().find_map(|event| match &event.kind {
             EventKind::Interrupted => Some(Completeness::Interrupted),
             EventKind::Aborted { reason } => Some(Completeness::Aborted(Some(reason.clone()))),

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::{
     ClockOptions, ConnectOptions, OutputOptions, RunningOptions, WARMUP, duration,
-    positive_duration, whole,
+    positive_duration, size, whole,
 };
 
 #[derive(Debug, Args)]
@@ -156,10 +156,6 @@ pub(crate) enum ArrivalsArg {
 /// Stages of an open loop.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Stages(pub(crate) Vec<record::Stage>);
-
-fn size(text: &str) -> Result<u64, String> {
-    suite::parse_size(text)
-}
 
 pub(super) fn rate(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix("/s").unwrap_or(text);

@@ -232,6 +232,10 @@ impl PlannedRun {
             summary,
             samples,
         } = intake.conclude(&finished);
+        finished.env.conclusion = summary.as_ref().ok().map(|summary| {
+            let conclusion = summary.conclusion();
+            conclusion.name().to_owned()
+        });
         let is_worthless =
             |directory: &&RunDir| was_unreachable(&finished) && directory.discard().is_ok();
         let directory = recorder.directory.as_ref();

@@ -12,10 +12,11 @@ use crate::support::{Outcome, Prestan};
 use insta::assert_snapshot;
 use serde_json::Value;
 
-const SUB_COMMANDS: [&str; 16] = [
+const SUB_COMMANDS: [&str; 17] = [
     "run",
     "load",
     "report",
+    "runs",
     "compare",
     "sweep",
     "search",

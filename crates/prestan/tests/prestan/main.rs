@@ -57,6 +57,7 @@ mod real_servers;
 #[cfg(test)]
 mod record;
 #[cfg(test)]
+mod runs;
 mod search;
 #[cfg(test)]
 mod sweep;

@@ -54,6 +54,7 @@ fn the_published_schemas_are_those_of_the_types() {
         ("result.schema.json", report::schema()),
         ("compare.schema.json", report::compare_schema()),
         ("sweep.schema.json", report::sweep_schema()),
+        ("runs.schema.json", report::runs_schema()),
         ("search.schema.json", report::search_schema()),
         ("diagnosis.schema.json", report::diagnose_schema()),
     ] {
