@@ -38,7 +38,7 @@ pub(crate) use connect::{AuthArg, CONNECTING, ConnectOptions, TlsResumptionArg};
 pub(crate) use diagnose::DiagnoseArgs;
 pub(crate) use figures::FigureOptions;
 pub(crate) use gallery::GalleryArgs;
-pub(crate) use load::{ArrivalsArg, LoadArgs, PaceOptions, RequestOptions};
+pub(crate) use load::{ArrivalsArg, LoadArgs, MaxFailures, PaceOptions, RequestOptions};
 pub(crate) use options::{ClockArg, ClockOptions, LoadOptions, RunOptions, RunningOptions, WARMUP};
 pub(crate) use output::{ColorArg, FormatOptions, InconclusiveArg, OutputOptions};
 pub(crate) use runs::{PruneArgs, RunsAction, RunsArgs};

@@ -5,6 +5,7 @@ mod command;
 mod connect;
 mod credentials;
 mod exit;
+mod failing;
 mod figures;
 mod intake;
 mod live;

@@ -166,7 +166,7 @@ mod tests {
     fn run(name: &str, bytes: u64, state: ListedState) -> ListedRun {
         ListedRun {
             name: name.to_owned(),
-            path: format!("/home/ann/runs/{name}"),
+            path: format!("runs/{name}"),
             suite: "prestan".to_owned(),
             target: "http://127.0.0.1:8080/dav/".to_owned(),
             software: None,

@@ -60,7 +60,9 @@ pub(crate) async fn probe(
         return Ok(server);
     }
     if head.status == 404 {
-        let nothing = || format!("{url} does not exist; {CREATE_IT}");
+        let answered = head.status_text();
+        let nothing =
+            || format!("OPTIONS {url} was answered {answered}: it does not exist; {CREATE_IT}");
         let why = unusable(client, path, url).await.unwrap_or_else(nothing);
         return Err(RunError::NotWebdav(why));
     }

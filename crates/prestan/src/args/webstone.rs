@@ -114,7 +114,7 @@ pub(crate) struct ChildrenOptions {
     pub(crate) repeat: Option<u64>,
 
     /// Time for which children fetch pages before measuring [default: one page each]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long = "warmup-time", alias = "warmup", value_name = "TIME", value_parser = duration)]
     pub(crate) warmup: Option<Duration>,
 
     /// As in 1995: HTTP/1.0, and a connection for each file

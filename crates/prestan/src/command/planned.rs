@@ -10,7 +10,7 @@ use rundir::RunDir;
 use stats::Until;
 use suite::Plan;
 
-use crate::args::OutputOptions;
+use crate::args::{MaxFailures, OutputOptions};
 use crate::command::beside::{self, BesideLoad, BesideLoads, BesideTask};
 use crate::command::completed::{CompletedRun, IncompleteRun, not_saved};
 use crate::command::kept::KeptRun;
@@ -32,6 +32,8 @@ pub(crate) struct PlannedRun {
     directory: Option<RunDir>,
     /// When a load run has measured enough.
     pub(crate) until: Option<Until>,
+    /// How much of it may fail before it is ended.
+    pub(crate) max_failures: Option<MaxFailures>,
     /// The run makes the target itself, where nothing was: it is removed at the end.
     pub(crate) makes_target: bool,
     /// What goes on beside it.
@@ -100,6 +102,7 @@ impl PlannedRun {
             settings,
             record,
             until: None,
+            max_failures: None,
             makes_target: false,
             beside: Vec::new(),
         })
@@ -177,6 +180,9 @@ impl PlannedRun {
             self.until,
             Arc::clone(&live),
         );
+        if let Some(limit) = self.max_failures {
+            intake = intake.limited(limit);
+        }
         if output.formats.figures.any() || output.formats.log.is_some() {
             intake = intake.with_file()?;
         }
@@ -226,6 +232,13 @@ impl PlannedRun {
             if let Some(text) = missed.filter(|_| went_through(&finished)) {
                 add(&mut finished, &recorder, EventKind::Warning { text });
             }
+        }
+        if let Some(reason) = intake
+            .failed_too_often()
+            .filter(|_| went_through(&finished))
+        {
+            let reason = reason.to_owned();
+            add(&mut finished, &recorder, EventKind::Aborted { reason });
         }
         let Concluded {
             written,

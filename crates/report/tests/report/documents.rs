@@ -103,7 +103,7 @@ fn the_schema_refuses_what_is_no_result() {
         ("an interval with one end", |d| {
             d["tests"][0]["response_us"]["ci95"] = json!([1.0])
         }),
-        ("another version", |d| d["schema_version"] = json!(2)),
+        ("another version", |d| d["schema_version"] = json!(3)),
         ("a negative count", |d| d["left_out"] = json!(-1)),
     ];
     assert!(validator.is_valid(&good));

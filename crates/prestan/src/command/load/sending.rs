@@ -23,7 +23,7 @@ pub(crate) struct LoadWorkload {
 }
 
 impl LoadWorkload {
-    /// `METHOD URL`, or `URL` for a GET, and for a mix.
+    /// `METHOD URL`, or `URL` for a GET, for a POST of a body, and for a mix.
     pub(crate) fn of(
         first: &str,
         second: Option<&str>,
@@ -55,7 +55,14 @@ impl LoadWorkload {
                     target: Target::parse(first).map_err(usage)?,
                 })
             }
-            (None, None) if may_be_url(first) => LoadWorkload::of("GET", Some(first), options),
+            (None, None) if may_be_url(first) => {
+                let method = if request::has_body(options) {
+                    "POST"
+                } else {
+                    "GET"
+                };
+                LoadWorkload::of(method, Some(first), options)
+            }
             (None, None) => Err(Failed::Usage(format!(
                 "no URL is given, only `{first}`; write `{first} http://127.0.0.1:8080/file` for \
                  example, or a URL alone for a GET"
