@@ -38,6 +38,7 @@ fn reports([server, suite, test, evidence]: [&str; 4]) -> [usize; 5] {
             number: 11,
             outcome: record::Outcome::WrongStatus,
             evidence: format!("x{evidence}"),
+            status: None,
             cause: None,
         })
         .run_event(EventKind::Warning {

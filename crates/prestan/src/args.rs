@@ -14,15 +14,22 @@ mod diagnose;
 mod figures;
 mod gallery;
 mod load;
+mod options;
+mod output;
+mod runs;
 mod search;
 mod sweep;
 mod webstone;
 
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::ops::{Bound, RangeBounds};
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 
 pub(crate) use answer::{AnswerOptions, RunsOptions};
 pub(crate) use beside::{BesideArg, BesideOptions};
@@ -31,10 +38,16 @@ pub(crate) use connect::{AuthArg, CONNECTING, ConnectOptions, TlsResumptionArg};
 pub(crate) use diagnose::DiagnoseArgs;
 pub(crate) use figures::FigureOptions;
 pub(crate) use gallery::GalleryArgs;
-pub(crate) use load::{ArrivalsArg, LoadArgs, PaceOptions, RequestOptions};
+pub(crate) use load::{ArrivalsArg, LoadArgs, MaxFailures, PaceOptions, RequestOptions};
+pub(crate) use options::{ClockArg, ClockOptions, LoadOptions, RunOptions, RunningOptions, WARMUP};
+pub(crate) use output::{ColorArg, FormatOptions, InconclusiveArg, LayoutArg, OutputOptions};
+pub(crate) use runs::{PruneArgs, RunsAction, RunsArgs};
 pub(crate) use search::{FindArg, SearchArgs, SearchOptions};
 pub(crate) use sweep::{DesignArg, SweepArgs, Vary};
 pub(crate) use webstone::{ChildrenOptions, PagesOptions, WebstoneArgs};
+
+use crate::exit::Failed;
+use crate::nearest::{may_be_url, nearest};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -118,6 +131,7 @@ impl Cli {
             Command::Search(args) => args.answer.inconclusive,
             Command::Diagnose(args) => args.answer.inconclusive,
             Command::Report(_)
+            | Command::Runs(_)
             | Command::Gallery(_)
             | Command::Suites(_)
             | Command::Servers(_)
@@ -127,15 +141,6 @@ impl Cli {
             | Command::Man { .. } => None,
         }
     }
-}
-
-/// What an inconclusive result counts as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum InconclusiveArg {
-    /// Exit status 0
-    Pass,
-    /// Exit status 1
-    Fail,
 }
 
 /// The line of 2004: `prestan URL [USER PASSWORD] [options]`.
@@ -183,6 +188,11 @@ pub(crate) enum Command {
     /// All numbers are computed from the samples in the run's directory, and are the same as at the
     /// end of the run.
     Report(ReportArgs),
+    /// List, show, rename and remove recorded runs
+    ///
+    /// Wherever a command takes a run, it takes its name, the beginning of its name where no other
+    /// begins so, or its directory. A run that goes on is neither renamed nor removed.
+    Runs(RunsArgs),
     /// Compare servers: which tests are slower or faster, with a verdict for each
     ///
     /// A and B are servers, given by URL or recipe (--server), which are measured side by side, in
@@ -244,11 +254,12 @@ pub(crate) enum Command {
         /// Which shell
         shell: clap_complete::Shell,
     },
-    /// Print the manual page
+    /// Print the manual page, or write one for each command
     ///
     /// To read it: prestan man | man -l -
     Man {
-        /// Write one page per command into this directory instead
+        /// Directory in which to write prestan.1, prestan-load.1 and so on [default: print the page of
+        /// prestan]
         #[arg(value_name = "DIR")]
         directory: Option<PathBuf>,
     },
@@ -278,6 +289,27 @@ pub(crate) struct RunArgs {
     pub(crate) options: RunOptions,
 }
 
+/// Refuses a first word that is neither a command nor a URL, and similar to a command: it would be
+/// taken for the name of a host.
+pub(crate) fn refuse_mistyped_command(first: Option<OsString>) -> Result<(), Failed> {
+    let Some(word) = first.as_ref().and_then(|word| word.to_str()) else {
+        return Ok(());
+    };
+    if word.starts_with('-') || may_be_url(word) {
+        return Ok(());
+    }
+    let program = Cli::command();
+    let commands = program.get_subcommands().map(clap::Command::get_name);
+    let commands: Vec<&str> = commands.chain(["help"]).collect();
+    match nearest(word, commands.iter().copied()).first() {
+        Some(command) if !commands.contains(&word) => Err(Failed::Usage(format!(
+            "`{word}` is not a command; did you mean `{command}`? (the host of that name is \
+             http://{word}/)"
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// Options as they are where none is given.
 pub(crate) fn defaults<T: Args>() -> T {
     let matches = T::augment_args(clap::Command::new("")).try_get_matches_from([""]);
@@ -290,214 +322,9 @@ pub(crate) fn is_given<T: Args + PartialEq>(options: &T) -> bool {
     *options != defaults()
 }
 
-/// Times each user goes through each test before measuring, unless something else is said.
-pub(crate) const WARMUP: u32 = 3;
-
-/// Options of everything that measures.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct RunOptions {
-    #[command(flatten)]
-    pub(crate) load: LoadOptions,
-
-    #[command(flatten)]
-    pub(crate) clock: ClockOptions,
-
-    #[command(flatten)]
-    pub(crate) connect: ConnectOptions,
-
-    #[command(flatten)]
-    pub(crate) output: OutputOptions,
-}
-
-#[derive(Debug, Clone, PartialEq, Args)]
-#[command(next_help_heading = "Workload")]
-pub(crate) struct LoadOptions {
-    /// Iterations of each test for each user [default: 10, or as in the suite]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) requests: Option<u32>,
-
-    /// Concurrent users, each with a connection and a collection of its own [default: 1]
-    #[arg(short, long, visible_alias = "users", value_name = "N",
-          value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub(crate) concurrency: Option<u32>,
-
-    /// Dead properties to write and read [default: 10]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub(crate) properties: Option<u32>,
-
-    /// Levels of the collections that the tests create [default: 10]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
-    pub(crate) depth: Option<u32>,
-
-    /// Members in the lowest level of these collections [default: 100]
-    #[arg(short, long, value_name = "N",
-          value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
-    pub(crate) width: Option<u32>,
-
-    /// Set another parameter of the suite; may be repeated
-    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = name_and_value)]
-    pub(crate) params: Vec<(String, String)>,
-
-    /// Only these tests, by name or pattern ('Put*', '*Col'); may be repeated
-    #[arg(long, value_name = "TEST", value_delimiter = ',')]
-    pub(crate) only: Vec<String>,
-
-    /// Not these tests, by name or pattern; may be repeated
-    #[arg(long, value_name = "TEST", value_delimiter = ',')]
-    pub(crate) skip: Vec<String>,
-
-    /// Measure each test for this time (250ms, 30s, 10m) instead of a number of requests
-    #[arg(long, value_name = "TIME", conflicts_with = "requests", value_parser = duration)]
-    pub(crate) duration: Option<Duration>,
-
-    /// Iterations of each test for each user before measuring, not recorded
-    #[arg(long, value_name = "N", default_value_t = WARMUP)]
-    pub(crate) warmup: u32,
-
-    #[command(flatten)]
-    pub(crate) running: RunningOptions,
-}
-
-/// Options of every run, whatever it does.
-#[derive(Debug, Clone, PartialEq, Args)]
-#[command(next_help_heading = "Run")]
-pub(crate) struct RunningOptions {
-    /// Abort an operation that has no complete response after this time
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = positive_duration)]
-    pub(crate) timeout: Duration,
-
-    /// Seed of all random numbers [default: random, and recorded]
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
-
-    /// Worker threads, among which the users are divided
-    ///
-    /// One thread is enough for hundreds of users. Further threads take processor time from a server
-    /// on the same machine.
-    #[arg(long, value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u32).range(1..=256))]
-    pub(crate) threads: u32,
-
-    /// Name of the run, and of its collections on the server [default: time and a random part]
-    #[arg(long, value_name = "NAME", value_parser = run_id)]
-    pub(crate) run_id: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Args)]
-#[command(next_help_heading = "Timing")]
-pub(crate) struct ClockOptions {
-    /// Clock for the moments at which requests leave and responses arrive
-    #[arg(long, value_enum, default_value_t = ClockArg::Auto, value_name = "CLOCK")]
-    pub(crate) clock: ClockArg,
-
-    /// Also record when the server's TCP had acknowledged the whole request (kernel clock only)
-    #[arg(long)]
-    pub(crate) acks: bool,
-}
-
-/// Which clock to use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum ClockArg {
-    /// The kernel's, or user space with a warning where the system has no time stamps
-    #[default]
-    Auto,
-    /// The kernel's time stamps of packets
-    Kernel,
-    /// Read around the system calls: cheaper, and late by the time it takes to wake up
-    User,
-}
-
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Output")]
-pub(crate) struct OutputOptions {
-    /// Write the report to a file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub(crate) formats: FormatOptions,
-
-    /// What an inconclusive result counts as (exit status 0 or 1 in place of 3)
-    #[arg(long, value_enum, value_name = "AS")]
-    pub(crate) inconclusive: Option<InconclusiveArg>,
-
-    /// Save the run in this directory [default: a new one in ~/.local/state/prestan/runs]
-    #[arg(long, value_name = "DIR", conflicts_with = "no_save")]
-    pub(crate) save: Option<PathBuf>,
-
-    /// Do not save the run
-    #[arg(long)]
-    pub(crate) no_save: bool,
-
-    /// Do not show progress
-    #[arg(short, long, conflicts_with = "verbose")]
-    pub(crate) quiet: bool,
-
-    /// Show what happens, test by test, during the run
-    #[arg(short, long)]
-    pub(crate) verbose: bool,
-
-    /// Print the heads of all requests and responses to standard error, with redacted credentials
-    ///
-    /// The values of --header are redacted, too. Printing slows the load generator down, which the
-    /// report has as a warning.
-    #[arg(long)]
-    pub(crate) debug: bool,
-}
-
-/// Formats beside the text.
-#[derive(Debug, Clone, Default, Args)]
-pub(crate) struct FormatOptions {
-    /// Write the result as a JSON document; - is standard output, instead of the report
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-
-    /// Write one CSV row per test; - is standard output, instead of the report
-    #[arg(long, value_name = "FILE")]
-    pub(crate) csv: Option<PathBuf>,
-
-    /// Write one CSV row per operation: all samples of the run
-    #[arg(long, value_name = "FILE")]
-    pub(crate) log: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub(crate) figures: FigureOptions,
-
-    /// Layout of the report
-    #[arg(long, value_enum, default_value_t = LayoutArg::Full, value_name = "LAYOUT")]
-    pub(crate) layout: LayoutArg,
-
-    /// When to use colours
-    #[arg(long, value_enum, default_value_t = ColorArg::Auto, value_name = "WHEN")]
-    pub(crate) color: ColorArg,
-}
-
-/// Layout of the report of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum LayoutArg {
-    /// Figures, what limits them, and how they were measured
-    #[default]
-    Full,
-    /// The report of 2004 (Xu, section 5.6), to the letter
-    #[value(name = "2004")]
-    Of2004,
-}
-
-/// When to use colours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum ColorArg {
-    /// On a terminal, unless NO_COLOR is set
-    #[default]
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Directory or name of the run [default: the latest run]
+    /// Name of the run, its beginning, or directory [default: the latest run]
     ///
     /// Several runs are shown side by side, with --html, --svg or --png.
     #[arg(value_name = "RUN")]
@@ -557,7 +384,7 @@ pub(crate) struct ServeArgs {
     pub(crate) directory: Option<PathBuf>,
 
     /// Port on 127.0.0.1; 0 is a free one
-    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    #[arg(long, value_name = "PORT", default_value_t = 0, value_parser = whole(0..=65_535_u16))]
     pub(crate) port: u16,
 }
 
@@ -590,10 +417,35 @@ fn duration(text: &str) -> Result<Duration, String> {
     suite::parse_duration(text)
 }
 
+fn size(text: &str) -> Result<u64, String> {
+    suite::parse_size(text)
+}
+
 fn positive_duration(text: &str) -> Result<Duration, String> {
     match duration(text)? {
         Duration::ZERO => Err("it must be more than 0".to_owned()),
         duration => Ok(duration),
+    }
+}
+
+/// Reads a whole number in a range.
+fn whole<T>(
+    range: impl RangeBounds<T> + Clone + Send + Sync + 'static,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
+where
+    T: FromStr + PartialOrd + Display + Copy + Send + Sync + 'static,
+{
+    let bound = |word: &str, bound: Bound<&T>| match bound {
+        Bound::Included(number) => format!(" {word} {number}"),
+        Bound::Excluded(_) | Bound::Unbounded => String::new(),
+    };
+    let (from, to) = (
+        bound("from", range.start_bound()),
+        bound("to", range.end_bound()),
+    );
+    move |text| match text.parse() {
+        Ok(number) if range.contains(&number) => Ok(number),
+        _ => Err(format!("write a whole number{from}{to}")),
     }
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod beside;
 pub(crate) mod clean;
 pub(crate) mod compare;
+pub(crate) mod completed;
 pub(crate) mod demo;
 pub(crate) mod diagnose;
 pub(crate) mod gallery;
@@ -12,6 +13,7 @@ pub(crate) mod load;
 pub(crate) mod planned;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod runs;
 pub(crate) mod search;
 pub(crate) mod series;
 pub(crate) mod servers;

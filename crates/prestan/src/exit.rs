@@ -79,6 +79,18 @@ impl Failed {
         Failed::Inconclusive(format!("inconclusive: {why}"))
     }
 
+    /// The same failure, with more behind its message.
+    pub(crate) fn followed_by(self, more: &str) -> Failed {
+        let follow = |what: String| format!("{what}{more}");
+        match self {
+            Failed::Usage(what) => Failed::Usage(follow(what)),
+            Failed::Inconclusive(what) => Failed::Inconclusive(follow(what)),
+            Failed::Target(what) => Failed::Target(follow(what)),
+            Failed::Local(what) => Failed::Local(follow(what)),
+            Failed::Interrupted(what) => Failed::Interrupted(follow(what)),
+        }
+    }
+
     pub(crate) fn code(&self) -> ExitStatus {
         match self {
             Failed::Usage(_) => ExitStatus::Usage,
@@ -179,6 +191,7 @@ mod tests {
         }
         for line in [
             "report",
+            "runs",
             "gallery d",
             "suites",
             "servers",

@@ -24,6 +24,8 @@ use stats::{
     Until,
 };
 
+use crate::args::MaxFailures;
+use crate::failing::FailureLimit;
 use crate::live::LiveStatistics;
 
 /// Samples of a suite that are held: 100 MB. What is more is read again from the file.
@@ -39,6 +41,8 @@ pub(crate) struct Intake {
     /// Samples of a suite that may be held.
     most: usize,
     goal: Option<ConvergenceGoal>,
+    /// How much may fail.
+    limit: Option<FailureLimit>,
     /// Somebody else says when enough is known.
     enough: Option<Arc<AtomicBool>>,
     live: Arc<LiveStatistics>,
@@ -103,9 +107,23 @@ impl Intake {
             sums,
             most: HELD,
             goal: until.map(|until| ConvergenceGoal::new(until, plan, &live)),
+            limit: None,
             enough: None,
             live,
         }
+    }
+
+    /// For a run that ends when too much of it fails.
+    pub(crate) fn limited(self, limit: MaxFailures) -> Intake {
+        Intake {
+            limit: Some(FailureLimit::new(limit)),
+            ..self
+        }
+    }
+
+    /// Why the run was ended before its end, if too much of it has failed.
+    pub(crate) fn failed_too_often(&self) -> Option<&str> {
+        self.limit.as_ref()?.reached()
     }
 
     /// For a run that goes on until it is told that that is enough.
@@ -282,6 +300,9 @@ impl Sink for Intake {
             sums.add(samples, window);
         }
         self.live.add(samples);
+        if let Some(limit) = &mut self.limit {
+            limit.take(samples)?;
+        }
         let told = self.enough.as_ref();
         match (&mut self.goal, told) {
             (_, Some(enough)) if enough.load(Ordering::Relaxed) => ControlFlow::Break(()),

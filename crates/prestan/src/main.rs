@@ -5,16 +5,19 @@ mod command;
 mod connect;
 mod credentials;
 mod exit;
+mod failing;
 mod figures;
 mod intake;
 mod live;
 mod log;
 mod lookout;
+mod nearest;
 mod output;
 mod state;
 mod watch;
 
-use std::process::ExitCode;
+use std::env;
+use std::process::{self, ExitCode};
 
 use clap::Parser;
 
@@ -22,9 +25,17 @@ use args::{Cli, Command};
 use exit::Failed;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let inconclusive = cli.inconclusive();
-    let code = dispatch(cli).unwrap_or_else(|failed| {
+    let (inconclusive, ended) = match args::refuse_mistyped_command(env::args_os().nth(1)) {
+        Ok(()) => {
+            let cli = Cli::try_parse().unwrap_or_else(|error| {
+                output::tell_usage(&error);
+                process::exit(error.exit_code());
+            });
+            (cli.inconclusive(), dispatch(cli))
+        }
+        Err(failed) => (None, Err(failed)),
+    };
+    let code = ended.unwrap_or_else(|failed| {
         output::tell(&format!("prestan: {failed}"));
         failed.code()
     });
@@ -37,6 +48,7 @@ fn dispatch(cli: Cli) -> Result<exit::ExitStatus, Failed> {
         Some(Command::Run(args)) => command::run::run(&args),
         Some(Command::Load(args)) => command::load::load(&args),
         Some(Command::Report(args)) => command::report::report(&args),
+        Some(Command::Runs(args)) => command::runs::runs(&args),
         Some(Command::Compare(args)) => command::compare::compare(&args),
         Some(Command::Sweep(args)) => command::sweep::sweep(&args),
         Some(Command::Search(args)) => command::search::search(&args),

@@ -17,14 +17,45 @@ use crate::figures;
 const WIDTHS: std::ops::RangeInclusive<usize> = 60..=160;
 /// Width where there is no terminal to ask.
 const USUAL_WIDTH: usize = 120;
+/// Indentation of the second line of a message.
+const INDENT: &str = "  ";
 /// Stands for standard output where a file could stand.
 const STANDARD_OUTPUT: &str = "-";
 
 /// Says something to the user on standard error. Text of a server may stand in it, so control
 /// characters are made visible; and a closed pipe is no reason to fail.
-pub(crate) fn tell(line: &str) {
-    let lines: Vec<String> = line.split('\n').map(report::clean).collect();
+pub(crate) fn tell(text: &str) {
+    let columns = columns(io::stderr().is_terminal());
+    let line = |line| folded(&report::clean(line), columns, INDENT);
+    let lines: Vec<String> = text.split('\n').map(line).collect();
     let _ = writeln!(io::stderr(), "{}", lines.join("\n"));
+}
+
+/// Shows lines on standard error that are not ours to fold.
+pub(crate) fn show(lines: &[String]) {
+    let lines: Vec<String> = lines.iter().map(|line| report::clean(line)).collect();
+    let _ = writeln!(io::stderr(), "{}", lines.join("\n"));
+}
+
+/// Says why a command line is refused, or what `--help` says.
+pub(crate) fn tell_usage(error: &clap::Error) {
+    let text = error.render().to_string();
+    let columns = columns(io::stderr().is_terminal());
+    let fits = |line: &str| folded(line, columns, INDENT) == line;
+    if !error.use_stderr() || text.lines().all(fits) {
+        let _ = error.print();
+    } else {
+        tell(text.trim_end());
+    }
+}
+
+/// A line in so many columns. One that begins with a blank is an excerpt or an example, and stays as
+/// it is.
+fn folded(line: &str, columns: Option<usize>, indent: &str) -> String {
+    match columns {
+        Some(columns) if !line.starts_with(' ') => report::wrap(columns, "", indent, line),
+        _ => line.to_owned(),
+    }
 }
 
 /// The same as [`check`] for a report, in all formats that are wanted.
@@ -241,6 +272,16 @@ fn print_all<'a>(
     }
 }
 
+/// Prints a list as a JSON document where that is wanted, and unless it takes standard output, as a
+/// text of this width.
+pub(crate) fn print_documents(
+    json: Option<(&Path, String)>,
+    text: impl FnOnce(usize) -> String,
+) -> Result<(), Failed> {
+    let documents = json.into_iter().collect();
+    print_all(documents, None, ColorArg::Never, |_, width| text(width))
+}
+
 /// Whether a terminal with this environment shows more than ASCII, as the C library decides it.
 fn is_unicode(variable: impl Fn(&str) -> Option<String>) -> bool {
     let set = |name: &&str| variable(name).is_some_and(|value| !value.is_empty());
@@ -274,15 +315,17 @@ fn colors(when: ColorArg, to_terminal: bool) -> bool {
 }
 
 fn width(to_terminal: bool) -> usize {
-    let columns = env::var("COLUMNS")
-        .ok()
-        .and_then(|columns| columns.parse().ok());
+    columns(to_terminal).unwrap_or(USUAL_WIDTH)
+}
+
+/// Columns to keep to: those that `COLUMNS` says, or those of the terminal.
+fn columns(on_terminal: bool) -> Option<usize> {
+    let said = env::var("COLUMNS").ok();
+    let said = said.and_then(|columns| columns.parse().ok());
     let terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-    let measured = if to_terminal { terminal() } else { None };
-    columns
-        .or(measured)
-        .unwrap_or(USUAL_WIDTH)
-        .clamp(*WIDTHS.start(), *WIDTHS.end())
+    let measured = if on_terminal { terminal() } else { None };
+    let columns: Option<usize> = said.or(measured);
+    columns.map(|columns| columns.clamp(*WIDTHS.start(), *WIDTHS.end()))
 }
 
 fn is_standard_output(path: &Path) -> bool {
@@ -309,7 +352,18 @@ fn write(path: &Path, text: &str) -> Result<(), Failed> {
     }
 }
 
-/// Prints a text that is no report.
+/// Prints a list; `indent` stands before the second line of an item that takes several.
+pub(crate) fn print_list(
+    items: impl IntoIterator<Item = String>,
+    indent: &str,
+) -> Result<(), Failed> {
+    let columns = columns(io::stdout().is_terminal());
+    let lines = items.into_iter();
+    let lines = lines.map(|item| format!("{}\n", folded(&item, columns, indent)));
+    print_text(&lines.collect::<String>())
+}
+
+/// Prints a text as it is.
 pub(crate) fn print_text(text: &str) -> Result<(), Failed> {
     write(Path::new(STANDARD_OUTPUT), text)
 }

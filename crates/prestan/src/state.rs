@@ -6,8 +6,8 @@ use std::{env, fs};
 use record::{Event, EventKind, Run};
 use wire::shown::redacted_url;
 
-use crate::command::beside::DIRECTORY;
 use crate::exit::Failed;
+use crate::nearest::{may_be_url, nearest};
 
 /// Kept runs in which `prestan clean` looks for what they left.
 const LATEST: usize = 100;
@@ -55,21 +55,63 @@ pub(crate) fn directory_of(run_id: &str, save: Option<&Path>) -> Result<PathBuf,
     }
 }
 
-/// The directory of a run: a path, the name of a kept run, or the latest one.
+/// The directory of a run: a path, the name of a kept run or its beginning, or the latest one.
 pub(crate) fn find_run(run: Option<&Path>) -> Result<PathBuf, Failed> {
     let Some(run) = run else { return latest() };
     if rundir::is_run(run) {
         return Ok(run.to_owned());
     }
-    let kept = runs_directory()?.join(run);
-    if rundir::is_run(&kept) {
-        Ok(kept)
-    } else {
-        Err(Failed::Usage(format!(
-            "{} is no run directory",
-            redacted_url(&run.display().to_string())
-        )))
+    let directory = runs_directory()?;
+    if rundir::is_run(&directory.join(run)) {
+        return Ok(directory.join(run));
     }
+    let wanted = run.to_string_lossy();
+    let names: Vec<String> = all_runs()?.iter().map(|path| name_of(path)).collect();
+    let all = || names.iter().map(String::as_str);
+    let beginning: Vec<&str> = all().filter(|name| name.starts_with(&*wanted)).collect();
+    match beginning[..] {
+        [one] if !wanted.is_empty() => Ok(directory.join(one)),
+        [] => {
+            let wanted = redacted_url(&wanted);
+            let similar = some_of(&nearest(&wanted, all()));
+            let advice = match (similar, names.is_empty()) {
+                (Some(similar), _) => format!("; did you mean {similar}?"),
+                (None, false) => "; `prestan runs` lists all".to_owned(),
+                (None, true) => format!("; {} has none", directory.display()),
+            };
+            Err(Failed::Usage(format!("no run `{wanted}`{advice}")))
+        }
+        _ => Err(Failed::Usage(format!(
+            "`{wanted}` is the beginning of {} runs: {}; write more of the name",
+            beginning.len(),
+            some_of(&beginning).unwrap_or_default()
+        ))),
+    }
+}
+
+/// Whether what is to be compared or diagnosed is a recorded run: there is one, or it can be no URL.
+pub(crate) fn is_run_or_no_url(subject: &str) -> bool {
+    !may_be_url(subject) || find_run(Some(Path::new(subject))).is_ok()
+}
+
+/// Names that are suggested.
+const SUGGESTED: usize = 4;
+
+/// The first few of these names; `None` where there are none.
+fn some_of(names: &[&str]) -> Option<String> {
+    let quoted: Vec<String> = names
+        .iter()
+        .take(SUGGESTED)
+        .map(|name| format!("`{name}`"))
+        .collect();
+    let more = if names.len() > SUGGESTED { ", ..." } else { "" };
+    (!quoted.is_empty()).then(|| quoted.join(", ") + more)
+}
+
+/// The name of a run: that of its directory.
+pub(crate) fn name_of(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    name.to_string_lossy().into_owned()
 }
 
 fn latest() -> Result<PathBuf, Failed> {
@@ -78,19 +120,28 @@ fn latest() -> Result<PathBuf, Failed> {
 
 /// The directories of all kept runs, the latest first; there is at least one.
 pub(crate) fn kept_runs() -> Result<Vec<PathBuf>, Failed> {
-    let directory = runs_directory()?;
-    let none = || Failed::Usage(format!("no run is kept in {}", directory.display()));
-    let entries = fs::read_dir(&directory).map_err(|_| none())?;
+    let runs = all_runs()?;
+    if runs.is_empty() {
+        let directory = runs_directory()?;
+        return Err(Failed::Usage(format!(
+            "no run is kept in {}",
+            directory.display()
+        )));
+    }
+    Ok(runs)
+}
+
+/// The same, where there may be none.
+pub(crate) fn all_runs() -> Result<Vec<PathBuf>, Failed> {
+    let entries = fs::read_dir(runs_directory()?);
     let mut runs: Vec<_> = entries
+        .into_iter()
+        .flatten()
         .flatten()
         .filter_map(|entry| Some((rundir::begun(&entry.path())?, entry.path())))
         .collect();
     runs.sort();
-    if runs.is_empty() {
-        Err(none())
-    } else {
-        Ok(runs.into_iter().rev().map(|(_, path)| path).collect())
-    }
+    Ok(runs.into_iter().rev().map(|(_, path)| path).collect())
 }
 
 /// Names of kept runs whose collections may still be in this target: runs without an end, and those
@@ -109,7 +160,7 @@ pub(crate) fn unfinished_runs(target: &str) -> Vec<String> {
 
 /// The records of what went on beside a run.
 fn loads_beside(run: &Path) -> impl Iterator<Item = PathBuf> + use<> {
-    let entries = fs::read_dir(run.join(DIRECTORY)).into_iter();
+    let entries = fs::read_dir(run.join(rundir::BESIDE)).into_iter();
     entries.flatten().flatten().map(|entry| entry.path())
 }
 

@@ -16,7 +16,7 @@ use crate::args::OutputOptions;
 use crate::exit::{ExitStatus, Failed};
 use crate::live::{History, LiveStatistics, share_done};
 use crate::lookout::Lookout;
-use crate::output::tell;
+use crate::output::{show, tell};
 
 /// How often something is drawn.
 const FRAME: Duration = Duration::from_millis(100);
@@ -238,7 +238,11 @@ impl Observer for Console {
     }
 
     fn said(&self, client: u32, said: &Said) {
-        self.say(&heads(client, said));
+        let lines = heads(client, said);
+        match &self.bar {
+            Some(bar) => bar.suspend(|| show(&lines)),
+            None => show(&lines),
+        }
     }
 
     fn event(&self, event: &Event) {
@@ -275,15 +279,14 @@ const OF_SUITE: &str = "{msg:20} {wide_bar} {percent:>3} %  {prefix}  {elapsed},
 const OF_LOAD: &str = "{bar:20} {prefix}\n{msg}";
 
 /// What a client sent or received, a line for each line of a head.
-fn heads(client: u32, said: &Said) -> String {
+fn heads(client: u32, said: &Said) -> Vec<String> {
     let lines: Vec<String> = match said {
         Said::Request(lines) => lines.iter().map(|line| format!("> {line}")).collect(),
         Said::Response(lines) => lines.iter().map(|line| format!("< {line}")).collect(),
         Said::Remark(remark) => vec![format!("* {remark}")],
     };
     let lines = lines.iter();
-    let lines = lines.map(|line| report::clean(&format!("[{client}] {line}")));
-    lines.collect::<Vec<_>>().join("\n")
+    lines.map(|line| format!("[{client}] {line}")).collect()
 }
 
 /// Shows the heads of what happens outside of runs, and nothing else.
@@ -297,7 +300,7 @@ impl Observer for HeadsOnly {
     }
 
     fn said(&self, client: u32, said: &Said) {
-        tell(&heads(client, said));
+        show(&heads(client, said));
     }
 }
 

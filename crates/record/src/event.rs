@@ -75,7 +75,8 @@ pub enum EventKind {
         /// What was attempted, on what, and what came back.
         evidence: String,
     },
-    /// A measured operation failed. Only the first few of each measure are described.
+    /// A measured operation failed. Of each measure, the first few and the first of each outcome and
+    /// status are described.
     OperationFailed {
         /// Which.
         measure: MeasureId,
@@ -85,6 +86,9 @@ pub enum EventKind {
         number: u64,
         /// How.
         outcome: Outcome,
+        /// Status of the response; `None` where there was none, and in older records.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        status: Option<u16>,
         /// What was attempted, on what, and what came back.
         evidence: String,
         /// The same as data.

@@ -205,6 +205,10 @@ pub struct Environment {
     pub started_at: String,
     /// End of the run, RFC 3339, UTC; `None` in a run that was cut off.
     pub ended_at: Option<String>,
+    /// What the run came to, in the word of its report: `pass`, `inconclusive` or `fail`. `None` in a
+    /// run that was cut off, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conclusion: Option<String>,
 }
 
 /// The machine that sent the requests.

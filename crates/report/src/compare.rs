@@ -10,7 +10,7 @@ use crate::clean;
 use crate::figure::percent;
 use crate::json::{pretty, schema_of};
 use crate::markdown::{code, line, markdown};
-use crate::terminal::{Columns, TextReport};
+use crate::terminal::{Columns, TextReport, wrap};
 
 use words::COLUMNS;
 
@@ -106,20 +106,38 @@ fn without_times(comparison: &Comparison) -> &'static str {
     }
 }
 
+/// A row for each measure. Where the columns do not fit, it becomes a sentence.
 fn table(report: &mut TextReport, comparison: &Comparison) {
-    let headers = HEADERS.map(str::to_owned).into();
-    let rows = comparison.rows.iter().map(|row| cells(row).into());
-    let lines = Columns::lines(headers, rows, &[0, 6]);
-    let verdicts = comparison.rows.iter().map(|row| Some(row.verdict));
-    let verdicts = std::iter::once(None).chain(verdicts);
-    for (line, verdict) in lines.iter().zip(verdicts) {
-        let line = match verdict {
-            Some(worse) if worse.is_worse() => report.paint.bad(line),
-            Some(better) if better.is_better() => report.paint.good(line),
-            _ => line.clone(),
+    let headers = HEADERS.map(str::to_owned);
+    let rows: Vec<[String; COLUMNS]> = comparison.rows.iter().map(cells).collect();
+    let all = rows.iter().map(|row| row.to_vec());
+    let aligned = Columns::lines_with_words(report.width, headers.to_vec(), all, &[0]);
+    let in_words = || {
+        let row = |row| wrap(report.width, "", "  ", &sentence(row));
+        rows.iter().map(row).collect()
+    };
+    let mut lines: Vec<String> = aligned.unwrap_or_else(in_words);
+    if lines.len() > rows.len() {
+        report.line(&lines.remove(0));
+    }
+    for (line, row) in lines.into_iter().zip(&comparison.rows) {
+        let line = match row.verdict {
+            worse if worse.is_worse() => report.paint.bad(&line),
+            better if better.is_better() => report.paint.good(&line),
+            _ => line,
         };
         report.line(&line);
     }
+}
+
+/// A row in words: `Put1K: slower; A 1.00 ms, B 2.00 ms, B / A 2.0`.
+fn sentence(row: &[String; COLUMNS]) -> String {
+    let figures = HEADERS.iter().zip(row).take(COLUMNS - 1).skip(1);
+    let figures = figures.filter(|(_, cell)| !cell.is_empty());
+    let figures: Vec<String> = figures
+        .map(|(name, cell)| format!("{name} {cell}"))
+        .collect();
+    format!("{}: {}; {}", row[0], row[COLUMNS - 1], figures.join(", "))
 }
 
 /// The comparison for a pull request. Ends with a newline.

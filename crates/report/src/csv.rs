@@ -16,7 +16,7 @@ use stats::{Distribution, Summary, TestSummary};
 
 use crate::clean;
 use crate::json::{thousandths, us};
-use crate::reasons::reason;
+use crate::reasons::{self, reason};
 
 /// The result as CSV with a header line; lines end with CR LF.
 pub fn csv(run: &Run, summary: &Summary) -> String {
@@ -81,6 +81,7 @@ fn header() -> Vec<String> {
         times("planned").to_vec(),
         times("upload").to_vec(),
         plain(&["per_second_ci95_low", "per_second_ci95_high", "wanders"]),
+        plain(&["failures"]),
     ]
     .concat()
 }
@@ -130,8 +131,15 @@ fn row(run: &Run, test: &TestSummary) -> Vec<String> {
         times(test.planned.as_ref()),
         times(test.upload.as_ref()),
         vec![optional(low), optional(high), test.wanders.to_string()],
+        vec![cell(&failures(test))],
     ]
     .concat()
+}
+
+/// Failures by how they ended, with an example of each.
+fn failures(test: &TestSummary) -> String {
+    let groups: Vec<String> = test.failures.iter().map(reasons::group).collect();
+    groups.join("; ")
 }
 
 /// The numbers of [`TIMES`], all empty when there is no time.

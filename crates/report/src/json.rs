@@ -152,7 +152,7 @@ impl From<&TestSummary> for wire::TestJson {
             per_second: test.per_second.map(thousandths),
             per_second_ci95: test.per_second_ci95.map(rates),
             wanders: test.wanders,
-            failures: test.failures.iter().map(reason).collect(),
+            failures: test.failures.iter().map(wire::FailureJson::from).collect(),
             notes: test.notes.iter().map(note).collect(),
             conclusion: test.conclusion(),
             disqualified: test.disqualified().map(crate::warning),
@@ -161,6 +161,17 @@ impl From<&TestSummary> for wire::TestJson {
                 .iter()
                 .map(|own| own.kind.name().into())
                 .collect(),
+        }
+    }
+}
+
+impl From<&stats::FailureGroup> for wire::FailureJson {
+    fn from(group: &stats::FailureGroup) -> wire::FailureJson {
+        wire::FailureJson {
+            outcome: group.outcome.map(Outcome::name),
+            status: group.status,
+            count: group.count,
+            example: group.example.as_ref().map(reason),
         }
     }
 }

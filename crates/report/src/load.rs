@@ -5,6 +5,7 @@ use stats::{Bar, Bias, Connects, Distribution, Summary, TestSummary, Warning, Wa
 
 use crate::clean;
 use crate::figure::{self, NONE};
+use crate::terminal::wrap;
 use crate::units::{human, human_range};
 
 /// The clock.
@@ -258,10 +259,8 @@ pub(crate) fn histogram(test: &TestSummary, width: usize) -> String {
     let beside = test
         .planned
         .map_or("", |_| " (sent) and latency from schedule (planned)");
-    let mut text = format!(
-        "{}: operations by response time{beside}\n",
-        clean(&test.name)
-    );
+    let heading = format!("{}: operations by response time{beside}", clean(&test.name));
+    let mut text = wrap(width, "", "  ", &heading) + "\n";
     let mut line = |edge: &str, left: (String, String), right: (String, String)| {
         let right = match sides {
             1 => String::new(),

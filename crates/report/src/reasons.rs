@@ -1,6 +1,6 @@
 //! What failed, and what else there is to know of rows and runs, in words.
 
-use stats::{Note, Outcomes, StatusReason};
+use stats::{FailureGroup, Note, Outcomes, StatusReason};
 
 /// Why a row is not ok, or what failed in it.
 pub fn reason(reason: &StatusReason) -> String {
@@ -51,6 +51,20 @@ pub fn reason(reason: &StatusReason) -> String {
                 "anything was measured"
             };
             format!("the run was {end} before {before}")
+        }
+    }
+}
+
+/// Failures that ended alike: `12 like request 7: wrong status: PUT a: 500 ...; expected 2xx`.
+pub(crate) fn group(group: &FailureGroup) -> String {
+    let example = group.example.as_ref().map(reason);
+    match (group.outcome, example) {
+        (None, example) => example.unwrap_or_default(),
+        (Some(_), Some(example)) if group.count == 1 => example,
+        (Some(_), Some(example)) => format!("{} like {example}", group.count),
+        (Some(outcome), None) => {
+            let status = group.status.map(|status| format!(" {status}"));
+            format!("{} {outcome}{}", group.count, status.unwrap_or_default())
         }
     }
 }
@@ -112,6 +126,32 @@ mod tests {
             failed(&outcomes),
             "3 of 4 failed: 2 wrong status, 1 timeout"
         );
+    }
+
+    #[test]
+    fn failures_that_ended_alike_are_told_once() {
+        let example = StatusReason::Operation {
+            number: 7,
+            user: Some(2),
+            outcome: Outcome::WrongStatus,
+            evidence: "PUT a: 500".to_owned(),
+        };
+        let told = |count, outcome, example| {
+            let status = Some(500);
+            group(&FailureGroup {
+                outcome,
+                status,
+                count,
+                example,
+            })
+        };
+        let wrong = Some(Outcome::WrongStatus);
+        let one = "request 7 of user 2: wrong status: PUT a: 500";
+        assert_eq!(told(1, wrong, Some(example.clone())), one);
+        assert_eq!(told(12, wrong, Some(example)), format!("12 like {one}"));
+        assert_eq!(told(12, wrong, None), "12 wrong status 500");
+        let failed = StatusReason::Evidence("MKCOL gave 507".to_owned());
+        assert_eq!(told(0, None, Some(failed)), "MKCOL gave 507");
     }
 
     #[test]

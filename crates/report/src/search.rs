@@ -217,14 +217,17 @@ pub(crate) const NOTE: &str = "Rates and times are medians of the trials of a lo
 pub fn search_text(found: &SearchResult, color: bool, width: usize) -> String {
     let mut report = TextReport::new(color, width);
     let software = found.software.as_deref().unwrap_or(UNKNOWN_SOFTWARE);
-    report.line(&clean(&found.what));
-    report.line(&format!("{} ({})\n", clean(&found.target), clean(software)));
+    report.wrapped("", "  ", &clean(&found.what));
+    let target = format!("{} ({software})", found.target);
+    report.wrapped("", "  ", &clean(&target));
+    report.line("");
     report.wrapped("", "", &verdict(found));
     report.line("");
     let loads = Loaded::all(found);
-    let headers = headers(found).map(str::to_owned).into();
-    let rows = loads.iter().map(|loaded| cells(found, loaded).into());
-    let lines = Columns::lines(headers, rows, &[6]);
+    let headers = || headers(found).map(str::to_owned).into();
+    let rows = || loads.iter().map(|loaded| cells(found, loaded).into());
+    let lines = Columns::lines_with_words(width, headers(), rows(), &[])
+        .unwrap_or_else(|| Columns::lines(headers(), rows(), &[6]));
     let fails = std::iter::once(false).chain(loads.iter().map(Loaded::fails));
     for (line, fails) in lines.iter().zip(fails) {
         let bad = fails.then(|| report.paint.bad(line));

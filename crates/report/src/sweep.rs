@@ -143,7 +143,7 @@ fn heading(report: &mut TextReport, sweep: &Sweep) {
     for server in &sweep.servers {
         let software = server.software.as_deref().unwrap_or(UNKNOWN_SOFTWARE);
         let line = format!("{}: {software}, {}", server.name, server.target);
-        report.line(&clean(&line));
+        report.wrapped("", "  ", &clean(&line));
     }
     for caveat in &sweep.caveats {
         report.wrapped("Warning: ", "  ", &clean(caveat));

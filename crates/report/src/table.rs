@@ -61,21 +61,24 @@ use Column::{
 
 /// From the most telling layout on.
 #[rustfmt::skip]
-const TESTS: [Layout; 5] = [
+const TESTS: &[Layout] = &[
     &[Rsp, Count, P50, P50Ends, P99, P99Ends, Max, MeanEnds, Rate, RateEnds, Failed],
     &[Rsp, Count, P50, P50Ends, P99, P99Ends, Max, MeanEnds, Failed],
     &[Rsp, Count, P50, P99, Max, MeanEnds, Failed],
     &[Rsp, Count, P50, P99, Max, MeanShare, Failed],
     &[Rsp, Count, P50, P99, Max, Failed],
+    &[Rsp, P50, Failed],
+    &[Rsp, Failed],
 ];
 
 #[rustfmt::skip]
-const LOAD: [Layout; 5] = [
+const LOAD: &[Layout] = &[
     &[Rate, RateEnds, P50, P50Ends, P90, P99, P99Ends, P999, Max, Mean, MeanEnds, Count, Failed],
     &[Rate, RateEnds, P50, P90, P99, P999, Max, Mean, MeanEnds, Count, Failed],
     &[Rate, RateEnds, P50, P90, P99, P999, Max, Count, Failed],
     &[Rate, P50, P90, P99, P999, Max, Count, Failed],
     &[Rate, P50, P99, Max, Failed],
+    &[Rate, P50, Failed],
 ];
 
 impl Rows {
@@ -100,7 +103,7 @@ impl Rows {
             (has_rate || self == Rows::Load || !layout.contains(&Rate))
                 && (has_ends || !layout.contains(&P50Ends))
         };
-        layouts.into_iter().filter(is_telling).collect()
+        layouts.iter().copied().filter(is_telling).collect()
     }
 }
 
@@ -223,7 +226,10 @@ fn left_out(wider: &[TableDrawing], chosen: Layout) -> Option<String> {
         drawing.map(|drawing| format!("{what} (from {} columns on)", drawing.width()))
     };
     let missing = [
-        (P90, "p90, p99.9"),
+        (P50, "p50"),
+        (Max, "p99 and max"),
+        (Count, "n"),
+        (P90, "p90 and p99.9"),
         (MeanEnds, "95 % intervals of the mean"),
         (P50Ends, "95 % intervals of p50 and p99"),
         (RateEnds, "rates with their intervals"),
@@ -243,7 +249,8 @@ struct TableDrawing {
 
 impl TableDrawing {
     fn new(summary: &Summary, layout: Layout) -> TableDrawing {
-        let starred = summary.tests.iter().filter_map(shown_times).any(few);
+        let starred =
+            layout.contains(&P99) && summary.tests.iter().filter_map(shown_times).any(few);
         let headers = layout.iter().map(|column| column.header(starred));
         let headers = std::iter::once("").chain(headers);
         let headers: Vec<String> = headers.map(str::to_owned).collect();

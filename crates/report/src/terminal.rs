@@ -74,7 +74,7 @@ impl TextReport {
 
 /// Wraps at blanks only. A URL stays one that can be copied, also where it is wider than the page, and
 /// a run id keeps its hyphens on one line.
-pub(crate) fn wrap(width: usize, first: &str, next: &str, text: &str) -> String {
+pub fn wrap(width: usize, first: &str, next: &str, text: &str) -> String {
     let options = Options::new(width)
         .break_words(false)
         .word_splitter(WordSplitter::NoHyphenation)
@@ -84,6 +84,8 @@ pub(crate) fn wrap(width: usize, first: &str, next: &str, text: &str) -> String 
     textwrap::fill(text, options)
 }
 
+/// Columns that words need behind the others of a row.
+const ROOM_FOR_WORDS: usize = 24;
 /// Blanks between columns.
 const BETWEEN: &str = "  ";
 
@@ -119,6 +121,42 @@ impl Columns {
         let rows: Vec<Vec<String>> = std::iter::once(headers).chain(rows).collect();
         let columns = Columns::of(&rows, texts);
         rows.iter().map(|row| columns.line(row)).collect()
+    }
+
+    /// The lines of a table whose last column is words: behind the others where there is room for them,
+    /// else below. `None` where not even the other columns fit.
+    pub(crate) fn lines_with_words(
+        width: usize,
+        headers: Vec<String>,
+        rows: impl IntoIterator<Item = Vec<String>>,
+        texts: &'static [usize],
+    ) -> Option<Vec<String>> {
+        let rows = std::iter::once(headers).chain(rows);
+        let rows: Vec<(Vec<String>, String)> = rows
+            .filter_map(|mut row| row.pop().map(|words| (row, words)))
+            .collect();
+        let columns = Columns::of(rows.iter().map(|(figures, _)| figures), texts);
+        if columns.width() > width {
+            return None;
+        }
+        let longest = rows.iter().map(|(_, words)| display_width(words)).max();
+        let behind = columns.width() + BETWEEN.len();
+        let has_room = behind + longest.unwrap_or(0).min(ROOM_FOR_WORDS) <= width;
+        let line = |(figures, words): &(Vec<String>, String)| {
+            let line = columns.line(figures);
+            let missing = " ".repeat(behind.saturating_sub(display_width(&line)));
+            match (words.is_empty(), has_room) {
+                (true, _) => line,
+                (false, true) => wrap(
+                    width,
+                    &format!("{line}{missing}"),
+                    &" ".repeat(behind),
+                    words,
+                ),
+                (false, false) => format!("{line}\n{}", wrap(width, "    ", "    ", words)),
+            }
+        };
+        Some(rows.iter().map(line).collect())
     }
 
     pub(crate) fn width(&self) -> usize {

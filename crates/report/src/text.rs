@@ -10,7 +10,7 @@ use crate::clean;
 use crate::conclusion::inconclusive_briefly;
 use crate::json::BesideResult;
 use crate::load;
-use crate::reasons::{self, abort_reason, reason};
+use crate::reasons::{self, abort_reason};
 use crate::table::{Rows, TextTable, table};
 use crate::terminal::{TextReport, wrap};
 use crate::webstone;
@@ -318,9 +318,9 @@ impl TextReport {
                 ("Aborted", format!(": {}", clean(reason)))
             }
         };
-        let word = self.paint.bad(word);
         self.line("");
-        self.line(&format!("{word}{how}"));
+        let sentence = wrap(self.width, "", "  ", &format!("{word}{how}"));
+        self.line(&sentence.replacen(word, &self.paint.bad(word), 1));
         if summary.tests.iter().any(|test| test.operations() > 0) {
             self.line("The figures above cover the operations up to then");
         }
@@ -377,7 +377,7 @@ pub(crate) fn notes(summary: &Summary) -> Vec<String> {
         .collect()
 }
 
-/// Details of a failed test: counts, and the first failures. `None` when its row says it all.
+/// Details of a failed test: counts, and each kind of failure with an example. `None` when its row says it all.
 fn failure(test: &TestSummary) -> Option<ReportItem> {
     let row_says_it = test.response.is_none() && test.failed() == 0 && test.failures.len() <= 1;
     if test.status != Status::Failed || row_says_it {
@@ -391,7 +391,7 @@ fn failure(test: &TestSummary) -> Option<ReportItem> {
     let below = test
         .failures
         .iter()
-        .map(|failure| clean(&reason(failure)))
+        .map(|group| clean(&reasons::group(group)))
         .collect();
     Some(ReportItem {
         text: clean(&format!("{}: {counts}", test.name)),

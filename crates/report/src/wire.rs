@@ -14,7 +14,7 @@ use serde::Serialize;
 use stats::{Conclusion, Share, Status};
 
 /// Version of the document; raised when a reader of the older one would misread it.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// Result of one run of Prestan.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -312,8 +312,9 @@ pub(crate) struct TestJson {
     /// The rate went up or down over times that are not short beside the window, so that the
     /// interval may be too narrow.
     pub(crate) wanders: bool,
-    /// Descriptions of the first failures.
-    pub(crate) failures: Vec<String>,
+    /// Why the test could not be measured, and failed operations by how they ended, inside the window and
+    /// outside, the most frequent first.
+    pub(crate) failures: Vec<FailureJson>,
     /// Remarks that are no failures.
     pub(crate) notes: Vec<String>,
     /// Conclusion of the row.
@@ -322,6 +323,20 @@ pub(crate) struct TestJson {
     pub(crate) disqualified: Option<String>,
     /// The kinds of all warnings about the row.
     pub(crate) warnings: Vec<String>,
+}
+
+/// Failures that ended alike.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Failure", deny_unknown_fields)]
+pub(crate) struct FailureJson {
+    /// How these operations ended; null for a reason why the test could not be measured.
+    pub(crate) outcome: Option<&'static str>,
+    /// Status of their responses; null without a response.
+    pub(crate) status: Option<u16>,
+    /// How many operations these are; 0 where the test could not be measured.
+    pub(crate) count: u64,
+    /// One of them: the request, and what came back; null where the record describes none.
+    pub(crate) example: Option<String>,
 }
 
 /// A count for each outcome. Every operation ends in exactly one.

@@ -19,6 +19,7 @@
 
 mod columns;
 mod files;
+mod kept;
 mod pieces;
 mod samples;
 #[cfg(test)]
@@ -38,6 +39,7 @@ use record::{
 use files::{create_new, replace, write_new};
 use samples::is_of_samples;
 
+pub use kept::{goes_on, remove, size_on_disk};
 pub use pieces::Pieces;
 pub use samples::{Samples, SamplesWriter};
 
@@ -68,6 +70,8 @@ const PLAN: &str = "plan.yaml";
 const SUITE: &str = "suite.yaml";
 const ENV: &str = "env.json";
 const EVENTS: &str = "events.jsonl";
+/// Directory, in that of a run, of the loads beside it, which are runs of their own.
+pub const BESIDE: &str = "beside";
 
 /// The last format that had all samples in one file.
 const SINGLE_FILE_FORMAT: u32 = 3;
@@ -117,11 +121,14 @@ impl RunDir {
             let path = path.join(name);
             write_new(&path, bytes).map_err(|error| writing(&path, error))
         };
+        // Before the plan, by which a run is known: a run that goes on is locked from the beginning.
+        let events_path = path.join(EVENTS);
+        let file = create_new(&events_path).map_err(|error| writing(&events_path, error))?;
+        // A file system without locks records all the same.
+        let _ = file.try_lock();
         write(PLAN, yaml.as_bytes())?;
         write(SUITE, suite_text.as_bytes())?;
         write(ENV, &env_json(env))?;
-        let events_path = path.join(EVENTS);
-        let file = create_new(&events_path).map_err(|error| writing(&events_path, error))?;
         Ok(RunDir {
             path: path.to_owned(),
             events: Mutex::new(EventsFile {
@@ -179,6 +186,14 @@ impl RunDir {
         written.and(replaced.map_err(|error| writing(&env_path, error).to_string()))
     }
 
+    /// Removes the record, of a run that has nothing to record.
+    ///
+    /// # Errors
+    /// When a file cannot be removed, or is none of the run.
+    pub fn discard(&self) -> Result<(), RunDirError> {
+        kept::remove_files(&self.path)
+    }
+
     fn events(&self) -> MutexGuard<'_, EventsFile> {
         self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -209,9 +224,7 @@ fn refuse_another_run(path: &Path) -> Result<(), RunDirError> {
         if [PLAN, SUITE, ENV, EVENTS].contains(&&*name) || is_of_samples(&name) {
             return Err(RunDirError::Damaged {
                 path: path.to_owned(),
-                message: format!(
-                    "there is a run in this directory already ({name}); choose another one"
-                ),
+                message: format!("there is a run in this directory already ({name})"),
             });
         }
     }

@@ -10,7 +10,7 @@ use record::{
 
 use super::*;
 
-fn plan() -> PlanRecord {
+pub(crate) fn plan() -> PlanRecord {
     let measure = |name: &str| MeasureRecord {
         name: name.to_owned(),
         test: TestId(0),
@@ -64,7 +64,7 @@ fn plan() -> PlanRecord {
     }
 }
 
-fn env() -> Environment {
+pub(crate) fn env() -> Environment {
     let machine = Machine {
         os: String::new(),
         cpu: String::new(),
@@ -76,6 +76,7 @@ fn env() -> Environment {
         server: None,
         started_at: String::new(),
         ended_at: None,
+        conclusion: None,
     }
 }
 

@@ -39,6 +39,7 @@ mod convergence;
 mod details;
 mod diagnose;
 mod distribution;
+mod failures;
 mod generator;
 mod growth;
 mod outcomes;
@@ -86,6 +87,7 @@ pub use diagnose::{
     RULES, ResponsePart, WhyLeftOut, diagnose, diagnose_pooled, does_the_same, material_from,
 };
 pub use distribution::Distribution;
+pub use failures::FailureGroup;
 pub use generator::{BUSY, LATE, LEAST_WALL, LONG_STALL, QUEUED, SATURATED, together};
 pub use growth::{
     EXPONENTS, Effect, Fitted, Growing, Growth, Law, Observation, Shape, Term, growth,
@@ -104,7 +106,7 @@ pub use status::{Status, StatusReason};
 pub use summariser::Summariser;
 pub use sweep::{SweepPoint, Swept, SweptRow, SweptServer, sweep};
 pub use times::EXACT;
-pub use told::{Completeness, FAILURES_DESCRIBED};
+pub use told::Completeness;
 pub use until::{Statistic, Until, UntilError};
 pub use warning::{
     BIAS, BIAS_SHARE, Detail, IN_PROGRESS, IN_PROGRESS_HALF, Lately, MISSED, P99_NEEDS, RunLimit,

@@ -5,6 +5,7 @@ mod pooled;
 use record::{Clock, Connect, Load, MeasureId, MeasureRecord, Outcome, Sample, Timing};
 
 use crate::bias::{Bias, Differences};
+use crate::failures::{FailureCounts, FailureGroup};
 use crate::spread::{Bar, ROWS, spread};
 use crate::status::{MissingMethod, StatusFacts};
 use crate::throughput::Throughput;
@@ -68,8 +69,8 @@ pub struct TestSummary {
     /// The rate went up or down over times that are not short beside the window, so that the
     /// interval may be too narrow.
     pub wanders: bool,
-    /// Why the test could not be measured, and the first failed operations, at most [`FAILURES_DESCRIBED`](crate::FAILURES_DESCRIBED) of them.
-    pub failures: Vec<StatusReason>,
+    /// Why the test could not be measured, and the failed operations, grouped by how they ended.
+    pub failures: Vec<FailureGroup>,
     /// Remarks that are no failures.
     pub notes: Vec<Note>,
     /// Warnings about this row, those about its test among them.
@@ -177,6 +178,7 @@ pub(crate) struct RowTally {
     bytes_sent: u64,
     bytes_received: u64,
     throughput: Throughput,
+    failures: FailureCounts,
 }
 
 impl RowTally {
@@ -191,11 +193,13 @@ impl RowTally {
     /// Adds an operation that does not count.
     pub(crate) fn leave_out(&mut self, sample: &Sample) {
         self.left_out.add(sample.outcome);
+        self.failures.add(sample);
     }
 
     /// Adds an operation that counts. `open` says that its *planned* is a moment of its own.
     pub(crate) fn add(&mut self, sample: &Sample, open: bool) {
         self.outcomes.add(sample.outcome);
+        self.failures.add(sample);
         self.connects += u64::from(sample.connect.is_some());
         self.resent += u64::from(sample.resent);
         self.bytes_sent += sample.bytes_sent;
@@ -235,6 +239,7 @@ impl RowTally {
     pub(crate) fn merge(&mut self, other: &RowTally) {
         self.outcomes = self.outcomes.plus(&other.outcomes);
         self.left_out = self.left_out.plus(&other.left_out);
+        self.failures.merge(&other.failures);
         self.missed += other.missed;
         self.connects += other.connects;
         self.resent += other.resent;
@@ -327,7 +332,7 @@ pub(crate) fn row(tally: &RowTally, around: &Around<'_>) -> TestSummary {
                 evidence,
             }),
         test_failed: test_failed.first(),
-        failure: failures.first(),
+        failure: failures.first().map(|(_, why)| why),
         stamps_missed: tally.missed > 0 && tally.missed == tally.outcomes.ok(),
         complete: around.complete,
     }
@@ -381,7 +386,7 @@ pub(crate) fn row(tally: &RowTally, around: &Around<'_>) -> TestSummary {
             .map(|(s, rate)| rate.completed as f64 / s),
         per_second_ci95: estimate.and_then(|rate| rate.ci95),
         wanders,
-        failures: test_failed.iter().chain(failures).cloned().collect(),
+        failures: tally.failures.groups(test_failed, failures),
         notes: told_notes
             .into_iter()
             .map(Note::Remark)

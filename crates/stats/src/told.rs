@@ -4,13 +4,10 @@ use std::collections::BTreeMap;
 
 use record::{
     Environment, Event, EventKind, Generator, Goal, LeftBehind, MeasureId, MissingStep, Nanos,
-    TestId,
+    Outcome, TestId,
 };
 
 use crate::StatusReason;
-
-/// Failures of one measure that a summary describes; the others are counted only.
-pub const FAILURES_DESCRIBED: usize = 5;
 
 /// Whether a run went through to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +23,7 @@ pub enum Completeness {
 
 impl Completeness {
     /// The first end among the events; without any, a run whose record has no end was killed.
-    pub(crate) fn of(events: &[Event], env: &Environment) -> Completeness {
+    pub fn of(events: &[Event], env: &Environment) -> Completeness {
         let told = events.iter().find_map(|event| match &event.kind {
             EventKind::Interrupted => Some(Completeness::Interrupted),
             EventKind::Aborted { reason } => Some(Completeness::Aborted(Some(reason.clone()))),
@@ -48,8 +45,8 @@ pub(crate) struct RunEvents {
     pub(crate) not_supported: BTreeMap<TestId, (Option<MissingStep>, String)>,
     /// Why a test could not be measured.
     pub(crate) test_failed: BTreeMap<TestId, Vec<StatusReason>>,
-    /// Failed operations, at most [`FAILURES_DESCRIBED`] a measure.
-    pub(crate) failures: BTreeMap<MeasureId, Vec<StatusReason>>,
+    /// Failed operations, each with its outcome and status.
+    pub(crate) failures: BTreeMap<MeasureId, Vec<((Outcome, Option<u16>), StatusReason)>>,
     /// Remarks that are no failures.
     pub(crate) notes: BTreeMap<MeasureId, Vec<String>>,
     /// Doubts that the engine had.
@@ -101,18 +98,18 @@ impl RunEvents {
                 user,
                 number,
                 outcome,
+                status,
                 evidence,
                 ..
             } => {
-                let described = self.failures.entry(*measure).or_default();
-                if described.len() < FAILURES_DESCRIBED {
-                    described.push(StatusReason::Operation {
-                        number: *number,
-                        user: (users > 1).then_some(*user),
-                        outcome: *outcome,
-                        evidence: evidence.clone(),
-                    });
-                }
+                let described = StatusReason::Operation {
+                    number: *number,
+                    user: (users > 1).then_some(*user),
+                    outcome: *outcome,
+                    evidence: evidence.clone(),
+                };
+                let all = self.failures.entry(*measure).or_default();
+                all.push(((*outcome, *status), described));
             }
             EventKind::Note { measure, text } => {
                 push_new(self.notes.entry(*measure).or_default(), text.clone());

@@ -24,7 +24,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
         .ok_or_else(|| size_help(text))
 }
 
-/// Reads a time: `30s`, `250ms`, `1.5s`, `10m`, `1h`, `20us`. A bare number means seconds.
+/// Reads a time: `30s`, `250ms`, `1.5s`, `10m`, `1h`, `30d`, `20us`. A bare number means seconds.
 ///
 /// # Errors
 /// A sentence that says what is accepted.
@@ -38,6 +38,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         "s" | "" => 1e9,
         "m" | "min" => 60e9,
         "h" => 3600e9,
+        "d" => 86_400e9,
         _ => return Err(duration_help(text)),
     };
     scaled(number, nanos)

@@ -4,11 +4,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{Resumption, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{
     AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore,
     SignatureScheme,
@@ -43,7 +44,19 @@ pub fn tls_config(options: &TlsOptions, scheme: Scheme) -> Result<Arc<ClientConf
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(TrustAnybody { provider }))
     } else {
-        builder.with_root_certificates(roots(options.cacert.as_deref(), scheme)?)
+        let (roots, given) = roots(options.cacert.as_deref(), scheme)?;
+        if given.is_empty() {
+            builder.with_root_certificates(roots)
+        } else {
+            let webpki = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
+            let webpki = webpki
+                .build()
+                .map_err(|error| format!("setting up TLS failed: {error}"))?;
+            let verifier = Arc::new(TrustGiven { webpki, given });
+            builder
+                .dangerous()
+                .with_custom_certificate_verifier(verifier)
+        }
     };
     let mut config = match &options.identity {
         None => builder.with_no_client_auth(),
@@ -69,23 +82,24 @@ pub fn tls_config(options: &TlsOptions, scheme: Scheme) -> Result<Arc<ClientConf
     Ok(Arc::new(config))
 }
 
-fn roots(cacert: Option<&Path>, scheme: Scheme) -> Result<RootCertStore, String> {
+/// The roots to trust, and the certificates of the file that names them.
+fn roots(
+    cacert: Option<&Path>,
+    scheme: Scheme,
+) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), String> {
     let mut store = RootCertStore::empty();
-    match cacert {
-        Some(file) => {
-            for certificate in certificates(file)? {
-                store
-                    .add(certificate)
-                    .map_err(|error| format!("{}: {error}", file.display()))?;
-            }
-        }
-        None if scheme == Scheme::Http => {}
-        // A system without roots is reported when a connection fails.
-        None => {
-            store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        }
+    let given = cacert.map_or(Ok(Vec::new()), certificates)?;
+    for certificate in &given {
+        store.add(certificate.clone()).map_err(|error| {
+            let file = cacert.unwrap_or(Path::new("")).display();
+            format!("{file}: {error}")
+        })?;
     }
-    Ok(store)
+    // A system without roots is reported when a connection fails.
+    if cacert.is_none() && scheme == Scheme::Https {
+        store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    }
+    Ok((store, given))
 }
 
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
@@ -139,11 +153,82 @@ fn certificate_hint(error: &CertificateError) -> &'static str {
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             "; the certificate is for another name (--insecure measures all the same)"
         }
-        // `openssl req -x509` makes such ones.
-        CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
-            "; the certificate is self-signed, as that of an authority (--insecure trusts anybody)"
+        error if is_of_authority(error) => {
+            "; the certificate is self-signed (--cacert FILE trusts the certificate in that file, \
+             --insecure trusts any)"
         }
         _ => "",
+    }
+}
+
+/// The certificate of a server is marked as that of an authority: `openssl req -x509` makes such ones.
+fn is_of_authority(error: &CertificateError) -> bool {
+    matches!(error, CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity"))
+}
+
+/// `--cacert`: trusts what the given certificates have signed, and as curl does, each of them as the
+/// certificate of a server.
+#[derive(Debug)]
+struct TrustGiven {
+    webpki: Arc<WebPkiServerVerifier>,
+    given: Vec<CertificateDer<'static>>,
+}
+
+impl TrustGiven {
+    /// Whether a certificate that webpki declines is trusted because it is one of the given ones. These
+    /// errors come after the period of validity was checked; the name is checked here.
+    fn admits(&self, error: &Error, certificate: &CertificateDer<'_>) -> bool {
+        let Error::InvalidCertificate(error) = error else {
+            return false;
+        };
+        let is_untrusted = is_of_authority(error)
+            || matches!(
+                error,
+                CertificateError::UnknownIssuer | CertificateError::BadSignature
+            );
+        is_untrusted && self.given.contains(certificate)
+    }
+}
+
+impl ServerCertVerifier for TrustGiven {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let webpki = &self.webpki;
+        match webpki.verify_server_cert(certificate, intermediates, name, ocsp_response, now) {
+            Err(error) if self.admits(&error, certificate) => {
+                verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.webpki.verify_tls12_signature(message, cert, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.webpki.verify_tls13_signature(message, cert, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.webpki.supported_verify_schemes()
     }
 }
 

@@ -106,6 +106,8 @@ pub(crate) struct Done {
     pub(crate) ended: Nanos,
     pub(crate) answered: bool,
     pub(crate) measured: bool,
+    /// Status of the response, where there was one.
+    pub(crate) status: Option<u16>,
 }
 
 impl Operating {
@@ -156,6 +158,7 @@ mod tests {
             ended,
             answered: true,
             measured,
+            status: None,
         }
     }
 

@@ -20,7 +20,13 @@ pub(crate) struct Operation {
 
 impl Operation {
     /// Tells of its failure; `asked` is what was attempted. That a run was interrupted is no failure.
-    pub(crate) fn failed(&self, context: &RunContext, asked: &str, wrong: &Wrong) {
+    pub(crate) fn failed(
+        &self,
+        context: &RunContext,
+        asked: &str,
+        wrong: &Wrong,
+        status: Option<u16>,
+    ) {
         if wrong.outcome == Outcome::Cancelled {
             return;
         }
@@ -30,6 +36,7 @@ impl Operation {
             user: self.user,
             number: self.number,
             outcome: wrong.outcome,
+            status,
             evidence: format!("{asked}: {}", wrong.what),
             cause: wrong.cause.clone(),
         });

@@ -78,7 +78,7 @@ impl Worker {
         why: &str,
     ) {
         let dropped = Wrong::new(Outcome::Dropped, format!("not sent, because {why}"));
-        operation.failed(context, method, &dropped);
+        operation.failed(context, method, &dropped, None);
         let now = context.clock.now();
         let planned = planned.unwrap_or(now);
         let at = planned.max(now);

@@ -86,6 +86,7 @@ pub fn environment() -> Environment {
         server: None,
         started_at: time_of_day(),
         ended_at: None,
+        conclusion: None,
     }
 }
 

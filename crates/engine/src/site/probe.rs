@@ -60,11 +60,11 @@ pub(crate) async fn probe(
         return Ok(server);
     }
     if head.status == 404 {
-        return Err(RunError::NotWebdav(format!(
-            "OPTIONS {url} was answered {}: there is no such collection; check the path, or \
-             create it first",
-            head.status_text()
-        )));
+        let answered = head.status_text();
+        let nothing =
+            || format!("OPTIONS {url} was answered {answered}: it does not exist; {CREATE_IT}");
+        let why = unusable(client, path, url).await.unwrap_or_else(nothing);
+        return Err(RunError::NotWebdav(why));
     }
     if !server.dav.is_empty() {
         return Ok(server);
@@ -86,6 +86,58 @@ pub(crate) async fn probe(
         answer.status_text(),
         advice(&answer, instead)
     )))
+}
+
+/// What to try where there is no target.
+const CREATE_IT: &str = "create it first, or check the path";
+
+/// Why nothing can be made in a target, where it is missing or not a collection.
+pub(crate) async fn unusable(client: &mut Client, path: &str, url: &str) -> Option<String> {
+    let (bare, bare_url) = (path.trim_end_matches('/'), url.trim_end_matches('/'));
+    if bare.is_empty() {
+        return None;
+    }
+    match kind(client, path).await? {
+        ResourceKind::Collection => return None,
+        ResourceKind::Missing if kind(client, bare).await? == ResourceKind::Missing => {
+            return Some(format!("{url} does not exist; {CREATE_IT}"));
+        }
+        ResourceKind::Missing | ResourceKind::File => {}
+    }
+    let above = bare_url
+        .rfind('/')
+        .map_or(bare_url, |slash| &bare_url[..=slash]);
+    Some(format!(
+        "{bare_url} is not a collection; give the URL of one, {above} for example, or measure this \
+         resource alone: `prestan load {bare_url}`"
+    ))
+}
+
+/// What a path names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ResourceKind {
+    Collection,
+    File,
+    Missing,
+}
+
+/// What a path names; `None` where the server does not tell.
+async fn kind(client: &mut Client, path: &str) -> Option<ResourceKind> {
+    let propfind = propfind_request(path, "0", RESOURCETYPE, LABEL);
+    let answer = client.perform(propfind).await.result.ok()?;
+    match answer.head.status {
+        404 => return Some(ResourceKind::Missing),
+        207 => {}
+        _ => return None,
+    }
+    let multistatus = parse_multistatus(client.body(), &XmlLimits::default()).ok()?;
+    let response = multistatus.responses.first()?;
+    match response.status {
+        Some(404) => Some(ResourceKind::Missing),
+        Some(_) => None,
+        None if response.is_collection => Some(ResourceKind::Collection),
+        None => Some(ResourceKind::File),
+    }
 }
 
 /// What to try when PROPFIND on the target was answered like this.

@@ -19,7 +19,7 @@ use wire::target::Target;
 
 use crate::connection::client::{Client, PlainRequest};
 use crate::error::RunError;
-use crate::site::probe::{RESOURCETYPE, propfind_request};
+use crate::site::probe::{RESOURCETYPE, propfind_request, unusable};
 use crate::watch::journal::Journal;
 use held::HeldLocks;
 pub use marker::MARKER;
@@ -90,6 +90,9 @@ pub(crate) async fn create(
             }
         }
         Ok(answer) => {
+            if let Some(why) = unusable(client, target.path(), &target.url()).await {
+                return Err(RunError::NoWorkspace(why));
+            }
             let answered = answered("MKCOL", &answer.head);
             return Err(RunError::NoWorkspace(format!(
                 "making the collection of the run failed: MKCOL {url} {answered}"

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use record::{Event, EventKind, MeasureId, Nanos};
+use record::{Event, EventKind, MeasureId, Nanos, Outcome};
 
 use crate::clock::RunClock;
 use crate::clock::timekeeper::OnClockStep;
 use crate::watch::progress::Observer;
 
-/// Failed operations of one measure that are described; the others are only counted.
+/// Failed operations of one measure that are described; of the others only the first of each outcome
+/// and status is, and they are counted.
 const DESCRIBED: u32 = 5;
 
 /// The events of a run, written by many users.
@@ -37,6 +38,7 @@ struct EventTallies {
     events: Vec<Event>,
     notes: BTreeSet<(MeasureId, String)>,
     described: Vec<u32>,
+    kinds: BTreeSet<(MeasureId, Outcome, Option<u16>)>,
 }
 
 impl Journal {
@@ -53,7 +55,7 @@ impl Journal {
     }
 
     /// Writes an event down. A note that was made before, and the sixth and later failures of a
-    /// measure, are left out.
+    /// measure, unless they are the first of their kind, are left out.
     pub(crate) fn write(&self, kind: EventKind) {
         self.write_at(self.clock.now(), kind);
     }
@@ -64,11 +66,17 @@ impl Journal {
         let mut pages = self.pages();
         let wanted = match &kind {
             EventKind::Note { measure, text } => pages.notes.insert((*measure, text.clone())),
-            EventKind::OperationFailed { measure, .. } => {
+            EventKind::OperationFailed {
+                measure,
+                outcome,
+                status,
+                ..
+            } => {
+                let is_new = pages.kinds.insert((*measure, *outcome, *status));
                 match pages.described.get_mut(usize::from(measure.0)) {
                     Some(described) => {
                         *described += 1;
-                        *described <= DESCRIBED
+                        is_new || *described <= DESCRIBED
                     }
                     None => false,
                 }

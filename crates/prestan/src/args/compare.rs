@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, LoadOptions, RunsOptions};
+use super::{
+    AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, LoadOptions, RunsOptions, whole,
+};
 
 #[derive(Debug, Args)]
 #[command(override_usage = "prestan compare [OPTIONS] <A> <B>...\n       \
@@ -108,7 +110,7 @@ pub(crate) struct SeriesOptions {
     pub(crate) budget: Duration,
 
     /// Number of runs of each server, with all tests, instead of a time
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", value_parser = whole(1..=1000_u32))]
     pub(crate) repeat: Option<u32>,
 }
 

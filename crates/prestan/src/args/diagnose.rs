@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, RunsOptions};
+use super::{AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, RunsOptions, whole};
 
 #[derive(Debug, Args)]
 #[command(override_usage = "prestan diagnose [OPTIONS] [RUN]...\n       \
@@ -42,19 +42,19 @@ pub(crate) struct Measuring {
     pub(crate) suite: Vec<String>,
 
     /// Iterations of each test for each user [default: 100 for prestan, and as in the other suites]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short, long, value_name = "N", value_parser = whole(1_u32..))]
     pub(crate) requests: Option<u32>,
 
     /// Concurrent users, each with a connection and a collection of its own [default: 1]
     #[arg(short, long, visible_alias = "users", value_name = "N",
-          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+          value_parser = whole(1..=100_000_u32))]
     pub(crate) concurrency: Option<u32>,
 
     /// Users of an additional short run, which finds requests that fail under load, and requests
     /// whose throughput does not grow with it; 1 for no such run. By default this run sends no LOCK to
     /// a server given by URL, because concurrent LOCK requests can damage the lock database of
     /// mod_dav_fs [default: 8]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    #[arg(long, value_name = "N", value_parser = whole(1..=1_000_u32))]
     pub(crate) load_users: Option<u32>,
 
     /// Not these tests, by name or pattern ('*x10000'); may be repeated

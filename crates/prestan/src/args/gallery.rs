@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{ClockOptions, LoadOptions, RunsOptions};
+use super::{ClockOptions, LoadOptions, RunsOptions, whole};
 
 #[derive(Debug, Args)]
 pub(crate) struct GalleryArgs {
@@ -23,7 +23,7 @@ pub(crate) struct GalleryArgs {
 
     /// Number of runs of each server, side by side
     #[arg(long, value_name = "N", default_value_t = 10,
-          value_parser = clap::value_parser!(u32).range(2..=200))]
+          value_parser = whole(2..=200_u32))]
     pub(crate) repeat: u32,
 
     #[command(flatten)]

@@ -6,20 +6,33 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::{
-    ClockOptions, ConnectOptions, OutputOptions, RunningOptions, duration, positive_duration,
+    ClockOptions, ConnectOptions, OutputOptions, RunningOptions, WARMUP, duration,
+    positive_duration, size, whole,
 };
 
 #[derive(Debug, Args)]
-#[command(override_usage = "prestan load [OPTIONS] <METHOD> <URL>\n       \
-                            prestan load [OPTIONS] --mix <SUITE> <URL>")]
+#[command(
+    override_usage = "prestan load [OPTIONS] [METHOD] <URL>\n       \
+                            prestan load [OPTIONS] --mix <SUITE> <URL>",
+    // The letters that curl has for them. In the line of 2004, -d is the depth.
+    mut_arg("body", |arg| arg.short('d')),
+    mut_arg("header", |arg| arg.short('H')),
+    mut_arg("insecure", |arg| arg.short('k')),
+    mut_arg("user", |arg| arg.short('u'))
+)]
 pub(crate) struct LoadArgs {
-    /// Method: GET, PROPFIND, PUT...; none with --mix
+    /// Method: GET, PROPFIND, PUT... [default: GET, or POST with a body]; none with --mix
     #[arg(value_name = "METHOD")]
     pub(crate) first: String,
 
     /// Resource, or collection with --mix: [http[s]://]host[:port]/path[?query]
     #[arg(value_name = "URL")]
     pub(crate) second: Option<String>,
+
+    /// Method, instead of the one before the URL
+    #[arg(short = 'X', long, value_name = "METHOD", conflicts_with_all = ["second", "mix"],
+          help_heading = "Request")]
+    pub(crate) method: Option<String>,
 
     #[command(flatten)]
     pub(crate) request: RequestOptions,
@@ -48,8 +61,8 @@ pub(crate) struct RequestOptions {
     #[arg(long, value_name = "DEPTH", value_parser = ["0", "1", "infinity"])]
     pub(crate) depth: Option<String>,
 
-    /// Body
-    #[arg(long, value_name = "TEXT", conflicts_with_all = ["body_file", "body_size"])]
+    /// Body, or @ and the name of a file that holds it
+    #[arg(long, value_name = "TEXT|@FILE", conflicts_with_all = ["body_file", "body_size"])]
     pub(crate) body: Option<String>,
 
     /// Body, from a file
@@ -74,7 +87,7 @@ pub(crate) struct RequestOptions {
 pub(crate) struct PaceOptions {
     /// Concurrent users, each with a connection of its own [default: 1; with --rate or --stages 64]
     #[arg(short = 'c', long, visible_aliases = ["concurrency", "connections"], value_name = "N",
-          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+          value_parser = whole(1..=100_000_u32))]
     pub(crate) users: Option<u32>,
 
     /// Open loop: requests per second
@@ -92,14 +105,15 @@ pub(crate) struct PaceOptions {
     /// Open loop: requests that may wait for a free connection [default: 10000]
     ///
     /// Further requests are dropped and counted.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole(0_u32..))]
     pub(crate) max_waiting: Option<u32>,
 
-    /// Measure this number of requests, of all users together
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    /// Measure this number of requests, of all users together (-r and --requests of other commands are
+    /// iterations of each user)
+    #[arg(short = 'n', long = "total", alias = "requests", short_alias = 'r', value_name = "N", value_parser = whole(1_u64..))]
     pub(crate) requests: Option<u64>,
 
-    /// Length of the measurement window [default: 10s; 10m with --until; none with --requests]
+    /// Length of the measurement window [default: 10s; 10m with --until; none with --total]
     ///
     /// In a closed loop a run-in of a tenth of this time precedes the window, and users continue after
     /// it, uncounted, until the last operation that counts has ended.
@@ -109,12 +123,20 @@ pub(crate) struct PaceOptions {
     /// End when the 95 % interval of a statistic is narrow enough: 'p99 ±5%', 'mean ±1%'
     ///
     /// The statistic is that of response times, or in an open loop of latencies from schedule. The run
-    /// also ends when --requests or --duration is reached.
+    /// also ends when --total or --duration is reached.
     #[arg(long, value_name = "GOAL")]
     pub(crate) until: Option<stats::Until>,
 
+    /// End the load when more than this number or share of operations has failed: 100, 5%, or none for
+    /// no limit [default: when all have, of the first 1000 operations or of 5 s]
+    ///
+    /// A share is judged from 100 operations on. What was measured until then is reported, and the exit
+    /// status is 1.
+    #[arg(long, value_name = "N|P%|none", value_parser = max_failures)]
+    pub(crate) max_failures: Option<MaxFailures>,
+
     /// Requests of each user before measuring, not recorded
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = WARMUP, value_parser = whole(0_u32..))]
     pub(crate) warmup: u32,
 
     /// HTTP version
@@ -127,7 +149,7 @@ pub(crate) struct PaceOptions {
 
     /// Requests in flight on each connection (pipelining)
     #[arg(long, value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u32).range(1..=1_000))]
+          value_parser = whole(1..=1_000_u32))]
     pub(crate) pipeline: u32,
 
     /// Connections to open per second before measuring
@@ -152,13 +174,41 @@ pub(crate) enum ArrivalsArg {
     Poisson,
 }
 
+/// How much of a load may fail before it is ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) enum MaxFailures {
+    /// All of it, for a while.
+    #[default]
+    All,
+    /// So many operations.
+    Number(u64),
+    /// So many of a hundred operations.
+    Percent(f64),
+    /// All of it, for ever.
+    Unlimited,
+}
+
+/// Reads `100`, `5%` or `none`.
+fn max_failures(text: &str) -> Result<MaxFailures, String> {
+    if text == "none" {
+        return Ok(MaxFailures::Unlimited);
+    }
+    let percent = text.strip_suffix('%').map(str::trim);
+    let read = match percent {
+        Some(percent) => percent.parse().ok().map(MaxFailures::Percent),
+        None => text.parse().ok().map(MaxFailures::Number),
+    };
+    let is_sane = |limit: &MaxFailures| match limit {
+        MaxFailures::Percent(percent) => (0.0..=100.0).contains(percent),
+        _ => true,
+    };
+    let help = || "write a number of operations (100), a share of them (5%), or none".to_owned();
+    read.filter(is_sane).ok_or_else(help)
+}
+
 /// Stages of an open loop.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Stages(pub(crate) Vec<record::Stage>);
-
-fn size(text: &str) -> Result<u64, String> {
-    suite::parse_size(text)
-}
 
 pub(super) fn rate(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix("/s").unwrap_or(text);

@@ -5,8 +5,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::{
-    AnswerOptions, ClockOptions, ConnectOptions, RequestOptions, RunningOptions, RunsOptions, load,
-    positive_duration,
+    AnswerOptions, ClockOptions, ConnectOptions, RequestOptions, RunningOptions, RunsOptions,
+    WARMUP, load, positive_duration, whole,
 };
 
 #[derive(Debug, Args)]
@@ -67,11 +67,11 @@ pub(crate) struct SearchOptions {
     pub(crate) duration: Duration,
 
     /// Connections of an open loop (--find rate) [default: 64]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", value_parser = whole(1..=100_000_u32))]
     pub(crate) connections: Option<u32>,
 
     /// Requests of each user before measuring, not recorded
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = WARMUP, value_parser = whole(0_u32..))]
     pub(crate) warmup: u32,
 
     #[command(flatten)]

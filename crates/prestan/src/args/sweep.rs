@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 
 use super::{
     AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, LoadOptions, RunsOptions, compare,
+    whole,
 };
 
 #[derive(Debug, Args)]
@@ -54,7 +55,7 @@ pub(crate) struct SweepOptions {
 
     /// Number of runs of each combination
     #[arg(long, value_name = "N", default_value_t = 5,
-          value_parser = clap::value_parser!(u32).range(2..=100))]
+          value_parser = whole(2..=100_u32))]
     pub(crate) repeat: u32,
 
     /// Largest effect that counts as none

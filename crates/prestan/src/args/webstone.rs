@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::{
-    ClockOptions, ConnectOptions, OutputOptions, RunningOptions, duration, positive_duration,
+    ClockOptions, ConnectOptions, OutputOptions, RunningOptions, duration, positive_duration, whole,
 };
 
 /// Most children of a run.
@@ -110,11 +110,11 @@ pub(crate) struct ChildrenOptions {
 
     /// Fetch every page this number of times for each child, in the order of the list, instead of
     /// drawing pages by weight for a time
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = whole(1..=1_000_000_u64))]
     pub(crate) repeat: Option<u64>,
 
     /// Time for which children fetch pages before measuring [default: one page each]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long = "warmup-time", alias = "warmup", value_name = "TIME", value_parser = duration)]
     pub(crate) warmup: Option<Duration>,
 
     /// As in 1995: HTTP/1.0, and a connection for each file
@@ -124,12 +124,12 @@ pub(crate) struct ChildrenOptions {
     /// Connections of each child: the first file of a page alone, then this many files at a time, as
     /// in browsers
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "pipeline",
-          value_parser = clap::value_parser!(u32).range(1..=64))]
+          value_parser = whole(1..=64_u32))]
     pub(crate) parallel: u32,
 
     /// Requests in flight on the connection of a child (pipelining)
     #[arg(long, value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u32).range(1..=1_000))]
+          value_parser = whole(1..=1_000_u32))]
     pub(crate) pipeline: u32,
 
     #[command(flatten)]

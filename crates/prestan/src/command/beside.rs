@@ -19,9 +19,10 @@ use record::{BesideRecord, Event, EventKind};
 use suite::{Overrides, Plan};
 
 use crate::args::BesideArg;
+use crate::command::completed::IncompleteRun;
 use crate::command::kept::KeptRun;
 use crate::command::load::{guard, pace};
-use crate::command::planned::{IncompleteRun, PlannedRun};
+use crate::command::planned::PlannedRun;
 use crate::command::run::SuiteText;
 use crate::exit::Failed;
 use crate::output::tell;
@@ -34,8 +35,6 @@ const LONG: Duration = Duration::from_secs(366 * 24 * 3600);
 /// How long a load goes on behind the run, at most, with what a server has not come round to: more of it is
 /// a rate that the server does not take.
 const DRAIN: Duration = Duration::from_secs(1);
-/// Where loads beside a run are kept, in its directory.
-pub(crate) const DIRECTORY: &str = "beside";
 
 /// A load that was asked for, made sense of before anything is begun.
 pub(crate) struct BesideTask {
@@ -162,7 +161,7 @@ pub(crate) fn planned(
     directory: Option<&Path>,
 ) -> Result<Vec<BesideLoad>, Failed> {
     let planned = |DecidedLoad { task, settings }| {
-        let directory = directory.map(|main| main.join(DIRECTORY).join(&task.name));
+        let directory = directory.map(|main| main.join(rundir::BESIDE).join(&task.name));
         Ok(BesideLoad {
             run: PlannedRun::new(task.plan, &task.suite.text, settings, directory)?,
             name: task.name,

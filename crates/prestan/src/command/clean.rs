@@ -7,7 +7,7 @@ use engine::{Observer, Silent};
 use crate::args::CleanArgs;
 use crate::connect::connection;
 use crate::exit::{ExitStatus, Failed};
-use crate::output::print_text;
+use crate::output::print_list;
 use crate::state;
 use crate::watch::HeadsOnly;
 
@@ -22,10 +22,8 @@ pub(crate) fn clean(args: &CleanArgs) -> Result<ExitStatus, Failed> {
     let run_ids = state::unfinished_runs(&settings.endpoint.target.url());
     let leftovers = engine::find_leftovers(&settings, &observer, &run_ids)?;
     if leftovers.is_empty() {
-        print_text(&format!(
-            "nothing of ours in {}\n",
-            settings.endpoint.target.url()
-        ))?;
+        let url = settings.endpoint.target.url();
+        print_list([format!("nothing of ours in {url}")], "  ")?;
         return Ok(ExitStatus::Done);
     }
     let mut code = ExitStatus::Done;
@@ -43,7 +41,7 @@ pub(crate) fn clean(args: &CleanArgs) -> Result<ExitStatus, Failed> {
                 }
             }
         };
-        print_text(&format!("{}\n", report::clean(&line)))?;
+        print_list([report::clean(&line)], "  ")?;
     }
     Ok(code)
 }

@@ -1,5 +1,7 @@
 //! `prestan demo` and `prestan serve`: the embedded server.
 
+use std::fs;
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use testbed::{DemoServer, Root};
@@ -8,7 +10,7 @@ use crate::args::{DemoArgs, ServeArgs};
 use crate::command::run::{SuiteTask, measure};
 use crate::connect::to_own_server;
 use crate::exit::{ExitStatus, Failed};
-use crate::output::print_text;
+use crate::output::print_list;
 use crate::watch::Signals;
 
 /// Starts the embedded server, measures it, and leaves the run for `prestan report`.
@@ -22,16 +24,22 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<ExitStatus, Failed> {
 /// Serves a directory until Ctrl-C.
 pub(crate) fn serve(args: &ServeArgs) -> Result<ExitStatus, Failed> {
     let root = match &args.directory {
-        Some(directory) => Root::Directory(directory.clone()),
+        Some(directory) => {
+            fs::read_dir(directory).map_err(|error| {
+                Failed::Local(format!(
+                    "opening the directory {} failed: {error}; create it first, or leave it out for \
+                     a temporary one",
+                    directory.display()
+                ))
+            })?;
+            Root::Directory(directory.clone())
+        }
         None => Root::Temporary,
     };
     let mut signals = Signals::listen()?;
     let server = start(root, args.port)?;
-    print_text(&format!(
-        "serving {} at {}\n",
-        server.root().display(),
-        server.url()
-    ))?;
+    let serving = format!("serving {} at {}", server.root().display(), server.url());
+    print_list([serving], "  ")?;
     signals.wait();
     drop(server);
     Ok(ExitStatus::Done)
@@ -39,6 +47,15 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitStatus, Failed> {
 
 fn start(root: Root, port: u16) -> Result<DemoServer, Failed> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    DemoServer::start(root, address)
-        .map_err(|error| Failed::Local(format!("starting the embedded server failed: {error}")))
+    DemoServer::start(root, address).map_err(|error| {
+        let remedy = match error.kind() {
+            io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied => {
+                "; choose another --port, or leave it out for a free one"
+            }
+            _ => "",
+        };
+        Failed::Local(format!(
+            "starting the embedded server failed: {error}{remedy}"
+        ))
+    })
 }

@@ -67,7 +67,7 @@ fn judge(all: &[Diagnosed]) -> Result<ExitStatus, Failed> {
 /// The runs to look at: recorded ones, or those that are made now.
 fn runs(args: &DiagnoseArgs) -> Result<Runs, Failed> {
     let subjects = &args.subjects;
-    let is_run = |subject: &&String| state::find_run(Some(Path::new(subject.as_str()))).is_ok();
+    let is_run = |subject: &&String| state::is_run_or_no_url(subject);
     let found = subjects.iter().filter(is_run).count();
     if args.server.is_some() || (subjects.len() == 1 && found == 0) {
         return now::measure(args);

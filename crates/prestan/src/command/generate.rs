@@ -1,9 +1,10 @@
 //! Completions and the manual pages, generated from the command line's own description.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 
-use clap::CommandFactory;
+use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 
 use crate::args::Cli;
@@ -17,36 +18,42 @@ pub(crate) fn completions(shell: Shell) -> Result<ExitStatus, Failed> {
     Ok(ExitStatus::Done)
 }
 
-/// One page for the program and each sub-command: a file each in `directory`, or one after the other on
-/// standard output.
+/// Prints the page of the program, or writes it and one for each command into a directory.
 pub(crate) fn man(directory: Option<&Path>) -> Result<ExitStatus, Failed> {
-    if let Some(directory) = directory {
-        fs::create_dir_all(directory)
-            .and_then(|()| clap_mangen::generate_to(Cli::command(), directory))
-            .map_err(|error| {
-                let place = directory.display();
-                Failed::Local(format!("writing manual pages to {place} failed: {error}"))
-            })?;
-        return Ok(ExitStatus::Done);
-    }
-    let mut page = Vec::new();
-    let failed = |error: std::io::Error| Failed::Local(format!("writing the page failed: {error}"));
-    let mut command = Cli::command();
+    let mut program = Cli::command();
     // So that sub-commands know what stands in front of them: `prestan run`, not `run`.
-    command.build();
-    clap_mangen::Man::new(command.clone())
-        .render(&mut page)
-        .map_err(failed)?;
-    for sub in command
-        .get_subcommands()
-        .filter(|sub| sub.get_name() != "help")
-    {
-        let title = format!("prestan-{}", sub.get_name());
-        clap_mangen::Man::new(sub.clone())
-            .title(title)
-            .render(&mut page)
-            .map_err(failed)?;
+    program.build();
+    let Some(directory) = directory else {
+        print_text(&page(program.clone(), "prestan")?)?;
+        return Ok(ExitStatus::Done);
+    };
+    let failed = |path: &Path, error: io::Error| {
+        Failed::Local(format!("writing {} failed: {error}", path.display()))
+    };
+    fs::create_dir_all(directory).map_err(|error| failed(directory, error))?;
+    for (title, command) in pages(&program) {
+        let path = directory.join(format!("{title}.1"));
+        fs::write(&path, page(command, &title)?).map_err(|error| failed(&path, error))?;
     }
-    print_text(&String::from_utf8_lossy(&page))?;
     Ok(ExitStatus::Done)
+}
+
+/// The program and its commands, each with the title of its page.
+fn pages(program: &Command) -> Vec<(String, Command)> {
+    let commands = program.get_subcommands();
+    let commands = commands.filter(|command| command.get_name() != "help");
+    let named =
+        commands.map(|command| (format!("prestan-{}", command.get_name()), command.clone()));
+    std::iter::once(("prestan".to_owned(), program.clone()))
+        .chain(named)
+        .collect()
+}
+
+fn page(command: Command, title: &str) -> Result<String, Failed> {
+    let mut page = Vec::new();
+    let rendered = clap_mangen::Man::new(command)
+        .title(title)
+        .render(&mut page);
+    rendered.map_err(|error| Failed::Local(format!("writing the page {title} failed: {error}")))?;
+    Ok(String::from_utf8_lossy(&page).into_owned())
 }

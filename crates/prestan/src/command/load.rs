@@ -23,7 +23,10 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, Failed> {
         target,
         permission,
         ..
-    } = LoadWorkload::of(&args.first, args.second.as_deref(), &args.request)?;
+    } = match &args.method {
+        Some(method) => LoadWorkload::of(method, Some(&args.first), &args.request)?,
+        None => LoadWorkload::of(&args.first, args.second.as_deref(), &args.request)?,
+    };
     pace::check(&args.pace, &plan)?;
     output::check_report(&args.output.formats, &args.output.output)?;
     let connection = connection_to(target, &Login::default(), &args.connect)?;
@@ -50,5 +53,6 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, Failed> {
     let makes_target = guard::look(permission, &settings, args.request.writes)?;
     let mut job = PlannedRun::single(plan, &suite_text, settings, &args.output)?;
     (job.until, job.makes_target) = (pace.until, makes_target);
+    job.max_failures = Some(pace.max_failures.unwrap_or_default());
     job.report(&args.output)
 }

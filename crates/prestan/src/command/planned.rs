@@ -5,21 +5,20 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use engine::{Cancel, Finished, Observer, Progress, RunError, Said, Settings, Turn, Watch};
-use record::{Event, EventKind, LeftBehind, PlanRecord, Run};
-use report::page::PageRun;
-use rundir::{Recorded, RunDir, Samples};
-use stats::{Completeness, Summary, Until};
+use record::{Event, EventKind, LeftBehind, PlanRecord};
+use rundir::RunDir;
+use stats::Until;
 use suite::Plan;
 
-use crate::args::OutputOptions;
+use crate::args::{MaxFailures, OutputOptions};
 use crate::command::beside::{self, BesideLoad, BesideLoads, BesideTask};
+use crate::command::completed::{CompletedRun, IncompleteRun, not_saved};
 use crate::command::kept::KeptRun;
 use crate::command::load::guard;
 use crate::command::series::SeriesProgress;
-use crate::exit::{ExitStatus, Failed, code_of_all};
-use crate::intake::{Concluded, Drawn, Intake, drawn};
+use crate::exit::{ExitStatus, Failed};
+use crate::intake::{Concluded, Intake};
 use crate::live::LiveStatistics;
-use crate::log;
 use crate::output;
 use crate::state;
 use crate::watch::{Console, on_interrupt};
@@ -33,6 +32,8 @@ pub(crate) struct PlannedRun {
     directory: Option<RunDir>,
     /// When a load run has measured enough.
     pub(crate) until: Option<Until>,
+    /// How much of it may fail before it is ended.
+    pub(crate) max_failures: Option<MaxFailures>,
     /// The run makes the target itself, where nothing was: it is removed at the end.
     pub(crate) makes_target: bool,
     /// What goes on beside it.
@@ -64,7 +65,8 @@ impl PlannedRun {
             None => Some(state::run_directory(&settings.run_id)?),
         };
         let loads = beside::decided(tasks, &mut settings)?;
-        let run = PlannedRun::new(plan, suite_text, settings, directory.clone())?;
+        let run = PlannedRun::new(plan, suite_text, settings, directory.clone())
+            .map_err(|why| why.followed_by(", or keep no record with --no-save"))?;
         Ok(PlannedRun {
             beside: beside::planned(loads, directory.as_deref())?,
             ..run
@@ -89,14 +91,19 @@ impl PlannedRun {
         directory: Option<PathBuf>,
     ) -> Result<PlannedRun, Failed> {
         let record = engine::plan_record(&plan, &settings);
-        let create =
-            |path: PathBuf| RunDir::create(&path, &record, suite_text, &engine::environment());
+        let create = |path: PathBuf| {
+            let created = RunDir::create(&path, &record, suite_text, &engine::environment());
+            created.map_err(|error| {
+                Failed::Local(format!("{error}; choose another directory with --save DIR"))
+            })
+        };
         Ok(PlannedRun {
             directory: directory.map(create).transpose()?,
             plan,
             settings,
             record,
             until: None,
+            max_failures: None,
             makes_target: false,
             beside: Vec::new(),
         })
@@ -174,6 +181,9 @@ impl PlannedRun {
             self.until,
             Arc::clone(&live),
         );
+        if let Some(limit) = self.max_failures {
+            intake = intake.limited(limit);
+        }
         if output.formats.figures.any() || output.formats.log.is_some() {
             intake = intake.with_file()?;
         }
@@ -224,12 +234,26 @@ impl PlannedRun {
                 add(&mut finished, &recorder, EventKind::Warning { text });
             }
         }
+        if let Some(reason) = intake
+            .failed_too_often()
+            .filter(|_| went_through(&finished))
+        {
+            let reason = reason.to_owned();
+            add(&mut finished, &recorder, EventKind::Aborted { reason });
+        }
         let Concluded {
             written,
             summary,
             samples,
         } = intake.conclude(&finished);
+        finished.env.conclusion = summary.as_ref().ok().map(|summary| {
+            let conclusion = summary.conclusion();
+            conclusion.name().to_owned()
+        });
+        let is_worthless =
+            |directory: &&RunDir| was_unreachable(&finished) && directory.discard().is_ok();
         let directory = recorder.directory.as_ref();
+        let directory = directory.filter(|directory| !is_worthless(directory));
         let complete = |directory: &RunDir| {
             let completed = directory.complete(finished.env.clone(), written);
             completed.map_err(|why| not_saved(&why, directory))
@@ -242,6 +266,11 @@ impl PlannedRun {
             samples,
         }
     }
+}
+
+/// Whether the server did not answer at all: then the record has nothing in it.
+fn was_unreachable(finished: &Finished) -> bool {
+    matches!(finished.error, Some(RunError::Unreachable(_))) && finished.env.server.is_none()
 }
 
 /// URLs of what the run makes on the server and removes at the end.
@@ -355,238 +384,4 @@ fn remove_target(
 fn collection_above(url: &str) -> &str {
     let path = url.split('?').next().unwrap_or(url);
     path.rfind('/').map_or(path, |slash| &path[..=slash])
-}
-
-/// A run that is over.
-struct CompletedRun {
-    finished: Finished,
-    /// The error is why the summary is lost.
-    summary: Result<Summary, String>,
-    samples: Option<Samples>,
-    path: Option<String>,
-    saved: Result<(), Failed>,
-}
-
-/// A run of a series that did not go through.
-pub(crate) struct IncompleteRun {
-    pub(crate) why: Failed,
-    /// What it had measured until then.
-    pub(crate) run: Option<Box<KeptRun>>,
-}
-
-impl From<Failed> for IncompleteRun {
-    fn from(why: Failed) -> IncompleteRun {
-        IncompleteRun { why, run: None }
-    }
-}
-
-impl CompletedRun {
-    /// Hands on a run that is kept and that went through to its end.
-    fn keep(self) -> Result<KeptRun, IncompleteRun> {
-        let path = self.path;
-        let Finished {
-            plan,
-            env,
-            events,
-            error,
-        } = self.finished;
-        let suite = format!("the run of suite {}", plan.suite.name);
-        if let Some(error) = error {
-            let why = match Failed::from(error) {
-                Failed::Interrupted(why) => {
-                    let known = path.map(|path| format!("; what is known of it is in {path}"));
-                    let known = known.unwrap_or_default();
-                    Failed::Interrupted(format!("{suite} was {why}{known}"))
-                }
-                why => why,
-            };
-            return Err(why.into());
-        }
-        let summary = self.summary.map_err(Failed::Local)?;
-        let printed = path.as_ref().map_or(String::new(), |path| {
-            format!("; `prestan report {path}` prints what it measured until then")
-        });
-        let why = match (&summary.complete, self.saved) {
-            (Completeness::Complete, saved) => saved.err(),
-            (Completeness::Interrupted, _) => Some(Failed::Interrupted(format!(
-                "{suite} was interrupted{printed}"
-            ))),
-            (Completeness::Aborted(reason), _) => Some(Failed::Local(format!(
-                "{suite} could not be finished: {}{printed}",
-                report::abort_reason(reason.as_deref())
-            ))),
-        };
-        let run = Run {
-            plan,
-            env,
-            events,
-            samples: Vec::new(),
-        };
-        let run = KeptRun::new(run, summary, path.unwrap_or_default());
-        match why {
-            None => Ok(run),
-            Some(why) => Err(IncompleteRun {
-                why,
-                run: Some(Box::new(run)),
-            }),
-        }
-    }
-
-    /// Prints the report of a run on its own. The reason of a run that did not go through goes before that of
-    /// one that is not saved, and both are told.
-    fn report(
-        self,
-        output: &OutputOptions,
-        beside: Vec<(String, Result<KeptRun, IncompleteRun>)>,
-    ) -> Result<ExitStatus, Failed> {
-        let CompletedRun {
-            finished,
-            summary,
-            samples,
-            path,
-            saved,
-        } = self;
-        let warn = |why: &Failed| output::tell(&format!("prestan: warning: {why}"));
-        let (beside, mut broken_off) = measured_beside(beside);
-        let Finished {
-            plan,
-            env,
-            events,
-            error,
-        } = finished;
-        if let Some(error) = error {
-            match (&saved, path) {
-                (Ok(()), Some(path)) => {
-                    output::tell(&format!("prestan: what is known of the run is in {path}"));
-                }
-                (Ok(()), None) => {}
-                (Err(why), _) => warn(why),
-            }
-            broken_off.iter().for_each(warn);
-            return Err(Failed::from(error));
-        }
-        let summary = summary.map_err(|why| {
-            broken_off.iter().for_each(warn);
-            Failed::Local(why)
-        })?;
-        let formats = &output.formats;
-        let (logged, drawn, run) = match samples {
-            Some(samples) => {
-                let recorded = Recorded {
-                    plan,
-                    env,
-                    events,
-                    samples,
-                };
-                let log = formats.log.as_deref();
-                let logged = log.map_or(Ok(()), |log| {
-                    log::write(log, &recorded.plan, &recorded.samples)
-                });
-                let drawn = formats.figures.any().then(|| draw(&recorded)).flatten();
-                (logged, drawn, recorded.into_run())
-            }
-            None => {
-                let run = Run {
-                    plan,
-                    env,
-                    events,
-                    samples: Vec::new(),
-                };
-                (not_logged(formats.log.as_deref()), None, run)
-            }
-        };
-        let (details, diagnosed) = drawn.map(|drawn| (drawn.details, drawn.diagnosed)).unzip();
-        let shown = PageRun {
-            name: None,
-            run: &run,
-            summary: &summary,
-            details,
-        };
-        let path = path.filter(|_| saved.is_ok());
-        let printed = output::print(
-            shown,
-            diagnosed,
-            &beside,
-            formats,
-            output.output.as_deref(),
-            path,
-        );
-        printed?;
-        // The last that went wrong is the answer, and of the others it is told as well.
-        let own = [logged, saved, went_through_all(&summary)];
-        let mut failures: Vec<Failed> = own.into_iter().filter_map(Result::err).collect();
-        // What the run itself came to goes before what became of a load.
-        failures.splice(0..0, broken_off.drain(..));
-        let Some(last) = failures.pop() else {
-            let of_beside = beside.iter().map(|(_, load)| &load.summary);
-            return code_of_all(std::iter::once(&summary).chain(of_beside));
-        };
-        failures.iter().for_each(warn);
-        Err(last)
-    }
-}
-
-/// What was measured beside a run, and why some of these loads did not go on to their end.
-fn measured_beside(
-    ended: Vec<(String, Result<KeptRun, IncompleteRun>)>,
-) -> (Vec<(String, KeptRun)>, Vec<Failed>) {
-    let (mut measured, mut broken_off) = (Vec::new(), Vec::new());
-    for (name, ended) in ended {
-        match ended {
-            Ok(run) => measured.push((name, run)),
-            Err(IncompleteRun { why, run }) => {
-                measured.extend(run.map(|run| (name.clone(), *run)));
-                let what = format!("the load {name} beside the run: {why}");
-                broken_off.push(match why {
-                    Failed::Interrupted(_) => Failed::Interrupted(what),
-                    _ => Failed::Local(what),
-                });
-            }
-        }
-    }
-    (measured, broken_off)
-}
-
-/// The record of a run is not complete, for this reason.
-fn not_saved(why: &str, kept: &RunDir) -> Failed {
-    let path = kept.path().display();
-    Failed::Local(format!(
-        "the run is not saved completely: {why}; make room, or choose another disk with --save; \
-         what was saved until then can be read with `prestan report {path}`"
-    ))
-}
-
-/// Without samples there is nothing for `--log`.
-fn not_logged(log: Option<&Path>) -> Result<(), Failed> {
-    log.map_or(Ok(()), |file| {
-        Err(Failed::Local(format!(
-            "{} is not written: the samples of the run are lost",
-            file.display()
-        )))
-    })
-}
-
-/// What figures need; without it they show less, which is said.
-fn draw(recorded: &Recorded) -> Option<Drawn> {
-    let rows = recorded.plan.measures.len();
-    drawn(std::slice::from_ref(recorded), rows)
-        .inspect_err(|why| {
-            output::tell(&format!(
-                "prestan: warning: distributions are not drawn: {why}"
-            ));
-        })
-        .ok()
-}
-
-fn went_through_all(summary: &Summary) -> Result<(), Failed> {
-    match &summary.complete {
-        Completeness::Interrupted => Err(Failed::Interrupted(
-            "the run was interrupted; the report is of what was done".to_owned(),
-        )),
-        Completeness::Aborted(reason) => Err(Failed::Local(format!(
-            "the run could not be finished: {}",
-            report::abort_reason(reason.as_deref())
-        ))),
-        Completeness::Complete => Ok(()),
-    }
 }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use report::page::ReportPage;
 use report::{Comparisons, Diagnosed, Versus};
 
-use super::beside;
 use super::compare::SAME_WITHIN;
 use super::kept::{KeptRun, open};
 use crate::args::{FormatOptions, ReportArgs};
@@ -47,7 +46,7 @@ fn one(args: &ReportArgs) -> Result<ExitStatus, Failed> {
 fn loads_beside(kept: &KeptRun, path: &Path) -> Result<Vec<(String, KeptRun)>, Failed> {
     let loads = kept.run.plan.beside.iter();
     let read = |load: &record::BesideRecord| {
-        let path = path.join(beside::DIRECTORY).join(&load.name);
+        let path = path.join(rundir::BESIDE).join(&load.name);
         Ok((load.name.clone(), KeptRun::read(&path)?))
     };
     loads.map(read).collect()

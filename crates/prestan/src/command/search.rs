@@ -36,7 +36,6 @@ const PATIENCE: u32 = 3;
 pub(crate) fn search(args: &SearchArgs) -> Result<ExitStatus, Failed> {
     output::check_answer(&args.answer, &[])?;
     let (first, second) = match args.request.as_slice() {
-        [url] if args.options.mix.is_none() => ("GET", Some(url.as_str())),
         [first] => (first.as_str(), None),
         [first, second, ..] => (first.as_str(), Some(second.as_str())),
         [] => unreachable!("clap wants one"),

@@ -1,10 +1,10 @@
 //! `prestan servers`: what `--server` can start.
 
-use testbed::real::recipes;
+use testbed::real::{Recipe, recipes};
 
 use crate::args::ServersArgs;
 use crate::exit::{ExitStatus, Failed};
-use crate::output::print_text;
+use crate::output::print_list;
 
 pub(crate) fn servers(_: &ServersArgs) -> Result<ExitStatus, Failed> {
     let width = recipes()
@@ -12,17 +12,13 @@ pub(crate) fn servers(_: &ServersArgs) -> Result<ExitStatus, Failed> {
         .map(|recipe| recipe.name.len())
         .max()
         .unwrap_or(0);
-    let mut text = String::new();
-    for recipe in recipes() {
+    let item = |recipe: &Recipe| {
         let state = match recipe.installed() {
             Ok(installed) => format!("installed: {}", installed.version),
             Err(missing) => format!("not installed: {} ({})", missing.what, missing.how),
         };
-        text.push_str(&format!(
-            "{:width$}  {}; {state}\n",
-            recipe.name, recipe.title
-        ));
-    }
-    print_text(&text)?;
+        format!("{:width$}  {}; {state}", recipe.name, recipe.title)
+    };
+    print_list(recipes().iter().map(item), &" ".repeat(width + 2))?;
     Ok(ExitStatus::Done)
 }

@@ -5,31 +5,30 @@ use suite::{OperationKind, Plan};
 use crate::args::{SuitesAction, SuitesArgs};
 use crate::command::run::SuiteText;
 use crate::exit::{ExitStatus, Failed};
-use crate::output::print_text;
+use crate::output::{print_list, print_text};
 
 pub(crate) fn suites(args: &SuitesArgs) -> Result<ExitStatus, Failed> {
     match args.action.as_ref().unwrap_or(&SuitesAction::List) {
-        SuitesAction::List => print_text(&list()?)?,
+        SuitesAction::List => print_list(list()?, &" ".repeat(13))?,
         SuitesAction::Show { name } => {
             let builtin = suite::Builtin::find(name).ok_or_else(|| {
                 Failed::Usage(format!("no suite is called `{name}`; see `prestan suites`"))
             })?;
             print_text(builtin.text)?;
         }
-        SuitesAction::Check { file } => print_text(&check(file)?)?,
+        SuitesAction::Check { file } => print_list([check(file)?], "  ")?,
         SuitesAction::Schema => print_text(&suite::schema())?,
     }
     Ok(ExitStatus::Done)
 }
 
-fn list() -> Result<String, Failed> {
-    let mut text = String::new();
-    for builtin in suite::BUILTIN {
+fn list() -> Result<Vec<String>, Failed> {
+    let item = |builtin: &suite::Builtin| {
         let spec = suite::parse(builtin.name, builtin.text)
             .map_err(|error| Failed::Local(error.to_string()))?;
-        text.push_str(&format!("{:12} {}\n", builtin.name, spec.title));
-    }
-    Ok(text)
+        Ok(format!("{:12} {}", builtin.name, spec.title))
+    };
+    suite::BUILTIN.iter().map(item).collect()
 }
 
 fn check(file: &str) -> Result<String, Failed> {
@@ -44,7 +43,7 @@ fn check(file: &str) -> Result<String, Failed> {
         .map(|measure| measure.name.as_str())
         .collect();
     Ok(format!(
-        "{file}: suite {}, {} tests, measures {}; {}\n",
+        "{file}: suite {}, {} tests, measures {}; {}",
         plan.suite.name,
         plan.tests.len(),
         names.join(", "),

@@ -13,9 +13,10 @@ use report::{Design, Sweep, SweepServer, Varied};
 use stats::{Swept, Warning, WarningKind};
 use suite::{Limit, Plan};
 
+use super::completed::IncompleteRun;
 use super::kept::KeptRun;
 use super::load::{guard, pace};
-use super::planned::{IncompleteRun, PlannedRun};
+use super::planned::PlannedRun;
 use super::series::{RunSeries, SeriesProgress, tested_servers};
 use crate::args::{AnswerOptions, DesignArg, LoadOptions, SweepArgs, Vary};
 use crate::command::run::{SuiteText, overrides};

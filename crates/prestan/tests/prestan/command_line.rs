@@ -12,10 +12,11 @@ use crate::support::{Outcome, Prestan};
 use insta::assert_snapshot;
 use serde_json::Value;
 
-const SUB_COMMANDS: [&str; 16] = [
+const SUB_COMMANDS: [&str; 17] = [
     "run",
     "load",
     "report",
+    "runs",
     "compare",
     "sweep",
     "search",
@@ -87,7 +88,7 @@ fn suites_are_listed_printed_and_checked() {
 #[test]
 fn servers_are_listed_with_what_is_missing() {
     // An empty PATH and home: of what is installed only the rest is found.
-    let text = prestan("servers").env("PATH", "").run().stdout;
+    let text = Prestan::new().arg("servers").env("PATH", "").run().stdout;
     let lines: Vec<&str> = text.lines().collect();
     let recipes = testbed::real::recipes();
     assert_eq!(lines.len(), recipes.len(), "{text}");
@@ -121,7 +122,7 @@ const BAD_SUITES: [(&str, &str); 5] = [
 ];
 
 /// Command lines that cannot be done. Nothing listens on port 1.
-const WRONG: [&str; 39 + 27] = [
+const WRONG: [&str; 39 + 32] = [
     "run prestan",
     "run nosuch http://127.0.0.1:1/",
     "run nosuch.yaml --server apache",
@@ -141,6 +142,9 @@ const WRONG: [&str; 39 + 27] = [
     "demo --only Foo",
     "demo --skip *",
     "demo -r 0",
+    "demo -r abc",
+    "demo --seed -1",
+    "serve --port 70000",
     "demo -c 0",
     "demo -r 5 --duration 5s",
     "demo --duration 5parsecs",
@@ -162,6 +166,8 @@ const WRONG: [&str; 39 + 27] = [
     "http://127.0.0.1:1/ -4 -6",
     "ftp://127.0.0.1/",
     "report nosuch",
+    "lod",
+    "loda GET http://127.0.0.1:1/ --rate 5",
     "load GET",
     "load http://127.0.0.1:1/ GET",
     "load --mix suite.yaml GET http://127.0.0.1:1/",
@@ -304,9 +310,22 @@ fn missing_in<'a>(page: &str, options: &BTreeSet<&'a str>) -> Vec<&'a str> {
         .collect()
 }
 
+/// The manual pages of the program and its commands, each in a file of its own.
+fn every_page() -> String {
+    let written = prestan("man pages").run();
+    assert_eq!((written.code, &*written.stderr), (0, ""), "{written}");
+    let page = |name: &str| fs::read_to_string(written.home().join("pages").join(name)).unwrap();
+    let main = page("prestan.1");
+    assert_eq!(printed("man"), main);
+    let pages = fs::read_dir(written.home().join("pages")).unwrap();
+    assert_eq!(pages.count(), 1 + SUB_COMMANDS.len());
+    let others = SUB_COMMANDS.map(|name| page(&format!("prestan-{name}.1")));
+    main + &others.concat()
+}
+
 #[test]
 fn the_manual_page_mentions_every_option() {
-    let page = printed("man");
+    let page = every_page();
     let none = [] as [&str; 0];
     let mut seen = 0;
     for name in [""].into_iter().chain(SUB_COMMANDS) {

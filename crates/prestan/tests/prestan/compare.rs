@@ -239,7 +239,7 @@ fn rows_of_which_too_little_is_left_are_inconclusive_and_hide_no_failure() {
         let prestan = Prestan::new()
             .arg("compare")
             .args([format!("{a1},{a2}"), b]);
-        prestan.args(options).run()
+        prestan.args(options).env("COLUMNS", "160").run()
     };
     let alike = compared(format!("{b1},{b2}"), &[]);
     assert!(alike.inconclusive, "{alike}");

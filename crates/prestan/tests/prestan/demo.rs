@@ -348,10 +348,7 @@ fn the_latest_run_and_a_run_by_name() {
     assert_eq!(named.stdout, first.stdout);
     let unknown = first.again().args(["report", "third"]).run();
     assert_eq!(unknown.code, 2, "{unknown}");
-    assert!(
-        unknown.stderr.contains("third is no run directory"),
-        "{unknown}"
-    );
+    assert!(unknown.stderr.contains("no run `third`"), "{unknown}");
 }
 
 #[test]

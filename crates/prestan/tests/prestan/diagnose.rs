@@ -320,7 +320,7 @@ fn what_makes_no_sense_is_said_before_anything_is_measured() {
         .args(["diagnose", "http://127.0.0.1:1/", "monday"])
         .run();
     assert_eq!(mixed.code, 2, "{mixed}");
-    assert!(mixed.stderr.contains("is no run directory"), "{mixed}");
+    assert!(mixed.stderr.contains("no run `http://"), "{mixed}");
     let nobody = Prestan::new()
         .args(["diagnose", "http://127.0.0.1:1/", "--quiet"])
         .run();

@@ -174,7 +174,7 @@ fn no_password_of_a_url_comes_out() {
     let nobody = ["diagnose", &*secret, "monday"];
     let refused = Prestan::new().args(nobody).run();
     assert_eq!(refused.code, 2, "{refused}");
-    let lonely = Prestan::new().args(["load", &*secret]).run();
+    let lonely = Prestan::new().args(["load", &*secret, "GET"]).run();
     assert_eq!(lonely.code, 2, "{lonely}");
     for outcome in [&compare, &sweep, &refused, &lonely] {
         no_secret_in(outcome, &[PASSWORD]);

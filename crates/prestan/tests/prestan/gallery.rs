@@ -125,7 +125,10 @@ fn what_makes_no_sense_is_refused() {
             "no server is called `nosuch`",
         ),
         (&[&new, "--server", "nginx"], "a gallery has two at least"),
-        (&[&new, "--repeat", "1"], "1 is not in 2..=200"),
+        (
+            &[&new, "--repeat", "1"],
+            "write a whole number from 2 to 200",
+        ),
     ];
     for (arguments, says) in table {
         let outcome = gallery(arguments);

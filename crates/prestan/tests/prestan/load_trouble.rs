@@ -350,13 +350,69 @@ fn a_secret_in_a_query_is_sent_and_neither_shown_nor_kept() {
     no_secret_in(&outcome, &[SECRET]);
     let said = "it points to /login?token=(not shown)";
     assert!(outcome.stdout.contains(said), "{outcome}");
-    // A word too few and a word too many.
+    // Words in the wrong order, and a word too many.
     for line in [
-        vec!["load", &url],
+        vec!["load", &url, "GET"],
         vec!["load", "--mix", "prestan", "GET", &url],
     ] {
         let refused = Prestan::new().args(line).run();
         assert_eq!(refused.code, 2, "{refused}");
         no_secret_in(&refused, &[SECRET]);
     }
+}
+
+#[test]
+fn a_load_in_which_everything_fails_ends_early() {
+    let server = plain();
+    let url = format!("{}nosuch", server.server.url());
+    for (options, reason) in [
+        (&[][..], Some("all operations failed, 1000 of 1000")),
+        (
+            &["--max-failures", "20"],
+            Some("21 of 21 operations failed"),
+        ),
+        (
+            &["--max-failures", "5%"],
+            Some("100 of 100 operations failed"),
+        ),
+        (&["--max-failures", "none", "-r", "1200"], None),
+    ] {
+        let endless = if reason.is_some() { &ENDLESS[..] } else { &[] };
+        let outcome = load("GET", &url).args(endless).args(options).run();
+        assert_eq!(outcome.code, 1, "{outcome}");
+        let result = checked(&outcome);
+        let state = if reason.is_some() {
+            "aborted"
+        } else {
+            "complete"
+        };
+        assert_eq!(result["complete"]["state"], state, "{outcome}");
+        if let Some(reason) = reason {
+            let said = format!("prestan: the run could not be finished: {reason}");
+            assert!(outcome.stderr.contains(&said), "{outcome}");
+        }
+    }
+}
+
+#[test]
+fn what_fails_now_and_then_ends_no_load() {
+    let server = Faulty::new(|builder| {
+        let rule = Rule::new(status(503, &[], "")).method("GET");
+        builder.rule(rule.nth(7))
+    });
+    let url = file(&server, "a.txt");
+    let outcome = load("GET", &url)
+        .args(["-r", "1500", "--warmup", "0"])
+        .run();
+    let result = checked(&outcome);
+    assert_eq!(result["complete"]["state"], "complete", "{outcome}");
+    let get = row(&result, "GET");
+    let group = &get["failures"][0];
+    assert_eq!(
+        (&group["outcome"], &group["status"], &group["count"]),
+        (&"refused".into(), &503.into(), &1.into()),
+        "{get:#}"
+    );
+    let example = group["example"].as_str().unwrap();
+    assert!(example.contains("GET /a.txt: 503 "), "{example}");
 }

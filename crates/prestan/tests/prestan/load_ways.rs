@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use crate::support::faulty::{Faulty, LOOPBACK, PASSWORD, USER, count, no_secret_in};
+use crate::support::faulty::{Faulty, LOOPBACK, PASSWORD, USER, count, no_secret_in, status};
 use crate::support::load::{counted, ended, file, kept, load, operations, plain, seen};
 use crate::support::rows::row;
 use crate::support::{Outcome, Prestan};
@@ -442,4 +442,66 @@ fn a_silent_server_costs_the_time_limit() {
         .find(|sample| sample.outcome == Ended::Timeout);
     let moments = late.unwrap().moments;
     assert_eq!(moments.first, None);
+}
+
+/// The short options of curl, and the request that they make.
+#[test]
+fn options_that_people_know_from_curl() {
+    let form = "key=value";
+    type Sent = (
+        &'static str,
+        &'static str,
+        &'static [(&'static str, &'static str)],
+    );
+    let table: [(&[&str], Sent); 6] = [
+        (&[], ("GET", "", &[])),
+        (&["-X", "HEAD"], ("HEAD", "", &[])),
+        (&["-X", "POST", "-d", form, "--writes"], ("POST", form, &[])),
+        (&["-d", form, "--writes"], ("POST", form, &[])),
+        (
+            &["-d", "@body.txt", "--writes"],
+            ("POST", "from a file", &[]),
+        ),
+        (
+            &["-H", "X-One: 1", "-u", "ann:secret", "-k"],
+            (
+                "GET",
+                "",
+                &[("x-one", "1"), ("authorization", "Basic YW5uOnNlY3JldA==")],
+            ),
+        ),
+    ];
+    for (options, (method, body, headers)) in table {
+        let server =
+            Faulty::new(|builder| builder.rule(Rule::new(status(200, &[], "fine")).method("POST")));
+        let url = file(&server, "a.txt");
+        let prestan = Prestan::new().args(["load", &url, "-n", "2", "--json", "-"]);
+        prestan.file("body.txt", "from a file");
+        let outcome = prestan.args(options).run();
+        assert_eq!(outcome.code, 0, "{outcome}");
+        let result = outcome.json();
+        assert_eq!(result["tests"][0]["method"], method, "{outcome}");
+        assert_eq!(result["load"]["requests"], 2, "{outcome}");
+        let sent = seen(&server, method);
+        assert!(!sent.is_empty());
+        for exchange in sent {
+            let length = exchange.header("content-length").unwrap_or("0");
+            assert_eq!(length, body.len().to_string(), "{options:?}");
+            for (name, value) in headers {
+                assert_eq!(exchange.header(name), Some(*value), "{options:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_body_alone_is_a_post_which_needs_permission() {
+    for options in [&["-d", "x"][..], &["-X", "DELETE"]] {
+        let outcome = Prestan::new()
+            .args(["load", "http://127.0.0.1:1/a"])
+            .args(options)
+            .run();
+        assert_eq!(outcome.code, 2, "{outcome}");
+        assert!(outcome.stderr.contains("give --writes"), "{outcome}");
+    }
 }

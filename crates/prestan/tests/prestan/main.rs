@@ -29,6 +29,7 @@ mod diagnose_features;
 mod endings;
 #[cfg(test)]
 mod faults;
+mod first_hour;
 #[cfg(test)]
 mod gallery;
 #[cfg(test)]
@@ -58,6 +59,7 @@ mod real_servers;
 #[cfg(test)]
 mod record;
 #[cfg(test)]
+mod runs;
 mod search;
 #[cfg(test)]
 mod sweep;

@@ -9,19 +9,31 @@ use crate::support::rows::row;
 use crate::support::{Outcome, Prestan};
 use testbed::fault::{Authority, Certificate, Fault, FaultTls, Rule};
 
-/// Which authority's certificate the user names.
+/// Which certificate the user names.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Trust {
+    /// That of the authority.
     Right,
+    /// That of another authority.
     Another,
+    /// That of the server.
+    Itself,
+    /// That of another server, which is its own authority.
+    AnotherServer,
     /// Only the system's.
     None,
     Anybody,
 }
 
 fn trusting(prestan: Prestan, authority: &Authority, trust: Trust) -> Prestan {
+    trusting_in(prestan, authority, trust, "")
+}
+
+fn trusting_in(prestan: Prestan, authority: &Authority, trust: Trust, server: &str) -> Prestan {
     let pem = match trust {
         Trust::Right => authority.pem(),
+        Trust::Itself => server.to_owned(),
+        Trust::AnotherServer => authority.server(Certificate::SelfSigned).pem().to_owned(),
         Trust::Another => Authority::new().pem(),
         Trust::None => return prestan,
         Trust::Anybody => return prestan.arg("--insecure"),
@@ -44,40 +56,44 @@ fn went_well(outcome: &Outcome, faulty: &Faulty) {
 
 #[test]
 fn a_certificate_is_trusted_or_it_is_said_why_not() {
-    use Certificate::{Expired, SelfSigned, Valid, WrongHost};
+    use Certificate::{
+        Expired, SelfSigned, SelfSignedExpired, SelfSignedWrongHost, Valid, WrongHost,
+    };
+    let self_signed: &[&str] = &["OPTIONS https://", "is self-signed", "--cacert FILE"];
+    let expired: &[&str] = &["OPTIONS https://", "has expired", "--insecure"];
+    let wrong_host: &[&str] = &["OPTIONS https://", "another name", "--insecure"];
     let unknown: &[&str] = &[
         "OPTIONS https://",
         "nobody we trust has signed",
         "--cacert FILE",
     ];
-    let table: [(Certificate, Trust, Option<&[&str]>); 10] = [
+    let table: [(Certificate, Trust, Option<&[&str]>); 18] = [
         (Valid, Trust::Right, None),
         (Valid, Trust::Anybody, None),
         (Valid, Trust::None, Some(unknown)),
         (Valid, Trust::Another, Some(unknown)),
-        (
-            Expired,
-            Trust::Right,
-            Some(&["OPTIONS https://", "has expired", "--insecure"]),
-        ),
+        (Expired, Trust::Right, Some(expired)),
         (Expired, Trust::Anybody, None),
-        (
-            WrongHost,
-            Trust::Right,
-            Some(&["OPTIONS https://", "another name", "--insecure"]),
-        ),
+        (WrongHost, Trust::Right, Some(wrong_host)),
         (WrongHost, Trust::Anybody, None),
-        (
-            SelfSigned,
-            Trust::None,
-            Some(&["OPTIONS https://", "is self-signed", "--insecure"]),
-        ),
+        (SelfSigned, Trust::None, Some(self_signed)),
         (SelfSigned, Trust::Anybody, None),
+        (SelfSigned, Trust::Itself, None),
+        (SelfSigned, Trust::AnotherServer, Some(self_signed)),
+        (SelfSignedExpired, Trust::Itself, Some(expired)),
+        (SelfSignedWrongHost, Trust::Itself, Some(wrong_host)),
+        (Valid, Trust::Itself, None),
+        (Valid, Trust::AnotherServer, Some(unknown)),
+        (Expired, Trust::Itself, Some(expired)),
+        (WrongHost, Trust::Itself, Some(wrong_host)),
     ];
     let authority = Authority::new();
     for (certificate, trust, says) in table {
-        let faulty = behind(authority.server(certificate));
-        let prestan = trusting(faulty.prestan("Put1K,Get1024K"), &authority, trust);
+        let tls = authority.server(certificate);
+        let pem = tls.pem().to_owned();
+        let faulty = behind(tls);
+        let prestan = faulty.prestan("Put1K,Get1024K");
+        let prestan = trusting_in(prestan, &authority, trust, &pem);
         let outcome = prestan.run();
         match says {
             None => went_well(&outcome, &faulty),

@@ -7,7 +7,7 @@ use super::markup::{boxed, list};
 use super::{PageRun, ReportPage, answers, diagnosis, pages};
 use crate::diagnose::{self, Diagnosed};
 use crate::lists::enumerated;
-use crate::reasons::{abort_reason, reason};
+use crate::reasons::{self, abort_reason, reason};
 use crate::text::{UNKNOWN_SOFTWARE, notes, warnings};
 
 /// What was measured on what, in one line.
@@ -177,7 +177,8 @@ fn failures(summary: &Summary) -> impl Iterator<Item = Markup> {
     let failed = tests.filter(|test| test.status == Status::Failed);
     failed.map(|test| {
         let evidence = test.evidence.iter().filter(|_| test.failures.is_empty());
-        let why = test.failures.iter().chain(evidence).map(reason);
+        let why = test.failures.iter().map(reasons::group);
+        let why = why.chain(evidence.map(reason));
         html! { strong { (test.name) } " " (list("below", why)) }
     })
 }

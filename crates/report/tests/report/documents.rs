@@ -54,6 +54,7 @@ fn the_published_schemas_are_those_of_the_types() {
         ("result.schema.json", report::schema()),
         ("compare.schema.json", report::compare_schema()),
         ("sweep.schema.json", report::sweep_schema()),
+        ("runs.schema.json", report::runs_schema()),
         ("search.schema.json", report::search_schema()),
         ("diagnosis.schema.json", report::diagnose_schema()),
     ] {
@@ -102,7 +103,7 @@ fn the_schema_refuses_what_is_no_result() {
         ("an interval with one end", |d| {
             d["tests"][0]["response_us"]["ci95"] = json!([1.0])
         }),
-        ("another version", |d| d["schema_version"] = json!(2)),
+        ("another version", |d| d["schema_version"] = json!(3)),
         ("a negative count", |d| d["left_out"] = json!(-1)),
     ];
     assert!(validator.is_valid(&good));

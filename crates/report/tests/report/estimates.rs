@@ -67,6 +67,7 @@ const RESULT: &[Numbers] = &[
         ],
     },
     facts("Connects", &["count", "resent"]),
+    facts("Failure", &["count", "status"]),
     Numbers {
         of: "Distribution",
         estimates: &[

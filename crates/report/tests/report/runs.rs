@@ -72,6 +72,7 @@ pub(crate) fn mixed() -> Run {
             user: 1,
             number,
             outcome: Outcome::WrongStatus,
+            status: None,
             evidence: "PUT u1/put gave 500 Internal Server Error, 201 or 204 expected".into(),
             cause: None,
         }
@@ -267,6 +268,7 @@ pub(crate) fn awkward() -> Run {
             user: 0,
             number: 2,
             outcome: Outcome::Reset,
+            status: None,
             evidence: quoted.into(),
             cause: None,
         })

@@ -5,11 +5,12 @@
 
 use super::{Connects, Note, RowTally, TestSummary};
 use crate::bias::Differences;
+use crate::failures;
 use crate::interval::ratio_interval;
 use crate::spread::{ROWS, spread};
 use crate::times::Times;
 use crate::told::push_new;
-use crate::{FAILURES_DESCRIBED, Outcomes, P99_NEEDS, Status, Warning, WarningKind};
+use crate::{Outcomes, P99_NEEDS, Status, Warning, WarningKind};
 
 /// A run's operations, and its row of them.
 pub(crate) type RunRow<'a> = (&'a RowTally, &'a TestSummary);
@@ -100,10 +101,7 @@ pub(crate) fn pooled(runs: &[RunRow<'_>]) -> TestSummary {
         per_second_ci95: rate.ci95,
         // The interval comes from how much runs differ, whatever the rate did in each of them.
         wanders: false,
-        failures: each_once(runs.iter().flat_map(|(_, row)| &row.failures))
-            .into_iter()
-            .take(FAILURES_DESCRIBED)
-            .collect(),
+        failures: failures::together(runs.iter().flat_map(|(_, row)| &row.failures)),
         notes: {
             let told = runs.iter().flat_map(|(_, row)| &row.notes);
             let told = told.filter(|note| matches!(note, Note::Remark(_)));

@@ -106,7 +106,9 @@ impl DemoServer {
                 (dir.path().to_owned(), Some(dir))
             }
         };
-        let listener = listen(addr)?;
+        let listener = listen(addr).map_err(|error| {
+            io::Error::new(error.kind(), format!("listening on {addr} failed: {error}"))
+        })?;
         listener.set_nonblocking(true)?;
         let addr = listener.local_addr()?;
         let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -6,7 +6,7 @@ use rcgen::{
     BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, date_time_ymd,
 };
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::PrivateKeyDer;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
@@ -28,6 +28,32 @@ pub enum Certificate {
     WrongHost,
     /// Its own authority, as `openssl req -x509` makes it.
     SelfSigned,
+    /// The same, until the end of 2020.
+    SelfSignedExpired,
+    /// Its own authority, for `elsewhere.example` only.
+    SelfSignedWrongHost,
+}
+
+impl Certificate {
+    fn is_expired(self) -> bool {
+        matches!(self, Certificate::Expired | Certificate::SelfSignedExpired)
+    }
+
+    fn is_of_another_host(self) -> bool {
+        matches!(
+            self,
+            Certificate::WrongHost | Certificate::SelfSignedWrongHost
+        )
+    }
+
+    fn is_self_signed(self) -> bool {
+        matches!(
+            self,
+            Certificate::SelfSigned
+                | Certificate::SelfSignedExpired
+                | Certificate::SelfSignedWrongHost
+        )
+    }
 }
 
 /// A client's certificate and key, as PEM.
@@ -41,7 +67,10 @@ pub struct ClientIdentity {
 
 /// TLS of a [`FaultServer`](super::FaultServer).
 #[derive(Debug)]
-pub struct FaultTls(Arc<ServerConfig>);
+pub struct FaultTls {
+    config: Arc<ServerConfig>,
+    pem: String,
+}
 
 impl Authority {
     /// A new one, which nobody trusts yet.
@@ -91,38 +120,37 @@ impl Authority {
     }
 
     fn config(&self, certificate: Certificate, clients: Arc<dyn ClientCertVerifier>) -> FaultTls {
-        let (chain, key) = self.identity(certificate);
+        let (certificate, key) = self.identity(certificate);
+        let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
+        let chain = vec![certificate.der().clone()];
         let config = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .expect("ring has cipher suites for TLS 1.2 and 1.3")
             .with_client_cert_verifier(clients)
             .with_single_cert(chain, key);
-        FaultTls(Arc::new(config.expect(GENERATES)))
+        FaultTls {
+            config: Arc::new(config.expect(GENERATES)),
+            pem: certificate.pem(),
+        }
     }
 
-    fn identity(
-        &self,
-        certificate: Certificate,
-    ) -> (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) {
-        let mut params = match certificate {
-            Certificate::WrongHost => params(&["elsewhere.example"]),
-            _ => params(&["localhost", "127.0.0.1", "::1"]),
+    fn identity(&self, certificate: Certificate) -> (rcgen::Certificate, KeyPair) {
+        let mut params = if certificate.is_of_another_host() {
+            params(&["elsewhere.example"])
+        } else {
+            params(&["localhost", "127.0.0.1", "::1"])
         };
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        if certificate == Certificate::Expired {
+        if certificate.is_expired() {
             params.not_before = date_time_ymd(2020, 1, 1);
             params.not_after = date_time_ymd(2020, 12, 31);
         }
-        let (certificate, key) = match certificate {
-            Certificate::SelfSigned => {
-                params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-                let key = KeyPair::generate().expect(GENERATES);
-                (params.self_signed(&key).expect(GENERATES), key)
-            }
-            _ => self.sign(&params),
-        };
-        let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
-        (vec![certificate.der().clone()], key)
+        if !certificate.is_self_signed() {
+            return self.sign(&params);
+        }
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().expect(GENERATES);
+        (params.self_signed(&key).expect(GENERATES), key)
     }
 
     fn sign(&self, params: &CertificateParams) -> (rcgen::Certificate, KeyPair) {
@@ -135,14 +163,22 @@ impl Authority {
 impl FaultTls {
     /// The same, but no session is resumed.
     pub fn without_resumption(self) -> FaultTls {
-        let mut config = (*self.0).clone();
+        let mut config = (*self.config).clone();
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
-        FaultTls(Arc::new(config))
+        FaultTls {
+            config: Arc::new(config),
+            ..self
+        }
+    }
+
+    /// The certificate of the server as PEM.
+    pub fn pem(&self) -> &str {
+        &self.pem
     }
 
     pub(super) fn into_config(self) -> Arc<ServerConfig> {
-        self.0
+        self.config
     }
 }
 

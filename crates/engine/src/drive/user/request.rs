@@ -240,6 +240,7 @@ impl Log {
             ended: moments.done.unwrap_or(moments.started),
             answered: exchange.result.is_ok(),
             measured: operation.is_some(),
+            status: exchange.trace.status,
         };
         operating.add(done);
         self.hearing.add(done);
@@ -345,12 +346,12 @@ impl Log {
             return Ok(());
         }
         // The path as in the suite: the collections above it are the same for everything.
-        let path = path
-            .strip_prefix(attempt.values().workplace)
-            .unwrap_or(path);
-        let asked = match path {
-            "" => request.method.clone(),
-            path => format!("{} {}", request.method, redacted_url(path)),
+        let below = path.strip_prefix(attempt.values().workplace);
+        let asked = match below.unwrap_or(path) {
+            // A load of one resource works in no collection.
+            "" if path.ends_with('/') => request.method.clone(),
+            "" => format!("{} {}", request.method, redacted_url(path)),
+            below => format!("{} {}", request.method, redacted_url(below)),
         };
         let evidence = format!("{asked}: {}", wrong.what);
         let is_strict = self.driver.is_strict() || matches!(phase, Phase::SetUp | Phase::CleanUp);
@@ -373,7 +374,7 @@ impl Log {
             None if request.measure.is_none() => memory.broken = Some(evidence),
             // The measured part will show it.
             None => return Ok(()),
-            Some(operation) => operation.failed(&self.context, &asked, &wrong),
+            Some(operation) => operation.failed(&self.context, &asked, &wrong, done.status),
         }
         match phase {
             Phase::Measured => self.hear(&Heard {

@@ -13,7 +13,7 @@ use crate::state;
 
 /// Whether this names recorded runs.
 pub(super) fn is_recorded(side: &str) -> bool {
-    find(side).is_ok()
+    side.split(',').next().is_some_and(state::is_run_or_no_url)
 }
 
 /// The first of the runs of a side.

@@ -22,8 +22,9 @@ use suite::Plan;
 
 use super::MeasuredServer;
 use crate::args::{ClockOptions, ConnectOptions, LoadOptions};
+use crate::command::completed::IncompleteRun;
 use crate::command::kept::KeptRun;
-use crate::command::planned::{IncompleteRun, PlannedRun};
+use crate::command::planned::PlannedRun;
 use crate::command::run::SuiteText;
 use crate::command::series::{RunSeries, SeriesProgress, TestedServer};
 use crate::exit::Failed;

@@ -37,7 +37,7 @@ pub(super) fn check(pace: &PaceOptions, plan: &Plan) -> Result<(), Failed> {
         && requests < u64::from(users(pace))
     {
         return Err(Failed::Usage(format!(
-            "--requests {requests} of all users together is not even one for each of {} users; \
+            "--total {requests} of all users together is not even one for each of {} users; \
              raise it, or lower --users",
             users(pace)
         )));

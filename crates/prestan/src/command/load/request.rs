@@ -1,6 +1,7 @@
 //! The one request of `prestan load METHOD URL`.
 
 use std::fs;
+use std::path::Path;
 
 use suite::{Single, StatusSet};
 
@@ -29,6 +30,11 @@ pub(super) fn single(method: &str, request: &RequestOptions) -> Result<Single, F
         method,
         status,
     })
+}
+
+/// Whether these options give a body.
+pub(super) fn has_body(request: &RequestOptions) -> bool {
+    request.body.is_some() || request.body_file.is_some() || request.body_size.is_some()
 }
 
 /// A mix says all of this itself.
@@ -64,10 +70,14 @@ fn headers(method: &str, request: &RequestOptions) -> Vec<(String, String)> {
 }
 
 fn body(request: &RequestOptions) -> Result<Option<Vec<u8>>, Failed> {
-    if let Some(text) = &request.body {
+    let file = request
+        .body
+        .as_ref()
+        .and_then(|text| text.strip_prefix('@'));
+    if let (None, Some(text)) = (file, &request.body) {
         return Ok(Some(text.clone().into_bytes()));
     }
-    if let Some(path) = &request.body_file {
+    if let Some(path) = file.map(Path::new).or(request.body_file.as_deref()) {
         let read = fs::read(path).map_err(|error| {
             Failed::Usage(format!(
                 "reading the body from {} failed: {error}",

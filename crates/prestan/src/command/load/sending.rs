@@ -8,6 +8,7 @@ use super::request;
 use crate::args::RequestOptions;
 use crate::command::run::SuiteText;
 use crate::exit::Failed;
+use crate::nearest::may_be_url;
 use wire::shown::redacted_url;
 
 /// One request, or a mix of them.
@@ -22,7 +23,7 @@ pub(crate) struct LoadWorkload {
 }
 
 impl LoadWorkload {
-    /// `METHOD URL`, or with a mix only `URL`.
+    /// `METHOD URL`, or `URL` for a GET, for a POST of a body, and for a mix.
     pub(crate) fn of(
         first: &str,
         second: Option<&str>,
@@ -54,10 +55,17 @@ impl LoadWorkload {
                     target: Target::parse(first).map_err(usage)?,
                 })
             }
+            (None, None) if may_be_url(first) => {
+                let method = if request::has_body(options) {
+                    "POST"
+                } else {
+                    "GET"
+                };
+                LoadWorkload::of(method, Some(first), options)
+            }
             (None, None) => Err(Failed::Usage(format!(
-                "only one of METHOD and URL is given, `{}`; write `prestan load GET \
-                 http://127.0.0.1:8080/file` for example",
-                redacted_url(first)
+                "no URL is given, only `{first}`; write `{first} http://127.0.0.1:8080/file` for \
+                 example, or a URL alone for a GET"
             ))),
             (Some(_), Some(_)) => Err(Failed::Usage(format!(
                 "with --mix the suite says the methods: leave `{}` out, and give the URL of a \

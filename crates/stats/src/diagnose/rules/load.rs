@@ -75,8 +75,9 @@ pub(super) fn fails(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     broken.sort_by_key(|pair| std::cmp::Reverse(failed(pair.loaded).0));
     let worst = broken.first()?;
     let said = |pair: &Pair<'_>| {
-        let failures = &pair.loaded.failures;
-        reason("answer", failures.first().or(pair.loaded.evidence.as_ref()))
+        let mut failures = pair.loaded.failures.iter();
+        let first = failures.find_map(|group| group.example.as_ref());
+        reason("answer", first.or(pair.loaded.evidence.as_ref()))
     };
     let evidence = |pair: &Pair<'_>| Evidence {
         row: pair.loaded.name.clone(),

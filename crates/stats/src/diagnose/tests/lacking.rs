@@ -102,6 +102,7 @@ fn fails(run: &mut Run, row: &str, cause: Option<Cause>) {
             user: 0,
             number: 1,
             outcome: Outcome::WrongBody,
+            status: None,
             evidence: "PROPFIND tree/: 207 with 11 responses".into(),
             cause,
         },

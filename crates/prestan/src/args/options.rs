@@ -1,0 +1,126 @@
+//! Options of everything that measures. The comments on fields are what `--help` prints.
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::{
+    ConnectOptions, OutputOptions, duration, name_and_value, positive_duration, run_id, whole,
+};
+
+/// Times each user goes through each test before measuring, unless something else is said.
+pub(crate) const WARMUP: u32 = 3;
+
+/// Options of everything that measures.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RunOptions {
+    #[command(flatten)]
+    pub(crate) load: LoadOptions,
+
+    #[command(flatten)]
+    pub(crate) clock: ClockOptions,
+
+    #[command(flatten)]
+    pub(crate) connect: ConnectOptions,
+
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+}
+
+#[derive(Debug, Clone, PartialEq, Args)]
+#[command(next_help_heading = "Workload")]
+pub(crate) struct LoadOptions {
+    /// Iterations of each test for each user [default: 10, or as in the suite]
+    #[arg(short, long, value_name = "N", value_parser = whole(1_u32..))]
+    pub(crate) requests: Option<u32>,
+
+    /// Concurrent users, each with a connection and a collection of its own [default: 1]
+    #[arg(short, long, visible_alias = "users", value_name = "N",
+          value_parser = whole(1..=100_000_u32))]
+    pub(crate) concurrency: Option<u32>,
+
+    /// Dead properties to write and read [default: 10]
+    #[arg(short, long, value_name = "N", value_parser = whole(1..=10_000_u32))]
+    pub(crate) properties: Option<u32>,
+
+    /// Levels of the collections that the tests create [default: 10]
+    #[arg(short, long, value_name = "N", value_parser = whole(1..=1_000_u32))]
+    pub(crate) depth: Option<u32>,
+
+    /// Members in the lowest level of these collections [default: 100]
+    #[arg(short, long, value_name = "N",
+          value_parser = whole(0..=1_000_000_u32))]
+    pub(crate) width: Option<u32>,
+
+    /// Set another parameter of the suite; may be repeated
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = name_and_value)]
+    pub(crate) params: Vec<(String, String)>,
+
+    /// Only these tests, by name or pattern ('Put*', '*Col'); may be repeated
+    #[arg(long, value_name = "TEST", value_delimiter = ',')]
+    pub(crate) only: Vec<String>,
+
+    /// Not these tests, by name or pattern; may be repeated
+    #[arg(long, value_name = "TEST", value_delimiter = ',')]
+    pub(crate) skip: Vec<String>,
+
+    /// Measure each test for this time (250ms, 30s, 10m) instead of a number of requests
+    #[arg(long, value_name = "TIME", conflicts_with = "requests", value_parser = duration)]
+    pub(crate) duration: Option<Duration>,
+
+    /// Iterations of each test for each user before measuring, not recorded
+    #[arg(long, value_name = "N", default_value_t = WARMUP, value_parser = whole(0_u32..))]
+    pub(crate) warmup: u32,
+
+    #[command(flatten)]
+    pub(crate) running: RunningOptions,
+}
+
+/// Options of every run, whatever it does.
+#[derive(Debug, Clone, PartialEq, Args)]
+#[command(next_help_heading = "Run")]
+pub(crate) struct RunningOptions {
+    /// Abort an operation that has no complete response after this time
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = positive_duration)]
+    pub(crate) timeout: Duration,
+
+    /// Seed of all random numbers [default: random, and recorded]
+    #[arg(long, value_name = "N", value_parser = whole(0_u64..))]
+    pub(crate) seed: Option<u64>,
+
+    /// Worker threads, among which the users are divided
+    ///
+    /// One thread is enough for hundreds of users. Further threads take processor time from a server
+    /// on the same machine.
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = whole(1..=256_u32))]
+    pub(crate) threads: u32,
+
+    /// Name of the run, and of its collections on the server [default: time and a random part]
+    #[arg(long, value_name = "NAME", value_parser = run_id)]
+    pub(crate) run_id: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Args)]
+#[command(next_help_heading = "Timing")]
+pub(crate) struct ClockOptions {
+    /// Clock for the moments at which requests leave and responses arrive
+    #[arg(long, value_enum, default_value_t = ClockArg::Auto, value_name = "CLOCK")]
+    pub(crate) clock: ClockArg,
+
+    /// Also record when the server's TCP had acknowledged the whole request (kernel clock only)
+    #[arg(long)]
+    pub(crate) acks: bool,
+}
+
+/// Which clock to use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum ClockArg {
+    /// The kernel's, or user space with a warning where the system has no time stamps
+    #[default]
+    Auto,
+    /// The kernel's time stamps of packets
+    Kernel,
+    /// Read around the system calls: cheaper, and late by the time it takes to wake up
+    User,
+}

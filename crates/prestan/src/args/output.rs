@@ -1,0 +1,104 @@
+//! Where the report of a run goes, and in which formats. The comments on fields are what `--help` prints.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::FigureOptions;
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputOptions {
+    /// Write the report to a file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) formats: FormatOptions,
+
+    /// What an inconclusive result counts as (exit status 0 or 1 in place of 3)
+    #[arg(long, value_enum, value_name = "AS")]
+    pub(crate) inconclusive: Option<InconclusiveArg>,
+
+    /// Save the run in this directory [default: a new one in ~/.local/state/prestan/runs]
+    #[arg(long, value_name = "DIR", conflicts_with = "no_save")]
+    pub(crate) save: Option<PathBuf>,
+
+    /// Do not save the run
+    #[arg(long)]
+    pub(crate) no_save: bool,
+
+    /// Do not show progress
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+
+    /// Show what happens, test by test, during the run
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+
+    /// Print the heads of all requests and responses to standard error, with redacted credentials
+    ///
+    /// The values of --header are redacted, too. Printing slows the load generator down, which the
+    /// report has as a warning.
+    #[arg(long)]
+    pub(crate) debug: bool,
+}
+
+/// Formats beside the text.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct FormatOptions {
+    /// Write the result as a JSON document; - is standard output, instead of the report
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Write one CSV row per test; - is standard output, instead of the report
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+
+    /// Write one CSV row per operation: all samples of the run
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) figures: FigureOptions,
+
+    /// Layout of the report
+    #[arg(long, value_enum, default_value_t = LayoutArg::Full, value_name = "LAYOUT")]
+    pub(crate) layout: LayoutArg,
+
+    /// When to use colours
+    #[arg(long, value_enum, default_value_t = ColorArg::Auto, value_name = "WHEN")]
+    pub(crate) color: ColorArg,
+}
+
+/// Layout of the report of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum LayoutArg {
+    /// Figures, what limits them, and how they were measured
+    #[default]
+    Full,
+    /// The report of 2004 (Xu, section 5.6), to the letter
+    #[value(name = "2004")]
+    Of2004,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum ColorArg {
+    /// On a terminal, unless NO_COLOR is set
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// What an inconclusive result counts as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InconclusiveArg {
+    /// Exit status 0
+    Pass,
+    /// Exit status 1
+    Fail,
+}

@@ -1,0 +1,68 @@
+//! The command line of `prestan runs`. The comments on its fields are what `--help` prints.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+
+use super::{duration, run_id, size, whole};
+
+#[derive(Debug, Args)]
+pub(crate) struct RunsArgs {
+    #[command(subcommand)]
+    pub(crate) action: Option<RunsAction>,
+
+    /// Write the runs as a JSON document; - is standard output, instead of the list
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunsAction {
+    /// List all runs, the latest first
+    List,
+    /// Show what is known of a run without its samples
+    Show {
+        /// Name, its beginning, or directory of the run
+        #[arg(value_name = "RUN")]
+        run: PathBuf,
+    },
+    /// Give a run another name
+    Name {
+        /// Name, its beginning, or directory of the run
+        #[arg(value_name = "RUN")]
+        run: PathBuf,
+
+        /// New name, which no other run has
+        #[arg(value_name = "NEW", value_parser = run_id)]
+        new: String,
+    },
+    /// Remove runs
+    Remove {
+        /// Names, their beginnings, or directories of the runs
+        #[arg(value_name = "RUN", required = true)]
+        runs: Vec<PathBuf>,
+    },
+    /// Remove old runs: those beyond any of the limits
+    Prune(PruneArgs),
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true, args = ["older_than", "keep_size", "keep"])]
+pub(crate) struct PruneArgs {
+    /// Remove runs that began longer ago (30d, 12h)
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) older_than: Option<Duration>,
+
+    /// Keep the latest runs whose files together have at most this size (1GiB)
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) keep_size: Option<u64>,
+
+    /// Keep this number of the latest runs
+    #[arg(long, value_name = "N", value_parser = whole(0_u32..))]
+    pub(crate) keep: Option<u32>,
+
+    /// Only list what would be removed
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+}

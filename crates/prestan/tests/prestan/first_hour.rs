@@ -1,0 +1,142 @@
+//! What somebody meets in the first hour: a mistyped word, a wrong URL, a busy port, a narrow
+//! terminal.
+
+use std::fs;
+use std::net::TcpListener;
+
+use testbed::{DemoServer, Root};
+
+use crate::support::Prestan;
+use crate::support::faulty::LOOPBACK;
+
+fn demo() -> DemoServer {
+    DemoServer::start(Root::Temporary, LOOPBACK).unwrap()
+}
+
+fn words(line: &str) -> Vec<&str> {
+    line.split(' ').filter(|word| !word.is_empty()).collect()
+}
+
+#[test]
+fn a_target_that_is_no_collection_is_named() {
+    let server = demo();
+    fs::write(server.root().join("file.txt"), "text").unwrap();
+    let url = server.url();
+    let file = format!(
+        "prestan: {url}file.txt is not a collection; give the URL of one, {url} for example, or \
+         measure this resource alone: `prestan load {url}file.txt`; what is known"
+    );
+    let missing =
+        format!("prestan: {url}no/such/ does not exist; create it first, or check the path");
+    for (path, says) in [
+        ("file.txt", &file),
+        ("file.txt/", &file),
+        ("no/such", &missing),
+    ] {
+        let outcome = Prestan::new().arg(format!("{url}{path}")).run();
+        assert_eq!(outcome.code, 4, "{outcome}");
+        assert!(outcome.stderr.starts_with(says), "{path}: {outcome}");
+    }
+    let alone = ["load", &format!("{url}file.txt"), "-q", "-r", "5"];
+    let outcome = Prestan::new().args(alone).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert!(outcome.stdout.contains("\nGET"), "{outcome}");
+}
+
+#[test]
+fn a_server_that_cannot_start_says_what_to_change() {
+    let busy = TcpListener::bind(LOOPBACK).unwrap();
+    let address = busy.local_addr().unwrap();
+    let table = [
+        (
+            format!("serve --port {}", address.port()),
+            format!("listening on {address} failed"),
+            "choose another --port",
+        ),
+        (
+            "serve nosuch".to_owned(),
+            "opening the directory nosuch failed".to_owned(),
+            "create it first",
+        ),
+    ];
+    for (line, what, remedy) in table {
+        let outcome = Prestan::new().args(words(&line)).run();
+        assert_eq!(outcome.code, 1, "{outcome}");
+        for part in [&*what, remedy] {
+            assert!(outcome.stderr.contains(part), "{part}: {outcome}");
+        }
+    }
+}
+
+#[test]
+fn a_home_that_cannot_be_written_has_a_way_out() {
+    let prestan = Prestan::new();
+    let file = prestan.file("file", "no directory\n");
+    let prestan = prestan.env("XDG_STATE_HOME", file);
+    let outcome = prestan
+        .args(["http://127.0.0.1:1/", "--run-id", "one"])
+        .run();
+    assert_eq!(outcome.code, 1, "{outcome}");
+    for part in [
+        "writing",
+        "prestan/runs/one failed",
+        "--save DIR",
+        "--no-save",
+    ] {
+        assert!(outcome.stderr.contains(part), "{part}: {outcome}");
+    }
+}
+
+/// Whether a line is too long for no good reason: a word that is a URL or a path may be.
+fn is_too_long(line: &str) -> bool {
+    let is_place = |word: &str| word.contains('/') && word.chars().count() > 40;
+    line.chars().count() > 60 && !line.split_whitespace().any(is_place)
+}
+
+#[test]
+fn a_narrow_terminal_is_kept_to() {
+    let server = demo();
+    fs::write(server.root().join("file.txt"), "text").unwrap();
+    let url = server.url();
+    let lines = [
+        "lod".to_owned(),
+        "suites".to_owned(),
+        "servers".to_owned(),
+        "suites check prestan".to_owned(),
+        "run nosuch http://127.0.0.1:1/".to_owned(),
+        "demo -r abc".to_owned(),
+        "http://127.0.0.1:1/".to_owned(),
+        "load DELETE http://127.0.0.1:1/file".to_owned(),
+        "report nosuch".to_owned(),
+        "--help".to_owned(),
+        "load --help".to_owned(),
+        "demo -r 3 -v".to_owned(),
+        "report".to_owned(),
+        "diagnose".to_owned(),
+        format!("clean {url}"),
+        format!("{url}file.txt"),
+        format!("load {url}file.txt -r 100"),
+        format!("load {url}file.txt -r 100 --rate 5000"),
+        format!("compare {url} {url} --repeat 2 --only Get1K,Delete,ProppatchSingle -r 3"),
+        format!("sweep {url} --vary width=1,2,3 --repeat 2 --only CopyCol -r 3"),
+        format!("search {url} --find users --to 2 --duration 100ms --while p99<1s"),
+    ];
+    let mut prestan = Prestan::new();
+    for line in lines {
+        let outcome = prestan.env("COLUMNS", "60").args(words(&line)).run();
+        let said = format!("{}{}", outcome.stdout, outcome.stderr);
+        assert!(!said.is_empty(), "{line}");
+        let long: Vec<&str> = said.lines().filter(|line| is_too_long(line)).collect();
+        assert_eq!(long, [""; 0], "{line}: {outcome}");
+        prestan = outcome.again();
+    }
+}
+
+/// The check above finds what it looks for.
+#[test]
+fn long_lines_are_found() {
+    assert!(is_too_long(&"word ".repeat(13)));
+    assert!(is_too_long(&format!("{} a/b", "word ".repeat(13))));
+    assert!(!is_too_long(&format!("in /{}", "x".repeat(60))));
+    assert!(!is_too_long("short"));
+}

@@ -1,0 +1,253 @@
+//! Recorded runs: listed, found by their names, renamed and removed.
+
+use std::fs;
+use std::path::Path;
+
+use rundir::RunDir;
+use serde_json::Value;
+
+use crate::support::{Outcome, Prestan};
+
+/// A home with runs of these names, the first the oldest.
+fn home_with(names: &[&str]) -> Outcome {
+    let mut prestan = Prestan::new();
+    for name in &names[1..] {
+        prestan = short(prestan, name).again();
+    }
+    let first = short(prestan, names[0]);
+    let oldest = first.home().join("state/prestan/runs").join(names[0]);
+    let plan = fs::File::options()
+        .write(true)
+        .open(oldest.join("plan.yaml"))
+        .unwrap();
+    let year = std::time::Duration::from_secs(365 * 24 * 3600);
+    plan.set_modified(std::time::SystemTime::now() - year)
+        .unwrap();
+    first
+}
+
+fn short(prestan: Prestan, name: &str) -> Outcome {
+    let demo = ["demo", "-q", "--only", "Get1K", "-r", "2", "--run-id", name];
+    let outcome = prestan.args(demo).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    outcome
+}
+
+fn prestan(home: &Outcome, line: &str) -> Outcome {
+    home.again().args(line.split(' ')).run()
+}
+
+#[track_caller]
+fn done(home: &Outcome, line: &str) -> String {
+    let outcome = prestan(home, line);
+    assert_eq!(
+        (outcome.code, &*outcome.stderr),
+        (0, ""),
+        "{line}: {outcome}"
+    );
+    outcome.stdout
+}
+
+#[track_caller]
+fn refused(home: &Outcome, line: &str, says: &str) {
+    let outcome = prestan(home, line);
+    assert_eq!(outcome.code, 2, "{line}: {outcome}");
+    assert!(
+        outcome.stderr.contains(says),
+        "no `{says}`: {line}: {outcome}"
+    );
+}
+
+fn names(home: &Outcome) -> Vec<String> {
+    let document: Value = serde_json::from_str(&done(home, "runs --json -")).unwrap();
+    let runs = document["runs"].as_array().unwrap().iter();
+    runs.map(|run| run["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// A run that goes on as long as this is there.
+fn goes_on(home: &Outcome, like: &str, name: &str) -> RunDir {
+    let runs = home.home().join("state/prestan/runs");
+    let run = rundir::load(&runs.join(like)).unwrap();
+    let mut env = run.env;
+    (env.ended_at, env.conclusion) = (None, None);
+    RunDir::create(&runs.join(name), &run.plan, "suite: s\n", &env).unwrap()
+}
+
+#[test]
+fn runs_are_listed_with_what_became_of_them() {
+    let home = home_with(&["monday", "tuesday"]);
+    let running = goes_on(&home, "monday", "wednesday");
+    let list = done(&home, "runs");
+    assert_eq!(list, done(&home, "runs list"));
+    let lines: Vec<&str> = list.lines().collect();
+    assert_eq!(lines.len(), 4, "{list}");
+    for (line, parts) in lines[1..].iter().zip([
+        ["wednesday", "goes on", "KiB", "prestan", "http://"],
+        ["tuesday", "20", "KiB", "prestan", "http://"],
+        ["monday", "20", "KiB", "prestan", "http://"],
+    ]) {
+        assert!(line.starts_with(parts[0]), "{list}");
+        assert!(parts.iter().all(|part| line.contains(part)), "{line}");
+    }
+    drop(running);
+    assert!(done(&home, "runs show wed").contains("Result     killed\n"));
+
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/runs.schema.json");
+    let schema: Value = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let one = done(&home, "runs show monday --json -");
+    let document: Value = serde_json::from_str(&one).unwrap();
+    assert!(validator.is_valid(&document), "{one}");
+    let run = &document["runs"][0];
+    assert!(
+        ["pass", "inconclusive"].contains(&run["state"].as_str().unwrap()),
+        "{run:#}"
+    );
+    let report = done(&home, "report monday --json -");
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["conclusion"], run["state"], "{run:#}");
+}
+
+#[test]
+fn a_home_without_runs_lists_none() {
+    let outcome = Prestan::new().args(["runs", "--json", "-"]).run();
+    assert_eq!(outcome.json()["runs"].as_array().unwrap().len(), 0);
+    refused(&outcome, "runs", "no run is kept in");
+    refused(&outcome, "report nosuch", "no run `nosuch`; ");
+}
+
+#[test]
+fn a_run_is_found_by_the_beginning_of_its_name() {
+    let home = home_with(&["monday", "monday-2", "tuesday"]);
+    assert_eq!(done(&home, "report tue"), done(&home, "report tuesday"));
+    // The whole name of one is the beginning of another.
+    assert!(done(&home, "runs show monday").contains("Run        monday\n"));
+    let both = "is the beginning of 2 runs: `monday-2`, `monday`; write more of the name";
+    let similar = "no run `tuesdy`; did you mean `tuesday`?";
+    for (line, says) in [
+        ("report mo", both),
+        ("compare mo tuesday", both),
+        ("report tuesdy", similar),
+        ("compare tuesdy monday", similar),
+        ("compare monday tuesdy", similar),
+        ("diagnose tuesdy", similar),
+        ("diagnose monday tuesdy", similar),
+        ("report xyz", "no run `xyz`; `prestan runs` lists all"),
+        ("report ./nosuch", "no run `./nosuch`"),
+        ("runs remove tuesday tuesdy", similar),
+    ] {
+        refused(&home, line, says);
+    }
+    assert_eq!(names(&home).len(), 3);
+}
+
+#[test]
+fn a_run_gets_another_name() {
+    let home = home_with(&["monday", "tuesday"]);
+    assert_eq!(
+        done(&home, "runs name mon baseline"),
+        "monday is now baseline\n"
+    );
+    assert_eq!(names(&home), ["tuesday", "baseline"]);
+    assert_eq!(done(&home, "report base"), done(&home, "report baseline"));
+    refused(
+        &home,
+        "runs name baseline tuesday",
+        "the name tuesday is taken",
+    );
+    refused(&home, "runs name baseline a/b", "use up to 64 letters");
+    let running = goes_on(&home, "tuesday", "friday");
+    refused(
+        &home,
+        "runs name friday saturday",
+        "the run friday has not ended",
+    );
+    drop(running);
+    done(&home, "runs name friday saturday");
+}
+
+#[test]
+fn runs_are_removed_and_nothing_else_is() {
+    let home = home_with(&["monday", "tuesday", "friday"]);
+    let runs = home.home().join("state/prestan/runs");
+    fs::write(runs.join("tuesday/notes.txt"), "mine").unwrap();
+    fs::create_dir(runs.join("other")).unwrap();
+    let running = goes_on(&home, "monday", "now");
+
+    let removed = done(&home, "runs remove mon");
+    assert!(removed.starts_with("removed: monday ("), "{removed}");
+    assert!(removed.contains("\n1 runs removed, "), "{removed}");
+    for (name, why) in [
+        (
+            "tuesday",
+            "notes.txt: is not a file of the run; nothing is removed",
+        ),
+        ("now", "the run has not ended"),
+    ] {
+        let outcome = prestan(&home, &format!("runs remove {name}"));
+        assert_eq!(outcome.code, 1, "{outcome}");
+        let said = format!("prestan: removing {name} failed: ");
+        assert!(outcome.stderr.starts_with(&said), "{outcome}");
+        assert!(outcome.stderr.contains(why), "{outcome}");
+    }
+    refused(&home, "runs remove other", "no run `other`");
+    assert_eq!(names(&home).len(), 3);
+    assert!(runs.join("other").is_dir());
+    // It goes on, so it stays, whatever the limit.
+    done(&home, "runs prune --keep 0 --dry-run");
+    fs::remove_file(runs.join("tuesday/notes.txt")).unwrap();
+    done(&home, "runs prune --keep 0");
+    assert_eq!(names(&home), ["now"]);
+    drop(running);
+}
+
+#[test]
+fn old_runs_are_pruned() {
+    // The first is a year old.
+    for (limits, removed) in [
+        ("--older-than 30d", &["monday"][..]),
+        ("--older-than 1000d", &[]),
+        ("--keep 1", &["tuesday", "monday"]),
+        ("--keep 2 --older-than 1h", &["monday"]),
+        ("--keep-size 1GiB", &[]),
+        ("--keep-size 1KiB", &["friday", "tuesday", "monday"]),
+    ] {
+        let home = home_with(&["monday", "tuesday", "friday"]);
+        let line = format!("runs prune {limits}");
+        let would = done(&home, &format!("{line} -n"));
+        assert_eq!(names(&home), ["friday", "tuesday", "monday"]);
+        let did = done(&home, &line);
+        assert_eq!(would.replace("would be removed", "removed"), did);
+        let lines: Vec<&str> = did.lines().collect();
+        let said = lines
+            .iter()
+            .filter_map(|line| line.strip_prefix("removed: "));
+        let said: Vec<&str> = said.filter_map(|line| line.split(' ').next()).collect();
+        assert_eq!(said, removed, "{did}");
+        let total = format!("{} runs removed, ", removed.len());
+        assert!(lines.last().unwrap().starts_with(&total), "{did}");
+        assert_eq!(names(&home).len(), 3 - removed.len());
+    }
+    refused(
+        &Prestan::new().arg("suites").run(),
+        "runs prune",
+        "--older-than <TIME>|--keep-size <SIZE>|--keep <N>",
+    );
+}
+
+#[test]
+fn a_run_that_reached_no_server_is_not_kept() {
+    for line in [
+        "http://127.0.0.1:1/",
+        "http://127.0.0.1:1/ --save here",
+        "load http://127.0.0.1:1/",
+        "compare http://127.0.0.1:1/ http://127.0.0.1:1/ --repeat 2 -q",
+    ] {
+        let outcome = Prestan::new().args(line.split(' ')).run();
+        assert_eq!(outcome.code, 4, "{outcome}");
+        assert!(outcome.stderr.contains("cannot be reached"), "{outcome}");
+        assert!(outcome.runs().is_empty(), "{line}: {outcome}");
+        assert!(!outcome.home().join("here").exists(), "{outcome}");
+    }
+}

@@ -1,0 +1,215 @@
+//! Lists of recorded runs, for people and for programs.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::clean;
+use crate::json::{pretty, schema_of};
+use crate::terminal::{Columns, TextReport};
+
+/// Version of the document. It grows when something is renamed or changes its meaning.
+const SCHEMA_VERSION: u32 = 1;
+
+/// A recorded run, as it is listed.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Run", deny_unknown_fields)]
+pub struct ListedRun {
+    /// Its name, which is that of its directory.
+    pub name: String,
+    /// Its directory.
+    pub path: String,
+    /// Name of the suite.
+    pub suite: String,
+    /// URL of the collection or resource that was measured.
+    pub target: String,
+    /// What the server said of itself; null where it said nothing, or was never reached.
+    pub software: Option<String>,
+    /// Start, RFC 3339, UTC.
+    pub started_at: String,
+    /// End, RFC 3339, UTC; null for a run that has none.
+    pub ended_at: Option<String>,
+    /// What became of it.
+    pub state: ListedState,
+    /// Bytes of its files.
+    pub bytes: u64,
+}
+
+/// What became of a recorded run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "State")]
+pub enum ListedState {
+    /// It is being recorded.
+    GoesOn,
+    /// Complete: nothing failed, and the estimates describe the server.
+    Pass,
+    /// Complete: the load generator may have changed the result.
+    Inconclusive,
+    /// Complete: a test failed.
+    Fail,
+    /// Complete, and recorded by a version that did not record its conclusion.
+    Complete,
+    /// The user ended it.
+    Interrupted,
+    /// It could not go on.
+    Aborted,
+    /// Its record has no end: the process was killed.
+    Killed,
+    /// Its record cannot be read.
+    Unreadable,
+}
+
+impl ListedState {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            ListedState::GoesOn => "goes on",
+            ListedState::Pass => "pass",
+            ListedState::Inconclusive => "inconclusive",
+            ListedState::Fail => "fail",
+            ListedState::Complete => "complete",
+            ListedState::Interrupted => "interrupted",
+            ListedState::Aborted => "aborted",
+            ListedState::Killed => "killed",
+            ListedState::Unreadable => "unreadable",
+        }
+    }
+}
+
+/// A table of runs. Ends with a newline.
+pub fn runs_text(runs: &[ListedRun], width: usize) -> String {
+    let mut report = TextReport::new(false, width);
+    let headers = ["run", "started", "result", "size", "suite", "target"].map(str::to_owned);
+    let row = |run: &ListedRun| {
+        let started = run.started_at.get(..16).unwrap_or(&run.started_at);
+        vec![
+            clean(&run.name),
+            clean(&started.replace('T', " ")),
+            run.state.words().to_owned(),
+            bytes(run.bytes),
+            clean(&run.suite),
+            clean(&run.target),
+        ]
+    };
+    let rows = || runs.iter().map(row);
+    match Columns::lines_with_words(width, headers.to_vec(), rows(), &[0, 1, 2, 4]) {
+        Some(lines) => lines.iter().for_each(|line| report.line(line)),
+        None => rows().for_each(|row| report.wrapped("", "  ", &row.join("  "))),
+    }
+    report.finish()
+}
+
+/// All that is known of a run without its samples. Ends with a newline.
+pub fn run_text(run: &ListedRun, width: usize) -> String {
+    let mut report = TextReport::new(false, width);
+    let ended = run.ended_at.as_deref().unwrap_or("-");
+    let software = run.software.as_deref().unwrap_or("-");
+    let size = bytes(run.bytes);
+    for (what, value) in [
+        ("Run", run.name.as_str()),
+        ("Directory", &run.path),
+        ("Suite", &run.suite),
+        ("Target", &run.target),
+        ("Server", software),
+        ("Started", &run.started_at),
+        ("Ended", ended),
+        ("Result", run.state.words()),
+        ("Size", &size),
+    ] {
+        report.wrapped(&format!("{what:11}"), "           ", &clean(value));
+    }
+    report.finish()
+}
+
+/// `1.2 MiB`.
+pub fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    let mut scaled = bytes as f64 / 1024.0;
+    let mut units = UNITS.iter();
+    let mut unit = units.next().unwrap_or(&"");
+    while let Some(larger) = units.as_slice().first().filter(|_| scaled >= 1024.0) {
+        (scaled, unit) = (scaled / 1024.0, larger);
+        units.next();
+    }
+    let digits = usize::from(scaled < 10.0);
+    format!("{scaled:.digits$} {unit}")
+}
+
+/// Recorded runs, the latest first.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Document", deny_unknown_fields, title = "Prestan runs")]
+struct RunsDocument<'a> {
+    /// Version of this document.
+    #[schemars(extend("const" = SCHEMA_VERSION))]
+    schema_version: u32,
+    /// The runs: all of them, the one that was asked for, or those that were removed.
+    runs: &'a [ListedRun],
+}
+
+/// The same for programs: one JSON document.
+pub fn runs_json(runs: &[ListedRun]) -> String {
+    pretty(&RunsDocument {
+        schema_version: SCHEMA_VERSION,
+        runs,
+    })
+}
+
+/// The JSON schema of [`runs_json`]: the content of `docs/runs.schema.json`.
+pub fn runs_schema() -> String {
+    schema_of::<RunsDocument<'_>>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(name: &str, bytes: u64, state: ListedState) -> ListedRun {
+        ListedRun {
+            name: name.to_owned(),
+            path: format!("runs/{name}"),
+            suite: "prestan".to_owned(),
+            target: "http://127.0.0.1:8080/dav/".to_owned(),
+            software: None,
+            started_at: "2026-11-22T10:00:59Z".to_owned(),
+            ended_at: None,
+            state,
+            bytes,
+        }
+    }
+
+    #[test]
+    fn sizes_have_a_unit() {
+        let table = [
+            (0, "0.0 KiB"),
+            (1536, "1.5 KiB"),
+            (400 << 10, "400 KiB"),
+            (5 << 20, "5.0 MiB"),
+            (3 << 40, "3.0 TiB"),
+            (5000 << 40, "5000 TiB"),
+        ];
+        for (number, expected) in table {
+            assert_eq!(bytes(number), expected);
+        }
+    }
+
+    #[test]
+    fn a_table_is_as_wide_as_the_terminal() {
+        let runs = [
+            run("monday", 1536, ListedState::Pass),
+            run("tuesday", 5 << 20, ListedState::GoesOn),
+        ];
+        let wide = "\
+run      started           result      size  suite    target
+monday   2026-11-22 10:00  pass     1.5 KiB  prestan  http://127.0.0.1:8080/dav/
+tuesday  2026-11-22 10:00  goes on  5.0 MiB  prestan  http://127.0.0.1:8080/dav/
+";
+        assert_eq!(runs_text(&runs, 100), wide);
+        for width in [60, 40] {
+            for line in runs_text(&runs, width).lines() {
+                assert!(line.chars().count() <= width, "{line}");
+            }
+        }
+        let all = run_text(&runs[1], 60);
+        assert!(all.contains("Result     goes on\n"), "{all}");
+    }
+}
