@@ -21,7 +21,7 @@ use crate::units::{human, human_range};
 
 /// What the rows of a table are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rows {
+pub(crate) enum TableRows {
     /// Tests of a suite, or files of pages: response times first, and rates last.
     Tests,
     /// What a load did: rates first.
@@ -30,7 +30,7 @@ pub(crate) enum Rows {
 
 /// One figure of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Column {
+enum TableColumn {
     /// The mean as in 2004, and the header says nothing of it.
     Rsp,
     Mean,
@@ -52,9 +52,9 @@ enum Column {
 }
 
 /// The columns behind the name.
-type Layout = &'static [Column];
+type Layout = &'static [TableColumn];
 
-use Column::{
+use TableColumn::{
     Count, Failed, Max, Mean, MeanEnds, MeanShare, P50, P50Ends, P90, P99, P99Ends, P999, Rate,
     RateEnds, Rsp,
 };
@@ -81,7 +81,7 @@ const LOAD: &[Layout] = &[
     &[Rate, P50, Failed],
 ];
 
-impl Rows {
+impl TableRows {
     /// The layouts that say something of these rows, from the most telling one on.
     fn layouts(self, summary: &Summary) -> Vec<Layout> {
         let shown = || {
@@ -96,18 +96,18 @@ impl Rows {
             of_p50.or(of_p99).is_some()
         });
         let layouts = match self {
-            Rows::Tests => TESTS,
-            Rows::Load => LOAD,
+            TableRows::Tests => TESTS,
+            TableRows::Load => LOAD,
         };
         let is_telling = |layout: &Layout| {
-            (has_rate || self == Rows::Load || !layout.contains(&Rate))
+            (has_rate || self == TableRows::Load || !layout.contains(&Rate))
                 && (has_ends || !layout.contains(&P50Ends))
         };
         layouts.iter().copied().filter(is_telling).collect()
     }
 }
 
-impl Column {
+impl TableColumn {
     /// Of a starred table, whose 99th percentiles are followed by a mark or a blank.
     fn header(self, starred: bool) -> &'static str {
         match self {
@@ -189,7 +189,7 @@ struct TableRow {
 }
 
 /// Draws the rows for a terminal of that width.
-pub(crate) fn table(summary: &Summary, rows: Rows, width: usize, paint: Paint) -> TextTable {
+pub(crate) fn table(summary: &Summary, rows: TableRows, width: usize, paint: Paint) -> TextTable {
     let layouts = rows.layouts(summary).into_iter();
     let drawings: Vec<TableDrawing> = layouts
         .map(|layout| TableDrawing::new(summary, layout))
@@ -218,7 +218,7 @@ pub(crate) fn table(summary: &Summary, rows: Rows, width: usize, paint: Paint) -
 
 /// What a chosen layout lacks of the wider ones, and how many columns these take.
 fn left_out(wider: &[TableDrawing], chosen: Layout) -> Option<String> {
-    let first = |(column, what): (Column, &str)| {
+    let first = |(column, what): (TableColumn, &str)| {
         // Of those that have it, the last one is the narrowest.
         let has = |drawing: &&TableDrawing| drawing.layout.contains(&column);
         let drawing = wider.iter().rfind(has);
@@ -274,7 +274,7 @@ impl TableDrawing {
     /// What its signs mean.
     fn signs(&self) -> Vec<String> {
         let mut signs = Vec::new();
-        let has = |column: Column| self.layout.contains(&column);
+        let has = |column: TableColumn| self.layout.contains(&column);
         if has(Rsp) {
             signs.push(
                 "Rsp: mean response time, from the last byte of the request sent to the first byte of \

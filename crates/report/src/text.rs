@@ -11,7 +11,7 @@ use crate::conclusion::inconclusive_briefly;
 use crate::json::BesideResult;
 use crate::load;
 use crate::reasons::{self, abort_reason};
-use crate::table::{Rows, TextTable, table};
+use crate::table::{TableRows, TextTable, table};
 use crate::terminal::{TextReport, wrap};
 use crate::webstone;
 
@@ -193,8 +193,8 @@ impl TextReport {
             return;
         }
         let rows = match (&summary.pages, &run.plan.load.pace) {
-            (Some(_), _) | (None, Pace::Rounds) => Rows::Tests,
-            (None, Pace::Closed | Pace::Open { .. }) => Rows::Load,
+            (Some(_), _) | (None, Pace::Rounds) => TableRows::Tests,
+            (None, Pace::Closed | Pace::Open { .. }) => TableRows::Load,
         };
         let TextTable { text, footnotes } = table(summary, rows, self.width, self.paint);
         self.text.push_str(&text);

@@ -172,7 +172,7 @@ pub(crate) fn planned(
 
 /// Who ended a load.
 #[derive(Default)]
-struct Ending {
+struct LoadEnding {
     /// It was told that it is enough.
     enough: Arc<AtomicBool>,
     /// It ended before that.
@@ -185,7 +185,7 @@ pub(crate) struct BesideLoads(Vec<LoadUnderWay>);
 
 struct LoadUnderWay {
     name: String,
-    ending: Arc<Ending>,
+    ending: Arc<LoadEnding>,
     thread: JoinHandle<Result<KeptRun, IncompleteRun>>,
 }
 
@@ -194,7 +194,7 @@ impl BesideLoads {
     pub(crate) fn start(loads: Vec<BesideLoad>, cancel: &Cancel) -> Result<BesideLoads, Failed> {
         let mut started = BesideLoads::default();
         for BesideLoad { name, run } in loads {
-            let ending = Arc::<Ending>::default();
+            let ending = Arc::<LoadEnding>::default();
             let (at_work, working) = sync_channel(1);
             let observer = Arc::new(BesideObserver {
                 at_work: Mutex::new(Some(at_work)),
@@ -271,7 +271,7 @@ impl BesideLoads {
 /// tells what of it is left on the server; of what others left, the run tells.
 struct BesideObserver {
     at_work: Mutex<Option<SyncSender<()>>>,
-    ending: Arc<Ending>,
+    ending: Arc<LoadEnding>,
 }
 
 impl Observer for BesideObserver {
