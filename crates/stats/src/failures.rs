@@ -20,7 +20,7 @@ pub struct FailureGroup {
 }
 
 /// How an operation failed.
-type FailureKind = (Outcome, Option<u16>);
+pub(crate) type FailureKind = (Outcome, Option<u16>);
 
 /// Failed operations by how they ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use record::{
     Environment, Event, EventKind, Generator, Goal, LeftBehind, MeasureId, MissingStep, Nanos,
-    Outcome, TestId,
+    TestId,
 };
 
 use crate::StatusReason;
+use crate::failures::FailureKind;
 
 /// Whether a run went through to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +47,7 @@ pub(crate) struct RunEvents {
     /// Why a test could not be measured.
     pub(crate) test_failed: BTreeMap<TestId, Vec<StatusReason>>,
     /// Failed operations, each with its outcome and status.
-    pub(crate) failures: BTreeMap<MeasureId, Vec<((Outcome, Option<u16>), StatusReason)>>,
+    pub(crate) failures: BTreeMap<MeasureId, Vec<(FailureKind, StatusReason)>>,
     /// Remarks that are no failures.
     pub(crate) notes: BTreeMap<MeasureId, Vec<String>>,
     /// Doubts that the engine had.

@@ -29,6 +29,7 @@ mod diagnose_features;
 mod endings;
 #[cfg(test)]
 mod faults;
+#[cfg(test)]
 mod first_hour;
 #[cfg(test)]
 mod gallery;
@@ -60,6 +61,7 @@ mod real_servers;
 mod record;
 #[cfg(test)]
 mod runs;
+#[cfg(test)]
 mod search;
 #[cfg(test)]
 mod sweep;
