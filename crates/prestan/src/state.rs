@@ -77,7 +77,7 @@ pub(crate) fn find_run(run: Option<&Path>) -> Result<PathBuf, Failed> {
             let advice = match (similar, names.is_empty()) {
                 (Some(similar), _) => format!("; did you mean {similar}?"),
                 (None, false) => "; `prestan runs` lists all".to_owned(),
-                (None, true) => format!("; {} has none", directory.display()),
+                (None, true) => "; none is recorded".to_owned(),
             };
             Err(Failed::Usage(format!("no run `{wanted}`{advice}")))
         }

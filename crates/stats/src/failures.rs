@@ -101,3 +101,60 @@ pub(crate) fn together<'a>(groups: impl Iterator<Item = &'a FailureGroup>) -> Ve
     all.sort_by_key(|group| (group.outcome.is_some(), std::cmp::Reverse(group.count)));
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(kinds: &[FailureKind]) -> FailureCounts {
+        let mut counts = FailureCounts::default();
+        for (outcome, status) in kinds {
+            counts.add(&Sample {
+                outcome: *outcome,
+                status: *status,
+                ..Sample::blank()
+            });
+        }
+        counts
+    }
+
+    fn why(text: &str) -> StatusReason {
+        StatusReason::Evidence(text.to_owned())
+    }
+
+    #[test]
+    fn groups_are_counted_and_have_their_own_examples() {
+        use Outcome::{Cancelled, Ok, Reset, Timeout, WrongStatus};
+        let (wrong_404, wrong_500) = ((WrongStatus, Some(404)), (WrongStatus, Some(500)));
+        let (reset, timeout) = ((Reset, None), (Timeout, None));
+        let others = [(Ok, Some(200)), (Cancelled, None), reset];
+        let counts = counted(&[&[wrong_404, wrong_500, wrong_404][..], &others].concat());
+        let described = [
+            (wrong_404, why("404")),
+            (wrong_500, why("500")),
+            // Its sample is lost.
+            (timeout, why("late")),
+        ];
+        let groups = counts.groups(&[why("set-up")], &described);
+        let told: Vec<_> = groups
+            .iter()
+            .map(|group| (group.outcome, group.status, group.count, &group.example))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (None, None, 0, &Some(why("set-up"))),
+                (Some(WrongStatus), Some(404), 2, &Some(why("404"))),
+                (Some(WrongStatus), Some(500), 1, &Some(why("500"))),
+                (Some(Timeout), None, 1, &Some(why("late"))),
+                (Some(Reset), None, 1, &None),
+            ]
+        );
+        // Older records have no status beside a description.
+        let old = counted(&[wrong_404]).groups(&[], &[((WrongStatus, None), why("old"))]);
+        assert_eq!((old.len(), &old[0].example), (1, &Some(why("old"))));
+        let twice = together(groups.iter().chain(&groups));
+        assert_eq!(twice.len(), groups.len());
+        assert_eq!((twice[0].count, twice[1].count), (0, 4));
+    }
+}

@@ -100,3 +100,36 @@ impl Journal {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Silent;
+
+    #[test]
+    fn the_first_few_failures_are_described_and_the_first_of_each_kind() {
+        let journal = Journal::new(RunClock::start(), Arc::new(Silent), 1);
+        let fail = |number: u64, status: u16| {
+            journal.write(EventKind::OperationFailed {
+                measure: MeasureId(0),
+                user: 0,
+                number,
+                outcome: Outcome::WrongStatus,
+                status: Some(status),
+                evidence: String::new(),
+                cause: None,
+            });
+        };
+        (1..=10).for_each(|number| fail(number, 404));
+        (11..=20).for_each(|number| fail(number, 500));
+        let events = journal.events();
+        let numbers: Vec<u64> = events
+            .iter()
+            .filter_map(|event| match event.kind {
+                EventKind::OperationFailed { number, .. } => Some(number),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(numbers, [1, 2, 3, 4, 5, 11]);
+    }
+}
