@@ -33,7 +33,7 @@ fn scripts(value: &Value) -> Vec<String> {
 
 fn is_shell(script: &str) -> bool {
     let status = Command::new("bash").args(["-n", "-c", script]).status();
-    status.unwrap().success()
+    status.is_ok_and(|status| status.success())
 }
 
 #[test]
