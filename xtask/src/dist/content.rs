@@ -84,7 +84,7 @@ impl Content {
         .args(["--owner=0", "--group=0", "--mode=u=rwX,go=rX"])
         .arg(format!("--mtime=@{}", release.epoch))
         // Without the name and the time that gzip would add.
-        .arg("--use-compress-program=gzip -9 --no-name")
+        .arg("--use-compress-program=gzip --no-name")
         .arg("--file")
         .arg(into.join(release.archive()))
         .arg("--directory")

@@ -58,7 +58,7 @@ pub(super) fn package(release: &Release, content: &Content, into: &Path) -> Resu
     // Whatever the umask of this shell is.
     output_of(Command::new("chmod").args(["-R", "u=rwX,go=rX"]).arg(tree))?;
     let mut dpkg = Command::new("dpkg-deb");
-    dpkg.args(["--root-owner-group", "--build", "-Zgzip"])
+    dpkg.args(["--root-owner-group", "--build", "-Zgzip", "-z6"])
         .args([tree, &into.join(file_name(release)?)])
         // Times after this one are set to it, and all files were made after it.
         .env("SOURCE_DATE_EPOCH", &release.epoch);
