@@ -13,23 +13,23 @@ pub struct Builtin {
 pub const BUILTIN: &[Builtin] = &[
     Builtin {
         name: "prestan",
-        text: include_str!("../../../suites/prestan.yaml"),
+        text: include_str!("../suites/prestan.yaml"),
     },
     Builtin {
         name: "listing",
-        text: include_str!("../../../suites/listing.yaml"),
+        text: include_str!("../suites/listing.yaml"),
     },
     Builtin {
         name: "locks",
-        text: include_str!("../../../suites/locks.yaml"),
+        text: include_str!("../suites/locks.yaml"),
     },
     Builtin {
         name: "features",
-        text: include_str!("../../../suites/features.yaml"),
+        text: include_str!("../suites/features.yaml"),
     },
     Builtin {
         name: "sizes",
-        text: include_str!("../../../suites/sizes.yaml"),
+        text: include_str!("../suites/sizes.yaml"),
     },
 ];
 

@@ -4,7 +4,7 @@
 //! The table in `docs/METHODOLOGY.md`, "Statistics", is printed by
 //!
 //! ```text
-//! cargo test -p stats -- --ignored --nocapture intervals_at_length
+//! cargo test -p prestan-stats -- --ignored --nocapture intervals_at_length
 //! ```
 
 use rand::{RngExt as _, SeedableRng};

@@ -155,15 +155,12 @@ pub fn recipes() -> &'static [Recipe] {
 }
 
 const FILES: [(&str, &str); 6] = [
-    ("apache", include_str!("../../../../servers/apache.yaml")),
-    ("nginx", include_str!("../../../../servers/nginx.yaml")),
-    (
-        "lighttpd",
-        include_str!("../../../../servers/lighttpd.yaml"),
-    ),
-    ("rclone", include_str!("../../../../servers/rclone.yaml")),
-    ("wsgidav", include_str!("../../../../servers/wsgidav.yaml")),
-    ("dufs", include_str!("../../../../servers/dufs.yaml")),
+    ("apache", include_str!("../../servers/apache.yaml")),
+    ("nginx", include_str!("../../servers/nginx.yaml")),
+    ("lighttpd", include_str!("../../servers/lighttpd.yaml")),
+    ("rclone", include_str!("../../servers/rclone.yaml")),
+    ("wsgidav", include_str!("../../servers/wsgidav.yaml")),
+    ("dufs", include_str!("../../servers/dufs.yaml")),
 ];
 
 fn read((name, yaml): &(&str, &str)) -> Vec<Recipe> {

@@ -7,7 +7,7 @@
 //! largest load"; those of all 5,000 searches are printed by
 //!
 //! ```text
-//! cargo test -p stats -- --ignored --nocapture searches_at_length
+//! cargo test -p prestan-stats -- --ignored --nocapture searches_at_length
 //! ```
 
 use rand::{RngExt as _, SeedableRng};
