@@ -7,6 +7,7 @@ mod credentials;
 mod exit;
 mod failing;
 mod figures;
+mod forecast;
 mod intake;
 mod live;
 mod log;

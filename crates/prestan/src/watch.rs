@@ -14,12 +14,13 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::OutputOptions;
 use crate::exit::{ExitStatus, Failed};
+use crate::forecast::{Meter, Outlook, RunMeter, roughly};
 use crate::live::{History, LiveStatistics, share_done};
 use crate::lookout::Lookout;
 use crate::output::{show, tell};
 
 /// How often something is drawn.
-const FRAME: Duration = Duration::from_millis(100);
+pub(crate) const FRAME: Duration = Duration::from_millis(100);
 
 /// How much is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub(crate) struct Console {
     progress: Arc<Progress>,
     plan: PlanRecord,
     live: Arc<LiveStatistics>,
+    /// Of a suite.
+    meter: RunMeter,
     begun: Instant,
     /// When the measured part began, of a load run.
     measuring: OnceLock<Instant>,
@@ -49,6 +52,7 @@ impl Console {
         progress: Arc<Progress>,
         plan: &PlanRecord,
         live: Arc<LiveStatistics>,
+        meter: RunMeter,
     ) -> Self {
         let talk = match (output.quiet, output.verbose) {
             (true, _) => Talk::Quiet,
@@ -67,6 +71,7 @@ impl Console {
             progress,
             plan: plan.clone(),
             live,
+            meter,
             begun: Instant::now(),
             measuring: OnceLock::new(),
         }
@@ -75,41 +80,28 @@ impl Console {
     /// Shows how far the run is until it is over; on a thread of its own, so that the run is not
     /// disturbed.
     pub(crate) fn follow(self: &Arc<Self>) -> Following {
-        let over = Arc::new(AtomicBool::new(false));
         let is_suite = self.plan.load.pace == Pace::Rounds;
         let shows = if is_suite {
             self.bar.is_some()
         } else {
             self.talk != Talk::Quiet
         };
-        let thread = shows.then(|| {
-            let (console, over) = (Arc::clone(self), Arc::clone(&over));
-            thread::spawn(move || {
-                if is_suite {
-                    console.follow_suite(&over)
-                } else {
-                    console.follow_load(&over)
-                }
-            })
-        });
-        Following {
-            bar: self.bar.clone(),
-            over,
-            thread,
-        }
+        let console = Arc::clone(self);
+        let follow = move |over: &AtomicBool| match is_suite {
+            true => console.follow_suite(over),
+            false => console.follow_load(over),
+        };
+        Following::begin(self.bar.clone(), shows.then_some(follow))
     }
 
     fn follow_suite(&self, over: &AtomicBool) {
         let Some(bar) = &self.bar else { return };
         while !over.load(Ordering::Relaxed) {
-            bar.set_length(self.progress.planned().max(1));
-            bar.set_position(self.progress.done());
             let failed = match self.progress.failed() {
                 0 => String::new(),
                 failed => format!(", {failed} failed"),
             };
-            bar.set_prefix(format!("request {}{failed}", self.progress.requests()));
-            bar.tick();
+            draw_outlook(bar, &self.meter.meter, &failed);
             thread::park_timeout(FRAME);
         }
     }
@@ -195,9 +187,10 @@ impl Console {
             }
             EventKind::TestEnded { test } => (verbose || plain).then(|| {
                 let elapsed = self.begun.elapsed().as_secs_f64();
-                let (done, planned) = (self.progress.done(), self.progress.planned());
-                let percent = (done * 100).checked_div(planned).unwrap_or(100);
-                format!("{percent:3} %  {elapsed:6.1} s  {}", self.test(*test))
+                let outlook = self.meter.meter.outlook();
+                let percent = (outlook.share * 100.0) as u64;
+                let left = time_left(&outlook).map_or(String::new(), |left| format!("; {left}"));
+                format!("{percent:3} %  {elapsed:6.1} s  {}{left}", self.test(*test))
             }),
             EventKind::NotSupported { test, evidence, .. } => {
                 verbose.then(|| format!("{}: not supported: {evidence}", self.test(*test)))
@@ -246,6 +239,7 @@ impl Observer for Console {
     }
 
     fn event(&self, event: &Event) {
+        self.meter.event(event);
         if let EventKind::MeasuringStarted { .. } = &event.kind {
             // Only the first counts; a suite has many, and does not ask.
             self.measuring.get_or_init(Instant::now);
@@ -274,9 +268,30 @@ fn seconds_of(plan: &PlanRecord) -> Option<f64> {
 }
 
 /// Of a suite: what it is at, and how far it is.
-const OF_SUITE: &str = "{msg:20} {wide_bar} {percent:>3} %  {prefix}  {elapsed}, {eta} left";
+pub(crate) const OF_SUITE: &str = "{msg:20} {wide_bar} {percent:>3} %  {prefix}";
 /// Of a load run: how far it is, and how the last seconds were.
 const OF_LOAD: &str = "{bar:20} {prefix}\n{msg}";
+
+/// Moves a bar to where the runs are: `1200 of 5000 requests, 2 failed  8 s, about 20 s left`.
+pub(crate) fn draw_outlook(bar: &ProgressBar, meter: &Meter, failed: &str) {
+    let outlook = meter.outlook();
+    let requests = match meter.requests() {
+        // More than planned where users went on until the slowest was through.
+        (sent, Some(planned)) => format!("{sent} of {} requests", planned.max(sent)),
+        (sent, None) => format!("{sent} requests"),
+    };
+    let left = time_left(&outlook).map_or(String::new(), |left| format!(", {left}"));
+    bar.set_position((outlook.share * 1000.0) as u64);
+    let elapsed = meter.elapsed().as_secs();
+    bar.set_prefix(format!("{requests}{failed}  {elapsed} s{left}"));
+    bar.tick();
+}
+
+/// `about 20 s left`; nothing where it is not known, or when all is done.
+pub(crate) fn time_left(outlook: &Outlook) -> Option<String> {
+    let left = outlook.left.filter(|left| !left.is_zero())?;
+    Some(format!("about {} left", roughly(left.as_secs_f64())))
+}
 
 /// What a client sent or received, a line for each line of a head.
 fn heads(client: u32, said: &Said) -> Vec<String> {
@@ -318,11 +333,26 @@ pub(crate) fn bar(template: &str) -> ProgressBar {
     bar
 }
 
-/// A run that is being shown; what is drawn goes when this goes.
+/// Something that is being shown; what is drawn goes when this goes.
 pub(crate) struct Following {
     bar: Option<ProgressBar>,
     over: Arc<AtomicBool>,
     thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Following {
+    /// Draws on a thread of its own, which `draw` ends when it is told that all is over.
+    pub(crate) fn begin<F>(bar: Option<ProgressBar>, draw: Option<F>) -> Following
+    where
+        F: FnOnce(&AtomicBool) + Send + 'static,
+    {
+        let over = Arc::new(AtomicBool::new(false));
+        let thread = draw.map(|draw| {
+            let over = Arc::clone(&over);
+            thread::spawn(move || draw(&over))
+        });
+        Following { bar, over, thread }
+    }
 }
 
 impl Drop for Following {

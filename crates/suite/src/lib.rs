@@ -21,6 +21,7 @@ mod schema;
 mod single;
 pub mod spec;
 mod template;
+mod workload;
 
 pub use builtin::{BUILTIN, Builtin};
 pub use error::SuiteError;
@@ -37,6 +38,7 @@ pub use resolve::{
 pub use schema::schema;
 pub use single::{Single, single};
 pub use template::{LiveText, Piece, Text, Variable};
+pub use workload::Workload;
 
 /// Reads the text of a suite file and checks all that can be checked without parameters.
 ///

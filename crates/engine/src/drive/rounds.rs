@@ -39,14 +39,6 @@ const SILENCE: u32 = 5;
 /// runs of 150 ms had a standard deviation of 4.6 % with batches of 10 ms, and of 1.6 % with 2 ms.
 const BATCH: Duration = Duration::from_millis(2);
 
-/// What a progress bar counts for a user in a test: rounds, or one for a duration.
-pub(crate) fn rounds_of(test: &TestPlan) -> u64 {
-    match test.limit {
-        Limit::Requests(requests) => u64::from(requests),
-        Limit::Duration(_) => 1,
-    }
-}
-
 /// The rounds of one user.
 pub(crate) struct RoundsOfUser {
     user: User,
@@ -195,12 +187,6 @@ impl RoundsOfUser {
             worker.vitals.leave(&context.vitals);
         }
         self.through(&mut script);
-        // Rounds of a test that was given up will not be done any more; those of a run that ends
-        // early are not done, and the progress says so.
-        if !context.is_over() {
-            let left = rounds_of(test).saturating_sub(script.counted);
-            context.progress.add_done(left);
-        }
         if context.meet().await && goes_on {
             context.tell_of_generator(test.id);
         }
@@ -286,8 +272,6 @@ impl RoundsOfUser {
             together += u32::from(context.all_begun(test));
             result = self.measured_round(script).await;
             rounds += 1;
-            script.counted += 1;
-            context.progress.add_done(1);
         }
         result?;
         self.through(script);

@@ -27,7 +27,7 @@ use crate::connection::limits::room_for;
 use crate::connection::route::Endpoint;
 use crate::connection::silent_closes::SilentCloses;
 use crate::drive::context::{RunContext, Standing, Stop};
-use crate::drive::rounds::{RoundsOfUser, rounds_of};
+use crate::drive::rounds::RoundsOfUser;
 use crate::drive::step::{PreparedTests, prepare_tests};
 use crate::drive::turns::Turn;
 use crate::drive::worker::{Worker, event_loop, work};
@@ -370,9 +370,6 @@ impl Session<'_> {
         rounds: Rounds,
         sink: &mut dyn Sink,
     ) -> Result<(), RunError> {
-        self.watch
-            .progress
-            .plan(rounds_of_all(self.plan, self.settings.users));
         let endpoints: Vec<&Endpoint> = self.settings.endpoints().collect();
         let users = |worker: &Rc<Worker>, ids: &[u32], _| {
             let configs = worker.configs.iter();
@@ -494,12 +491,6 @@ impl Session<'_> {
             ended.try_for_each(|done| done.unwrap_or_else(|_| unreachable!("panics are caught")))
         })
     }
-}
-
-/// What a progress bar counts: rounds through loops.
-fn rounds_of_all(plan: &Plan, users: u32) -> u64 {
-    let per_user: u64 = plan.tests.iter().map(rounds_of).sum();
-    per_user * u64::from(users)
 }
 
 fn unmet_need(test: &TestPlan, server: &Server) -> Option<String> {

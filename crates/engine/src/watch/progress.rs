@@ -12,8 +12,6 @@ use crate::watch::vitals::Totals;
 /// Counts of a run under way. Cheap enough to be raised after every operation.
 #[derive(Debug, Default)]
 pub struct Progress {
-    planned: AtomicU64,
-    done: AtomicU64,
     requests: AtomicU64,
     failed: AtomicU64,
     pub(crate) lately: Totals,
@@ -21,16 +19,6 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Rounds through loops that the run consists of, all users and tests together.
-    pub fn planned(&self) -> u64 {
-        self.planned.load(Ordering::Relaxed)
-    }
-
-    /// Rounds that are done or will not be done any more.
-    pub fn done(&self) -> u64 {
-        self.done.load(Ordering::Relaxed)
-    }
-
     /// Requests sent until now, set-up included.
     pub fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
@@ -45,14 +33,6 @@ impl Progress {
     /// what ran out: that is all that did until now.
     pub fn lately(&self) -> Generator {
         self.lately.take(TestId(0), self.exhaustion.counts())
-    }
-
-    pub(crate) fn plan(&self, rounds: u64) {
-        self.planned.store(rounds, Ordering::Relaxed);
-    }
-
-    pub(crate) fn add_done(&self, rounds: u64) {
-        self.done.fetch_add(rounds, Ordering::Relaxed);
     }
 
     /// Takes the number of the next request, from 1.

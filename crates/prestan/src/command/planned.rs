@@ -17,6 +17,7 @@ use crate::command::kept::KeptRun;
 use crate::command::load::guard;
 use crate::command::series::SeriesProgress;
 use crate::exit::{ExitStatus, Failed};
+use crate::forecast::{Meter, RunMeter};
 use crate::intake::{Concluded, Intake};
 use crate::live::LiveStatistics;
 use crate::output;
@@ -144,18 +145,20 @@ impl PlannedRun {
         self.measure(intake.until_told(enough), watch, None).keep()
     }
 
-    /// Makes a run of a series, in turns with others where `turn` is given.
+    /// Makes a run of a series, of a group of runs alike, in turns with others where `turn` is given.
     pub(crate) fn keep(
         self,
         cancel: &Cancel,
-        progress: &Arc<SeriesProgress>,
+        (series, group): (&Arc<SeriesProgress>, usize),
         turn: Option<Turn>,
     ) -> Result<KeptRun, IncompleteRun> {
         let intake = Intake::new(&self.record, self.directory.as_ref(), None, Arc::default());
+        let progress = Arc::default();
+        let observer = series.of_run(group, &progress, (&self.plan, &self.settings));
         let watch = Watch {
             cancel: cancel.clone(),
-            progress: Arc::default(),
-            observer: Arc::new(progress.of_run(&self.record)),
+            progress,
+            observer: Arc::new(observer),
             turn: turn.map(Arc::new),
         };
         self.measure(intake, watch, None).keep()
@@ -187,7 +190,10 @@ impl PlannedRun {
         if output.formats.figures.any() || output.formats.log.is_some() {
             intake = intake.with_file()?;
         }
-        let console = Console::new(output, Arc::clone(&progress), &self.record, live);
+        let meter = Arc::new(Meter::default());
+        meter.plan(0, &self.plan, &self.settings);
+        let meter = RunMeter::new(&meter, 0, &progress, (&self.plan, &self.settings));
+        let console = Console::new(output, Arc::clone(&progress), &self.record, live, meter);
         let console = Arc::new(console);
         let watch = Watch {
             cancel,

@@ -18,6 +18,7 @@ use super::series::{SeriesProgress, name_of};
 use crate::args::{AnswerOptions, FindArg, Login, SearchArgs, SearchOptions};
 use crate::connect::connection_to;
 use crate::exit::{ExitStatus, Failed};
+use crate::forecast::roughly;
 use crate::output::{self, tell};
 use crate::watch::{bar, on_interrupt};
 
@@ -261,7 +262,7 @@ impl<'a> Trials<'a> {
         } = self.sending;
         let save = self.args.runs.save.as_deref();
         let job = PlannedRun::of_series(plan, suite_text, settings, save)?;
-        let ran = job.keep(cancel, &Arc::new(SeriesProgress::new(1, true)), None);
+        let ran = job.keep(cancel, (&Arc::new(SeriesProgress::new(true)), 0), None);
         ran.map_err(|ended| match ended.why {
             // No trial of this load can be made here: the limit is this machine's.
             Failed::Local(why) => Failed::Inconclusive(format!(
@@ -304,16 +305,6 @@ impl<'a> Trials<'a> {
             inconclusive: ended.map(ToString::to_string),
             trials: self.made,
         }
-    }
-}
-
-/// A time that is an estimate: `40 s`, `12 min`, `2.5 h`.
-fn roughly(seconds: f64) -> String {
-    match seconds {
-        s if s < 9.5 => format!("{:.0} s", s.max(1.0)),
-        s if s < 95.0 => format!("{:.0} s", (s / 10.0).round() * 10.0),
-        s if s < 5700.0 => format!("{:.0} min", s / 60.0),
-        s => format!("{:.1} h", s / 3600.0),
     }
 }
 

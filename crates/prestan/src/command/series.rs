@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::thread;
+use std::time::Duration;
 
-use engine::{Cancel, Endpoint, LONGEST_RUN_ID, Observer, Settings};
+use engine::{Cancel, Endpoint, LONGEST_RUN_ID, Observer, Progress, Settings};
 use indicatif::ProgressBar;
-use record::{Event, EventKind, LeftBehind, PlanRecord, Processors, TestRecord};
+use record::{Event, EventKind, LeftBehind, Processors};
+use suite::Plan;
 use testbed::RealServer;
 use testbed::real::Recipe;
 use wire::target::Target;
@@ -17,9 +19,13 @@ use crate::args::{ClockOptions, ConnectOptions, LoadOptions, Login};
 use crate::command::run::{credentials_of, recipe, settings};
 use crate::connect::{ServerAccess, connection, to_own_server};
 use crate::exit::Failed;
+use crate::forecast::{Meter, RunMeter, roughly};
 use crate::output::tell;
 use crate::state;
-use crate::watch::{Interruptible, bar, on_interrupt, still_there};
+use crate::watch::{
+    FRAME, Following, Interruptible, OF_SUITE, bar, draw_outlook, on_interrupt, still_there,
+    time_left,
+};
 
 /// A series of runs of these servers: what all of them have in common.
 pub(crate) struct RunSeries {
@@ -195,16 +201,21 @@ impl TestedServer {
 /// Counts a run towards the progress of its series.
 pub(crate) struct ProgressOfRun {
     series: Arc<SeriesProgress>,
-    tests: Vec<TestRecord>,
+    meter: RunMeter,
+    /// By [`record::TestId`].
+    tests: Vec<String>,
 }
 
 impl Observer for ProgressOfRun {
     fn event(&self, event: &Event) {
+        self.meter.event(event);
         match &event.kind {
-            EventKind::TestEnded { test } => {
-                let test = self.tests.get(usize::from(test.0));
-                self.series.done(test.map_or("?", |test| &test.name));
+            EventKind::TestStarted { test } => {
+                if let Some(name) = self.tests.get(usize::from(test.0)) {
+                    self.series.begin_test(name);
+                }
             }
+            EventKind::TestEnded { .. } => self.series.end_test(),
             EventKind::LeftBehind(left) => self.series.left_behind(left),
             _ => {}
         }
@@ -214,80 +225,99 @@ impl Observer for ProgressOfRun {
 /// How far all runs are, on standard error.
 pub(crate) struct SeriesProgress {
     bar: Option<ProgressBar>,
+    following: Mutex<Option<Following>>,
     quiet: bool,
-    done: AtomicUsize,
-    all: All,
+    meter: Arc<Meter>,
+    /// The series ends by itself, by then at the latest.
+    budget: Option<Duration>,
     /// Tenths of all that a line was written for.
     told: AtomicUsize,
     /// What is on servers, as far as it was said.
     left: Mutex<BTreeSet<String>>,
 }
 
-/// When all is done.
-#[derive(Debug, Clone, Copy)]
-enum All {
-    /// So many tests are to be done.
-    Tests(usize),
-    /// It ends by itself, by that time after this moment at the latest.
-    Within(Duration, Instant),
-}
-
 impl SeriesProgress {
-    pub(crate) fn of_run(self: &Arc<Self>, plan: &PlanRecord) -> ProgressOfRun {
-        ProgressOfRun {
-            series: Arc::clone(self),
-            tests: plan.tests.clone(),
-        }
+    /// Of runs that are planned with [`SeriesProgress::plan`].
+    pub(crate) fn new(quiet: bool) -> SeriesProgress {
+        SeriesProgress::within(None, quiet)
     }
 
-    /// So many tests are to be done.
-    pub(crate) fn new(tests: usize, quiet: bool) -> SeriesProgress {
-        SeriesProgress::of(All::Tests(tests), quiet)
-    }
-
-    /// It takes so long from now on, or less.
-    pub(crate) fn within(budget: Duration, quiet: bool) -> SeriesProgress {
-        SeriesProgress::of(All::Within(budget, Instant::now()), quiet)
-    }
-
-    fn of(all: All, quiet: bool) -> SeriesProgress {
+    /// Of runs that take so long from now on, or less, where that is given.
+    pub(crate) fn within(budget: Option<Duration>, quiet: bool) -> SeriesProgress {
+        let meter = Arc::new(Meter::default());
         let on_terminal = !quiet && io::stderr().is_terminal();
-        let bar = on_terminal.then(|| {
-            let bar = bar(BAR);
-            bar.set_length(PARTS as u64);
-            bar
+        let bar = on_terminal.then(|| bar(OF_SUITE));
+        let following = bar.clone().map(|bar| {
+            let meter = Arc::clone(&meter);
+            Following::begin(
+                Some(bar.clone()),
+                Some(move |over: &AtomicBool| {
+                    while !over.load(Ordering::Relaxed) {
+                        match budget {
+                            Some(budget) => draw_budget(&bar, &meter, budget),
+                            None => draw_outlook(&bar, &meter, ""),
+                        }
+                        thread::park_timeout(FRAME);
+                    }
+                }),
+            )
         });
         SeriesProgress {
             bar,
+            following: Mutex::new(following),
             quiet,
-            done: AtomicUsize::new(0),
-            all,
+            meter,
+            budget,
             told: AtomicUsize::new(0),
             left: Mutex::default(),
         }
     }
 
-    /// A test of a run is over.
-    fn done(&self, test: &str) {
-        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
-        let share = match self.all {
-            All::Tests(tests) => done as f64 / tests as f64,
-            All::Within(budget, begun) => begun.elapsed().as_secs_f64() / budget.as_secs_f64(),
-        };
-        let parts = (share.min(1.0) * PARTS as f64) as usize;
-        match &self.bar {
-            Some(bar) => {
-                bar.set_message(test.to_owned());
-                bar.set_position(parts as u64);
+    /// Adds a run, of a group of runs alike, to what is planned.
+    pub(crate) fn plan(&self, group: usize, plan: &Plan, settings: &Settings) {
+        self.meter.plan(group, plan, settings);
+    }
+
+    pub(crate) fn of_run(
+        self: &Arc<Self>,
+        group: usize,
+        progress: &Arc<Progress>,
+        (plan, settings): (&Plan, &Settings),
+    ) -> ProgressOfRun {
+        ProgressOfRun {
+            series: Arc::clone(self),
+            meter: RunMeter::new(&self.meter, group, progress, (plan, settings)),
+            tests: plan.tests.iter().map(|test| test.name.clone()).collect(),
+        }
+    }
+
+    fn begin_test(&self, name: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(name.to_owned());
+        }
+    }
+
+    /// A line for each tenth is enough for a log.
+    fn end_test(&self) {
+        if self.quiet || self.bar.is_some() {
+            return;
+        }
+        let (share, left) = match self.budget {
+            Some(budget) => {
+                let share = share_of(&self.meter, budget);
+                let left = budget.saturating_sub(self.meter.elapsed());
+                (share, Some(at_most(left)))
             }
-            None if self.quiet => {}
-            // A line for each tenth is enough for a log.
             None => {
-                let tenth = parts * 10 / PARTS;
-                if self.told.fetch_max(tenth, Ordering::Relaxed) < tenth {
-                    tell(&format!("{:3} %  {test}", parts * 100 / PARTS));
-                }
+                let outlook = self.meter.outlook();
+                (outlook.share, time_left(&outlook))
             }
+        };
+        let tenth = (share * 10.0) as usize;
+        if self.told.fetch_max(tenth, Ordering::Relaxed) < tenth {
+            let left = left.map_or(String::new(), |left| format!(", {left}"));
+            let elapsed = self.meter.elapsed().as_secs();
+            tell(&format!("{:3.0} %  {elapsed} s{left}", share * 100.0));
         }
     }
 
@@ -307,13 +337,29 @@ impl SeriesProgress {
     }
 
     pub(crate) fn end(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        let mut following = self
+            .following
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        drop(following.take());
     }
 }
 
-/// What a bar is divided into.
-const PARTS: usize = 1000;
+/// Moves a bar that ends with a budget: `40 s, at most 20 s left`.
+fn draw_budget(bar: &ProgressBar, meter: &Meter, budget: Duration) {
+    let elapsed = meter.elapsed();
+    let left = at_most(budget.saturating_sub(elapsed));
+    bar.set_position((share_of(meter, budget) * 1000.0) as u64);
+    let (sent, _) = meter.requests();
+    bar.set_prefix(format!("{sent} requests  {} s, {left}", elapsed.as_secs()));
+    bar.tick();
+}
 
-const BAR: &str = "{msg:20} {wide_bar} {percent:>3} %  {elapsed}, {eta} left";
+fn share_of(meter: &Meter, budget: Duration) -> f64 {
+    let share = meter.elapsed().as_secs_f64() / budget.as_secs_f64();
+    share.min(1.0)
+}
+
+fn at_most(left: Duration) -> String {
+    format!("at most {} left", roughly(left.as_secs_f64()))
+}

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
 
 use engine::{Drive, LoadDrive, Pacing, Settings};
 use rand::SeedableRng;
@@ -287,26 +286,24 @@ fn perform(
     order: &[SweepSlot],
     seed: u64,
 ) -> Result<SweepRuns, Failed> {
-    let tests = plans[0].plan.tests.len();
-    let shown = Arc::new(SeriesProgress::new(tests * order.len(), args.runs.quiet));
-    let begun = Instant::now();
+    let shown = Arc::new(SeriesProgress::new(args.runs.quiet));
     let per_repeat = order.len() / args.plan.repeat as usize;
     let of_servers = series
         .servers
         .iter()
         .map(|server| server.settings(&args.connect, &args.load, args.clock))
         .collect::<Result<Vec<Settings>, Failed>>()?;
+    let group = |place: &SweepSlot| place.point * series.servers.len() + place.server;
+    for place in order {
+        let point = &plans[place.point];
+        let settings = at_point(args, point, of_servers[place.server].clone());
+        shown.plan(group(place), &point.plan, &settings);
+    }
     let mut made = SweepRuns {
         done: Done::new(),
         ended: None,
     };
     for (number, place) in order.iter().enumerate() {
-        if number == per_repeat && !args.runs.quiet {
-            let left = begun.elapsed().as_secs_f64() * f64::from(args.plan.repeat - 1);
-            shown.say(&format!(
-                "prestan: one repeat is done; about {left:.0} s are left"
-            ));
-        }
         let settings = Settings {
             run_id: format!("{}-{}", series.name, number + 1),
             // In a repeat all points do the same, also where chance decides what; in the next
@@ -316,7 +313,7 @@ fn perform(
         };
         let ran = run(args, suite, &plans[place.point], settings)
             .map_err(IncompleteRun::from)
-            .and_then(|job| job.keep(&series.cancel, &shown, None));
+            .and_then(|job| job.keep(&series.cancel, (&shown, group(place)), None));
         match ran {
             Ok(ran) => made.done.push((*place, ran)),
             Err(IncompleteRun { why, .. }) => {
@@ -336,18 +333,27 @@ fn run(
     args: &SweepArgs,
     suite: &SuiteText,
     point: &AtPoint,
-    mut settings: Settings,
+    settings: Settings,
 ) -> Result<PlannedRun, Failed> {
-    settings.users = point.users;
-    if args.plan.mix {
-        settings = as_load(settings, &args.load, point.rate);
-    }
     PlannedRun::of_series(
         &point.plan,
         &suite.text,
-        settings,
+        at_point(args, point, settings),
         args.runs.save.as_deref(),
     )
+}
+
+/// Settings of the runs at a point.
+fn at_point(args: &SweepArgs, point: &AtPoint, settings: Settings) -> Settings {
+    let settings = Settings {
+        users: point.users,
+        ..settings
+    };
+    if args.plan.mix {
+        as_load(settings, &args.load, point.rate)
+    } else {
+        settings
+    }
 }
 
 /// The same as a load run, at that rate.

@@ -35,8 +35,6 @@ pub(crate) struct Script {
     /// Whether the collection in which the user works was made.
     pub(super) workplace_made: bool,
     pub(super) memory: Memory,
-    /// Rounds that the progress bar has seen.
-    pub(crate) counted: u64,
     /// Whether the others know that this user has done its share.
     pub(crate) through: bool,
     /// When the batch of rounds under way has lasted long enough, where runs take turns.
@@ -98,7 +96,6 @@ impl Script {
             test,
             workplace_made: false,
             memory: Memory::default(),
-            counted: 0,
             through: false,
             batch_end: 0,
         }

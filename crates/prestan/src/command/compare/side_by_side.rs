@@ -108,14 +108,18 @@ pub(crate) fn measure(
     let sides = comparing.measured.servers.len();
     let (shown, done) = match how.extent {
         Extent::Runs(runs) => {
-            let tests = whole.tests.len() * sides * runs as usize;
-            let shown = Arc::new(SeriesProgress::new(tests, how.quiet));
+            let shown = Arc::new(SeriesProgress::new(how.quiet));
+            let servers = comparing.series.servers.iter().zip(&comparing.settings);
+            for (group, (server, settings)) in servers.enumerate() {
+                let settings = comparing.rounds(settings, server.is_own(), &whole);
+                (0..runs).for_each(|_| shown.plan(group, &whole, &settings));
+            }
             let mut blocks = (0..runs).map(|_| comparing.block(&whole, &shown));
             let done = blocks.try_for_each(|block| block.map(|_| ()));
             (Arc::clone(&shown), done)
         }
         Extent::Within(budget, undecided) => {
-            let shown = Arc::new(SeriesProgress::within(budget, how.quiet));
+            let shown = Arc::new(SeriesProgress::within(Some(budget), how.quiet));
             let tests = whole.tests.iter().map(|test| test.name.clone());
             let mut blocks = Blocks::new(budget, u32::try_from(sides).unwrap_or(1), tests);
             let done = comparing.within(&whole, &mut blocks, (begun, undecided), &shown);
@@ -243,25 +247,32 @@ impl Comparing<'_> {
         }
     }
 
+    /// These settings, with the rounds of a block.
+    fn rounds(&self, settings: &Settings, is_fresh: bool, plan: &Plan) -> Settings {
+        let steady_within = if is_fresh {
+            plan_duration(plan)
+        } else {
+            Duration::ZERO
+        };
+        Settings {
+            drive: Drive::Rounds(Rounds {
+                warmup: self.how.load.warmup,
+                steady_within,
+            }),
+            ..settings.clone()
+        }
+    }
+
     fn runs(&self, plan: &Plan) -> Result<Vec<PlannedRun>, Failed> {
         let number = self.blocks;
         let servers = self.series.servers.iter().zip(&self.settings);
         let run = |((server, settings), letter): ((&TestedServer, &Settings), char)| {
-            let is_fresh = server.is_own();
             let settings = Settings {
                 run_id: format!("{}-{letter}{number}", self.series.name),
                 seed: self.seed.wrapping_add(u64::from(number)),
-                fresh_start: is_fresh,
+                fresh_start: server.is_own(),
                 processors: self.series.processors.clone(),
-                drive: Drive::Rounds(Rounds {
-                    warmup: self.how.load.warmup,
-                    steady_within: if is_fresh {
-                        plan_duration(plan)
-                    } else {
-                        Duration::ZERO
-                    },
-                }),
-                ..settings.clone()
+                ..self.rounds(settings, server.is_own(), plan)
             };
             PlannedRun::of_series(plan, &self.suite.text, settings, self.how.save)
         };
@@ -298,9 +309,9 @@ fn perform(
     shown: &Arc<SeriesProgress>,
 ) -> (Vec<KeptRun>, Option<Failed>) {
     let ended: Vec<Result<KeptRun, IncompleteRun>> = thread::scope(|scope| {
-        let start = |(job, turn): (PlannedRun, Turn)| {
+        let start = |(group, (job, turn)): (usize, (PlannedRun, Turn))| {
             scope.spawn(move || {
-                let ran = job.keep(cancel, shown, Some(turn));
+                let ran = job.keep(cancel, (shown, group), Some(turn));
                 if ran.is_err() {
                     // Nothing more of this block can be compared.
                     cancel.cancel();
@@ -308,7 +319,7 @@ fn perform(
                 ran
             })
         };
-        let threads: Vec<_> = runs.into_iter().zip(turns).map(start).collect();
+        let threads: Vec<_> = runs.into_iter().zip(turns).enumerate().map(start).collect();
         let lost = |_| {
             let why = "a run was lost by a defect of prestan";
             Err(IncompleteRun::from(Failed::Local(why.to_owned())))

@@ -16,7 +16,7 @@ use crate::command::run::SuiteText;
 use crate::command::search::{knee, print, tried};
 use crate::command::series::{SeriesProgress, name_of};
 use crate::exit::{ExitStatus, Failed};
-use crate::output::{self, tell};
+use crate::output;
 use crate::watch::on_interrupt;
 
 /// A run for each number of children, and what all of them say.
@@ -72,34 +72,38 @@ fn measure(
 ) -> Result<(), Failed> {
     let cancel = Cancel::default();
     let _interruptible = on_interrupt(cancel.clone(), None)?;
-    for (number, children) in loads.children.iter().enumerate() {
+    let shown = Arc::new(SeriesProgress::new(options.quiet));
+    for (group, children) in loads.children.iter().enumerate() {
+        shown.plan(group, plan, &loads.settings(settings, *children));
+    }
+    for (group, children) in loads.children.iter().enumerate() {
         let settings = Settings {
-            run_id: format!("{}-{}", settings.run_id, number + 1),
+            run_id: format!("{}-{}", settings.run_id, group + 1),
             ..loads.settings(settings, *children)
         };
         let job = PlannedRun::of_series(plan, &suite.text, settings, options.save.as_deref())?;
         let ran = job
-            .keep(&cancel, &Arc::new(SeriesProgress::new(1, true)), None)
+            .keep(&cancel, (&shown, group), None)
             .map_err(|ended| ended.why)?;
         if !options.quiet {
-            say(&ran, *children);
+            shown.say(&told(&ran, *children));
         }
         take(ran, *children);
     }
     Ok(())
 }
 
-fn say(ran: &KeptRun, children: u32) {
+fn told(ran: &KeptRun, children: u32) -> String {
     let number = ran.summary.pages.as_ref();
     let number = number.map_or(0.0, |pages| pages.per_minute);
     let why = report::inconclusive(&ran.summary);
     let why = why.map_or(String::new(), |why| format!("; inconclusive: {why}"));
     let amount = CountedUnit::Pages.amount(Find::Users, f64::from(children));
-    tell(&format!(
+    format!(
         "prestan: {amount}: WEBSTONE number {:.0}, kept in {}{why}",
         number.floor(),
         ran.path
-    ));
+    )
 }
 
 /// In how many runs rows are inconclusive.

@@ -1,0 +1,506 @@
+//! How long runs still take: the requests that are planned, at the pace of those that were sent.
+//!
+//! ```text
+//! left of a kind = requests left * seconds a request + time that is known before
+//! left           = sum over all kinds * (time elapsed / time that tests took)
+//! ```
+//!
+//! A *kind* is a test on a server, at a point of a sweep: what takes about the same time in each run. A kind
+//! without a pace of its own gets the mean pace of all. The last factor is more than one where time passes
+//! between tests, and less where several runs go on at once.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use engine::{Drive, LoadDrive, Pacing, Progress, Settings};
+use record::{Event, EventKind};
+use suite::{Limit, Plan, TestPlan, Workload};
+
+/// Which tests take about the same time: a group of runs, and the name of a test.
+pub(crate) type Kind = (usize, String);
+
+/// What is planned and what is done, by kind.
+#[derive(Debug, Default)]
+pub(crate) struct Forecast {
+    kinds: BTreeMap<Kind, Course>,
+    /// Something goes on for a time, with as many requests as fit into it: a test, or its warm-up.
+    is_open_ended: bool,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Course {
+    planned: Workload,
+    done: Workload,
+    took: Duration,
+}
+
+/// A test that is under way.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct UnderWay {
+    /// All that is planned of it.
+    pub(crate) planned: Workload,
+    /// Requests that were sent.
+    pub(crate) sent: u64,
+    /// How long it has been under way.
+    pub(crate) elapsed: Duration,
+}
+
+/// How far runs are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Outlook {
+    /// The share of all time that is over.
+    pub(crate) share: f64,
+    /// `None` as long as there is nothing to estimate it from.
+    pub(crate) left: Option<Duration>,
+}
+
+impl Forecast {
+    /// Adds the tests of a run, of a group of runs alike, to what is planned.
+    pub(crate) fn plan(&mut self, group: usize, plan: &Plan, settings: &Settings) {
+        let goes_by_time = |test: &TestPlan| matches!(test.limit, Limit::Duration(_));
+        self.is_open_ended |= match settings.drive {
+            Drive::Rounds(rounds) => {
+                !rounds.steady_within.is_zero() || plan.tests.iter().any(goes_by_time)
+            }
+            Drive::Load(_) => true,
+        };
+        for (name, work) in workloads(plan, settings) {
+            let course = self.kinds.entry((group, name)).or_default();
+            course.planned = course.planned + work;
+        }
+    }
+
+    /// A test is over, for whatever reason.
+    pub(crate) fn add(&mut self, kind: &Kind, planned: Workload, took: Duration) {
+        let course = self.kinds.entry(kind.clone()).or_default();
+        course.done = course.done + planned;
+        course.took += took;
+    }
+
+    /// Requests that are planned; `None` where that is not known.
+    pub(crate) fn requests(&self) -> Option<u64> {
+        let courses = self.kinds.values();
+        let requests: f64 = courses.map(|course| course.planned.requests).sum();
+        (!self.is_open_ended && requests > 0.0).then_some(requests.round() as u64)
+    }
+
+    /// How far the runs are, `elapsed` after they began, with these tests under way.
+    pub(crate) fn outlook(&self, elapsed: Duration, under_way: &[(Kind, UnderWay)]) -> Outlook {
+        let mut courses = self.kinds.clone();
+        for (kind, test) in under_way {
+            let course = courses.entry(kind.clone()).or_default();
+            course.done = course.done + test.done();
+            course.took += test.elapsed;
+        }
+        let all = courses.values().fold(Course::default(), |sum, one| Course {
+            planned: sum.planned + one.planned,
+            done: sum.done + one.done,
+            took: sum.took + one.took,
+        });
+        let left = |course: &Course| -> Option<f64> {
+            let requests = (course.planned.requests - course.done.requests).max(0.0);
+            let time = course.planned.time.saturating_sub(course.done.time);
+            let pace = course.pace().or_else(|| all.pace());
+            // Beside a time that is known, requests without a pace are the small part.
+            let unknown = requests > 0.0 && pace.is_none() && time.is_zero();
+            let of_requests = requests * pace.unwrap_or(0.0);
+            if unknown {
+                return None;
+            }
+            Some(of_requests + time.as_secs_f64())
+        };
+        let left: Option<f64> = courses.values().map(left).sum();
+        let left = left.filter(|_| !courses.is_empty());
+        let took = all.took.as_secs_f64();
+        let stretch = if took > 0.0 {
+            elapsed.as_secs_f64() / took
+        } else {
+            1.0
+        };
+        let left = left.map(|left| left * stretch);
+        Outlook {
+            share: left.map_or(0.0, |left| {
+                let elapsed = elapsed.as_secs_f64();
+                if elapsed > 0.0 {
+                    elapsed / (elapsed + left)
+                } else {
+                    0.0
+                }
+            }),
+            left: left.and_then(|left| Duration::try_from_secs_f64(left).ok()),
+        }
+    }
+}
+
+impl Course {
+    /// Seconds a request, beside the time that was known before; `None` before the first.
+    fn pace(&self) -> Option<f64> {
+        let took = self.took.saturating_sub(self.done.time).as_secs_f64();
+        (self.done.requests > 0.0 && took > 0.0).then(|| took / self.done.requests)
+    }
+}
+
+impl UnderWay {
+    /// What is done of it: users go on until the slowest is through, so that more may be sent than planned.
+    fn done(&self) -> Workload {
+        let requests = (self.sent as f64).min(self.planned.requests);
+        // Which requests were sent beside the pauses is not known: both go on in step.
+        let share = if self.planned.requests > 0.0 {
+            requests / self.planned.requests
+        } else {
+            1.0
+        };
+        let most = self.planned.time.mul_f64(share);
+        Workload {
+            requests,
+            time: self.elapsed.min(if self.planned.requests > 0.0 {
+                most
+            } else {
+                self.planned.time
+            }),
+        }
+    }
+}
+
+/// Follows the tests of runs on the clock of this machine.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    begun: Instant,
+    state: Mutex<MeterState>,
+}
+
+#[derive(Debug, Default)]
+struct MeterState {
+    forecast: Forecast,
+    /// By the address of their counts: a run does one test at a time.
+    running: Vec<Running>,
+    /// Requests of runs that are over.
+    sent: u64,
+}
+
+/// A run, and its test under way.
+#[derive(Debug)]
+struct Running {
+    progress: Arc<Progress>,
+    test: Option<RunningTest>,
+}
+
+#[derive(Debug)]
+struct RunningTest {
+    kind: Kind,
+    planned: Workload,
+    begun: Instant,
+    /// Requests that the run had sent before.
+    sent_before: u64,
+}
+
+impl Default for Meter {
+    fn default() -> Self {
+        Meter {
+            begun: Instant::now(),
+            state: Mutex::default(),
+        }
+    }
+}
+
+impl Meter {
+    /// Adds the tests of a run to what is planned; see [`Forecast::plan`].
+    pub(crate) fn plan(&self, group: usize, plan: &Plan, settings: &Settings) {
+        self.state().forecast.plan(group, plan, settings);
+    }
+
+    /// A test of the run with these counts begins.
+    pub(crate) fn begin(&self, progress: &Arc<Progress>, kind: Kind, planned: Workload) {
+        let test = RunningTest {
+            kind,
+            planned,
+            begun: Instant::now(),
+            sent_before: progress.requests(),
+        };
+        let mut state = self.state();
+        match state.running(progress) {
+            Some(run) => run.test = Some(test),
+            None => state.running.push(Running {
+                progress: Arc::clone(progress),
+                test: Some(test),
+            }),
+        }
+    }
+
+    /// The test of that run is over.
+    pub(crate) fn end(&self, progress: &Arc<Progress>) {
+        let mut state = self.state();
+        let test = state.running(progress).and_then(|run| run.test.take());
+        if let Some(test) = test {
+            let took = test.begun.elapsed();
+            state.forecast.add(&test.kind, test.planned, took);
+        }
+    }
+
+    /// The run is over.
+    pub(crate) fn end_run(&self, progress: &Arc<Progress>) {
+        self.end(progress);
+        let mut state = self.state();
+        state.sent += progress.requests();
+        state
+            .running
+            .retain(|run| !Arc::ptr_eq(&run.progress, progress));
+    }
+
+    /// How long the runs have been going on.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    /// How far they are.
+    pub(crate) fn outlook(&self) -> Outlook {
+        let state = self.state();
+        let tests = state.running.iter().filter_map(|run| {
+            let test = run.test.as_ref()?;
+            let under_way = UnderWay {
+                planned: test.planned,
+                sent: run.progress.requests().saturating_sub(test.sent_before),
+                elapsed: test.begun.elapsed(),
+            };
+            Some((test.kind.clone(), under_way))
+        });
+        let tests: Vec<(Kind, UnderWay)> = tests.collect();
+        state.forecast.outlook(self.begun.elapsed(), &tests)
+    }
+
+    /// Requests sent, and those that are planned where their number is known.
+    pub(crate) fn requests(&self) -> (u64, Option<u64>) {
+        let state = self.state();
+        let running = state.running.iter().map(|run| run.progress.requests());
+        let sent = state.sent + running.sum::<u64>();
+        (sent, state.forecast.requests())
+    }
+
+    fn state(&self) -> MutexGuard<'_, MeterState> {
+        // Estimates of a thread that panicked are still estimates.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl MeterState {
+    fn running(&mut self, progress: &Arc<Progress>) -> Option<&mut Running> {
+        let mut running = self.running.iter_mut();
+        running.find(|run| Arc::ptr_eq(&run.progress, progress))
+    }
+}
+
+/// Tells a meter of the tests of one run.
+#[derive(Debug)]
+pub(crate) struct RunMeter {
+    pub(crate) meter: Arc<Meter>,
+    group: usize,
+    progress: Arc<Progress>,
+    /// By [`record::TestId`].
+    tests: Vec<(String, Workload)>,
+    /// It does all its tests at once, from its beginning to its end.
+    is_load: bool,
+}
+
+impl RunMeter {
+    /// Of a run of this plan, of a group of runs alike, which raises these counts.
+    pub(crate) fn new(
+        meter: &Arc<Meter>,
+        group: usize,
+        progress: &Arc<Progress>,
+        (plan, settings): (&Plan, &Settings),
+    ) -> RunMeter {
+        let tests = workloads(plan, settings);
+        if let (Drive::Load(_), [(name, planned)]) = (&settings.drive, &tests[..]) {
+            meter.begin(progress, (group, name.clone()), *planned);
+        }
+        RunMeter {
+            meter: Arc::clone(meter),
+            group,
+            progress: Arc::clone(progress),
+            tests,
+            is_load: matches!(settings.drive, Drive::Load(_)),
+        }
+    }
+
+    pub(crate) fn event(&self, event: &Event) {
+        match &event.kind {
+            EventKind::TestStarted { test } if !self.is_load => {
+                if let Some((name, planned)) = self.tests.get(usize::from(test.0)) {
+                    let kind = (self.group, name.clone());
+                    self.meter.begin(&self.progress, kind, *planned);
+                }
+            }
+            EventKind::TestEnded { .. } if !self.is_load => self.meter.end(&self.progress),
+            _ => {}
+        }
+    }
+}
+
+impl Drop for RunMeter {
+    fn drop(&mut self) {
+        self.meter.end_run(&self.progress);
+    }
+}
+
+/// What all users do in each test of a run, who pause at the same time, or in a load.
+fn workloads(plan: &Plan, settings: &Settings) -> Vec<(String, Workload)> {
+    let rounds = match &settings.drive {
+        Drive::Rounds(rounds) => rounds,
+        Drive::Load(load) => return vec![(LOAD.to_owned(), of_load(load))],
+    };
+    let all = plan.tests.iter().map(|test| {
+        let one = test.workload(rounds.warmup);
+        let work = Workload {
+            requests: one.requests * f64::from(settings.users),
+            ..one
+        };
+        (test.name.clone(), work)
+    });
+    all.collect()
+}
+
+/// The whole of a load, which does its tests at once.
+const LOAD: &str = "";
+
+fn of_load(load: &LoadDrive) -> Workload {
+    let measured = match &load.pacing {
+        Pacing::Open { stages, .. } => {
+            let seconds = stages.iter().map(|stage| stage.duration_s).sum();
+            Duration::try_from_secs_f64(seconds).ok()
+        }
+        Pacing::Closed => load.duration,
+    };
+    match (measured, load.requests) {
+        (Some(measured), _) => Workload {
+            requests: 0.0,
+            time: load.warmup_time.saturating_add(measured),
+        },
+        (None, requests) => Workload {
+            requests: requests.unwrap_or(0) as f64,
+            time: load.warmup_time,
+        },
+    }
+}
+
+/// A time that is an estimate: `40 s`, `12 min`, `2.5 h`.
+pub(crate) fn roughly(seconds: f64) -> String {
+    match seconds {
+        s if s < 9.5 => format!("{:.0} s", s.max(1.0)),
+        s if s < 95.0 => format!("{:.0} s", (s / 10.0).round() * 10.0),
+        s if s < 5700.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn work(requests: f64, seconds: u64) -> Workload {
+        Workload {
+            requests,
+            time: Duration::from_secs(seconds),
+        }
+    }
+
+    fn kind(group: usize, name: &str) -> Kind {
+        (group, name.to_owned())
+    }
+
+    fn forecast(planned: &[(usize, &str, Workload)]) -> Forecast {
+        let mut forecast = Forecast::default();
+        for (group, name, work) in planned {
+            let course = forecast.kinds.entry(kind(*group, name)).or_default();
+            course.planned = course.planned + *work;
+        }
+        forecast
+    }
+
+    fn left(forecast: &Forecast, elapsed: u64, under_way: &[(Kind, UnderWay)]) -> Option<f64> {
+        let outlook = forecast.outlook(Duration::from_secs(elapsed), under_way);
+        outlook.left.map(|left| left.as_secs_f64())
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_said() {
+        let nothing = Forecast::default().outlook(Duration::from_secs(3), &[]);
+        assert_eq!((nothing.share, nothing.left), (0.0, None));
+        let forecast = forecast(&[(0, "Get", work(100.0, 0))]);
+        let outlook = forecast.outlook(Duration::from_secs(3), &[]);
+        assert_eq!((outlook.share, outlook.left), (0.0, None));
+    }
+
+    #[test]
+    fn tests_weigh_as_many_requests_as_they_send() {
+        let mut forecast = forecast(&[(0, "Get", work(100.0, 0)), (0, "MkCol", work(11_000.0, 0))]);
+        forecast.add(&kind(0, "Get"), work(100.0, 0), Duration::from_secs(1));
+        assert_eq!(left(&forecast, 1, &[]), Some(110.0));
+        // From its first requests on a test has a pace of its own.
+        let under_way = UnderWay {
+            planned: work(11_000.0, 0),
+            sent: 1000,
+            elapsed: Duration::from_secs(1),
+        };
+        let now = [(kind(0, "MkCol"), under_way)];
+        assert_eq!(left(&forecast, 2, &now), Some(10.0));
+        let outlook = forecast.outlook(Duration::from_secs(2), &now);
+        assert!((outlook.share - 2.0 / 12.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_run_teaches_how_long_the_next_one_takes() {
+        let both = |work| [(0, "Copy", work), (1, "Copy", work)];
+        let mut forecast = forecast(&both(work(20.0, 0)));
+        forecast.add(&kind(0, "Copy"), work(10.0, 0), Duration::from_secs(10));
+        forecast.add(&kind(1, "Copy"), work(10.0, 0), Duration::from_secs(40));
+        // One after the other, with a pause of ten seconds between them.
+        assert_eq!(left(&forecast, 60, &[]), Some(60.0));
+        // Both at once.
+        assert_eq!(left(&forecast, 25, &[]), Some(25.0));
+    }
+
+    #[test]
+    fn time_that_is_known_is_not_estimated() {
+        let mut forecast = forecast(&[(0, "Timed", work(10.0, 30)), (0, "Next", work(10.0, 30))]);
+        let under_way = |sent, seconds| {
+            let test = UnderWay {
+                planned: work(10.0, 30),
+                sent,
+                elapsed: Duration::from_secs(seconds),
+            };
+            [(kind(0, "Timed"), test)]
+        };
+        assert_eq!(left(&forecast, 12, &under_way(5000, 12)), Some(48.0));
+        forecast.add(&kind(0, "Timed"), work(10.0, 30), Duration::from_secs(32));
+        assert_eq!(left(&forecast, 32, &[]), Some(32.0));
+    }
+
+    #[test]
+    fn a_test_that_sends_more_than_planned_is_done_once() {
+        let forecast = forecast(&[(0, "Get", work(100.0, 0))]);
+        let under_way = UnderWay {
+            planned: work(100.0, 0),
+            sent: 250,
+            elapsed: Duration::from_secs(2),
+        };
+        assert_eq!(
+            left(&forecast, 2, &[(kind(0, "Get"), under_way)]),
+            Some(0.0)
+        );
+    }
+
+    #[test]
+    fn estimates_are_rounded() {
+        let table = [
+            (0.2, "1 s"),
+            (7.4, "7 s"),
+            (44.0, "40 s"),
+            (700.0, "12 min"),
+            (9000.0, "2.5 h"),
+        ];
+        for (seconds, expected) in table {
+            assert_eq!(roughly(seconds), expected);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! How much there is to do in a test, for estimates of the time that is left.
+
+use std::time::Duration;
+
+use crate::plan::{Alternative, Limit, Step, TestPlan, Think};
+
+/// What a user does in a test: requests, which take as long as the server needs, and time that is known before.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Workload {
+    /// Requests of set-up, warm-up, measured rounds and clean-up. A choice counts as the mean of its
+    /// alternatives.
+    pub requests: f64,
+    /// Pauses, and the duration of a test that is measured for a time. A random pause counts as its mean.
+    pub time: Duration,
+}
+
+impl TestPlan {
+    /// The workload of one user with so many rounds of warm-up.
+    pub fn workload(&self, warmup: u32) -> Workload {
+        let round = of_steps(&self.body);
+        let outside = of_steps(&self.setup) + of_steps(&self.cleanup);
+        outside
+            + round.times(f64::from(warmup))
+            + match self.limit {
+                Limit::Requests(rounds) => round.times(f64::from(rounds)),
+                Limit::Duration(time) => Workload {
+                    requests: 0.0,
+                    time,
+                },
+            }
+    }
+}
+
+impl Workload {
+    /// The same, so many times.
+    pub fn times(self, factor: f64) -> Workload {
+        let seconds = self.time.as_secs_f64() * factor;
+        Workload {
+            requests: self.requests * factor,
+            time: Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX),
+        }
+    }
+}
+
+impl std::ops::Add for Workload {
+    type Output = Workload;
+
+    fn add(self, other: Workload) -> Workload {
+        Workload {
+            requests: self.requests + other.requests,
+            time: self.time.saturating_add(other.time),
+        }
+    }
+}
+
+fn of_steps(steps: &[Step]) -> Workload {
+    let all = steps.iter().map(of_step);
+    all.fold(Workload::default(), |sum, one| sum + one)
+}
+
+fn of_step(step: &Step) -> Workload {
+    let requests = |requests| Workload {
+        requests,
+        time: Duration::ZERO,
+    };
+    match step {
+        Step::Request(_) => requests(1.0),
+        Step::Page(page) => requests(page.files.len() as f64),
+        Step::Repeat { times, steps, .. } => of_steps(steps).times(f64::from(*times)),
+        Step::Choose(alternatives) => {
+            let total: f64 = alternatives.iter().map(|one| one.weight).sum();
+            let mean =
+                |Alternative { weight, steps }: &Alternative| of_steps(steps).times(weight / total);
+            let all = alternatives.iter().map(mean);
+            all.fold(Workload::default(), |sum, one| sum + one)
+        }
+        Step::Think(think) => Workload {
+            requests: 0.0,
+            time: mean_pause(*think),
+        },
+    }
+}
+
+fn mean_pause(think: Think) -> Duration {
+    match think {
+        Think::Constant(time) | Think::Exponential(time) => time,
+        Think::Uniform(from, to) => from.saturating_add(to) / 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    fn workloads(tests: &str, duration: Option<Duration>) -> Vec<(f64, f64)> {
+        let text = format!("suite: mix\nneeds: http\ntests:\n{tests}");
+        let spec = crate::parse("mix", &text).unwrap();
+        let overrides = crate::Overrides {
+            duration,
+            ..crate::Overrides::default()
+        };
+        let plan = crate::resolve("mix", &text, &spec, &overrides).unwrap();
+        let tests = plan.tests.iter().map(|test| test.workload(2));
+        tests
+            .map(|work| (work.requests, work.time.as_secs_f64()))
+            .collect()
+    }
+
+    #[test]
+    fn requests_are_counted_with_set_up_repetitions_choices_and_pauses() {
+        let all = "  - name: Repeated
+    requests: 10
+    setup: [{GET: a}, {repeat: 100, steps: [{GET: b}]}]
+    loop: [{GET: a, measure: Once}, {repeat: 3, steps: [{GET: b, measure: Often}]}]
+    cleanup: [{GET: c}]
+  - name: Chosen
+    requests: 4
+    loop:
+      - choose:
+          - {weight: 3, steps: [{GET: a, measure: A}]}
+          - {weight: 1, steps: [{repeat: 5, steps: [{GET: b, measure: B}]}]}
+      - think: {uniform: [500ms, 1500ms]}
+";
+        assert_eq!(
+            workloads(all, None),
+            [(101.0 + 1.0 + 12.0 * 4.0, 0.0), (6.0 * 2.0, 6.0)]
+        );
+        let time = Some(Duration::from_secs(30));
+        assert_eq!(
+            workloads(all, time),
+            [(101.0 + 1.0 + 2.0 * 4.0, 30.0), (2.0 * 2.0, 32.0)]
+        );
+    }
+}
