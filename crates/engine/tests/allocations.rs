@@ -133,10 +133,12 @@ fn allocations(settings: &Settings, requests: u64) -> u64 {
     }
     let (plan, _) = suite::single(&suite::Single {
         method: "GET".to_owned(),
+        paths: suite::RequestedPaths::Target,
         headers: Vec::new(),
         body: None,
         status: None,
-    });
+    })
+    .unwrap();
     let watch = Watch {
         turn: None,
         cancel: engine::Cancel::default(),

@@ -8,6 +8,7 @@
 //! templates are compiled, numbers are numbers. Errors point into the file ([`SuiteError`]).
 //! The language itself is described in `docs/SUITES.md`.
 
+mod arithmetic;
 mod builtin;
 mod bytes;
 mod error;
@@ -23,6 +24,7 @@ pub mod spec;
 mod template;
 mod workload;
 
+pub use arithmetic::Arithmetic;
 pub use builtin::{BUILTIN, Builtin};
 pub use error::SuiteError;
 pub use fill::{Fill, filled, random_part};
@@ -36,7 +38,7 @@ pub use resolve::{
     KEYED_HEADERS, METHOD_HEADERS, OWN_HEADERS, Overrides, READING, Selection, param_value, resolve,
 };
 pub use schema::schema;
-pub use single::{Single, single};
+pub use single::{RequestedPath, RequestedPaths, Single, single};
 pub use template::{LiveText, Piece, Text, Variable};
 pub use workload::Workload;
 

@@ -4,20 +4,37 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use record::{MeasureId, MeasureRecord, SuiteRecord, TestId};
 
 use crate::plan::{
-    Body, Expect, HeaderPlan, Limit, Missing, Plan, RequestPlan, StatusSet, StatusTest, Step,
-    TestPlan, Workspace,
+    Alternative, Body, Expect, HeaderPlan, Limit, Missing, Plan, RequestPlan, StatusSet,
+    StatusTest, Step, TestPlan, Workspace,
 };
 use crate::resolve::sha256;
-use crate::template::Text;
+use crate::template::{Templates, Text};
 
-/// One request, as somebody asks for it.
+/// What stands for itself in a path with a query (RFC 3986, sections 3.3 and 3.4), and `%`: paths on the command
+/// line are encoded as far as their authors found it necessary.
+const PATH_AND_QUERY: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'<')
+    .add(b'>')
+    .add(b'\\')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
+
+/// A request of one method to one resource, or to several of them in turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Single {
     /// Method.
     pub method: String,
+    /// Where it goes: paths below the target, in turn.
+    pub paths: RequestedPaths,
     /// Headers beside those of every request.
     pub headers: Vec<(String, String)>,
     /// Body.
@@ -26,13 +43,109 @@ pub struct Single {
     pub status: Option<StatusSet>,
 }
 
-/// The plan that sends it, again and again, to the target itself; and its description as text.
-pub fn single(single: &Single) -> (Plan, String) {
+/// Where the requests of a [`Single`] go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RequestedPaths {
+    /// To the target itself.
+    Target,
+    /// To these paths below the target, which is a collection.
+    Below(Vec<RequestedPath>),
+}
+
+/// A path below the target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestedPath {
+    /// With its query; a template, in which `n` and `user` may stand.
+    pub template: String,
+    /// The same as it may be shown.
+    pub shown: String,
+}
+
+/// The plan that sends it, again and again; and its description as text.
+///
+/// # Errors
+/// What is wrong with the template of a path.
+pub fn single(single: &Single) -> Result<(Plan, String), String> {
     let text = described(single);
     let method = &single.method;
-    let request = RequestPlan {
-        method: method.clone(),
-        path: Text::Fixed(String::new()),
+    let paths = paths(&single.paths)?;
+    let several = paths.len() > 1;
+    let steps = paths.into_iter().map(|path| request(single, path));
+    let body: Vec<Step> = if several {
+        let alternatives = steps.map(|step| Alternative {
+            weight: 1.0,
+            steps: vec![step],
+        });
+        vec![Step::Choose(alternatives.collect())]
+    } else {
+        steps.collect()
+    };
+    let test = TestPlan {
+        id: TestId(0),
+        name: method.clone(),
+        needs: None,
+        shared: true,
+        limit: Limit::Requests(1),
+        saved: Vec::new(),
+        setup: Vec::new(),
+        body,
+        cleanup: Vec::new(),
+    };
+    let plan = Plan {
+        suite: SuiteRecord {
+            name: "load".to_owned(),
+            version: 1,
+            title: title(single),
+            sha256: sha256(text.as_bytes()),
+        },
+        workspace: Workspace::ReadOnly,
+        params: BTreeMap::new(),
+        measures: vec![MeasureRecord {
+            name: method.clone(),
+            test: TestId(0),
+            method: method.clone(),
+            by_chance: false,
+        }],
+        tests: vec![test],
+        pages: Vec::new(),
+    };
+    Ok((plan, text))
+}
+
+fn title(single: &Single) -> String {
+    let method = &single.method;
+    match &single.paths {
+        RequestedPaths::Target => format!("{method} of one resource"),
+        RequestedPaths::Below(paths) => match &paths[..] {
+            [path] => format!("{method} of {}", path.shown),
+            paths => format!("{method} of {} resources in turn", paths.len()),
+        },
+    }
+}
+
+fn paths(paths: &RequestedPaths) -> Result<Vec<Text>, String> {
+    let RequestedPaths::Below(paths) = paths else {
+        return Ok(vec![Text::Fixed(String::new())]);
+    };
+    let params = BTreeMap::new();
+    let templates = Templates::new(&params, &[]);
+    let path = |path: &RequestedPath| {
+        Ok(match templates.text(&path.template)? {
+            Text::Fixed(text) => Text::Fixed(encoded(&text)),
+            Text::Live(live) => Text::Live(live.map_literals(encoded)),
+        })
+    };
+    paths.iter().map(path).collect()
+}
+
+fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, PATH_AND_QUERY).to_string()
+}
+
+fn request(single: &Single, path: Text) -> Step {
+    Step::Request(Arc::new(RequestPlan {
+        method: single.method.clone(),
+        path,
         to: None,
         headers: headers(single),
         body: match &single.body {
@@ -52,37 +165,7 @@ pub fn single(single: &Single) -> (Plan, String) {
         unsupported_without: Vec::new(),
         save: Vec::new(),
         measure: Some(MeasureId(0)),
-    };
-    let test = TestPlan {
-        id: TestId(0),
-        name: method.clone(),
-        needs: None,
-        shared: true,
-        limit: Limit::Requests(1),
-        saved: Vec::new(),
-        setup: Vec::new(),
-        body: vec![Step::Request(Arc::new(request))],
-        cleanup: Vec::new(),
-    };
-    let plan = Plan {
-        suite: SuiteRecord {
-            name: "load".to_owned(),
-            version: 1,
-            title: format!("{method} of one resource"),
-            sha256: sha256(text.as_bytes()),
-        },
-        workspace: Workspace::ReadOnly,
-        params: BTreeMap::new(),
-        measures: vec![MeasureRecord {
-            name: method.clone(),
-            test: TestId(0),
-            method: method.clone(),
-            by_chance: false,
-        }],
-        tests: vec![test],
-        pages: Vec::new(),
-    };
-    (plan, text)
+    }))
 }
 
 fn headers(single: &Single) -> Vec<HeaderPlan> {
@@ -106,10 +189,22 @@ fn status(single: &Single) -> StatusSet {
 
 /// What is sent, in lines for people: the run keeps it beside its samples.
 fn described(single: &Single) -> String {
-    let mut text = format!(
-        "# `prestan load`: one request, again and again\n{} target\n",
-        single.method
-    );
+    let mut text = "# `prestan load`: one request, again and again\n".to_owned();
+    let method = &single.method;
+    match &single.paths {
+        RequestedPaths::Target => {
+            let _ = writeln!(text, "{method} target");
+        }
+        RequestedPaths::Below(paths) => {
+            for path in paths {
+                let _ = writeln!(text, "{method} target/{}", path.shown);
+            }
+            // What is hidden in those makes a difference, too.
+            let templates: Vec<&str> = paths.iter().map(|path| &*path.template).collect();
+            let digest = sha256(templates.join("\n").as_bytes());
+            let _ = writeln!(text, "# SHA-256 of these paths: {digest}");
+        }
+    }
     for (name, value) in &single.headers {
         let _ = writeln!(text, "{name}: {value}");
     }
@@ -118,4 +213,43 @@ fn described(single: &Single) -> String {
         let _ = writeln!(text, "body: {} bytes, SHA-256 {digest}", body.len());
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn requested(paths: &[&str]) -> Result<Plan, String> {
+        let path = |path: &&str| RequestedPath {
+            template: (*path).to_owned(),
+            shown: (*path).to_owned(),
+        };
+        let (plan, _) = single(&Single {
+            method: "GET".to_owned(),
+            paths: RequestedPaths::Below(paths.iter().map(path).collect()),
+            headers: Vec::new(),
+            body: None,
+            status: None,
+        })?;
+        Ok(plan)
+    }
+
+    #[test]
+    fn paths_are_requested_in_turn_and_have_one_row() {
+        let plan = requested(&["a b?x=1&y=%20", "f-{{ n % 3 }}"]).unwrap();
+        let requests: Vec<&Text> = plan.requests().map(|request| &request.path).collect();
+        assert_eq!(*requests[0], Text::Fixed("a%20b?x=1&y=%20".to_owned()));
+        assert!(matches!(requests[1], Text::Live(_)), "{requests:?}");
+        assert_eq!(plan.operations().len(), 2);
+        assert_eq!(plan.measures.len(), 1);
+        assert_eq!(plan.suite.title, "GET of 2 resources in turn");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_template_is_an_error() {
+        for (template, why) in [("{{ m }}", "not known"), ("{{ n % 0 }}", "divides by zero")] {
+            let refused = requested(&[template]).unwrap_err();
+            assert!(refused.contains(why), "{refused}");
+        }
+    }
 }

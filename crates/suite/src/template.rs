@@ -6,7 +6,8 @@
 //! occur in a text; what comes out is cut at the marks. A text without marks is fixed, the others
 //! become a list of [`Piece`]s, and filling them in while the test runs is copying bytes.
 //!
-//! The price is that a template can insert a run-time variable but not compute with it.
+//! Arithmetic with `n`, `user` and the numbers of repetitions is kept as an expression ([`Arithmetic`]) and
+//! evaluated per request. Nothing else can be done with run-time variables but to insert them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,6 +17,8 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Object, ObjectRepr};
 use minijinja::{Environment, UndefinedBehavior};
 use serde::{Deserialize, Serialize};
+
+use crate::arithmetic::{Arithmetic, Operand};
 
 /// What is only known while the test runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -52,11 +55,22 @@ pub enum Piece {
     Literal(String),
     /// To be filled in.
     Variable(Variable),
+    /// To be evaluated, and filled in as a decimal number.
+    Computed(Arithmetic),
 }
 
 impl LiveText {
     pub(crate) fn new(pieces: Vec<Piece>) -> Self {
         LiveText { pieces }
+    }
+
+    /// The same with its literals changed.
+    pub(crate) fn map_literals(self, change: impl Fn(&str) -> String) -> LiveText {
+        let piece = |piece| match piece {
+            Piece::Literal(text) => Piece::Literal(change(&text)),
+            other => other,
+        };
+        LiveText::new(self.pieces.into_iter().map(piece).collect())
     }
 
     /// The parts, in order.
@@ -74,7 +88,7 @@ impl Text {
         };
         pieces.iter().filter_map(|piece| match piece {
             Piece::Variable(variable) => Some(*variable),
-            Piece::Literal(_) => None,
+            Piece::Computed(_) | Piece::Literal(_) => None,
         })
     }
 }
@@ -150,9 +164,9 @@ impl<'a> Templates<'a> {
             Text::Live(live) => {
                 let name = live.pieces.iter().find_map(|piece| match piece {
                     Piece::Variable(variable) => Some(self.name(*variable)),
-                    Piece::Literal(_) => None,
+                    Piece::Computed(_) | Piece::Literal(_) => None,
                 });
-                let name = name.unwrap_or_default();
+                let name = name.unwrap_or_else(|| shortened(source));
                 Err(format!(
                     "`{name}` is only known while the test runs, and is needed before"
                 ))
@@ -174,9 +188,13 @@ impl<'a> Templates<'a> {
         }
         context.insert("n".to_owned(), mark("n"));
         context.insert("user".to_owned(), mark("u"));
+        let (prepared, computed) = self.set_aside(source)?;
+        for (index, expression) in computed.iter().enumerate() {
+            context.insert(computed_name(index), mark(&format!("e{expression}")));
+        }
         let text = self
             .environment
-            .render_str(source, context)
+            .render_str(&prepared, context)
             .map_err(|error| self.explain(&error, source))?;
         if text.len() > LONGEST {
             return Err(format!(
@@ -185,6 +203,50 @@ impl<'a> Templates<'a> {
             ));
         }
         Ok(text)
+    }
+
+    /// The source with names in place of arithmetic with run-time variables, and that arithmetic.
+    fn set_aside(&self, source: &str) -> Result<(String, Vec<Arithmetic>), String> {
+        let (mut prepared, mut computed) = (String::new(), Vec::new());
+        let mut rest = source;
+        while let Some((before, after)) = rest.split_once("{{") {
+            let Some((inner, behind)) = after.split_once("}}") else {
+                break;
+            };
+            prepared.push_str(before);
+            prepared.push_str("{{");
+            // `{{- ... -}}` removes blanks around.
+            let from = usize::from(inner.starts_with('-'));
+            let to = inner.len() - usize::from(inner.len() > from && inner.ends_with('-'));
+            let operand = |name: &str| self.operand(name, source);
+            match Arithmetic::parse(&inner[from..to], operand)? {
+                Some(expression) => {
+                    let name = computed_name(computed.len());
+                    prepared.push_str(&format!("{} {name} {}", &inner[..from], &inner[to..]));
+                    computed.push(expression);
+                }
+                None => prepared.push_str(inner),
+            }
+            prepared.push_str("}}");
+            rest = behind;
+        }
+        prepared.push_str(rest);
+        Ok((prepared, computed))
+    }
+
+    /// What a name stands for in arithmetic; `None` for what is no number, and for names that a statement of the
+    /// template sets.
+    fn operand(&self, name: &str, source: &str) -> Option<Operand> {
+        if is_set_by_statement(name, source) {
+            return None;
+        }
+        let repetition = self.repetitions.iter().position(|own| own == name);
+        match (name, repetition) {
+            ("n", _) => Some(Operand::Variable(Variable::Iteration)),
+            ("user", _) => Some(Operand::Variable(Variable::User)),
+            (_, Some(place)) => Some(Operand::Variable(Variable::Repetition(place))),
+            _ => self.params.get(name)?.as_i64().map(Operand::Constant),
+        }
     }
 
     fn explain(&self, error: &minijinja::Error, source: &str) -> String {
@@ -208,7 +270,8 @@ impl<'a> Templates<'a> {
             }
             ErrorKind::OutOfFuel => format!("`{}` takes too long to evaluate", shortened(source)),
             ErrorKind::InvalidOperation => format!(
-                "`{}`: {} (n, user, saved names and those of repetitions can be inserted, not computed with)",
+                "`{}`: {} (with n, user and the names of repetitions, + - * // % and parentheses can be used; \
+                 saved names can only be inserted)",
                 shortened(source),
                 error.detail().unwrap_or("invalid operation")
             ),
@@ -228,7 +291,11 @@ impl<'a> Templates<'a> {
         for (index, part) in rendered.split(MARK).enumerate() {
             let is_mark = index % 2 == 1;
             if is_mark {
-                pieces.push(Piece::Variable(self.variable(part)?));
+                let computed = part.strip_prefix('e').and_then(|text| text.parse().ok());
+                pieces.push(match computed {
+                    Some(expression) => Piece::Computed(expression),
+                    None => Piece::Variable(self.variable(part)?),
+                });
             } else if !part.is_empty() {
                 pieces.push(Piece::Literal(part.to_owned()));
             }
@@ -263,6 +330,19 @@ impl<'a> Templates<'a> {
             Variable::Repetition(index) => self.repetitions[index].clone(),
         }
     }
+}
+
+/// Stands for arithmetic in a template; no name of a suite begins with `_`.
+fn computed_name(index: usize) -> String {
+    format!("_computed_{index}")
+}
+
+/// Whether a statement (`{% for n in ... %}`) contains that name.
+fn is_set_by_statement(name: &str, source: &str) -> bool {
+    let statements = source.split("{%").skip(1);
+    let mut statements = statements.map(|part| part.split("%}").next().unwrap_or(part));
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    statements.any(|statement| statement.split(|c| !is_word(c)).any(|word| word == name))
 }
 
 /// Letters, digits and `_`, a letter first.
@@ -355,10 +435,42 @@ mod tests {
     }
 
     #[test]
+    fn arithmetic_is_evaluated_while_the_test_runs() {
+        for (source, expected) in [
+            ("a-{{ n % 1000 }}", "a-<n_1000_rem>"),
+            ("{{- n + properties -}} b", "<n_3_add>b"),
+            ("{{ 2 * properties }}", "6"),
+            ("{{ n }}{{n*2}}", "<><n_2_mul>"),
+            // The loop has an `n` of its own.
+            ("{% for n in range(3) %}{{ n + 1 }}{% endfor %}", "123"),
+            (
+                "{% for i in range(2) %}{{ user * 2 }},{% endfor %}",
+                "<user_2_mul>,<user_2_mul>,",
+            ),
+        ] {
+            let written = match text(source).unwrap() {
+                Text::Fixed(text) => text,
+                Text::Live(live) => {
+                    let pieces = live.pieces().iter();
+                    let written = pieces.map(|piece| match piece {
+                        Piece::Literal(text) => text.clone(),
+                        Piece::Variable(_) => "<>".to_owned(),
+                        Piece::Computed(expression) => format!("<{expression}>"),
+                    });
+                    written.collect()
+                }
+            };
+            assert_eq!(written, expected, "{source}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_known_is_an_error() {
         for source in [
             "{{ nmae }}",
-            "{{ n + 1 }}",
+            "{{ n / 2 }}",
+            "{{ token + 1 }}",
+            "{{ n % 0 }}",
             "{{ token | upper }}",
             "{{ n",
             "{% for %}",

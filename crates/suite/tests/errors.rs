@@ -84,7 +84,7 @@ const STEPS: &[(&str, &str)] = &[
     ),
     (
         "computing with the number of a repetition",
-        "- repeat: 2\n  as: i\n  steps: [{GET: \"{{ i + 1 }}\", measure: M}]",
+        "- repeat: 2\n  as: i\n  steps: [{GET: \"{{ i / 2 }}\", measure: M}]",
     ),
     (
         "a name without a repetition",
@@ -111,7 +111,7 @@ const STEPS: &[(&str, &str)] = &[
         "- GET: a\n  headers: {\"a b\": c}\n  measure: M",
     ),
     ("unknown name", "- GET: \"{{ widht }}\"\n  measure: M"),
-    ("computing with n", "- GET: \"{{ n * 2 }}\"\n  measure: M"),
+    ("computing with n", "- GET: \"{{ n / 2 }}\"\n  measure: M"),
     (
         "filtering n",
         "- GET: \"{{ n | upper | replace('N', 'X') }}\"\n  measure: M",

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use record::{Http, HttpVersion};
-use suite::{Body, Piece, RequestPlan, Text, Variable};
+use suite::{Arithmetic, Body, Piece, RequestPlan, Text, Variable};
 use wire::request::{RequestHead, is_idempotent, write_head};
 use wire::response::Version;
 
@@ -32,6 +32,8 @@ enum TemplatePart {
     Saved(usize),
     /// Number of a repetition, by its place.
     Repetition(usize),
+    /// Evaluated for each request.
+    Computed(Arithmetic),
 }
 
 /// What fills the holes.
@@ -59,6 +61,24 @@ impl Values<'_> {
         saved: &[],
         repetitions: &[],
     };
+}
+
+impl Values<'_> {
+    fn repetition(&self, place: usize) -> u32 {
+        self.repetitions.get(place).copied().unwrap_or_default()
+    }
+
+    /// An operand of arithmetic.
+    fn number(&self, variable: Variable) -> i64 {
+        match variable {
+            Variable::Iteration => i64::try_from(self.count.iteration).unwrap_or(i64::MAX),
+            Variable::User => i64::from(self.count.user),
+            Variable::Repetition(place) => i64::from(self.repetition(place)),
+            Variable::Saved(_) => {
+                unreachable!("what a step saved is no number (`suite::template`)")
+            }
+        }
+    }
 }
 
 /// Which request of which user it is.
@@ -111,6 +131,7 @@ fn mark(part: &TemplatePart) -> String {
         TemplatePart::Length => "@@prestan-hole-l@@".to_owned(),
         TemplatePart::Saved(slot) => format!("@@prestan-hole-s{slot}@@"),
         TemplatePart::Repetition(place) => format!("@@prestan-hole-r{place}@@"),
+        TemplatePart::Computed(expression) => format!("@@prestan-hole-c{expression}@@"),
     }
 }
 
@@ -367,8 +388,14 @@ impl Prepared {
                     out.extend_from_slice(saved.unwrap_or_default().as_bytes());
                 }
                 TemplatePart::Repetition(place) => {
-                    let number = values.repetitions.get(*place).copied();
-                    push_decimal(out, u64::from(number.unwrap_or_default()), 1);
+                    push_decimal(out, u64::from(values.repetition(*place)), 1);
+                }
+                TemplatePart::Computed(expression) => {
+                    let value = expression.value(|variable| values.number(variable));
+                    if value < 0 {
+                        out.push(b'-');
+                    }
+                    push_decimal(out, value.unsigned_abs(), 1);
                 }
             }
         }
@@ -407,6 +434,7 @@ fn marked_pieces(pieces: &[Piece]) -> String {
         Piece::Variable(Variable::User) => mark(&TemplatePart::User),
         Piece::Variable(Variable::Saved(slot)) => mark(&TemplatePart::Saved(*slot)),
         Piece::Variable(Variable::Repetition(place)) => mark(&TemplatePart::Repetition(*place)),
+        Piece::Computed(expression) => mark(&TemplatePart::Computed(expression.clone())),
     };
     pieces.iter().map(piece).collect()
 }
@@ -427,7 +455,8 @@ fn next_mark(bytes: &[u8]) -> Option<(usize, TemplatePart, usize)> {
 
 fn part_of(name: &[u8]) -> Option<TemplatePart> {
     let (kind, place) = name.split_first()?;
-    let place = || std::str::from_utf8(place).ok()?.parse().ok();
+    let written = std::str::from_utf8(place).ok()?;
+    let place = || written.parse().ok();
     match (kind, name.len()) {
         (b'n', 1) => Some(TemplatePart::Number),
         (b'p', 1) => Some(TemplatePart::Purpose),
@@ -437,6 +466,7 @@ fn part_of(name: &[u8]) -> Option<TemplatePart> {
         (b'l', 1) => Some(TemplatePart::Length),
         (b's', _) => place().map(TemplatePart::Saved),
         (b'r', _) => place().map(TemplatePart::Repetition),
+        (b'c', _) => written.parse().ok().map(TemplatePart::Computed),
         _ => None,
     }
 }
@@ -489,13 +519,15 @@ mod tests {
             TemplatePart::Length,
             TemplatePart::Saved(1),
             TemplatePart::Repetition(1),
+            TemplatePart::Computed("n_r0_add_10_rem".parse().unwrap()),
+            TemplatePart::Computed("user_5_sub".parse().unwrap()),
         ];
         let text: String = all.iter().map(|part| format!("<{}>", mark(part))).collect();
         let prepared = Prepared::of_marked(text.as_bytes());
         let saved = [None, Some("token".to_owned())];
         let mut out = Vec::new();
         prepared.fill(&mut out, &values(&saved), 40);
-        let filled = "<0000000007><Put1K></dav/><12><3><40><token><6>";
+        let filled = "<0000000007><Put1K></dav/><12><3><40><token><6><7><-2>";
         assert_eq!(out.escape_ascii().to_string(), filled);
         assert!(prepared.can_be_filled(&values(&saved)));
         assert!(!prepared.can_be_filled(&values(&[None, None])));

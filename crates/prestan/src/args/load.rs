@@ -13,6 +13,7 @@ use super::{
 #[derive(Debug, Args)]
 #[command(
     override_usage = "prestan load [OPTIONS] [METHOD] <URL>\n       \
+                            prestan load [OPTIONS] --urls <FILE> [METHOD] [URL]\n       \
                             prestan load [OPTIONS] --mix <SUITE> <URL>",
     // The letters that curl has for them. In the line of 2004, -d is the depth.
     mut_arg("body", |arg| arg.short('d')),
@@ -22,10 +23,13 @@ use super::{
 )]
 pub(crate) struct LoadArgs {
     /// Method: GET, PROPFIND, PUT... [default: GET, or POST with a body]; none with --mix
-    #[arg(value_name = "METHOD")]
-    pub(crate) first: String,
+    #[arg(value_name = "METHOD", required_unless_present = "urls")]
+    pub(crate) first: Option<String>,
 
     /// Resource, or collection with --mix: [http[s]://]host[:port]/path[?query]
+    ///
+    /// The path may be a template: 'file-{{ n % 1000 }}' is another file for each request of a user, with
+    /// the number of the request (n, from 1) and that of the user (user, from 0), + - * // % and ( ).
     #[arg(value_name = "URL")]
     pub(crate) second: Option<String>,
 
@@ -50,9 +54,24 @@ pub(crate) struct LoadArgs {
     pub(crate) output: OutputOptions,
 }
 
+impl LoadArgs {
+    /// Method and URL, as far as they are given.
+    pub(crate) fn words(&self) -> Vec<&str> {
+        let words = [&self.method, &self.first, &self.second];
+        words.into_iter().flatten().map(String::as_str).collect()
+    }
+}
+
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Request")]
 pub(crate) struct RequestOptions {
+    /// Send the requests to the URLs in this file in turn, one per line; all must be on one server
+    ///
+    /// A line may be a path, or a template like URL. Paths are relative to URL. Empty lines and lines
+    /// that begin with # are skipped. All URLs together have one row in the report.
+    #[arg(long, value_name = "FILE", conflicts_with = "mix")]
+    pub(crate) urls: Option<PathBuf>,
+
     /// Repeat the loops of this suite instead of METHOD, with set-up and clean-up
     #[arg(long, value_name = "SUITE")]
     pub(crate) mix: Option<String>,

@@ -16,7 +16,7 @@ use super::{
 )]
 pub(crate) struct SearchArgs {
     /// Method [default: GET] and resource; only a collection with --mix
-    #[arg(value_name = "METHOD URL", required = true, num_args = 1..=2)]
+    #[arg(value_name = "METHOD URL", required_unless_present = "urls", num_args = 1..=2)]
     pub(crate) request: Vec<String>,
 
     #[command(flatten)]

@@ -3,6 +3,7 @@
 pub(crate) mod guard;
 pub(crate) mod pace;
 mod request;
+mod resources;
 mod sending;
 
 use engine::{Drive, LoadDrive, Settings};
@@ -22,11 +23,9 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, Failed> {
         suite_text,
         target,
         permission,
+        in_turn,
         ..
-    } = match &args.method {
-        Some(method) => LoadWorkload::of(method, Some(&args.first), &args.request)?,
-        None => LoadWorkload::of(&args.first, args.second.as_deref(), &args.request)?,
-    };
+    } = LoadWorkload::of(&args.words(), &args.request)?;
     pace::check(&args.pace, &plan)?;
     output::check_report(&args.output.formats, &args.output.output)?;
     let connection = connection_to(target, &Login::default(), &args.connect)?;
@@ -40,6 +39,7 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, Failed> {
             until: pace.until.map(|until| until.to_string()),
             connect_rate: pace.connect_rate,
             warmup: pace.warmup,
+            in_turn,
             ..LoadDrive::default()
         }),
         ..connection.settings_of_run(&pace.running, args.clock)?

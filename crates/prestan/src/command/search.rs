@@ -36,12 +36,8 @@ const PATIENCE: u32 = 3;
 /// Tries loads until the largest is found.
 pub(crate) fn search(args: &SearchArgs) -> Result<ExitStatus, Failed> {
     output::check_answer(&args.answer, &[])?;
-    let (first, second) = match args.request.as_slice() {
-        [first] => (first.as_str(), None),
-        [first, second, ..] => (first.as_str(), Some(second.as_str())),
-        [] => unreachable!("clap wants one"),
-    };
-    let sending = LoadWorkload::of(first, second, &args.options)?;
+    let words: Vec<&str> = args.request.iter().map(String::as_str).collect();
+    let sending = LoadWorkload::of(&words, &args.options)?;
     if sending.permission == Permission::IfAbsent && !args.options.writes {
         return Err(Failed::Usage(
             "a search with PUT writes the resource repeatedly and does not remove it; allow that with \
@@ -252,6 +248,7 @@ impl<'a> Trials<'a> {
                 pacing,
                 duration: Some(self.args.search.duration),
                 warmup: self.args.search.warmup,
+                in_turn: self.sending.in_turn,
                 ..engine::LoadDrive::default()
             }),
             seed: self.settings.seed.wrapping_add(u64::from(self.number)),

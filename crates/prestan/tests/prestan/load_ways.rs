@@ -505,3 +505,56 @@ fn a_body_alone_is_a_post_which_needs_permission() {
         assert!(outcome.stderr.contains("give --writes"), "{outcome}");
     }
 }
+
+#[test]
+fn urls_of_a_list_are_requested_in_turn() {
+    let server = plain();
+    let base = server.server.url();
+    let base = base.trim_end_matches('/');
+    for name in ["a.txt", "b.txt", "c.txt"] {
+        file(&server, name);
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let list = directory.path().join("urls");
+    std::fs::write(&list, format!("# files\n{base}/a.txt\n/b.txt\n\nc.txt\n")).unwrap();
+    let options = ["--warmup", "0", "-n", "9", "--no-keep-alive"];
+    let outcome = Prestan::new()
+        .args(["load", base, "--urls", list.to_str().unwrap()])
+        .args(options)
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let paths = seen(&server, "GET").into_iter().map(|one| one.path);
+    let paths: Vec<String> = paths.collect();
+    let turn = ["/a.txt", "/b.txt", "/c.txt"];
+    assert_eq!(paths, [turn, turn, turn].concat());
+    assert!(outcome.stdout.contains("GET"), "{outcome}");
+}
+
+#[test]
+fn a_template_is_another_path_for_each_request() {
+    let server = plain();
+    for name in ["f-0.txt", "f-1.txt", "f-2.txt"] {
+        file(&server, name);
+    }
+    let url = format!("{}f-{{{{ n % 3 }}}}.txt", server.server.url());
+    let outcome = load("GET", &url).args(["--warmup", "0", "-n", "7"]).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let paths = seen(&server, "GET").into_iter().map(|one| one.path);
+    let paths: Vec<String> = paths.collect();
+    let expected = [1, 2, 0, 1, 2, 0, 1].map(|place| format!("/f-{place}.txt"));
+    assert_eq!(paths, expected);
+}
+
+#[test]
+fn what_makes_several_resources_is_refused() {
+    let server = plain();
+    let url = format!("{}new-{{{{ n }}}}", server.server.url());
+    for method in ["PUT", "MKCOL", "LOCK"] {
+        let outcome = load(method, &url).args(["--writes"]).run();
+        assert_eq!(outcome.code, 2, "{outcome}");
+        assert!(outcome.stderr.contains("--mix SUITE"), "{outcome}");
+    }
+    let outcome = load("DELETE", &url).run();
+    assert_eq!(outcome.code, 2, "{outcome}");
+    assert!(seen(&server, "PUT").is_empty() && seen(&server, "DELETE").is_empty());
+}

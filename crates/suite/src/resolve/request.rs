@@ -15,7 +15,7 @@ use crate::plan::{
 };
 use crate::quantity::parse_size;
 use crate::spec::{BodySpec, ExpectSpec, FillSpec, LeafSpec, LineEndSpec, MissingSpec, StepSpec};
-use crate::template::{LiveText, Piece, Text, Variable};
+use crate::template::{Piece, Text, Variable};
 
 /// What stands for itself in a path segment is left alone (RFC 3986, section 3.3).
 const PATH: &AsciiSet = &CONTROLS
@@ -513,7 +513,7 @@ fn encoded(text: &str) -> String {
 fn placeholder(piece: &Piece) -> String {
     match piece {
         Piece::Literal(text) => text.clone(),
-        Piece::Variable(_) => "x".to_owned(),
+        Piece::Variable(_) | Piece::Computed(_) => "x".to_owned(),
     }
 }
 
@@ -555,18 +555,4 @@ fn plain_request(
         save: Vec::new(),
         measure,
     }))
-}
-
-impl LiveText {
-    fn map_literals(self, change: impl Fn(&str) -> String) -> LiveText {
-        LiveText::new(
-            self.pieces()
-                .iter()
-                .map(|piece| match piece {
-                    Piece::Literal(text) => Piece::Literal(change(text)),
-                    Piece::Variable(variable) => Piece::Variable(*variable),
-                })
-                .collect(),
-        )
-    }
 }

@@ -247,7 +247,7 @@ fn asked_for(body: &Body) -> Vec<PropName> {
             let filled: String = pieces
                 .map(|piece| match piece {
                     Piece::Literal(text) => text.as_str(),
-                    Piece::Variable(_) => VARIABLE,
+                    Piece::Variable(_) | Piece::Computed(_) => VARIABLE,
                 })
                 .collect();
             Cow::Owned(filled.into_bytes())

@@ -5,6 +5,7 @@
 //! | a method that only reads | always |
 //! | PUT where nothing is | always; what it made is removed at the end |
 //! | PUT where something is, any other method | with `--writes` |
+//! | several resources in turn: a method that makes some | never |
 //! | a mix with such requests | with `--writes`, in a collection of its own |
 
 use engine::{Presence, Settings};
@@ -55,6 +56,22 @@ pub(crate) fn single(plan: &Plan, writes: bool, target: &Target) -> Result<Permi
             reading().collect::<Vec<_>>().join(", ")
         ))),
     }
+}
+
+/// Whether the requests of a plan to several resources, at these URLs, may be sent.
+pub(crate) fn several(plan: &Plan, writes: bool, urls: &[Target]) -> Result<Permission, Failed> {
+    let makes = ["PUT", "MKCOL", "COPY", "MOVE", "LOCK"];
+    if let Some(method) = changing(plan)
+        .iter()
+        .find(|own| makes.contains(&own.as_str()))
+    {
+        return Err(Failed::Usage(format!(
+            "{method} of several resources may leave new ones on the server; write a suite, which \
+             works in a collection of its own and removes it, and run it with --mix SUITE --writes"
+        )));
+    }
+    let permissions = urls.iter().map(|url| single(plan, writes, url));
+    permissions.fold(Ok(Permission::Granted), Result::and)
 }
 
 /// Whether the requests of a suite may be sent.

@@ -3,14 +3,18 @@
 use std::fs;
 use std::path::Path;
 
-use suite::{Single, StatusSet};
+use suite::{RequestedPaths, Single, StatusSet};
 
 use crate::args::RequestOptions;
 use crate::exit::Failed;
 use wire::shown::redacted_url;
 
-/// The request that these options describe.
-pub(super) fn single(method: &str, request: &RequestOptions) -> Result<Single, Failed> {
+/// The request that these options describe, to these paths.
+pub(super) fn single(
+    method: &str,
+    paths: RequestedPaths,
+    request: &RequestOptions,
+) -> Result<Single, Failed> {
     let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     if method.is_empty() || !method.chars().all(token) {
         return Err(Failed::Usage(format!(
@@ -28,6 +32,7 @@ pub(super) fn single(method: &str, request: &RequestOptions) -> Result<Single, F
         headers: headers(&method, request),
         body: body(request)?,
         method,
+        paths,
         status,
     })
 }
@@ -49,7 +54,7 @@ pub(super) fn refuse_with_mix(request: &RequestOptions) -> Result<(), Failed> {
     match given.iter().find(|(_, given)| *given) {
         None => Ok(()),
         Some((option, _)) => Err(Failed::Usage(format!(
-            "{option} is about the one request of METHOD; with --mix the suite says it"
+            "{option} is for a METHOD; with --mix, the suite defines the requests"
         ))),
     }
 }

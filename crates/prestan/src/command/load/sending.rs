@@ -1,15 +1,16 @@
 //! What a load sends where, and whether it may.
 
 use suite::{Overrides, Plan};
+use wire::shown::redacted_url;
 use wire::target::Target;
 
 use super::guard::{self, Permission};
 use super::request;
+use super::resources::LoadResources;
 use crate::args::RequestOptions;
 use crate::command::run::SuiteText;
 use crate::exit::Failed;
 use crate::nearest::may_be_url;
-use wire::shown::redacted_url;
 
 /// One request, or a mix of them.
 pub(crate) struct LoadWorkload {
@@ -20,58 +21,93 @@ pub(crate) struct LoadWorkload {
     pub(crate) target: Target,
     /// Whether that may be sent.
     pub(crate) permission: Permission,
+    /// Operations come in their order, and are not drawn.
+    pub(crate) in_turn: bool,
 }
 
 impl LoadWorkload {
-    /// `METHOD URL`, or `URL` for a GET, for a POST of a body, and for a mix.
-    pub(crate) fn of(
-        first: &str,
-        second: Option<&str>,
+    /// `METHOD URL`, `URL` for a GET, for a POST of a body, and for a mix; with a list of URLs each may be left
+    /// out.
+    pub(crate) fn of(words: &[&str], options: &RequestOptions) -> Result<LoadWorkload, Failed> {
+        if let Some(suite) = &options.mix {
+            request::refuse_with_mix(options)?;
+            return match words {
+                [url] => LoadWorkload::mix(suite, url, options),
+                _ => Err(Failed::Usage(
+                    "with --mix, the suite defines the methods: give the URL of a collection only"
+                        .to_owned(),
+                )),
+            };
+        }
+        let usual = if request::has_body(options) {
+            "POST"
+        } else {
+            "GET"
+        };
+        let (method, url) = match words {
+            [method, url, ..] => (*method, Some(*url)),
+            [url] if may_be_url(url) => (usual, Some(*url)),
+            [method] => (*method, None),
+            [] => (usual, None),
+        };
+        let resources = match (&options.urls, url) {
+            (Some(file), base) => LoadResources::listed(file, base)?,
+            (None, Some(url)) => LoadResources::at(url)?,
+            (None, None) => {
+                return Err(Failed::Usage(format!(
+                    "no URL is given, only `{method}`; write `{method} http://127.0.0.1:8080/file` \
+                     for example, or a URL alone for a GET"
+                )));
+            }
+        };
+        LoadWorkload::requests(method, resources, options)
+    }
+
+    fn requests(
+        method: &str,
+        resources: LoadResources,
         options: &RequestOptions,
     ) -> Result<LoadWorkload, Failed> {
-        let usage = |error: wire::target::TargetError| Failed::Usage(error.to_string());
-        match (&options.mix, second) {
-            (None, Some(url)) => {
-                let (plan, suite_text) = suite::single(&request::single(first, options)?);
-                let target = Target::resource(url).map_err(usage)?;
-                Ok(LoadWorkload {
-                    what: first.to_owned(),
-                    permission: guard::single(&plan, options.writes, &target)?,
-                    plan,
-                    suite_text,
-                    target,
-                })
-            }
-            (Some(suite), None) => {
-                request::refuse_with_mix(options)?;
-                let suite = SuiteText::find(suite)?;
-                let mut plan = suite.resolved(&Overrides::default())?;
-                let permission = guard::mix(&mut plan, options.writes)?;
-                Ok(LoadWorkload {
-                    what: format!("mix {}", plan.suite.name),
-                    permission,
-                    plan,
-                    suite_text: suite.text,
-                    target: Target::parse(first).map_err(usage)?,
-                })
-            }
-            (None, None) if may_be_url(first) => {
-                let method = if request::has_body(options) {
-                    "POST"
-                } else {
-                    "GET"
-                };
-                LoadWorkload::of(method, Some(first), options)
-            }
-            (None, None) => Err(Failed::Usage(format!(
-                "no URL is given, only `{first}`; write `{first} http://127.0.0.1:8080/file` for \
-                 example, or a URL alone for a GET"
-            ))),
-            (Some(_), Some(_)) => Err(Failed::Usage(format!(
-                "with --mix the suite says the methods: leave `{}` out, and give the URL of a \
-                 collection only",
-                redacted_url(first)
-            ))),
+        let LoadResources {
+            target,
+            paths,
+            urls,
+        } = resources;
+        let is_one = paths == suite::RequestedPaths::Target;
+        let single = request::single(method, paths, options)?;
+        let (plan, suite_text) = suite::single(&single).map_err(Failed::Usage)?;
+        let permission = if is_one {
+            guard::single(&plan, options.writes, &target)?
+        } else {
+            guard::several(&plan, options.writes, &urls)?
+        };
+        Ok(LoadWorkload {
+            what: method.to_owned(),
+            permission,
+            plan,
+            suite_text,
+            target,
+            in_turn: !is_one,
+        })
+    }
+
+    fn mix(suite: &str, url: &str, options: &RequestOptions) -> Result<LoadWorkload, Failed> {
+        if !may_be_url(url) {
+            return Err(Failed::Usage(format!(
+                "with --mix, the suite defines the methods: give the URL of a collection instead of `{}`",
+                redacted_url(url)
+            )));
         }
+        let suite = SuiteText::find(suite)?;
+        let mut plan = suite.resolved(&Overrides::default())?;
+        let permission = guard::mix(&mut plan, options.writes)?;
+        Ok(LoadWorkload {
+            what: format!("mix {}", plan.suite.name),
+            permission,
+            plan,
+            suite_text: suite.text,
+            target: Target::parse(url).map_err(|error| Failed::Usage(error.to_string()))?,
+            in_turn: false,
+        })
     }
 }
