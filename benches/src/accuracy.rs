@@ -26,6 +26,9 @@ use crate::table::{BenchTable, micros};
 use capture::CapturedExchange;
 use capture::live::RING;
 
+/// Connections of the excerpt for README.
+const USUAL: u32 = 15;
+
 /// What the kernel's clock is held to.
 pub const WANTED: Tolerance = Tolerance { p50: 1.5, p99: 5.0 };
 
@@ -343,6 +346,50 @@ impl AccuracyReport {
         for cell in &self.peers {
             let tool = cell.tool.clone();
             table.row(line(tool, cell.connections, cell.wire, cell.p50, cell.p99));
+        }
+        table
+    }
+
+    /// Those that people know best, at a load as usual.
+    pub fn excerpt(&self) -> BenchTable {
+        let heads = [
+            "tool",
+            "p50 on the wire",
+            "reported p50",
+            "error",
+            "p99 on the wire",
+            "reported p99",
+            "error",
+        ];
+        let title = format!("GET of 1 KiB over {USUAL} connections, in µs");
+        let mut table = BenchTable::new(&title, &heads);
+        let line = |tool: &str, wire: Spread, (p50, p99): (f64, f64)| {
+            let error =
+                |reported: f64, wire: f64| format!("{:+.0} %", (reported / wire - 1.0) * 100.0);
+            vec![
+                tool.to_owned(),
+                micros(wire.p50),
+                micros(p50),
+                error(p50, wire.p50),
+                micros(wire.p99),
+                micros(p99),
+                error(p99, wire.p99),
+            ]
+        };
+        let ours = self.cells.iter().find(|cell| {
+            cell.what.contains("GET 1 KiB, nginx")
+                && cell.clock == "kernel"
+                && cell.connections == USUAL
+        });
+        if let Some(cell) = ours {
+            let reported = (cell.reported.p50, cell.reported.p99);
+            table.row(line("prestan", cell.wire, reported));
+        }
+        for name in ["wrk", "oha", "k6"] {
+            let of_tool = |cell: &&PeerRun| cell.tool == name && cell.connections == USUAL;
+            if let Some(cell) = self.peers.iter().find(of_tool) {
+                table.row(line(name, cell.wire, (cell.p50, cell.p99)));
+            }
         }
         table
     }

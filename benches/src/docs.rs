@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use crate::table::BenchTable;
 
 /// The pages that may have marks, from the root of the project.
-const PAGES: [&str; 2] = ["README.md", "docs/METHODOLOGY.md"];
+const PAGES: [&str; 3] = ["README.md", "docs/ACCURACY.md", "docs/METHODOLOGY.md"];
 
 /// Replaces what stands between the marks of a benchmark, in every page that has them.
 ///
@@ -17,7 +17,12 @@ const PAGES: [&str; 2] = ["README.md", "docs/METHODOLOGY.md"];
 /// Where no page has the marks, or a page cannot be read or written.
 pub fn replace(root: &Path, name: &str, tables: &[BenchTable], below: &str) -> Result<()> {
     let tables: Vec<_> = tables.iter().map(BenchTable::markdown).collect();
-    let text = format!("\n{}\n{below}\n\n", tables.join("\n"));
+    let below = if below.is_empty() {
+        String::new()
+    } else {
+        format!("\n{below}\n")
+    };
+    let text = format!("\n{}{below}\n", tables.join("\n"));
     let mut replaced = false;
     for page in PAGES {
         let path = root.join(page);
@@ -30,7 +35,7 @@ pub fn replace(root: &Path, name: &str, tables: &[BenchTable], below: &str) -> R
     }
     if !replaced {
         bail!(
-            "neither of {} has the marks `{}` and `{}`",
+            "none of {} has the marks `{}` and `{}`",
             PAGES.join(", "),
             opening(name),
             closing(name)

@@ -77,7 +77,7 @@ struct How {
     /// Measure much less
     #[arg(long)]
     quick: bool,
-    /// Measure nothing; put the tables of the last time into README.md and docs/METHODOLOGY.md
+    /// Measure nothing; put the tables of the last time into README.md, docs/ACCURACY.md and docs/METHODOLOGY.md
     #[arg(long, conflicts_with = "quick")]
     docs: bool,
 }
@@ -86,6 +86,11 @@ struct How {
 trait BenchReport: Serialize + DeserializeOwned {
     fn tables(&self) -> Vec<BenchTable>;
     fn machine(&self) -> &BenchMachine;
+
+    /// The table for README, under this name.
+    fn excerpt(&self) -> Option<(&'static str, BenchTable)> {
+        None
+    }
 }
 
 macro_rules! report {
@@ -102,8 +107,21 @@ macro_rules! report {
     )*};
 }
 
+impl BenchReport for accuracy::AccuracyReport {
+    fn tables(&self) -> Vec<BenchTable> {
+        accuracy::AccuracyReport::tables(self)
+    }
+
+    fn machine(&self) -> &BenchMachine {
+        &self.machine
+    }
+
+    fn excerpt(&self) -> Option<(&'static str, BenchTable)> {
+        Some(("trust", accuracy::AccuracyReport::excerpt(self)))
+    }
+}
+
 report!(
-    accuracy::AccuracyReport,
     cost::CostReport,
     pages::PagesReport,
     scale::ScaleReport,
@@ -188,7 +206,11 @@ fn perform<R: BenchReport>(
         let report: R = read(&path)?;
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
         let root = root.context("no project around benches")?;
-        return docs::replace(root, name, &report.tables(), &report.machine().line());
+        docs::replace(root, name, &report.tables(), &report.machine().line())?;
+        return match report.excerpt() {
+            Some((name, table)) => docs::replace(root, name, &[table], ""),
+            None => Ok(()),
+        };
     }
     let report = measure(&Prestan::at(directory.join("prestan")))?;
     for table in report.tables() {

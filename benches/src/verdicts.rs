@@ -110,7 +110,7 @@ pub struct ComparisonSeries {
 pub fn serve(port: u16, slowed: Option<(&str, u64)>) -> Result<()> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let slowdown = slowed.map(|(test, nanos)| Slowdown {
-        label: format!("({test})"),
+        of: format!("({test})"),
         by: Duration::from_nanos(nanos),
     });
     let server = DemoServer::start_slowed(Root::Temporary, address, slowdown);

@@ -1,4 +1,4 @@
-//! `cargo xtask gallery`: makes `docs/gallery` anew, and the table of the README with it.
+//! `cargo xtask gallery`: makes `docs/gallery` anew, and the table of its guide with it.
 
 use std::fs;
 
@@ -26,16 +26,16 @@ pub(crate) fn run() -> Result<()> {
     cargo(&[&run[..], &HOW].concat(), &[])?;
     let table = root.join("docs/gallery/table.md");
     let table = fs::read_to_string(&table).with_context(|| format!("read {}", table.display()))?;
-    let readme = root.join("README.md");
-    let text = fs::read_to_string(&readme)?;
+    let guide = root.join("docs/guides/servers.md");
+    let text = fs::read_to_string(&guide)?;
     let (before, rest) = text
         .split_once(BEGIN)
-        .context("the README has no begin of the table")?;
+        .context("the guide has no begin of the table")?;
     let (_, after) = rest
         .split_once(END)
-        .context("the README has no end of the table")?;
+        .context("the guide has no end of the table")?;
     fs::write(
-        &readme,
+        &guide,
         [before, BEGIN, "\n", &table, "\n", END, after].concat(),
     )?;
     Ok(())

@@ -4,6 +4,7 @@ mod bench;
 mod charts;
 mod dependencies;
 mod dist;
+mod docs;
 mod fuzz;
 mod gallery;
 mod metadata;
@@ -28,10 +29,12 @@ usage: cargo xtask TASK
   lint    formatting, dependencies, clippy, documentation, fuzz targets: no warning is let through
   setup   only install what the tests need; with --peers, also what benchmarks compare with
   bless   write the snapshots and schemas anew, to be read with `git diff`
-  gallery measure all servers anew, for docs/gallery and the table of the README
+  gallery measure all servers anew, for docs/gallery and the table of its guide
   charts  make the chart library of the pages anew (needs npm)
   bench   accuracy, cost, pages, scale, suite, threads or verdicts: measure Prestan itself; --quick, --docs, scale --full
   dist    build what is published into target/dist: archive, Debian package, list of parts, checksums
+  guides  run the commands of README and the guides in full, and put their figures there
+  docs    make a web site of the documents, in target/docs/site
   fuzz    feed every fuzz target for a minute; TARGET ..., --seconds N
   nightly everything that is too long for CI: tests, fuzz, bench, links; or only the steps that are named";
 
@@ -47,6 +50,8 @@ fn main() -> ExitCode {
             None => Ok(()),
         }),
         Some("dist") => dist::run(&rest),
+        Some("docs") => docs::run(),
+        Some("guides") => guides(),
         Some("bench") => bench::run(&rest),
         Some("fuzz") => fuzz::run(&rest),
         Some("nightly") => nightly::run(&rest),
@@ -72,6 +77,36 @@ fn test() -> Result<()> {
     let path = memory.as_ref().map(|directory| directory.path().into());
     let files: Vec<(&str, OsString)> = path.map(|path| ("TMPDIR", path)).into_iter().collect();
     cargo_with(&["test", "--workspace"], &files)
+}
+
+/// Puts new figures into the documents, and draws their pictures again.
+fn guides() -> Result<()> {
+    setup::run()?;
+    cargo(
+        &["build", "--profile=release-lto", "--package", "prestan"],
+        &[],
+    )?;
+    let program = project::root()?.join("target/release-lto/prestan");
+    let guides = [
+        "test",
+        "--package",
+        "prestan",
+        "--test",
+        "prestan",
+        "--",
+        "guides::commands",
+    ];
+    cargo_with(&guides, &[("PRESTAN_GUIDES", program.into())])?;
+    let picture = [
+        "test",
+        "--package",
+        "prestan",
+        "--test",
+        "prestan",
+        "--",
+        "picture::",
+    ];
+    cargo(&picture, &[("PRESTAN_BLESS", "1")])
 }
 
 /// Where the servers of the tests keep their files: in memory, if the system has a directory for that with

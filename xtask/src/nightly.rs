@@ -6,6 +6,7 @@
 //! bench         accuracy, cost, pages, scale, suite, threads, verdicts, in full
 //! dist          what is published, twice from nothing: it works, and has the same bytes
 //! dependencies  the rules of deny.toml, and the advisories of RustSec
+//! docs          the documents as a web site
 //! links         addresses in the documents
 //! ```
 //!
@@ -19,17 +20,18 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 
 use crate::project::{cargo, cargo_with, output, root};
-use crate::{bench, dist, fuzz, setup};
+use crate::{bench, dist, docs, fuzz, setup};
 
 /// Name, and what it does.
 type Step = (&'static str, fn() -> Result<()>);
 
-const STEPS: [Step; 6] = [
+const STEPS: [Step; 7] = [
     ("tests", tests),
     ("fuzz", || fuzz::run(&[])),
     ("bench", benchmarks),
     ("dist", dist::run_twice),
     ("dependencies", dependencies),
+    ("docs", docs::run),
     ("links", links),
 ];
 

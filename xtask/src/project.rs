@@ -65,6 +65,16 @@ fn is_of_a_package(variable: &str) -> bool {
     prefixes.iter().any(|prefix| variable.starts_with(prefix))
 }
 
+/// Runs a command to its end, which must be a good one.
+pub(crate) fn finish(command: &mut Command) -> Result<()> {
+    let status = command.stdin(Stdio::null()).status();
+    let status = status.with_context(|| format!("run {command:?}"))?;
+    if !status.success() {
+        bail!("{command:?}: {status}; what it said is above");
+    }
+    Ok(())
+}
+
 /// What a program prints when it is run in the top directory, without blanks around it.
 pub(crate) fn output(program: &str, arguments: &[&str]) -> Result<String> {
     let output = output_of(Command::new(program).args(arguments).current_dir(root()?))?;

@@ -22,6 +22,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+use crate::project::finish;
+
 /// Debian packages, each with a file that shows that it, or another package that will do, is there.
 const PACKAGES: [(&str, &str); 9] = [
     ("chromium", "/usr/bin/chromium"),
@@ -53,6 +55,7 @@ const WSGIDAV: &str = include_str!("../../servers/wsgidav-requirements.txt");
 
 const DUFS_VERSION: &str = "0.47.0";
 const OHA_VERSION: &str = "1.16.0";
+const MDBOOK_VERSION: &str = "0.5.4";
 const CARGO_DENY_VERSION: &str = "0.20.2";
 const CARGO_FUZZ_VERSION: &str = "0.13.2";
 
@@ -89,6 +92,14 @@ pub(crate) fn cargo_fuzz() -> Result<()> {
     let cache = tool_cache()?;
     let _one_at_a_time = lock(&cache)?;
     cargo_install(&cache, "cargo-fuzz", CARGO_FUZZ_VERSION)
+}
+
+/// Installs mdBook, and returns its path.
+pub(crate) fn mdbook() -> Result<PathBuf> {
+    let cache = tool_cache()?;
+    let _one_at_a_time = lock(&cache)?;
+    cargo_install(&cache, "mdbook", MDBOOK_VERSION)?;
+    Ok(cache.join("bin/mdbook"))
 }
 
 /// Installs cargo-deny.
@@ -250,7 +261,7 @@ fn cargo_install(cache: &Path, name: &str, version: &str) -> Result<()> {
     let said = Command::new(&program).arg("--version").output();
     let is_there = said.is_ok_and(|output| {
         let said = String::from_utf8_lossy(&output.stdout);
-        said.trim() == format!("{name} {version}")
+        said.trim().replace(" v", " ") == format!("{name} {version}")
     });
     if is_there {
         return Ok(());
@@ -279,13 +290,4 @@ fn say(what: &str) {
 fn succeeds(command: &mut Command) -> bool {
     let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
     quiet.status().is_ok_and(|status| status.success())
-}
-
-fn finish(command: &mut Command) -> Result<()> {
-    let status = command.stdin(Stdio::null()).status();
-    let status = status.with_context(|| format!("run {command:?}"))?;
-    if !status.success() {
-        bail!("{command:?}: {status}; what it said is above");
-    }
-    Ok(())
 }

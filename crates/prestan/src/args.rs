@@ -30,6 +30,7 @@ use std::time::Duration;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use testbed::Slowdown;
 
 pub(crate) use answer::{AnswerOptions, RunsOptions};
 pub(crate) use beside::{BesideArg, BesideOptions};
@@ -386,7 +387,30 @@ pub(crate) struct ServeArgs {
     /// Port on 127.0.0.1; 0 is a free one
     #[arg(long, value_name = "PORT", default_value_t = 0, value_parser = whole(0..=65_535_u16))]
     pub(crate) port: u16,
+
+    /// Delay each response to METHOD by this time, to try out what a comparison finds: PROPFIND=50us
+    ///
+    /// The server works for this time before it responds.
+    #[arg(long, value_name = "METHOD=TIME", value_parser = slowdown)]
+    pub(crate) slow: Option<Slowdown>,
 }
+
+fn slowdown(text: &str) -> Result<Slowdown, String> {
+    let (method, time) = text
+        .split_once('=')
+        .ok_or("expected a method and a time: PROPFIND=50us")?;
+    let by = positive_duration(time)?;
+    if by > LONGEST_DELAY {
+        return Err(format!("the longest delay is {LONGEST_DELAY:?}"));
+    }
+    Ok(Slowdown {
+        of: method.to_ascii_uppercase(),
+        by,
+    })
+}
+
+/// The server works so long for each request.
+const LONGEST_DELAY: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
 pub(crate) struct CleanArgs {

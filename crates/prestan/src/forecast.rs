@@ -15,31 +15,34 @@ use std::time::{Duration, Instant};
 
 use engine::{Drive, LoadDrive, Pacing, Progress, Settings};
 use record::{Event, EventKind};
-use suite::{Limit, Plan, TestPlan, Workload};
+use suite::{Limit, Plan, TestPlan, UserWork};
 
 /// Which tests take about the same time: a group of runs, and the name of a test.
 pub(crate) type Kind = (usize, String);
 
+/// The share of all requests that an estimate needs: the first ones are cold, and few tests may be unlike the rest.
+const EARLY: f64 = 0.03;
+
 /// What is planned and what is done, by kind.
 #[derive(Debug, Default)]
 pub(crate) struct Forecast {
-    kinds: BTreeMap<Kind, Course>,
+    kinds: BTreeMap<Kind, KindProgress>,
     /// Something goes on for a time, with as many requests as fit into it: a test, or its warm-up.
     is_open_ended: bool,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
-struct Course {
-    planned: Workload,
-    done: Workload,
+struct KindProgress {
+    planned: UserWork,
+    done: UserWork,
     took: Duration,
 }
 
 /// A test that is under way.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct UnderWay {
+pub(crate) struct TestUnderWay {
     /// All that is planned of it.
-    pub(crate) planned: Workload,
+    pub(crate) planned: UserWork,
     /// Requests that were sent.
     pub(crate) sent: u64,
     /// How long it has been under way.
@@ -72,7 +75,7 @@ impl Forecast {
     }
 
     /// A test is over, for whatever reason.
-    pub(crate) fn add(&mut self, kind: &Kind, planned: Workload, took: Duration) {
+    pub(crate) fn add(&mut self, kind: &Kind, planned: UserWork, took: Duration) {
         let course = self.kinds.entry(kind.clone()).or_default();
         course.done = course.done + planned;
         course.took += took;
@@ -86,19 +89,21 @@ impl Forecast {
     }
 
     /// How far the runs are, `elapsed` after they began, with these tests under way.
-    pub(crate) fn outlook(&self, elapsed: Duration, under_way: &[(Kind, UnderWay)]) -> Outlook {
+    pub(crate) fn outlook(&self, elapsed: Duration, under_way: &[(Kind, TestUnderWay)]) -> Outlook {
         let mut courses = self.kinds.clone();
         for (kind, test) in under_way {
             let course = courses.entry(kind.clone()).or_default();
             course.done = course.done + test.done();
             course.took += test.elapsed;
         }
-        let all = courses.values().fold(Course::default(), |sum, one| Course {
-            planned: sum.planned + one.planned,
-            done: sum.done + one.done,
-            took: sum.took + one.took,
-        });
-        let left = |course: &Course| -> Option<f64> {
+        let all = courses
+            .values()
+            .fold(KindProgress::default(), |sum, one| KindProgress {
+                planned: sum.planned + one.planned,
+                done: sum.done + one.done,
+                took: sum.took + one.took,
+            });
+        let left = |course: &KindProgress| -> Option<f64> {
             let requests = (course.planned.requests - course.done.requests).max(0.0);
             let time = course.planned.time.saturating_sub(course.done.time);
             let pace = course.pace().or_else(|| all.pace());
@@ -111,7 +116,8 @@ impl Forecast {
             Some(of_requests + time.as_secs_f64())
         };
         let left: Option<f64> = courses.values().map(left).sum();
-        let left = left.filter(|_| !courses.is_empty());
+        let is_early = all.done.requests < EARLY * all.planned.requests;
+        let left = left.filter(|_| !courses.is_empty() && !is_early);
         let took = all.took.as_secs_f64();
         let stretch = if took > 0.0 {
             elapsed.as_secs_f64() / took
@@ -133,7 +139,7 @@ impl Forecast {
     }
 }
 
-impl Course {
+impl KindProgress {
     /// Seconds a request, beside the time that was known before; `None` before the first.
     fn pace(&self) -> Option<f64> {
         let took = self.took.saturating_sub(self.done.time).as_secs_f64();
@@ -141,9 +147,9 @@ impl Course {
     }
 }
 
-impl UnderWay {
+impl TestUnderWay {
     /// What is done of it: users go on until the slowest is through, so that more may be sent than planned.
-    fn done(&self) -> Workload {
+    fn done(&self) -> UserWork {
         let requests = (self.sent as f64).min(self.planned.requests);
         // Which requests were sent beside the pauses is not known: both go on in step.
         let share = if self.planned.requests > 0.0 {
@@ -152,7 +158,7 @@ impl UnderWay {
             1.0
         };
         let most = self.planned.time.mul_f64(share);
-        Workload {
+        UserWork {
             requests,
             time: self.elapsed.min(if self.planned.requests > 0.0 {
                 most
@@ -189,7 +195,7 @@ struct Running {
 #[derive(Debug)]
 struct RunningTest {
     kind: Kind,
-    planned: Workload,
+    planned: UserWork,
     begun: Instant,
     /// Requests that the run had sent before.
     sent_before: u64,
@@ -211,7 +217,7 @@ impl Meter {
     }
 
     /// A test of the run with these counts begins.
-    pub(crate) fn begin(&self, progress: &Arc<Progress>, kind: Kind, planned: Workload) {
+    pub(crate) fn begin(&self, progress: &Arc<Progress>, kind: Kind, planned: UserWork) {
         let test = RunningTest {
             kind,
             planned,
@@ -258,14 +264,14 @@ impl Meter {
         let state = self.state();
         let tests = state.running.iter().filter_map(|run| {
             let test = run.test.as_ref()?;
-            let under_way = UnderWay {
+            let under_way = TestUnderWay {
                 planned: test.planned,
                 sent: run.progress.requests().saturating_sub(test.sent_before),
                 elapsed: test.begun.elapsed(),
             };
             Some((test.kind.clone(), under_way))
         });
-        let tests: Vec<(Kind, UnderWay)> = tests.collect();
+        let tests: Vec<(Kind, TestUnderWay)> = tests.collect();
         state.forecast.outlook(self.begun.elapsed(), &tests)
     }
 
@@ -297,7 +303,7 @@ pub(crate) struct RunMeter {
     group: usize,
     progress: Arc<Progress>,
     /// By [`record::TestId`].
-    tests: Vec<(String, Workload)>,
+    tests: Vec<(String, UserWork)>,
     /// It does all its tests at once, from its beginning to its end.
     is_load: bool,
 }
@@ -344,14 +350,14 @@ impl Drop for RunMeter {
 }
 
 /// What all users do in each test of a run, who pause at the same time, or in a load.
-fn workloads(plan: &Plan, settings: &Settings) -> Vec<(String, Workload)> {
+fn workloads(plan: &Plan, settings: &Settings) -> Vec<(String, UserWork)> {
     let rounds = match &settings.drive {
         Drive::Rounds(rounds) => rounds,
         Drive::Load(load) => return vec![(LOAD.to_owned(), of_load(load))],
     };
     let all = plan.tests.iter().map(|test| {
-        let one = test.workload(rounds.warmup);
-        let work = Workload {
+        let one = test.work_of_user(rounds.warmup);
+        let work = UserWork {
             requests: one.requests * f64::from(settings.users),
             ..one
         };
@@ -363,7 +369,7 @@ fn workloads(plan: &Plan, settings: &Settings) -> Vec<(String, Workload)> {
 /// The whole of a load, which does its tests at once.
 const LOAD: &str = "";
 
-fn of_load(load: &LoadDrive) -> Workload {
+fn of_load(load: &LoadDrive) -> UserWork {
     let measured = match &load.pacing {
         Pacing::Open { stages, .. } => {
             let seconds = stages.iter().map(|stage| stage.duration_s).sum();
@@ -372,11 +378,11 @@ fn of_load(load: &LoadDrive) -> Workload {
         Pacing::Closed => load.duration,
     };
     match (measured, load.requests) {
-        (Some(measured), _) => Workload {
+        (Some(measured), _) => UserWork {
             requests: 0.0,
             time: load.warmup_time.saturating_add(measured),
         },
-        (None, requests) => Workload {
+        (None, requests) => UserWork {
             requests: requests.unwrap_or(0) as f64,
             time: load.warmup_time,
         },
@@ -397,8 +403,8 @@ pub(crate) fn roughly(seconds: f64) -> String {
 mod tests {
     use super::*;
 
-    fn work(requests: f64, seconds: u64) -> Workload {
-        Workload {
+    fn work(requests: f64, seconds: u64) -> UserWork {
+        UserWork {
             requests,
             time: Duration::from_secs(seconds),
         }
@@ -408,7 +414,7 @@ mod tests {
         (group, name.to_owned())
     }
 
-    fn forecast(planned: &[(usize, &str, Workload)]) -> Forecast {
+    fn forecast(planned: &[(usize, &str, UserWork)]) -> Forecast {
         let mut forecast = Forecast::default();
         for (group, name, work) in planned {
             let course = forecast.kinds.entry(kind(*group, name)).or_default();
@@ -417,9 +423,16 @@ mod tests {
         forecast
     }
 
-    fn left(forecast: &Forecast, elapsed: u64, under_way: &[(Kind, UnderWay)]) -> Option<f64> {
+    fn left(forecast: &Forecast, elapsed: u64, under_way: &[(Kind, TestUnderWay)]) -> Option<f64> {
         let outlook = forecast.outlook(Duration::from_secs(elapsed), under_way);
         outlook.left.map(|left| left.as_secs_f64())
+    }
+
+    #[test]
+    fn few_requests_say_nothing_of_many() {
+        let mut forecast = forecast(&[(0, "Get", work(10.0, 0)), (0, "MkCol", work(1000.0, 0))]);
+        forecast.add(&kind(0, "Get"), work(10.0, 0), Duration::from_secs(1));
+        assert_eq!(left(&forecast, 1, &[]), None);
     }
 
     #[test]
@@ -433,13 +446,13 @@ mod tests {
 
     #[test]
     fn tests_weigh_as_many_requests_as_they_send() {
-        let mut forecast = forecast(&[(0, "Get", work(100.0, 0)), (0, "MkCol", work(11_000.0, 0))]);
+        let mut forecast = forecast(&[(0, "Get", work(100.0, 0)), (0, "MkCol", work(1100.0, 0))]);
         forecast.add(&kind(0, "Get"), work(100.0, 0), Duration::from_secs(1));
-        assert_eq!(left(&forecast, 1, &[]), Some(110.0));
+        assert_eq!(left(&forecast, 1, &[]), Some(11.0));
         // From its first requests on a test has a pace of its own.
-        let under_way = UnderWay {
-            planned: work(11_000.0, 0),
-            sent: 1000,
+        let under_way = TestUnderWay {
+            planned: work(1100.0, 0),
+            sent: 100,
             elapsed: Duration::from_secs(1),
         };
         let now = [(kind(0, "MkCol"), under_way)];
@@ -464,7 +477,7 @@ mod tests {
     fn time_that_is_known_is_not_estimated() {
         let mut forecast = forecast(&[(0, "Timed", work(10.0, 30)), (0, "Next", work(10.0, 30))]);
         let under_way = |sent, seconds| {
-            let test = UnderWay {
+            let test = TestUnderWay {
                 planned: work(10.0, 30),
                 sent,
                 elapsed: Duration::from_secs(seconds),
@@ -479,7 +492,7 @@ mod tests {
     #[test]
     fn a_test_that_sends_more_than_planned_is_done_once() {
         let forecast = forecast(&[(0, "Get", work(100.0, 0))]);
-        let under_way = UnderWay {
+        let under_way = TestUnderWay {
             planned: work(100.0, 0),
             sent: 250,
             elapsed: Duration::from_secs(2),

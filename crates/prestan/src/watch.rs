@@ -87,9 +87,12 @@ impl Console {
             self.talk != Talk::Quiet
         };
         let console = Arc::clone(self);
-        let follow = move |over: &AtomicBool| match is_suite {
-            true => console.follow_suite(over),
-            false => console.follow_load(over),
+        let follow = move |over: &AtomicBool| {
+            if is_suite {
+                console.follow_suite(over)
+            } else {
+                console.follow_load(over)
+            }
         };
         Following::begin(self.bar.clone(), shows.then_some(follow))
     }

@@ -18,10 +18,10 @@ use crate::template::Variable;
 
 /// An expression in postfix notation.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Arithmetic(Box<[Token]>);
+pub struct Arithmetic(Box<[PostfixToken]>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Token {
+enum PostfixToken {
     Constant(i64),
     Variable(Variable),
     Apply(Operator),
@@ -58,7 +58,7 @@ impl Arithmetic {
         text: &str,
         operand: impl Fn(&str) -> Option<Operand>,
     ) -> Result<Option<Arithmetic>, String> {
-        let mut reader = Reader {
+        let mut reader = ExpressionReader {
             rest: text.trim(),
             operand,
             tokens: Vec::new(),
@@ -67,7 +67,7 @@ impl Arithmetic {
         let tokens = reader.tokens;
         let varies = tokens
             .iter()
-            .any(|token| matches!(token, Token::Variable(_)));
+            .any(|token| matches!(token, PostfixToken::Variable(_)));
         if !is_whole || !varies || tokens.len() < 2 {
             return Ok(None);
         }
@@ -88,9 +88,9 @@ impl Arithmetic {
         let mut top = 0;
         for token in &self.0 {
             let value = match token {
-                Token::Constant(value) => *value,
-                Token::Variable(name) => variable(*name),
-                Token::Apply(operator) => {
+                PostfixToken::Constant(value) => *value,
+                PostfixToken::Variable(name) => variable(*name),
+                PostfixToken::Apply(operator) => {
                     top -= 2;
                     operator.apply(waiting[top], waiting[top + 1])
                 }
@@ -105,7 +105,7 @@ impl Arithmetic {
     fn depth(&self) -> Option<usize> {
         let (mut waiting, mut most) = (0_usize, 0);
         for token in &self.0 {
-            if matches!(token, Token::Apply(_)) {
+            if matches!(token, PostfixToken::Apply(_)) {
                 waiting = waiting.checked_sub(2)?;
             }
             waiting += 1;
@@ -116,10 +116,14 @@ impl Arithmetic {
 
     /// Whether a divisor is the constant zero.
     fn divides_by_zero(&self) -> bool {
-        let divides =
-            |token: &Token| matches!(token, Token::Apply(Operator::Divide | Operator::Remainder));
+        let divides = |token: &PostfixToken| {
+            matches!(
+                token,
+                PostfixToken::Apply(Operator::Divide | Operator::Remainder)
+            )
+        };
         let mut pairs = self.0.windows(2);
-        pairs.any(|pair| pair[0] == Token::Constant(0) && divides(&pair[1]))
+        pairs.any(|pair| pair[0] == PostfixToken::Constant(0) && divides(&pair[1]))
     }
 }
 
@@ -160,13 +164,13 @@ pub(crate) enum Operand {
     Variable(Variable),
 }
 
-struct Reader<'t, F> {
+struct ExpressionReader<'t, F> {
     rest: &'t str,
     operand: F,
-    tokens: Vec<Token>,
+    tokens: Vec<PostfixToken>,
 }
 
-impl<F: Fn(&str) -> Option<Operand>> Reader<'_, F> {
+impl<F: Fn(&str) -> Option<Operand>> ExpressionReader<'_, F> {
     fn sum(&mut self, nested: usize) -> Option<()> {
         self.product(nested)?;
         loop {
@@ -176,7 +180,7 @@ impl<F: Fn(&str) -> Option<Operand>> Reader<'_, F> {
                 () => return Some(()),
             };
             self.product(nested)?;
-            self.tokens.push(Token::Apply(operator));
+            self.tokens.push(PostfixToken::Apply(operator));
         }
     }
 
@@ -194,7 +198,7 @@ impl<F: Fn(&str) -> Option<Operand>> Reader<'_, F> {
                 () => return Some(()),
             };
             self.factor(nested)?;
-            self.tokens.push(Token::Apply(operator));
+            self.tokens.push(PostfixToken::Apply(operator));
         }
     }
 
@@ -207,20 +211,20 @@ impl<F: Fn(&str) -> Option<Operand>> Reader<'_, F> {
             return self.takes(")").then_some(());
         }
         if self.takes("-") {
-            self.tokens.push(Token::Constant(0));
+            self.tokens.push(PostfixToken::Constant(0));
             self.factor(nested + 1)?;
-            self.tokens.push(Token::Apply(Operator::Subtract));
+            self.tokens.push(PostfixToken::Apply(Operator::Subtract));
             return Some(());
         }
         let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let end = self.rest.find(|c| !is_word(c)).unwrap_or(self.rest.len());
         let (word, rest) = self.rest.split_at(end);
         let token = if word.starts_with(|c: char| c.is_ascii_digit()) {
-            Token::Constant(word.parse().ok()?)
+            PostfixToken::Constant(word.parse().ok()?)
         } else {
             match (self.operand)(word)? {
-                Operand::Constant(value) => Token::Constant(value),
-                Operand::Variable(variable) => Token::Variable(variable),
+                Operand::Constant(value) => PostfixToken::Constant(value),
+                Operand::Variable(variable) => PostfixToken::Variable(variable),
             }
         };
         self.tokens.push(token);
@@ -247,13 +251,13 @@ impl fmt::Display for Arithmetic {
                 f.write_str("_")?;
             }
             match token {
-                Token::Constant(value) => write!(f, "{value}")?,
-                Token::Variable(Variable::Iteration) => f.write_str("n")?,
-                Token::Variable(Variable::User) => f.write_str("user")?,
-                Token::Variable(Variable::Repetition(place)) => write!(f, "r{place}")?,
+                PostfixToken::Constant(value) => write!(f, "{value}")?,
+                PostfixToken::Variable(Variable::Iteration) => f.write_str("n")?,
+                PostfixToken::Variable(Variable::User) => f.write_str("user")?,
+                PostfixToken::Variable(Variable::Repetition(place)) => write!(f, "r{place}")?,
                 // The parser takes no text for a number.
-                Token::Variable(Variable::Saved(slot)) => write!(f, "s{slot}")?,
-                Token::Apply(operator) => {
+                PostfixToken::Variable(Variable::Saved(slot)) => write!(f, "s{slot}")?,
+                PostfixToken::Apply(operator) => {
                     let written = OPERATORS.iter().find(|(own, _)| own == operator);
                     f.write_str(written.map_or("", |(_, written)| written))?;
                 }
@@ -270,19 +274,19 @@ impl FromStr for Arithmetic {
         let token = |word: &str| {
             let operator = OPERATORS.iter().find(|(_, written)| *written == word);
             match (word, operator) {
-                (_, Some((operator, _))) => Some(Token::Apply(*operator)),
-                ("n", _) => Some(Token::Variable(Variable::Iteration)),
-                ("user", _) => Some(Token::Variable(Variable::User)),
+                (_, Some((operator, _))) => Some(PostfixToken::Apply(*operator)),
+                ("n", _) => Some(PostfixToken::Variable(Variable::Iteration)),
+                ("user", _) => Some(PostfixToken::Variable(Variable::User)),
                 (word, _) => match word.strip_prefix('r') {
                     Some(place) => {
                         let place = place.parse().ok()?;
-                        Some(Token::Variable(Variable::Repetition(place)))
+                        Some(PostfixToken::Variable(Variable::Repetition(place)))
                     }
-                    None => word.parse().ok().map(Token::Constant),
+                    None => word.parse().ok().map(PostfixToken::Constant),
                 },
             }
         };
-        let tokens: Option<Box<[Token]>> = text.split('_').map(token).collect();
+        let tokens: Option<Box<[PostfixToken]>> = text.split('_').map(token).collect();
         let found = tokens.map(Arithmetic);
         found
             .filter(|found| found.depth().is_some_and(|depth| depth <= DEPTH))

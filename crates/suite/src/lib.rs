@@ -22,7 +22,7 @@ mod schema;
 mod single;
 pub mod spec;
 mod template;
-mod workload;
+mod user_work;
 
 pub use arithmetic::Arithmetic;
 pub use builtin::{BUILTIN, Builtin};
@@ -40,7 +40,7 @@ pub use resolve::{
 pub use schema::schema;
 pub use single::{RequestedPath, RequestedPaths, Single, single};
 pub use template::{LiveText, Piece, Text, Variable};
-pub use workload::Workload;
+pub use user_work::UserWork;
 
 /// Reads the text of a suite file and checks all that can be checked without parameters.
 ///

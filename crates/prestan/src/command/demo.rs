@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 
-use testbed::{DemoServer, Root};
+use testbed::{DemoServer, Root, Slowdown};
 
 use crate::args::{DemoArgs, ServeArgs};
 use crate::command::run::{SuiteTask, measure};
@@ -16,7 +16,7 @@ use crate::watch::Signals;
 /// Starts the embedded server, measures it, and leaves the run for `prestan report`.
 pub(crate) fn demo(args: &DemoArgs) -> Result<ExitStatus, Failed> {
     let task = SuiteTask::new("prestan", &args.load, &args.output)?;
-    let server = start(Root::Temporary, 0)?;
+    let server = start(Root::Temporary, 0, None)?;
     let connection = to_own_server(&server.url(), None)?;
     measure(task, args.clock, connection)
 }
@@ -37,7 +37,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitStatus, Failed> {
         None => Root::Temporary,
     };
     let mut signals = Signals::listen()?;
-    let server = start(root, args.port)?;
+    let server = start(root, args.port, args.slow.clone())?;
     let serving = format!("serving {} at {}", server.root().display(), server.url());
     print_list([serving], "  ")?;
     signals.wait();
@@ -45,9 +45,9 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitStatus, Failed> {
     Ok(ExitStatus::Done)
 }
 
-fn start(root: Root, port: u16) -> Result<DemoServer, Failed> {
+fn start(root: Root, port: u16, slow: Option<Slowdown>) -> Result<DemoServer, Failed> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    DemoServer::start(root, address).map_err(|error| {
+    DemoServer::start_slowed(root, address, slow).map_err(|error| {
         let remedy = match error.kind() {
             io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied => {
                 "; choose another --port, or leave it out for a free one"

@@ -34,6 +34,8 @@ mod first_hour;
 #[cfg(test)]
 mod gallery;
 #[cfg(test)]
+mod guides;
+#[cfg(test)]
 mod hostile;
 #[cfg(test)]
 mod interruption;
@@ -53,6 +55,8 @@ mod mid_run;
 mod oddities;
 #[cfg(test)]
 mod page;
+#[cfg(test)]
+mod picture;
 #[cfg(test)]
 mod pull_requests;
 #[cfg(test)]

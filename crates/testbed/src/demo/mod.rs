@@ -30,6 +30,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use hyper::header::HeaderValue;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -52,8 +53,8 @@ pub enum Root {
 /// Requests that take longer, so that it is known which and by how much.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slowdown {
-    /// What their `X-Prestan` ends with.
-    pub label: String,
+    /// Their method, or what their `X-Prestan` ends with.
+    pub of: String,
     /// Time that is spent at work, and not asleep, before the answer.
     pub by: Duration,
 }
@@ -61,7 +62,8 @@ pub struct Slowdown {
 impl Slowdown {
     fn concerns<B>(&self, request: &hyper::Request<B>) -> bool {
         let label = request.headers().get("x-prestan");
-        label.is_some_and(|label| label.as_bytes().ends_with(self.label.as_bytes()))
+        let is_labelled = |label: &HeaderValue| label.as_bytes().ends_with(self.of.as_bytes());
+        request.method().as_str() == self.of || label.is_some_and(is_labelled)
     }
 
     fn take_effect(&self) {

@@ -6,7 +6,7 @@ use crate::plan::{Alternative, Limit, Step, TestPlan, Think};
 
 /// What a user does in a test: requests, which take as long as the server needs, and time that is known before.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Workload {
+pub struct UserWork {
     /// Requests of set-up, warm-up, measured rounds and clean-up. A choice counts as the mean of its
     /// alternatives.
     pub requests: f64,
@@ -16,14 +16,14 @@ pub struct Workload {
 
 impl TestPlan {
     /// The workload of one user with so many rounds of warm-up.
-    pub fn workload(&self, warmup: u32) -> Workload {
+    pub fn work_of_user(&self, warmup: u32) -> UserWork {
         let round = of_steps(&self.body);
         let outside = of_steps(&self.setup) + of_steps(&self.cleanup);
         outside
             + round.times(f64::from(warmup))
             + match self.limit {
                 Limit::Requests(rounds) => round.times(f64::from(rounds)),
-                Limit::Duration(time) => Workload {
+                Limit::Duration(time) => UserWork {
                     requests: 0.0,
                     time,
                 },
@@ -31,35 +31,35 @@ impl TestPlan {
     }
 }
 
-impl Workload {
+impl UserWork {
     /// The same, so many times.
-    pub fn times(self, factor: f64) -> Workload {
+    pub fn times(self, factor: f64) -> UserWork {
         let seconds = self.time.as_secs_f64() * factor;
-        Workload {
+        UserWork {
             requests: self.requests * factor,
             time: Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX),
         }
     }
 }
 
-impl std::ops::Add for Workload {
-    type Output = Workload;
+impl std::ops::Add for UserWork {
+    type Output = UserWork;
 
-    fn add(self, other: Workload) -> Workload {
-        Workload {
+    fn add(self, other: UserWork) -> UserWork {
+        UserWork {
             requests: self.requests + other.requests,
             time: self.time.saturating_add(other.time),
         }
     }
 }
 
-fn of_steps(steps: &[Step]) -> Workload {
+fn of_steps(steps: &[Step]) -> UserWork {
     let all = steps.iter().map(of_step);
-    all.fold(Workload::default(), |sum, one| sum + one)
+    all.fold(UserWork::default(), |sum, one| sum + one)
 }
 
-fn of_step(step: &Step) -> Workload {
-    let requests = |requests| Workload {
+fn of_step(step: &Step) -> UserWork {
+    let requests = |requests| UserWork {
         requests,
         time: Duration::ZERO,
     };
@@ -72,9 +72,9 @@ fn of_step(step: &Step) -> Workload {
             let mean =
                 |Alternative { weight, steps }: &Alternative| of_steps(steps).times(weight / total);
             let all = alternatives.iter().map(mean);
-            all.fold(Workload::default(), |sum, one| sum + one)
+            all.fold(UserWork::default(), |sum, one| sum + one)
         }
-        Step::Think(think) => Workload {
+        Step::Think(think) => UserWork {
             requests: 0.0,
             time: mean_pause(*think),
         },
@@ -100,7 +100,7 @@ mod tests {
             ..crate::Overrides::default()
         };
         let plan = crate::resolve("mix", &text, &spec, &overrides).unwrap();
-        let tests = plan.tests.iter().map(|test| test.workload(2));
+        let tests = plan.tests.iter().map(|test| test.work_of_user(2));
         tests
             .map(|work| (work.requests, work.time.as_secs_f64()))
             .collect()

@@ -1,0 +1,317 @@
+//! The commands in README and the guides work, and print what stands below them.
+//!
+//! A `console` block has commands, which begin with `$ `, and lines of what they print. Each command is run by a
+//! shell, with fewer repetitions, against the embedded server in place of the reader's. A line that is shown must
+//! be printed, in this order: compared is what stands before its first digit, since figures differ from run to run.
+//!
+//! With `PRESTAN_GUIDES=PROGRAM` (`cargo xtask guides`) the commands are run by that program, as they stand, and the
+//! figures below them become those that it printed.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+use testbed::{DemoServer, Root, Slowdown};
+
+use crate::support::faulty::LOOPBACK;
+
+/// What takes long, and what is run in its place.
+const QUICKLY: [(&str, &str); 15] = [
+    ("prestan diagnose", "prestan diagnose --suite features -r 3"),
+    ("-r 100", "-r 3"),
+    ("-r 20", "-r 2"),
+    ("--duration 30s", "--duration 1s"),
+    ("--duration 10s", "--duration 1s"),
+    ("--duration 1m", "--duration 1s"),
+    ("--for 5m", "--for 4s"),
+    ("--for 30s", "--for 4s"),
+    ("--rate 500", "--rate 50"),
+    ("--users 64", "--users 4"),
+    ("--children 24", "--children 2"),
+    ("--children 1..64", "--children 1,2"),
+    ("@10s", "@1s"),
+    ("members=10,100,1000", "members=2,4"),
+    ("prestan demo", "prestan demo -r 1"),
+];
+
+/// A command, and what is shown of its output.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ShownCommand {
+    /// As a shell runs it.
+    pub(crate) line: String,
+    /// The lines of the document.
+    pub(crate) written: Vec<String>,
+    pub(crate) output: Vec<String>,
+}
+
+/// The `console` blocks of a document.
+pub(crate) fn blocks(text: &str) -> Vec<Vec<ShownCommand>> {
+    let blocks = text.split("```console\n").skip(1);
+    let blocks = blocks.map(|rest| rest.split("```").next().unwrap_or(rest));
+    blocks.map(commands).collect()
+}
+
+fn commands(block: &str) -> Vec<ShownCommand> {
+    let mut found: Vec<ShownCommand> = Vec::new();
+    let mut lines: VecDeque<&str> = block.lines().collect();
+    while let Some(line) = lines.pop_front() {
+        match (line.strip_prefix("$ "), found.last_mut()) {
+            (Some(command), _) => {
+                let mut written = vec![line.to_owned()];
+                let mut line = command.to_owned();
+                while line.ends_with('\\') {
+                    line.pop();
+                    let next = lines.pop_front().unwrap_or_default();
+                    line.push_str(next);
+                    written.push(next.to_owned());
+                }
+                found.push(ShownCommand {
+                    line,
+                    written,
+                    output: Vec::new(),
+                });
+            }
+            (None, Some(last)) => last.output.push(line.to_owned()),
+            (None, None) => panic!("a block begins with output: {line}"),
+        }
+    }
+    found
+}
+
+/// What is compared of a line: its words before the first digit.
+fn shape(line: &str) -> String {
+    let words = line.split(|c: char| c.is_ascii_digit()).next();
+    let words = words.unwrap_or_default().split_whitespace();
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// The first line that is shown and not printed, where all before it are.
+fn missing<'o>(shown: &'o [String], printed: &str) -> Option<&'o str> {
+    let mut printed = printed.lines().map(shape);
+    let shown = shown
+        .iter()
+        .filter(|line| !shape(line).is_empty() && line.trim() != "...");
+    shown
+        .map(String::as_str)
+        .find(|line| !printed.any(|own| own == shape(line)))
+}
+
+/// The lines that are shown, with the figures that were printed.
+fn refreshed(shown: &[String], printed: &str) -> Vec<String> {
+    let mut printed = printed.lines();
+    let line = |line: &String| {
+        let own = shape(line);
+        if own.is_empty() || line == "..." {
+            return line.clone();
+        }
+        let found = printed.find(|printed| shape(printed) == own);
+        found.map_or_else(|| line.clone(), |found| found.trim_end().to_owned())
+    };
+    shown.iter().map(line).collect()
+}
+
+/// Servers in place of those of the reader, and a directory of its own.
+struct Desk {
+    directory: TempDir,
+    _servers: Vec<DemoServer>,
+    addresses: Vec<(String, String)>,
+}
+
+impl Desk {
+    fn new() -> Desk {
+        let directory = TempDir::new().unwrap();
+        let slow = Slowdown {
+            of: "PROPFIND".to_owned(),
+            by: std::time::Duration::from_micros(300),
+        };
+        let files = directory.path().join("served");
+        fs::create_dir(&files).unwrap();
+        fs::write(files.join("file"), "some text").unwrap();
+        let servers = [
+            ("127.0.0.1:8080", Root::Directory(files), None),
+            ("127.0.0.1:8081", Root::Temporary, Some(slow)),
+        ];
+        let (mut running, mut addresses) = (Vec::new(), Vec::new());
+        for (written, root, slow) in servers {
+            let server = DemoServer::start_slowed(root, LOOPBACK, slow).unwrap();
+            addresses.push((written.to_owned(), server.addr().to_string()));
+            running.push(server);
+        }
+        Desk {
+            directory,
+            _servers: running,
+            addresses,
+        }
+    }
+
+    /// Runs a command, and returns its status and all that it printed.
+    fn run(&self, command: &ShownCommand) -> (Option<i32>, String) {
+        let mut line = command.line.clone();
+        let refreshing = refreshing();
+        if refreshing.is_none() {
+            for (long, quick) in QUICKLY {
+                line = line.replace(long, quick);
+            }
+        }
+        for (written, address) in &self.addresses {
+            line = line.replace(written, address);
+        }
+        let program = refreshing.unwrap_or_else(|| env!("CARGO_BIN_EXE_prestan").into());
+        let mut path = vec![program.parent().unwrap().to_owned()];
+        path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
+        let output = Command::new("sh")
+            .args(["-c", &format!("({line}) 2>&1")])
+            .current_dir(self.directory.path())
+            .env("PATH", std::env::join_paths(path).unwrap())
+            .env("HOME", self.directory.path())
+            .env("XDG_STATE_HOME", self.directory.path().join("state"))
+            .env("COLUMNS", "110")
+            .env("LANG", "C.UTF-8")
+            .output()
+            .unwrap();
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.code(), printed)
+    }
+}
+
+fn documents() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut guides: Vec<PathBuf> = fs::read_dir(root.join("docs/guides"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|end| end == "md"))
+        .collect();
+    guides.push(root.join("README.md"));
+    guides.sort();
+    guides
+}
+
+/// The program that gives new figures, where they are wanted.
+fn refreshing() -> Option<PathBuf> {
+    std::env::var_os("PRESTAN_GUIDES").map(PathBuf::from)
+}
+
+/// Whether a command is run here: servers are here already, and those of others may be missing outside of CI.
+fn is_run(command: &ShownCommand) -> bool {
+    let has_servers = std::env::var_os("CI").is_some() || !command.line.contains("--server");
+    !command.line.starts_with("prestan serve ") && has_servers
+}
+
+/// A document with new figures.
+fn renewed(desk: &Desk, text: &str) -> String {
+    let mut text = text.to_owned();
+    for block in blocks(&text.clone()) {
+        let (mut old, mut new) = (String::new(), String::new());
+        for command in &block {
+            let (_, printed) = desk.run(command);
+            let output = refreshed(&command.output, &printed);
+            for line in command.written.iter().chain(&command.output) {
+                old += &format!("{line}\n");
+            }
+            for line in command.written.iter().chain(&output) {
+                new += &format!("{line}\n");
+            }
+        }
+        text = text.replacen(&old, &new, 1);
+    }
+    text
+}
+
+/// What is wrong with a block, whose commands build on one another.
+fn fault(desk: &Desk, block: &[ShownCommand]) -> Option<String> {
+    for command in block {
+        if !is_run(command) {
+            continue;
+        }
+        let (status, printed) = desk.run(command);
+        // A run may have found something, or be inconclusive on this machine.
+        if !matches!(status, Some(0 | 1 | 3)) {
+            return Some(format!(
+                "$ {}\nended with {status:?}:\n{printed}",
+                command.line
+            ));
+        }
+        if let Some(line) = missing(&command.output, &printed) {
+            return Some(format!(
+                "$ {}\ndoes not print this line, or not in its place:\n{line}\nbut\n{printed}",
+                command.line
+            ));
+        }
+    }
+    None
+}
+
+#[test]
+fn commands_in_the_guides_print_what_stands_below_them() {
+    let desk = Desk::new();
+    let (mut count, mut faults) = (0, Vec::new());
+    for path in documents() {
+        let text = fs::read_to_string(&path).unwrap();
+        if refreshing().is_some() {
+            fs::write(&path, renewed(&desk, &text)).unwrap();
+            continue;
+        }
+        for block in blocks(&text) {
+            count += block.len();
+            if let Some(fault) = fault(&desk, &block) {
+                faults.push(format!("{}: {fault}", path.display()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n\n"));
+    assert!(
+        count >= 12 || refreshing().is_some(),
+        "only {count} commands were found"
+    );
+}
+
+#[test]
+fn a_line_that_is_not_printed_is_found() {
+    let shown = |lines: &[&str]| Vec::from_iter(lines.iter().map(|line| (*line).to_owned()));
+    let printed = "a  1 b\nGet  12 µs  13 µs\nPut  14 µs\n";
+    assert_eq!(
+        missing(&shown(&["a 7 c", "...", "Put 99 µs"]), printed),
+        None
+    );
+    assert_eq!(missing(&shown(&["Put 1", "Get 1"]), printed), Some("Get 1"));
+    assert_eq!(missing(&shown(&["Copy 1"]), printed), Some("Copy 1"));
+    let desk = Desk::new();
+    for (line, output) in [
+        ("prestan suites --nonsense", &[][..]),
+        ("prestan suites", &["no such line"]),
+    ] {
+        let output = shown(output);
+        let command = ShownCommand {
+            line: line.to_owned(),
+            written: Vec::new(),
+            output,
+        };
+        assert!(fault(&desk, &[command]).is_some(), "{line}");
+    }
+}
+
+#[test]
+fn blocks_are_commands_with_their_output() {
+    let text = "text\n```console\n$ one \\\n  more\nout\n$ two\n```\n";
+    let owned = |lines: &[&str]| Vec::from_iter(lines.iter().map(|line| (*line).to_owned()));
+    let command = |line: &str, written: &[&str], output: &[&str]| ShownCommand {
+        line: line.to_owned(),
+        written: owned(written),
+        output: owned(output),
+    };
+    let expected = vec![
+        command("one   more", &["$ one \\", "  more"], &["out"]),
+        command("two", &["$ two"], &[]),
+    ];
+    assert_eq!(blocks(text), [expected]);
+}
+
+#[test]
+fn figures_become_those_that_were_printed() {
+    let shown = ["Get  1 µs", "...", "Put  2 µs  same", "Copy 3"].map(str::to_owned);
+    let printed = "x\nGet  10 µs\ny 7\nPut  20 µs  slower\n";
+    let expected = ["Get  10 µs", "...", "Put  20 µs  slower", "Copy 3"];
+    assert_eq!(refreshed(&shown, printed), expected);
+}
