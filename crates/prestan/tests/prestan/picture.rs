@@ -20,10 +20,10 @@ const COLOURS: [(&str, &str); 4] = [
     ("inconclusive", "#8b949e"),
 ];
 
+/// Text of the picture, in which blanks stay apart.
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
+    let text = text.replace('&', "&amp;").replace('<', "&lt;");
+    text.replace(' ', "\u{a0}")
 }
 
 /// A line at that height; each part is as wide as its characters, whatever the font.
@@ -73,7 +73,7 @@ fn picture(commands: &[ShownCommand]) -> String {
         .map(|(colour, x)| format!("<circle cx=\"{x}\" cy=\"15\" r=\"6\" fill=\"{colour}\"/>\n"));
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
-         viewBox=\"0 0 {width:.0} {height:.0}\" xml:space=\"preserve\" font-size=\"14\" \
+         viewBox=\"0 0 {width:.0} {height:.0}\" font-size=\"14\" \
          font-family=\"ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace\">\n\
          <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"#161b22\"/>\n{}{text}</svg>\n",
         dots.concat()
