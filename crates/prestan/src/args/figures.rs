@@ -9,7 +9,7 @@ use clap::Args;
 pub(crate) struct FigureOptions {
     /// Write an HTML page with figures and tables; - is standard output
     ///
-    /// The page is a single file that loads nothing.
+    /// The page is one self-contained file.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
 
