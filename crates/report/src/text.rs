@@ -1,6 +1,7 @@
 //! The report for people, from top to bottom: the rows, what to make of them, and how they were
 //! measured.
 
+mod beside;
 mod brief;
 mod of_2004;
 
@@ -113,31 +114,6 @@ impl TextReport {
         for text in &item.below {
             self.wrapped("    ", "      ", text);
         }
-    }
-
-    /// What was measured of a load that went on beside the run.
-    fn beside(&mut self, load: &BesideResult<'_>) {
-        let BesideResult { name, run, summary } = load;
-        let of = &run.plan.load;
-        let pace = load::pace(&of.pace).unwrap_or_default();
-        self.line("");
-        self.wrapped(
-            "",
-            "  ",
-            &format!(
-                "Beside the run: {}, suite {}, {pace}, users: {}",
-                clean(name),
-                clean(&run.plan.suite.name),
-                of.users
-            ),
-        );
-        self.line("");
-        self.conclusion(summary);
-        self.rows(run, summary);
-        self.throughput(summary);
-        self.failures(summary);
-        self.warnings(summary);
-        self.completeness(summary);
     }
 
     /// Figures that do not describe the server are named above them, with the reason.
