@@ -58,6 +58,10 @@ fn lives_and_dies(name: &str) {
             challenge.starts_with("Digest realm=\"prestan\""),
             "{challenge}"
         );
+    } else if name == "radicale" {
+        // It stores calendars and contacts alone.
+        assert_eq!((options.status, put.status), (200, 400));
+        assert_eq!(server.contents().unwrap(), before);
     } else {
         assert_eq!(options.status, 200);
         assert!(options.header("dav").is_some(), "{}", options.head);
@@ -79,7 +83,10 @@ fn lives_and_dies(name: &str) {
     assert!(pids.iter().all(|pid| group_members(*pid).is_empty()));
     assert!(!dir.exists());
     assert!(TcpStream::connect(addr).is_err());
-    let writes_none = matches!(name, "rclone" | "wsgidav" | "chezdav" | "xnet" | "xandikos");
+    let writes_none = matches!(
+        name,
+        "rclone" | "wsgidav" | "chezdav" | "xnet" | "radicale" | "xandikos"
+    );
     assert_eq!(access.is_some(), !writes_none);
 }
 
@@ -123,6 +130,7 @@ lives_and_dies! {
     tomcat: "tomcat",
     sabredav: "sabredav",
     xnet: "xnet",
+    radicale: "radicale",
     xandikos: "xandikos",
 }
 

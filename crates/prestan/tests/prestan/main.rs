@@ -8,6 +8,7 @@ mod auth;
 #[cfg(test)]
 mod beside;
 #[cfg(test)]
+mod calendars;
 mod clean;
 #[cfg(test)]
 mod command_line;

@@ -115,6 +115,41 @@ const XNET: Known = Known {
     recipe: "xnet",
     ..RCLONE
 };
+/// Stores calendars alone, so that every PUT of the suite is refused; what needs none is MKCOL.
+const RADICALE: Known = Known {
+    recipe: "radicale",
+    dav: &[
+        "1",
+        "2",
+        "3",
+        "calendar-access",
+        "addressbook",
+        "extended-mkcol",
+    ],
+    cannot: &[
+        (DEAD_PROPERTIES, "PUT prop: 400 Bad Request"),
+        (
+            &["PropfindLiveMult", "PropfindLiveSingle"],
+            "PUT prop: 400 Bad Request",
+        ),
+        (
+            &["Put1K", "Get1K", "Put64K", "Get64K", "Put1024K", "Get1024K"],
+            "PUT res: 400 Bad Request",
+        ),
+        (&["Copy"], "PUT copy: 400 Bad Request"),
+        (&["Move", "Delete"], "PUT source: 400 Bad Request"),
+        (&["CopyCol"], "PUT copy_col/l2/l3/r0: 400 Bad Request"),
+        (
+            &["MoveCol", "DeleteCol"],
+            "PUT source/l2/l3/r0: 400 Bad Request",
+        ),
+        (&["Lock", "UnLock"], "PUT lockme: 400 Bad Request"),
+        (
+            &["LockCol", "UnLockCol"],
+            "PUT lockme2/l2/l3/r0: 400 Bad Request",
+        ),
+    ],
+};
 /// Made for calendars: no COPY, so nothing to move or delete, no locks, no dead properties.
 const XANDIKOS: Known = Known {
     recipe: "xandikos",
@@ -340,6 +375,7 @@ whole_suite! {
     tomcat: TOMCAT,
     sabredav: SABREDAV,
     xnet: XNET,
+    radicale: RADICALE,
     xandikos: XANDIKOS,
 }
 
@@ -358,6 +394,7 @@ fn every_recipe_is_measured_here() {
         TOMCAT,
         SABREDAV,
         XNET,
+        RADICALE,
         XANDIKOS,
     ];
     let recipes = testbed::real::recipes().iter();

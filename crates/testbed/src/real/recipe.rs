@@ -172,7 +172,7 @@ pub fn recipes() -> &'static [Recipe] {
     &RECIPES
 }
 
-const FILES: [(&str, &str); 11] = [
+const FILES: [(&str, &str); 12] = [
     ("apache", include_str!("../../servers/apache.yaml")),
     ("nginx", include_str!("../../servers/nginx.yaml")),
     ("lighttpd", include_str!("../../servers/lighttpd.yaml")),
@@ -183,6 +183,7 @@ const FILES: [(&str, &str); 11] = [
     ("tomcat", include_str!("../../servers/tomcat.yaml")),
     ("sabredav", include_str!("../../servers/sabredav.yaml")),
     ("xnet", include_str!("../../servers/xnet.yaml")),
+    ("radicale", include_str!("../../servers/radicale.yaml")),
     ("xandikos", include_str!("../../servers/xandikos.yaml")),
 ];
 
@@ -395,6 +396,7 @@ mod tests {
             "tomcat",
             "sabredav",
             "xnet",
+            "radicale",
             "xandikos",
         ];
         assert_eq!(names, listed);
