@@ -9,6 +9,7 @@ mod auth;
 mod beside;
 #[cfg(test)]
 mod calendars;
+#[cfg(test)]
 mod clean;
 #[cfg(test)]
 mod command_line;
