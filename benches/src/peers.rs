@@ -260,7 +260,8 @@ fn ab(stdout: &str) -> Option<PeerFigures> {
     })
 }
 
-/// Its export is a document of all metrics, in milliseconds; without one, it prints a summary.
+/// Its export is a document of all metrics, in milliseconds; without one, it prints a summary. What it shows
+/// its users as the response time is `http_req_duration`: sending, waiting and receiving, without connecting.
 fn k6(stdout: &str, job: PeerJob<'_>) -> Option<PeerFigures> {
     stdout.contains("http_req_duration").then_some(())?;
     let export = stdout.find('{').map_or("", |start| &stdout[start..]);

@@ -128,6 +128,7 @@ lives_and_dies! {
     dufs: "dufs",
     chezdav: "chezdav",
     tomcat: "tomcat",
+    tomcat_digest: "tomcat-digest",
     sabredav: "sabredav",
     xnet: "xnet",
     radicale: "radicale",

@@ -105,6 +105,10 @@ const TOMCAT: Known = Known {
     dav: &["1", "2", "3"],
     cannot: &[],
 };
+const TOMCAT_DIGEST: Known = Known {
+    recipe: "tomcat-digest",
+    ..TOMCAT
+};
 const SABREDAV: Known = Known {
     recipe: "sabredav",
     dav: &["1", "3", "extended-mkcol", "2"],
@@ -373,6 +377,7 @@ whole_suite! {
     dufs: DUFS,
     chezdav: CHEZDAV,
     tomcat: TOMCAT,
+    tomcat_digest: TOMCAT_DIGEST,
     sabredav: SABREDAV,
     xnet: XNET,
     radicale: RADICALE,
@@ -392,6 +397,7 @@ fn every_recipe_is_measured_here() {
         DUFS,
         CHEZDAV,
         TOMCAT,
+        TOMCAT_DIGEST,
         SABREDAV,
         XNET,
         RADICALE,

@@ -107,7 +107,7 @@ pub enum UrlScheme {
     None,
     /// RFC 7617.
     Basic,
-    /// RFC 7616, MD5.
+    /// RFC 7616, SHA-256 or MD5.
     Digest,
 }
 
@@ -394,6 +394,7 @@ mod tests {
             "dufs",
             "chezdav",
             "tomcat",
+            "tomcat-digest",
             "sabredav",
             "xnet",
             "radicale",
