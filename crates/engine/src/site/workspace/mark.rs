@@ -74,8 +74,8 @@ pub(super) async fn mark(
     let what = match put.result {
         Ok(answer) => match answer.head.status {
             200..=299 => return Ok(None),
-            // Not a server that is out of order or of space, nor one that wants a password.
-            400 | 402..=499 if mark_by_property(client, path, &marker).await => {
+            // What refuses the content, not the user or the moment: no 401, 423, 429, 507.
+            400 | 403 | 405 | 415 | 422 if mark_by_property(client, path, &marker).await => {
                 return Ok(Some(FilesRefused(answer.head.status)));
             }
             _ => answered("PUT", &answer.head),
