@@ -60,6 +60,8 @@ pub struct ReportPage<'a> {
     pub is_diagnosis: bool,
     /// What is shown; `None` for the suite's name.
     pub title: Option<&'a str>,
+    /// What else there is to know of what is shown, in sentences; empty where that is nothing.
+    pub note: &'a str,
     /// The site that the page is one of; `None` where it stands alone.
     pub site: Option<&'a Site>,
 }
@@ -150,7 +152,11 @@ fn body(page: &ReportPage<'_>, names: &[String]) -> Markup {
             (sections::head(page, names))
         }
         main {
-            section #overview { h2 { "In short" } (sections::overview(page, names)) }
+            section #overview {
+                h2 { "In short" }
+                (sections::overview(page, names))
+                @if !page.note.is_empty() { p { (page.note) } }
+            }
             (sections::findings(page, names))
             noscript {
                 p.box.doubt {

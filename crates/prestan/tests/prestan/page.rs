@@ -267,6 +267,7 @@ fn every_kind_of_figure_is_drawn() {
         diagnosed: Some(&diagnosed),
         is_diagnosis: false,
         title: None,
+        note: "",
         site: None,
     };
     let home = tempfile::TempDir::new().unwrap();

@@ -111,6 +111,21 @@ fn has_others(group: Pid) -> bool {
     })
 }
 
+/// What runs for one server. It is dropped in this order: the server ends before what it needs.
+#[derive(Debug)]
+pub(super) struct ServerProcesses {
+    pub(super) server: ServerProcess,
+    pub(super) helper: Option<ServerProcess>,
+}
+
+impl ServerProcesses {
+    /// Waits up to `time` for any of them to end by itself.
+    pub(super) fn wait_for_exit(&mut self, time: Duration) -> Option<io::Result<ExitStatus>> {
+        let ended = self.server.wait_for_exit(time);
+        ended.or_else(|| self.helper.as_mut()?.wait_for_exit(Duration::ZERO))
+    }
+}
+
 /// A server to start.
 struct ServerCommand {
     command: Command,
