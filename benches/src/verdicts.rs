@@ -194,7 +194,7 @@ pub fn run(prestan: &Prestan, size: VerdictsSize) -> Result<VerdictsReport> {
         series.added_percent.push(added_us / mean_us * 100.0);
         series.slower_percent.push((ratio - 1.0) * 100.0);
         for row in rows(&document)? {
-            let (name, verdict) = (&row["name"], &row["verdict"]);
+            let (name, verdict) = (&row["measure"], &row["verdict"]);
             eprintln!("  {name}: {verdict}, {} {}", row["ratio"], row["ci95"]);
         }
         clear(save.path())?;
@@ -210,7 +210,7 @@ pub fn run(prestan: &Prestan, size: VerdictsSize) -> Result<VerdictsReport> {
 
 /// Of the test that is slower: the mean of A in microseconds, and how many times that B takes.
 fn slowed_row(document: &Value, test: &str) -> Result<(f64, f64)> {
-    let mut rows = rows(document)?.filter(|row| row["name"] == test);
+    let mut rows = rows(document)?.filter(|row| row["measure"] == test);
     let row = rows.next().context("the test that is to be slower")?;
     let mean = row["a_says"]["mean_us"].as_f64();
     let both = mean.zip(row["ratio"].as_f64());
@@ -275,7 +275,7 @@ impl ComparisonSeries {
         self.comparisons += 1;
         self.longest_s = self.longest_s.max(seconds);
         for row in rows(document)? {
-            let name = row["name"].as_str().unwrap_or_default();
+            let name = row["measure"].as_str().unwrap_or_default();
             let verdict = row["verdict"].as_str().unwrap_or_default();
             self.rows += 1;
             match (verdict, is_slower(name)) {

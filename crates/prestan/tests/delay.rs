@@ -50,7 +50,7 @@ fn measure(tests: &[&str], delay: Duration) -> Vec<Times> {
     let result = checked(&outcome);
     assert_eq!(rows(&result).len(), tests.len());
     let times = rows(&result).iter().map(|row| {
-        let test = row["name"].as_str().unwrap();
+        let test = row["measure"].as_str().unwrap();
         let exchanges = faulty.measured(test);
         assert_eq!(row["operations"], exchanges.len() as u64, "{test}");
         let mut truths: Vec<f64> = exchanges

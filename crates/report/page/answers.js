@@ -28,7 +28,7 @@ const prestanAnswers = (() => {
     const title = `Response times of ${versus.name} over those of ${a}, with 95 % intervals`;
     const same = 1 + versus.same_within_percent / 100;
     const range = F.extent([0.9, 1.1, 1 / same, same, ...rows.flatMap(slowdowns)]);
-    const widest = Math.max(0, ...rows.map((row) => row.name.length));
+    const widest = Math.max(0, ...rows.map((row) => row.measure.length));
     const left = Math.min(Math.max(60, 7.2 * widest + 20), (look.width ?? 800) * 0.42);
     const [blue, orange] = look.dark ? ["#56b4e9", "#f0935a"] : F.PALETTE;
     const color = (row) => (row.verdict === "slower" ? orange : row.verdict === "faster" ? blue : muted);
@@ -39,7 +39,7 @@ const prestanAnswers = (() => {
         grid: { left, right: 92, top: 12, bottom: 46 },
         xAxis: F.axis(look, { name: `ratio of mean response times: ${short(versus.name)} / ${short(a)}`, range, scale: "log", label: (ratio) => F.plain(ratio) }),
         yAxis: {
-          type: "category", inverse: true, data: rows.map((row) => row.name),
+          type: "category", inverse: true, data: rows.map((row) => row.measure),
           axisLine: { show: false }, axisTick: { show: false },
           axisLabel: { color: ink, fontFamily: F.FONT, fontSize: 12, interval: 0, width: left - 12, overflow: "truncate" },
         },
@@ -50,7 +50,7 @@ const prestanAnswers = (() => {
             formatter: (item) => {
               const row = rows[item.dataIndex];
               const interval = row.ci95 ? ` (${row.ci95[0].toFixed(3)} .. ${row.ci95[1].toFixed(3)})` : "";
-              return look.lines([row.name, `${row.ratio.toFixed(3)}${interval}`, VERDICTS[row.verdict]]);
+              return look.lines([row.measure, `${row.ratio.toFixed(3)}${interval}`, VERDICTS[row.verdict]]);
             },
           },
           renderItem: (params, api) => interval(params, api, rows[params.dataIndex], { same, muted, color }),
@@ -84,11 +84,11 @@ const prestanAnswers = (() => {
   function matrix(data, look) {
     const { ink, muted } = F.inks(look);
     const { a, b, tests } = data.comparison;
-    const names = [...new Set(tests.map((test) => test.name))];
+    const names = [...new Set(tests.map((test) => test.measure))];
     const title = `Response times over those of ${a.name}`;
     const left = Math.min(7.2 * Math.max(0, ...names.map((name) => name.length)) + 14, 240);
     const cells = tests.map((test) => ({
-      value: [b.findIndex((other) => other.name === test.b), names.indexOf(test.name)], test,
+      value: [b.findIndex((other) => other.name === test.b), names.indexOf(test.measure)], test,
     }));
     return {
       id: "matrix", title, height: 66 + names.length * 26,
@@ -179,14 +179,14 @@ const prestanAnswers = (() => {
     // Nothing and less have no place on a logarithmic scale.
     const xScale = chosen === "log" && xs && xs[0] <= 0 ? "linear" : chosen;
     const times = timesBy(data.sweep);
-    const title = `${test.name}: mean ${times} by ${param}`;
+    const title = `${test.measure}: mean ${times} by ${param}`;
     const values = [...new Set(points.map((point) => point.params[param]))];
     const xAxis = F.axis(look, { name: param, range: xs, scale: xScale, label: (value) => written(data.sweep, param, value), zero: true });
     const atValues = { ...xAxis, axisLabel: { ...xAxis.axisLabel, customValues: values }, axisTick: { ...xAxis.axisTick, customValues: values } };
     const legend = lines.map((line) => line.name);
     const top = F.legendHeight(look, legend);
     return {
-      id: `sweep-${param}-${test.name}`, title, height: top + 250, scale: chosen, empty: points.length === 0,
+      id: `sweep-${param}-${test.measure}`, title, height: top + 250, scale: chosen, empty: points.length === 0,
       note: `Bars are 95 % intervals; a thin line without marks is what was fitted.${failedAt(data.sweep, test)}${xScale === chosen ? "" : ` Zero has no place on a logarithmic scale, so that of ${param} is linear.`}`,
       words: test.servers.map((of) => (test.servers.length > 1 ? `${data.sweep.servers[of.server]?.name}: ` : "") + of.words.replace(/(\d) us\b/g, "$1 µs")),
       option: F.frame(look, title, {

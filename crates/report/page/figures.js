@@ -167,14 +167,14 @@ const prestanFigures = (() => {
 
   // Names of all tests in the order of the suite.
   function testNames(data) {
-    const names = new Set(data.runs.flatMap((run) => run.result.tests.map((test) => test.name)));
+    const names = new Set(data.runs.flatMap((run) => run.result.tests.map((test) => test.measure)));
     return [...names];
   }
 
-  const testOf = (run, name) => run.result.tests.find((test) => test.name === name);
+  const testOf = (run, name) => run.result.tests.find((test) => test.measure === name);
 
   function detailsOf(run, name) {
-    const place = run.result.tests.findIndex((test) => test.name === name);
+    const place = run.result.tests.findIndex((test) => test.measure === name);
     return run.details && place >= 0 ? run.details[place] : null;
   }
 
@@ -205,7 +205,7 @@ const prestanFigures = (() => {
     what: "response time", operations: "operations", of: testOf,
     times: (test) => (test && !["not_supported", "skipped"].includes(test.status) ? test.response_us : null),
     failed: (test) => failures(test), failures: "failed",
-    word: (run, name) => run.words[run.result.tests.findIndex((test) => test.name === name)] ?? "not measured",
+    word: (run, name) => run.words[run.result.tests.findIndex((test) => test.measure === name)] ?? "not measured",
   };
   const PAGES = {
     what: "time to load", operations: "loads", of: (run, name) => run.result.webstone?.pages.find((page) => page.name === name),

@@ -152,7 +152,7 @@
     const show = (param) => {
       remove("sweep-");
       for (const test of data.sweep.tests) {
-        figure(at("sweep-figures"), `sweep-${test.name}`, (look) => A.sweep(data, { ...look, servers: null }, { test, param, scale: chosen.sweep }));
+        figure(at("sweep-figures"), `sweep-${test.measure}`, (look) => A.sweep(data, { ...look, servers: null }, { test, param, scale: chosen.sweep }));
       }
     };
     let param = params[0];

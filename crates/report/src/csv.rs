@@ -61,7 +61,7 @@ fn header() -> Vec<String> {
     [
         plain(&["run_id", "target", "users"]),
         plain(&[
-            "name",
+            "measure",
             "method",
             "status",
             "evidence",

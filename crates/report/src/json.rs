@@ -129,7 +129,7 @@ pub(crate) fn rates((low, high): (f64, f64)) -> [f64; 2] {
 impl From<&TestSummary> for wire::TestJson {
     fn from(test: &TestSummary) -> wire::TestJson {
         wire::TestJson {
-            name: test.name.clone(),
+            measure: test.name.clone(),
             method: test.method.clone(),
             status: test.status,
             evidence: test.evidence.as_ref().map(reason),

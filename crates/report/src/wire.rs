@@ -14,7 +14,7 @@ use serde::Serialize;
 use stats::{Conclusion, Share, Status};
 
 /// Version of the document; raised when a reader of the older one would misread it.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;
 
 /// Result of one run of Prestan.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -260,8 +260,8 @@ pub(crate) struct WarningJson {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Test", deny_unknown_fields)]
 pub(crate) struct TestJson {
-    /// Name of the row.
-    pub(crate) name: String,
+    /// Name of the row, as in the column `measure` of the samples.
+    pub(crate) measure: String,
     /// HTTP method that is measured.
     pub(crate) method: String,
     /// Its status.

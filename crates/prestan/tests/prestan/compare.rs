@@ -31,13 +31,13 @@ fn verdicts(document: &Value) -> BTreeMap<String, String> {
     let tests = document["tests"].as_array().unwrap().iter();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     tests
-        .map(|test| (text(&test["name"]), text(&test["verdict"])))
+        .map(|test| (text(&test["measure"]), text(&test["verdict"])))
         .collect()
 }
 
 fn test<'a>(document: &'a Value, name: &str) -> &'a Value {
     let mut tests = document["tests"].as_array().unwrap().iter();
-    tests.find(|test| test["name"] == name).unwrap()
+    tests.find(|test| test["measure"] == name).unwrap()
 }
 
 /// A server that takes so much longer for one test.

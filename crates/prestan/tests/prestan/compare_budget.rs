@@ -27,7 +27,7 @@ fn serve() -> String {
 
 fn row<'a>(document: &'a Value, name: &str) -> &'a Value {
     let mut rows = document["tests"].as_array().unwrap().iter();
-    rows.find(|row| row["name"] == name).unwrap()
+    rows.find(|row| row["measure"] == name).unwrap()
 }
 
 /// The plan of each run below a directory.
@@ -187,7 +187,7 @@ fn every_block_has_the_rows_that_were_asked_for_and_no_others() {
         assert_eq!(outcome.code, 0, "{outcome}");
         let document = outcome.json();
         let rows = document["tests"].as_array().unwrap().iter();
-        let names: Vec<&Value> = rows.map(|row| &row["name"]).collect();
+        let names: Vec<&Value> = rows.map(|row| &row["measure"]).collect();
         assert_eq!(names, ["Lock"], "{document:#}");
         assert!(
             document["b"][0]["pairs"].as_u64().unwrap() > 2,

@@ -53,7 +53,7 @@ fn the_whole_suite_is_ok_and_is_reported_again_to_the_same_numbers() {
     assert_adds_up(&document);
     for row in rows(&document) {
         // Ten levels and a hundred collections in the lowest.
-        let each = if row["name"] == "MkCol" { 110 } else { 1 };
+        let each = if row["measure"] == "MkCol" { 110 } else { 1 };
         assert_eq!(row["outcomes"]["ok"], 10 * each, "{row:#}");
     }
 

@@ -223,7 +223,7 @@ fn a_method_that_is_missing_is_not_supported() {
         let (_, outcome, result) = run_with([rule], "*");
         assert_eq!(outcome.code, 0, "not supported is no failure: {outcome}");
         for row in rows(&result) {
-            let test = row["name"].as_str().unwrap();
+            let test = row["measure"].as_str().unwrap();
             if !missing.contains(&test) {
                 assert_eq!(row["status"], "ok", "{method} {code}: {row:#}");
                 continue;
@@ -251,7 +251,7 @@ fn dead_properties_that_are_declined_inside_a_207_are_not_supported() {
         let (_, outcome, result) = run_with([declined], "Propp*,PropfindDead*,Put1K");
         assert_eq!(outcome.code, 0, "{outcome}");
         for row in rows(&result) {
-            if row["name"] == "Put1K" {
+            if row["measure"] == "Put1K" {
                 assert_eq!(row["status"], "ok");
                 continue;
             }

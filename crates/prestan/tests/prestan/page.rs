@@ -76,7 +76,7 @@ fn the_page_shows_what_the_document_says() {
     let tests = document["tests"].as_array().unwrap();
     assert_eq!(rows.as_array().unwrap().len(), tests.len());
     for (row, test) in rows.as_array().unwrap().iter().zip(tests) {
-        assert_eq!(row[0][0], test["name"]);
+        assert_eq!(row[0][0], test["measure"]);
         let us = &test["response_us"];
         for (column, key) in [(3, "mean"), (5, "p50"), (6, "p90"), (7, "p99"), (8, "max")] {
             let (shown, value) = (&row[column], us[key].as_f64().unwrap());
@@ -99,7 +99,7 @@ fn the_page_shows_what_the_document_says() {
         })",
     );
     for bar in bars.as_array().unwrap() {
-        let test = tests.iter().find(|test| test["name"] == bar[0]).unwrap();
+        let test = tests.iter().find(|test| test["measure"] == bar[0]).unwrap();
         assert_eq!(
             bar[1].as_f64(),
             test["response_us"]["mean"].as_f64(),

@@ -236,7 +236,7 @@ fn whole_suite(known: &Known) {
 fn assert_rows(known: &Known, document: &Value) {
     assert_eq!(rows::names(document), rows::PRESTAN);
     for row in rows(document) {
-        let name = row["name"].as_str().unwrap();
+        let name = row["measure"].as_str().unwrap();
         let cannot = known.cannot.iter().find(|(rows, _)| rows.contains(&name));
         match cannot {
             Some((_, evidence)) => {
@@ -481,7 +481,7 @@ fn a_hundred_requests_of_everything_with_the_classic_line() {
     assert_eq!(rows::names(&document), rows::PRESTAN);
     for row in rows(&document) {
         // MkCol: ten levels and a hundred collections in the lowest.
-        let each = if row["name"] == "MkCol" { 110 } else { 1 };
+        let each = if row["measure"] == "MkCol" { 110 } else { 1 };
         assert_eq!(row["status"], "ok", "{row:#}");
         assert_eq!(row["outcomes"]["ok"], 100 * each, "{row:#}");
     }

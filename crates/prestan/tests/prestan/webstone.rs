@@ -50,7 +50,7 @@ fn pages_are_counted_and_every_file_is_a_row() {
     bodies(1, 5120);
     let names: Vec<&str> = rows(&result)
         .iter()
-        .map(|row| row["name"].as_str().unwrap())
+        .map(|row| row["measure"].as_str().unwrap())
         .collect();
     let expected = [
         "Page0-1-file1k_html",

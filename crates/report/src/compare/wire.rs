@@ -9,7 +9,7 @@ use super::words::{MINUTE, as_shown, shown};
 use super::{Comparisons, Versus};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
-const SCHEMA_VERSION: u32 = 2;
+const SCHEMA_VERSION: u32 = 3;
 
 /// A comparison of one server (A) with others (B).
 #[derive(Debug, Serialize, JsonSchema)]
@@ -61,7 +61,7 @@ struct ComparedServer {
 #[schemars(rename = "Test", deny_unknown_fields)]
 struct ComparedTest {
     /// Name of the row.
-    name: String,
+    measure: String,
     /// What it measures: an operation, a page, or the WEBSTONE number.
     #[schemars(extend("enum" = RowKind::ALL.map(RowKind::name)))]
     kind: &'static str,
@@ -203,7 +203,7 @@ impl From<&Versus> for ComparedServer {
 fn test(row: &Compared, b: &str) -> ComparedTest {
     let (ratio, evidence) = (row.ratio.as_ref(), row.evidence());
     ComparedTest {
-        name: row.name.clone(),
+        measure: row.name.clone(),
         kind: row.kind.name(),
         method: row.method.clone(),
         b: b.to_owned(),

@@ -9,7 +9,7 @@ use super::words::words;
 use super::{Diagnosed, DiagnosedRun, NotMeasured, incomplete, sentences};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
-const SCHEMA_VERSION: u32 = 2;
+const SCHEMA_VERSION: u32 = 3;
 
 /// What should be fixed first.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -70,7 +70,7 @@ pub(crate) struct FindingJson {
     /// Where in a server to look for the cause.
     look_at: &'static str,
     /// The rows that it is about.
-    tests: Vec<String>,
+    measures: Vec<String>,
     /// Index into runs.
     run: usize,
     /// Percent of the time of all that was measured on this server that would not be spent if this
@@ -83,7 +83,7 @@ pub(crate) struct FindingJson {
 #[schemars(rename = "Piece", deny_unknown_fields)]
 struct EvidenceJson {
     /// Name of the row, or of the rows of one kind.
-    row: String,
+    measure: String,
     /// The figures in words.
     text: String,
     /// The figures.
@@ -168,7 +168,7 @@ impl From<&NamedQuantity> for FigureJson {
 impl From<&Evidence> for EvidenceJson {
     fn from(evidence: &Evidence) -> EvidenceJson {
         EvidenceJson {
-            row: evidence.row.clone(),
+            measure: evidence.row.clone(),
             text: sentences::evidence(evidence),
             figures: evidence.figures.iter().map(FigureJson::from).collect(),
         }
@@ -182,7 +182,7 @@ struct LeftOutJson {
     /// Index into runs.
     run: usize,
     /// Name of the row.
-    row: String,
+    measure: String,
     /// Why.
     why: String,
     /// Whether that is for a warning, and not for the server: the row is inconclusive.
@@ -248,7 +248,7 @@ pub(crate) fn found(finding: &Finding, first: usize) -> FindingJson {
         figures: finding.figures.iter().map(FigureJson::from).collect(),
         evidence: finding.evidence.iter().map(EvidenceJson::from).collect(),
         look_at: words(finding).look_at,
-        tests: finding.tests.clone(),
+        measures: finding.tests.clone(),
         run: first + finding.run,
         saves_percent: finding.weight * 100.0,
     }
@@ -257,7 +257,7 @@ pub(crate) fn found(finding: &Finding, first: usize) -> FindingJson {
 fn not_seen(left: &LeftOut, first: usize) -> LeftOutJson {
     LeftOutJson {
         run: first + left.run,
-        row: left.row.clone(),
+        measure: left.row.clone(),
         why: super::why(&left.why),
         disqualified: left.disqualified,
     }

@@ -11,7 +11,7 @@ use super::words::shape_name;
 use super::{Sweep, SweepServer, Varied, words};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
-const SCHEMA_VERSION: u32 = 2;
+const SCHEMA_VERSION: u32 = 3;
 
 /// How servers fare when something is varied.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -46,8 +46,8 @@ pub(crate) struct SweepDocument {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Test", deny_unknown_fields)]
 struct SweptTest {
-    /// Its name.
-    name: String,
+    /// Name of the row.
+    measure: String,
     /// HTTP method.
     method: String,
     /// What each server does.
@@ -153,7 +153,7 @@ struct TermJson {
 impl From<&Sweep> for SweepDocument {
     fn from(sweep: &Sweep) -> SweepDocument {
         let tests = sweep.rows.iter().map(|row| SweptTest {
-            name: row.name.clone(),
+            measure: row.name.clone(),
             method: row.method.clone(),
             servers: row
                 .servers

@@ -103,7 +103,7 @@ fn the_schema_refuses_what_is_no_result() {
         ("an interval with one end", |d| {
             d["tests"][0]["response_us"]["ci95"] = json!([1.0])
         }),
-        ("another version", |d| d["schema_version"] = json!(3)),
+        ("another version", |d| d["schema_version"] = json!(4)),
         ("a negative count", |d| d["left_out"] = json!(-1)),
     ];
     assert!(validator.is_valid(&good));
@@ -158,10 +158,39 @@ fn csv_has_a_header_and_a_row_a_test_all_of_one_length() {
     }
 }
 
+/// Programs join the documents, the sheets and the samples of a run by it.
+#[test]
+fn a_row_has_one_name_everywhere() {
+    fn named(schema: &Value, found: &mut Vec<String>) {
+        for (key, of) in schema["properties"].as_object().into_iter().flatten() {
+            let description = of["description"].as_str().unwrap_or_default();
+            if description.starts_with("Name of the row") && !description.contains("or test") {
+                found.push(key.clone());
+            }
+        }
+        let types = schema["$defs"].as_object().into_iter().flatten();
+        types.for_each(|(_, of)| named(of, found));
+    }
+    for (schema, rows) in [
+        (report::schema(), 1),
+        (report::compare_schema(), 1),
+        (report::sweep_schema(), 1),
+        (report::diagnose_schema(), 2),
+    ] {
+        let mut found = Vec::new();
+        named(&serde_json::from_str(&schema).unwrap(), &mut found);
+        assert_eq!(found, vec!["measure"; rows]);
+    }
+    assert_eq!(record::COLUMNS[0].name, "measure");
+    assert!(report::log_header().starts_with("measure,"));
+    let header = &sheet(&runs::mixed())[0];
+    assert!(header.contains(&"measure".to_owned()) && !header.contains(&"name".to_owned()));
+}
+
 #[test]
 fn awkward_texts_come_back_as_one_harmless_cell() {
     let rows = sheet(&runs::awkward());
-    let name = rows[0].iter().position(|name| name == "name").unwrap();
+    let name = rows[0].iter().position(|name| name == "measure").unwrap();
     assert_eq!(rows[1][name], "'=SUM(A1)");
     assert_eq!(rows[2][name], "a \"quoted\", text\\nof two lines");
 }

@@ -159,8 +159,8 @@ fn what_strangers_write_stays_text() {
         assert!(!text.contains("<img") && !text.contains("<!--"), "{name}");
         assert!(!text.contains(['\u{202e}', '\u{2028}', '\u{1b}']), "{name}");
         let data: Value = serde_json::from_str(data(&page)).unwrap();
-        assert_eq!(data["runs"][0]["result"]["tests"][0]["name"], name);
-        assert_eq!(data["sweep"]["tests"][0]["name"], name);
+        assert_eq!(data["runs"][0]["result"]["tests"][0]["measure"], name);
+        assert_eq!(data["sweep"]["tests"][0]["measure"], name);
     }
 }
 

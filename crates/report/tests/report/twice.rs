@@ -274,7 +274,7 @@ fn of_data(all: &mut Numbers, path: &str, of_page: Option<&str>, data: &Value) {
         let server = of_page.unwrap_or(run["name"].as_str().unwrap());
         let tests = run["result"]["tests"].as_array().unwrap();
         for (at, test) in tests.iter().enumerate() {
-            let row = test["name"].as_str().unwrap();
+            let row = test["measure"].as_str().unwrap();
             let times = &test["response_us"];
             for statistic in ["mean", "p50", "p90", "p95", "p99", "max", "min"] {
                 all.add_us([server, row, statistic], &place, &times[statistic]);
@@ -316,7 +316,7 @@ fn of_data(all: &mut Numbers, path: &str, of_page: Option<&str>, data: &Value) {
     }
     let comparison = &data["comparison"];
     for test in comparison["tests"].as_array().into_iter().flatten() {
-        let row = test["name"].as_str().unwrap();
+        let row = test["measure"].as_str().unwrap();
         let sides = [
             (comparison["a"]["name"].as_str().unwrap(), &test["a_says"]),
             (test["b"].as_str().unwrap(), &test["b_says"]),
@@ -336,7 +336,7 @@ fn of_data(all: &mut Numbers, path: &str, of_page: Option<&str>, data: &Value) {
         let run = finding["run"].as_u64().unwrap() as usize;
         let server = of_page.unwrap_or(data["runs"][run]["name"].as_str().unwrap());
         for piece in finding["evidence"].as_array().unwrap() {
-            let row = piece["row"].as_str().unwrap();
+            let row = piece["measure"].as_str().unwrap();
             for figure in piece["figures"].as_array().unwrap() {
                 let value = figure["value"]
                     .as_f64()

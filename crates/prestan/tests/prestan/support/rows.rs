@@ -39,14 +39,14 @@ pub(crate) fn rows(document: &Value) -> &Vec<Value> {
 /// The row of that name.
 #[track_caller]
 pub(crate) fn row<'a>(document: &'a Value, name: &str) -> &'a Value {
-    let found = rows(document).iter().find(|row| row["name"] == name);
+    let found = rows(document).iter().find(|row| row["measure"] == name);
     found.unwrap_or_else(|| panic!("no row {name}"))
 }
 
 /// Names of all rows, in order.
 pub(crate) fn names(document: &Value) -> Vec<&str> {
     let rows = rows(document).iter();
-    rows.map(|row| row["name"].as_str().unwrap()).collect()
+    rows.map(|row| row["measure"].as_str().unwrap()).collect()
 }
 
 /// Each row's status.
@@ -54,7 +54,7 @@ pub(crate) fn statuses(document: &Value) -> BTreeMap<&str, &str> {
     let rows = rows(document).iter();
     rows.map(|row| {
         (
-            row["name"].as_str().unwrap(),
+            row["measure"].as_str().unwrap(),
             row["status"].as_str().unwrap(),
         )
     })
@@ -70,7 +70,7 @@ pub(crate) fn contradictions(document: &Value) -> Vec<String> {
     for row in rows(document) {
         let mut expect = |what: &str, holds: bool| {
             if !holds {
-                found.push(format!("{}: {what}", row["name"]));
+                found.push(format!("{}: {what}", row["measure"]));
             }
         };
         let ok = number(&row["outcomes"]["ok"]);
