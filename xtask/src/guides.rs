@@ -26,7 +26,7 @@ const FIGURES: [(&str, &str, &str); 6] = [
     (
         "compare-forest",
         "compare --server nginx --server lighttpd --for 60s --only Put*,Get*,Copy,Move,Delete",
-        "forest",
+        "forest-1",
     ),
     (
         "sweep",

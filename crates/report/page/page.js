@@ -141,7 +141,7 @@
 
   function showComparison() {
     for (const versus of A.versusOf(data)) {
-      figure(at("ratios"), `ratios-${versus.place}`, (look) => A.ratios(data, look, { versus }));
+      figure(at("ratios"), `forest-${versus.place}`, (look) => A.ratios(data, look, { versus }));
     }
   }
 
