@@ -3,8 +3,9 @@
 use maud::{Markup, html};
 use stats::{Completeness, Finding, Status, Summary};
 
+use super::headline::Subject;
 use super::markup::{boxed, list};
-use super::{PageRun, ReportPage, answers, diagnosis, pages};
+use super::{PageRun, ReportPage, answers, diagnosis};
 use crate::diagnose::{self, Diagnosed};
 use crate::lists::enumerated;
 use crate::reasons::{self, abort_reason, reason};
@@ -106,13 +107,11 @@ pub(super) fn moment(rfc3339: &str) -> String {
     }
 }
 
-/// Verdicts, warnings and what failed: what has to be known before any figure is looked at.
-pub(super) fn overview(page: &ReportPage<'_>, names: &[String]) -> Markup {
-    let runs = || page.runs.iter().zip(names);
+/// Which rows do not describe a server. This is part of every answer.
+pub(super) fn inconclusive(page: &ReportPage<'_>, names: &[String]) -> Markup {
     let several = page.runs.len() > 1;
     html! {
-        (diagnosis::incomplete(page))
-        @for (run, name) in runs() {
+        @for (run, name) in page.runs.iter().zip(names) {
             @if let Some(rows) = crate::inconclusive_briefly(run.summary) {
                 div.box.bad {
                     p {
@@ -122,13 +121,44 @@ pub(super) fn overview(page: &ReportPage<'_>, names: &[String]) -> Markup {
                 }
             }
         }
-        (list("counts", pages::in_short(page, names)))
-        (answers::in_short(page))
-        (list("counts", runs().map(|(run, name)| counts(run.summary, name))))
-        @for (run, name) in runs() {
+    }
+}
+
+/// How many tests of each run were ok.
+pub(super) fn counts_of_runs(page: &ReportPage<'_>, names: &[String]) -> Markup {
+    let runs = page.runs.iter().zip(names);
+    list("counts", runs.map(|(run, name)| counts(run.summary, name)))
+}
+
+/// Warnings, what failed, and what else is to be known of each run; nothing where there is nothing.
+pub(super) fn overview(page: &ReportPage<'_>, names: &[String], subject: Subject) -> Markup {
+    let several = page.runs.len() > 1;
+    let content = html! {
+        (answers::warnings(page))
+        @if matches!(subject, Subject::Comparison | Subject::Growth | Subject::Capacity) {
+            (counts_of_runs(page, names))
+        }
+        @if matches!(subject, Subject::Loads | Subject::Ranks) {
+            (list("counts", ended_early(page, names)))
+        }
+        @for (run, name) in page.runs.iter().zip(names) {
             (remarks(run.summary, &if several { format!(" of {name}") } else { String::new() }))
         }
+    };
+    if content.0.is_empty() {
+        return content;
     }
+    html! { section #overview { h2 { "Warnings and notes" } (content) } }
+}
+
+/// Runs that were not completed.
+fn ended_early<'a>(
+    page: &'a ReportPage<'_>,
+    names: &'a [String],
+) -> impl Iterator<Item = Markup> + 'a {
+    let runs = page.runs.iter().zip(names);
+    let early = runs.filter(|(run, _)| run.summary.complete != Completeness::Complete);
+    early.map(|(run, name)| counts(run.summary, name))
 }
 
 /// What went wrong in a run, and what else is to be known of it.
