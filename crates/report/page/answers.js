@@ -51,7 +51,7 @@ const prestanAnswers = (() => {
       id: `ratios-${versus.place}`, title, height: 64 + rows.length * 24, empty: rows.length === 0,
       note: `Right of 1 it is slower. The grey band is what counts as the same.${isCut ? " Intervals that go beyond the axis are cut." : ""}${without.length > 0 ? ` Without a ratio: ${without.join(", ")}.` : ""}`,
       option: F.frame(look, title, {
-        grid: { left, right: 104, top: 12, bottom: 46 },
+        grid: { left, right: 112, top: 12, bottom: 46 },
         xAxis: F.axis(look, { name: `ratio of mean response times: ${short(versus.name)} / ${short(a)}`, range, scale: "log", label: (ratio) => F.plain(ratio) }),
         yAxis: {
           type: "category", inverse: true, data: rows.map((row) => row.measure),

@@ -182,6 +182,11 @@ fn five_servers_scroll_in_their_box_beside_a_fixed_column() {
             left >= name_ends - 1.5 && right <= f64::from(width),
             "{width}: {left} {right}"
         );
+        // Three lines at most: what led to verdicts stands below the table.
+        let highest = browser.evaluate(
+            "Math.max(...[...document.querySelectorAll('#comparison tbody tr')].map((row) => row.offsetHeight))",
+        );
+        assert!(highest.as_f64().unwrap() < 80.0, "{width}: {highest}");
         // Figures that are read down end at one edge.
         let ends = browser.evaluate(
             "[3, 4, 5].map((column) => new Set([...document.querySelectorAll(`#comparison tbody td:nth-child(${column})`)]

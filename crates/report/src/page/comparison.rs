@@ -5,6 +5,7 @@ use stats::{Compared, Estimate, RowKind, Verdict};
 
 use super::markup::{boxed, heading, list, meanings, wide_below};
 use super::names::shortened;
+use super::sections::folded;
 use crate::compare::{caveat, cells, legend};
 use crate::json::us;
 use crate::{Comparisons, Versus};
@@ -30,7 +31,7 @@ pub(super) fn in_short(all: &Comparisons) -> Markup {
     let short = |versus: &Versus| {
         html! {
             span.name { (shortened(&versus.name)) } " beside " (shortened(&all.name)) ": "
-            (verdicts(&versus.comparison.rows))
+            (verdicts(&versus.comparison.rows, all.versus.len() == 1))
         }
     };
     list("counts verdicts", all.versus.iter().map(short))
@@ -49,8 +50,8 @@ pub(super) fn warnings(all: &Comparisons) -> Markup {
     }
 }
 
-/// `2 slower (Put1K, Copy), 1 the same (Get1K)`.
-fn verdicts(rows: &[Compared]) -> Markup {
+/// `2 slower (Put1K, Copy), 1 the same (Get1K)`. Of several servers, their figures name the rows.
+fn verdicts(rows: &[Compared], with_names: bool) -> Markup {
     let told = TOLD.iter().filter_map(|(verdict, what, class)| {
         let rows = rows.iter().filter(|row| row.verdict == *verdict);
         let names: Vec<&str> = rows.map(|row| row.name.as_str()).collect();
@@ -60,7 +61,8 @@ fn verdicts(rows: &[Compared]) -> Markup {
     html! {
         @for (place, (class, what, names)) in told.iter().enumerate() {
             @if place > 0 { ", " }
-            span class=(class) { (names.len()) " " (what) } " (" (named(names)) ")"
+            span class=(class) { (names.len()) " " (what) }
+            @if with_names { " (" (named(names)) ")" }
         }
         @if told.is_empty() { "nothing to compare" }
     }
@@ -118,6 +120,7 @@ pub(super) fn table(all: &Comparisons) -> Markup {
             h2 { "Comparison" }
             (wide_below("Comparison", Some("sorts heat compared"), &head, &body))
             (meanings([("mean of A", OF_A)].into_iter().chain(COLUMNS.map(|(name, what, _)| (name, what)))))
+            @if all.versus.len() > 1 { @for versus in &all.versus { (reasons(versus)) } }
             (notes(all))
         }
     }
@@ -128,7 +131,8 @@ const OF_A: &str = "Mean time of A";
 fn line(all: &Comparisons, place: usize, row: &Compared) -> Markup {
     let same = |versus: &'_ Versus| {
         let rows = versus.comparison.rows.iter();
-        rows.clone().find(|of| of.name == row.name).map(compared)
+        let found = rows.clone().find(|of| of.name == row.name);
+        found.map(|of| compared(of, all.versus.len() == 1))
     };
     html! {
         tr {
@@ -156,7 +160,47 @@ fn sorted(value: Option<f64>) -> String {
     })
 }
 
-fn compared(row: &Compared) -> Markup {
+/// A verdict in a word or two, and what led to it, where that stands behind it in brackets.
+fn split(verdict: &str) -> (&str, Option<&str>) {
+    match verdict.split_once(" (") {
+        Some((word, why)) if why.matches(['(', ')']).count() == 1 && why.ends_with(')') => {
+            (word, why.strip_suffix(')'))
+        }
+        _ => (verdict, None),
+    }
+}
+
+/// A verdict without what stands in brackets: `failures inconclusive; slower by 4 %`.
+fn without_reasons(verdict: &str) -> String {
+    let mut depth = 0_usize;
+    let outside = verdict.chars().filter(|char| match char {
+        '(' => {
+            depth += 1;
+            false
+        }
+        ')' => {
+            depth = depth.saturating_sub(1);
+            false
+        }
+        _ => depth == 0,
+    });
+    outside
+        .collect::<String>()
+        .replace(" ;", ";")
+        .trim()
+        .to_owned()
+}
+
+/// What led to verdicts, row by row, for tables that have no room for it.
+fn reasons(versus: &Versus) -> Markup {
+    let rows = versus.comparison.rows.iter().filter_map(|row| {
+        let [name, .., says] = cells(row);
+        (without_reasons(&says) != says).then(|| format!("{name}: {says}"))
+    });
+    folded(&format!("Why: {}", versus.name), rows.collect())
+}
+
+fn compared(row: &Compared, with_reason: bool) -> Markup {
     let [_, _, mean, ratio, interval, _, says] = cells(row);
     let heat = format!("heat{}", heat(row));
     let width = row.evidence().map(|found| {
@@ -166,12 +210,12 @@ fn compared(row: &Compared) -> Markup {
     let place = TOLD
         .iter()
         .position(|(verdict, ..)| *verdict == row.verdict);
-    // The style gives interval and verdict the colour of the ratio. What led to a verdict stands below it.
-    let (word, why) = match says.split_once(" (") {
-        Some((word, why)) if why.matches(['(', ')']).count() == 1 && why.ends_with(')') => {
-            (word, why.strip_suffix(')'))
-        }
-        _ => (&*says, None),
+    // The style gives interval and verdict the colour of the ratio.
+    let short = without_reasons(&says);
+    let (word, why) = if with_reason {
+        split(&says)
+    } else {
+        (&*short, None)
     };
     html! {
         td data-sort=(sorted(mean_us(row, &row.b))) { (mean) }
@@ -213,6 +257,26 @@ fn notes(all: &Comparisons) -> Markup {
                  worked out pair by pair, which a slow run moves less: it need not be the quotient of the means \
                  beside it."
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_reasons;
+
+    #[test]
+    fn a_verdict_has_no_reason_in_a_narrow_column() {
+        let table = [
+            ("same", "same"),
+            ("inconclusive (usually slower)", "inconclusive"),
+            (
+                "failures inconclusive (1 of 3 (a) pairs); slower by 4 % (times of 2 of 3 pairs)",
+                "failures inconclusive; slower by 4 %",
+            ),
+        ];
+        for (says, word) in table {
+            assert_eq!(without_reasons(says), word);
         }
     }
 }

@@ -49,11 +49,21 @@ pub(super) fn title(page: &ReportPage<'_>, names: &[String]) -> String {
 
 /// The title, and below it what was run where and when.
 pub(super) fn head(page: &ReportPage<'_>, names: &[String]) -> Markup {
+    let circumstances = |run: &PageRun<'_>| {
+        let started = moment(&run.run.env.started_at);
+        [users(run.run.plan.load.users), started]
+    };
+    // What several runs have in common is told once.
+    let common = page.runs.first().map(circumstances).filter(|first| {
+        page.runs.len() > 1 && page.runs.iter().all(|run| circumstances(run) == *first)
+    });
     let line = |(run, name): (&PageRun<'_>, &String)| {
-        let (plan, env) = (&run.run.plan, &run.run.env);
-        let servers = plan.servers().collect::<Vec<_>>().join(", ");
-        let users = users(plan.load.users);
-        named(name, &[&servers, &users, &moment(&env.started_at)])
+        let servers = run.run.plan.servers().collect::<Vec<_>>().join(", ");
+        let [users, started] = circumstances(run);
+        match common {
+            Some(_) => named(name, &[&servers]),
+            None => named(name, &[&servers, &users, &started]),
+        }
     };
     html! {
         h1 { (title(page, names)) }
@@ -61,7 +71,10 @@ pub(super) fn head(page: &ReportPage<'_>, names: &[String]) -> Markup {
             None => (of_series(page)),
             Some(_) if page.is_diagnosis => (diagnosis::head(page, names)),
             Some(first) => {
-                p.what { (first.run.plan.suite.title) }
+                p.what {
+                    (first.run.plan.suite.title)
+                    @if let Some(told) = &common { " · " (told.join(" · ")) }
+                }
                 (list("where", page.runs.iter().zip(names).map(line)))
             }
         }
@@ -257,7 +270,7 @@ pub(super) fn findings(page: &ReportPage<'_>, names: &[String]) -> Markup {
 }
 
 /// A list that a reader opens; nothing for no items.
-fn folded(summary: &str, items: Vec<String>) -> Markup {
+pub(super) fn folded(summary: &str, items: Vec<String>) -> Markup {
     html! {
         @if !items.is_empty() {
             details { summary { (summary) ": " (items.len()) } (list("items", items)) }
