@@ -11,6 +11,15 @@ const prestanAnswers = (() => {
     lost: "only A can", gained: "only B can", not_compared: "not compared",
   };
 
+  // Colours of verdicts that a reader can act on, dark enough for small letters; what is inconclusive is grey.
+  const INKS = {
+    light: { slower: "#a83800", broken: "#a83800", faster: "#0060a0", repaired: "#0060a0", same: "#00704f" },
+    dark: { slower: "#ff9d7a", broken: "#ff9d7a", faster: "#7cc4f5", repaired: "#7cc4f5", same: "#4fd1a5" },
+  };
+
+  // Ratios beyond which, and below the inverse of which, nothing is drawn.
+  const MOST = 100;
+
   // Names that may be long, on an axis.
   const short = (name) => (name.length > 40 ? `${name.slice(0, 39)}…` : name);
 
@@ -24,19 +33,25 @@ const prestanAnswers = (() => {
   function ratios(data, look, { versus }) {
     const { ink, muted } = F.inks(look);
     const a = data.comparison.a.name;
-    const rows = data.comparison.tests.filter((test) => test.b === versus.name && test.ratio !== null);
-    const title = `Response times of ${versus.name} over those of ${a}, with 95 % intervals`;
+    // The slowest first: a reader looks along the line of ratios.
+    const all = data.comparison.tests.filter((test) => test.b === versus.name);
+    const rows = all.filter((test) => test.ratio !== null).sort((one, other) => slowdown(other) - slowdown(one));
+    const without = all.filter((test) => test.ratio === null).map((test) => `${test.measure} (${VERDICTS[test.verdict]})`);
+    const title = `Response times of ${short(versus.name)} over those of ${short(a)}, with 95 % intervals`;
     const same = 1 + versus.same_within_percent / 100;
-    const range = F.extent([0.9, 1.1, 1 / same, same, ...rows.flatMap(slowdowns)]);
+    const [low, high] = F.extent([0.9, 1.1, 1 / same, same, ...rows.flatMap(slowdowns)]);
+    // Few pairs of runs give intervals of many powers of ten, in which no ratio can be read.
+    const range = [Math.max(low, 1 / MOST), Math.min(high, MOST)];
+    const isCut = low < range[0] || high > range[1];
     const widest = Math.max(0, ...rows.map((row) => row.measure.length));
     const left = Math.min(Math.max(60, 7.2 * widest + 20), (look.width ?? 800) * 0.42);
-    const [blue, orange] = look.dark ? ["#56b4e9", "#f0935a"] : F.PALETTE;
-    const color = (row) => (row.verdict === "slower" ? orange : row.verdict === "faster" ? blue : muted);
+    const colors = look.dark ? INKS.dark : INKS.light;
+    const color = (row) => colors[row.verdict] ?? muted;
     return {
       id: `forest-${versus.place}`, title, height: 64 + rows.length * 24, empty: rows.length === 0,
-      note: "Right of 1 it is slower. The grey band is what counts as the same.",
+      note: `Right of 1 it is slower. The grey band is what counts as the same.${isCut ? " Intervals that go beyond the axis are cut." : ""}${without.length > 0 ? ` Without a ratio: ${without.join(", ")}.` : ""}`,
       option: F.frame(look, title, {
-        grid: { left, right: 92, top: 12, bottom: 46 },
+        grid: { left, right: 112, top: 12, bottom: 46 },
         xAxis: F.axis(look, { name: `ratio of mean response times: ${short(versus.name)} / ${short(a)}`, range, scale: "log", label: (ratio) => F.plain(ratio) }),
         yAxis: {
           type: "category", inverse: true, data: rows.map((row) => row.measure),
@@ -61,7 +76,9 @@ const prestanAnswers = (() => {
 
   function interval(params, api, row, { same, muted, color }) {
     const y = api.coord([1, api.value(0)])[1];
-    const [low, middle, high] = [1, 2, 3].map((column) => api.coord([api.value(column), 0])[0]);
+    const { x: left, width } = params.coordSys;
+    const inside = (x) => Math.min(Math.max(x, left), left + width);
+    const [low, middle, high] = [1, 2, 3].map((column) => inside(api.coord([api.value(column), 0])[0]));
     const half = api.size([0, 1])[1] / 2;
     const [from, to, one] = [1 / same, same, 1].map((ratio) => api.coord([ratio, 0])[0]);
     const style = { stroke: color(row), lineWidth: 2, fill: color(row) };
@@ -73,7 +90,7 @@ const prestanAnswers = (() => {
         { type: "line", shape: { x1: low, y1: y, x2: high, y2: y }, style, z2: 2 },
         { type: "circle", shape: { cx: middle, cy: y, r: 4 }, style, z2: 3 },
         {
-          type: "text", x: params.coordSys.x + params.coordSys.width + 8, y,
+          type: "text", x: left + width + 8, y,
           style: { text: `${row.ratio.toFixed(2)} ${VERDICTS[row.verdict]}`, fill: color(row), font: `11px ${F.FONT}`, verticalAlign: "middle" },
         },
       ],

@@ -121,6 +121,8 @@
     if (names.length === 0) return;
     const select = dom.element("select", { id: "test", onchange: () => showTest(select.value) },
       ...names.map((name) => dom.element("option", { value: name }, name)));
+    // One test is no choice.
+    at("details-controls").hidden = names.length === 1;
     at("details-controls").append(dom.element("label", { for: "test" }, "Test"), select);
     // The choice says which test it is.
     for (const heading of at("details-tables").querySelectorAll("h3")) heading.hidden = true;
@@ -132,14 +134,17 @@
     remove("detail-");
     const place = F.testNames(data).indexOf(test);
     [...at("details-tables").children].forEach((of, other) => { of.hidden = other !== place; });
+    // The course of a load is the first figure of its page.
+    figure(at("course-figures") ?? figures, "detail-timeline", (look) => F.timeLine(data, look, { test }));
     figure(figures, "detail-histogram", (look) => F.histogram(data, look, { test }));
     figure(figures, "detail-ecdf", (look) => F.ecdf(data, look, { test }));
-    figure(figures, "detail-timeline", (look) => F.timeLine(data, look, { test }));
   }
 
   // ----- comparison, sweep, search -------------------------------------------------------------
 
   function showComparison() {
+    // Several stand side by side. A figure is as wide as its place, so this is known before the first is drawn.
+    at("ratios")?.classList.toggle("small", A.versusOf(data).length > 1);
     for (const versus of A.versusOf(data)) {
       figure(at("ratios"), `forest-${versus.place}`, (look) => A.ratios(data, look, { versus }));
     }
@@ -183,12 +188,13 @@
       if (value === undefined) return cell.textContent;
       return value === "" ? null : Number(value);
     };
-    [...table.tHead.rows[0].cells].forEach((head, column) => {
+    const heads = [...[...table.tHead.rows].at(-1).cells];
+    heads.forEach((head, column) => {
       const button = dom.element("button", { type: "button" }, head.textContent);
       head.replaceChildren(button);
       button.addEventListener("click", () => {
         const down = head.getAttribute("aria-sort") === "ascending";
-        [...table.tHead.rows[0].cells].forEach((other) => other.removeAttribute("aria-sort"));
+        heads.forEach((other) => other.removeAttribute("aria-sort"));
         head.setAttribute("aria-sort", down ? "descending" : "ascending");
         const rows = [...body.rows].sort((one, other) => {
           const [a, b] = [key(one, column), key(other, column)];

@@ -13,10 +13,11 @@
 mod index;
 mod words;
 
-use stats::{Status, Summary, TestSummary};
+use stats::{Summary, TestSummary};
 
 use crate::lists::distinct;
 use crate::page::{self, Link, PageRun, ReportPage, Site, html};
+use crate::ranking::{RankedTime, ranking};
 use crate::{Comparisons, Diagnosed, FileNames};
 
 /// Several servers that were measured side by side.
@@ -66,12 +67,11 @@ impl GalleryRow<'_> {
     fn of(&self, server: usize) -> Option<&TestSummary> {
         self.servers.get(server).copied().flatten()
     }
-}
 
-/// The mean time of a test that works, and its interval.
-fn mean_of(row: &TestSummary) -> Option<(f64, Option<(f64, f64)>)> {
-    let times = row.waited().filter(|_| row.status == Status::Ok)?;
-    Some((times.mean, times.ci95))
+    /// Servers with a time, the fastest first.
+    fn ranking(&self) -> Vec<RankedTime> {
+        ranking(self.servers.iter().copied())
+    }
 }
 
 /// A file of a site.

@@ -30,6 +30,7 @@ mod load;
 mod log;
 mod markdown;
 pub mod page;
+mod ranking;
 mod reasons;
 mod runs;
 mod search;

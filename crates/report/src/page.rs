@@ -15,6 +15,8 @@ mod comparison;
 mod data;
 mod details;
 mod diagnosis;
+mod figure_parts;
+mod headline;
 pub(crate) mod markup;
 pub(crate) mod measured;
 mod names;
@@ -34,6 +36,8 @@ use sha2::{Digest, Sha256};
 use stats::{Details, Side, Summary};
 
 use crate::{Comparisons, Diagnosed, SearchResult, Sweep};
+use figure_parts::FigurePart;
+use headline::Subject;
 use markup::{Frame, document};
 
 pub use measured::Common;
@@ -142,6 +146,7 @@ pub fn html(page: &ReportPage<'_>) -> String {
 
 /// Scripts fill the empty elements, each by its id.
 fn body(page: &ReportPage<'_>, names: &[String]) -> Markup {
+    let subject = Subject::of(page);
     html! {
         @if let Some(table) = first_table(page) {
             a.skip href={ "#" (table) } { "Skip to the table" }
@@ -152,39 +157,34 @@ fn body(page: &ReportPage<'_>, names: &[String]) -> Markup {
             (sections::head(page, names))
         }
         main {
-            section #overview {
-                h2 { "In short" }
-                (sections::overview(page, names))
-                @if !page.note.is_empty() { p { (page.note) } }
-            }
-            (sections::findings(page, names))
-            noscript {
-                p.box.doubt {
-                    "Figures need JavaScript, which is off. The tables below are complete without it."
+            section #answer aria-label="In short" {
+                (headline::headline(page, names, subject))
+                noscript {
+                    p.box.doubt {
+                        "Figures need JavaScript, which is off. The tables below are complete without it."
+                    }
+                }
+                @for part in FigurePart::ALL {
+                    @if part.is_first(subject) { (part.places(subject)) }
                 }
             }
+            @if !page.note.is_empty() { p { (page.note) } }
+            @if subject == Subject::Diagnosis { (sections::findings(page, names)) }
+            (sections::overview(page, names, subject))
+            @if subject != Subject::Diagnosis { (sections::findings(page, names)) }
             @if let Some(all) = page.comparison { (comparison::table(all)) }
-            (pages::tables(page, names))
-            section #bars hidden {
-                h2 { "Response times" }
-                div.controls #bars-controls {}
-                div.figures #bars-figures {}
-            }
+            (pages::tables(page, names, subject))
+            @if !FigurePart::Bars.is_first(subject) { (FigurePart::Bars.places(subject)) }
             (tables::rows(page, names))
             section #details hidden[page.runs.is_empty()] {
                 h2 { "Test by test" }
-                div.controls #details-controls {}
+                @if subject != Subject::Loads { div.controls #details-controls {} }
                 div #details-tables { (details::tables(page, names)) }
+                @if !page.runs.is_empty() { (details::legend()) }
                 div.figures #details-figures {}
             }
-            section #sweep hidden {
-                h2 { "Sweep" }
-                div.controls #sweep-controls {}
-                div.figures.small #sweep-figures {}
-            }
-            section #search hidden {
-                h2 { "How much it holds" }
-                div.figures #search-figures {}
+            @for part in [FigurePart::Growth, FigurePart::Capacity] {
+                @if !part.is_first(subject) { (part.places(subject)) }
             }
             (points::tables(page))
             section #measured {
@@ -249,7 +249,10 @@ fn style(site: Option<&Site>) -> Markup {
 }
 
 fn script_blocks() -> [String; 2] {
-    [CHARTS.to_owned(), [FIGURES, BEHAVIOUR].concat()]
+    [
+        CHARTS.to_owned(),
+        without_comments(&[FIGURES, BEHAVIOUR].concat()),
+    ]
 }
 
 fn scripts(site: Option<&Site>) -> Markup {
@@ -262,4 +265,11 @@ fn scripts(site: Option<&Site>) -> Markup {
 /// What the figures of a page are drawn from, as one JSON document.
 pub fn figure_data(page: &ReportPage<'_>) -> String {
     data::document(page, &names::of(page))
+}
+
+/// A script without its lines of comments, which are a tenth of it.
+fn without_comments(script: &str) -> String {
+    let lines = script.lines();
+    let kept = lines.filter(|line| !line.trim_start().starts_with("//"));
+    kept.collect::<Vec<_>>().join("\n")
 }

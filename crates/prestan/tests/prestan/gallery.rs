@@ -109,6 +109,18 @@ fn servers_are_shown_side_by_side() {
         let figures = browser.evaluate("document.querySelectorAll('figure svg path').length");
         assert!(figures.as_u64().unwrap() > 5, "{page}: {figures}");
     }
+    // The ranking is on the first screen, of a phone as well.
+    let phone =
+        serde_json::json!({"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": true});
+    browser.call("Emulation.setDeviceMetricsOverride", phone);
+    for page in ["index.html", "test-Get1K.html"] {
+        browser.open_in_site(&site, page);
+        let seen = browser.evaluate(
+            "[document.querySelector('#answer td[class*=heat]').getBoundingClientRect().bottom < innerHeight,
+              document.documentElement.scrollWidth <= 390]",
+        );
+        assert_eq!(seen, serde_json::json!([true, true]), "{page}");
+    }
     assert_eq!(browser.problems(), [""; 0]);
 }
 

@@ -34,6 +34,8 @@ mod faults;
 #[cfg(test)]
 mod first_hour;
 #[cfg(test)]
+mod first_screen;
+#[cfg(test)]
 mod gallery;
 #[cfg(test)]
 mod guides;

@@ -2,7 +2,7 @@
 //! a page must not do.
 
 #[path = "../../../report/tests/report/answers.rs"]
-mod answers;
+pub(crate) mod answers;
 
 use std::fs;
 use std::path::Path;
@@ -301,7 +301,7 @@ fn every_kind_of_figure_is_drawn() {
         ["Lock", "UnLock", "Put1K", "Propfind", "Get1K"]
     );
     assert_eq!(
-        by(&mut browser, 2),
+        by(&mut browser, 3),
         ["Lock", "UnLock", "Get1K", "Propfind", "Put1K"]
     );
     assert_eq!(
@@ -336,7 +336,7 @@ fn pages_that_were_loaded_have_a_figure_and_a_table() {
     let names = assert_drawn(&mut browser, 5);
     assert!(names.iter().any(|name| name == "pages"), "{names:?}");
     let means = browser.evaluate(
-        "echarts.getInstanceByDom(document.querySelector('#pages .chart')).getOption().series[0].data",
+        "echarts.getInstanceByDom(document.querySelector('#pages-figures .chart')).getOption().series[0].data",
     );
     let rows = browser.evaluate(
         "[...document.querySelectorAll('#pages tbody tr')].map((row) => [...row.cells].map((cell) => Number(cell.dataset.sort)))",

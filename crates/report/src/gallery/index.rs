@@ -4,14 +4,16 @@ use maud::{Markup, html};
 use stats::{Status, TestSummary};
 
 use super::words;
-use super::{Exhibit, Gallery, GalleryPlaces, GalleryRow, mean_of};
+use super::{Exhibit, Gallery, GalleryPlaces, GalleryRow};
 use crate::load;
 use crate::markdown::{line, markdown as text_of};
 use crate::page::Site;
 use crate::page::markup::{Frame, boxed, document, list, mean, wide};
 use crate::page::measured::{alike, explained};
 use crate::page::site::{links, style};
+use crate::ranking::{heat, mean_of};
 use crate::text::dav_classes;
+use crate::units::factor;
 
 /// The first page: every mean, and in words what is remarkable.
 pub(super) fn index(
@@ -30,6 +32,11 @@ pub(super) fn index(
     let tests =
         tests.filter_map(|(row, file)| Some(link(row.name, file, &words::of_test(gallery, row)?)));
     let content = html! {
+        section #answer aria-label="Times the fastest" {
+            (times_the_fastest(gallery, rows, places))
+        }
+        h2 { "Ranking" }
+        (ranks(gallery, rows, places))
         (boxed("Warnings", "doubt", words::disqualified(gallery)))
         h2 { "Mean response times" }
         (table(gallery, rows, places))
@@ -66,12 +73,89 @@ fn page(gallery: &Gallery<'_>, site: &Site, title: &str, content: &Markup) -> St
     document(frame, body)
 }
 
-fn table(gallery: &Gallery<'_>, rows: &[GalleryRow<'_>], places: &GalleryPlaces) -> Markup {
-    let head = html! {
-        th scope="col" { "Test" }
+/// The names of all servers, each a link to its page.
+fn servers(gallery: &Gallery<'_>, places: &GalleryPlaces) -> Markup {
+    html! {
         @for (exhibit, file) in gallery.exhibits.iter().zip(&places.servers) {
             th scope="col" class="number" { a href=(file) { (exhibit.name) } }
         }
+    }
+}
+
+/// How many times the mean of the fastest server each mean is: a cell for each test and server.
+fn times_the_fastest(
+    gallery: &Gallery<'_>,
+    rows: &[GalleryRow<'_>],
+    places: &GalleryPlaces,
+) -> Markup {
+    let head = html! { th scope="col" { "Test" } (servers(gallery, places)) };
+    let line = |row: &GalleryRow<'_>| {
+        let ranked = row.ranking();
+        html! {
+            @for (server, test) in row.servers.iter().enumerate() {
+                @match (ranked.iter().find(|time| time.server == server), test) {
+                    (Some(time), _) => td class={ "number heat" (heat(time.times)) } { "×" (factor(time.times)) },
+                    (None, Some(test)) => td.number { (unranked(test)) },
+                    (None, None) => td {},
+                }
+            }
+        }
+    };
+    let body = html! {
+        @for (row, file) in rows.iter().zip(&places.tests) {
+            tr { th scope="row" { a href=(file) { (row.name) } } (line(row)) }
+        }
+    };
+    html! {
+        (wide("Times the fastest", Some("heat compact"), &head, &body))
+        p.note {
+            "×2 is twice the mean of the fastest server in this test, which is blue; – is what a server cannot do."
+        }
+    }
+}
+
+/// What stands in place of a rank.
+fn unranked(row: &TestSummary) -> &'static str {
+    match row.disqualified() {
+        Some(_) => "inconclusive",
+        None => without_time(row.status),
+    }
+}
+
+/// The servers of each test, the fastest first.
+fn ranks(gallery: &Gallery<'_>, rows: &[GalleryRow<'_>], places: &GalleryPlaces) -> Markup {
+    let head = html! {
+        th scope="col" { "Test" }
+        @for place in 1..=gallery.exhibits.len() { th scope="col" { (place) "." } }
+    };
+    let body = html! {
+        @for (row, file) in rows.iter().zip(&places.tests) {
+            @let ranked = row.ranking();
+            tr {
+                th scope="row" { a href=(file) { (row.name) } }
+                @for (place, time) in ranked.iter().enumerate() {
+                    td class={ "heat" (heat(time.times)) } {
+                        @if place > 0 && !ranked[place - 1].is_below(time) { "~ " }
+                        (gallery.exhibits[time.server].name)
+                    }
+                }
+                @for _ in ranked.len()..gallery.exhibits.len() { td {} }
+            }
+        }
+    };
+    html! {
+        (wide("Ranking", Some("heat compact"), &head, &body))
+        p.note {
+            "The fastest is first. ~ means that the order is not certain: the 95 % interval overlaps that of the \
+             server before."
+        }
+    }
+}
+
+fn table(gallery: &Gallery<'_>, rows: &[GalleryRow<'_>], places: &GalleryPlaces) -> Markup {
+    let head = html! {
+        th scope="col" { "Test" }
+        (servers(gallery, places))
     };
     let body = html! {
         @for (row, file) in rows.iter().zip(&places.tests) {

@@ -1,9 +1,10 @@
 //! What is remarkable about servers, in words: Table 6 of Xu 2004, from figures alone.
 
-use stats::{Compared, Status, TestSummary, Verdict};
+use stats::{Compared, Status, Verdict};
 
-use super::{Exhibit, Gallery, GalleryRow, mean_of};
+use super::{Exhibit, Gallery, GalleryRow};
 use crate::lists::enumerated;
+use crate::ranking::RankedTime;
 use crate::units::factor;
 
 /// A server in a sentence: what it cannot do, and where it is the fastest or the slowest by intervals that
@@ -13,8 +14,8 @@ pub(super) fn of_server(place: usize, rows: &[GalleryRow<'_>]) -> String {
         let with = |row: &&GalleryRow<'_>| row.of(place).is_some_and(|test| test.status == wanted);
         rows.iter().filter(with).map(|row| row.name).collect()
     };
-    let extreme = |is_extreme: fn(&[Time], usize) -> bool| -> Vec<&str> {
-        let is_so = |row: &&GalleryRow<'_>| is_extreme(&by_time(row), place);
+    let extreme = |is_extreme: fn(&[RankedTime], usize) -> bool| -> Vec<&str> {
+        let is_so = |row: &&GalleryRow<'_>| is_extreme(&row.ranking(), place);
         rows.iter().filter(is_so).map(|row| row.name).collect()
     };
     let parts = [
@@ -54,15 +55,15 @@ pub(super) fn disqualified(gallery: &Gallery<'_>) -> Vec<String> {
 
 /// A test in a sentence: who is fastest, who is slowest, and by which factor.
 pub(super) fn of_test(gallery: &Gallery<'_>, row: &GalleryRow<'_>) -> Option<String> {
-    let times = by_time(row);
+    let times = row.ranking();
     let (least, most) = (times.first()?, times.last()?);
     if least.server == most.server {
         return None;
     }
-    if !are_apart(least, most) {
+    if !least.is_below(most) {
         return Some("no server is faster than another: 95 % intervals overlap".to_owned());
     }
-    let name = |time: &Time| &gallery.exhibits[time.server].name;
+    let name = |time: &RankedTime| &gallery.exhibits[time.server].name;
     Some(format!(
         "{} {}, {} {}: {} times",
         name(least),
@@ -125,42 +126,17 @@ fn said(row: &Compared, verdict: Verdict) -> String {
     }
 }
 
-/// The mean of a test on a server, in nanoseconds.
-struct Time {
-    server: usize,
-    mean: f64,
-    ci95: Option<(f64, f64)>,
-}
-
-/// Servers with a time, the fastest first.
-fn by_time(row: &GalleryRow<'_>) -> Vec<Time> {
-    let time = |(server, test): (usize, &Option<&TestSummary>)| {
-        let (mean, ci95) = mean_of((*test)?)?;
-        Some(Time { server, mean, ci95 })
-    };
-    let mut times: Vec<Time> = row.servers.iter().enumerate().filter_map(time).collect();
-    times.sort_by(|one, other| one.mean.total_cmp(&other.mean));
-    times
-}
-
 /// The interval of the fastest ends before that of the next begins.
-fn is_fastest(times: &[Time], server: usize) -> bool {
+fn is_fastest(times: &[RankedTime], server: usize) -> bool {
     match times {
-        [first, next, ..] => first.server == server && are_apart(first, next),
+        [first, next, ..] => first.server == server && first.is_below(next),
         _ => false,
     }
 }
 
-fn is_slowest(times: &[Time], server: usize) -> bool {
+fn is_slowest(times: &[RankedTime], server: usize) -> bool {
     match times {
-        [.., before, last] => last.server == server && are_apart(before, last),
-        _ => false,
-    }
-}
-
-fn are_apart(less: &Time, more: &Time) -> bool {
-    match (less.ci95, more.ci95) {
-        (Some((_, high)), Some((low, _))) => high < low,
+        [.., before, last] => last.server == server && before.is_below(last),
         _ => false,
     }
 }

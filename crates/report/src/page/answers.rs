@@ -16,6 +16,17 @@ pub(super) fn in_short(page: &ReportPage<'_>) -> Markup {
     }
 }
 
+/// What to know before believing the answers, and how they were found.
+pub(super) fn warnings(page: &ReportPage<'_>) -> Markup {
+    html! {
+        @if let Some(compared) = page.comparison { (comparison::warnings(compared)) }
+        @if let Some(sweep) = page.sweep {
+            (boxed("Warnings", "doubt", &sweep.caveats))
+            p { (sweep::how(sweep)) }
+        }
+    }
+}
+
 fn of_sweep(sweep: &Sweep) -> Markup {
     let answers = sweep.rows.iter().flat_map(|row| {
         let servers = sweep.servers.iter().zip(&row.servers);
@@ -27,9 +38,5 @@ fn of_sweep(sweep: &Sweep) -> Markup {
             }
         })
     });
-    html! {
-        (boxed("Warnings", "doubt", &sweep.caveats))
-        (list("counts", answers))
-        p { (sweep::how(sweep)) }
-    }
+    list("counts", answers)
 }

@@ -1,9 +1,11 @@
 //! The comparison: in short, and every ratio.
 
 use maud::{Markup, html};
-use stats::{Compared, RowKind, Verdict};
+use stats::{Compared, Estimate, RowKind, Verdict};
 
-use super::markup::{boxed, heading, list, wide};
+use super::markup::{boxed, heading, list, meanings, wide_below};
+use super::names::shortened;
+use super::sections::folded;
 use crate::compare::{caveat, cells, legend};
 use crate::json::us;
 use crate::{Comparisons, Versus};
@@ -21,28 +23,35 @@ const TOLD: [(Verdict, &str, &str); 9] = [
     (Verdict::NotCompared, "not compared", "doubt"),
 ];
 
-/// Verdicts, and what to know before believing them.
+/// Names of so many rows are told; the table has all.
+const NAMED: usize = 4;
+
+/// How many rows have each verdict.
 pub(super) fn in_short(all: &Comparisons) -> Markup {
     let short = |versus: &Versus| {
         html! {
-            span.name { (versus.name) } " beside " (all.name) ": "
-            (verdicts(&versus.comparison.rows))
+            span.name { (shortened(&versus.name)) } " beside " (shortened(&all.name)) ": "
+            (verdicts(&versus.comparison.rows, all.versus.len() == 1))
         }
     };
+    list("counts verdicts", all.versus.iter().map(short))
+}
+
+/// What to know before believing verdicts.
+pub(super) fn warnings(all: &Comparisons) -> Markup {
     let heading = |versus: &Versus| match all.versus.len() {
         1 => "Warnings of the comparison".to_owned(),
         _ => format!("Warnings of the comparison with {}", versus.name),
     };
     html! {
-        (list("counts verdicts", all.versus.iter().map(short)))
         @for versus in &all.versus {
             (boxed(&heading(versus), "doubt", versus.comparison.caveats.iter().map(caveat)))
         }
     }
 }
 
-/// `2 slower (Put1K, Copy), 1 the same (Get1K)`.
-fn verdicts(rows: &[Compared]) -> Markup {
+/// `2 slower (Put1K, Copy), 1 the same (Get1K)`. Of several servers, their figures name the rows.
+fn verdicts(rows: &[Compared], with_names: bool) -> Markup {
     let told = TOLD.iter().filter_map(|(verdict, what, class)| {
         let rows = rows.iter().filter(|row| row.verdict == *verdict);
         let names: Vec<&str> = rows.map(|row| row.name.as_str()).collect();
@@ -52,20 +61,54 @@ fn verdicts(rows: &[Compared]) -> Markup {
     html! {
         @for (place, (class, what, names)) in told.iter().enumerate() {
             @if place > 0 { ", " }
-            span class=(class) { (names.len()) " " (what) } " (" (names.join(", ")) ")"
+            span class=(class) { (names.len()) " " (what) }
+            @if with_names { " (" (named(names)) ")" }
         }
         @if told.is_empty() { "nothing to compare" }
     }
 }
 
-/// Ratios of all others to A, coloured, with the verdicts in words.
+/// `Put1K, Get1K`, and how many more there are.
+fn named(names: &[&str]) -> String {
+    let (some, more) = names.split_at(names.len().min(NAMED));
+    let more = (!more.is_empty()).then(|| format!(" and {} more", more.len()));
+    some.join(", ") + &more.unwrap_or_default()
+}
+
+/// Columns of each other server: heading, what a reader may ask about it, and class.
+const COLUMNS: [(&str, &str, &str); 4] = [
+    ("mean", "Mean time of B", "number"),
+    (
+        "B / A",
+        "Times of B over those of A: above 1, B is slower",
+        "number",
+    ),
+    (
+        "95 % interval",
+        "That of the ratio; none for a single pair of runs",
+        "number",
+    ),
+    ("verdict", "Whether B differs from A", "text"),
+];
+
+/// A column for each figure: the mean of A, and of each other server its mean, the ratio, its interval and
+/// the verdict.
 pub(super) fn table(all: &Comparisons) -> Markup {
-    let of_a = "Mean response time; the intervals are those of the ratios";
-    let of_b = "Mean, ratio to A with its 95 % interval, verdict";
     let head = html! {
-        (heading("Test", "", "text"))
-        (heading(&format!("A: {}", all.name), of_a, "number"))
-        @for versus in &all.versus { (heading(&versus.name, of_b, "number")) }
+        tr.groups {
+            td {}
+            th scope="colgroup" class="number" { "A: " (all.name) }
+            @for versus in &all.versus {
+                th scope="colgroup" colspan=(COLUMNS.len()) { "B: " (versus.name) }
+            }
+        }
+        tr {
+            (heading("Test", "", "text"))
+            (heading("mean", OF_A, "number"))
+            @for _ in &all.versus {
+                @for (name, _, class) in COLUMNS { (heading(name, "", class)) }
+            }
+        }
     };
     let first = all.versus.first();
     let rows = first.map_or(&[][..], |versus| &versus.comparison.rows);
@@ -75,45 +118,112 @@ pub(super) fn table(all: &Comparisons) -> Markup {
     html! {
         section id="comparison" {
             h2 { "Comparison" }
-            (wide("Comparison", Some("sorts heat"), &head, &body))
+            (wide_below("Comparison", Some("sorts heat compared"), &head, &body))
+            (meanings([("mean of A", OF_A)].into_iter().chain(COLUMNS.map(|(name, what, _)| (name, what)))))
+            @if all.versus.len() > 1 { @for versus in &all.versus { (reasons(versus)) } }
             (notes(all))
-            div id="ratios" class="figures" {}
         }
     }
 }
 
+const OF_A: &str = "Mean time of A";
+
 fn line(all: &Comparisons, place: usize, row: &Compared) -> Markup {
-    let mean = row.a.mean.filter(|_| row.kind != RowKind::Number);
     let same = |versus: &'_ Versus| {
         let rows = versus.comparison.rows.iter();
-        rows.clone().find(|of| of.name == row.name).map(compared)
+        let found = rows.clone().find(|of| of.name == row.name);
+        found.map(|of| compared(of, all.versus.len() == 1))
     };
     html! {
         tr {
             th scope="row" data-sort=(place) { (row.name) }
-            td.number data-sort=(sorted(mean.map(us))) { (cells(row)[1]) }
+            td data-sort=(sorted(mean_us(row, &row.a))) { (cells(row)[1]) }
             @for versus in &all.versus {
                 @match same(versus) {
-                    Some(cell) => (cell),
-                    None => td data-sort="" {},
+                    Some(cells) => (cells),
+                    None => @for _ in COLUMNS { td data-sort="" {} },
                 }
             }
         }
     }
 }
 
-/// What a cell is sorted by; a row without it stays at the end.
-fn sorted(value: Option<f64>) -> String {
-    value.map_or(String::new(), |value| value.to_string())
+fn mean_us(row: &Compared, of: &Estimate) -> Option<f64> {
+    of.mean.filter(|_| row.kind != RowKind::Number).map(us)
 }
 
-fn compared(row: &Compared) -> Markup {
+/// What a cell is sorted by; a row without it stays at the end.
+fn sorted(value: Option<f64>) -> String {
+    // Finer than any difference that is shown.
+    value.map_or(String::new(), |value| {
+        ((value * 1e6).round() / 1e6).to_string()
+    })
+}
+
+/// A verdict in a word or two, and what led to it, where that stands behind it in brackets.
+fn split(verdict: &str) -> (&str, Option<&str>) {
+    match verdict.split_once(" (") {
+        Some((word, why)) if why.matches(['(', ')']).count() == 1 && why.ends_with(')') => {
+            (word, why.strip_suffix(')'))
+        }
+        _ => (verdict, None),
+    }
+}
+
+/// A verdict without what stands in brackets: `failures inconclusive; slower by 4 %`.
+fn without_reasons(verdict: &str) -> String {
+    let mut depth = 0_usize;
+    let outside = verdict.chars().filter(|char| match char {
+        '(' => {
+            depth += 1;
+            false
+        }
+        ')' => {
+            depth = depth.saturating_sub(1);
+            false
+        }
+        _ => depth == 0,
+    });
+    outside
+        .collect::<String>()
+        .replace(" ;", ";")
+        .trim()
+        .to_owned()
+}
+
+/// What led to verdicts, row by row, for tables that have no room for it.
+fn reasons(versus: &Versus) -> Markup {
+    let rows = versus.comparison.rows.iter().filter_map(|row| {
+        let [name, .., says] = cells(row);
+        (without_reasons(&says) != says).then(|| format!("{name}: {says}"))
+    });
+    folded(&format!("Why: {}", versus.name), rows.collect())
+}
+
+fn compared(row: &Compared, with_reason: bool) -> Markup {
     let [_, _, mean, ratio, interval, _, says] = cells(row);
+    let heat = format!("heat{}", heat(row));
+    let width = row.evidence().map(|found| {
+        let (low, high) = found.ci95();
+        high - low
+    });
+    let place = TOLD
+        .iter()
+        .position(|(verdict, ..)| *verdict == row.verdict);
+    // The style gives interval and verdict the colour of the ratio.
+    let short = without_reasons(&says);
+    let (word, why) = if with_reason {
+        split(&says)
+    } else {
+        (&*short, None)
+    };
     html! {
-        td class={ "number heat" (heat(row)) } data-sort=(sorted(row.ratio.map(|ratio| ratio.value))) {
-            span.mean { (mean) } " "
-            @if !ratio.is_empty() { strong { (ratio) } " " small { (interval) } " " }
-            span.says { (says) }
+        td data-sort=(sorted(mean_us(row, &row.b))) { (mean) }
+        td class=(heat) data-sort=(sorted(row.ratio.map(|ratio| ratio.value))) { (ratio) }
+        td data-sort=(sorted(width)) { (interval) }
+        td data-sort=(sorted(place.map(|place| place as f64))) {
+            (word)
+            @if let Some(why) = why { " " small { (why) } }
         }
     }
 }
@@ -147,6 +257,26 @@ fn notes(all: &Comparisons) -> Markup {
                  worked out pair by pair, which a slow run moves less: it need not be the quotient of the means \
                  beside it."
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_reasons;
+
+    #[test]
+    fn a_verdict_has_no_reason_in_a_narrow_column() {
+        let table = [
+            ("same", "same"),
+            ("inconclusive (usually slower)", "inconclusive"),
+            (
+                "failures inconclusive (1 of 3 (a) pairs); slower by 4 % (times of 2 of 3 pairs)",
+                "failures inconclusive; slower by 4 %",
+            ),
+        ];
+        for (says, word) in table {
+            assert_eq!(without_reasons(says), word);
         }
     }
 }

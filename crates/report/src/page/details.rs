@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use stats::{Distribution, TestSummary};
 
 use super::ReportPage;
-use super::markup::{headings, mean, percentile, wide};
+use super::markup::{headings, mean, meanings, percentile, wide};
 use super::tables::test_names;
 use crate::human;
 use crate::load::{handshakes, outcomes, per_second};
@@ -55,6 +55,11 @@ pub(super) fn tables(page: &ReportPage<'_>, names: &[String]) -> Markup {
             }
         }
     }
+}
+
+/// What the columns of all parts mean.
+pub(super) fn legend() -> Markup {
+    meanings(COLUMNS)
 }
 
 fn percentiles(rows: &[(String, &TestSummary)]) -> Markup {

@@ -71,9 +71,32 @@ pub(crate) fn boxed<R: Render>(
 
 /// A table that scrolls where it is wider than the page.
 pub(crate) fn wide(label: &str, class: Option<&str>, head: &Markup, body: &Markup) -> Markup {
+    wide_below(label, class, &html! { tr { (head) } }, body)
+}
+
+/// The same with all rows of its head.
+pub(crate) fn wide_below(label: &str, class: Option<&str>, head: &Markup, body: &Markup) -> Markup {
     html! {
         div.wide tabindex="0" role="region" aria-label=(label) {
-            table class=[class] { thead { tr { (head) } } tbody { (body) } }
+            table class=[class] { thead { (head) } tbody { (body) } }
+        }
+    }
+}
+
+/// What columns mean, for whoever has no mouse to point at their headings with. Columns that mean the same
+/// are told together.
+pub(crate) fn meanings<'a>(columns: impl IntoIterator<Item = (&'a str, &'a str)>) -> Markup {
+    let told = columns.into_iter().filter(|(_, what)| !what.is_empty());
+    let mut groups: Vec<(String, &str)> = Vec::new();
+    for (name, what) in told {
+        match groups.iter_mut().find(|(_, known)| *known == what) {
+            Some((names, _)) => *names += &format!(", {name}"),
+            None => groups.push((name.to_owned(), what)),
+        }
+    }
+    html! {
+        @if !groups.is_empty() {
+            dl.meanings { @for (names, what) in groups { div { dt { (names) } dd { (what) } } } }
         }
     }
 }

@@ -4,7 +4,9 @@ use maud::{Markup, PreEscaped, html};
 use record::Run;
 use stats::{Distribution, PageSummary, PagesSummary, Visits};
 
-use super::markup::{heading, headings, list, mean};
+use super::figure_parts::FigurePart;
+use super::headline::Subject;
+use super::markup::{heading, headings, list, mean, meanings};
 use super::tables::{self, count, nothing, number, ranked, section, timed};
 use super::{PageRun, ReportPage};
 use crate::table::few;
@@ -71,7 +73,7 @@ pub(super) fn in_short<'a>(
 }
 
 /// All pages of all runs, and the report of 1995 of each.
-pub(super) fn tables(page: &ReportPage<'_>, names: &[String]) -> Markup {
+pub(super) fn tables(page: &ReportPage<'_>, names: &[String], subject: Subject) -> Markup {
     let several = page.runs.len() > 1;
     let runs = || {
         let runs = of_runs(page, names);
@@ -90,7 +92,8 @@ pub(super) fn tables(page: &ReportPage<'_>, names: &[String]) -> Markup {
     let starred = loads.any(|of| of.visits.load.as_ref().is_some_and(few));
     let below = html! {
         (tables::footnote(starred, "loads"))
-        div class="figures" id="pages-figures" {}
+        (meanings(COLUMNS))
+        @if !FigurePart::Retrieval.is_first(subject) { (FigurePart::Retrieval.places(subject)) }
         @for (run, pages, server) in runs() { (report(run, pages, server)) }
     };
     section("pages", "Pages", &head, &body, &below)

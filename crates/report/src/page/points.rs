@@ -4,8 +4,9 @@ use maud::{Markup, html};
 use stats::{Status, SweepPoint, SweptRow};
 
 use super::ReportPage;
-use super::markup::{heading, mean};
+use super::markup::{heading, mean, meanings};
 use super::tables::{count, number, section, timed};
+use crate::lists::enumerated;
 use crate::search::{self, Loaded, Medians};
 use crate::{SearchResult, Sweep, sweep};
 
@@ -17,12 +18,14 @@ pub(super) fn tables(page: &ReportPage<'_>) -> Markup {
     }
 }
 
+const VALUE: &str = "Value of the parameter";
+
 fn of_sweep(sweep: &Sweep) -> Markup {
     let mean = "Mean of all runs there, and its 95 % interval";
     let head = html! {
         (heading("Test", "", "text"))
         (heading("Method", "", "text"))
-        @for varied in &sweep.vary { (heading(&varied.name, "Value of the parameter", "number")) }
+        @for varied in &sweep.vary { (heading(&varied.name, VALUE, "number")) }
         @for server in &sweep.servers {
             (heading(if sweep.servers.len() == 1 { "mean" } else { &server.name }, mean, "number"))
         }
@@ -32,7 +35,19 @@ fn of_sweep(sweep: &Sweep) -> Markup {
             @for levels in sweep::levels(row) { (point(sweep, place, row, levels)) }
         }
     };
-    section("points", "All points", &head, &body, &Markup::default())
+    let names = match &sweep.servers[..] {
+        [_] => "mean".to_owned(),
+        all => enumerated(&all.iter().map(|of| of.name.as_str()).collect::<Vec<_>>()),
+    };
+    let params = enumerated(
+        &sweep
+            .vary
+            .iter()
+            .map(|of| of.name.as_str())
+            .collect::<Vec<_>>(),
+    );
+    let below = meanings([(params.as_str(), VALUE), (names.as_str(), mean)]);
+    section("points", "All points", &head, &body, &below)
 }
 
 fn point(sweep: &Sweep, place: usize, row: &SweptRow, levels: &[usize]) -> Markup {
@@ -84,7 +99,12 @@ fn of_search(found: &SearchResult) -> Markup {
         }
     };
     let body = html! { @for loaded in Loaded::all(found) { (row(found, &loaded)) } };
-    let note = html! { p { (search::NOTE) } };
+    let last = found
+        .condition
+        .is_some()
+        .then_some(("condition", MEANINGS[6]));
+    let told = headers.iter().copied().zip(MEANINGS).take(6).chain(last);
+    let note = html! { p { (search::NOTE) } (meanings(told)) };
     section("trials", "All loads", &head, &body, &note)
 }
 

@@ -3,8 +3,9 @@
 use maud::{Markup, html};
 use stats::{Completeness, Finding, Status, Summary};
 
+use super::headline::Subject;
 use super::markup::{boxed, list};
-use super::{PageRun, ReportPage, answers, diagnosis, pages};
+use super::{PageRun, ReportPage, answers, diagnosis};
 use crate::diagnose::{self, Diagnosed};
 use crate::lists::enumerated;
 use crate::reasons::{self, abort_reason, reason};
@@ -48,11 +49,21 @@ pub(super) fn title(page: &ReportPage<'_>, names: &[String]) -> String {
 
 /// The title, and below it what was run where and when.
 pub(super) fn head(page: &ReportPage<'_>, names: &[String]) -> Markup {
+    let circumstances = |run: &PageRun<'_>| {
+        let started = moment(&run.run.env.started_at);
+        [users(run.run.plan.load.users), started]
+    };
+    // What several runs have in common is told once.
+    let common = page.runs.first().map(circumstances).filter(|first| {
+        page.runs.len() > 1 && page.runs.iter().all(|run| circumstances(run) == *first)
+    });
     let line = |(run, name): (&PageRun<'_>, &String)| {
-        let (plan, env) = (&run.run.plan, &run.run.env);
-        let servers = plan.servers().collect::<Vec<_>>().join(", ");
-        let users = users(plan.load.users);
-        named(name, &[&servers, &users, &moment(&env.started_at)])
+        let servers = run.run.plan.servers().collect::<Vec<_>>().join(", ");
+        let [users, started] = circumstances(run);
+        match common {
+            Some(_) => named(name, &[&servers]),
+            None => named(name, &[&servers, &users, &started]),
+        }
     };
     html! {
         h1 { (title(page, names)) }
@@ -60,7 +71,10 @@ pub(super) fn head(page: &ReportPage<'_>, names: &[String]) -> Markup {
             None => (of_series(page)),
             Some(_) if page.is_diagnosis => (diagnosis::head(page, names)),
             Some(first) => {
-                p.what { (first.run.plan.suite.title) }
+                p.what {
+                    (first.run.plan.suite.title)
+                    @if let Some(told) = &common { " · " (told.join(" · ")) }
+                }
                 (list("where", page.runs.iter().zip(names).map(line)))
             }
         }
@@ -106,13 +120,11 @@ pub(super) fn moment(rfc3339: &str) -> String {
     }
 }
 
-/// Verdicts, warnings and what failed: what has to be known before any figure is looked at.
-pub(super) fn overview(page: &ReportPage<'_>, names: &[String]) -> Markup {
-    let runs = || page.runs.iter().zip(names);
+/// Which rows do not describe a server. This is part of every answer.
+pub(super) fn inconclusive(page: &ReportPage<'_>, names: &[String]) -> Markup {
     let several = page.runs.len() > 1;
     html! {
-        (diagnosis::incomplete(page))
-        @for (run, name) in runs() {
+        @for (run, name) in page.runs.iter().zip(names) {
             @if let Some(rows) = crate::inconclusive_briefly(run.summary) {
                 div.box.bad {
                     p {
@@ -122,13 +134,44 @@ pub(super) fn overview(page: &ReportPage<'_>, names: &[String]) -> Markup {
                 }
             }
         }
-        (list("counts", pages::in_short(page, names)))
-        (answers::in_short(page))
-        (list("counts", runs().map(|(run, name)| counts(run.summary, name))))
-        @for (run, name) in runs() {
+    }
+}
+
+/// How many tests of each run were ok.
+pub(super) fn counts_of_runs(page: &ReportPage<'_>, names: &[String]) -> Markup {
+    let runs = page.runs.iter().zip(names);
+    list("counts", runs.map(|(run, name)| counts(run.summary, name)))
+}
+
+/// Warnings, what failed, and what else is to be known of each run; nothing where there is nothing.
+pub(super) fn overview(page: &ReportPage<'_>, names: &[String], subject: Subject) -> Markup {
+    let several = page.runs.len() > 1;
+    let content = html! {
+        (answers::warnings(page))
+        @if matches!(subject, Subject::Comparison | Subject::Growth | Subject::Capacity) {
+            (counts_of_runs(page, names))
+        }
+        @if matches!(subject, Subject::Loads | Subject::Ranks) {
+            (list("counts", ended_early(page, names)))
+        }
+        @for (run, name) in page.runs.iter().zip(names) {
             (remarks(run.summary, &if several { format!(" of {name}") } else { String::new() }))
         }
+    };
+    if content.0.is_empty() {
+        return content;
     }
+    html! { section #overview { h2 { "Warnings and notes" } (content) } }
+}
+
+/// Runs that were not completed.
+fn ended_early<'a>(
+    page: &'a ReportPage<'_>,
+    names: &'a [String],
+) -> impl Iterator<Item = Markup> + 'a {
+    let runs = page.runs.iter().zip(names);
+    let early = runs.filter(|(run, _)| run.summary.complete != Completeness::Complete);
+    early.map(|(run, name)| counts(run.summary, name))
 }
 
 /// What went wrong in a run, and what else is to be known of it.
@@ -227,7 +270,7 @@ pub(super) fn findings(page: &ReportPage<'_>, names: &[String]) -> Markup {
 }
 
 /// A list that a reader opens; nothing for no items.
-fn folded(summary: &str, items: Vec<String>) -> Markup {
+pub(super) fn folded(summary: &str, items: Vec<String>) -> Markup {
     html! {
         @if !items.is_empty() {
             details { summary { (summary) ": " (items.len()) } (list("items", items)) }

@@ -5,7 +5,7 @@ use record::Nanos;
 use stats::{Distribution, P99_NEEDS, Status, TestSummary};
 
 use super::ReportPage;
-use super::markup::{heading, headings, percentile, rate, wide};
+use super::markup::{heading, headings, meanings, percentile, rate, wide};
 use crate::json::{thousandths, us};
 use crate::lists::distinct;
 use crate::table::{few, in_words, shown_times};
@@ -65,9 +65,10 @@ pub(super) fn rows(page: &ReportPage<'_>, names: &[String]) -> Markup {
     let summaries = page.runs.iter().map(|run| run.summary);
     let mut shown = summaries.flat_map(|summary| &summary.tests);
     let starred = shown.any(|test| test.response.is_some_and(|times| few(&times)));
+    let below = html! { (footnote(starred, "operations")) (meanings(COLUMNS)) };
     html! {
         @if !tests.is_empty() {
-            (section("tests", "All tests", &head, &body, &footnote(starred, "operations")))
+            (section("tests", "All tests", &head, &body, &below))
         } @else if !page.runs.is_empty() {
             section id="tests" {
                 h2 { "All tests" }

@@ -301,7 +301,10 @@ fn the_page_is_about_one_server_and_its_runs_are_suites() {
         let name = format!("<span class=\"name\">{name}</span>");
         assert!(before.contains(&name), "no {name} in {before}");
     }
-    let overview = rest.split_once("<h2>In short</h2>").unwrap().1;
+    let overview = rest
+        .split_once("<section id=\"answer\" aria-label=\"In short\">")
+        .unwrap()
+        .1;
     assert!(
         overview.trim_start().starts_with(
             "<div class=\"box bad\"><p><strong>Incomplete:</strong> the diagnosis was interrupted."

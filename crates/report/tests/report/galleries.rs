@@ -81,7 +81,7 @@ impl Measured {
     }
 }
 
-fn files() -> Vec<(String, String)> {
+pub(crate) fn files() -> Vec<(String, String)> {
     files_of(&[
         measured("apache", "files", [100, 200, 50]),
         measured("</script><i>evil", "database", [300, 50, 50]),

@@ -11,6 +11,8 @@ mod documents;
 #[cfg(test)]
 mod estimates;
 #[cfg(test)]
+mod first_screen;
+#[cfg(test)]
 mod galleries;
 #[cfg(test)]
 mod hostile;

@@ -287,6 +287,7 @@ fn verdicts_and_warnings_of_a_comparison_stand_first() {
         "1 slower</span> (Put1K)",
         "1 the same</span> (Get1K)",
         "2 inconclusive</span> (Propfind, UnLock)",
+        "id=\"ratios\"",
         "tests ok",
         "id=\"comparison\"",
         "id=\"bars\"",
@@ -300,14 +301,27 @@ fn verdicts_and_warnings_of_a_comparison_stand_first() {
         "{text}"
     );
     // Sorting by A and by B is by figures, and there is a way back.
-    let (_, table) = text.split_once("<table class=\"sorts heat\">").unwrap();
+    let (_, table) = text
+        .split_once("<table class=\"sorts heat compared\">")
+        .unwrap();
     let (_, row) = table.split_once("data-sort=\"3\">Lock</th>").unwrap();
     let (row, _) = row.split_once("</tr>").unwrap();
     assert!(
-        row.starts_with("<td class=\"number\" data-sort=\"80\">80.0 µs</td>"),
+        row.starts_with("<td data-sort=\"80\">80.0 µs</td>"),
         "{row}"
     );
-    assert!(row.contains("heat3\" data-sort=\"1\">"), "{row}");
+    // Mean of B, ratio, interval, verdict: a column each.
+    assert_eq!(row.matches("<td").count(), 1 + 4, "{row}");
+    assert!(
+        row.contains("<td class=\"heat3\" data-sort=\"1\">"),
+        "{row}"
+    );
+    for name in ["mean", "B / A", "95 % interval", "verdict"] {
+        assert!(
+            table.contains(&format!(">{name}</th>")),
+            "no {name} in {table}"
+        );
+    }
 }
 
 #[test]
@@ -445,7 +459,7 @@ fn percentiles_and_outcomes_are_there_without_scripts() {
 fn runs_without_anything_to_show_have_a_page() {
     for run in [runs::empty(), runs::interrupted(), runs::awkward()] {
         let page = page_of(&run);
-        assert!(page.contains("<h2>In short</h2>"));
+        assert!(page.contains("<section id=\"answer\""));
     }
     let nothing = html(&ReportPage::default());
     assert!(nothing.contains("<h1>Prestan</h1>"));

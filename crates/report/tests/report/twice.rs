@@ -252,17 +252,13 @@ fn of_tests(all: &mut Numbers, path: &str, of_page: Option<&str>, content: &str)
 }
 
 fn of_comparison(all: &mut Numbers, path: &str, names: &[&str], content: &str) {
-    for table in tables(content, &["Test", "A: "]) {
+    for table in tables(content, &["A: ", "B: "]) {
         for row in rows(table).iter().skip(1) {
             let test = text(&row[0]);
             all.add_shown([names[0], &test, "mean"], path, &text(&row[1]));
-            for (name, cell) in names[1..].iter().zip(&row[2..]) {
-                let mean = cell
-                    .split("<span class=\"mean\">")
-                    .nth(1)
-                    .unwrap_or_default();
-                let mean = mean.split("</span>").next().unwrap_or_default();
-                all.add_shown([name, &test, "mean"], path, &text(mean));
+            // Mean, ratio, interval and verdict of each.
+            for (name, cells) in names[1..].iter().zip(row[2..].chunks(4)) {
+                all.add_shown([name, &test, "mean"], path, &text(&cells[0]));
             }
         }
     }

@@ -1,0 +1,215 @@
+//! What a page answers, first of all: its numbers, and before which figure they stand.
+
+use maud::{Markup, Render, html};
+use record::{Pace, PlanRecord};
+use stats::{Distribution, TestSummary};
+
+use super::markup::{heading, list, percentile, rate, wide};
+use super::tables::test_names;
+use super::{PageRun, ReportPage, answers, diagnosis, pages, sections};
+use crate::ranking::{heat, ranking};
+use crate::table::in_words;
+use crate::units::{factor, human, human_range};
+
+/// What a page is about. It decides what stands first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// What should be fixed first.
+    Diagnosis,
+    /// How servers compare.
+    Comparison,
+    /// How times grow.
+    Growth,
+    /// The largest load that a server holds.
+    Capacity,
+    /// Pages that were retrieved.
+    Retrieval,
+    /// A load on a server, or on several.
+    Loads,
+    /// One test on several servers.
+    Ranks,
+    /// The tests of a suite.
+    Tests,
+}
+
+impl Subject {
+    pub(super) fn of(page: &ReportPage<'_>) -> Subject {
+        let is_load = |run: &PageRun<'_>| run.run.plan.load.pace != Pace::Rounds;
+        match page {
+            _ if page.is_diagnosis => Subject::Diagnosis,
+            _ if page.comparison.is_some() => Subject::Comparison,
+            _ if page.sweep.is_some() => Subject::Growth,
+            _ if page.search.is_some() => Subject::Capacity,
+            _ if page.runs.iter().any(|run| run.summary.pages.is_some()) => Subject::Retrieval,
+            _ if !page.runs.is_empty() && page.runs.iter().all(is_load) => Subject::Loads,
+            _ if page.runs.len() > 1 && test_names(page).len() == 1 => Subject::Ranks,
+            _ => Subject::Tests,
+        }
+    }
+}
+
+/// The numbers of a page, and which of them are none.
+pub(super) fn headline(page: &ReportPage<'_>, names: &[String], subject: Subject) -> Markup {
+    html! {
+        (diagnosis::incomplete(page))
+        (list("counts", pages::in_short(page, names)))
+        (answers::in_short(page))
+        @match subject {
+            Subject::Loads => (loads(page, names)),
+            Subject::Ranks => (ranks(page, names)),
+            _ => {},
+        }
+        // A comparison, a ranking and a load have more to say than how many tests were ok.
+        @if matches!(subject, Subject::Tests | Subject::Retrieval | Subject::Diagnosis) {
+            (sections::counts_of_runs(page, names))
+        }
+        (sections::inconclusive(page, names))
+    }
+}
+
+/// Rate and percentiles: large for one request on one server, else a table.
+fn loads(page: &ReportPage<'_>, names: &[String]) -> Markup {
+    let all = page.runs.iter().zip(names).flat_map(|(run, name)| {
+        let tests = run.summary.tests.iter();
+        tests.map(move |test| (&run.run.plan, name.as_str(), test))
+    });
+    let all: Vec<(&PlanRecord, &str, &TestSummary)> = all.collect();
+    match &all[..] {
+        [(plan, _, test)] => tiles(plan, test),
+        [] => Markup::default(),
+        all => of_several(all, page.runs.len() > 1),
+    }
+}
+
+/// Operations a second that a schedule with one stage plans.
+fn planned_rate(plan: &PlanRecord) -> Option<f64> {
+    match &plan.load.pace {
+        Pace::Open { stages, .. } => match &stages[..] {
+            [stage] => Some(stage.rate),
+            _ => None,
+        },
+        Pace::Rounds | Pace::Closed => None,
+    }
+}
+
+fn tiles(plan: &PlanRecord, test: &TestSummary) -> Markup {
+    let Some(times) = &test.response else {
+        let (word, why) = in_words(test);
+        return html! { p { span.bad { (word) } " " (why) } };
+    };
+    let failed = test.failed();
+    let of_all = format!("of {}", test.operations());
+    let planned = planned_rate(plan).map(|rate| format!("{rate} planned"));
+    html! {
+        dl.headline {
+            @if let Some(of) = test.per_second {
+                (tile("req/s", rate(of, test.per_second_ci95), planned.as_deref(), ""))
+            }
+            (percentiles(times))
+            (tile("failed", failed, Some(&of_all), if failed > 0 { "bad" } else { "" }))
+        }
+        @if let Some(times) = &test.planned {
+            p.label { "Latency from schedule" }
+            dl.headline { (percentiles(times)) }
+        }
+    }
+}
+
+fn percentiles(times: &Distribution) -> Markup {
+    let [of_p50, of_p90, _, of_p99, _] = times.percentiles_ci95;
+    html! {
+        @for (name, ns, ci95) in [("p50", times.p50, of_p50), ("p90", times.p90, of_p90), ("p99", times.p99, of_p99)] {
+            (tile(name, percentile(ns, ci95, ""), None, ""))
+        }
+        (tile("max", human(times.max as f64), None, ""))
+    }
+}
+
+fn tile(name: &str, shown: impl Render, beside: Option<&str>, class: &str) -> Markup {
+    html! {
+        div {
+            dt { (name) }
+            dd class=(class) { (shown) @if let Some(beside) = beside { " " small { (beside) } } }
+        }
+    }
+}
+
+fn of_several(all: &[(&PlanRecord, &str, &TestSummary)], has_servers: bool) -> Markup {
+    let head = html! {
+        (heading("Request", "", "text"))
+        @if has_servers { (heading("Server", "", "text")) }
+        @for name in ["req/s", "p50", "p90", "p99", "max", "failed"] { (heading(name, "", "number")) }
+    };
+    let body = html! {
+        @for (_, server, test) in all {
+            tr {
+                th scope="row" { (test.name) }
+                @if has_servers { td { (server) } }
+                @match (test.per_second, &test.response) {
+                    (Some(of), Some(times)) => {
+                        @let [of_p50, of_p90, _, of_p99, _] = times.percentiles_ci95;
+                        td.number { (rate(of, test.per_second_ci95)) }
+                        td.number { (percentile(times.p50, of_p50, "")) }
+                        td.number { (percentile(times.p90, of_p90, "")) }
+                        td.number { (percentile(times.p99, of_p99, "")) }
+                        td.number { (human(times.max as f64)) }
+                        td.number.bad[test.failed() > 0] { (test.failed()) }
+                    }
+                    _ => td.words colspan="6" { (in_words(test).0) },
+                }
+            }
+        }
+    };
+    wide("Rate and percentiles", None, &head, &body)
+}
+
+/// One test on several servers, the fastest first.
+fn ranks(page: &ReportPage<'_>, names: &[String]) -> Markup {
+    let rows = page.runs.iter().map(|run| run.summary.tests.first());
+    let rows: Vec<Option<&TestSummary>> = rows.collect();
+    let ranked = ranking(rows.iter().copied());
+    let is_unranked = |server: &usize| ranked.iter().all(|time| time.server != *server);
+    let head = html! {
+        th scope="col" class="number" { "Rank" }
+        (heading(page.run_heading(), "", "text"))
+        @for name in ["mean", "95 % interval", "times the fastest"] { (heading(name, "", "number")) }
+    };
+    let body = html! {
+        @for (place, time) in ranked.iter().enumerate() {
+            tr {
+                td.number {
+                    @if place > 0 && !ranked[place - 1].is_below(time) { "~ " }
+                    (place + 1) "."
+                }
+                th scope="row" { (names[time.server]) }
+                td.number { (human(time.mean)) }
+                td.number { (time.ci95.map_or("-".to_owned(), human_range)) }
+                td class={ "number heat" (heat(time.times)) } { "×" (factor(time.times)) }
+            }
+        }
+        @for server in (0..rows.len()).filter(is_unranked) {
+            tr {
+                td {}
+                th scope="row" { (names[server]) }
+                td.words colspan="3" { (unranked(rows[server])) }
+            }
+        }
+    };
+    html! {
+        (wide("Ranking", Some("heat compact"), &head, &body))
+        p.note {
+            "~ means that the order is not certain: the 95 % interval overlaps that of the server before."
+        }
+    }
+}
+
+fn unranked(row: Option<&TestSummary>) -> Markup {
+    let Some(row) = row else {
+        return html! { "not part of this run" };
+    };
+    if row.disqualified().is_some() {
+        return html! { span.doubt { "inconclusive" } };
+    }
+    let (word, why) = in_words(row);
+    html! { span.doubt { (word) } " " (why) }
+}
