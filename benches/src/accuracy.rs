@@ -364,8 +364,9 @@ impl AccuracyReport {
         let title = format!("GET of 1 KiB over {USUAL} connections, in µs");
         let mut table = BenchTable::new(&title, &heads);
         let line = |tool: &str, wire: Spread, (p50, p99): (f64, f64)| {
-            let error =
-                |reported: f64, wire: f64| format!("{:+.0} %", (reported / wire - 1.0) * 100.0);
+            let error = |reported: f64, wire: f64| {
+                format!("{:+.0} %", (reported / wire * 100.0).round() - 100.0)
+            };
             vec![
                 tool.to_owned(),
                 micros(wire.p50),

@@ -73,9 +73,10 @@ fn figure_width(text: &str) -> Result<FigureWidth, String> {
 /// The name of a font ends no attribute of an SVG.
 fn font(text: &str) -> Result<String, String> {
     let is_name = |c: char| c.is_alphanumeric() || " -_,'".contains(c);
-    match !text.is_empty() && text.chars().all(is_name) {
-        true => Ok(text.to_owned()),
-        false => Err("a font is a name: 'Times New Roman'".to_owned()),
+    if !text.is_empty() && text.chars().all(is_name) {
+        Ok(text.to_owned())
+    } else {
+        Err("a font is a name: 'Times New Roman'".to_owned())
     }
 }
 
