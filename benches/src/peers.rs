@@ -260,13 +260,13 @@ fn ab(stdout: &str) -> Option<PeerFigures> {
     })
 }
 
-/// Its export is a document of all metrics, in milliseconds; without one, it prints a summary.
+/// Its export is a document of all metrics, in milliseconds; without one, it prints a summary. What it shows
+/// its users as the response time is `http_req_duration`: sending, waiting and receiving, without connecting.
 fn k6(stdout: &str, job: PeerJob<'_>) -> Option<PeerFigures> {
     stdout.contains("http_req_duration").then_some(())?;
-    let export = stdout.find('{').map_or("", |start| &stdout[start..]);
-    let export = serde_json::Deserializer::from_str(export)
-        .into_iter::<serde_json::Value>()
-        .find_map(|value| value.ok().filter(|value| value["metrics"].is_object()));
+    // The export begins a line; a row of the summary is called `{ expected_response:true }`.
+    let export = stdout.find("\n{").map(|start| &stdout[start..]);
+    let export: Option<serde_json::Value> = export.map(serde_json::from_str).transpose().ok()?;
     let time = |share: &str| {
         let times = &export.as_ref()?["metrics"]["http_req_duration"];
         Some(times[share].as_f64()? * 1e3)
@@ -329,13 +329,16 @@ mod tests {
             ),
             (
                 Peer::K6,
-                r#"  http_req_duration: med=51us {"metrics": {"http_req_duration": {"med": 0.051,
-                "p(99)": 1.25}, "http_reqs": {"count": 3}}}"#,
+                "    http_req_duration..............: med=51us p(99)=1.25ms\n      \
+                 { expected_response:true }...: med=51us p(99)=1.25ms\n\n\n\
+                 {\n    \"root_group\": {\"name\": \"\"},\n    \"metrics\": {\n        \
+                 \"http_req_duration\": {\"med\": 0.051, \"p(99)\": 1.25}\n    }\n}",
                 (3, Some((51.0, 1250.0))),
             ),
             (
                 Peer::K6,
-                "  http_req_duration: med=51us p(99)=1.25ms",
+                "    http_req_duration..............: med=51us p(99)=1.25ms\n      \
+                 { expected_response:true }...: med=51us p(99)=1.25ms\n",
                 (3, None),
             ),
         ];

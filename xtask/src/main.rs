@@ -7,6 +7,7 @@ mod dist;
 mod docs;
 mod fuzz;
 mod gallery;
+mod guides;
 mod metadata;
 mod nightly;
 mod project;
@@ -51,7 +52,7 @@ fn main() -> ExitCode {
         }),
         Some("dist") => dist::run(&rest),
         Some("docs") => docs::run(),
-        Some("guides") => guides(),
+        Some("guides") => guides::run(),
         Some("bench") => bench::run(&rest),
         Some("fuzz") => fuzz::run(&rest),
         Some("nightly") => nightly::run(&rest),
@@ -77,36 +78,6 @@ fn test() -> Result<()> {
     let path = memory.as_ref().map(|directory| directory.path().into());
     let files: Vec<(&str, OsString)> = path.map(|path| ("TMPDIR", path)).into_iter().collect();
     cargo_with(&["test", "--workspace"], &files)
-}
-
-/// Puts new figures into the documents, and draws their pictures again.
-fn guides() -> Result<()> {
-    setup::run()?;
-    cargo(
-        &["build", "--profile=release-lto", "--package", "prestan"],
-        &[],
-    )?;
-    let program = project::root()?.join("target/release-lto/prestan");
-    let guides = [
-        "test",
-        "--package",
-        "prestan",
-        "--test",
-        "prestan",
-        "--",
-        "guides::commands",
-    ];
-    cargo_with(&guides, &[("PRESTAN_GUIDES", program.into())])?;
-    let picture = [
-        "test",
-        "--package",
-        "prestan",
-        "--test",
-        "prestan",
-        "--",
-        "picture::",
-    ];
-    cargo(&picture, &[("PRESTAN_BLESS", "1")])
 }
 
 /// Where the servers of the tests keep their files: in memory, if the system has a directory for that with

@@ -4,10 +4,11 @@
 //! Debian packages --> apt-get, as root, starting nothing
 //! wsgidav         --> a Python environment in the tool cache
 //! dufs            --> cargo install into the tool cache
+//! prestan-xnet    --> go build into the tool cache, from servers/xnet
 //! ```
 //!
 //! With `--peers` also the load generators that `cargo xtask bench` compares with; nothing else
-//! needs them.
+//! needs them. k6 is left out, with a word, where Go is too old for it.
 //!
 //! Each step first looks whether its work is done, so that a second run takes no time. The tool
 //! cache is where `testbed::real::tool_cache` looks.
@@ -22,10 +23,10 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::project::finish;
+use crate::project::{finish, root};
 
 /// Debian packages, each with a file that shows that it, or another package that will do, is there.
-const PACKAGES: [(&str, &str); 9] = [
+const PACKAGES: [(&str, &str); 17] = [
     ("chromium", "/usr/bin/chromium"),
     ("apache2-bin", "/usr/sbin/apache2"), // not apache2, which is a service
     ("nginx-light", "/usr/sbin/nginx"),
@@ -36,6 +37,15 @@ const PACKAGES: [(&str, &str); 9] = [
     ("lighttpd", "/usr/sbin/lighttpd"),
     ("lighttpd-mod-webdav", "/usr/lib/lighttpd/mod_webdav.so"),
     ("rclone", "/usr/bin/rclone"),
+    ("chezdav", "/usr/bin/chezdav"),
+    // Not tomcat10, which is a service; it brings a Java runtime where there is none.
+    ("tomcat10-common", "/usr/share/tomcat10/bin/bootstrap.jar"),
+    ("php8.2-fpm", "/usr/sbin/php-fpm8.2"),
+    ("php8.2-xml", "/usr/share/php8.2-xml"),
+    ("php8.2-mbstring", "/usr/share/php8.2-mbstring"),
+    ("php-sabre-dav", "/usr/share/php/Sabre/autoload.php"),
+    ("radicale", "/usr/bin/radicale"),
+    ("xandikos", "/usr/bin/xandikos"),
     ("litmus", "/usr/bin/litmus"),
     ("man-db", "/usr/bin/man"),
 ];
@@ -51,11 +61,17 @@ const PEERS: [(&str, &str); 4] = [
 /// Makes Python environments; nothing shows it but Python itself.
 const PYTHON_VENV: &str = "python3-venv";
 
+/// Brings a `go`, where there is none.
+const GO: &str = "golang-go";
+
 const WSGIDAV: &str = include_str!("../../servers/wsgidav-requirements.txt");
 
 const DUFS_VERSION: &str = "0.47.0";
 const OHA_VERSION: &str = "1.16.0";
 const MDBOOK_VERSION: &str = "0.5.4";
+const K6_VERSION: &str = "1.8.1";
+/// The least version of Go that builds that.
+const K6_NEEDS: &str = "1.25";
 const CARGO_DENY_VERSION: &str = "0.20.2";
 const CARGO_FUZZ_VERSION: &str = "0.13.2";
 
@@ -67,11 +83,15 @@ pub(crate) fn run() -> Result<()> {
     if !wsgidav_is_there(&cache) && !python_makes_environments() {
         packages.push(PYTHON_VENV);
     }
-    // All three, whatever becomes of the first: what needs no root is done without it as well.
+    if !xnet_is_there(&cache) && go_version().is_none() {
+        packages.push(GO);
+    }
+    // All, whatever becomes of the first: what needs no root is done without it as well.
     let outcomes = [
         debian_packages(&packages),
         wsgidav(&cache),
         cargo_install(&cache, "dufs", DUFS_VERSION),
+        xnet(&cache),
     ];
     outcomes.into_iter().collect()
 }
@@ -83,6 +103,7 @@ pub(crate) fn peers() -> Result<()> {
     let outcomes = [
         debian_packages(&missing(&PEERS)),
         cargo_install(&cache, "oha", OHA_VERSION),
+        k6(&cache),
     ];
     outcomes.into_iter().collect()
 }
@@ -283,6 +304,92 @@ fn cargo_install(cache: &Path, name: &str, version: &str) -> Result<()> {
     fs::remove_dir_all(&build).with_context(|| format!("remove {}", build.display()))
 }
 
+/// What `go version` prints: `go version go1.19.8 linux/amd64`. `None` where there is no Go.
+fn go_version() -> Option<String> {
+    let output = Command::new("go").arg("version").output().ok()?;
+    let said = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| said.trim().to_owned())
+}
+
+/// The source of the server of servers/xnet.yaml, all its versions pinned.
+const XNET: [&str; 3] = [
+    include_str!("../../servers/xnet/main.go"),
+    include_str!("../../servers/xnet/go.mod"),
+    include_str!("../../servers/xnet/go.sum"),
+];
+
+/// The source from which the program was built, written last: it is there when the program is.
+fn xnet_stamp(cache: &Path) -> PathBuf {
+    cache.join("xnet.txt")
+}
+
+fn xnet_program(cache: &Path) -> PathBuf {
+    cache.join("bin/prestan-xnet")
+}
+
+fn xnet_is_there(cache: &Path) -> bool {
+    let built = fs::read_to_string(xnet_stamp(cache));
+    xnet_program(cache).is_file() && built.is_ok_and(|source| source == XNET.concat())
+}
+
+fn xnet(cache: &Path) -> Result<()> {
+    if xnet_is_there(cache) {
+        return Ok(());
+    }
+    say("prestan-xnet, the server of golang.org/x/net/webdav");
+    let mut build = Command::new("go");
+    build
+        // The version of this project is nothing to it, and Git may refuse to tell it to another user.
+        .args(["build", "-buildvcs=false", "-trimpath", "-o"])
+        .arg(xnet_program(cache))
+        .current_dir(root()?.join("servers/xnet"));
+    finish(&mut build)?;
+    let stamp = xnet_stamp(cache);
+    fs::write(&stamp, XNET.concat()).with_context(|| format!("write {}", stamp.display()))
+}
+
+/// Builds k6, where Go is new enough: Debian 12 has none that is, and the benchmarks do without k6.
+fn k6(cache: &Path) -> Result<()> {
+    let said = Command::new(cache.join("bin/k6")).arg("version").output();
+    let is_there = said.is_ok_and(|output| {
+        let said = String::from_utf8_lossy(&output.stdout);
+        said.starts_with(&format!("k6 v{K6_VERSION} "))
+    });
+    if is_there {
+        return Ok(());
+    }
+    let go = go_version();
+    if !go.as_deref().is_some_and(|go| is_recent(go, K6_NEEDS)) {
+        let found = go.as_deref().unwrap_or("no `go` in PATH");
+        eprintln!(
+            "setup: k6 {K6_VERSION} is left out: building it needs Go {K6_NEEDS} or later, and this \
+             machine has: {found}; put a later `go` first in PATH and run this again"
+        );
+        return Ok(());
+    }
+    say(&format!(
+        "k6 {K6_VERSION}, which takes some minutes to build"
+    ));
+    let mut install = Command::new("go");
+    install
+        .arg("install")
+        .arg(format!("go.k6.io/k6@v{K6_VERSION}"))
+        .env("GOBIN", cache.join("bin"))
+        .current_dir(cache); // away from any module
+    finish(&mut install)
+}
+
+/// Whether a `go version` is of this version or a later one.
+fn is_recent(said: &str, needed: &str) -> bool {
+    let numbers = |text: &str| -> Option<(u32, u32)> {
+        let mut numbers = text.split('.');
+        Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+    };
+    let words = said.split(' ');
+    let found = words.filter_map(|word| numbers(word.strip_prefix("go")?));
+    found.max() >= numbers(needed)
+}
+
 fn say(what: &str) {
     eprintln!("setup: installing {what}");
 }
@@ -290,4 +397,24 @@ fn say(what: &str) {
 fn succeeds(command: &mut Command) -> bool {
     let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
     quiet.status().is_ok_and(|status| status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_of_go_are_compared_as_numbers() {
+        for (said, is) in [
+            ("go version go1.19.8 linux/amd64", false),
+            ("go version go1.24 linux/amd64", false),
+            ("go version go1.25.0 linux/amd64", true),
+            ("go version go1.100.1 linux/arm64", true),
+            ("go version go2.0 linux/arm64", true),
+            ("go version devel +2a1b linux/amd64", false),
+            ("", false),
+        ] {
+            assert_eq!(is_recent(said, "1.25"), is, "{said}");
+        }
+    }
 }

@@ -56,15 +56,41 @@ pub enum FigureError {
     },
 }
 
-/// Draws all figures of these data ([`report::page::figure_data`]), one after the other, and hands
-/// each to `take`.
+/// How figures are to look.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct FigureStyle {
+    /// Pixels of 1/96 inch; letters have 10 to 12 of them.
+    pub width: u32,
+    /// The same as it is written into the SVG: `760`, `85mm`.
+    pub unit: String,
+    /// Font of all letters, in place of the usual ones.
+    pub font: Option<String>,
+    /// Names of figures, or what they begin with (`forest`, `bars-single`); all where there are none.
+    pub only: Vec<String>,
+}
+
+impl Default for FigureStyle {
+    fn default() -> FigureStyle {
+        FigureStyle {
+            width: 760,
+            unit: "760".to_owned(),
+            font: None,
+            only: Vec::new(),
+        }
+    }
+}
+
+/// Draws the figures of these data ([`report::page::figure_data`]) that are wanted, one after the
+/// other, and hands each to `take`. Returns the names of all there are.
 ///
 /// # Errors
 /// When one cannot be drawn, and what `take` returns.
 pub fn draw<E: From<FigureError>>(
     data: &str,
+    style: &FigureStyle,
     mut take: impl FnMut(Figure) -> Result<(), E>,
-) -> Result<(), E> {
+) -> Result<Vec<String>, E> {
+    let style = serde_json::to_string(style).map_err(|why| FigureError::Script(why.to_string()))?;
     let runtime = Runtime::new().map_err(script)?;
     let context = Context::full(&runtime).map_err(script)?;
     let mut names = FileNames::default();
@@ -73,14 +99,21 @@ pub fn draw<E: From<FigureError>>(
             run::<()>(&engine, source)?;
         }
         engine.globals().set("pageData", data).map_err(script)?;
-        run::<()>(&engine, "begin(pageData)")?;
+        engine.globals().set("pageStyle", style).map_err(script)?;
+        run::<()>(&engine, "begin(pageData, pageStyle)")?;
+        let mut all = Vec::new();
         // Nothing after the last one.
         while let Some(id) = run::<Option<String>>(&engine, "next()")? {
-            let name = names.of(&id);
+            let (mark, id) = id.split_at(1);
+            let name = names.of(id);
+            all.push(name.clone());
+            if mark != "+" {
+                continue;
+            }
             let svg = visible(&run::<String>(&engine, "svg()")?);
             take(Figure { name, svg })?;
         }
-        Ok(())
+        Ok(all)
     })
 }
 
@@ -113,6 +146,11 @@ impl Default for Painter {
             options: usvg::Options {
                 font_family: FONT_NAME.to_owned(),
                 fontdb: Arc::new(fonts),
+                // Whatever font the SVG asks for: there is one.
+                font_resolver: usvg::FontResolver {
+                    select_font: Box::new(|_, fonts| fonts.faces().next().map(|face| face.id)),
+                    select_fallback: usvg::FontResolver::default_fallback_selector(),
+                },
                 ..usvg::Options::default()
             },
         }

@@ -191,15 +191,15 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// List, show, rename and remove recorded runs
     ///
-    /// Wherever a command takes a run, it takes its name, the beginning of its name where no other
-    /// begins so, or its directory. A run that goes on is neither renamed nor removed.
+    /// A command that takes a run accepts its name, an unambiguous beginning of its name, or its
+    /// directory. A run in progress is neither renamed nor removed.
     Runs(RunsArgs),
-    /// Compare servers: which tests are slower or faster, with a verdict for each
+    /// Compare servers: a verdict for each test (slower, faster, same, inconclusive)
     ///
-    /// A and B are servers, given by URL or recipe (--server), which are measured side by side, in
-    /// turns within each test, so that what else happens on this machine affects both. Or they are
-    /// recorded runs, given by directory or name; several runs of one server are separated by commas.
-    /// With more than two, each is compared with the first.
+    /// A and B are servers, given by URL, recipe (--server) or command (--start-a, --start-b). They are
+    /// measured side by side, in turns within each test, so that other activity on this machine affects
+    /// both. Alternatively, A and B are recorded runs, given by directory or name; several runs of one
+    /// server are separated by commas. If more than two are given, each is compared with the first.
     Compare(Box<CompareArgs>),
     /// Vary parameters, and find how response times depend on them
     ///
@@ -215,21 +215,22 @@ pub(crate) enum Command {
     Search(Box<SearchArgs>),
     /// Fetch pages with many clients, as WebSTONE did in 1995
     ///
-    /// In prestan webstone general http://127.0.0.1:8080/ --prepare --children 24 --duration 1m, 24
-    /// children fetch pages of several files, drawn by weight, as fast as the server sends them. The
-    /// report has complete pages a minute beside the WEBSTONE number.
+    /// Example: prestan webstone general http://127.0.0.1:8080/ --prepare --children 24 --duration 1m.
+    /// 24 children fetch pages of several files, chosen by weight, as fast as the server sends them.
+    /// The report gives complete pages per minute and the WEBSTONE number.
     Webstone(Box<WebstoneArgs>),
     /// Measure all installed servers, and write a web site with the results
     ///
     /// Starts every recipe of `prestan servers`, and measures all of them side by side, in turns
     /// within each test. The site has a page for each server and for each test, a comparison, and a
-    /// page on how it was measured.
+    /// page that describes the measurement.
     Gallery(Box<GalleryArgs>),
     /// Find what to fix first: findings, each with its evidence and what to look at
     ///
-    /// Reads recorded runs, given by directory or name; by default the last one, and those of other
-    /// suites on the same server just before it. Or measures a server, with the
-    /// suites prestan, listing and locks: a URL, or a recipe (--server). That takes some minutes.
+    /// Reads recorded runs, given by directory or name (default: the last run, and the runs of other
+    /// suites on the same server just before it), or measures a server, given by URL or recipe
+    /// (--server), with the suites prestan, listing, locks and features. A measurement takes some
+    /// minutes.
     Diagnose(Box<DiagnoseArgs>),
     /// List, print or check suites
     Suites(SuitesArgs),
@@ -243,16 +244,16 @@ pub(crate) enum Command {
     ///
     /// A run works in collections PrestanTest-<run id>/ and puts a marker into each. Collections with
     /// a marker whose run has ended are removed, with the locks in them; nothing else is changed. A
-    /// run on another machine or in another container counts as ended after a day. Where a server
-    /// hides lock tokens, the locks of runs of this user on this machine are released nevertheless:
-    /// a run keeps its tokens in ~/.local/state/prestan/locks until it ends. A lock that was granted
-    /// as the run was killed has no token there, and ends by itself.
+    /// run on another machine or in another container counts as ended after a day. If a server
+    /// hides lock tokens, locks of this user's runs on this machine are released all the same: a run
+    /// keeps its tokens in ~/.local/state/prestan/locks until it ends. A lock granted at the moment of
+    /// the kill has no saved token, and expires by its timeout.
     Clean(CleanArgs),
     /// Print a completion script for a shell
     ///
     /// For bash: prestan completions bash > ~/.local/share/bash-completion/completions/prestan
     Completions {
-        /// Which shell
+        /// Shell
         shell: clap_complete::Shell,
     },
     /// Print the manual page, or write one for each command
@@ -384,13 +385,13 @@ pub(crate) struct ServeArgs {
     #[arg(value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
 
-    /// Port on 127.0.0.1; 0 is a free one
+    /// Port on 127.0.0.1; 0 selects a free port
     #[arg(long, value_name = "PORT", default_value_t = 0, value_parser = whole(0..=65_535_u16))]
     pub(crate) port: u16,
 
-    /// Delay each response to METHOD by this time, to try out what a comparison finds: PROPFIND=50us
+    /// Delay each response to METHOD by this time, to try out comparisons: PROPFIND=50us
     ///
-    /// The server works for this time before it responds.
+    /// The server computes for this time before it responds.
     #[arg(long, value_name = "METHOD=TIME", value_parser = slowdown)]
     pub(crate) slow: Option<Slowdown>,
 }
@@ -414,7 +415,7 @@ const LONGEST_DELAY: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
 pub(crate) struct CleanArgs {
-    /// Collection that was measured in: [http[s]://]host[:port]/path
+    /// Collection in which the run worked: [http[s]://]host[:port]/path
     #[arg(value_name = "URL")]
     pub(crate) url: String,
 
@@ -425,7 +426,7 @@ pub(crate) struct CleanArgs {
     #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,
 
-    /// Also remove those of another machine or container, whose run may not have ended
+    /// Also remove collections of other machines or containers, whose runs may still be in progress
     #[arg(long)]
     pub(crate) force: bool,
 

@@ -66,10 +66,7 @@ impl FailureLimit {
             MaxFailures::All => {
                 let time = now.map_or(0, |now| now.saturating_sub(self.begun));
                 (operations >= FIRST || time >= FIRST_TIME).then(|| {
-                    format!(
-                        "all operations failed, {operations} of {operations}; --max-failures none \
-                         goes on nevertheless"
-                    )
+                    format!("all of {operations} operations failed; --max-failures none continues")
                 })
             }
             MaxFailures::Number(most) => (failed > most).then(|| {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use figures::{Figure, FigureError, Painter};
+use figures::{Figure, FigureError, FigureStyle, Painter};
 use report::page::{self, ReportPage};
 
 use crate::args::FigureOptions;
@@ -35,15 +35,33 @@ pub(crate) fn write(page: &ReportPage<'_>, options: &FigureOptions) -> Result<()
         return Ok(());
     }
     let painter = Painter::default();
-    figures::draw(&page::figure_data(page), |figure: Figure| {
+    let width = options.figure_width.as_ref();
+    let usual = FigureStyle::default();
+    let style = FigureStyle {
+        width: width.map_or(usual.width, |width| width.pixels),
+        unit: width.map_or(usual.unit, |width| width.written.clone()),
+        font: options.font.clone(),
+        only: options.figure.clone(),
+    };
+    let mut drawn = 0;
+    let names = figures::draw(&page::figure_data(page), &style, |figure: Figure| {
+        drawn += 1;
         if let Some(directory) = svg {
             save(directory, &figure.name, "svg", figure.svg.as_bytes())?;
         }
         if let Some(directory) = png {
             save(directory, &figure.name, "png", &painter.png(&figure)?)?;
         }
-        Ok(())
-    })
+        Ok::<(), Failed>(())
+    })?;
+    if drawn == 0 && !options.figure.is_empty() {
+        return Err(Failed::Usage(format!(
+            "no figure is called {}; there are {}",
+            options.figure.join(" or "),
+            names.join(", ")
+        )));
+    }
+    Ok(())
 }
 
 fn save(directory: &Path, name: &str, ending: &str, bytes: &[u8]) -> Result<(), Failed> {

@@ -169,15 +169,16 @@ pub(crate) fn print(
         let options = TextOptions {
             color,
             width,
-            layout: match formats.layout {
+            layout: match formats.layout.unwrap_or_default() {
                 LayoutArg::Full => TextLayout::Full,
+                LayoutArg::Brief => TextLayout::Brief,
                 LayoutArg::Of2004 => TextLayout::Of2004,
             },
             saved_to,
         };
         report::text(run, summary, &beside, &options)
     };
-    if formats.layout == LayoutArg::Of2004 && !summary.warnings.is_empty() {
+    if formats.layout == Some(LayoutArg::Of2004) && !summary.warnings.is_empty() {
         let count = summary.warnings.len();
         tell(&format!(
             "prestan: {count} warnings: `prestan report` prints them; the layout of 2004 has no place \

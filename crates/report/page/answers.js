@@ -48,7 +48,7 @@ const prestanAnswers = (() => {
     const colors = look.dark ? INKS.dark : INKS.light;
     const color = (row) => colors[row.verdict] ?? muted;
     return {
-      id: `ratios-${versus.place}`, title, height: 64 + rows.length * 24, empty: rows.length === 0,
+      id: `forest-${versus.place}`, title, height: 64 + rows.length * 24, empty: rows.length === 0,
       note: `Right of 1 it is slower. The grey band is what counts as the same.${isCut ? " Intervals that go beyond the axis are cut." : ""}${without.length > 0 ? ` Without a ratio: ${without.join(", ")}.` : ""}`,
       option: F.frame(look, title, {
         grid: { left, right: 112, top: 12, bottom: 46 },
@@ -201,17 +201,27 @@ const prestanAnswers = (() => {
     const xAxis = F.axis(look, { name: param, range: xs, scale: xScale, label: (value) => written(data.sweep, param, value), zero: true });
     const atValues = { ...xAxis, axisLabel: { ...xAxis.axisLabel, customValues: values }, axisTick: { ...xAxis.axisTick, customValues: values } };
     const legend = lines.map((line) => line.name);
-    const top = F.legendHeight(look, legend);
+    // A panel for each server, so that points and laws of several do not cover each other.
+    const servers = [...new Set(lines.map((line) => line.server))];
+    const runs = servers.map((server) => ({ name: data.sweep.servers[server]?.name ?? `server ${server}` }));
+    const isOne = servers.length < 2;
+    const { grid, title: titles, bottom } = F.panels(look, runs, isOne ? 202 : 150);
+    const top = isOne ? F.legendHeight(look, legend) : 0;
     return {
-      id: `sweep-${param}-${test.measure}`, title, height: top + 250, scale: chosen, empty: points.length === 0,
-      note: `Bars are 95 % intervals; a thin line without marks is what was fitted.${failedAt(data.sweep, test)}${xScale === chosen ? "" : ` Zero has no place on a logarithmic scale, so that of ${param} is linear.`}`,
+      id: `sweep-${param}-${test.measure}`, title, scale: chosen, empty: points.length === 0,
+      height: isOne ? top + 258 : bottom + 48,
+      note: `Whiskers are 95 % intervals; the line is the fitted law, or joins the means if there is none.${failedAt(data.sweep, test)}${xScale === chosen ? "" : ` Zero has no place on a logarithmic scale, so that of ${param} is linear.`}`,
       words: test.servers.map((of) => (test.servers.length > 1 ? `${data.sweep.servers[of.server]?.name}: ` : "") + of.words.replace(/(\d) us\b/g, "$1 µs")),
       option: F.frame(look, title, {
-        legend: lines.length > 1 ? { data: legend } : undefined,
-        grid: { left: 78, right: 22, top: top + 8, bottom: 48 },
-        xAxis: atValues,
-        yAxis: F.timeAxis(look, { name: `mean ${times}`, range: ys, scale: chosen, vertical: true, zero: true }),
-        series: lines.flatMap((line) => sweepSeries(look, data.sweep, line, param, xScale)),
+        legend: isOne && lines.length > 1 ? { data: legend } : undefined,
+        title: isOne ? undefined : titles,
+        grid: isOne ? [{ left: 78, right: 22, top: top + 8, bottom: 48 }] : grid,
+        xAxis: servers.map((_, place) => ({ ...atValues, name: place === servers.length - 1 ? param : undefined, gridIndex: place })),
+        yAxis: servers.map((_, place) => ({
+          ...F.timeAxis(look, { name: `mean ${times}`, range: ys, scale: chosen, vertical: true, zero: true, shared: !isOne }), gridIndex: place,
+        })),
+        series: lines.flatMap((line) => sweepSeries(look, data.sweep, line, param, xScale)
+          .map((series) => ({ ...series, xAxisIndex: servers.indexOf(line.server), yAxisIndex: servers.indexOf(line.server) }))),
       }),
     };
   }
@@ -231,7 +241,8 @@ const prestanAnswers = (() => {
     const at = line.points.map((point) => [point.params[param], point.mean_us, ...(point.ci95_us ?? [point.mean_us, point.mean_us])]);
     const means = {
       type: "line", name: line.name, color, data: at.map(([x, y]) => [x, y]), symbol: F.symbolOf(line.server + line.place), symbolSize: 7,
-      itemStyle: hollow, lineStyle: { width: 1.8, type: F.dashOf(line.server), color },
+      // Where a law was fitted, it is the line.
+      itemStyle: hollow, lineStyle: { width: hasLaw(line) ? 0 : 1.8, type: F.dashOf(line.server), color },
       tooltip: look.paper ? undefined : {
         formatter: (item) => {
           const point = line.points[item.dataIndex];
@@ -253,8 +264,10 @@ const prestanAnswers = (() => {
     return [means, bars, ...fitted(line, param, scale, color)];
   }
 
+  const hasLaw = (line) => Boolean(line.law) && line.points.length > 1;
+
   function fitted(line, param, scale, color) {
-    if (!line.law || line.points.length < 2) return [];
+    if (!hasLaw(line)) return [];
     // What other parameters add is the same along the line.
     const power = (x, exponent) => (x === 0 ? 0 : x ** exponent);
     const fit = (x) => line.law.terms.reduce((sum, term) =>
@@ -264,11 +277,19 @@ const prestanAnswers = (() => {
     const curve = Array.from({ length: 61 }, (_, i) => [place(i), fit(place(i))]);
     return [{
       type: "line", name: `${line.name}: fitted`, symbol: "none", silent: true, z: 1, color,
-      lineStyle: { type: "solid", width: 0.8, opacity: 0.8 }, data: curve.filter(([, y]) => y > 0),
+      lineStyle: { type: F.dashOf(line.place), width: 1.6, opacity: 0.9 }, data: curve.filter(([, y]) => y > 0),
     }];
   }
 
   // ----- search --------------------------------------------------------------------------------
+
+  const MICROSECONDS = { us: 1, "µs": 1, ms: 1e3, s: 1e6 };
+
+  // The times that a condition compares percentiles with: `p99 < 50ms`.
+  function limitsOf(condition) {
+    const found = [...(condition ?? "").matchAll(/\b(p50|p99)\s*(<=?)\s*([0-9.]+)\s*(us|µs|ms|s)\b/g)];
+    return found.map(([text, name, , number, unit]) => ({ name, us: Number(number) * MICROSECONDS[unit], text }));
+  }
 
   function search(data, look) {
     const { muted, ink, bad } = F.inks(look);
@@ -279,7 +300,8 @@ const prestanAnswers = (() => {
     const load = find === "rate" ? "requests a second" : ofPages ? "children" : "users";
     const times = ofPages ? "time of a page" : find === "rate" ? "time from planned to first byte" : "response time";
     const title = `${times[0].toUpperCase()}${times.slice(1)} and throughput by ${load}`;
-    const range = F.extent(points.flatMap((point) => [point.p50_us, point.p99_us]).filter((us) => us > 0));
+    const shownTimes = [...points.flatMap((point) => [point.p50_us, point.p99_us]), ...limitsOf(data.search.while).map((limit) => limit.us)];
+    const range = F.extent(shownTimes.filter((us) => us > 0));
     const x = { range: F.extent(points.map((point) => point.load)), scale: "auto", label: F.plain };
     const mark = (at, text, color, type) => ({
       xAxis: at, name: text, lineStyle: { color, type, width: 1.4 }, label: { formatter: text, color, fontFamily: F.FONT, fontSize: 11 },
@@ -292,13 +314,18 @@ const prestanAnswers = (() => {
       // Labels of neighbours stand one above the other.
       .map((line, place) => ({ ...line, label: { ...line.label, distance: 4 + 14 * place } }));
     const markLine = { symbol: "none", silent: true, animation: false, data: marks };
+    // A limit of the condition, across the line that it is about.
+    const limits = (key) => limitsOf(data.search.while).filter((limit) => `${limit.name}_us` === key).map(({ us, text }) => ({
+      yAxis: us, name: text, lineStyle: { color: bad, type: "dashed", width: 1.2 },
+      label: { formatter: text, position: "insideMiddleTop", color: bad, fontFamily: F.FONT, fontSize: 11 },
+    }));
     const line = (name, key, place, panel) => ({
       type: "line", name, xAxisIndex: panel, yAxisIndex: panel, color: F.PALETTE[place], symbol: F.symbolOf(place), symbolSize: 7,
       lineStyle: { width: 1.8, type: F.dashOf(place) },
       data: points.filter((point) => typeof point[key] === "number").map((point) => ({
         value: [point.load, point[key]], point, itemStyle: fails(point) ? { color: "transparent", borderColor: F.PALETTE[place], borderWidth: 1.5 } : undefined,
       })),
-      markLine: key === "p50_us" ? markLine : key === "throughput_per_s" ? { ...markLine, label: { show: false } } : undefined,
+      markLine: key === "p50_us" ? { ...markLine, data: [...marks, ...limits(key)] } : key === "p99_us" ? { ...markLine, data: limits(key) } : key === "throughput_per_s" ? { ...markLine, label: { show: false } } : undefined,
       tooltip: look.paper ? undefined : {
         formatter: (item) => {
           const { point } = item.data;
@@ -337,7 +364,7 @@ const prestanAnswers = (() => {
     if (F.hasPages(data)) yield F.pages(data, look);
     if (data.runs.length > 0) {
       for (const group of F.groups(data)) {
-        for (const scale of ["linear", "log"]) yield F.bars(data, look, { group, scale });
+        for (const scale of F.scales(data, look, group)) yield F.bars(data, look, { group, scale });
       }
       for (const test of F.testNames(data)) {
         yield F.histogram(data, look, { test });

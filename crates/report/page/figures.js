@@ -198,6 +198,16 @@ const prestanFigures = (() => {
     ];
   }
 
+  // From this factor between the least and the greatest mean on, the length of a bar says nothing of the least.
+  const WIDEST = 1000;
+
+  // The scales on which the means of a group can be seen.
+  function scales(data, look, group) {
+    const means = shown(data, look).flatMap((run) => group.tests.map((name) => TESTS.times(testOf(run, name))?.mean));
+    const range = extent(means.filter((us) => us > 0));
+    return range && range[1] / range[0] > WIDEST ? ["log"] : ["linear", "log"];
+  }
+
   // ----- bars ----------------------------------------------------------------------------------
 
   // What bars are of: how one is found, its times, how many operations failed, and the word where there is no time.
@@ -235,8 +245,9 @@ const prestanFigures = (() => {
     const legend = runs.map((run) => run.name);
     const top = legendHeight(look, legend);
     const thickness = runs.length === 1 ? 24 : 9 + 13 * runs.length;
+    const dots = scale === "log";
     const series = runs.flatMap((run, place) => [
-      {
+      dots ? dotsOf(look, run, place, runs.length, names, { about, timesOf }) : {
         type: "bar", name: run.name, barCategoryGap: `${(1 - BAND) * 100}%`, barGap: "0%",
         itemStyle: { color: colorOf(run.index) },
         data: names.map((name) => timesOf(run, name)?.mean ?? null),
@@ -248,9 +259,9 @@ const prestanFigures = (() => {
     const left = Math.min(Math.max(60, 7.2 * widest + 20), (look.width ?? 800) * 0.42);
     return {
       id: `bars-${group.id}-${scale}`, title, height: top + 58 + names.length * thickness,
-      note: "Whiskers are 95 % intervals of the mean.",
+      note: `Whiskers are 95 % intervals of the mean${dots ? "; an arrow marks one that leaves the axis" : ""}.`,
       option: frame(look, title, {
-        decals: runs.length > 1,
+        decals: runs.length > 1 && !dots,
         legend: runs.length > 1 ? { data: legend } : undefined,
         grid: { left, right: 74, top, bottom: 46 },
         xAxis: timeAxis(look, { name: `mean ${about.what} (${scale})`, range: range ?? [1, 10], scale, zero: true }),
@@ -261,6 +272,24 @@ const prestanFigures = (() => {
         },
         series,
       }),
+    };
+  }
+
+  // A bar has a length, which a logarithmic axis cannot show: a dot in its place.
+  function dotsOf(look, run, place, count, names, { about, timesOf }) {
+    const means = names.map((name) => timesOf(run, name)?.mean ?? null);
+    return {
+      type: "custom", name: run.name, itemStyle: { color: colorOf(run.index) }, z: 6, encode: { x: 0, y: 1 },
+      data: means.map((mean, row) => [mean ?? NaN, row]),
+      renderItem: (params, api) => {
+        if (means[params.dataIndex] === null) return null;
+        const band = api.size([0, 1])[1] * BAND;
+        const [cx, middle] = api.coord([api.value(0), api.value(1)]);
+        const cy = middle - band / 2 + (band / count) * (place + 0.5);
+        const r = Math.max(3, Math.min(5, band / count / 3));
+        return { type: "circle", shape: { cx, cy, r }, style: { fill: api.visual("color") } };
+      },
+      tooltip: look.paper ? undefined : { formatter: (item) => look.lines(barLines(run, names[item.dataIndex], about)) },
     };
   }
 
@@ -307,7 +336,8 @@ const prestanFigures = (() => {
         const style = { stroke: ink, lineWidth: 1.1, fill: null };
         const rule = (x1, y1, x2, y2) => ({ type: "line", shape: { x1, y1, x2, y2 }, style });
         const cap = (x) => rule(x, y - half, x, y + half);
-        const lines = item.has ? [rule(left, y, right, y), cap(right), ...(item.cut ? [] : [cap(left)])] : [];
+        const arrow = { type: "polygon", shape: { points: [[left, y], [left + 7, y - 4], [left + 7, y + 4]] }, style: { fill: ink } };
+        const lines = item.has ? [rule(left, y, right, y), cap(right), item.cut ? arrow : cap(left)] : [];
         const x = (item.anchored ? params.coordSys.x : right) + 7;
         const text = {
           type: "text", x, y,
@@ -497,7 +527,7 @@ const prestanFigures = (() => {
   }
 
   return {
-    FONT, PALETTE, axis, bars, colorOf, dashOf, digits, ecdf, extent, frame, groups, hasPages, histogram, inks, legendHeight, pages, plain, symbolOf, testNames,
+    FONT, PALETTE, axis, bars, colorOf, dashOf, digits, ecdf, extent, frame, groups, hasPages, histogram, inks, legendHeight, pages, panels, plain, scales, symbolOf, testNames,
     time, timeAxis, timeLine,
   };
 })();

@@ -146,7 +146,7 @@
     // Several stand side by side. A figure is as wide as its place, so this is known before the first is drawn.
     at("ratios")?.classList.toggle("small", A.versusOf(data).length > 1);
     for (const versus of A.versusOf(data)) {
-      figure(at("ratios"), `ratios-${versus.place}`, (look) => A.ratios(data, look, { versus }));
+      figure(at("ratios"), `forest-${versus.place}`, (look) => A.ratios(data, look, { versus }));
     }
   }
 

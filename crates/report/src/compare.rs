@@ -50,7 +50,10 @@ pub fn compare_text(all: &Comparisons, color: bool, width: usize) -> String {
     for versus in &all.versus {
         let comparison = &versus.comparison;
         let (a, b) = (clean(&all.name), clean(&versus.name));
-        report.line(&format!("A: {a}\nB: {b}\n"));
+        // Servers that a command starts have no other name.
+        if (a.as_str(), b.as_str()) != ("A", "B") {
+            report.line(&format!("A: {a}\nB: {b}\n"));
+        }
         table(&mut report, comparison);
         report.line("");
         report.wrapped("", "", &legend(comparison));
@@ -69,14 +72,14 @@ pub(crate) fn legend(comparison: &Comparison) -> String {
     let same = percent(comparison.same_within);
     let times = times_since(comparison.since);
     match comparison.pairs {
-        1 => format!("Mean {times} of operations that were ok, one run of each."),
+        1 => format!("Mean {times} of operations that succeeded, one run of each."),
         _ => format!(
-            "A, B: mean {times} of all operations that were ok. B / A: geometric mean of the ratios of {} \
-             (few slow operations can move the two apart), as far as it lies in the interval that all looks at \
-             the pairs so far have in common.{} slower, faster: means \
-             and medians both differ that way, and the means by more than {same}; with the verdicts on \
-             failures they hold the family-wise error rate at 5 % over all rows. same: the 95 % \
-             intervals of both lie within {same}; this holds for each row, not for all of them together.",
+            "A, B: mean {times} of operations that succeeded. B / A: geometric mean of the ratios of {}, limited \
+             to the interval that all looks at the pairs have in common; few slow operations can \
+             move it away from the ratio of the means.{} slower, faster: means and medians both differ \
+             significantly, the means by more than {same}; over all rows, failures included, the \
+             family-wise error rate is at most 5 %. same: the 95 % intervals of means and medians lie \
+             within {same}; this holds for each row separately.",
             pairs_of_rows(comparison),
             without_times(comparison)
         ),
@@ -89,7 +92,7 @@ fn pairs_of_rows(comparison: &Comparison) -> String {
     let reached: Vec<usize> = reached.filter(|pairs| *pairs > 0).collect();
     match (reached.iter().min(), reached.iter().max()) {
         (Some(least), Some(most)) if least < most => format!(
-            "{least} to {most} pairs of runs, as many as it took to decide the row or as there was time for"
+            "{least} to {most} pairs of runs (until the row was decided, or the time was over)"
         ),
         _ => format!("{} pairs of runs", comparison.pairs),
     }
@@ -99,8 +102,8 @@ fn pairs_of_rows(comparison: &Comparison) -> String {
 fn without_times(comparison: &Comparison) -> &'static str {
     let has_less = |row: &Compared| row.ratio.is_some_and(|ratio| ratio.pairs < row.reached);
     if comparison.rows.iter().any(has_less) {
-        " Pairs without times: no operation was ok in one of both runs, or the load generator may \
-                 have changed its times."
+        " Pairs without times: in one of both runs no operation succeeded, or the load generator may \
+         have changed its times."
     } else {
         ""
     }

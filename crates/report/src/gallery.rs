@@ -48,6 +48,8 @@ pub struct Exhibit<'a> {
     pub properties: &'static str,
     /// Where it has locks.
     pub locks: &'static str,
+    /// What it cannot do or does unlike others, in sentences; empty where that is nothing.
+    pub limits: &'a str,
     /// All its runs, put together.
     pub shown: PageRun<'a>,
     /// What was found in them; `None` where nothing was looked for.
@@ -96,6 +98,7 @@ pub fn gallery(gallery: &Gallery<'_>) -> Vec<SiteFile> {
         let page = ReportPage {
             runs: vec![exhibit.shown.clone()],
             diagnosed: exhibit.diagnosed.as_ref().map(std::slice::from_ref),
+            note: exhibit.limits,
             site: Some(&site),
             ..ReportPage::default()
         };

@@ -64,6 +64,8 @@ pub struct ReportPage<'a> {
     pub is_diagnosis: bool,
     /// What is shown; `None` for the suite's name.
     pub title: Option<&'a str>,
+    /// What else there is to know of what is shown, in sentences; empty where that is nothing.
+    pub note: &'a str,
     /// The site that the page is one of; `None` where it stands alone.
     pub site: Option<&'a Site>,
 }
@@ -157,6 +159,7 @@ fn body(page: &ReportPage<'_>, names: &[String]) -> Markup {
         main {
             section #answer aria-label="In short" {
                 (headline::headline(page, names, subject))
+                @if !page.note.is_empty() { p { (page.note) } }
                 noscript {
                     p.box.doubt {
                         "Figures need JavaScript, which is off. The tables below are complete without it."

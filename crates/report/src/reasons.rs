@@ -24,11 +24,10 @@ pub fn reason(reason: &StatusReason) -> String {
         }
         StatusReason::Failed(outcomes) => failed(outcomes),
         StatusReason::NeverDrawn => {
-            "chance never chose it; measure for longer, or give it more weight".to_owned()
+            "it was never drawn; measure longer, or give it more weight".to_owned()
         }
         StatusReason::StampsMissed => {
-            "the kernel's time stamps never came, so there is no response \
-                                       time; measure with --clock user"
+            "kernel time stamps were missing, so there is no response time; measure with --clock user"
                 .to_owned()
         }
         StatusReason::Cancelled => "every operation was cancelled".to_owned(),
@@ -37,7 +36,7 @@ pub fn reason(reason: &StatusReason) -> String {
             failed(others)
         ),
         StatusReason::NotRecorded => {
-            "nothing was recorded, and the record does not say why".to_owned()
+            "nothing was recorded, and the record has no reason".to_owned()
         }
         StatusReason::RunEnded { interrupted, began } => {
             let end = if *interrupted {
@@ -94,8 +93,8 @@ pub(crate) fn note(note: &Note) -> String {
             (share * 100.0).floor()
         ),
         Note::Wanders => {
-            "throughput wandered over times that are not short beside the window: its \
-                          interval may be too narrow"
+            "throughput varied over times that are not short compared with the window; its interval may \
+             be too narrow"
                 .to_owned()
         }
         Note::RunsLeftOut { left_out, of } => format!(

@@ -235,7 +235,12 @@ fn left_out(wider: &[TableDrawing], chosen: Layout) -> Option<String> {
         (RateEnds, "rates with their intervals"),
     ];
     let missing: Vec<String> = missing.into_iter().filter_map(first).collect();
-    (!missing.is_empty()).then(|| format!("left out for lack of width: {}", missing.join(", ")))
+    (!missing.is_empty()).then(|| {
+        format!(
+            "columns omitted, because the terminal is too narrow: {}",
+            missing.join(", ")
+        )
+    })
 }
 
 /// Rows with the columns of one layout.
@@ -294,8 +299,7 @@ impl TableDrawing {
             .any(|cell| cell == "-")
         {
             signs.push(
-                "-: no interval, for lack of operations (a percentile needs 10 beyond it)"
-                    .to_owned(),
+                "-: no interval, too few operations (a percentile needs 10 beyond it)".to_owned(),
             );
         }
         if has(MeanShare) {

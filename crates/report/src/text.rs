@@ -1,10 +1,12 @@
 //! The report for people, from top to bottom: the rows, what to make of them, and how they were
 //! measured.
 
+mod beside;
+mod brief;
 mod of_2004;
 
 use record::{Environment, EventKind, Http, LeftBehind, Pace, PlanRecord, Run, Server};
-use stats::{Completeness, Status, Summary, TestSummary, WarningKind};
+use stats::{Completeness, Note, Status, Summary, TestSummary, WarningKind};
 
 use crate::clean;
 use crate::conclusion::inconclusive_briefly;
@@ -34,6 +36,8 @@ pub enum TextLayout {
     /// The figures first, then what limits them, and at the end how they were measured.
     #[default]
     Full,
+    /// The figures, and one sentence about their limits.
+    Brief,
     /// That of Xu (2004), section 5.6, to the letter, and nothing else.
     Of2004,
 }
@@ -56,29 +60,12 @@ pub fn text(
     beside: &[BesideResult<'_>],
     options: &TextOptions,
 ) -> String {
-    if options.layout == TextLayout::Of2004 {
-        return of_2004::text(run, summary);
-    }
     let mut report = TextReport::new(options.color, options.width);
-    report.headline(run, summary);
-    report.pages(run, summary);
-    report.rows(run, summary);
-    report.generator(summary);
-    if run.plan.load.pace != Pace::Rounds {
-        report.throughput(summary);
+    match options.layout {
+        TextLayout::Of2004 => return of_2004::text(run, summary),
+        TextLayout::Brief => report.brief(run, summary),
+        TextLayout::Full => report.full(run, summary, beside),
     }
-    report.connecting(summary);
-    report.histograms(summary);
-    report.failures(summary);
-    report.notes(summary);
-    report.left_out(run, summary);
-    report.warnings(summary);
-    report.left_behind(&summary.left_behind);
-    report.completeness(summary);
-    for load in beside {
-        report.beside(load);
-    }
-    report.configuration(run, summary);
     if let Some(place) = &options.saved_to {
         report.line("");
         report.line(&format!("Saved in {}", clean(place)));
@@ -87,6 +74,28 @@ pub fn text(
 }
 
 impl TextReport {
+    fn full(&mut self, run: &Run, summary: &Summary, beside: &[BesideResult<'_>]) {
+        self.headline(run, summary);
+        self.pages(run, summary);
+        self.rows(run, summary);
+        self.generator(summary);
+        if run.plan.load.pace != Pace::Rounds {
+            self.throughput(summary);
+        }
+        self.connecting(summary);
+        self.histograms(summary);
+        self.failures(summary);
+        self.notes(summary);
+        self.left_out(run, summary);
+        self.warnings(summary);
+        self.left_behind(&summary.left_behind);
+        self.completeness(summary);
+        for load in beside {
+            self.beside(load);
+        }
+        self.configuration(run, summary);
+    }
+
     /// A heading after an empty line; nothing when there is nothing to stand below it.
     fn section(&mut self, heading: &str, items: &[ReportItem]) {
         if items.is_empty() {
@@ -105,31 +114,6 @@ impl TextReport {
         for text in &item.below {
             self.wrapped("    ", "      ", text);
         }
-    }
-
-    /// What was measured of a load that went on beside the run.
-    fn beside(&mut self, load: &BesideResult<'_>) {
-        let BesideResult { name, run, summary } = load;
-        let of = &run.plan.load;
-        let pace = load::pace(&of.pace).unwrap_or_default();
-        self.line("");
-        self.wrapped(
-            "",
-            "  ",
-            &format!(
-                "Beside the run: {}, suite {}, {pace}, users: {}",
-                clean(name),
-                clean(&run.plan.suite.name),
-                of.users
-            ),
-        );
-        self.line("");
-        self.conclusion(summary);
-        self.rows(run, summary);
-        self.throughput(summary);
-        self.failures(summary);
-        self.warnings(summary);
-        self.completeness(summary);
     }
 
     /// Figures that do not describe the server are named above them, with the reason.
@@ -364,8 +348,14 @@ pub(crate) fn warnings(summary: &Summary) -> impl Iterator<Item = String> {
 /// The notes of all rows; one that several rows have stands once, behind the names of all of them.
 pub(crate) fn notes(summary: &Summary) -> Vec<String> {
     let mut all: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut dominated: Vec<String> = Vec::new();
     for test in &summary.tests {
-        for note in test.notes.iter().map(reasons::note) {
+        for note in &test.notes {
+            if let Note::Dominated(share) = note {
+                dominated.push(format!("{} {:.0} %", test.name, (share * 100.0).floor()));
+                continue;
+            }
+            let note = reasons::note(note);
             match all.iter_mut().find(|(same, _)| *same == note) {
                 Some((_, names)) => names.push(&test.name),
                 None => all.push((note, vec![&test.name])),
@@ -373,8 +363,15 @@ pub(crate) fn notes(summary: &Summary) -> Vec<String> {
         }
     }
     let all = all.into_iter();
-    all.map(|(note, names)| format!("{}: {note}", names.join(", ")))
-        .collect()
+    let all = all.map(|(note, names)| format!("{}: {note}", names.join(", ")));
+    let dominated = (!dominated.is_empty()).then(|| {
+        format!(
+            "the slowest operation is a large part of the sum of all times, so the mean and its interval \
+             depend on it: {}",
+            dominated.join(", ")
+        )
+    });
+    all.chain(dominated).collect()
 }
 
 /// Details of a failed test: counts, and each kind of failure with an example. `None` when its row says it all.

@@ -23,21 +23,19 @@ pub(crate) fn fact(kind: Kind) -> &'static str {
         Kind::Stalled | Kind::TotalStalled => "the load generator stalled",
         Kind::Hiccup => "the load generator stalled once",
         Kind::Late => "the load generator did not keep its schedule",
-        Kind::HalfIdle => "users waited in the load generator for most of the time",
-        Kind::PartlyIdle => "users waited in the load generator now and then",
-        Kind::MissedStamps => "time stamps of the kernel never came",
+        Kind::HalfIdle => "users waited in the load generator most of the time",
+        Kind::PartlyIdle => "users sometimes waited in the load generator",
+        Kind::MissedStamps => "kernel time stamps were missing",
         Kind::Exhausted => "this machine ran out of resources",
-        Kind::UsersIdle => "some users never did an operation",
-        Kind::NoOverlap => "the users were never all at work together",
-        Kind::WindowSmall => {
-            "less than half of the operations fell into the time in which all users were at work"
-        }
+        Kind::UsersIdle => "some users completed no operation",
+        Kind::NoOverlap => "the users were never all active at the same time",
+        Kind::WindowSmall => "less than half of the operations began while all users were active",
         Kind::Bias => "the load generator was slow to wake up",
         Kind::Dropped => "operations were never sent",
-        Kind::EarlyResponses => "the server answered before it had the whole request",
-        Kind::ClockStepped => "the clock of the kernel's time stamps was set while the run went on",
-        Kind::Resent => "requests were sent once more",
-        Kind::Reconnects => "most operations opened a connection of their own",
+        Kind::EarlyResponses => "the server responded before it had the whole request",
+        Kind::ClockStepped => "the system clock was set during the run",
+        Kind::Resent => "requests were sent again",
+        Kind::Reconnects => "most operations opened a new connection",
         Kind::FewForPercentiles => "p99 is the maximum",
         Kind::Orphans => "the run directory is damaged",
         Kind::Recorded => "",
@@ -58,48 +56,47 @@ fn rest(warning: &Warning) -> String {
             _ => exhausted(Exhausted::default(), &listed(times)),
         },
         Kind::Saturated => format!(
-            " ({percents} of the time of its worker threads used or wanted), so it set the pace and \
-             not the server; lower the load, or use a stronger machine"
+            " ({percents} of the time of its worker threads used or wanted): these figures do \
+             not describe the server; lower the load, or use a stronger machine"
         ),
         Kind::Busy => format!(
-            " ({percents} of the time of its worker threads used or wanted), so operations waited for \
+            " ({percents} of the time of its worker threads used or wanted): operations waited for \
              each other in it; lower the load"
         ),
         Kind::Queued => format!(
-            " ({percents} of its time): the server or another program uses this machine; use another \
-             one"
+            " ({percents} of its time): the server or another program used this machine; use another \
+             machine"
         ),
         Kind::Stalled => format!(
-            ", which may be a part of these estimates: {percents}; stop other programs or use another \
+            ": this may be part of these estimates: {percents}; stop other programs, or use another \
              machine"
         ),
         Kind::TotalStalled => format!(
-            ", which may be a part of these total times: {percents}; the response times hardly \
-             contain it"
+            ": this may be part of these total times: {percents}; response times hardly contain it"
         ),
         Kind::Hiccup => format!(
-            " for {}, which may be in the slowest times; measure again, or for longer",
+            " for {}: the slowest times may contain it; repeat the run, or measure longer",
             listed(milliseconds)
         ),
         Kind::Late => format!(
-            ": operations began late by {} (p99), which their times contain; lower the rate, or stop \
-             other programs",
+            ": operations began late by {} (p99), which is part of their latencies; lower the rate, or \
+             stop other programs",
             listed(milliseconds_of)
         ),
         Kind::HalfIdle => format!(
-            ": on average only {percents} of the operations were under way that should have been; \
+            ": on average only {percents} of the operations were in progress that should have been; \
              lower --concurrency"
         ),
         Kind::PartlyIdle => format!(
-            ": on average {percents} of the operations were under way that should have been; lower \
+            ": on average {percents} of the operations were in progress that should have been; lower \
              --concurrency"
         ),
         Kind::MissedStamps => format!(
-            ", and such operations have no response time: {shares}; look at the driver of the network \
-             card, or measure with --clock user"
+            ": these operations have no response time: {shares}; check the driver of the network card, \
+             or measure with --clock user"
         ),
         Kind::ClockStepped => format!(
-            " ({} times); operations that were under way have no response time: measure again",
+            " ({} times): operations in progress have no response time; repeat the run",
             count(&warning.detail)
         ),
         Kind::Bias => format!(
@@ -108,38 +105,38 @@ fn rest(warning: &Warning) -> String {
             listed(milliseconds)
         ),
         Kind::UsersIdle => format!(
-            ", so nothing was measured with all of them at work: {shares} users; look for failures in \
-             the set-up"
+            ": nothing was measured with all users active: {shares} users; look for failures in the \
+             set-up"
         ),
-        Kind::NoOverlap => format!(
-            ", so nothing counts: {shares} operations; raise {raise}, or lower --concurrency"
-        ),
+        Kind::NoOverlap => {
+            format!(": {shares} operations count; raise {raise}, or lower --concurrency")
+        }
         Kind::WindowSmall => format!(": {shares}; raise {raise}"),
         Kind::EarlyResponses => format!(
-            ", and such operations have no response time: {shares}; compare the total times instead"
+            ": these operations have no response time: {shares}; compare total times instead"
         ),
         Kind::Resent => format!(
-            ", outside the times, because a kept connection had died or a Digest nonce had run out: \
-             {shares}; look at the server's limits for both"
+            ", outside the measured times, because a connection had been closed or a Digest nonce had \
+             expired: {shares}; check the server's limits for both"
         ),
         Kind::Reconnects => format!(
-            ": {shares}; the server does not keep connections, so total times contain connecting \
-             (response times do not)"
+            ": {shares}; the server closes connections, so total times contain connecting (response \
+             times do not)"
         ),
         Kind::Dropped if warning.detail == Detail::OpenLoop => format!(
-            ", because the server could not take the rate, and they would have had to wait behind \
-             too many others: {shares}; the times are those of the others, so lower the rate, or \
-             raise --users or --max-waiting"
+            ", because the server could not keep up with the rate and too many operations were \
+             waiting: {shares}; times describe the other operations only; lower the rate, or raise \
+             --users or --max-waiting"
         ),
         Kind::Dropped => format!(
-            ", because an earlier step did not give what they need, or because this machine could \
-             not keep up: {shares}"
+            ", because an earlier step did not yield what they need, or because this machine could not \
+             keep up: {shares}"
         ),
         Kind::FewForPercentiles => {
             format!(" of fewer than {P99_NEEDS} operations: {shares}; raise {raise}")
         }
         Kind::Orphans => format!(
-            ": {} samples belong to no row of the plan, and are counted nowhere",
+            ": {} samples belong to no row of the plan, and are not counted",
             count(&warning.detail)
         ),
         Kind::Recorded => match &warning.detail {
@@ -292,7 +289,7 @@ mod tests {
         let mut one = Warning::of(Kind::Dropped, vec![share("Get1K")]);
         assert!(warning(&one).contains("an earlier step"));
         one.detail = Detail::OpenLoop;
-        assert!(warning(&one).contains("could not take the rate"));
+        assert!(warning(&one).contains("could not keep up with the rate"));
     }
 
     #[test]

@@ -31,6 +31,10 @@ pub const BUILTIN: &[Builtin] = &[
         name: "sizes",
         text: include_str!("../suites/sizes.yaml"),
     },
+    Builtin {
+        name: "calendar",
+        text: include_str!("../suites/calendar.yaml"),
+    },
 ];
 
 impl Builtin {

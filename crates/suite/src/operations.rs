@@ -55,6 +55,15 @@ impl Plan {
         let parts = tests.flat_map(|test| [&test.setup, &test.body, &test.cleanup]);
         parts.flat_map(|steps| requests(steps))
     }
+
+    /// Changes requests, wherever they stand.
+    pub fn change_requests(&mut self, mut change: impl FnMut(&mut RequestPlan)) {
+        for test in &mut self.tests {
+            for steps in [&mut test.setup, &mut test.body, &mut test.cleanup] {
+                change_requests(steps, &mut change);
+            }
+        }
+    }
 }
 
 fn add(
@@ -98,6 +107,24 @@ fn requests<'p>(steps: &'p [Step]) -> Vec<&'p Arc<RequestPlan>> {
         Step::Think(_) => Vec::new(),
     };
     steps.iter().flat_map(of).collect()
+}
+
+fn change_requests(steps: &mut [Step], change: &mut dyn FnMut(&mut RequestPlan)) {
+    for step in steps {
+        match step {
+            Step::Request(request) => change(Arc::make_mut(request)),
+            Step::Page(page) => {
+                let files = Arc::make_mut(page).files.iter_mut();
+                files.for_each(|file| change(Arc::make_mut(file)));
+            }
+            Step::Repeat { steps, .. } => change_requests(steps, change),
+            Step::Choose(alternatives) => {
+                let steps = alternatives.iter_mut().map(|one| &mut one.steps);
+                steps.for_each(|steps| change_requests(steps, change));
+            }
+            Step::Think(_) => {}
+        }
+    }
 }
 
 #[cfg(test)]
@@ -145,5 +172,24 @@ mod tests {
         assert_eq!(found, expected);
         assert_eq!(plan.looped_requests().count(), 5);
         assert_eq!(plan.requests().count(), 5);
+    }
+
+    #[test]
+    fn all_requests_can_be_changed() {
+        let mut plan = plan(
+            "  - name: All
+    setup: [{GET: a}]
+    loop:
+      - repeat: 3
+        steps: [{GET: b, measure: B}]
+      - choose:
+          - {weight: 1, steps: [{page: Front, steps: [{GET: c, measure: C}]}]}
+          - {weight: 1, steps: [{GET: d}]}
+    cleanup: [{GET: e}]
+",
+        );
+        plan.change_requests(|request| request.unsupported.push(418));
+        let changed = plan.requests().map(|request| request.unsupported.last());
+        assert_eq!(changed.collect::<Vec<_>>(), [Some(&418); 5]);
     }
 }

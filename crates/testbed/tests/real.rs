@@ -12,13 +12,21 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use support::send;
-use testbed::real::{Recipe, StartError, UrlScheme};
+use testbed::real::{Recipe, StartError, UrlScheme, recipes};
 use testbed::{RealServer, need, need_or};
 
 fn addr(server: &RealServer) -> SocketAddr {
+    addr_and_path(server).0
+}
+
+fn addr_and_path(server: &RealServer) -> (SocketAddr, String) {
     let url = server.url();
-    let addr = url.strip_prefix("http://").unwrap();
-    addr.trim_end_matches('/').parse().unwrap()
+    let (addr, path) = url
+        .strip_prefix("http://")
+        .unwrap()
+        .split_once('/')
+        .unwrap();
+    (addr.parse().unwrap(), format!("/{path}"))
 }
 
 /// Starts, uses and drops one; each recipe is a test of its own below.
@@ -29,7 +37,9 @@ fn lives_and_dies(name: &str) {
     };
     assert!(installed.version.starts_with(|c: char| c.is_ascii_digit()));
     let server = RealServer::start(recipe).unwrap_or_else(|error| panic!("{error}"));
-    let addr = addr(&server);
+    let (addr, path) = addr_and_path(&server);
+    let file = format!("{path}file.txt");
+    let before = server.contents().unwrap();
     let (user, password) = server.credentials().unzip();
     let authorization = match recipe.auth {
         UrlScheme::None => "",
@@ -39,8 +49,8 @@ fn lives_and_dies(name: &str) {
     assert_eq!(password.is_some(), recipe.auth != UrlScheme::None);
 
     let tagged = format!("{authorization}X-Prestan: prestan: 1 (Put1K)\r\n");
-    let options = send(addr, "OPTIONS", "/", authorization, "");
-    let put = send(addr, "PUT", "/file.txt", &tagged, "content");
+    let options = send(addr, "OPTIONS", &path, authorization, "");
+    let put = send(addr, "PUT", &file, &tagged, "content");
     if recipe.auth == UrlScheme::Digest {
         assert_eq!((options.status, put.status), (401, 401));
         let challenge = put.header("www-authenticate").unwrap();
@@ -48,27 +58,36 @@ fn lives_and_dies(name: &str) {
             challenge.starts_with("Digest realm=\"prestan\""),
             "{challenge}"
         );
+    } else if name == "radicale" {
+        // It stores calendars and contacts alone.
+        assert_eq!((options.status, put.status), (200, 400));
+        assert_eq!(server.contents().unwrap(), before);
     } else {
         assert_eq!(options.status, 200);
         assert!(options.header("dav").is_some(), "{}", options.head);
         assert_eq!(put.status, 201);
-        let stored = fs::read_to_string(server.storage().join("file.txt")).unwrap();
+        let stored = fs::read_to_string(server.storage().join(&file[1..])).unwrap();
         assert_eq!(stored, "content");
-        assert_eq!(server.contents().unwrap().len(), 1);
-        let get = send(addr, "GET", "/file.txt", authorization, "");
+        assert_eq!(server.contents().unwrap().len(), before.len() + 1);
+        let get = send(addr, "GET", &file, authorization, "");
         assert_eq!((get.status, get.text().as_str()), (200, "content"));
     }
 
-    let pid = server.pid();
+    let pids: Vec<u32> = server.pids().collect();
     let dir = server.storage().parent().unwrap().to_owned();
     let access = server.logs().access;
-    assert!(Path::new(&format!("/proc/{pid}")).exists());
+    let exists = |pid: &u32| Path::new(&format!("/proc/{pid}")).exists();
+    assert!(pids.iter().all(exists));
     drop(server);
-    assert!(!Path::new(&format!("/proc/{pid}")).exists());
-    assert!(group_members(pid).is_empty());
+    assert!(!pids.iter().any(exists));
+    assert!(pids.iter().all(|pid| group_members(*pid).is_empty()));
     assert!(!dir.exists());
     assert!(TcpStream::connect(addr).is_err());
-    assert_eq!(access.is_some(), !matches!(name, "rclone" | "wsgidav"));
+    let writes_none = matches!(
+        name,
+        "rclone" | "wsgidav" | "chezdav" | "xnet" | "radicale" | "xandikos"
+    );
+    assert_eq!(access.is_some(), !writes_none);
 }
 
 /// Processes of a group that are not zombies (those are init's to reap).
@@ -107,6 +126,13 @@ lives_and_dies! {
     rclone: "rclone",
     wsgidav: "wsgidav",
     dufs: "dufs",
+    chezdav: "chezdav",
+    tomcat: "tomcat",
+    tomcat_digest: "tomcat-digest",
+    sabredav: "sabredav",
+    xnet: "xnet",
+    radicale: "radicale",
+    xandikos: "xandikos",
 }
 
 #[test]
@@ -161,15 +187,16 @@ fn owner() {
     };
     let server = RealServer::start(Recipe::named(&name).unwrap()).unwrap();
     let storage = server.storage();
-    println!("\nstarted {} {}", server.pid(), storage.display());
+    let pids: Vec<String> = server.pids().map(|pid| pid.to_string()).collect();
+    println!("\nstarted {} {}", pids.join(","), storage.display());
     // Until the test kills us, or has failed and closed our standard input.
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
 }
 
 #[test]
 fn servers_end_when_their_owner_is_killed() {
-    for name in ["apache", "nginx", "lighttpd", "rclone", "wsgidav", "dufs"] {
-        let recipe = Recipe::named(name).unwrap();
+    for recipe in recipes() {
+        let name = &recipe.name;
         if need_or(recipe.installed()).is_none() {
             continue;
         }
@@ -184,12 +211,18 @@ fn servers_end_when_their_owner_is_killed() {
         let mut lines = lines.map(|line| line.unwrap());
         let started = lines.find(|line| line.starts_with("started ")).unwrap();
         let mut words = started.split(' ').skip(1);
-        let group: u32 = words.next().unwrap().parse().unwrap();
-        assert!(!group_members(group).is_empty(), "{name}");
+        let groups = words.next().unwrap().split(',');
+        let groups: Vec<u32> = groups.map(|group| group.parse().unwrap()).collect();
+        let helpers = usize::from(name == "sabredav");
+        assert_eq!(groups.len(), 1 + helpers, "{name}");
+        assert!(
+            groups.iter().all(|group| !group_members(*group).is_empty()),
+            "{name}"
+        );
         owner.kill().unwrap();
         owner.wait().unwrap();
         let deadline = Instant::now() + Duration::from_secs(10);
-        while !group_members(group).is_empty() {
+        while groups.iter().any(|group| !group_members(*group).is_empty()) {
             assert!(Instant::now() < deadline, "{name} survives its owner");
             std::thread::yield_now();
         }
@@ -201,7 +234,7 @@ fn servers_end_when_their_owner_is_killed() {
 
 #[test]
 fn litmus_passes_where_the_server_is_known_to_be_complete() {
-    for name in ["apache", "wsgidav"] {
+    for name in ["apache", "wsgidav", "tomcat", "sabredav"] {
         let recipe = Recipe::named(name).unwrap();
         if !need("litmus") || need_or(recipe.installed()).is_none() {
             continue;
@@ -222,7 +255,7 @@ fn litmus_passes_where_the_server_is_known_to_be_complete() {
 
 #[test]
 fn access_logs_can_be_joined() {
-    for name in ["apache", "nginx", "lighttpd", "dufs"] {
+    for name in ["apache", "nginx", "lighttpd", "dufs", "tomcat", "sabredav"] {
         let recipe = Recipe::named(name).unwrap();
         if need_or(recipe.installed()).is_none() {
             continue;

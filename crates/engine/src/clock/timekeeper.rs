@@ -10,7 +10,7 @@ use std::sync::Arc;
 use record::{Moments, Nanos, Timing};
 
 use crate::clock::stamps::{self, RealNanos, Stamping};
-use crate::clock::{RunClock, TOLERANCE, WallClock};
+use crate::clock::{RunClock, SMALLEST_STEP, TOLERANCE, WallClock};
 
 /// When what happened, as far as it came.
 #[derive(Debug, Clone, Copy, Default)]
@@ -131,7 +131,9 @@ impl Timekeeper {
                 on_step.clock_stepped(by);
             }
         }
-        let timed = timed.filter(|_| stamps.started >= self.wall.last_step());
+        let timed = timed.filter(|timed| {
+            stamps.started >= self.wall.last_step() && !is_acknowledged_early(*timed)
+        });
         timed.unwrap_or_else(|| missed(stamps))
     }
 
@@ -171,6 +173,15 @@ fn is_ordinary((sent, acked, first, _): Timed, stamps: &Stamps) -> bool {
         && is_near(stamps.first, first)
         && is_after_sent(acked)
         && is_after_sent(first)
+}
+
+/// Nothing is acknowledged before it is sent. Where the stamps say so and no step was found, the clock was set
+/// back and forth during the exchange, and none of its stamps is known to be true.
+fn is_acknowledged_early((sent, acked, ..): Timed) -> bool {
+    let by = sent
+        .zip(acked)
+        .and_then(|(sent, acked)| sent.checked_sub(acked));
+    by.is_some_and(|by| by >= SMALLEST_STEP.cast_unsigned())
 }
 
 /// Without a stamp there is no response time; when the answer came is known well enough to say

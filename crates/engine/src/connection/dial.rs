@@ -150,7 +150,9 @@ impl Dialer {
 /// What to try when no address could be connected to.
 fn connect_hint(kind: io::ErrorKind) -> &'static str {
     match kind {
-        io::ErrorKind::ConnectionRefused => "; is the server running, and is this its port?",
+        io::ErrorKind::ConnectionRefused => {
+            "; check that the server is running, and that the port is right"
+        }
         io::ErrorKind::AddrNotAvailable => {
             "; this machine is out of ports, or does not have this kind of address"
         }

@@ -43,7 +43,7 @@ use crate::run::settings::Settings;
 use crate::site::probe::{INSTEAD, INSTEAD_OF_PUTTING, probe};
 use crate::site::publish::publish;
 use crate::site::workspace::held::HeldLocks;
-use crate::site::workspace::{self, Leftover, LeftoverState, collection_path};
+use crate::site::workspace::{self, FilesRefused, Leftover, LeftoverState, collection_path};
 use crate::watch::exhaustion::Exhaustion;
 use crate::watch::heads::Heads;
 use crate::watch::journal::Journal;
@@ -167,6 +167,8 @@ struct RunSite {
     client: Client,
     /// The collection of the run has been made there, and is to be removed there.
     is_open: bool,
+    /// It stores no files.
+    refuses: Option<FilesRefused>,
 }
 
 /// A run under way.
@@ -203,7 +205,7 @@ impl Session<'_> {
             .clone()
             .unwrap_or_else(|| unreachable!("there is a first"));
         if self.plan.workspace == Workspace::ReadOnly {
-            let measured = self.measure(&server, sink);
+            let measured = self.measure(&server, None, sink);
             self.held.end(false);
             return measured;
         }
@@ -221,7 +223,8 @@ impl Session<'_> {
                 event_loop.run(watchdog.guard(cancel, || (), furnished))
             })
         });
-        let measured = furnished.and_then(|()| self.measure(&server, sink));
+        let refuses = places.iter().find_map(|place| place.refuses);
+        let measured = furnished.and_then(|()| self.measure(&server, refuses, sink));
         if places.iter().all(|place| !place.is_open) {
             return measured;
         }
@@ -252,6 +255,7 @@ impl Session<'_> {
             ),
             endpoint,
             is_open: false,
+            refuses: None,
         }
     }
 
@@ -293,9 +297,13 @@ impl Session<'_> {
         }
         // Three short requests: finishing them leaves no doubt about what is on the server.
         client.ignore_cancel = true;
-        workspace::create(client, target, run_id).await?;
+        place.refuses = workspace::create(client, target, run_id).await?;
         client.ignore_cancel = false;
         place.is_open = true;
+        if let Some(refuses) = place.refuses {
+            let text = refuses.in_words();
+            self.journal.write(EventKind::Warning { text });
+        }
         Ok(())
     }
 
@@ -326,10 +334,16 @@ impl Session<'_> {
         }
     }
 
-    fn measure(&self, server: &Server, sink: &mut dyn Sink) -> Result<(), RunError> {
+    fn measure(
+        &self,
+        server: &Server,
+        refuses: Option<FilesRefused>,
+        sink: &mut dyn Sink,
+    ) -> Result<(), RunError> {
         let settings = self.settings;
+        let plan = refuses.map(|refuses| Arc::new(refuses.applied_to(self.plan)));
         let context = Arc::new(RunContext {
-            plan: Arc::clone(self.plan),
+            plan: plan.unwrap_or_else(|| Arc::clone(self.plan)),
             clock: self.means.time.clock,
             cancel: self.watch.cancel.clone(),
             progress: Arc::clone(&self.watch.progress),

@@ -7,6 +7,7 @@
 pub(crate) mod held;
 mod leftovers;
 pub(crate) mod made;
+mod mark;
 mod marker;
 mod private;
 mod removal;
@@ -22,8 +23,9 @@ use crate::error::RunError;
 use crate::site::probe::{RESOURCETYPE, propfind_request, unusable};
 use crate::watch::journal::Journal;
 use held::HeldLocks;
+pub(crate) use mark::FilesRefused;
+use mark::mark;
 pub use marker::MARKER;
-use marker::Marker;
 use removal::remove_collection;
 
 pub use leftovers::{Leftover, LeftoverState};
@@ -62,12 +64,12 @@ pub(crate) async fn is_ours(client: &mut Client, target: &Target, run_id: &str) 
     state == LeftoverState::Running { pid }
 }
 
-/// Makes the collection of a run, which must not be there.
+/// Makes the collection of a run, which must not be there, and says whether the server refuses files.
 pub(crate) async fn create(
     client: &mut Client,
     target: &Target,
     run_id: &str,
-) -> Result<(), RunError> {
+) -> Result<Option<FilesRefused>, RunError> {
     let path = collection_path(target, run_id);
     let url = target.absolute(&path);
     // Some servers answer MKCOL of an existing collection with 201, so look first.
@@ -85,7 +87,7 @@ pub(crate) async fn create(
     let what = match made.result {
         Ok(answer) if (200..300).contains(&answer.head.status) || by_first_attempt => {
             match mark(client, &path, &url, run_id).await {
-                Ok(()) => return Ok(()),
+                Ok(refused) => return Ok(refused),
                 Err(what) => what,
             }
         }
@@ -111,24 +113,6 @@ pub(crate) async fn create(
         Err(_) => "; it could not be removed again, `prestan clean` may",
     };
     Err(RunError::NoWorkspace(format!("{what}{left}")))
-}
-
-async fn mark(client: &mut Client, path: &str, url: &str, run_id: &str) -> Result<(), String> {
-    let json = serde_json::to_vec_pretty(&Marker::new(run_id)).unwrap_or_default();
-    let marker_path = format!("{path}{MARKER}");
-    let put = PlainRequest {
-        body: Some(&json),
-        ..PlainRequest::bare("PUT", &marker_path, LABEL)
-    };
-    let put = client.perform(put).await;
-    let what = match put.result {
-        Ok(answer) if (200..300).contains(&answer.head.status) => return Ok(()),
-        Ok(answer) => answered("PUT", &answer.head),
-        Err(failure) => failure.what,
-    };
-    Err(format!(
-        "marking {url} as ours failed: PUT {MARKER}: {what}"
-    ))
 }
 
 /// How a request that was to make something was declined, and what to try.

@@ -9,7 +9,7 @@ mod options;
 
 use std::convert::Infallible;
 
-use figures::{Figure, FigureError, Painter, draw};
+use figures::{Figure, FigureError, FigureStyle, Painter, draw};
 use report::page::{PageRun, ReportPage, figure_data};
 use serde_json::Value;
 use stats::testing::RunBuilder;
@@ -17,6 +17,11 @@ use stats::{Resolution, summarise};
 
 /// Figures of a page with a run that has a hostile test, a sweep and a search.
 fn figures() -> Vec<Figure> {
+    figures_of(&FigureStyle::default()).0
+}
+
+/// Those that are wanted, and the names of all.
+fn figures_of(style: &FigureStyle) -> (Vec<Figure>, Vec<String>) {
     let hostile = "../<b>&{a|x}";
     let run = RunBuilder::new(1)
         .test("Put1K", &[("Put1K", "PUT")])
@@ -44,16 +49,86 @@ fn figures() -> Vec<Figure> {
         search: Some(&search),
         ..ReportPage::default()
     };
-    drawn(&figure_data(&page)).unwrap()
+    drawn(&figure_data(&page), style).unwrap()
 }
 
-fn drawn(data: &str) -> Result<Vec<Figure>, FigureError> {
+fn drawn(data: &str, style: &FigureStyle) -> Result<(Vec<Figure>, Vec<String>), FigureError> {
     let mut all = Vec::new();
-    draw(data, |figure| {
+    let names = draw(data, style, |figure| {
         all.push(figure);
         Ok::<_, FigureError>(())
     })?;
-    Ok(all)
+    Ok((all, names))
+}
+
+#[test]
+fn a_figure_for_a_paper_has_its_width_font_and_caption() {
+    let style = FigureStyle {
+        width: 321,
+        unit: "85mm".to_owned(),
+        font: Some("Times New Roman".to_owned()),
+        only: vec!["forest".to_owned(), "bars-single-log".to_owned()],
+    };
+    let (figures, all) = figures_of(&style);
+    let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
+    assert_eq!(names[0], "bars-single-log");
+    assert!(
+        names[1..].iter().all(|name| name.starts_with("forest-")),
+        "{names:?}"
+    );
+    assert!(all.len() > names.len());
+    for Figure { name, svg } in &figures {
+        assert!(
+            svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"85mm\" height=\"")
+        );
+        assert!(svg.contains("viewBox=\"0 0 321 "), "{name}");
+        assert!(
+            svg.contains("font-family:Times New Roman") && !svg.contains("Noto Sans"),
+            "{name}"
+        );
+        let text: String = svg
+            .split('>')
+            .filter_map(|part| part.split('<').next())
+            .collect();
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for said in ["95 of 100", "evil|"] {
+            assert!(
+                words.replace(' ', "").contains(&said.replace(' ', "")),
+                "{name} lacks {said}: {words}"
+            );
+        }
+        elements(svg);
+    }
+    // Two points for each pixel of the layout.
+    let png = Painter::default().png(&figures[0]).unwrap();
+    let picture = resvg::tiny_skia::Pixmap::decode_png(&png).unwrap();
+    assert!(
+        (640..=645).contains(&picture.width()),
+        "{}",
+        picture.width()
+    );
+}
+
+#[test]
+fn captions_are_broken_at_the_width_of_their_figure() {
+    for width in [200, 760] {
+        let style = FigureStyle {
+            width,
+            unit: width.to_string(),
+            only: vec!["forest-1".to_owned()],
+            ..FigureStyle::default()
+        };
+        let (figures, _) = figures_of(&style);
+        let lines = figures[0].svg.matches("<text x=\"8\"").count();
+        assert!(
+            if width == 200 {
+                lines > 6
+            } else {
+                (1..6).contains(&lines)
+            },
+            "{width}: {lines}"
+        );
+    }
 }
 
 /// Elements of an SVG; it is read as XML to the end.
@@ -85,7 +160,7 @@ fn figures_are_svg_with_names_that_are_safe() {
         "sweep-width-CopyCol",
         "search",
         "matrix",
-        "ratios-1",
+        "forest-1",
     ] {
         assert!(names.contains(&name), "{name}: {names:?}");
     }
@@ -96,7 +171,7 @@ fn figures_are_svg_with_names_that_are_safe() {
     // Both servers are named on the paper, and so is every verdict.
     for (name, texts) in [
         (
-            "ratios-1",
+            "forest-1",
             ["evil|", "http://127.0.0.1:1/", "slower", "inconclusive"],
         ),
         (
@@ -121,7 +196,7 @@ fn figures_are_svg_with_names_that_are_safe() {
 fn pictures_show_something_on_white() {
     let figures = figures();
     let painter = Painter::default();
-    for name in ["bars-single-linear", "timeline-Put1K", "matrix", "ratios-1"] {
+    for name in ["bars-single-linear", "timeline-Put1K", "matrix", "forest-1"] {
         let figure = figures.iter().find(|figure| figure.name == name).unwrap();
         let png = painter.png(figure).unwrap();
         assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"));
@@ -162,9 +237,10 @@ fn text_is_drawn_without_any_font_of_the_machine() {
 
 #[test]
 fn what_cannot_be_drawn_is_said() {
-    let error = drawn("{").unwrap_err().to_string();
+    let style = FigureStyle::default();
+    let error = drawn("{", &style).unwrap_err().to_string();
     assert!(error.contains("drawing a figure failed"), "{error}");
-    let stopped = draw(&figure_data(&ReportPage::default()), |_| {
+    let stopped = draw(&figure_data(&ReportPage::default()), &style, |_| {
         Err(FigureError::Script("stopped".to_owned()))
     });
     // There is no figure, so nobody stops.

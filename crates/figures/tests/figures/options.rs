@@ -71,6 +71,13 @@ fn of_sweep(sweep: &Sweep) -> String {
     })
 }
 
+fn of_search() -> String {
+    figure_data(&ReportPage {
+        search: Some(&answers::found()),
+        ..ReportPage::default()
+    })
+}
+
 #[test]
 fn panels_of_a_figure_have_one_scale() {
     let ends = "['histogram', 'timeLine'].map((kind) => {
@@ -121,18 +128,101 @@ fn a_whisker_begins_where_its_interval_does() {
                     value: (at) => series.data[0][at], coord: ([x, y]) => [100 + x, y], size: () => [0, 20],
                 }};
                 const drawn = series.renderItem({{ dataIndex: 0, coordSys: {{ x: 100 }} }}, api);
-                return [series.data[0][0], drawn.children.filter((child) => child.type === 'line').length];
+                const count = (type) => drawn.children.filter((child) => child.type === type).length;
+                return [series.data[0][0], count('line'), count('polygon')];
             }})()"
         )
     };
     let data = servers(1, 300);
     assert_eq!(
         evaluated(&data, &whisker("linear")),
-        serde_json::json!([0, 3])
+        serde_json::json!([0, 3, 0])
     );
-    // Cut, and without a stroke where it is cut.
+    // Cut, and with an arrow where it is cut.
     let log = evaluated(&data, &whisker("log"));
-    assert!(log[0].as_f64().unwrap() > 0.0 && log[1] == 2, "{log}");
+    assert!(
+        log[0].as_f64().unwrap() > 0.0 && log[1] == 2 && log[2] == 1,
+        "{log}"
+    );
+}
+
+#[test]
+fn a_logarithmic_axis_has_dots_and_no_bars() {
+    let types = |scale: &str| {
+        format!(
+            "F.bars(data, look, {{ group: F.groups(data)[0], scale: '{scale}' }}).option.series.map(({{ type }}) => type)"
+        )
+    };
+    let data = servers(1, 300);
+    assert_eq!(
+        evaluated(&data, &types("linear")),
+        serde_json::json!(["bar", "custom"])
+    );
+    assert_eq!(
+        evaluated(&data, &types("log")),
+        serde_json::json!(["custom", "custom"])
+    );
+    let scales = |factor: u32| {
+        format!(
+            "(() => {{
+                const [one] = data.runs[0].result.tests;
+                data.runs[0].result.tests.push({{ ...one, measure: 'Slow', response_us: {{ ...one.response_us, mean: one.response_us.mean * {factor} }} }});
+                return F.scales(data, look, {{ tests: [one.measure, 'Slow'] }});
+            }})()"
+        )
+    };
+    assert_eq!(
+        evaluated(&data, &scales(10)),
+        serde_json::json!(["linear", "log"])
+    );
+    assert_eq!(evaluated(&data, &scales(2000)), serde_json::json!(["log"]));
+}
+
+#[test]
+fn a_sweep_has_a_panel_for_each_server_and_its_law_through_the_points() {
+    let panels = "(() => {
+        const test = data.sweep.tests.find((test) => test.servers.length > 1) ?? data.sweep.tests[0];
+        const { option } = A.sweep(data, look, { test, param: 'width', scale: 'auto' });
+        const servers = new Set(test.servers.map((of) => of.server));
+        const at = new Set(option.series.map((series) => series.yAxisIndex));
+        const means = option.series.filter((series) => !/: (interval|fitted)$/.test(series.name));
+        const laws = option.series.filter((series) => series.name.endsWith(': fitted'));
+        return [servers.size, option.grid.length, at.size, laws.length > 0, laws.every((law) => law.lineStyle.width > 1),
+          means.some((mean) => mean.lineStyle.width === 0)];
+    })()";
+    let found = evaluated(&of_sweep(&answers::sweep()), panels);
+    assert_eq!(found[0], found[1], "{found}");
+    assert_eq!(found[1], found[2], "{found}");
+    assert!(
+        found[3] == true && found[4] == true && found[5] == true,
+        "{found}"
+    );
+}
+
+#[test]
+fn a_search_shows_the_limit_of_its_condition() {
+    let limits = |condition: &str| {
+        format!(
+            "(() => {{
+                data.search.while = '{condition}';
+                const marks = A.search(data, look).option.series.flatMap((series) => series.markLine?.data ?? []);
+                return marks.filter((mark) => mark.yAxis !== undefined).map((mark) => [mark.yAxis, mark.name]);
+            }})()"
+        )
+    };
+    let found = |condition: &str| evaluated(&of_search(), &limits(condition));
+    assert_eq!(
+        found("p99 < 50ms and failures == 0"),
+        serde_json::json!([[50_000, "p99 < 50ms"]])
+    );
+    assert_eq!(
+        found("p50 <= 0.5 s and p99 < 900us")
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+    assert_eq!(found("throughput > 100"), serde_json::json!([]));
 }
 
 #[test]
@@ -201,7 +291,7 @@ fn values_of_a_sweep_are_as_they_were_written_and_zero_has_no_logarithm() {
     };
     let axes = "(() => {
         const made = A.sweep(data, look, { test: data.sweep.tests[0], param: 'width', scale: 'log' });
-        const { xAxis, yAxis } = made.option;
+        const { xAxis: [xAxis], yAxis: [yAxis] } = made.option;
         const { customValues, formatter } = xAxis.axisLabel;
         return [xAxis.type, yAxis.type, customValues.map((value) => formatter(value)), made.note];
     })()";

@@ -22,7 +22,7 @@ pub(crate) struct AnswerOptions {
     #[command(flatten)]
     pub(crate) figures: FigureOptions,
 
-    /// What an inconclusive result counts as (exit status 0 or 1 in place of 3)
+    /// Exit status of an inconclusive result: pass (0) or fail (1) instead of 3
     #[arg(long, value_enum, value_name = "AS")]
     pub(crate) inconclusive: Option<InconclusiveArg>,
 

@@ -8,10 +8,9 @@ use clap::Args;
 pub(crate) struct BesideOptions {
     /// Repeat the loops of this suite while the other one is measured: SUITE[,name=NAME][,users=N][,rate=R]
     ///
-    /// Its users begin before anything is measured, go on until all is, and clean up. They are in a closed
-    /// loop, or, with a rate, in an open one (operations a second; Poisson). The option can be given several
-    /// times. Each is recorded and reported under its name, which is that of the suite unless another one
-    /// is given.
+    /// Its users start before the measurement, continue until its end, and clean up. They form a closed
+    /// loop, or with rate an open loop (operations per second, Poisson arrivals). May be repeated. Each
+    /// load is recorded and reported under its name (default: the name of the suite).
     #[arg(long, value_name = "SUITE[,KEY=VALUE...]", value_parser = beside)]
     pub(crate) beside: Vec<BesideArg>,
 }
@@ -39,7 +38,9 @@ fn beside(text: &str) -> Result<BesideArg, String> {
         rate: None,
     };
     if found.suite.is_empty() {
-        return Err("begin with a suite: `listing,users=8`".to_owned());
+        return Err(format!(
+            "`{text}` does not begin with a suite; write listing,users=8 for example"
+        ));
     }
     for part in parts {
         let (key, value) = part.split_once('=').unwrap_or((part, ""));
@@ -64,7 +65,11 @@ fn beside(text: &str) -> Result<BesideArg, String> {
                 let what = || format!("rate={value}: write operations a second, 50 for example");
                 found.rate = Some(rate.ok_or_else(what)?);
             }
-            _ => return Err(format!("`{part}` is none of name=NAME, users=N and rate=R")),
+            _ => {
+                return Err(format!(
+                    "`{part}` is no option of a load; use name=NAME, users=N or rate=R"
+                ));
+            }
         }
     }
     Ok(found)

@@ -18,7 +18,7 @@ pub(crate) struct CompareArgs {
     #[arg(value_name = "A B")]
     pub(crate) sides: Vec<String>,
 
-    /// Start this server (see `prestan servers`) before each run and stop it afterwards; give one each
+    /// Start this server (see `prestan servers`) before each run and stop it afterwards; once for each server
     ///
     /// Parameters follow the name, separated by commas: program=PATH, arg=ARGUMENT, env.NAME=VALUE, and
     /// file.NAME=PATH for one of its configuration files. `--server apache
@@ -80,16 +80,16 @@ pub(crate) struct CompareArgs {
 pub(crate) struct Question {
     /// Largest difference that counts as the same
     ///
-    /// A test is the same when the 95 % intervals of means and of medians both lie within it. This is
-    /// decided for each test alone, without a correction for the number of tests.
+    /// A test is the same if the 95 % intervals of the ratios of means and of medians both lie within
+    /// this difference. This is not corrected for the number of tests.
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = share)]
     pub(crate) same_within: f64,
 
-    /// Exit with status 1 when a test is slower, by at least this much: slower, 'slower 5%'
+    /// Exit with status 1 if a test is slower, by at least this much: slower, 'slower 5%'
     ///
-    /// A test that fails more often with B, or that only A supports, has the same effect. Tests that
-    /// may be slower by more than that, or that could not be compared, are listed as undecided; with
-    /// 'slower 5%, undecided' they have the same effect, too.
+    /// Tests that fail more often with B, or that only A supports, fail it, too. Tests that may be
+    /// slower by more than that, or that could not be compared, are listed as undecided; with
+    /// 'slower 5%, undecided' these fail it as well.
     #[arg(long, value_name = "CONDITION", value_parser = gate)]
     pub(crate) fail_if: Option<Gate>,
 }
@@ -101,7 +101,7 @@ pub(crate) struct SeriesOptions {
     #[arg(long, value_name = "SUITE", default_value = "prestan")]
     pub(crate) suite: String,
 
-    /// Measure for this time: as many runs of each server as fit into it, of the undecided tests
+    /// Measure for this time; runs of the undecided tests are repeated until it is over
     ///
     /// A longer time finds smaller differences. When all rows of a test are decided, the remaining
     /// time goes to the other tests. There are at least two runs of each server.

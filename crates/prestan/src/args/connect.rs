@@ -28,8 +28,8 @@ pub(crate) const CONNECTING: [&str; 14] = [
 pub(crate) struct ConnectOptions {
     /// User, or USER:PASSWORD
     ///
-    /// If it has no password, that of --password-file or PRESTAN_PASSWORD is used. The default of the
-    /// user is PRESTAN_USER.
+    /// Without a password, --password-file or PRESTAN_PASSWORD gives it. The default user is
+    /// PRESTAN_USER.
     #[arg(long, value_name = "USER")]
     pub(crate) user: Option<String>,
 
@@ -93,7 +93,7 @@ pub(crate) struct ConnectOptions {
 /// Whether TLS sessions are resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum TlsResumptionArg {
-    /// Where the server offers it
+    /// If the server offers it
     #[default]
     On,
     /// Never: each handshake is a full one
@@ -103,7 +103,7 @@ pub(crate) enum TlsResumptionArg {
 /// How to authenticate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum AuthArg {
-    /// Digest where the server offers it, else Basic; Bearer for a token. Basic and Bearer are sent
+    /// Digest if the server offers it, otherwise Basic; Bearer for a token. Basic and Bearer are sent
     /// without a challenge only over TLS, a Unix socket or loopback
     #[default]
     Auto,

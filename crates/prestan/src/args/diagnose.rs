@@ -41,19 +41,21 @@ pub(crate) struct Measuring {
           default_values_t = ["prestan", "listing", "locks", "features"].map(String::from))]
     pub(crate) suite: Vec<String>,
 
-    /// Iterations of each test for each user [default: 100 for prestan, and as in the other suites]
+    /// Iterations of each test for each user [default: 100 for prestan, as in the
+    /// suite for others]
     #[arg(short, long, value_name = "N", value_parser = whole(1_u32..))]
     pub(crate) requests: Option<u32>,
 
-    /// Concurrent users, each with a connection and a collection of its own [default: 1]
+    /// Concurrent users, each with its own connection and collection [default: 1]
     #[arg(short, long, visible_alias = "users", value_name = "N",
           value_parser = whole(1..=100_000_u32))]
     pub(crate) concurrency: Option<u32>,
 
-    /// Users of an additional short run, which finds requests that fail under load, and requests
-    /// whose throughput does not grow with it; 1 for no such run. By default this run sends no LOCK to
-    /// a server given by URL, because concurrent LOCK requests can damage the lock database of
-    /// mod_dav_fs [default: 8]
+    /// Users of an additional short run, which finds requests that fail under load or whose throughput
+    /// does not scale; 1 disables it [default: 8]
+    ///
+    /// By default this run sends no LOCK to a server given by URL, because concurrent LOCK requests can
+    /// damage the lock database of mod_dav_fs.
     #[arg(long, value_name = "N", value_parser = whole(1..=1_000_u32))]
     pub(crate) load_users: Option<u32>,
 

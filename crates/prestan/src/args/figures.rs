@@ -9,7 +9,7 @@ use clap::Args;
 pub(crate) struct FigureOptions {
     /// Write an HTML page with figures and tables; - is standard output
     ///
-    /// The page is a single file that loads nothing.
+    /// The page is one self-contained file.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
 
@@ -20,11 +20,92 @@ pub(crate) struct FigureOptions {
     /// Write each figure as a PNG file into this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) png: Option<PathBuf>,
+
+    /// With --svg and --png: only this figure, by name or the beginning of its name; may be repeated
+    ///
+    /// Names are those of the files: bars-single-log, histogram-Put1K, ecdf, timeline, pages, matrix,
+    /// forest, sweep, search.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) figure: Vec<String>,
+
+    /// With --svg and --png: width of figures, 85mm, 3.3in or 760px [default: 760px]
+    #[arg(long, value_name = "WIDTH", value_parser = figure_width)]
+    pub(crate) figure_width: Option<FigureWidth>,
+
+    /// With --svg: font of figures
+    #[arg(long, value_name = "FONT", value_parser = font)]
+    pub(crate) font: Option<String>,
+}
+
+/// How wide figures are.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FigureWidth {
+    /// Of 1/96 inch.
+    pub(crate) pixels: u32,
+    /// As it was written.
+    pub(crate) written: String,
+}
+
+/// Narrower or wider than this, a figure cannot be read or drawn.
+const WIDTHS: std::ops::RangeInclusive<f64> = 200.0..=4000.0;
+
+/// Reads `85mm`, `3.3in`, `600px` or `600`.
+fn figure_width(text: &str) -> Result<FigureWidth, String> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
+    let scale = match unit {
+        "" | "px" => 1.0,
+        "mm" => 96.0 / 25.4,
+        "cm" => 96.0 / 2.54,
+        "in" => 96.0,
+        _ => return Err("write a width as 85mm, 8.5cm, 3.3in or 600px".to_owned()),
+    };
+    let pixels = number.parse::<f64>().map_err(|error| error.to_string())? * scale;
+    if !WIDTHS.contains(&pixels) {
+        return Err("figures are between 53mm (200px) and 1058mm (4000px) wide".to_owned());
+    }
+    Ok(FigureWidth {
+        pixels: pixels.round() as u32,
+        written: text.to_owned(),
+    })
+}
+
+/// The name of a font ends no attribute of an SVG.
+fn font(text: &str) -> Result<String, String> {
+    let is_name = |c: char| c.is_alphanumeric() || " -_,'".contains(c);
+    match !text.is_empty() && text.chars().all(is_name) {
+        true => Ok(text.to_owned()),
+        false => Err("a font is a name: 'Times New Roman'".to_owned()),
+    }
 }
 
 impl FigureOptions {
     /// Something is to be drawn.
     pub(crate) fn any(&self) -> bool {
         self.html.is_some() || self.svg.is_some() || self.png.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn widths_are_lengths() {
+        let pixels = |text| figure_width(text).map(|width| width.pixels);
+        assert_eq!(pixels("85mm"), Ok(321));
+        assert_eq!(pixels("8.5cm"), Ok(321));
+        assert_eq!(pixels("3.5in"), Ok(336));
+        assert_eq!(pixels("600px"), Ok(600));
+        assert_eq!(pixels("600"), Ok(600));
+        for wrong in [
+            "", "mm", "85 m", "1mm", "9999px", "-85mm", "8.5.1cm", "85MM",
+        ] {
+            assert!(pixels(wrong).is_err(), "{wrong}");
+        }
+        assert!(font("Times New Roman").is_ok());
+        for wrong in ["", "a;b", "\"", "a<b"] {
+            assert!(font(wrong).is_err(), "{wrong}");
+        }
     }
 }

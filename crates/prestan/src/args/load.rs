@@ -88,7 +88,7 @@ pub(crate) struct RequestOptions {
     #[arg(long, value_name = "FILE", conflicts_with = "body_size")]
     pub(crate) body_file: Option<PathBuf>,
 
-    /// Body of this size (1KiB, 10MB), made of letters
+    /// Body of this size (1KiB, 10MB) of text
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) body_size: Option<u64>,
 
@@ -146,11 +146,10 @@ pub(crate) struct PaceOptions {
     #[arg(long, value_name = "GOAL")]
     pub(crate) until: Option<stats::Until>,
 
-    /// End the load when more than this number or share of operations has failed: 100, 5%, or none for
-    /// no limit [default: when all have, of the first 1000 operations or of 5 s]
+    /// End the load when more than this number or share of operations has failed: 100, 5%, or none
+    /// [default: when all of the first 1000 operations, or all in 5 s, have failed]
     ///
-    /// A share is judged from 100 operations on. What was measured until then is reported, and the exit
-    /// status is 1.
+    /// Shares apply from 100 operations on. The results until then are reported, with exit status 1.
     #[arg(long, value_name = "N|P%|none", value_parser = max_failures)]
     pub(crate) max_failures: Option<MaxFailures>,
 

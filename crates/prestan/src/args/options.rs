@@ -34,7 +34,7 @@ pub(crate) struct LoadOptions {
     #[arg(short, long, value_name = "N", value_parser = whole(1_u32..))]
     pub(crate) requests: Option<u32>,
 
-    /// Concurrent users, each with a connection and a collection of its own [default: 1]
+    /// Concurrent users, each with its own connection and collection [default: 1]
     #[arg(short, long, visible_alias = "users", value_name = "N",
           value_parser = whole(1..=100_000_u32))]
     pub(crate) concurrency: Option<u32>,
@@ -116,11 +116,12 @@ pub(crate) struct ClockOptions {
 /// Which clock to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum ClockArg {
-    /// The kernel's, or user space with a warning where the system has no time stamps
+    /// Kernel time stamps if available, otherwise the user clock with a warning
     #[default]
     Auto,
-    /// The kernel's time stamps of packets
+    /// Kernel time stamps of packets
     Kernel,
-    /// Read around the system calls: cheaper, and late by the time it takes to wake up
+    /// Clock read before and after the system calls: less overhead, but includes the wake-up of the
+    /// client
     User,
 }

@@ -16,7 +16,7 @@ pub(crate) struct OutputOptions {
     #[command(flatten)]
     pub(crate) formats: FormatOptions,
 
-    /// What an inconclusive result counts as (exit status 0 or 1 in place of 3)
+    /// Exit status of an inconclusive result: pass (0) or fail (1) instead of 3
     #[arg(long, value_enum, value_name = "AS")]
     pub(crate) inconclusive: Option<InconclusiveArg>,
 
@@ -32,14 +32,14 @@ pub(crate) struct OutputOptions {
     #[arg(short, long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
 
-    /// Show what happens, test by test, during the run
+    /// Print each test and its events during the run
     #[arg(short, long)]
     pub(crate) verbose: bool,
 
     /// Print the heads of all requests and responses to standard error, with redacted credentials
     ///
-    /// The values of --header are redacted, too. Printing slows the load generator down, which the
-    /// report has as a warning.
+    /// The values of --header are redacted, too. Printing slows the load generator down, so the report
+    /// has a warning.
     #[arg(long)]
     pub(crate) debug: bool,
 }
@@ -62,9 +62,9 @@ pub(crate) struct FormatOptions {
     #[command(flatten)]
     pub(crate) figures: FigureOptions,
 
-    /// Layout of the report
-    #[arg(long, value_enum, default_value_t = LayoutArg::Full, value_name = "LAYOUT")]
-    pub(crate) layout: LayoutArg,
+    /// Layout of the report [default: full; brief for demo]
+    #[arg(long, value_enum, value_name = "LAYOUT")]
+    pub(crate) layout: Option<LayoutArg>,
 
     /// When to use colours
     #[arg(long, value_enum, default_value_t = ColorArg::Auto, value_name = "WHEN")]
@@ -74,9 +74,11 @@ pub(crate) struct FormatOptions {
 /// Layout of the report of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum LayoutArg {
-    /// Figures, what limits them, and how they were measured
+    /// Figures first, then their limits, then how they were measured
     #[default]
     Full,
+    /// Figures, and one sentence about their limits
+    Brief,
     /// The report of 2004 (Xu, section 5.6), to the letter
     #[value(name = "2004")]
     Of2004,

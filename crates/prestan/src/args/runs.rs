@@ -21,7 +21,7 @@ pub(crate) struct RunsArgs {
 pub(crate) enum RunsAction {
     /// List all runs, the latest first
     List,
-    /// Show what is known of a run without its samples
+    /// Show a run: its plan and environment, without its samples
     Show {
         /// Name, its beginning, or directory of the run
         #[arg(value_name = "RUN")]
@@ -43,14 +43,14 @@ pub(crate) enum RunsAction {
         #[arg(value_name = "RUN", required = true)]
         runs: Vec<PathBuf>,
     },
-    /// Remove old runs: those beyond any of the limits
+    /// Remove old runs that exceed any of the limits
     Prune(PruneArgs),
 }
 
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true, args = ["older_than", "keep_size", "keep"])]
 pub(crate) struct PruneArgs {
-    /// Remove runs that began longer ago (30d, 12h)
+    /// Remove runs older than this (30d, 12h)
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) older_than: Option<Duration>,
 

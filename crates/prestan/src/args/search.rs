@@ -41,7 +41,7 @@ pub(crate) struct SearchArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Search")]
 pub(crate) struct SearchOptions {
-    /// Kind of load to find the maximum of
+    /// Load to maximise
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) find: FindArg,
 
@@ -50,7 +50,7 @@ pub(crate) struct SearchOptions {
     /// Names: mean, p50, p90, p95, p99, p999, max, operations, failures, failure_rate, throughput.
     /// Times and shares have units: 50ms, 1%. Operators: comparisons, arithmetic, and, or, not. With
     /// --find rate, times are latencies from schedule. With a mix, the condition must hold for each
-    /// request of it. A search usually makes 40 to 80 trials, and at most 150.
+    /// row. A search usually makes 40 to 80 trials, and at most 150.
     #[arg(long = "while", value_name = "CONDITION")]
     pub(crate) condition: stats::Condition,
 

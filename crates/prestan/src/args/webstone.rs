@@ -108,8 +108,8 @@ pub(crate) struct ChildrenOptions {
     #[arg(long, value_name = "TIME", conflicts_with = "repeat", value_parser = positive_duration)]
     pub(crate) duration: Option<Duration>,
 
-    /// Fetch every page this number of times for each child, in the order of the list, instead of
-    /// drawing pages by weight for a time
+    /// Fetch every page N times per child, in the order of the list, instead of choosing pages by
+    /// weight for a time
     #[arg(long, value_name = "N", value_parser = whole(1..=1_000_000_u64))]
     pub(crate) repeat: Option<u64>,
 

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use testbed::{DemoServer, Root, Slowdown};
 
-use crate::args::{DemoArgs, ServeArgs};
+use crate::args::{DemoArgs, LayoutArg, ServeArgs};
 use crate::command::run::{SuiteTask, measure};
 use crate::connect::to_own_server;
 use crate::exit::{ExitStatus, Failed};
@@ -15,7 +15,9 @@ use crate::watch::Signals;
 
 /// Starts the embedded server, measures it, and leaves the run for `prestan report`.
 pub(crate) fn demo(args: &DemoArgs) -> Result<ExitStatus, Failed> {
-    let task = SuiteTask::new("prestan", &args.load, &args.output)?;
+    let mut output = args.output.clone();
+    output.formats.layout.get_or_insert(LayoutArg::Brief);
+    let task = SuiteTask::new("prestan", &args.load, &output)?;
     let server = start(Root::Temporary, 0, None)?;
     let connection = to_own_server(&server.url(), None)?;
     measure(task, args.clock, connection)

@@ -117,7 +117,7 @@ fn without_places(mut comparison: Comparisons) -> Comparisons {
     comparison
 }
 
-fn exhibit<'a>((recipe, kept): (&&Recipe, &'a KeptRun)) -> Exhibit<'a> {
+fn exhibit<'a>((recipe, kept): (&&'a Recipe, &'a KeptRun)) -> Exhibit<'a> {
     let version = recipe.installed().map(|installed| installed.version);
     Exhibit {
         name: recipe.name.clone(),
@@ -125,6 +125,7 @@ fn exhibit<'a>((recipe, kept): (&&Recipe, &'a KeptRun)) -> Exhibit<'a> {
         version: version.unwrap_or_default(),
         properties: recipe.keeps.properties.name(),
         locks: recipe.keeps.locks.name(),
+        limits: &recipe.limits,
         shown: kept.page_run(Some(recipe.name.clone())),
         diagnosed: kept.diagnosed.clone(),
     }

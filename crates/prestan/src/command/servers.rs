@@ -17,7 +17,11 @@ pub(crate) fn servers(_: &ServersArgs) -> Result<ExitStatus, Failed> {
             Ok(installed) => format!("installed: {}", installed.version),
             Err(missing) => format!("not installed: {} ({})", missing.what, missing.how),
         };
-        format!("{:width$}  {}; {state}", recipe.name, recipe.title)
+        let item = format!("{:width$}  {}; {state}", recipe.name, recipe.title);
+        match recipe.limits.as_str() {
+            "" => item,
+            limits => format!("{item}. {limits}"),
+        }
     };
     print_list(recipes().iter().map(item), &" ".repeat(width + 2))?;
     Ok(ExitStatus::Done)

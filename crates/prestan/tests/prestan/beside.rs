@@ -276,7 +276,7 @@ fn what_makes_no_sense_beside_a_run_is_refused() {
         (&["reading,users=0"][..], "users=0"),
         (&["absent"], "no built-in suite"),
         (&["reading", "reading"], "another load called reading"),
-        (&["reading,speed=3"], "none of name=NAME"),
+        (&["reading,speed=3"], "use name=NAME"),
         (&[LONG], "too long for the name of a run"),
     ] {
         let outcome = run(&server.server.url(), beside, &[]).run();

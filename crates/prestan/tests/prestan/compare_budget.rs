@@ -57,7 +57,7 @@ fn a_budget_is_kept_and_a_decided_row_leaves_its_time_to_the_others() {
     let document = outcome.json();
     assert_eq!(row(&document, "Get1K")["verdict"], "slower", "{document:#}");
     let caveats = document["b"][0]["caveats"].to_string() + &document["caveats"].to_string();
-    assert!(caveats.contains("not started anew"), "{document:#}");
+    assert!(caveats.contains("not restarted"), "{document:#}");
     let plans = plans(kept.path());
     let with = |name: &str| {
         let has = |plan: &&PlanRecord| plan.tests.iter().any(|test| test.name == name);
@@ -83,7 +83,7 @@ fn two_builds_are_started_for_each_run_and_stopped() {
         .args(["--repeat", "3", "-r", "5", "--save", save, "--json", "-"])
         .run();
     assert_eq!(outcome.code, 0, "{outcome}");
-    assert!(!outcome.stdout.contains("not started anew"), "{outcome}");
+    assert!(!outcome.stdout.contains("not restarted"), "{outcome}");
     let plans = plans(kept.path());
     assert_eq!(plans.len(), 6);
     // Both servers of a block are kept to the same processors, and the next block has others.

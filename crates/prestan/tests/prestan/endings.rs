@@ -35,7 +35,7 @@ fn a_comparison_tells_what_was_done_before_a_server_died() {
     let outcome = running.wait();
     assert_ne!(outcome.code, 0, "{outcome}");
     assert!(outcome.stdout.contains("\nPut1K"), "{outcome}");
-    assert!(outcome.stdout.contains("did not go through"), "{outcome}");
+    assert!(outcome.stdout.contains("did not complete"), "{outcome}");
     assert!(outcome.home().join("comparison.json").exists());
     assert_eq!(a.left(), [""; 0]);
 }

@@ -7,7 +7,7 @@ use crate::support::browser::Browser;
 use crate::support::{Outcome, Prestan};
 use serde_json::Value;
 use testbed::need_or;
-use testbed::real::Recipe;
+use testbed::real::{Recipe, UrlScheme, recipes, tool_cache};
 
 fn gallery(arguments: &[&str]) -> Outcome {
     Prestan::new().arg("gallery").args(arguments).run()
@@ -122,6 +122,59 @@ fn servers_are_shown_side_by_side() {
         assert_eq!(seen, serde_json::json!([true, true]), "{page}");
     }
     assert_eq!(browser.problems(), [""; 0]);
+}
+
+/// Without names, all of them: a page for each, which says in words what it cannot do.
+#[test]
+fn every_server_has_a_page_and_works() {
+    let open = recipes().iter();
+    let open: Vec<&Recipe> = open
+        .filter(|recipe| recipe.auth == UrlScheme::None)
+        .collect();
+    let installed = open.iter().map(|recipe| need_or(recipe.installed()));
+    if installed.collect::<Option<Vec<_>>>().is_none() {
+        return;
+    }
+    let home = tempfile::TempDir::new().unwrap();
+    let site = home.path().join("site");
+    let directory = site.to_string_lossy().into_owned();
+    let options = "--repeat 2 -r 2 -w 2 -d 2 --warmup 0 --only ProppatchSingle,Put1K,Get1K,MkCol";
+    let arguments = [&*directory].into_iter().chain(options.split(' '));
+    // Some of them are in the tool cache, which is not in the home of a test.
+    let tools = tool_cache().unwrap();
+    let cache = tools.ancestors().nth(2).unwrap();
+    let outcome = Prestan::new()
+        .env("XDG_CACHE_HOME", cache)
+        .arg("gallery")
+        .args(arguments)
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+
+    let page = |name: &str| fs::read_to_string(site.join(format!("server-{name}.html"))).unwrap();
+    for recipe in open {
+        assert!(page(&recipe.name).contains(&recipe.limits), "{recipe:?}");
+    }
+    assert!(page("nginx").contains("Has no PROPPATCH, so there are no dead properties."));
+    let table = fs::read_to_string(site.join("table.md")).unwrap();
+    assert!(!table.contains("failed"), "{table}");
+    let column = |name: &str| {
+        table
+            .lines()
+            .next()
+            .unwrap()
+            .split(" | ")
+            .position(|one| one == name)
+    };
+    let radicale = column("radicale").unwrap();
+    let with_figure = table.lines().filter(|line| {
+        let cell = line.trim_end_matches(" |").split(" | ").nth(radicale);
+        cell.is_some_and(|cell| cell.ends_with('s') && line.starts_with("| "))
+    });
+    let with_figure: Vec<&str> = with_figure.collect();
+    assert!(
+        matches!(with_figure[..], [line] if line.starts_with("| MkCol ")),
+        "{table}"
+    );
 }
 
 #[test]

@@ -167,7 +167,7 @@ impl Desk {
             .env("PATH", std::env::join_paths(path).unwrap())
             .env("HOME", self.directory.path())
             .env("XDG_STATE_HOME", self.directory.path().join("state"))
-            .env("COLUMNS", "110")
+            .env("COLUMNS", "130")
             .env("LANG", "C.UTF-8")
             .output()
             .unwrap();

@@ -1,4 +1,5 @@
-//! `prestan load` against every server of `servers/`: 64 users who list a collection.
+//! `prestan load` against every server of `servers/`: 64 users who list a collection, where it lets so many
+//! connect.
 
 use std::fs;
 
@@ -8,7 +9,14 @@ use record::Outcome;
 use testbed::real::{Recipe, recipes};
 use testbed::{RealServer, need_or};
 
-fn sixty_four_users_list_a_collection(recipe: &Recipe) {
+/// Radicale closes the connection after each response and lets five clients wait to be accepted: of 64
+/// users some meet their time limit while they connect.
+fn users_of(recipe: &Recipe) -> u64 {
+    if recipe.name == "radicale" { 4 } else { 64 }
+}
+
+fn users_list_a_collection(recipe: &Recipe) {
+    let users = users_of(recipe);
     let Some(_) = need_or(recipe.installed()) else {
         return;
     };
@@ -17,7 +25,8 @@ fn sixty_four_users_list_a_collection(recipe: &Recipe) {
         fs::write(server.storage().join(name), name).unwrap();
     }
     let mut prestan = Prestan::new().args(["load", "PROPFIND", &server.url(), "--json", "-"]);
-    prestan = prestan.args(["--depth", "1", "--users", "64", "--duration", "1s"]);
+    prestan = prestan.args(["--depth", "1", "--duration", "1s"]);
+    prestan = prestan.args(["--users", &users.to_string()]);
     if let Some((user, password)) = server.credentials() {
         let file = prestan.file("password", &password);
         prestan = prestan.args(["--user", &user, "--password-file"]).arg(file);
@@ -26,7 +35,7 @@ fn sixty_four_users_list_a_collection(recipe: &Recipe) {
     assert_eq!(outcome.code, 0, "{}: {outcome}", recipe.name);
     let (result, run) = counted(&outcome);
     let name = &recipe.name;
-    assert!(run.samples.len() > 64, "{name}: {outcome}");
+    assert!(run.samples.len() as u64 > users, "{name}: {outcome}");
     for sample in &run.samples {
         assert_eq!(sample.outcome, Outcome::Ok, "{name}: {sample:?}");
         assert_eq!(sample.status, Some(207), "{name}");
@@ -38,8 +47,8 @@ fn sixty_four_users_list_a_collection(recipe: &Recipe) {
 }
 
 #[test]
-fn sixty_four_users_list_a_collection_of_every_server() {
+fn users_list_a_collection_of_every_server() {
     for recipe in recipes() {
-        sixty_four_users_list_a_collection(recipe);
+        users_list_a_collection(recipe);
     }
 }

@@ -366,7 +366,7 @@ fn a_load_in_which_everything_fails_ends_early() {
     let server = plain();
     let url = format!("{}nosuch", server.server.url());
     for (options, reason) in [
-        (&[][..], Some("all operations failed, 1000 of 1000")),
+        (&[][..], Some("all of 1000 operations failed")),
         (
             &["--max-failures", "20"],
             Some("21 of 21 operations failed"),

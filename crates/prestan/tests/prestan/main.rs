@@ -8,6 +8,8 @@ mod auth;
 #[cfg(test)]
 mod beside;
 #[cfg(test)]
+mod calendars;
+#[cfg(test)]
 mod clean;
 #[cfg(test)]
 mod command_line;

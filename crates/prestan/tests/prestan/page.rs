@@ -267,6 +267,7 @@ fn every_kind_of_figure_is_drawn() {
         diagnosed: Some(&diagnosed),
         is_diagnosis: false,
         title: None,
+        note: "",
         site: None,
     };
     let home = tempfile::TempDir::new().unwrap();
@@ -280,7 +281,7 @@ fn every_kind_of_figure_is_drawn() {
         "timeline-Put1K",
         "sweep-width-CopyCol",
         "search",
-        "ratios-1",
+        "forest-1",
     ] {
         assert!(names.iter().any(|drawn| drawn == name), "{names:?}");
     }

@@ -219,7 +219,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_sent() {
         ),
         (&[], "--vary"),
         (&["--vary", "width"], "width=10,30,100"),
-        (&["--vary", "width=10"], "one value is no variation"),
+        (&["--vary", "width=10"], "at least two values"),
         (
             &["--vary", "width=10,x"],
             "`x` is neither a number nor a size",

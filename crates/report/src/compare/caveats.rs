@@ -20,7 +20,7 @@ pub fn difference(difference: &Difference) -> String {
                 _ => "measure again with the same",
             };
             let what = differs(one, other);
-            format!("the runs did not do the same: {what}; {remedy}")
+            format!("the runs differ in what they measured: {what}; {remedy}")
         }
     }
 }
@@ -29,24 +29,23 @@ pub fn difference(difference: &Difference) -> String {
 pub(crate) fn caveat(caveat: &Caveat) -> String {
     match caveat {
         Caveat::Disqualified(runs) => format!(
-            "the load generator may have changed rows in {runs} of the runs; the pairs concerned are \
-             not in the ratios of these rows"
+            "the load generator may have changed rows in {runs} of the runs; their pairs are not part of \
+             the ratios of these rows"
         ),
-        Caveat::Incomplete(runs) => format!("{runs} of the runs did not go through"),
+        Caveat::Incomplete(runs) => format!("{runs} of the runs did not complete"),
         Caveat::OneRun => "one run of each does not show how much runs of one server differ, so there \
-                           are ratios and no verdicts; measure both with `--for 60s`, or give several \
+                           are ratios but no verdicts; measure both with `--for 60s`, or give several \
                            recorded runs of each as DIR,DIR,..."
             .to_owned(),
-        Caveat::OneProcess => "the servers were not started anew for each run: verdicts are about \
-                               these two processes, and two processes of one program differ, too; let \
-                               prestan start them (--server, or --start-a and --start-b)"
+        Caveat::OneProcess => "the servers were not restarted for each run: verdicts apply to these \
+                               two processes, and two processes of one program differ, too; let prestan \
+                               start them (--server, or --start-a and --start-b)"
             .to_owned(),
         Caveat::SameRun(1) => "it is the same run on both sides".to_owned(),
         Caveat::SameRun(pairs) => format!("{pairs} pairs are the same run on both sides"),
         Caveat::Apart(pairs) => format!(
-            "not measured side by side ({pairs} {}): what the machine did between one run and the \
-             other is in the ratios, and nothing here can tell it from the servers; `prestan \
-             compare` with both URLs measures in turns",
+            "not measured side by side ({pairs} {}): changes of the machine between the runs are part of \
+             the ratios; `prestan compare` with both URLs measures in turns",
             if *pairs == 1 { "pair" } else { "pairs" }
         ),
         Caveat::Differs(one, other) => differs(one, other),
@@ -76,7 +75,7 @@ fn in_words(setting: &Setting) -> (&'static str, String) {
             };
             ("the load", format!("{pace:?}{order}"))
         }
-        Setting::Http(http) => ("the way of HTTP", http.to_string()),
+        Setting::Http(http) => ("the use of HTTP", http.to_string()),
         Setting::Beside(loads) => {
             let load = |(suite, sha256, users, pace): &(String, String, u32, Pace)| {
                 format!("{suite} ({sha256:.12}), users: {users}, {pace:?}")
@@ -146,7 +145,7 @@ mod tests {
         let clocks = Difference::Plan(Setting::Clock(Clock::User), Setting::Clock(Clock::Kernel));
         assert_eq!(
             difference(&clocks),
-            "the runs did not do the same: the clock is user in one and kernel in the other; measure \
+            "the runs differ in what they measured: the clock is user in one and kernel in the other; measure \
              both with --clock user, which every machine has"
         );
     }

@@ -193,32 +193,25 @@ fn why(ratio: &Ratio, found: &Certainty) -> String {
         } else {
             ("faster", "slower")
         };
-        return format!("usually {usually}, {on_average} on average because of few slow runs");
+        return format!("median {usually}, mean {on_average} because of few slow runs");
     }
     match (found.usually, found.on_average) {
-        (Faster, Slower) => {
-            "usually faster, slower on average because of few slow operations".to_owned()
-        }
+        (Faster, Slower) => "median faster, mean slower because of few slow operations".to_owned(),
         (Slower, Faster) => {
-            "usually slower, faster on average because A has few slow operations".to_owned()
+            "median slower, mean faster because A has few slow operations".to_owned()
         }
-        (Same, Slower) => {
-            "usually the same, slower on average because of few slow operations".to_owned()
-        }
+        (Same, Slower) => "median the same, mean slower because of few slow operations".to_owned(),
         (Same, Faster) => {
-            "usually the same, faster on average because A has few slow operations".to_owned()
+            "median the same, mean faster because A has few slow operations".to_owned()
         }
         (Slower | Faster, Same) => {
-            format!("usually {}, the same on average", found.usually.name())
+            format!("median {}, mean the same", found.usually.name())
         }
         (Unsure, Slower | Faster) => {
-            format!(
-                "{} on average, usually not surely so",
-                found.on_average.name()
-            )
+            format!("mean {}, median not significantly", found.on_average.name())
         }
         (Slower | Faster, Unsure) => {
-            format!("usually {}, on average not surely so", found.usually.name())
+            format!("median {}, mean not significantly", found.usually.name())
         }
         _ => detectable(found),
     }
@@ -260,7 +253,7 @@ fn failures(row: &Compared, failing: &Failing) -> String {
         Verdict::NotCompared => "fails with both".to_owned(),
         _ => {
             let needed = failing.pairs_needed.map_or(String::new(), |pairs| {
-                format!("; sure with {pairs} runs of each at the earliest")
+                format!("; at least {pairs} runs of each are needed")
             });
             format!(
                 "failures inconclusive ({} failed with A, {} with B{needed})",

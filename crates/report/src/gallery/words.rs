@@ -95,7 +95,10 @@ pub(super) fn files_and_database(gallery: &Gallery<'_>) -> Option<String> {
         ("takes longer in", with(Verdict::Slower)),
         ("takes less time in", with(Verdict::Faster)),
         ("takes the same in", with(Verdict::Same)),
-        ("does not surely differ in", with(Verdict::Inconclusive)),
+        (
+            "does not differ significantly in",
+            with(Verdict::Inconclusive),
+        ),
     ];
     let parts = parts.iter().filter(|(_, rows)| !rows.is_empty());
     let parts: Vec<String> = parts

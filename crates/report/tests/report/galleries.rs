@@ -106,6 +106,7 @@ pub(crate) fn files_of(servers: &[Measured]) -> Vec<(String, String)> {
         version: "1.0 <beta>".to_owned(),
         properties: server.keeps,
         locks: server.keeps,
+        limits: "Has no <PROPPATCH>.",
         shown: PageRun {
             name: Some(server.name.to_owned()),
             run: &server.runs[0].0,
@@ -170,10 +171,10 @@ fn the_site_is_complete_and_its_names_are_safe() {
         }
         assert!(content.contains("default-src 'none'"), "{path}");
     }
-    let (_, test) = files
-        .iter()
-        .find(|(path, _)| path == "test-Put1K.html")
-        .unwrap();
+    let limits = "Has no &lt;PROPPATCH&gt;.";
+    assert!(content(&files, "server-nginx.html").contains(limits));
+    assert!(!content(&files, "comparison.html").contains(limits));
+    let test = content(&files, "test-Put1K.html");
     assert!(test.contains("Put1K") && !test.contains("<th scope=\"row\">Get1K"));
 }
 

@@ -197,6 +197,7 @@ fn of_gallery(name: &str, shown: PageRun<'_>, comparison: &Comparisons, reports:
         version: name.to_owned(),
         properties: "files",
         locks: "files",
+        limits: name,
         shown,
         diagnosed: None,
     };

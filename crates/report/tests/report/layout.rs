@@ -202,3 +202,26 @@ fn nothing_that_a_server_says_reaches_the_terminal_as_a_command() {
     assert!(text.contains("Evil\\u{1b}[2J/1.0"));
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()));
 }
+
+#[test]
+fn a_brief_report_has_its_figures_and_one_sentence_about_their_limits() {
+    let brief = |run: &Run| {
+        let options = TextOptions {
+            layout: TextLayout::Brief,
+            ..TextOptions::default()
+        };
+        report::text(run, &stats::summarise(run), &[], &options)
+    };
+    insta::assert_snapshot!("brief", brief(&runs::classic()));
+    for run in [
+        runs::classic(),
+        runs::mixed(),
+        runs::kernel(),
+        runs::interrupted(),
+    ] {
+        let text = brief(&run);
+        let sentences = ["Limits: ", "Inconclusive: "].map(|word| text.matches(word).count());
+        assert_eq!(sentences.iter().sum::<usize>(), 1, "{text}");
+        assert!(!text.contains("Warnings:"), "{text}");
+    }
+}

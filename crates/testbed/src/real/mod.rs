@@ -22,7 +22,7 @@ pub use recipe::{
 pub use start::StartError;
 
 use port::Port;
-use process::ServerProcess;
+use process::{ServerProcess, ServerProcesses};
 
 /// User and password of every recipe with authentication; only loopback ever sees them.
 const CREDENTIALS: (&str, &str) = ("user", "password");
@@ -30,8 +30,8 @@ const CREDENTIALS: (&str, &str) = ("user", "password");
 /// A running server on loopback. Dropping it stops it and removes all its files.
 #[derive(Debug)]
 pub struct RealServer {
-    // In the order of their end: the process first, then its port, then its files.
-    process: ServerProcess,
+    // In the order of their end: the processes first, then its port, then its files.
+    processes: ServerProcesses,
     /// Held as long as it lives; a command of the user's may not be able to share it.
     _port: Option<Port>,
     recipe: Recipe,
@@ -62,7 +62,7 @@ impl RealServer {
         start::start(recipe, processors)
     }
 
-    /// URL of its root collection, with the slash.
+    /// URL of the collection that is measured, with the slash.
     pub fn url(&self) -> String {
         self.url.clone()
     }
@@ -86,7 +86,14 @@ impl RealServer {
 
     /// Number of its first process, which leads a process group.
     pub fn pid(&self) -> u32 {
-        self.process.id()
+        self.processes.server.id()
+    }
+
+    /// The same, and that of its helper, where it has one.
+    pub fn pids(&self) -> impl Iterator<Item = u32> {
+        let ServerProcesses { server, helper } = &self.processes;
+        let processes = [Some(server), helper.as_ref()].into_iter().flatten();
+        processes.map(ServerProcess::id)
     }
 
     /// Directory it serves; [`Recipe::bookkeeping`] names what in it is the server's own.

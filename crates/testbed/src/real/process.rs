@@ -1,12 +1,13 @@
 //! A child process that does not outlive its owner.
 
+use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::process::{
@@ -16,6 +17,8 @@ use rustix::process::{
 
 /// Time for an orderly end before the disorderly one.
 const GRACE: Duration = Duration::from_secs(3);
+/// Time between two looks at who is left of a group.
+const LOOK: Duration = Duration::from_millis(2);
 
 /// A child in a process group of its own; dropping it ends the whole group.
 ///
@@ -69,8 +72,14 @@ impl ServerProcess {
         if matches!(self.child.try_wait(), Ok(Some(_))) {
             return;
         }
+        let deadline = Instant::now() + GRACE;
         let _ = kill_process_group(self.group, Signal::TERM);
         let _ = self.exited.recv_timeout(GRACE);
+        // A shell ends at once, and the server that it started needs longer. The child is not reaped yet: it is
+        // the last of its group when all others have ended.
+        while has_others(self.group) && Instant::now() < deadline {
+            thread::sleep(LOOK);
+        }
         let _ = kill_process_group(self.group, Signal::KILL);
         let _ = self.child.wait();
     }
@@ -79,6 +88,41 @@ impl ServerProcess {
 impl Drop for ServerProcess {
     fn drop(&mut self) {
         self.stop();
+    }
+}
+
+/// Whether a process of this group, other than its leader, has not ended (proc_pid_stat(5): state and group are the
+/// first and third field behind the name, which is in parentheses). False where /proc cannot be read.
+fn has_others(group: Pid) -> bool {
+    let leader = group.as_raw_nonzero().to_string();
+    let Ok(processes) = fs::read_dir("/proc") else {
+        return false;
+    };
+    processes.flatten().any(|process| {
+        let stat = fs::read_to_string(process.path().join("stat")).unwrap_or_default();
+        let mut fields = stat
+            .rsplit(')')
+            .next()
+            .unwrap_or_default()
+            .split_whitespace();
+        let (state, _parent, own) = (fields.next(), fields.next(), fields.next());
+        let is_leader = process.file_name().to_str() == Some(&leader);
+        own == Some(&leader) && !is_leader && !matches!(state, Some("Z" | "X"))
+    })
+}
+
+/// What runs for one server. It is dropped in this order: the server ends before what it needs.
+#[derive(Debug)]
+pub(super) struct ServerProcesses {
+    pub(super) server: ServerProcess,
+    pub(super) helper: Option<ServerProcess>,
+}
+
+impl ServerProcesses {
+    /// Waits up to `time` for any of them to end by itself.
+    pub(super) fn wait_for_exit(&mut self, time: Duration) -> Option<io::Result<ExitStatus>> {
+        let ended = self.server.wait_for_exit(time);
+        ended.or_else(|| self.helper.as_mut()?.wait_for_exit(Duration::ZERO))
     }
 }
 
@@ -133,4 +177,45 @@ fn spawn_from_lasting_thread(mut command: Command, processors: &[u32]) -> io::Re
     };
     jobs.send(job).map_err(|_| gone())?;
     child.recv().map_err(|_| gone())?
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// A shell that begins a script in another one, and ends with its SIGTERM.
+    fn started(script: &str, directory: &Path) -> ServerProcess {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("({script}); :")]);
+        command.current_dir(directory).process_group(0);
+        let process = ServerProcess::spawn(command, &[]).unwrap();
+        while !directory.join("begun").exists() {
+            thread::yield_now();
+        }
+        process
+    }
+
+    #[test]
+    fn what_a_shell_started_has_time_to_end() {
+        let directory = tempfile::tempdir().unwrap();
+        let cleans_up =
+            "trap 'sleep 0.1; : > ended; exit' TERM; : > begun; while :; do sleep 0.01; done";
+        drop(started(cleans_up, directory.path()));
+        assert!(directory.path().join("ended").exists());
+    }
+
+    #[test]
+    fn what_does_not_end_is_killed() {
+        let directory = tempfile::tempdir().unwrap();
+        let stays = "trap '' TERM; : > begun; while :; do sleep 0.01; done";
+        let process = started(stays, directory.path());
+        let group = process.group;
+        assert!(has_others(group));
+        drop(process);
+        while has_others(group) {
+            thread::yield_now();
+        }
+    }
 }

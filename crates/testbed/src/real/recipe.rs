@@ -28,10 +28,17 @@ pub struct Recipe {
     /// Names of files in the storage that are the server's own, in whatever collection.
     #[serde(default)]
     pub bookkeeping: Vec<String>,
+    /// What it cannot do or does unlike others, in sentences for people; empty where that is nothing.
+    #[serde(default)]
+    pub limits: String,
     pub(super) program: String,
     version: Vec<String>,
+    /// What is asked for the version, where that is not the program.
+    version_program: Option<String>,
     #[serde(default)]
     needs: Vec<PathBuf>,
+    /// A second process that the program needs: it is started first and ended last.
+    pub(super) helper: Option<Helper>,
     pub(super) user: Option<String>,
     #[serde(default)]
     pub(super) directories: Vec<String>,
@@ -43,8 +50,8 @@ pub struct Recipe {
     pub(super) logs: LogNames,
     #[serde(default)]
     variants: Vec<RecipeVariant>,
-    /// The URL of its root collection.
-    #[serde(skip, default = "root_url")]
+    /// The URL of the collection that is measured: that of its root, unless it can hold nothing.
+    #[serde(default = "root_url")]
     pub(super) url: String,
     /// It runs in the directory in which this process does, not in its own.
     #[serde(skip)]
@@ -100,7 +107,7 @@ pub enum UrlScheme {
     None,
     /// RFC 7617.
     Basic,
-    /// RFC 7616, MD5.
+    /// RFC 7616, SHA-256 or MD5.
     Digest,
 }
 
@@ -112,6 +119,15 @@ impl UrlScheme {
             UrlScheme::Digest => "digest",
         }
     }
+}
+
+/// A process that a server needs beside it. It gets what the server gets: user, directory, environment,
+/// standard output.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Helper {
+    pub(super) program: String,
+    pub(super) arguments: Vec<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -136,6 +152,8 @@ pub struct Installed {
     pub program: PathBuf,
     /// Version, as the program says.
     pub version: String,
+    /// Executable of its helper, where it needs one.
+    pub(super) helper: Option<PathBuf>,
 }
 
 /// A server that is not there.
@@ -154,13 +172,19 @@ pub fn recipes() -> &'static [Recipe] {
     &RECIPES
 }
 
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 12] = [
     ("apache", include_str!("../../servers/apache.yaml")),
     ("nginx", include_str!("../../servers/nginx.yaml")),
     ("lighttpd", include_str!("../../servers/lighttpd.yaml")),
     ("rclone", include_str!("../../servers/rclone.yaml")),
     ("wsgidav", include_str!("../../servers/wsgidav.yaml")),
     ("dufs", include_str!("../../servers/dufs.yaml")),
+    ("chezdav", include_str!("../../servers/chezdav.yaml")),
+    ("tomcat", include_str!("../../servers/tomcat.yaml")),
+    ("sabredav", include_str!("../../servers/sabredav.yaml")),
+    ("xnet", include_str!("../../servers/xnet.yaml")),
+    ("radicale", include_str!("../../servers/radicale.yaml")),
+    ("xandikos", include_str!("../../servers/xandikos.yaml")),
 ];
 
 fn read((name, yaml): &(&str, &str)) -> Vec<Recipe> {
@@ -205,7 +229,10 @@ impl Recipe {
             bookkeeping: Vec::new(),
             program: "sh".to_owned(),
             version: vec!["-c".to_owned(), ":".to_owned()],
+            version_program: None,
+            limits: String::new(),
             needs: Vec::new(),
+            helper: None,
             user: None,
             directories: Vec::new(),
             files: BTreeMap::new(),
@@ -288,17 +315,23 @@ impl Recipe {
             what,
             how: self.install.clone(),
         };
-        let program = find_program(&self.program).ok_or_else(|| missing(self.program.clone()))?;
+        let find = |program: &String| find_program(program).ok_or_else(|| missing(program.clone()));
+        let program = find(&self.program)?;
+        let helper = self.helper.as_ref().map(|helper| find(&helper.program));
+        let helper = helper.transpose()?;
+        let asked = self.version_program.as_ref().map(find).transpose()?;
+        let asked = asked.as_ref().unwrap_or(&program);
         if let Some(file) = self.needs.iter().find(|file| !file.exists()) {
             return Err(missing(file.display().to_string()));
         }
-        let output = Command::new(&program).args(&self.version).output();
-        let output = output.map_err(|error| missing(format!("{}: {error};", program.display())))?;
+        let output = Command::new(asked).args(&self.version).output();
+        let output = output.map_err(|error| missing(format!("{}: {error};", asked.display())))?;
         // nginx prints it on standard error.
         let text = [output.stdout, output.stderr].concat();
         Ok(Installed {
             program,
             version: version_in(&String::from_utf8_lossy(&text)),
+            helper,
         })
     }
 }
@@ -359,6 +392,13 @@ mod tests {
             "rclone",
             "wsgidav",
             "dufs",
+            "chezdav",
+            "tomcat",
+            "tomcat-digest",
+            "sabredav",
+            "xnet",
+            "radicale",
+            "xandikos",
         ];
         assert_eq!(names, listed);
         names.sort_unstable();
@@ -425,6 +465,11 @@ mod tests {
             ("rclone v1.60.1-DEV", "1.60.1-DEV"),
             ("4.4.0", "4.4.0"),
             ("dufs 0.47.0", "0.47.0"),
+            (
+                "Server version: Apache Tomcat/10.1.60 (Debian)\nServer number: 10.1.60.0",
+                "10.1.60",
+            ),
+            ("golang.org/x/net v0.35.0", "0.35.0"),
             ("usage: no idea", "unknown"),
         ] {
             assert_eq!(version_in(said), version);

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use minijinja::{Environment, UndefinedBehavior, context};
 
 use super::port::Port;
-use super::process::ServerProcess;
-use super::recipe::{MissingProgram, Recipe};
+use super::process::{ServerProcess, ServerProcesses};
+use super::recipe::{Installed, MissingProgram, Recipe};
 use super::{RealServer, logs};
 
 /// From the start to the first answer; Python servers on a busy machine take some seconds.
@@ -142,8 +142,7 @@ pub(super) fn start(recipe: &Recipe, processors: &[u32]) -> Result<RealServer, S
         server: recipe.name.clone(),
         url: url.clone(),
     })?;
-    let command = prepare(recipe, &installed.program, dir.path(), &templates, owner)?;
-    let what = format!("run {}", installed.program.display());
+    let prepared = prepare(recipe, &installed, dir.path(), &templates, owner)?;
     let port = (!recipe.in_place).then_some(port);
     if port.is_none() && address.answers() {
         return Err(StartError::Taken {
@@ -151,10 +150,19 @@ pub(super) fn start(recipe: &Recipe, processors: &[u32]) -> Result<RealServer, S
             url,
         });
     }
-    let mut process = ServerProcess::spawn(command, processors).map_err(step.io(what))?;
-    wait_until_ready(recipe, &mut process, &address, dir.path())?;
+    let spawn = |command: Command| {
+        let what = format!("run {}", command.get_program().to_string_lossy());
+        ServerProcess::spawn(command, processors).map_err(step.io(what))
+    };
+    let helper = prepared.helper.map(spawn).transpose()?;
+    // The server first: in this order they end, also when the start fails.
+    let mut processes = ServerProcesses {
+        server: spawn(prepared.server)?,
+        helper,
+    };
+    wait_until_ready(recipe, &mut processes, &address, dir.path())?;
     Ok(RealServer {
-        process,
+        processes,
         _port: port,
         recipe: recipe.clone(),
         installed,
@@ -268,14 +276,20 @@ fn owner(recipe: &Recipe) -> Result<Option<(u32, u32)>, StartError> {
     })
 }
 
+/// How to run a server.
+struct PreparedCommands {
+    server: Command,
+    helper: Option<Command>,
+}
+
 /// Writes everything the server reads, and says how to run it.
 fn prepare(
     recipe: &Recipe,
-    program: &Path,
+    installed: &Installed,
     dir: &Path,
     templates: &RecipeTemplates<'_>,
     owner: Option<(u32, u32)>,
-) -> Result<Command, StartError> {
+) -> Result<PreparedCommands, StartError> {
     let step = StartStep(recipe);
     let mut created: Vec<PathBuf> = vec![dir.to_owned()];
     let mut add_dir = |path: PathBuf| {
@@ -295,37 +309,47 @@ fn prepare(
     }
     let output_name = logs(recipe, dir).output;
     let output = File::create(&output_name).map_err(step.io("create its output.log"))?;
-    let errors = output
-        .try_clone()
-        .map_err(step.io("share its output.log"))?;
     created.push(output_name);
-
-    let mut command = Command::new(program);
-    for argument in &recipe.arguments {
-        command.arg(templates.render(argument)?);
-    }
-    for (name, value) in &recipe.environment {
-        command.env(name, templates.render(value)?);
-    }
-    if !recipe.in_place {
-        command.current_dir(dir);
-    }
-    command.stdin(Stdio::null()).stdout(output).stderr(errors);
     if let Some((uid, gid)) = owner {
         for path in &created {
             let what = format!("give {} to user {uid}", path.display());
             chown(path, Some(uid), Some(gid)).map_err(step.io(what))?;
         }
-        // From the first instruction: a server that changed its user by itself would lose the
-        // signal that ends it with us (prctl(2), PR_SET_PDEATHSIG).
-        command.uid(uid).gid(gid);
     }
-    Ok(command)
+
+    let command = |program: &Path, arguments: &[String]| {
+        let mut command = Command::new(program);
+        for argument in arguments {
+            command.arg(templates.render(argument)?);
+        }
+        for (name, value) in &recipe.environment {
+            command.env(name, templates.render(value)?);
+        }
+        if !recipe.in_place {
+            command.current_dir(dir);
+        }
+        let share = || output.try_clone();
+        let share = || share().map_err(step.io("share its output.log"));
+        command.stdin(Stdio::null());
+        command.stdout(share()?).stderr(share()?);
+        if let Some((uid, gid)) = owner {
+            // From the first instruction: a server that changed its user by itself would lose the
+            // signal that ends it with us (prctl(2), PR_SET_PDEATHSIG).
+            command.uid(uid).gid(gid);
+        }
+        Ok(command)
+    };
+    let helper = recipe.helper.as_ref().zip(installed.helper.as_ref());
+    let helper = helper.map(|(helper, program)| command(program, &helper.arguments));
+    Ok(PreparedCommands {
+        server: command(&installed.program, &recipe.arguments)?,
+        helper: helper.transpose()?,
+    })
 }
 
 fn wait_until_ready(
     recipe: &Recipe,
-    process: &mut ServerProcess,
+    processes: &mut ServerProcesses,
     address: &Address,
     dir: &Path,
 ) -> Result<(), StartError> {
@@ -335,7 +359,7 @@ fn wait_until_ready(
             return Ok(());
         }
         // This is the pause between two probes as well.
-        if let Some(status) = process.wait_for_exit(PROBE_EVERY) {
+        if let Some(status) = processes.wait_for_exit(PROBE_EVERY) {
             return Err(StartError::Exited {
                 server: recipe.name.clone(),
                 status: status.map_err(StartStep(recipe).io("wait for its end"))?,

@@ -8,10 +8,10 @@ use wire::target::Target;
 
 use super::held::HeldLock;
 use super::made::remove_resource;
-use super::marker::{Life, MARKER, Marker};
+use super::marker::{Life, Marker};
 use super::removal::{members, remove_collection};
 use super::{PREFIX, collection_path, exists, is_run_id};
-use crate::connection::client::{Client, PlainRequest};
+use crate::connection::client::Client;
 use crate::error::RunError;
 use crate::site::probe::RESOURCETYPE;
 
@@ -166,17 +166,7 @@ async fn leftover(client: &mut Client, target: &Target, run_id: String) -> Lefto
 
 /// What is known of the collection of a run.
 pub(super) async fn state(client: &mut Client, path: &str, run_id: &str) -> LeftoverState {
-    let marker_path = format!("{path}{MARKER}");
-    let get = PlainRequest {
-        keep_body: true,
-        ..PlainRequest::bare("GET", &marker_path, super::LABEL)
-    };
-    let got = client.perform(get).await;
-    let marker: Option<Marker> = if got.result.is_ok_and(|answer| answer.head.status == 200) {
-        serde_json::from_slice(client.body()).ok()
-    } else {
-        None
-    };
+    let marker = super::mark::read(client, path).await;
     match marker.filter(|marker| marker.run_id == run_id) {
         Some(marker) => state_of(&marker),
         None => LeftoverState::Foreign,

@@ -82,8 +82,8 @@ pub(super) fn judge(comparisons: &Comparisons, gate: Option<Gate>) -> Result<Exi
         tell("prestan: failed: no test could be compared");
     } else if !undecided.is_empty() {
         tell(&format!(
-            "prestan: undecided, because these tests may be slower than allowed, fail more often, or \
-             could not be compared: {}",
+            "prestan: undecided (may be slower than the limit, may fail more often, or could not be \
+             compared): {}",
             undecided.join(", ")
         ));
     }

@@ -1,0 +1,182 @@
+//! Where the marker of a run is kept on the server.
+//!
+//! It is a file in the collection of the run. A server that stores calendars and address books alone
+//! refuses such a file (Radicale answers 400); there the marker is a dead property of the collection.
+
+use suite::{Plan, RequestPlan, Text};
+
+use super::marker::{MARKER, Marker};
+use super::{LABEL, answered};
+use crate::connection::client::{Client, PlainRequest};
+use crate::site::probe::propfind_request;
+
+/// What the value of the property begins with. Hexadecimal digits follow, which need no escaping in XML:
+/// the value is found in a response whatever prefixes the server gives to names.
+const BEGINNING: &str = "prestan-run-";
+
+const ASKED: &[u8] = br#"<?xml version="1.0" encoding="utf-8"?>
+<propfind xmlns="DAV:"><prop><run xmlns="urn:prestan"/></prop></propfind>
+"#;
+
+/// The status with which a server refused the marker as a file, and then took it as a property: it stores
+/// no such files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FilesRefused(pub(crate) u16);
+
+impl FilesRefused {
+    /// The same plan, in which a PUT of anything but calendar data or a contact is not supported where it is
+    /// answered like the marker.
+    pub(crate) fn applied_to(self, plan: &Plan) -> Plan {
+        let mut plan = plan.clone();
+        plan.change_requests(|request| {
+            if request.method == "PUT" && !is_calendar_data(request) {
+                request.unsupported.push(self.0);
+            }
+        });
+        plan
+    }
+
+    /// What it means, for a report.
+    pub(crate) fn in_words(self) -> String {
+        format!(
+            "the server stores no plain files: it answered PUT {MARKER} with {}, so the marker of this run is \
+             a property of its collection, and a PUT with this response counts as not supported, unless it \
+             is one of an event or a contact",
+            self.0
+        )
+    }
+}
+
+fn is_calendar_data(request: &RequestPlan) -> bool {
+    request.headers.iter().any(|header| match &header.value {
+        Text::Fixed(value) if header.name.eq_ignore_ascii_case("Content-Type") => {
+            value.starts_with("text/calendar") || value.starts_with("text/vcard")
+        }
+        _ => false,
+    })
+}
+
+/// Marks the collection of a run at this path.
+pub(super) async fn mark(
+    client: &mut Client,
+    path: &str,
+    url: &str,
+    run_id: &str,
+) -> Result<Option<FilesRefused>, String> {
+    let marker = Marker::new(run_id);
+    let json = serde_json::to_vec_pretty(&marker).unwrap_or_default();
+    let marker_path = format!("{path}{MARKER}");
+    let put = PlainRequest {
+        body: Some(&json),
+        ..PlainRequest::bare("PUT", &marker_path, LABEL)
+    };
+    let put = client.perform(put).await;
+    let what = match put.result {
+        Ok(answer) => match answer.head.status {
+            200..=299 => return Ok(None),
+            // What refuses the content, not the user or the moment: no 401, 423, 429, 507.
+            400 | 403 | 405 | 415 | 422 if mark_by_property(client, path, &marker).await => {
+                return Ok(Some(FilesRefused(answer.head.status)));
+            }
+            _ => answered("PUT", &answer.head),
+        },
+        Err(failure) => failure.what,
+    };
+    Err(format!(
+        "marking {url} as ours failed: PUT {MARKER}: {what}"
+    ))
+}
+
+/// Whether the server keeps the marker as a property: it may answer 207 and keep nothing.
+async fn mark_by_property(client: &mut Client, path: &str, marker: &Marker) -> bool {
+    let body = format!(
+        "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n\
+         <propertyupdate xmlns=\"DAV:\"><set><prop><run xmlns=\"urn:prestan\">{}</run></prop></set>\
+         </propertyupdate>\n",
+        value_of(marker)
+    );
+    let proppatch = PlainRequest {
+        headers: &[("Content-Type", "application/xml")],
+        body: Some(body.as_bytes()),
+        ..PlainRequest::bare("PROPPATCH", path, LABEL)
+    };
+    client.perform(proppatch).await;
+    read_property(client, path).await.as_ref() == Some(marker)
+}
+
+/// The marker of the collection at this path; `None` where it has none.
+pub(super) async fn read(client: &mut Client, path: &str) -> Option<Marker> {
+    let marker_path = format!("{path}{MARKER}");
+    let get = PlainRequest {
+        keep_body: true,
+        ..PlainRequest::bare("GET", &marker_path, LABEL)
+    };
+    let got = client.perform(get).await;
+    if got.result.is_ok_and(|answer| answer.head.status == 200) {
+        return serde_json::from_slice(client.body()).ok();
+    }
+    read_property(client, path).await
+}
+
+async fn read_property(client: &mut Client, path: &str) -> Option<Marker> {
+    let asked = client
+        .perform(propfind_request(path, "0", ASKED, LABEL))
+        .await;
+    let is_answered = asked.result.is_ok_and(|answer| answer.head.status == 207);
+    is_answered.then(|| marker_in(client.body()))?
+}
+
+fn value_of(marker: &Marker) -> String {
+    let json = serde_json::to_vec(marker).unwrap_or_default();
+    let digits = json.iter().map(|byte| format!("{byte:02x}"));
+    BEGINNING.chars().map(String::from).chain(digits).collect()
+}
+
+fn marker_in(body: &[u8]) -> Option<Marker> {
+    let text = std::str::from_utf8(body).ok()?;
+    let (_, rest) = text.split_once(BEGINNING)?;
+    let end = rest.find(|c: char| !c.is_ascii_hexdigit());
+    let digits = &rest[..end.unwrap_or(rest.len())];
+    let pairs = digits.as_bytes().chunks(2);
+    let bytes = pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok());
+    serde_json::from_slice(&bytes.collect::<Option<Vec<u8>>>()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_marker_comes_back_from_a_property() {
+        let marker = Marker::new("r-1");
+        let value = value_of(&marker);
+        let body = format!("<x:run xmlns:x=\"urn:prestan\">{value}</x:run>");
+        assert_eq!(marker_in(body.as_bytes()), Some(marker));
+        let cut = &value[..value.len() - 3];
+        for body in [
+            "",
+            "<run/>",
+            BEGINNING,
+            "prestan-run-7b7d",
+            "prestan-run-é",
+            cut,
+        ] {
+            assert_eq!(marker_in(body.as_bytes()), None, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_put_that_is_answered_like_the_marker_is_not_supported_unless_it_is_an_event() {
+        let text = "suite: s\ntests:\n  - name: T\n    setup: [{PUT: a, body: {size: 64}}]\n    loop:\n      \
+                    - PUT: b.ics\n        body: {text: x, type: text/calendar; charset=utf-8}\n        \
+                    measure: Event\n      - GET: a\n        measure: Get\n";
+        let spec = suite::parse("s", text).unwrap();
+        let plan = suite::resolve("s", text, &spec, &suite::Overrides::default()).unwrap();
+        let plan = FilesRefused(400).applied_to(&plan);
+        let unsupported = plan
+            .requests()
+            .map(|request| request.unsupported.as_slice());
+        let expected: [&[u16]; 3] = [&[405, 501, 400], &[405, 501], &[405, 501]];
+        assert_eq!(unsupported.collect::<Vec<_>>(), expected);
+    }
+}
