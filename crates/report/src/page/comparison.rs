@@ -198,7 +198,10 @@ fn reasons(versus: &Versus) -> Markup {
         let [name, .., says] = cells(row);
         (without_reasons(&says) != says).then(|| format!("{name}: {says}"))
     });
-    folded(&format!("Why: {}", versus.name), rows.collect())
+    folded(
+        &format!("Reasons for the verdicts on {}", versus.name),
+        rows.collect(),
+    )
 }
 
 fn compared(row: &Compared, with_reason: bool) -> Markup {
