@@ -159,6 +159,7 @@ fn body(page: &ReportPage<'_>, names: &[String]) -> Markup {
         main {
             section #answer aria-label="In short" {
                 (headline::headline(page, names, subject))
+                @if !page.note.is_empty() { p { (page.note) } }
                 noscript {
                     p.box.doubt {
                         "Figures need JavaScript, which is off. The tables below are complete without it."

@@ -47,7 +47,7 @@ fn findings(outcome: &Outcome) -> Result<BTreeMap<String, Value>, String> {
     assert_eq!(diagnosed.code, 0, "{diagnosed}");
     let document = diagnosed.json();
     let left_out = document["left_out"].as_array().unwrap();
-    if let Some(all) = left_out.iter().find(|left| left["row"].is_null()) {
+    if let Some(all) = left_out.iter().find(|left| left["measure"].is_null()) {
         return Err(all["why"].to_string());
     }
     // One run alone cannot show that something comes again.
@@ -98,7 +98,7 @@ fn finds(rule: &str, row: &str, only: &str, requests: &str, build: impl Fn(Build
     right(measure, |found| {
         let finding = found.get(rule);
         let finding = finding.ok_or_else(|| format!("no {rule}: {found:#?}"))?;
-        let tests = finding["tests"].as_array().unwrap();
+        let tests = finding["measures"].as_array().unwrap();
         if tests.contains(&Value::from(row)) {
             no_other(found, rule)
         } else {
@@ -255,7 +255,7 @@ fn one_command_measures_with_all_suites_and_leaves_nothing_behind() {
         let why = left["why"].as_str().unwrap();
         let of_this_machine = left["disqualified"] == true;
         assert!(
-            left["row"].is_null() || of_this_machine || why.contains("501"),
+            left["measure"].is_null() || of_this_machine || why.contains("501"),
             "{left:#}"
         );
     }

@@ -8,6 +8,7 @@ use super::names::shortened;
 use super::sections::folded;
 use crate::compare::{caveat, cells, legend};
 use crate::json::us;
+use crate::lists::{distinct, enumerated};
 use crate::{Comparisons, Versus};
 
 /// How each kind of verdict is told of rows, the worst first, and its class.
@@ -197,7 +198,10 @@ fn reasons(versus: &Versus) -> Markup {
         let [name, .., says] = cells(row);
         (without_reasons(&says) != says).then(|| format!("{name}: {says}"))
     });
-    folded(&format!("Why: {}", versus.name), rows.collect())
+    folded(
+        &format!("Reasons for the verdicts on {}", versus.name),
+        rows.collect(),
+    )
 }
 
 fn compared(row: &Compared, with_reason: bool) -> Markup {
@@ -207,9 +211,6 @@ fn compared(row: &Compared, with_reason: bool) -> Markup {
         let (low, high) = found.ci95();
         high - low
     });
-    let place = TOLD
-        .iter()
-        .position(|(verdict, ..)| *verdict == row.verdict);
     // The style gives interval and verdict the colour of the ratio.
     let short = without_reasons(&says);
     let (word, why) = if with_reason {
@@ -221,7 +222,7 @@ fn compared(row: &Compared, with_reason: bool) -> Markup {
         td data-sort=(sorted(mean_us(row, &row.b))) { (mean) }
         td class=(heat) data-sort=(sorted(row.ratio.map(|ratio| ratio.value))) { (ratio) }
         td data-sort=(sorted(width)) { (interval) }
-        td data-sort=(sorted(place.map(|place| place as f64))) {
+        td {
             (word)
             @if let Some(why) = why { " " small { (why) } }
         }
@@ -247,9 +248,15 @@ fn heat(row: &Compared) -> i8 {
 
 fn notes(all: &Comparisons) -> Markup {
     let is_of_more = |versus: &Versus| versus.comparison.pairs > 1;
+    let text = |versus: &Versus| legend(&versus.comparison);
+    // What holds for several servers is told once.
+    let names_of = |told: &String| {
+        let same = all.versus.iter().filter(|versus| text(versus) == *told);
+        enumerated(&same.map(|versus| &versus.name).collect::<Vec<_>>())
+    };
     html! {
-        @for versus in &all.versus {
-            p.note { (versus.name) ": " (legend(&versus.comparison)) }
+        @for text in distinct(all.versus.iter().map(text)) {
+            p.note { (names_of(&text)) ": " (text) }
         }
         @if all.versus.iter().any(is_of_more) {
             p.note {
