@@ -404,7 +404,7 @@ fn progress_is_plain_lines_more_or_none() {
     let lines: Vec<&str> = plain.lines().collect();
     assert_eq!(lines.len(), 2, "{plain}");
     assert!(
-        lines[0].contains(" %  ") && lines[0].contains(" s  Put1K; about "),
+        lines[0].contains(" %  ") && lines[0].contains(" s  Put1K"),
         "{plain}"
     );
     assert!(

@@ -16,8 +16,8 @@ const WRAPPED: [&str; 3] = ["* Clock ", "Load generator:", "- "];
 
 /// Notes about what happened on a machine that does other things as well.
 const BY_CHANCE: [&str; 2] = [
-    ": throughput wandered over ",
-    ": the slowest operation has ",
+    ": throughput varied over ",
+    "the slowest operation is a large part ",
 ];
 
 /// A report with numbers as #, and without doubts: a busy machine makes for warnings that a quiet
