@@ -62,7 +62,7 @@ pub struct AccuracyRun {
     pub wire: Spread,
     /// As reported.
     pub reported: Spread,
-    /// Reported less wire, operation by operation.
+    /// Reported minus wire, operation by operation.
     pub difference: Spread,
     /// What 99 of 100 differences stay within.
     pub within: f64,
@@ -266,7 +266,7 @@ fn beside(peer: Peer, nginx: &Nginx, connections: u32, size: AccuracySize) -> Re
     let logged = fs::read_to_string(&log).unwrap_or_default();
     let said = peer.said(&(finished.stdout + &logged), job)?;
     let wire: Vec<i64> = exchanges.iter().filter_map(|one| one.wire_ns()).collect();
-    let none = || anyhow::anyhow!("{} made no requests, or says no times", peer.name());
+    let none = || anyhow::anyhow!("{} made no requests, or reports no times", peer.name());
     let (p50, p99) = said.p50_p99_us.ok_or_else(none)?;
     Ok(PeerRun {
         tool: peer.name().to_owned(),
@@ -287,7 +287,7 @@ impl AccuracyReport {
         let Tolerance { p50, p99 } = self.wanted;
         let mut table = BenchTable::new(
             &format!(
-                "Reported less wire, operation by operation, in µs (wanted of the kernel's clock: \
+                "Reported minus wire, operation by operation, in µs (wanted of the kernel's clock: \
                  median within {p50}, 99 % within {p99})"
             ),
             &[
@@ -331,9 +331,14 @@ impl AccuracyReport {
 
     fn beside(&self) -> BenchTable {
         let heads = [
-            "tool", "conn.", "wire p50", "says p50", "wire p99", "says p99",
+            "tool",
+            "conn.",
+            "wire p50",
+            "reported p50",
+            "wire p99",
+            "reported p99",
         ];
-        let mut table = BenchTable::new("Reported beside wire, in µs, GET of 1 KiB", &heads);
+        let mut table = BenchTable::new("Reported and on the wire, in µs, GET of 1 KiB", &heads);
         let ours = self
             .cells
             .iter()
@@ -364,8 +369,9 @@ impl AccuracyReport {
         let title = format!("GET of 1 KiB over {USUAL} connections, in µs");
         let mut table = BenchTable::new(&title, &heads);
         let line = |tool: &str, wire: Spread, (p50, p99): (f64, f64)| {
-            let error = |reported: f64, wire: f64| {
-                format!("{:+.0} %", (reported / wire * 100.0).round() - 100.0)
+            let error = |reported: f64, wire: f64| match (reported / wire * 100.0).round() - 100.0 {
+                0.0 => "0 %".to_owned(),
+                percent => format!("{percent:+.0} %"),
             };
             vec![
                 tool.to_owned(),
@@ -401,10 +407,10 @@ impl AccuracyReport {
             "clock",
             "server p50",
             "wire p50",
-            "says p50",
+            "reported p50",
             "wire below server",
         ];
-        let mut table = BenchTable::new("A delay that the server knows, in µs", &heads);
+        let mut table = BenchTable::new("A known delay in the server, in µs", &heads);
         for cell in &self.cells {
             let Some(server) = cell.server_p50 else {
                 continue;

@@ -24,7 +24,7 @@ pub struct Pairs {
     pub wire: Vec<i64>,
     /// The same operations as reported.
     pub reported: Vec<i64>,
-    /// Reported less wire.
+    /// Reported minus wire.
     pub difference: Vec<i64>,
     /// Operations reported as ok for which the capture has no time.
     pub unmatched: u64,

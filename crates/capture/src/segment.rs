@@ -30,7 +30,7 @@ pub enum SegmentError {
     #[error("a packet of {0} bytes has no complete Ethernet, IP and TCP headers")]
     Headers(usize),
     /// Lengths that contradict one another.
-    #[error("a packet says that it is shorter than its own headers")]
+    #[error("the length of a packet is shorter than its headers")]
     Length,
 }
 

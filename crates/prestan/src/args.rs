@@ -305,8 +305,8 @@ pub(crate) fn refuse_mistyped_command(first: Option<OsString>) -> Result<(), Fai
     let commands: Vec<&str> = commands.chain(["help"]).collect();
     match nearest(word, commands.iter().copied()).first() {
         Some(command) if !commands.contains(&word) => Err(Failed::Usage(format!(
-            "`{word}` is not a command; did you mean `{command}`? (the host of that name is \
-             http://{word}/)"
+            "`{word}` is not a command; did you mean `{command}`? (to measure a host of this name, \
+             write http://{word}/)"
         ))),
         _ => Ok(()),
     }

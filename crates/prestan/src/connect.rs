@@ -152,11 +152,12 @@ fn header(text: &str) -> Result<(String, String), String> {
     if is_reserved(name) {
         let instead = match name.to_ascii_lowercase().as_str() {
             "authorization" => "; give credentials with --user, --token-file or --netrc",
+            "depth" => "; `prestan load` has --depth",
             "host" => "; give the name in the URL and the address with --resolve",
             name if suite::METHOD_HEADERS.contains(&name) => {
                 "; it makes a request with another method of each one"
             }
-            _ => "; a suite says it for the requests that need it",
+            _ => "; write it in a suite, for the requests that need it",
         };
         return Err(format!("{name} cannot be sent with every request{instead}"));
     }

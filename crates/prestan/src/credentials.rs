@@ -102,8 +102,7 @@ fn password(options: &ConnectOptions) -> Result<String, Failed> {
     env::var("PRESTAN_PASSWORD").map_err(|_| {
         Failed::Usage(
             "a user without a password; give it with --password-file FILE (- is standard input) \
-             or in the environment variable PRESTAN_PASSWORD (for users at work at the same time: \
-             --concurrency)"
+             or in the environment variable PRESTAN_PASSWORD (for the number of concurrent users: --concurrency)"
                 .to_owned(),
         )
     })

@@ -18,8 +18,15 @@ pub(crate) fn document<'a>(
     Some((path, page::html(page)))
 }
 
-/// Makes the directories that are wanted.
+/// Makes the directories that are wanted, and refuses options for files where there are none.
 pub(crate) fn make_directories(options: &FigureOptions) -> Result<(), Failed> {
+    if options.is_without_files() {
+        return Err(Failed::Usage(
+            "--figure, --figure-width and --font are for figures in files; add --svg DIR or --png \
+             DIR"
+            .to_owned(),
+        ));
+    }
     for directory in [&options.svg, &options.png].into_iter().flatten() {
         fs::create_dir_all(directory).map_err(|error| {
             Failed::Local(format!("making {} failed: {error}", directory.display()))
@@ -43,9 +50,7 @@ pub(crate) fn write(page: &ReportPage<'_>, options: &FigureOptions) -> Result<()
         font: options.font.clone(),
         only: options.figure.clone(),
     };
-    let mut drawn = 0;
     let names = figures::draw(&page::figure_data(page), &style, |figure: Figure| {
-        drawn += 1;
         if let Some(directory) = svg {
             save(directory, &figure.name, "svg", figure.svg.as_bytes())?;
         }
@@ -54,10 +59,15 @@ pub(crate) fn write(page: &ReportPage<'_>, options: &FigureOptions) -> Result<()
         }
         Ok::<(), Failed>(())
     })?;
-    if drawn == 0 && !options.figure.is_empty() {
+    let is_there = |wanted: &str| {
+        let beginning = format!("{wanted}-");
+        let mut names = names.iter();
+        names.any(|name| name == wanted || name.starts_with(&beginning))
+    };
+    let missing = options.figure.iter().find(|wanted| !is_there(wanted));
+    if let Some(missing) = missing {
         return Err(Failed::Usage(format!(
-            "no figure is called {}; there are {}",
-            options.figure.join(" or "),
+            "no figure is called {missing}; there are {}",
             names.join(", ")
         )));
     }

@@ -372,12 +372,12 @@ impl ConvergenceGoal {
         let reached = self.reached || self.is_enough(half_width);
         let found = match half_width {
             Some(width) => format!("it was ±{:.1}% at the end", width * 100.0),
-            None => "there were too few operations to tell".to_owned(),
+            None => "there were too few operations".to_owned(),
         };
         let missed = (!reached).then(|| {
             format!(
                 "--until '{}' was not reached before the run ended: {found}; give it more time \
-                 (--duration, or longer --stages), or ask for less",
+                 (--duration, or longer --stages), or relax the condition",
                 self.until
             )
         });

@@ -180,9 +180,11 @@ pub(crate) fn print(
     };
     if formats.layout == Some(LayoutArg::Of2004) && !summary.warnings.is_empty() {
         let count = summary.warnings.len();
+        let warnings = number_of(count, "warning");
+        let them = if count == 1 { "it" } else { "them" };
         tell(&format!(
-            "prestan: {count} warnings: `prestan report` prints them; the layout of 2004 has no place \
-             for them"
+            "prestan: {warnings}: `prestan report` prints {them}; the layout of 2004 has no place for \
+             {them}"
         ));
     }
     let printed = print_page(
@@ -351,6 +353,12 @@ fn write(path: &Path, text: &str) -> Result<(), Failed> {
         ))),
         Ok(()) => Ok(()),
     }
+}
+
+/// `1 run`, `2 runs`.
+pub(crate) fn number_of(count: usize, unit: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {unit}{plural}")
 }
 
 /// Prints a list; `indent` stands before the second line of an item that takes several.

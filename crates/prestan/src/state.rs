@@ -23,7 +23,7 @@ fn state_directory() -> Option<PathBuf> {
     Some(state.join("prestan"))
 }
 
-fn runs_directory() -> Result<PathBuf, Failed> {
+pub(crate) fn runs_directory() -> Result<PathBuf, Failed> {
     let state = state_directory().ok_or_else(|| {
         Failed::Usage(
             "there is no home directory to keep the run in; use --save DIR or --no-save".to_owned(),
@@ -76,7 +76,7 @@ pub(crate) fn find_run(run: Option<&Path>) -> Result<PathBuf, Failed> {
             let similar = some_of(&nearest(&wanted, all()));
             let advice = match (similar, names.is_empty()) {
                 (Some(similar), _) => format!("; did you mean {similar}?"),
-                (None, false) => "; `prestan runs` lists all".to_owned(),
+                (None, false) => "; `prestan runs --all` lists all".to_owned(),
                 (None, true) => "; none is recorded".to_owned(),
             };
             Err(Failed::Usage(format!("no run `{wanted}`{advice}")))
@@ -178,6 +178,22 @@ pub(crate) fn new_seed() -> u64 {
     u64::from(rand::random::<u32>())
 }
 
+/// The name that the runs of a series have in common.
+pub(crate) fn series_of(run_id: &str) -> &str {
+    run_id.rsplit_once('-').map_or(run_id, |(series, _)| series)
+}
+
+/// Whether [`new_run_id`] may have made this name, so that no user gave it.
+pub(crate) fn is_generated(name: &str) -> bool {
+    let shape = |(place, c): (usize, char)| match place {
+        8 => c == 'T',
+        15 => c == '-',
+        16.. => matches!(c, '0'..='9' | 'a'..='f'),
+        _ => c.is_ascii_digit(),
+    };
+    name.len() == 20 && name.chars().enumerate().all(shape)
+}
+
 /// A name that sorts by time and is not taken: `20260102T030405-1a2b`.
 pub(crate) fn new_run_id() -> String {
     let time = engine::time_of_day();
@@ -187,4 +203,24 @@ pub(crate) fn new_run_id() -> String {
         .collect();
     let seconds = digits.get(..15).unwrap_or(&digits);
     format!("{seconds}-{:04x}", rand::random::<u16>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn generated_names_are_told_from_given_ones() {
+        assert!(is_generated(&new_run_id()));
+        for given in [
+            "",
+            "monday",
+            "20260102T030405-1a2",
+            "20260102T030405-1a2g",
+            "20260102-030405-1a2b",
+            "20260102T030405-1a2b-a1",
+        ] {
+            assert!(!is_generated(given), "{given}");
+        }
+    }
 }

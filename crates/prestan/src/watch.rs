@@ -1,14 +1,15 @@
 //! What is shown while a run goes on, and how it is ended early.
 
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use engine::{Cancel, Observer, Progress, Said};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use record::{Event, EventKind, LeftBehind, Pace, PlanRecord};
+use record::{Event, EventKind, LeftBehind, Pace, PlanRecord, TestId};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -44,6 +45,8 @@ pub(crate) struct Console {
     begun: Instant,
     /// When the measured part began, of a load run.
     measuring: OnceLock<Instant>,
+    /// Tests that were measured, or of which it was told why not: others end where a run ends early.
+    reached: Mutex<BTreeSet<TestId>>,
 }
 
 impl Console {
@@ -73,6 +76,7 @@ impl Console {
             live,
             meter,
             begun: Instant::now(),
+            reached: Mutex::default(),
             measuring: OnceLock::new(),
         }
     }
@@ -175,6 +179,15 @@ impl Console {
         measure.map_or("?", |measure| measure.name.as_str())
     }
 
+    fn has_reached(&self, test: TestId) -> bool {
+        self.tests_reached().contains(&test)
+    }
+
+    /// A panic elsewhere leaves a set that is still right.
+    fn tests_reached(&self) -> MutexGuard<'_, BTreeSet<TestId>> {
+        self.reached.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn line(&self, kind: &EventKind) -> Option<String> {
         let verbose = self.talk == Talk::Verbose;
         let plain = self.bar.is_none();
@@ -188,6 +201,7 @@ impl Console {
             EventKind::MeasuringStarted { test } => {
                 verbose.then(|| format!("{}: measuring", self.test(*test)))
             }
+            EventKind::TestEnded { test } if !self.has_reached(*test) => None,
             EventKind::TestEnded { test } => (verbose || plain).then(|| {
                 let elapsed = self.begun.elapsed().as_secs_f64();
                 let outlook = self.meter.meter.outlook();
@@ -247,7 +261,15 @@ impl Observer for Console {
             // Only the first counts; a suite has many, and does not ask.
             self.measuring.get_or_init(Instant::now);
         }
-        // What we left on somebody's server is said in any case.
+        match &event.kind {
+            EventKind::MeasuringStarted { test }
+            | EventKind::NotSupported { test, .. }
+            | EventKind::TestFailed { test, .. } => {
+                self.tests_reached().insert(*test);
+            }
+            _ => {}
+        }
+        // What is left on a server is reported in any case.
         let must = matches!(&event.kind, EventKind::LeftBehind(left) if left.own);
         if let Some(line) = self.line(&event.kind)
             && (must || self.talk != Talk::Quiet)

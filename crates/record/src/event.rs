@@ -193,7 +193,7 @@ pub struct LeftBehind {
 #[serde(deny_unknown_fields)]
 pub struct Goal {
     /// Half the 95 % interval as a share of the estimate, of the operation that is farthest from
-    /// the goal; `None` where there were too few operations to tell.
+    /// the goal; `None` where there were too few operations.
     pub half_width: Option<f64>,
     /// It was narrow enough.
     pub reached: bool,

@@ -56,6 +56,9 @@ pub struct PlanRecord {
     pub format: u32,
     /// Names the run and the collection `PrestanTest-<run id>/` on the server.
     pub run_id: String,
+    /// Name of the series that the run belongs to, with which its own begins; `None` for a run on its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<String>,
     /// Version of the program that ran it.
     pub prestan: String,
     /// The suite that was run.

@@ -139,7 +139,7 @@ impl TryFrom<WrittenVersion> for HttpVersion {
         let version = place.and_then(|place| HttpVersion::ALL.get(place));
         version
             .copied()
-            .ok_or_else(|| format!("`{written}` is no version of HTTP known here"))
+            .ok_or_else(|| format!("`{written}` is not a supported version of HTTP"))
     }
 }
 

@@ -16,6 +16,8 @@ const prestanFigures = (() => {
   const FONT = "Inter, 'Noto Sans', 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif";
   // From this factor between the least and the greatest on, an axis is logarithmic by itself.
   const WIDE = 20;
+  // An interval may reach this factor beyond all means; what is longer is cut, and marked.
+  const REACH = 5;
   const BAND = 0.72;
 
   const colorOf = (index) => PALETTE[index % PALETTE.length];
@@ -192,10 +194,12 @@ const prestanFigures = (() => {
     const collections = names.filter((name) => isOfCollections(data, name));
     const single = names.filter((name) => !isOfCollections(data, name));
     if (collections.length === 0 || single.length === 0) return [{ id: "all", title: "All tests", tests: names }];
-    return [
+    const both = [
       { id: "single", title: "Single resources", tests: single },
       { id: "collections", title: "Whole collections", tests: collections },
     ];
+    const isMeasured = (group) => data.runs.some((run) => group.tests.some((name) => TESTS.times(testOf(run, name))));
+    return both.some(isMeasured) ? both.filter(isMeasured) : both;
   }
 
   // From this factor between the least and the greatest mean on, the length of a bar says nothing of the least.
@@ -232,16 +236,17 @@ const prestanFigures = (() => {
     return { ...bars(data, { ...look, tests: null }, { group: { id: "pages", title: "Pages", tests: [...names] }, scale: "linear", about: PAGES }), id: "pages" };
   }
 
-  function bars(data, look, { group, scale, about = TESTS }) {
+  // A `scale` that is "auto" is logarithmic where bars would be too short.
+  function bars(data, look, { group, scale: wanted, about = TESTS }) {
+    const scale = wanted === "auto" ? scales(data, look, group)[0] : wanted;
     const { ink, muted, bad } = inks(look);
     const runs = shown(data, look);
     const names = look.tests ? group.tests.filter((name) => look.tests.has(name)) : group.tests;
     const title = `${group.title}: mean ${about.what} with its 95 % interval, ${scale} scale`;
     const timesOf = (run, name) => about.times(about.of(run, name));
     const times = runs.flatMap((run) => names.map((name) => timesOf(run, name)).filter(Boolean));
-    const least = Math.min(...times.map((us) => us.mean).filter((us) => us > 0));
-    // An interval that reaches down to nothing has no place on a logarithmic scale: it is cut.
-    const range = extent(times.flatMap((us) => [us.mean, ...(us.ci95 ?? [])]).filter((us) => us > least / 5));
+    const means = extent(times.map((us) => us.mean).filter((us) => us > 0)) ?? [1, 10];
+    const range = within(means, times.flatMap((us) => us.ci95 ?? []), scale === "log");
     const legend = runs.map((run) => run.name);
     const top = legendHeight(look, legend);
     const thickness = runs.length === 1 ? 24 : 9 + 13 * runs.length;
@@ -253,7 +258,7 @@ const prestanFigures = (() => {
         data: names.map((name) => timesOf(run, name)?.mean ?? null),
         tooltip: look.paper ? undefined : { formatter: (item) => look.lines(barLines(run, names[item.dataIndex], about)) },
       },
-      whiskers(run, place, runs.length, names, { about, ink, muted, bad, log: scale === "log", min: range?.[0] ?? 1 }),
+      whiskers(run, place, runs.length, names, { about, ink, muted, bad, range, log: scale === "log" }),
     ]);
     const widest = Math.max(0, ...names.map((name) => name.length));
     const left = Math.min(Math.max(60, 7.2 * widest + 20), (look.width ?? 800) * 0.42);
@@ -309,38 +314,59 @@ const prestanFigures = (() => {
     return test.operations - ok - cancelled + (test.left_out - outside.ok - outside.cancelled);
   }
 
-  // The intervals, and a word where there is no bar. On a logarithmic scale one that reaches down to nothing has no lower
-  // end, so it has no stroke there either.
-  function whiskers(run, place, count, names, { about, ink, muted, bad, log, min }) {
+  // The ends of an axis for these means and the ends of their intervals: one long interval must not push all others
+  // together, so those that reach far beyond all means are left out. A linear axis has room for all.
+  function within([least, most], ends, log) {
+    if (!log) return extent([least, most, ...ends]);
+    const [low, high] = [least / REACH, most * REACH];
+    // An arrow needs room beside the outermost mark.
+    const room = [...(ends.some((end) => end < low) ? [least / 2] : []), ...(ends.some((end) => end > high) ? [most * 2] : [])];
+    return extent([least, most, ...room, ...ends.filter((end) => end >= low && end <= high)]);
+  }
+
+  // An interval, drawn from `from` to `to` at `at`: a stroke across an end that is there, and an arrow where the
+  // interval goes on beyond the axis.
+  function whisker(style, { at, from, to, half, vertical = false, cutFrom, cutTo }) {
+    const point = (along, across) => (vertical ? [across, along] : [along, across]);
+    const rule = (one, other) => {
+      const [[x1, y1], [x2, y2]] = [point(...one), point(...other)];
+      return { type: "line", shape: { x1, y1, x2, y2 }, style };
+    };
+    const outwards = vertical ? -1 : 1;
+    const arrow = (along, out) => ({
+      type: "polygon", name: "cut", style: { fill: style.stroke },
+      shape: { points: [point(along, at), point(along - 8 * out, at - 4), point(along - 8 * out, at + 4)] },
+    });
+    const end = (along, isCut, out) => (isCut ? arrow(along, out) : rule([along, at - half], [along, at + half]));
+    return [rule([from, at], [to, at]), end(from, cutFrom, -outwards), end(to, cutTo, outwards)];
+  }
+
+  // The intervals, and a word where there is no bar.
+  function whiskers(run, place, count, names, { about, ink, muted, bad, range, log }) {
+    const [least, most] = log ? range ?? [1, 10] : [0, Infinity];
     const items = names.map((name, row) => {
       const of = about.of(run, name);
       const us = about.times(of);
-      const [low, high] = us?.ci95 ?? [us?.mean ?? min, us?.mean ?? min];
-      const cut = log && low < min;
-      const from = cut ? min : low;
+      const [low, high] = us?.ci95 ?? [us?.mean ?? least, us?.mean ?? least];
       const failed = of ? about.failed(of) : 0;
       const word = us ? (count === 1 ? time(us.mean) : "") + (failed ? ` ${failed} ${about.failures}` : "") : about.word(run, name);
-      return { value: [from, row, high], word, cut, has: Boolean(us?.ci95), bad: !us || failed > 0, anchored: !us };
+      const value = [Math.max(low, least), row, Math.min(high, most)];
+      return { value, word, cutFrom: low < least, cutTo: high > most, has: Boolean(us?.ci95), bad: !us || failed > 0, anchored: !us };
     });
     return {
       type: "custom", name: `${run.name}: interval`, silent: true, z: 5, clip: false,
       encode: { x: [0, 2], y: 1 }, data: items.map((item) => item.value),
-      renderItem: (params, api) => {
-        const item = items[params.dataIndex];
+      renderItem: ({ dataIndex, coordSys }, api) => {
+        const item = items[dataIndex];
         const band = api.size([0, 1])[1] * BAND;
         const [start, middle] = api.coord([item.value[0], item.value[1]]);
-        const left = Math.max(start, params.coordSys.x);
-        const [right] = api.coord([item.value[2], item.value[1]]);
-        const y = middle - band / 2 + (band / count) * (place + 0.5);
-        const half = Math.min(4, band / count / 3);
-        const style = { stroke: ink, lineWidth: 1.1, fill: null };
-        const rule = (x1, y1, x2, y2) => ({ type: "line", shape: { x1, y1, x2, y2 }, style });
-        const cap = (x) => rule(x, y - half, x, y + half);
-        const arrow = { type: "polygon", shape: { points: [[left, y], [left + 7, y - 4], [left + 7, y + 4]] }, style: { fill: ink } };
-        const lines = item.has ? [rule(left, y, right, y), cap(right), item.cut ? arrow : cap(left)] : [];
-        const x = (item.anchored ? params.coordSys.x : right) + 7;
+        const [end] = api.coord([item.value[2], item.value[1]]);
+        const [from, to] = [item.cutFrom ? coordSys.x : start, item.cutTo ? coordSys.x + coordSys.width : end];
+        const at = middle - band / 2 + (band / count) * (place + 0.5);
+        const { cutFrom, cutTo } = item;
+        const lines = item.has ? whisker({ stroke: ink, lineWidth: 1.1, fill: null }, { at, from, to, half: Math.min(4, band / count / 3), cutFrom, cutTo }) : [];
         const text = {
-          type: "text", x, y,
+          type: "text", x: (item.anchored ? coordSys.x : to) + (log && !item.anchored ? 10 : 7), y: at,
           style: { text: item.word, fill: item.bad ? bad : muted, font: `11px ${FONT}`, verticalAlign: "middle" },
         };
         return { type: "group", children: item.word ? [...lines, text] : lines };
@@ -419,7 +445,7 @@ const prestanFigures = (() => {
     const all = runs.every((run) => run.of.ecdf.all);
     return {
       id: `ecdf-${test}`, title, height: top + 290, empty: runs.length === 0,
-      note: all ? "Every operation is a step." : "Some hundred steps of the true function are shown, ever more densely among the slowest; both ends are kept.",
+      note: all ? "Every operation is a step." : "A few hundred steps of the function are shown, most of them among the slowest operations, and both ends.",
       option: frame(look, title, {
         legend: runs.length > 1 ? { data: legend } : undefined,
         grid: { left: 78, right: 18, top: top + 8, bottom: 48 },
@@ -459,7 +485,7 @@ const prestanFigures = (() => {
     const zoom = { xAxisIndex: runs.map((_, place) => place), filterMode: "none" };
     return {
       id: `timeline-${test}`, title, height: bottom + (look.paper ? 48 : 84), empty: runs.length === 0,
-      note: every ? "Every operation with a response time is a point, and every failure a cross." : "There were too many operations for a point each: a band reaches from the fastest to the slowest operation of each part of the time, and the line is their mean. No operation is left out.",
+      note: every ? "Every operation with a response time is a point, and every failure a cross." : "There are too many operations for one point each: the band reaches from the fastest to the slowest operation of each part of the time, the line is their mean. No operation is left out.",
       option: frame(look, title, {
         grid, title: titles,
         dataZoom: look.paper || runs.length === 0 ? undefined : [
@@ -528,6 +554,6 @@ const prestanFigures = (() => {
 
   return {
     FONT, PALETTE, axis, bars, colorOf, dashOf, digits, ecdf, extent, frame, groups, hasPages, histogram, inks, legendHeight, pages, panels, plain, scales, symbolOf, testNames,
-    time, timeAxis, timeLine,
+    time, timeAxis, timeLine, whisker, withDetails, within,
   };
 })();

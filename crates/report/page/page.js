@@ -6,7 +6,7 @@
   const A = prestanAnswers;
   const data = JSON.parse(document.getElementById("data").textContent);
   const at = (id) => document.getElementById(id);
-  const chosen = { servers: new Set(data.runs.map((_, place) => place)), tests: new Set(F.testNames(data)), scale: "linear", sweep: "auto" };
+  const chosen = { servers: new Set(data.runs.map((_, place) => place)), tests: new Set(F.testNames(data)), scale: "auto", sweep: "auto" };
 
   // ----- light and dark ------------------------------------------------------------------------
 
@@ -81,7 +81,7 @@
     if (F.testNames(data).length === 0) return;
     at("bars").hidden = false;
     const redrawAll = () => redraw();
-    const controls = [dom.choice("Scale", [["linear", "linear"], ["log", "logarithmic"]], chosen.scale, (scale) => {
+    const controls = [dom.choice("Scale", [["auto", "as fits"], ["linear", "linear"], ["log", "logarithmic"]], chosen.scale, (scale) => {
       chosen.scale = scale;
       redraw((id) => id.startsWith("bars-"));
     })];
@@ -135,7 +135,9 @@
     const place = F.testNames(data).indexOf(test);
     [...at("details-tables").children].forEach((of, other) => { of.hidden = other !== place; });
     // The course of a load is the first figure of its page.
-    figure(at("course-figures") ?? figures, "detail-timeline", (look) => F.timeLine(data, look, { test }));
+    const course = at("course-figures") ?? figures;
+    for (const make of prestanLoads.ALL) figure(course, `detail-${make.name}`, (look) => make(data, look, { test }));
+    figure(course, "detail-timeline", (look) => F.timeLine(data, look, { test }));
     figure(figures, "detail-histogram", (look) => F.histogram(data, look, { test }));
     figure(figures, "detail-ecdf", (look) => F.ecdf(data, look, { test }));
   }

@@ -50,10 +50,9 @@ pub fn compare_text(all: &Comparisons, color: bool, width: usize) -> String {
     for versus in &all.versus {
         let comparison = &versus.comparison;
         let (a, b) = (clean(&all.name), clean(&versus.name));
-        // Servers that a command starts have no other name.
-        if (a.as_str(), b.as_str()) != ("A", "B") {
-            report.line(&format!("A: {a}\nB: {b}\n"));
-        }
+        report.wrapped("A: ", "   ", &a);
+        report.wrapped("B: ", "   ", &b);
+        report.line("");
         table(&mut report, comparison);
         report.line("");
         report.wrapped("", "", &legend(comparison));
@@ -74,9 +73,8 @@ pub(crate) fn legend(comparison: &Comparison) -> String {
     match comparison.pairs {
         1 => format!("Mean {times} of operations that succeeded, one run of each."),
         _ => format!(
-            "A, B: mean {times} of operations that succeeded. B / A: geometric mean of the ratios of {}, limited \
-             to the interval that all looks at the pairs have in common; few slow operations can \
-             move it away from the ratio of the means.{} slower, faster: means and medians both differ \
+            "A, B: mean {times} of operations that succeeded. B / A: geometric mean of the ratios of {}; a few \
+             slow operations can make it differ from the ratio of the means.{} slower, faster: means and medians both differ \
              significantly, the means by more than {same}; over all rows, failures included, the \
              family-wise error rate is at most 5 %. same: the 95 % intervals of means and medians lie \
              within {same}; this holds for each row separately.",
@@ -98,12 +96,14 @@ fn pairs_of_rows(comparison: &Comparison) -> String {
     }
 }
 
-/// What it means that only some pairs of a row have times.
+/// Why some pairs of a row have no times, where no caveat gives the reason.
 fn without_times(comparison: &Comparison) -> &'static str {
-    let has_less = |row: &Compared| row.ratio.is_some_and(|ratio| ratio.pairs < row.reached);
+    let has_less = |row: &Compared| {
+        let pairs = row.reached - row.disqualified;
+        row.ratio.is_some_and(|ratio| ratio.pairs < pairs)
+    };
     if comparison.rows.iter().any(has_less) {
-        " Pairs without times: in one of both runs no operation succeeded, or the load generator may \
-         have changed its times."
+        " Pairs in which no operation of one run succeeded have no ratio."
     } else {
         ""
     }

@@ -1,4 +1,4 @@
-//! What should be fixed first, for people and for programs.
+//! Findings, most costly first, for people and for programs.
 
 pub(crate) mod incomplete;
 pub(crate) mod sentences;
@@ -21,36 +21,36 @@ use words::words;
 
 pub use incomplete::{Incomplete, NotMeasured};
 
-/// Shares of all time below this are not told: they decide nothing.
-const TOLD: f64 = 0.005;
+/// Smallest share of all time that a title states: smaller shares decide nothing.
+const STATED: f64 = 0.005;
 
 /// Pieces of evidence that are shown to people.
 const SHOWN: usize = 5;
 
-/// Runs of one server, and what is conspicuous in them.
+/// Runs of one server, and their findings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnosed {
-    /// The runs that were looked at.
+    /// The runs that were checked.
     pub runs: Vec<DiagnosedRun>,
-    /// What the rules say.
+    /// Findings of all rules.
     pub diagnosis: Diagnosis,
     /// Why runs are missing, where the series of runs ended early.
     pub incomplete: Option<Incomplete>,
 }
 
-/// A run that was looked at.
+/// A run that was checked.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields, rename = "Run")]
 pub struct DiagnosedRun {
-    /// Where it is kept, or how it is called.
+    /// Directory or name.
     pub name: String,
     /// Name of its suite.
     pub suite: String,
-    /// URL that it was run against.
+    /// Its target URL.
     pub target: String,
-    /// Users at work at the same time.
+    /// Concurrent users.
     pub users: u32,
-    /// What the server said of itself; null where it said nothing.
+    /// The server's name from its Server header; null without one.
     pub server: Option<String>,
     /// Rows of the report.
     #[serde(skip)]
@@ -58,7 +58,7 @@ pub struct DiagnosedRun {
 }
 
 impl DiagnosedRun {
-    /// A run that is kept there.
+    /// The run recorded under `name`.
     pub fn of(material: &Material, name: String) -> DiagnosedRun {
         let PlanRecord { suite, target, .. } = &material.plan;
         let server = material.server.as_ref();
@@ -93,7 +93,7 @@ impl TextReport {
             let sentence = incomplete::sentence(incomplete);
             format!("{} {sentence}", incomplete::HEADING)
         });
-        // What was not measured or had to be left out stands first: a fault may hide there.
+        // What was not measured or had to be left out stands first: it may contain the fault.
         for line in incomplete.into_iter().chain(disqualified(diagnosed)) {
             let lines = wrap(self.width, "", "", &line);
             self.line(&self.paint.bad(&lines));
@@ -122,11 +122,11 @@ impl TextReport {
             self.finding(finding, number);
         }
         self.remainder(SEEN_ONCE, diagnosis.seen_once.iter().map(seen_once));
-        self.remainder("Not looked at", left_out(diagnosed));
+        self.remainder(NOT_CHECKED, left_out(diagnosed));
         self.line("");
     }
 
-    /// A list of what is no finding; nothing for no items.
+    /// A list below the findings; nothing for no items.
     fn remainder(&mut self, heading: &str, items: impl IntoIterator<Item = String>) {
         for (place, item) in items.into_iter().enumerate() {
             if place == 0 {
@@ -161,9 +161,12 @@ pub(crate) fn with_places(all: &[Diagnosed]) -> impl Iterator<Item = (usize, &Di
     })
 }
 
-/// What stands above findings that may come and go.
+/// Heading of what a second run may not confirm.
 pub(crate) const SEEN_ONCE: &str =
-    "Seen in one run only, and no finding before a second run of the suite shows it as well";
+    "Seen in one run only; a finding once a second run of the suite shows it as well";
+
+/// Heading of the rows that were not checked.
+pub(crate) const NOT_CHECKED: &str = "Rows that were not checked";
 
 /// Such a finding in a line.
 pub(crate) fn seen_once(finding: &Finding) -> String {
@@ -184,10 +187,10 @@ pub(crate) fn evidence(finding: &Finding) -> Vec<String> {
     shown.map(sentences::evidence).chain(more).collect()
 }
 
-/// What is conspicuous, and how much of all time it takes.
+/// The title of a finding, and its share of all time.
 pub(crate) fn title(finding: &Finding) -> String {
     match finding.weight {
-        share if share >= TOLD => {
+        share if share >= STATED => {
             let share = percent(share.min(1.0));
             format!("{} ({share} of all time)", words(finding).title)
         }
@@ -195,13 +198,13 @@ pub(crate) fn title(finding: &Finding) -> String {
     }
 }
 
-/// What stands where there is no finding. A look at no row is no good news, and rows that were left
-/// out are none either.
+/// The sentence in place of findings. It states how many rows were checked, because the absence of findings
+/// says nothing of rows that were left out.
 pub(crate) fn nothing(diagnosed: &Diagnosed) -> String {
     let rows: usize = diagnosed.runs.iter().map(|run| run.rows).sum();
     let looked_at = rows.saturating_sub(diagnosed.diagnosis.left_out.len());
     match looked_at {
-        0 => "Findings: none, because no row could be looked at.".to_owned(),
+        0 => "Findings: none, because no row could be checked.".to_owned(),
         _ => {
             let of = if looked_at == rows {
                 String::new()
@@ -217,21 +220,20 @@ pub(crate) fn nothing(diagnosed: &Diagnosed) -> String {
     }
 }
 
-/// The rows that a warning disqualifies and that were left out for it, and why; `None` where there
-/// are none.
+/// The rows that a warning disqualifies, and why; `None` where there are none.
 pub(crate) fn disqualified(diagnosed: &Diagnosed) -> Option<String> {
     let mut rows = diagnosed.diagnosis.disqualified();
     let first = rows.next()?;
     let more = more_rows(rows.count()).map_or(String::new(), |more| format!(", {more}"));
     Some(format!(
-        "Inconclusive: {} (suite {}){more} could not be judged, see below: {}",
+        "Inconclusive: {} (suite {}){more} could not be checked, see below: {}",
         clean(&first.row),
         suite_of(diagnosed, first.run),
         clean(&why(&first.why))
     ))
 }
 
-/// The rows that were not looked at, but for those that a finding is about.
+/// The rows that were not checked, except those of a finding.
 pub(crate) fn left_out(diagnosed: &Diagnosed) -> Vec<String> {
     let Diagnosis {
         findings, left_out, ..
@@ -249,12 +251,12 @@ pub(crate) fn left_out(diagnosed: &Diagnosed) -> Vec<String> {
     }))
 }
 
-/// Why a row was not looked at.
+/// Why a row was not checked.
 pub(crate) fn why(why: &WhyLeftOut) -> String {
     match why {
         WhyLeftOut::Evidence(evidence) => reason(evidence),
         WhyLeftOut::Warned(of) => warning(of),
-        WhyLeftOut::NoTimes => "it has no response times".to_owned(),
+        WhyLeftOut::NoTimes => "no response times".to_owned(),
     }
 }
 
@@ -263,7 +265,7 @@ fn suite_of(diagnosed: &Diagnosed, run: usize) -> String {
     run.map_or_else(String::new, |run| clean(&run.suite))
 }
 
-/// What nothing can be said of rows with few operations.
+/// What cannot be checked in rows with few operations.
 fn too_few(rows: usize) -> String {
     let have = match rows {
         0 => return String::new(),
@@ -271,8 +273,8 @@ fn too_few(rows: usize) -> String {
         rows => format!("{rows} of them have"),
     };
     format!(
-        " {have} fewer than {MANY} operations, too few to tell how times go on over the run (trends, \
-         modes, intervals, first requests); measure with more (-r)."
+        " {have} fewer than {MANY} operations, too few for checks of the course of a run (trends, modes, \
+         intervals, first requests); raise -r."
     )
 }
 

@@ -58,7 +58,9 @@ pub use file_names::FileNames;
 pub use json::{BesideResult, json, schema};
 pub use log::{log, log_header};
 pub use reasons::{abort_reason, reason};
-pub use runs::{ListedRun, ListedState, bytes, run_text, runs_json, runs_schema, runs_text};
+pub use runs::{
+    ListedGroup, ListedRun, ListedState, bytes, run_text, runs_json, runs_schema, runs_text,
+};
 pub use search::{CountedUnit, Find, SearchResult, Tried, search_json, search_schema, search_text};
 pub use sweep::{Design, Sweep, SweepServer, Varied, sweep_json, sweep_schema, sweep_text};
 pub use terminal::wrap;

@@ -114,10 +114,11 @@ impl<'a> PageRun<'a> {
 /// Apache ECharts, as `cargo xtask charts` puts it together.
 pub const CHARTS: &str = include_str!("../page/vendor/echarts.min.js");
 
-/// The definitions of the figures: `prestanFigures` and `prestanAnswers`. They need [`CHARTS`] to
+/// The definitions of the figures: `prestanFigures`, `prestanLoads` and `prestanAnswers`. They need [`CHARTS`] to
 /// be drawn, and nothing of a browser.
 pub const FIGURES: &str = concat!(
     include_str!("../page/figures.js"),
+    include_str!("../page/loads.js"),
     include_str!("../page/answers.js")
 );
 
@@ -169,7 +170,6 @@ fn body(page: &ReportPage<'_>, names: &[String]) -> Markup {
                     @if part.is_first(subject) { (part.places(subject)) }
                 }
             }
-            @if !page.note.is_empty() { p { (page.note) } }
             @if subject == Subject::Diagnosis { (sections::findings(page, names)) }
             (sections::overview(page, names, subject))
             @if subject != Subject::Diagnosis { (sections::findings(page, names)) }

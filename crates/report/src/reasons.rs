@@ -2,6 +2,8 @@
 
 use stats::{FailureGroup, Note, Outcomes, StatusReason};
 
+use crate::units::human;
+
 /// Why a row is not ok, or what failed in it.
 pub fn reason(reason: &StatusReason) -> String {
     match reason {
@@ -38,6 +40,7 @@ pub fn reason(reason: &StatusReason) -> String {
         StatusReason::NotRecorded => {
             "nothing was recorded, and the record has no reason".to_owned()
         }
+        StatusReason::NotSaved => "no samples of it were saved".to_owned(),
         StatusReason::RunEnded { interrupted, began } => {
             let end = if *interrupted {
                 "interrupted"
@@ -92,9 +95,14 @@ pub(crate) fn note(note: &Note) -> String {
              depend on it",
             (share * 100.0).floor()
         ),
+        Note::SlowBody { response, total } => format!(
+            "most of the time passes after the first byte of the response: mean total time {}, mean \
+             response time {}",
+            human(*total),
+            human(*response)
+        ),
         Note::Wanders => {
-            "throughput varied over times that are not short compared with the window; its interval may \
-             be too narrow"
+            "throughput varied slowly over the window; its interval may be too narrow, measure longer"
                 .to_owned()
         }
         Note::RunsLeftOut { left_out, of } => format!(

@@ -1,10 +1,13 @@
 //! Lists of recorded runs, for people and for programs.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::clean;
 use crate::json::{pretty, schema_of};
+use crate::lists::distinct;
 use crate::terminal::{Columns, TextReport};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
@@ -16,6 +19,8 @@ const SCHEMA_VERSION: u32 = 1;
 pub struct ListedRun {
     /// Its name, which is that of its directory.
     pub name: String,
+    /// Name of the series (a comparison, a sweep) that it belongs to; null for a run on its own.
+    pub series: Option<String>,
     /// Its directory.
     pub path: String,
     /// Name of the suite.
@@ -76,23 +81,114 @@ impl ListedState {
     }
 }
 
-/// A table of runs. Ends with a newline.
-pub fn runs_text(runs: &[ListedRun], width: usize) -> String {
+/// A run, or those of a series: a line of a list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListedGroup {
+    /// The name of the run or of the series.
+    pub name: String,
+    /// The runs, the latest first; at least one.
+    pub runs: Vec<ListedRun>,
+}
+
+impl ListedGroup {
+    /// A run on its own.
+    pub fn single(run: ListedRun) -> ListedGroup {
+        ListedGroup {
+            name: run.name.clone(),
+            runs: vec![run],
+        }
+    }
+
+    /// Runs as they are listed, those of a series together, at the place of the latest.
+    pub fn by_series(runs: Vec<ListedRun>) -> Vec<ListedGroup> {
+        let mut groups: Vec<ListedGroup> = Vec::new();
+        let mut places: BTreeMap<String, usize> = BTreeMap::new();
+        for run in runs {
+            match &run.series {
+                None => groups.push(ListedGroup::single(run)),
+                Some(series) => {
+                    let place = *places.entry(series.clone()).or_insert(groups.len());
+                    if place == groups.len() {
+                        let (name, runs) = (series.clone(), Vec::new());
+                        groups.push(ListedGroup { name, runs });
+                    }
+                    groups[place].runs.push(run);
+                }
+            }
+        }
+        groups
+    }
+
+    /// Bytes of its files.
+    pub fn bytes(&self) -> u64 {
+        self.runs.iter().map(|run| run.bytes).sum()
+    }
+
+    /// The different values of its runs, the first run first.
+    fn values(&self, value: impl Fn(&ListedRun) -> String) -> Vec<String> {
+        distinct(self.runs.iter().rev().map(value))
+    }
+
+    /// What became of its runs: `pass`, or `5 pass, 1 fail`.
+    fn result(&self) -> String {
+        let words = |run: &ListedRun| run.state.words().to_owned();
+        let states = self.values(words);
+        if let [state] = &states[..] {
+            return state.clone();
+        }
+        let count = |state: &String| {
+            let runs = self.runs.iter().filter(|run| words(run) == *state);
+            format!("{} {state}", runs.count())
+        };
+        states.iter().map(count).collect::<Vec<_>>().join(", ")
+    }
+
+    /// What its runs measured, as far as it fits.
+    fn targets(&self) -> String {
+        let targets = self.values(|run| clean(&run.target));
+        match &targets[..] {
+            [first, second, more @ ..] if !more.is_empty() => {
+                format!("{first}, {second} and {} more", more.len())
+            }
+            targets => targets.join(", "),
+        }
+    }
+
+    fn row(&self) -> Vec<String> {
+        let first = self.runs.last();
+        let started = first.map_or("", |run| &run.started_at);
+        let started = started.get(..16).unwrap_or(started);
+        vec![
+            clean(&self.name),
+            clean(&started.replace('T', " ")),
+            self.result(),
+            bytes(self.bytes()),
+            self.values(|run| clean(&run.suite)).join(", "),
+            self.targets(),
+        ]
+    }
+}
+
+/// A table of runs and series. Ends with a newline.
+pub fn runs_text(groups: &[ListedGroup], width: usize) -> String {
     let mut report = TextReport::new(false, width);
     let headers = ["run", "started", "result", "size", "suite", "target"].map(str::to_owned);
-    let row = |run: &ListedRun| {
-        let started = run.started_at.get(..16).unwrap_or(&run.started_at);
-        vec![
-            clean(&run.name),
-            clean(&started.replace('T', " ")),
-            run.state.words().to_owned(),
-            bytes(run.bytes),
-            clean(&run.suite),
-            clean(&run.target),
-        ]
+    let (mut headers, mut texts): (Vec<String>, &'static [usize]) =
+        (headers.to_vec(), &[0, 1, 2, 4]);
+    let has_series = groups.iter().any(|group| group.runs.len() > 1);
+    if has_series {
+        headers.insert(1, "runs".to_owned());
+        texts = &[0, 2, 3, 5];
+    }
+    let row = |group: &ListedGroup| {
+        let mut row = group.row();
+        if has_series {
+            row.insert(1, group.runs.len().to_string());
+        }
+        row
     };
-    let rows = || runs.iter().map(row);
-    match Columns::lines_with_words(width, headers.to_vec(), rows(), &[0, 1, 2, 4]) {
+    let rows = || groups.iter().map(row);
+    match Columns::lines_with_words(width, headers, rows(), texts) {
         Some(lines) => lines.iter().for_each(|line| report.line(line)),
         None => rows().for_each(|row| report.wrapped("", "  ", &row.join("  "))),
     }
@@ -166,6 +262,7 @@ mod tests {
     fn run(name: &str, bytes: u64, state: ListedState) -> ListedRun {
         ListedRun {
             name: name.to_owned(),
+            series: None,
             path: format!("runs/{name}"),
             suite: "prestan".to_owned(),
             target: "http://127.0.0.1:8080/dav/".to_owned(),
@@ -203,13 +300,38 @@ run      started           result      size  suite    target
 monday   2026-11-22 10:00  pass     1.5 KiB  prestan  http://127.0.0.1:8080/dav/
 tuesday  2026-11-22 10:00  goes on  5.0 MiB  prestan  http://127.0.0.1:8080/dav/
 ";
-        assert_eq!(runs_text(&runs, 100), wide);
+        let groups = runs.clone().map(ListedGroup::single);
+        assert_eq!(runs_text(&groups, 100), wide);
         for width in [60, 40] {
-            for line in runs_text(&runs, width).lines() {
+            for line in runs_text(&groups, width).lines() {
                 assert!(line.chars().count() <= width, "{line}");
             }
         }
         let all = run_text(&runs[1], 60);
         assert!(all.contains("Result     goes on\n"), "{all}");
+    }
+
+    #[test]
+    fn a_series_is_one_line() {
+        let of = |name: &str, port: u16, state| ListedRun {
+            series: Some("week".to_owned()),
+            target: format!("http://127.0.0.1:{port}/"),
+            ..run(name, 1 << 20, state)
+        };
+        let runs = vec![
+            of("week-b2", 4, ListedState::Pass),
+            run("tuesday", 5 << 20, ListedState::Fail),
+            of("week-a2", 3, ListedState::Inconclusive),
+            of("week-b1", 2, ListedState::Pass),
+            of("week-a1", 1, ListedState::Pass),
+        ];
+        let groups = ListedGroup::by_series(runs);
+        let text = "\
+run      runs  started           result                     size  suite    target
+week        4  2026-11-22 10:00  3 pass, 1 inconclusive  4.0 MiB  prestan  http://127.0.0.1:1/, http://127.0.0.1:2/ \
+                                                                           and 2 more
+tuesday     1  2026-11-22 10:00  fail                    5.0 MiB  prestan  http://127.0.0.1:8080/dav/
+";
+        assert_eq!(runs_text(&groups, 140), text);
     }
 }

@@ -103,7 +103,7 @@ impl CountedUnit {
     /// What stands above the rate of a table, and how many seconds it is for.
     fn rate(self) -> (&'static str, f64) {
         match self {
-            CountedUnit::Answers => ("answers/s", 1.0),
+            CountedUnit::Answers => ("responses/s", 1.0),
             CountedUnit::Pages => ("pages/min", 60.0),
         }
     }

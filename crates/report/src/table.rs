@@ -10,7 +10,7 @@
 //! microseconds. Rows of a load begin with their rate. What does not fit the width is left out, the
 //! least telling column first.
 
-use stats::{Distribution, P99_NEEDS, Status, Summary, TestSummary};
+use stats::{Distribution, P99_NEEDS, Status, StatusReason, Summary, TestSummary};
 use textwrap::core::display_width;
 
 use crate::clean;
@@ -202,7 +202,7 @@ pub(crate) fn table(summary: &Summary, rows: TableRows, width: usize, paint: Pai
     if drawing.has_times() {
         footnotes.extend(drawing.signs());
         let has_ends = |drawing: &TableDrawing| drawing.layout.contains(&P50Ends);
-        if !drawings.iter().any(has_ends) {
+        if !drawings.iter().any(has_ends) && drawing.layout.contains(&P50) {
             footnotes.push(
                 "p50 and p99 have no 95 % interval: fewer than 10 operations beyond them"
                     .to_owned(),
@@ -386,6 +386,7 @@ pub(crate) fn in_words(test: &TestSummary) -> (&'static str, String) {
         Status::NotSupported => ("not supported", evidence),
         Status::Skipped => ("skipped", evidence),
         Status::NotDrawn => ("not drawn", evidence),
+        Status::Failed if test.evidence == Some(StatusReason::NotSaved) => ("not saved", evidence),
         Status::Failed if test.failed() == 0 && test.failures.is_empty() => {
             ("not measured", evidence)
         }

@@ -263,6 +263,14 @@ impl TextReport {
             1 => "the user is".to_owned(),
             users => format!("all {users} users are"),
         };
+        let is_closed_load = run.plan.load.pace == Pace::Closed;
+        if counted == 0 && is_closed_load && summary.complete != Completeness::Complete {
+            let item = ReportItem::new(&format!(
+                "all {left_out} operations: the run ended before its measurement window began. A closed loop \
+                 does not measure the first tenth of its duration (10 s at most)"
+            ));
+            return self.section("Left out:", &[item]);
+        }
         let item = ReportItem::new(&format!(
             "{left_out} of {} operations began outside the measurement window, in which {users} active; \
              none of the times above includes them",
@@ -522,7 +530,7 @@ pub(crate) fn configuration(
         let (worker, server) = (list(&kept.worker), list(&kept.server));
         add(
             "Processors",
-            format!("{worker} for prestan, {server} for the server"),
+            format!("no. {worker} for prestan, no. {server} for the server"),
         );
     }
     add("Started", env.started_at.clone());

@@ -47,8 +47,9 @@ fn rest(warning: &Warning) -> String {
     let listed = |number: Number| listed(&warning.shares, number);
     let (percents, shares) = (listed(percent), listed(count_of));
     let raise = match warning.detail {
-        Detail::Raise(RunLimit::Duration) => "--duration",
-        _ => "--requests",
+        Detail::Raise(RunLimit::Duration) => "raise --duration",
+        Detail::Raise(RunLimit::EarlyEnd) => "let the run end",
+        _ => "raise --requests",
     };
     match warning.kind {
         Kind::Exhausted => match warning.detail {
@@ -109,15 +110,15 @@ fn rest(warning: &Warning) -> String {
              set-up"
         ),
         Kind::NoOverlap => {
-            format!(": {shares} operations count; raise {raise}, or lower --concurrency")
+            format!(": {shares} operations count; {raise}, or lower --concurrency")
         }
-        Kind::WindowSmall => format!(": {shares}; raise {raise}"),
+        Kind::WindowSmall => format!(": {shares}; {raise}"),
         Kind::EarlyResponses => format!(
             ": these operations have no response time: {shares}; compare total times instead"
         ),
         Kind::Resent => format!(
-            ", outside the measured times, because a connection had been closed or a Digest nonce had \
-             expired: {shares}; check the server's limits for both"
+            ", outside the measured times, because the server had closed the connection (or a Digest nonce \
+             had expired): {shares}; check the server's limits"
         ),
         Kind::Reconnects => format!(
             ": {shares}; the server closes connections, so total times contain connecting (response \
@@ -133,7 +134,7 @@ fn rest(warning: &Warning) -> String {
              keep up: {shares}"
         ),
         Kind::FewForPercentiles => {
-            format!(" of fewer than {P99_NEEDS} operations: {shares}; raise {raise}")
+            format!(" of fewer than {P99_NEEDS} operations: {shares}; {raise}")
         }
         Kind::Orphans => format!(
             ": {} samples belong to no row of the plan, and are not counted",
@@ -254,6 +255,7 @@ mod tests {
         };
         assert!(raise(RunLimit::Requests).ends_with("raise --requests"));
         assert!(raise(RunLimit::Duration).ends_with("raise --duration"));
+        assert!(raise(RunLimit::EarlyEnd).ends_with("let the run end"));
     }
 
     #[test]

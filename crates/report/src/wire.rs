@@ -98,7 +98,7 @@ pub(crate) struct Program {
 #[schemars(rename = "Goal", deny_unknown_fields)]
 pub(crate) struct GoalJson {
     /// Half the 95 % interval in percent of the estimate, of the operation that is farthest from
-    /// the goal; null where there were too few operations to tell.
+    /// the goal; null where there were too few operations.
     pub(crate) half_width_percent: Option<f64>,
     /// It was narrow enough.
     pub(crate) reached: bool,

@@ -161,6 +161,16 @@ impl RunDir {
         SamplesWriter::create(self.path.clone(), plan)
     }
 
+    /// Whether samples are saved in it.
+    pub fn has_samples(&self) -> bool {
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let mut names = entries.map(|entry| entry.file_name());
+        names.any(|name| {
+            let name = name.to_string_lossy();
+            is_of_samples(&name) && name.ends_with(".parquet")
+        })
+    }
+
     /// Writes what is known at the end of the run. `samples` is whether all of them were written,
     /// or why not. A record that is not complete gets no end, and its last event says why, as far
     /// as there is room for that.

@@ -24,6 +24,7 @@ pub(crate) fn plan() -> PlanRecord {
     PlanRecord {
         format: RUN_FORMAT,
         run_id: "r".to_owned(),
+        series: None,
         prestan: "0".to_owned(),
         suite: SuiteRecord {
             name: "s".to_owned(),

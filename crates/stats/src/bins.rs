@@ -109,7 +109,7 @@ impl<B: Bin> Bins<B> {
     }
 
     /// Puts pairs of neighbours together.
-    fn coarsen(&mut self) {
+    pub(crate) fn coarsen(&mut self) {
         let first = self.first >> 1;
         let mut bins: Vec<B> = Vec::with_capacity(self.most);
         for (place, bin) in std::mem::take(&mut self.bins).into_iter().enumerate() {
@@ -177,6 +177,11 @@ impl<B: Bin> Bins<B> {
     /// The bins that hold something, each with the moment at which it begins.
     pub(crate) fn recorded(&self) -> impl Iterator<Item = (Nanos, &B)> {
         self.iter().filter(|(_, bin)| bin.count() > 0)
+    }
+
+    /// How many there are, the empty ones between others too.
+    pub(crate) fn len(&self) -> usize {
+        self.bins.len()
     }
 
     /// Nanoseconds of a bin.

@@ -6,7 +6,7 @@
 //!                 Holm over all of these tests --> faster, slower, broken, repaired; same; inconclusive
 //! ```
 //!
-//! What is compared are response times, B's over A's, so that 2 is twice as slow. The unit is the pair
+//! What is compared are response times (or total times, [`ComparedTimes`]), B's over A's, so that 2 is twice as slow. The unit is the pair
 //! of runs that were made side by side: what the machine did meanwhile happened to both, and what
 //! differs from run to run (a restart, where memory lies) is in the spread of the pairs. One run of
 //! each says nothing of that spread: its ratios are shown, and there is no verdict
@@ -29,6 +29,7 @@ mod rows;
 mod signed_rank;
 #[cfg(test)]
 mod tests;
+mod total_times;
 
 use record::{Environment, PlanRecord};
 
@@ -44,9 +45,19 @@ pub use failing::{Failing, LEAST_TOTAL};
 pub use inference::{EARLY, Early, Inference, infer};
 pub use ratio::{Certainty, Direction, Observations, Ratio, WORTH_DETECTING};
 pub use rows::RowKind;
+pub use total_times::TotalTimes;
 
 /// Rate of false alarms that is accepted, over all rows of a comparison together.
 pub const ALPHA: f64 = 0.05;
+
+/// The times that are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ComparedTimes {
+    /// To the first byte of the response: from *sent*, or from *planned* in an open loop.
+    ToFirstByte,
+    /// Total times: from the first byte of the request to the last byte of the response.
+    Total,
+}
 
 /// A run to compare: its plan, and what it says.
 #[derive(Debug, Clone, Copy)]
@@ -154,6 +165,8 @@ pub struct Estimate {
     pub failed: u64,
     /// Operations that were as expected or failed, outside the windows as well.
     pub operations: u64,
+    /// Runs in which it could not be measured, because its set-up failed.
+    pub unmeasured: usize,
 }
 
 /// What a comparison says of a row.
@@ -240,11 +253,32 @@ impl Verdict {
 /// # Errors
 /// Where they did not do the same.
 pub fn compare(a: &[Side<'_>], b: &[Side<'_>], same_within: f64) -> Result<Comparison, Difference> {
-    let caveats = alike::check(a, b)?;
+    compare_times(a, b, same_within, ComparedTimes::ToFirstByte)
+}
+
+/// The same for these times.
+///
+/// # Errors
+/// Where both did not do the same.
+pub fn compare_times(
+    a: &[Side<'_>],
+    b: &[Side<'_>],
+    same_within: f64,
+    times: ComparedTimes,
+) -> Result<Comparison, Difference> {
+    let mut caveats = alike::check(a, b)?;
+    let since = match times {
+        ComparedTimes::Total => Since::Started,
+        ComparedTimes::ToFirstByte => {
+            let differing = total_times::differing(a, b);
+            caveats.extend((!differing.is_empty()).then_some(Caveat::TotalTimes(differing)));
+            Since::of(a.iter().flat_map(|side| &side.summary.tests))
+        }
+    };
     let mut rows: Vec<Compared> = rows::names(a)
         .into_iter()
         .map(|row| {
-            let (a, b) = (rows::of_runs(a, &row), rows::of_runs(b, &row));
+            let (a, b) = (rows::of_runs(a, &row, times), rows::of_runs(b, &row, times));
             compared(row, &a, &b)
         })
         .collect();
@@ -254,7 +288,7 @@ pub fn compare(a: &[Side<'_>], b: &[Side<'_>], same_within: f64) -> Result<Compa
         caveats,
         pairs: a.len(),
         same_within,
-        since: Since::of(a.iter().flat_map(|side| &side.summary.tests)),
+        since,
     })
 }
 

@@ -15,9 +15,10 @@
 #[cfg(test)]
 mod tests;
 
-use record::{Event, Nanos, Outcome, PlanRecord, Sample, Timing};
+use record::{Event, Nanos, Outcome, Pace, PlanRecord, Sample, Timing};
 
 use crate::bins::{Bin, Bins};
+use crate::load_course::{LoadCourse, LoadCourseBuilder};
 use crate::spread::{Bar, spread};
 use crate::times::Times;
 use crate::{Windows, window::MeasurementWindow};
@@ -34,6 +35,8 @@ pub struct Resolution {
     pub buckets: usize,
     /// Ranges of a histogram at most.
     pub ranges: usize,
+    /// Parts of the time of a load at most.
+    pub parts: usize,
 }
 
 impl Resolution {
@@ -48,6 +51,7 @@ impl Resolution {
             steps: share.clamp(LEAST, 400),
             buckets: share.clamp(LEAST, 600),
             ranges: share.clamp(LEAST, 40),
+            parts: share.clamp(LEAST, 120),
         }
     }
 }
@@ -63,6 +67,8 @@ pub struct Details {
     pub all_steps: bool,
     /// Response times and failures by the moment at which the operation began.
     pub time_line: TimeLine,
+    /// How a load went; `None` of a suite in rounds.
+    pub load: Option<LoadCourse>,
 }
 
 /// A place where a distribution function rises.
@@ -137,7 +143,7 @@ where
         .map(|measure| {
             (
                 windows.of_test(measure.test),
-                DetailsBuilder::new(resolution),
+                DetailsBuilder::new(resolution, &plan.load.pace),
             )
         })
         .collect();
@@ -159,20 +165,30 @@ pub(crate) struct DetailsBuilder {
     resolution: Resolution,
     times: Times,
     line: DrawnLine,
+    load: Option<LoadCourseBuilder>,
 }
 
 impl DetailsBuilder {
-    pub(crate) fn new(resolution: Resolution) -> DetailsBuilder {
+    pub(crate) fn new(resolution: Resolution, pace: &Pace) -> DetailsBuilder {
+        let load = |open| LoadCourseBuilder::new(resolution.parts, open);
         DetailsBuilder {
             resolution,
             times: Times::default(),
             line: DrawnLine::Every(Vec::new(), resolution.buckets),
+            load: match pace {
+                Pace::Rounds => None,
+                Pace::Closed => Some(load(false)),
+                Pace::Open { .. } => Some(load(true)),
+            },
         }
     }
 
     /// Adds an operation that counts, of a run that began at `begin` on the time line.
     pub(crate) fn add(&mut self, sample: &Sample, begin: Nanos) {
         let at = begin + sample.moments.started;
+        if let Some(load) = &mut self.load {
+            load.add(sample, begin);
+        }
         match sample.outcome {
             // Whoever interrupted it made it no failure of the server.
             Outcome::Cancelled => {}
@@ -195,6 +211,7 @@ impl DetailsBuilder {
             steps,
             all_steps,
             time_line: self.line.finish(),
+            load: self.load.map(LoadCourseBuilder::finish),
         }
     }
 }

@@ -42,6 +42,7 @@ mod distribution;
 mod failures;
 mod generator;
 mod growth;
+mod load_course;
 mod outcomes;
 mod pages;
 mod pool;
@@ -73,9 +74,9 @@ use record::{
 pub use bias::Bias;
 pub use bins::Sum as Batch;
 pub use compare::{
-    ALPHA, Caveat, Certainty, Compared, Comparison, Difference, Direction, EARLY, Early, Estimate,
-    Failing, Inference, LEAST_TOTAL, Observations, Ratio, RowKind, Setting, Side, Verdict,
-    WORTH_DETECTING, compare, infer,
+    ALPHA, Caveat, Certainty, Compared, ComparedTimes, Comparison, Difference, Direction, EARLY,
+    Early, Estimate, Failing, Inference, LEAST_TOTAL, Observations, Ratio, RowKind, Setting, Side,
+    TotalTimes, Verdict, WORTH_DETECTING, compare, compare_times, infer,
 };
 pub use conclusion::Conclusion;
 pub use convergence::Convergence;
@@ -92,6 +93,7 @@ pub use generator::{BUSY, LATE, LEAST_WALL, LONG_STALL, QUEUED, SATURATED, toget
 pub use growth::{
     EXPONENTS, Effect, Fitted, Growing, Growth, Law, Observation, Shape, Term, growth,
 };
+pub use load_course::{LoadCourse, LoadPart, OutcomeWithStatus};
 pub use outcomes::Outcomes;
 pub use pages::{BodySizes, FilesCame, PageSummary, PagesSummary, ServerSummary, Visits};
 pub use pool::{PoolRun, Pooled, pool};

@@ -95,7 +95,7 @@ where
         Some(resolution) => Vec::from_iter(
             plan.measures
                 .iter()
-                .map(|_| DetailsBuilder::new(resolution)),
+                .map(|_| DetailsBuilder::new(resolution, &plan.load.pace)),
         ),
     };
     // Of all runs first, and then of each half of them.

@@ -79,18 +79,20 @@ pub struct TestSummary {
     pub may_be_no_failure: bool,
 }
 
-/// The moment from which [what somebody waits](TestSummary::waited) is counted.
+/// The moment from which times are counted: [to the first byte](TestSummary::waited), or the total.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Since {
     /// *Sent*: what the server needs.
     Sent,
     /// *Planned*, of an open loop: what it needs, and the waiting before that.
     Planned,
+    /// *Started*: total times, which end with the last byte of the response.
+    Started,
 }
 
 impl Since {
     /// All of them.
-    pub const ALL: [Since; 2] = [Since::Sent, Since::Planned];
+    pub const ALL: [Since; 3] = [Since::Sent, Since::Planned, Since::Started];
 
     /// That of these rows.
     pub(crate) fn of<'a>(rows: impl IntoIterator<Item = &'a TestSummary>) -> Since {
@@ -106,6 +108,7 @@ impl Since {
         match self {
             Since::Sent => "sent",
             Since::Planned => "planned",
+            Since::Started => "started",
         }
     }
 }
@@ -318,6 +321,7 @@ pub(crate) fn row(tally: &RowTally, around: &Around<'_>) -> TestSummary {
         outcomes: tally.all_outcomes(),
         together: around.together,
         never_drawn: around.never_drawn,
+        measured: told.measured.contains(&measure.test),
         not_supported: told
             .not_supported
             .get(&measure.test)
@@ -350,7 +354,7 @@ pub(crate) fn row(tally: &RowTally, around: &Around<'_>) -> TestSummary {
     let estimate = throughput.filter(|_| waited_s == 0.0 && around.steady);
     let wanders = estimate.is_some_and(|rate| rate.wanders);
     let timed = tally.response.count();
-    TestSummary {
+    let mut row = TestSummary {
         name: measure.name.clone(),
         test: around.test.clone(),
         method: measure.method.clone(),
@@ -396,8 +400,19 @@ pub(crate) fn row(tally: &RowTally, around: &Around<'_>) -> TestSummary {
         // Known when all rows are.
         warnings: Vec::new(),
         may_be_no_failure: false,
-    }
+    };
+    row.notes.extend(Note::of_slow_body(&row));
+    row
 }
+
+/// Bytes of a message that arrives about as soon as its first byte.
+const SMALL: u64 = 64 * 1024;
+
+/// How many times its mean response time the mean total time of such a message is, at least, ...
+const SLOW_BODY: f64 = 3.0;
+
+/// ... and how many nanoseconds more.
+const SLOW_BODY_NANOS: f64 = 1e6;
 
 /// A remark on a row that is no failure.
 #[derive(Debug, Clone, PartialEq)]
@@ -407,6 +422,14 @@ pub enum Note {
     /// The mean and its interval depend on the slowest operation, which has this share of the sum of all
     /// times.
     Dominated(f64),
+    /// Most of the time passes after the first byte of a small response: mean response time and mean total
+    /// time, in nanoseconds.
+    SlowBody {
+        /// Mean response time.
+        response: f64,
+        /// Mean total time.
+        total: f64,
+    },
     /// Its throughput [wanders](TestSummary::wanders).
     Wanders,
     /// The load generator may have changed it in some runs, which are not among its estimates.
@@ -423,5 +446,22 @@ impl Note {
     fn of_dominated(waited: Option<Distribution>) -> Option<Note> {
         let times = waited.filter(Distribution::is_dominated)?;
         Some(Note::Dominated(times.slowest_share()))
+    }
+
+    /// The note on a row of small messages on persistent connections, of which most of the total time is not
+    /// in the response time.
+    pub(crate) fn of_slow_body(row: &TestSummary) -> Option<Note> {
+        let (response, total) = (row.response.as_ref()?, row.total.as_ref()?);
+        let operations = row.outcomes.total().max(1);
+        let is_small = |bytes: u64| bytes / operations < SMALL;
+        let is_slow = total.mean >= SLOW_BODY * response.mean
+            && total.mean - response.mean >= SLOW_BODY_NANOS
+            && is_small(row.bytes_sent)
+            && is_small(row.bytes_received)
+            && 10 * row.connects.count < operations;
+        is_slow.then_some(Note::SlowBody {
+            response: response.mean,
+            total: total.mean,
+        })
     }
 }

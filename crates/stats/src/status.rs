@@ -90,6 +90,8 @@ pub enum StatusReason {
     NeverReached(Outcomes),
     /// The record has nothing of it.
     NotRecorded,
+    /// It was measured, and the record is damaged or has no end: its samples are not there.
+    NotSaved,
     /// The run ended before.
     RunEnded {
         /// The user ended it; otherwise it was aborted.
@@ -116,6 +118,8 @@ pub(crate) struct StatusFacts<'a> {
     pub(crate) together: Outcomes,
     /// Chance decides about it, and came to others only.
     pub(crate) never_drawn: bool,
+    /// The record has the end of the measured part of its test.
+    pub(crate) measured: bool,
     /// What the engine told about missing support.
     pub(crate) not_supported: Option<MissingMethod<'a>>,
     /// What the engine told about a failed test.
@@ -192,6 +196,9 @@ impl StatusFacts<'_> {
                 StatusReason::NeverReached(self.together)
             }
             Completeness::Complete => StatusReason::NotRecorded,
+            Completeness::Aborted(_) if self.measured && self.together.total() == 0 => {
+                StatusReason::NotSaved
+            }
             Completeness::Interrupted | Completeness::Aborted(_) => StatusReason::RunEnded {
                 interrupted: *self.complete == Completeness::Interrupted,
                 began,
@@ -216,6 +223,7 @@ mod tests {
             outcomes,
             together: outcomes,
             never_drawn: false,
+            measured: false,
             not_supported: None,
             test_failed: None,
             failure: None,
@@ -391,5 +399,12 @@ mod tests {
             .judge();
             assert_eq!(judged, (Status::Failed, Some(reason)));
         }
+        let measured = StatusFacts {
+            complete: &Completeness::Aborted(None),
+            measured: true,
+            ..facts(&[])
+        };
+        let reason = Some(StatusReason::NotSaved);
+        assert_eq!(measured.judge(), (Status::Failed, reason));
     }
 }

@@ -196,6 +196,7 @@ impl Summariser {
         let strain = Strain::of(&told.generator, |test| self.name_of_part(test));
         let warnings = warning::all(&warning::WarningInputs {
             load: &self.plan.load,
+            ended_early: complete != Completeness::Complete,
             rows: &tests,
             row_facts: &self.row_facts(&told),
             tests: &facts,

@@ -1,6 +1,6 @@
 //! What the events of a run tell about its tests, sorted by what they are about.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use record::{
     Environment, Event, EventKind, Generator, Goal, LeftBehind, MeasureId, MissingStep, Nanos,
@@ -46,6 +46,8 @@ pub(crate) struct RunEvents {
     pub(crate) not_supported: BTreeMap<TestId, (Option<MissingStep>, String)>,
     /// Why a test could not be measured.
     pub(crate) test_failed: BTreeMap<TestId, Vec<StatusReason>>,
+    /// Tests whose measured part has an end in the record.
+    pub(crate) measured: BTreeSet<TestId>,
     /// Failed operations, each with its outcome and status.
     pub(crate) failures: BTreeMap<MeasureId, Vec<(FailureKind, StatusReason)>>,
     /// Remarks that are no failures.
@@ -120,9 +122,11 @@ impl RunEvents {
             EventKind::Generator(generator) => self.generator.push(generator.clone()),
             EventKind::Goal(goal) => self.goal = Some(*goal),
             EventKind::ClockStepped { .. } => self.clock_steps += 1,
+            EventKind::MeasuringEnded { test } => {
+                self.measured.insert(*test);
+            }
             EventKind::TestStarted { .. }
             | EventKind::MeasuringStarted { .. }
-            | EventKind::MeasuringEnded { .. }
             | EventKind::TestEnded { .. }
             | EventKind::Aborted { .. }
             | EventKind::FirstAnswer { .. }

@@ -53,11 +53,15 @@ pub enum RunLimit {
     Requests,
     /// A duration.
     Duration,
+    /// The run ended before what limits it.
+    EarlyEnd,
 }
 
 impl RunLimit {
-    fn of(load: &Load) -> RunLimit {
-        if load.requests.is_some() {
+    fn of(load: &Load, ended_early: bool) -> RunLimit {
+        if ended_early {
+            RunLimit::EarlyEnd
+        } else if load.requests.is_some() {
             RunLimit::Requests
         } else {
             RunLimit::Duration

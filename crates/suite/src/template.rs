@@ -168,7 +168,7 @@ impl<'a> Templates<'a> {
                 });
                 let name = name.unwrap_or_else(|| shortened(source));
                 Err(format!(
-                    "`{name}` is only known while the test runs, and is needed before"
+                    "`{name}` has a value only while the test runs, and is needed earlier"
                 ))
             }
         }
@@ -269,6 +269,18 @@ impl<'a> Templates<'a> {
                 )
             }
             ErrorKind::OutOfFuel => format!("`{}` takes too long to evaluate", shortened(source)),
+            // A name that is not known is no operand.
+            ErrorKind::InvalidOperation
+                if error
+                    .detail()
+                    .is_some_and(|detail| detail.contains("undefined")) =>
+            {
+                format!(
+                    "a name in `{}` is not known; known are {}",
+                    shortened(source),
+                    known()
+                )
+            }
             ErrorKind::InvalidOperation => format!(
                 "`{}`: {} (with n, user and the names of repetitions, + - * // % and parentheses can be used; \
                  saved names can only be inserted)",
@@ -479,7 +491,8 @@ mod tests {
             assert!(text(source).is_err(), "{source}");
         }
         assert!(Templates::new(&params(), &[]).fixed("{{ n }}").is_err());
-        let forever = "{% for i in range(100000) %}{% for j in range(100000) %}{{ i * j }}{% endfor %}{% endfor %}";
+        let forever = "{% for i in range(100000) %}{% for j in range(100000) %}{{ i * j }}{% endfor %}{% \
+                       endfor %}";
         assert!(text(forever).unwrap_err().contains("too long"));
     }
 }

@@ -306,7 +306,7 @@ fn read_file(text: &str, size: Option<&str>) -> Result<ListedFile, String> {
     let path = percent_decode_str(text.strip_prefix('/').unwrap_or(text)).decode_utf8();
     let path = path.map_err(|_| format!("`{text}` is not UTF-8 once it is decoded"))?;
     if path.starts_with('/') || path.split('/').any(|part| part == ".." || part == ".") {
-        return Err(format!("`{text}` leads out of what is below the URL"));
+        return Err(format!("`{text}` leads out of the collection at the URL"));
     }
     if ["{{", "{%", "{#"]
         .iter()

@@ -16,7 +16,7 @@ pub enum CodingError {
     #[error("its Content-Encoding is \"{0}\", and only gzip was offered")]
     Unknown(String),
     /// Not what the header says.
-    #[error("it is no gzip, though its Content-Encoding says so: {0}")]
+    #[error("the body is not gzip, unlike its Content-Encoding: {0}")]
     Broken(String),
     /// More than the limit, of which a small body can be the beginning.
     #[error("it is longer than {0} bytes when it is unpacked")]

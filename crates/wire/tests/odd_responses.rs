@@ -181,11 +181,11 @@ const CASES: &[(&[u8], &str)] = &[
     ),
     (
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
-        r#"Transfer-Encoding "gzip, chunked" was not asked for and cannot be read (RFC 9112, section 7)"#,
+        r#"Transfer-Encoding "gzip, chunked" was not requested and cannot be read (RFC 9112, section 7)"#,
     ),
     (
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
-        r#"Transfer-Encoding "chunked, chunked" was not asked for and cannot be read (RFC 9112, section 7)"#,
+        r#"Transfer-Encoding "chunked, chunked" was not requested and cannot be read (RFC 9112, section 7)"#,
     ),
     // Interim responses.
     (

@@ -37,6 +37,8 @@ const prestanFigures = (() => {
   const FONT = "Inter, 'Noto Sans', 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif";
   // From this factor between the least and the greatest on, an axis is logarithmic by itself.
   const WIDE = 20;
+  // An interval may reach this factor beyond all means; what is longer is cut, and marked.
+  const REACH = 5;
   const BAND = 0.72;
 
   const colorOf = (index) => PALETTE[index % PALETTE.length];
@@ -188,20 +190,21 @@ const prestanFigures = (() => {
 
   // Names of all tests in the order of the suite.
   function testNames(data) {
-    const names = new Set(data.runs.flatMap((run) => run.result.tests.map((test) => test.name)));
+    const names = new Set(data.runs.flatMap((run) => run.result.tests.map((test) => test.measure)));
     return [...names];
   }
 
-  const testOf = (run, name) => run.result.tests.find((test) => test.name === name);
+  const testOf = (run, name) => run.result.tests.find((test) => test.measure === name);
 
   function detailsOf(run, name) {
-    const place = run.result.tests.findIndex((test) => test.name === name);
+    const place = run.result.tests.findIndex((test) => test.measure === name);
     return run.details && place >= 0 ? run.details[place] : null;
   }
 
-  // Tests of whole collections take ten times as long as the others, so they are drawn apart
-  // (figures 7 and 8 of Xu 2004). They are told by their name: CopyCol, LockCol; making one
-  // collection is work on a single resource.
+  // Tests of whole collections take ten times as long as the others, so they are drawn apart. Xu
+  // (2004, figure 8) leaves CopyCol, MoveCol and DeleteCol out; LockCol and UnLockCol are set apart
+  // here, too, because his Table 2 has them among the slowest. They are told by their name; making
+  // one collection is work on a single resource.
   function isOfCollections(data, name) {
     const method = data.runs.map((run) => testOf(run, name)?.method).find(Boolean);
     return /Col$/.test(name) && method !== "MKCOL";
@@ -212,48 +215,82 @@ const prestanFigures = (() => {
     const collections = names.filter((name) => isOfCollections(data, name));
     const single = names.filter((name) => !isOfCollections(data, name));
     if (collections.length === 0 || single.length === 0) return [{ id: "all", title: "All tests", tests: names }];
-    return [
+    const both = [
       { id: "single", title: "Single resources", tests: single },
       { id: "collections", title: "Whole collections", tests: collections },
     ];
+    const isMeasured = (group) => data.runs.some((run) => group.tests.some((name) => TESTS.times(testOf(run, name))));
+    return both.some(isMeasured) ? both.filter(isMeasured) : both;
   }
 
-  // What became of a test without a time.
-  const wordOf = (run, name) => run.words[run.result.tests.findIndex((test) => test.name === name)] ?? "not measured";
+  // From this factor between the least and the greatest mean on, the length of a bar says nothing of the least.
+  const WIDEST = 1000;
+
+  // The scales on which the means of a group can be seen.
+  function scales(data, look, group) {
+    const means = shown(data, look).flatMap((run) => group.tests.map((name) => TESTS.times(testOf(run, name))?.mean));
+    const range = extent(means.filter((us) => us > 0));
+    return range && range[1] / range[0] > WIDEST ? ["log"] : ["linear", "log"];
+  }
 
   // ----- bars ----------------------------------------------------------------------------------
 
-  function bars(data, look, { group, scale }) {
+  // What bars are of: how one is found, its times, how many operations failed, and the word where there is no time.
+  const TESTS = {
+    what: "response time", operations: "operations", of: testOf,
+    times: (test) => (test && !["not_supported", "skipped"].includes(test.status) ? test.response_us : null),
+    failed: (test) => failures(test), failures: "failed",
+    word: (run, name) => run.words[run.result.tests.findIndex((test) => test.measure === name)] ?? "not measured",
+  };
+  const PAGES = {
+    what: "time to load", operations: "loads", of: (run, name) => run.result.webstone?.pages.find((page) => page.name === name),
+    times: (page) => page?.retrieved.page_us ?? null,
+    failed: (page) => page.retrieved.errors, failures: "incomplete",
+    word: (run, name) => (PAGES.of(run, name)?.retrieved.errors ? "never complete" : "not loaded"),
+  };
+
+  const hasPages = (data) => data.runs.some((run) => run.result.webstone);
+
+  // Whole pages: from the first request to the last byte.
+  function pages(data, look) {
+    const names = new Set(data.runs.flatMap((run) => (run.result.webstone?.pages ?? []).map((page) => page.name)));
+    return { ...bars(data, { ...look, tests: null }, { group: { id: "pages", title: "Pages", tests: [...names] }, scale: "linear", about: PAGES }), id: "pages" };
+  }
+
+  // A `scale` that is "auto" is logarithmic where bars would be too short.
+  function bars(data, look, { group, scale: wanted, about = TESTS }) {
+    const scale = wanted === "auto" ? scales(data, look, group)[0] : wanted;
     const { ink, muted, bad } = inks(look);
     const runs = shown(data, look);
     const names = look.tests ? group.tests.filter((name) => look.tests.has(name)) : group.tests;
-    const title = `${group.title}: mean response time with its 95 % interval, ${scale} scale`;
-    const times = runs.flatMap((run) => names.map((name) => timesOf(testOf(run, name))).filter(Boolean));
-    const least = Math.min(...times.map((us) => us.mean).filter((us) => us > 0));
-    // An interval that reaches down to nothing has no place on a logarithmic scale: it is cut.
-    const range = extent(times.flatMap((us) => [us.mean, ...(us.ci95 ?? [])]).filter((us) => us > least / 5));
+    const title = `${group.title}: mean ${about.what} with its 95 % interval, ${scale} scale`;
+    const timesOf = (run, name) => about.times(about.of(run, name));
+    const times = runs.flatMap((run) => names.map((name) => timesOf(run, name)).filter(Boolean));
+    const means = extent(times.map((us) => us.mean).filter((us) => us > 0)) ?? [1, 10];
+    const range = within(means, times.flatMap((us) => us.ci95 ?? []), scale === "log");
     const legend = runs.map((run) => run.name);
     const top = legendHeight(look, legend);
     const thickness = runs.length === 1 ? 24 : 9 + 13 * runs.length;
+    const dots = scale === "log";
     const series = runs.flatMap((run, place) => [
-      {
+      dots ? dotsOf(look, run, place, runs.length, names, { about, timesOf }) : {
         type: "bar", name: run.name, barCategoryGap: `${(1 - BAND) * 100}%`, barGap: "0%",
         itemStyle: { color: colorOf(run.index) },
-        data: names.map((name) => timesOf(testOf(run, name))?.mean ?? null),
-        tooltip: look.paper ? undefined : { formatter: (item) => look.lines(barLines(run, names[item.dataIndex])) },
+        data: names.map((name) => timesOf(run, name)?.mean ?? null),
+        tooltip: look.paper ? undefined : { formatter: (item) => look.lines(barLines(run, names[item.dataIndex], about)) },
       },
-      whiskers(run, place, runs.length, names, { ink, muted, bad, log: scale === "log", min: range?.[0] ?? 1 }),
+      whiskers(run, place, runs.length, names, { about, ink, muted, bad, range, log: scale === "log" }),
     ]);
     const widest = Math.max(0, ...names.map((name) => name.length));
     const left = Math.min(Math.max(60, 7.2 * widest + 20), (look.width ?? 800) * 0.42);
     return {
       id: `bars-${group.id}-${scale}`, title, height: top + 58 + names.length * thickness,
-      note: "Whiskers are 95 % intervals of the mean.",
+      note: `Whiskers are 95 % intervals of the mean${dots ? "; an arrow marks one that leaves the axis" : ""}.`,
       option: frame(look, title, {
-        decals: runs.length > 1,
+        decals: runs.length > 1 && !dots,
         legend: runs.length > 1 ? { data: legend } : undefined,
         grid: { left, right: 74, top, bottom: 46 },
-        xAxis: timeAxis(look, { name: `mean response time (${scale})`, range: range ?? [1, 10], scale, zero: true }),
+        xAxis: timeAxis(look, { name: `mean ${about.what} (${scale})`, range: range ?? [1, 10], scale, zero: true }),
         yAxis: {
           type: "category", data: names, inverse: true,
           axisLine: { lineStyle: { color: muted } }, axisTick: { show: false },
@@ -264,15 +301,31 @@ const prestanFigures = (() => {
     };
   }
 
-  const timesOf = (test) => (test && test.status !== "not_supported" ? test.response_us : null);
+  // A bar has a length, which a logarithmic axis cannot show: a dot in its place.
+  function dotsOf(look, run, place, count, names, { about, timesOf }) {
+    const means = names.map((name) => timesOf(run, name)?.mean ?? null);
+    return {
+      type: "custom", name: run.name, itemStyle: { color: colorOf(run.index) }, z: 6, encode: { x: 0, y: 1 },
+      data: means.map((mean, row) => [mean ?? NaN, row]),
+      renderItem: (params, api) => {
+        if (means[params.dataIndex] === null) return null;
+        const band = api.size([0, 1])[1] * BAND;
+        const [cx, middle] = api.coord([api.value(0), api.value(1)]);
+        const cy = middle - band / 2 + (band / count) * (place + 0.5);
+        const r = Math.max(3, Math.min(5, band / count / 3));
+        return { type: "circle", shape: { cx, cy, r }, style: { fill: api.visual("color") } };
+      },
+      tooltip: look.paper ? undefined : { formatter: (item) => look.lines(barLines(run, names[item.dataIndex], about)) },
+    };
+  }
 
-  function barLines(run, name) {
-    const test = testOf(run, name);
-    const us = timesOf(test);
-    if (!us) return [name, run.name, wordOf(run, name)];
+  function barLines(run, name, about) {
+    const of = about.of(run, name);
+    const us = about.times(of);
+    if (!us) return [name, run.name, about.word(run, name)];
     const lines = [name, run.name, `mean ${time(us.mean)}`];
     if (us.ci95) lines.push(`95 % interval ${time(us.ci95[0])} .. ${time(us.ci95[1])}`);
-    lines.push(`p50 ${time(us.p50)}, p99 ${time(us.p99)}, max ${time(us.max)}`, `${us.n} operations, ${failures(test)} failed`);
+    lines.push(`p50 ${time(us.p50)}, p99 ${time(us.p99)}, max ${time(us.max)}`, `${us.n} ${about.operations}, ${about.failed(of)} ${about.failures}`);
     return lines;
   }
 
@@ -282,37 +335,59 @@ const prestanFigures = (() => {
     return test.operations - ok - cancelled + (test.left_out - outside.ok - outside.cancelled);
   }
 
-  // The intervals, and a word where there is no bar. On a logarithmic scale one that reaches down to nothing has no lower
-  // end, so it has no stroke there either.
-  function whiskers(run, place, count, names, { ink, muted, bad, log, min }) {
+  // The ends of an axis for these means and the ends of their intervals: one long interval must not push all others
+  // together, so those that reach far beyond all means are left out. A linear axis has room for all.
+  function within([least, most], ends, log) {
+    if (!log) return extent([least, most, ...ends]);
+    const [low, high] = [least / REACH, most * REACH];
+    // An arrow needs room beside the outermost mark.
+    const room = [...(ends.some((end) => end < low) ? [least / 2] : []), ...(ends.some((end) => end > high) ? [most * 2] : [])];
+    return extent([least, most, ...room, ...ends.filter((end) => end >= low && end <= high)]);
+  }
+
+  // An interval, drawn from `from` to `to` at `at`: a stroke across an end that is there, and an arrow where the
+  // interval goes on beyond the axis.
+  function whisker(style, { at, from, to, half, vertical = false, cutFrom, cutTo }) {
+    const point = (along, across) => (vertical ? [across, along] : [along, across]);
+    const rule = (one, other) => {
+      const [[x1, y1], [x2, y2]] = [point(...one), point(...other)];
+      return { type: "line", shape: { x1, y1, x2, y2 }, style };
+    };
+    const outwards = vertical ? -1 : 1;
+    const arrow = (along, out) => ({
+      type: "polygon", name: "cut", style: { fill: style.stroke },
+      shape: { points: [point(along, at), point(along - 8 * out, at - 4), point(along - 8 * out, at + 4)] },
+    });
+    const end = (along, isCut, out) => (isCut ? arrow(along, out) : rule([along, at - half], [along, at + half]));
+    return [rule([from, at], [to, at]), end(from, cutFrom, -outwards), end(to, cutTo, outwards)];
+  }
+
+  // The intervals, and a word where there is no bar.
+  function whiskers(run, place, count, names, { about, ink, muted, bad, range, log }) {
+    const [least, most] = log ? range ?? [1, 10] : [0, Infinity];
     const items = names.map((name, row) => {
-      const test = testOf(run, name);
-      const us = timesOf(test);
-      const [low, high] = us?.ci95 ?? [us?.mean ?? min, us?.mean ?? min];
-      const cut = log && low < min;
-      const from = cut ? min : low;
-      const failed = test ? failures(test) : 0;
-      const word = us ? (count === 1 ? time(us.mean) : "") + (failed ? ` ${failed} failed` : "") : wordOf(run, name);
-      return { value: [from, row, high], word, cut, has: Boolean(us?.ci95), bad: !us || failed > 0, anchored: !us };
+      const of = about.of(run, name);
+      const us = about.times(of);
+      const [low, high] = us?.ci95 ?? [us?.mean ?? least, us?.mean ?? least];
+      const failed = of ? about.failed(of) : 0;
+      const word = us ? (count === 1 ? time(us.mean) : "") + (failed ? ` ${failed} ${about.failures}` : "") : about.word(run, name);
+      const value = [Math.max(low, least), row, Math.min(high, most)];
+      return { value, word, cutFrom: low < least, cutTo: high > most, has: Boolean(us?.ci95), bad: !us || failed > 0, anchored: !us };
     });
     return {
       type: "custom", name: `${run.name}: interval`, silent: true, z: 5, clip: false,
       encode: { x: [0, 2], y: 1 }, data: items.map((item) => item.value),
-      renderItem: (params, api) => {
-        const item = items[params.dataIndex];
+      renderItem: ({ dataIndex, coordSys }, api) => {
+        const item = items[dataIndex];
         const band = api.size([0, 1])[1] * BAND;
         const [start, middle] = api.coord([item.value[0], item.value[1]]);
-        const left = Math.max(start, params.coordSys.x);
-        const [right] = api.coord([item.value[2], item.value[1]]);
-        const y = middle - band / 2 + (band / count) * (place + 0.5);
-        const half = Math.min(4, band / count / 3);
-        const style = { stroke: ink, lineWidth: 1.1, fill: null };
-        const rule = (x1, y1, x2, y2) => ({ type: "line", shape: { x1, y1, x2, y2 }, style });
-        const cap = (x) => rule(x, y - half, x, y + half);
-        const lines = item.has ? [rule(left, y, right, y), cap(right), ...(item.cut ? [] : [cap(left)])] : [];
-        const x = (item.anchored ? params.coordSys.x : right) + 7;
+        const [end] = api.coord([item.value[2], item.value[1]]);
+        const [from, to] = [item.cutFrom ? coordSys.x : start, item.cutTo ? coordSys.x + coordSys.width : end];
+        const at = middle - band / 2 + (band / count) * (place + 0.5);
+        const { cutFrom, cutTo } = item;
+        const lines = item.has ? whisker({ stroke: ink, lineWidth: 1.1, fill: null }, { at, from, to, half: Math.min(4, band / count / 3), cutFrom, cutTo }) : [];
         const text = {
-          type: "text", x, y,
+          type: "text", x: (item.anchored ? coordSys.x : to) + (log && !item.anchored ? 10 : 7), y: at,
           style: { text: item.word, fill: item.bad ? bad : muted, font: `11px ${FONT}`, verticalAlign: "middle" },
         };
         return { type: "group", children: item.word ? [...lines, text] : lines };
@@ -391,7 +466,7 @@ const prestanFigures = (() => {
     const all = runs.every((run) => run.of.ecdf.all);
     return {
       id: `ecdf-${test}`, title, height: top + 290, empty: runs.length === 0,
-      note: all ? "Every operation is a step." : "Some hundred steps of the true function are shown, ever more densely among the slowest; both ends are kept.",
+      note: all ? "Every operation is a step." : "A few hundred steps of the function are shown, most of them among the slowest operations, and both ends.",
       option: frame(look, title, {
         legend: runs.length > 1 ? { data: legend } : undefined,
         grid: { left: 78, right: 18, top: top + 8, bottom: 48 },
@@ -431,7 +506,7 @@ const prestanFigures = (() => {
     const zoom = { xAxisIndex: runs.map((_, place) => place), filterMode: "none" };
     return {
       id: `timeline-${test}`, title, height: bottom + (look.paper ? 48 : 84), empty: runs.length === 0,
-      note: every ? "Every operation with a response time is a point, and every failure a cross." : "There were too many operations for a point each: a band reaches from the fastest to the slowest operation of each part of the time, and the line is their mean. No operation is left out.",
+      note: every ? "Every operation with a response time is a point, and every failure a cross." : "There are too many operations for one point each: the band reaches from the fastest to the slowest operation of each part of the time, the line is their mean. No operation is left out.",
       option: frame(look, title, {
         grid, title: titles,
         dataZoom: look.paper || runs.length === 0 ? undefined : [
@@ -499,9 +574,142 @@ const prestanFigures = (() => {
   }
 
   return {
-    FONT, PALETTE, axis, bars, colorOf, dashOf, digits, ecdf, extent, frame, groups, histogram, inks, legendHeight, plain, symbolOf, testNames,
-    time, timeAxis, timeLine,
+    FONT, PALETTE, axis, bars, colorOf, dashOf, digits, ecdf, extent, frame, groups, hasPages, histogram, inks, legendHeight, pages, panels, plain, scales, symbolOf, testNames,
+    time, timeAxis, timeLine, whisker, withDetails, within,
   };
+})();
+// How a load went: throughput, latencies and statuses over time. There is a panel for each run, all with the same axes.
+"use strict";
+
+const prestanLoads = (() => {
+  const F = prestanFigures;
+  // Of both ends of a load, the part of the time that is shorter than this beside the others has no rate: a few
+  // operations more or less would be a peak.
+  const TOO_SHORT = 0.5;
+  // More statuses than these are put together.
+  const MOST = 7;
+
+  const withLoad = (data, look, test) => F.withDetails(data, look, test).filter((run) => run.of.load?.at_s.length > 0);
+
+  // How many a second, part by part.
+  function rates(load, counts) {
+    const longest = Math.max(...load.length_s);
+    return counts.map((count, part) => {
+      const length = load.length_s[part];
+      return [load.at_s[part], length > 0 && length >= longest * TOO_SHORT ? count / length : null];
+    });
+  }
+
+  // A figure of lines over time.
+  function overTime(look, runs, { id, title, note, name, lines, valueAxis, stacked = false }) {
+    const made = runs.map((run) => lines(run));
+    const legend = [...new Set(made.flat().map((line) => line.name))];
+    const top = Math.max(22, F.legendHeight(look, legend)) - 8;
+    const { grid, title: titles, bottom } = F.panels(look, runs, 130);
+    const down = (of) => ({ ...of, top: of.top + top });
+    const end = Math.max(0, ...runs.map((run) => run.of.load.at_s.at(-1) + run.of.load.length_s.at(-1) / 2)) || 1;
+    // In a stack, lines are added up.
+    const values = made.flatMap((of) => {
+      const ys = of.map((line) => line.data.map(([, y]) => y));
+      return stacked ? (ys[0] ?? []).map((_, part) => ys.reduce((sum, line) => sum + (line[part] ?? 0), 0)) : ys.flat();
+    }).filter((value) => value !== null && value > 0);
+    return {
+      id, title, note, height: top + bottom + 48, empty: made.flat().length === 0,
+      option: F.frame(look, title, {
+        legend: { data: legend },
+        grid: grid.map(down), title: titles.map(down),
+        xAxis: runs.map((_, place) => {
+          const axis = F.axis(look, { name: place === runs.length - 1 ? "seconds since the first operation" : undefined, range: [0, end], scale: "linear", label: F.plain, zero: true });
+          return { ...axis, gridIndex: place, max: end, axisLabel: { ...axis.axisLabel, showMaxLabel: false } };
+        }),
+        yAxis: runs.map((_, place) => ({ ...valueAxis({ name, range: F.extent(values) ?? [0, 1], vertical: true, zero: true, shared: true }), gridIndex: place })),
+        series: made.flatMap((of, panel) => of.map((line) => ({
+          type: "line", symbol: "circle", showSymbol: true, connectNulls: false, ...line,
+          // A value between two parts without one has no line.
+          symbolSize: (_, { dataIndex }) => (isAlone(line.data, dataIndex) ? 5 : look.paper ? 0 : 3),
+          xAxisIndex: panel, yAxisIndex: panel, tooltip: look.paper ? undefined : { formatter: (item) => look.lines(line.told(item)) },
+        }))),
+      }),
+    };
+  }
+
+  const isAlone = (values, place) => [place - 1, place + 1].every((other) => typeof values[other]?.[1] !== "number");
+
+  const rateAxis = (look) => (more) => F.axis(look, { ...more, scale: "linear", label: F.plain });
+  const at = (item) => `${F.plain(item.value[0])} s`;
+
+  function throughput(data, look, { test }) {
+    const runs = withLoad(data, look, test);
+    const isOpen = runs.some((run) => run.of.load.open);
+    const { muted } = F.inks(look);
+    return overTime(look, runs, {
+      id: `throughput-${test}`, title: `${test}: ${isOpen ? "planned, sent and answered" : "sent and answered"} operations a second`,
+      name: "a second", valueAxis: rateAxis(look),
+      note: `${isOpen ? "Planned is what the schedule asked for: where less is sent, the load generator or the server fell behind. " : ""}Answered are expected responses, where they were complete.`,
+      lines: (run) => {
+        const { load } = run.of;
+        const line = (name, counts, color, type, width) => ({
+          name, data: rates(load, counts), color, lineStyle: { color, type, width }, itemStyle: { color },
+          told: (item) => [`${F.digits(item.value[1])} a second ${name}`, at(item), run.name],
+        });
+        return [
+          ...(load.open ? [line("planned", load.planned, muted, "dashed", 2.4)] : []),
+          line("sent", load.sent, F.PALETTE[1], "solid", 1.6), line("answered", load.done, F.PALETTE[0], [2, 2], 1.8),
+        ];
+      },
+    });
+  }
+
+  function percentiles(data, look, { test }) {
+    const runs = withLoad(data, look, test);
+    const isOpen = runs.some((run) => run.of.load.open);
+    const what = isOpen ? "latency from schedule" : "response time";
+    return overTime(look, runs, {
+      id: `percentiles-${test}`, title: `${test}: percentiles of ${what} over time`, name: what,
+      valueAxis: (more) => F.timeAxis(look, { ...more, scale: "auto" }),
+      note: "Each value describes the operations that began in that part of the time, without an interval. p99 is not drawn where there are fewer than 100 operations, p90 where there are fewer than 10.",
+      lines: (run) => ["p50", "p90", "p99"].map((name, place) => ({
+        name, color: F.PALETTE[place], lineStyle: { type: F.dashOf(place), width: 1.6 },
+        data: run.of.load[`${name}_us`].map((us, part) => [run.of.load.at_s[part], us]),
+        told: (item) => [`${name} ${F.time(item.value[1])}`, at(item), run.name],
+      })).filter((line) => line.data.some(([, us]) => us !== null)),
+    });
+  }
+
+  // The most frequent ways in which operations ended, and the others together.
+  function endingsOf(load) {
+    const sum = (of) => of.n.reduce((all, count) => all + count, 0);
+    const byName = new Map();
+    for (const of of load.endings) {
+      const known = byName.get(of.name);
+      byName.set(of.name, known ? { ...known, n: known.n.map((count, part) => count + of.n[part]) } : of);
+    }
+    const all = [...byName.values()].sort((one, other) => sum(other) - sum(one));
+    if (all.length <= MOST) return all;
+    const rest = all.slice(MOST - 1);
+    return [...all.slice(0, MOST - 1), { name: `${rest.length} others`, ok: false, n: rest[0].n.map((_, part) => rest.reduce((count, of) => count + of.n[part], 0)) }];
+  }
+
+  function status(data, look, { test }) {
+    const runs = withLoad(data, look, test);
+    // What is expected is blue and green, and all else warm or grey, whichever comes first.
+    const names = [...new Set(runs.flatMap((run) => endingsOf(run.of.load).map((of) => `${of.ok} ${of.name}`)))];
+    const [good, bad] = [names.filter((name) => name.startsWith("true")), names.filter((name) => !name.startsWith("true"))];
+    const GOOD = ["#0072b2", "#009e73", "#56b4e9"];
+    const BAD = ["#d55e00", "#e69f00", "#cc79a7", "#8c7b00", "#666666"];
+    const colorOf = (of) => (of.ok ? GOOD[good.indexOf(`true ${of.name}`) % GOOD.length] : BAD[bad.indexOf(`false ${of.name}`) % BAD.length]);
+    return overTime(look, runs, {
+      id: `status-${test}`, title: `${test}: operations a second by status`, name: "a second", valueAxis: rateAxis(look), stacked: true,
+      note: "The areas are stacked. Operations without a response appear with their outcome instead of a status; dropped operations were planned and never sent.",
+      lines: (run) => endingsOf(run.of.load).map((of) => ({
+        name: of.name, stack: "all", color: colorOf(of), lineStyle: { width: 1 }, areaStyle: { opacity: 0.55 }, step: "middle",
+        data: rates(run.of.load, of.n),
+        told: (item) => [`${of.name}: ${F.digits(item.value[1])} a second`, at(item), run.name],
+      })),
+    });
+  }
+
+  return { ALL: [throughput, percentiles, status], percentiles, status, throughput };
 })();
 // Figures of several runs: comparisons, sweeps, searches. And the list of all figures there are.
 "use strict";
@@ -512,54 +720,82 @@ const prestanAnswers = (() => {
   // ----- comparison ----------------------------------------------------------------------------
 
   const VERDICTS = {
-    faster: "faster", slower: "slower", same: "same", unclear: "unclear", broken: "fails with B", repaired: "fails with A",
+    faster: "faster", slower: "slower", same: "same", inconclusive: "inconclusive", broken: "fails with B", repaired: "fails with A",
     lost: "only A can", gained: "only B can", not_compared: "not compared",
   };
 
+  // Colours of verdicts that a reader can act on, dark enough for small letters; what is inconclusive is grey.
+  const INKS = {
+    light: { slower: "#a83800", broken: "#a83800", faster: "#0060a0", repaired: "#0060a0", same: "#00704f" },
+    dark: { slower: "#ff9d7a", broken: "#ff9d7a", faster: "#7cc4f5", repaired: "#7cc4f5", same: "#4fd1a5" },
+  };
+
+  // Ratios beyond which, and below the inverse of which, nothing is drawn.
+  const MOST = 100;
+
   // Names that may be long, on an axis.
-  const short = (name) => (name.length > 40 ? `${name.slice(0, 39)}…` : name);
+  const short = (name, most = 40) => (name.length > most ? `${name.slice(0, most - 1)}…` : name);
+
+  // How many times as slow B is. More pages a minute are better.
+  const slowdown = (test, ratio = test.ratio) => (test.kind === "number" ? 1 / ratio : ratio);
+
+  // Its interval; a single pair of runs has none.
+  const slowdowns = (test) => (test.ci95 ?? [test.ratio, test.ratio]).map((end) => slowdown(test, end)).sort((one, other) => one - other);
 
   // The ratios of one server, with their intervals.
   function ratios(data, look, { versus }) {
     const { ink, muted } = F.inks(look);
     const a = data.comparison.a.name;
-    const rows = data.comparison.tests.filter((test) => test.b === versus.name && test.ratio !== null);
-    const title = `Response times of ${versus.name} over those of ${a}, with 95 % intervals`;
+    // The slowest first: a reader looks along the line of ratios.
+    const all = data.comparison.tests.filter((test) => test.b === versus.name);
+    const rows = all.filter((test) => test.ratio !== null).sort((one, other) => slowdown(other) - slowdown(one));
+    const without = all.filter((test) => test.ratio === null).map((test) => `${test.measure} (${VERDICTS[test.verdict]})`);
+    const title = `Response times of ${short(versus.name)} over those of ${short(a)}, with 95 % intervals`;
     const same = 1 + versus.same_within_percent / 100;
-    const range = F.extent([0.9, 1.1, 1 / same, same, ...rows.flatMap((row) => row.ci95)]);
-    const widest = Math.max(0, ...rows.map((row) => row.name.length));
+    const [low, high] = F.extent([0.9, 1.1, 1 / same, same, ...rows.flatMap(slowdowns)]);
+    // Few pairs of runs give intervals of many powers of ten, in which no ratio can be read.
+    const range = [Math.max(low, 1 / MOST), Math.min(high, MOST)];
+    const isCut = low < range[0] || high > range[1];
+    // Letters for each of both names on a narrow figure.
+    const room = Math.min(40, Math.max(8, Math.floor(((look.width ?? 800) - 200) / 13)));
+    const widest = Math.max(0, ...rows.map((row) => row.measure.length));
     const left = Math.min(Math.max(60, 7.2 * widest + 20), (look.width ?? 800) * 0.42);
-    const [blue, orange] = look.dark ? ["#56b4e9", "#f0935a"] : F.PALETTE;
-    const color = (row) => (row.verdict === "slower" ? orange : row.verdict === "faster" ? blue : muted);
+    const colors = look.dark ? INKS.dark : INKS.light;
+    const color = (row) => colors[row.verdict] ?? muted;
     return {
-      id: `ratios-${versus.place}`, title, height: 64 + rows.length * 24, empty: rows.length === 0,
-      note: "Right of 1 it is slower. The grey band is what counts as the same.",
+      id: `forest-${versus.place}`, title, height: 64 + rows.length * 24, empty: rows.length === 0,
+      note: `Right of 1 it is slower. The grey band is what counts as the same.${isCut ? " An arrow marks an interval that goes beyond the axis." : ""}${without.length > 0 ? ` Without a ratio: ${without.join(", ")}.` : ""}`,
       option: F.frame(look, title, {
-        grid: { left, right: 92, top: 12, bottom: 46 },
-        xAxis: F.axis(look, { name: `ratio of mean response times: ${short(versus.name)} / ${short(a)}`, range, scale: "log", label: (ratio) => F.plain(ratio) }),
+        grid: { left, right: 112, top: 12, bottom: 46 },
+        xAxis: F.axis(look, { name: `ratio of mean response times: ${short(versus.name, room)} / ${short(a, room)}`, range, scale: "log", label: (ratio) => F.plain(ratio) }),
         yAxis: {
-          type: "category", inverse: true, data: rows.map((row) => row.name),
+          type: "category", inverse: true, data: rows.map((row) => row.measure),
           axisLine: { show: false }, axisTick: { show: false },
           axisLabel: { color: ink, fontFamily: F.FONT, fontSize: 12, interval: 0, width: left - 12, overflow: "truncate" },
         },
         series: [{
           type: "custom", name: versus.name, encode: { x: [1, 2, 3], y: 0 },
-          data: rows.map((row, place) => [place, row.ci95[0], row.ratio, row.ci95[1]]),
+          data: rows.map((row, place) => [place, slowdowns(row)[0], slowdown(row), slowdowns(row)[1]]),
           tooltip: look.paper ? undefined : {
             formatter: (item) => {
               const row = rows[item.dataIndex];
-              return look.lines([row.name, `${row.ratio.toFixed(3)} (${row.ci95[0].toFixed(3)} .. ${row.ci95[1].toFixed(3)})`, VERDICTS[row.verdict]]);
+              const interval = row.ci95 ? ` (${row.ci95[0].toFixed(3)} .. ${row.ci95[1].toFixed(3)})` : "";
+              return look.lines([row.measure, `${row.ratio.toFixed(3)}${interval}`, VERDICTS[row.verdict]]);
             },
           },
-          renderItem: (params, api) => interval(params, api, rows[params.dataIndex], { same, muted, color }),
+          renderItem: (params, api) => interval(params, api, rows[params.dataIndex], { same, muted, color, range }),
         }],
       }),
     };
   }
 
-  function interval(params, api, row, { same, muted, color }) {
+  function interval(params, api, row, { same, muted, color, range }) {
     const y = api.coord([1, api.value(0)])[1];
-    const [low, middle, high] = [1, 2, 3].map((column) => api.coord([api.value(column), 0])[0]);
+    const { x: left, width } = params.coordSys;
+    const inside = (x) => Math.min(Math.max(x, left), left + width);
+    const [low, middle, high] = [1, 2, 3].map((column) => inside(api.coord([api.value(column), 0])[0]));
+    const [cutFrom, cutTo] = [api.value(1) < range[0], api.value(3) > range[1]];
+    const ends = { from: cutFrom ? left : low, to: cutTo ? left + width : high, cutFrom, cutTo };
     const half = api.size([0, 1])[1] / 2;
     const [from, to, one] = [1 / same, same, 1].map((ratio) => api.coord([ratio, 0])[0]);
     const style = { stroke: color(row), lineWidth: 2, fill: color(row) };
@@ -568,10 +804,10 @@ const prestanAnswers = (() => {
       children: [
         { type: "rect", shape: { x: from, y: y - half, width: Math.max(1, to - from), height: 2 * half }, style: { fill: muted, opacity: 0.18 }, z2: 0 },
         { type: "line", shape: { x1: one, y1: y - half, x2: one, y2: y + half }, style: { stroke: muted, lineWidth: 1 }, z2: 1 },
-        { type: "line", shape: { x1: low, y1: y, x2: high, y2: y }, style, z2: 2 },
+        ...F.whisker(style, { at: y, half: 0, ...ends }).map((part) => ({ ...part, z2: 2 })),
         { type: "circle", shape: { cx: middle, cy: y, r: 4 }, style, z2: 3 },
         {
-          type: "text", x: params.coordSys.x + params.coordSys.width + 8, y,
+          type: "text", x: left + width + 8, y,
           style: { text: `${row.ratio.toFixed(2)} ${VERDICTS[row.verdict]}`, fill: color(row), font: `11px ${F.FONT}`, verticalAlign: "middle" },
         },
       ],
@@ -582,15 +818,15 @@ const prestanAnswers = (() => {
   function matrix(data, look) {
     const { ink, muted } = F.inks(look);
     const { a, b, tests } = data.comparison;
-    const names = [...new Set(tests.map((test) => test.name))];
+    const names = [...new Set(tests.map((test) => test.measure))];
     const title = `Response times over those of ${a.name}`;
     const left = Math.min(7.2 * Math.max(0, ...names.map((name) => name.length)) + 14, 240);
     const cells = tests.map((test) => ({
-      value: [b.findIndex((other) => other.name === test.b), names.indexOf(test.name)], test,
+      value: [b.findIndex((other) => other.name === test.b), names.indexOf(test.measure)], test,
     }));
     return {
       id: "matrix", title, height: 66 + names.length * 26,
-      note: "Blue is faster than A, orange is slower; a cell without a sure difference is grey.",
+      note: "Blue is faster than A, orange is slower; a cell without a significant difference is grey.",
       option: F.frame(look, title, {
         grid: { left, right: 12, top: 56, bottom: 8 },
         xAxis: {
@@ -634,7 +870,7 @@ const prestanAnswers = (() => {
     if (!["slower", "faster"].includes(test.verdict)) return HEAT[3];
     const size = Math.abs(Math.log2(test.ratio));
     const step = size >= 1 ? 3 : size >= 0.3 ? 2 : 1;
-    return HEAT[3 + (test.ratio > 1 ? step : -step)];
+    return HEAT[3 + (slowdown(test) > 1 ? step : -step)];
   }
 
   // ----- sweep ---------------------------------------------------------------------------------
@@ -659,42 +895,89 @@ const prestanAnswers = (() => {
         byOthers.set(key, [...(byOthers.get(key) ?? []), point]);
       }
       const lines = [...byOthers].filter(([, points]) => points.length > 1 || byOthers.size === 1);
-      const name = sweep.servers[of.server]?.name ?? `server ${of.server}`;
+      const name = nameOf(sweep, of.server);
       return lines.map(([key, points], place) => ({
-        server: of.server, place, law: of.law, key, name: key && lines.length > 1 ? `${name}, ${key}` : name,
+        server: of.server, place, law: of.law, key: lines.length > 1 ? key : "", name: key && lines.length > 1 ? `${name}, ${key}` : name,
         points: points.filter((point) => typeof point.mean_us === "number")
           .sort((one, other) => one.params[param] - other.params[param]),
       }));
     });
   }
 
+  // Height of a panel in pixels, and of a label in it.
+  const PANEL = 170;
+  const LABEL = 13;
+
+  // How far the label of each line's last mark has to move down, so that none covers another.
+  function labelsApart(lines, axis) {
+    const share = (us) => (axis.type === "log" ? Math.log(us / axis.min) / Math.log(axis.max / axis.min) : (us - axis.min) / (axis.max - axis.min));
+    const last = (line) => (1 - share(line.points.at(-1).mean_us)) * PANEL;
+    let above = -Infinity;
+    for (const line of lines.filter((line) => line.points.length).sort((one, other) => last(one) - last(other))) {
+      const y = Math.max(last(line), above + LABEL);
+      line.down = y - last(line);
+      above = y;
+    }
+  }
+
+  // A panel for each server, all with the same axes.
   function sweep(data, look, { test, param, scale }) {
     const lines = sweepLines(data.sweep, test, param, look.servers);
     const points = lines.flatMap((line) => line.points);
     const xs = F.extent(points.map((point) => point.params[param]));
-    const ys = F.extent(points.flatMap((point) => [point.mean_us, ...(point.ci95_us ?? [])]).filter((us) => us > 0));
-    const chosen = scale === "auto" ? (xs && xs[0] > 0 && xs[1] / xs[0] > 20 ? "log" : "linear") : scale;
+    const means = F.extent(points.map((point) => point.mean_us).filter((us) => us > 0)) ?? [1, 10];
+    const spans = ([least, most]) => most / least > 20;
+    const chosen = scale === "auto" ? (xs && xs[0] > 0 && (spans(xs) || spans(means)) ? "log" : "linear") : scale;
+    const range = F.within(means, points.flatMap((point) => point.ci95_us ?? []), chosen === "log");
     // Nothing and less have no place on a logarithmic scale.
     const xScale = chosen === "log" && xs && xs[0] <= 0 ? "linear" : chosen;
     const times = timesBy(data.sweep);
-    const title = `${test.name}: mean ${times} by ${param}`;
+    const title = `${test.measure}: mean ${times} by ${param}`;
     const values = [...new Set(points.map((point) => point.params[param]))];
-    const xAxis = F.axis(look, { name: param, range: xs, scale: xScale, label: (value) => written(data.sweep, param, value), zero: true });
-    const atValues = { ...xAxis, axisLabel: { ...xAxis.axisLabel, customValues: values }, axisTick: { ...xAxis.axisTick, customValues: values } };
-    const legend = lines.map((line) => line.name);
-    const top = F.legendHeight(look, legend);
+    const servers = [...new Set(lines.map((line) => line.server))];
+    const { grid, title: titles, bottom } = F.panels(look, servers.map((server) => ({
+      name: [nameOf(data.sweep, server), lawText(lines.find((line) => line.server === server).law)].filter(Boolean).join(": "),
+    })), PANEL);
+    const widest = Math.max(0, ...lines.map((line) => line.key.length));
+    const right = 22 + Math.min(widest * 6.5, (look.width ?? 800) * 0.25);
+    const xAxis = (place) => {
+      const axis = F.axis(look, {
+        name: place === servers.length - 1 ? param : undefined, range: xs, scale: xScale, label: (value) => written(data.sweep, param, value), zero: true,
+      });
+      return { ...axis, axisLabel: { ...axis.axisLabel, customValues: values }, axisTick: { ...axis.axisTick, customValues: values }, gridIndex: place };
+    };
+    const yAxis = F.timeAxis(look, { name: `mean ${times}`, range, scale: chosen, vertical: true, zero: true, shared: true });
+    for (const server of servers) labelsApart(lines.filter((line) => line.server === server), yAxis);
+    const note = [
+      "Marks are means, with their 95 % intervals; an arrow marks an interval that reaches beyond the axis. The curve is the law that was fitted, whose formula stands above it; dashed lines join marks without a law.",
+      failedAt(data.sweep, test),
+      xScale === chosen ? "" : `Zero has no place on a logarithmic scale, so that of ${param} is linear.`,
+    ];
     return {
-      id: `sweep-${param}-${test.name}`, title, height: top + 250, scale: chosen, empty: points.length === 0,
-      note: `Bars are 95 % intervals; a thin line without marks is what was fitted.${failedAt(data.sweep, test)}${xScale === chosen ? "" : ` Zero has no place on a logarithmic scale, so that of ${param} is linear.`}`,
-      words: test.servers.map((of) => (test.servers.length > 1 ? `${data.sweep.servers[of.server]?.name}: ` : "") + of.words.replace(/(\d) us\b/g, "$1 µs")),
+      id: `sweep-${param}-${test.measure}`, title, height: bottom + 48, scale: chosen, empty: points.length === 0,
+      note: note.filter(Boolean).join(" "),
       option: F.frame(look, title, {
-        legend: lines.length > 1 ? { data: legend } : undefined,
-        grid: { left: 78, right: 22, top: top + 8, bottom: 48 },
-        xAxis: atValues,
-        yAxis: F.timeAxis(look, { name: `mean ${times}`, range: ys, scale: chosen, vertical: true, zero: true }),
-        series: lines.flatMap((line) => sweepSeries(look, data.sweep, line, param, xScale)),
+        grid: grid.map((of) => ({ ...of, right })), title: titles,
+        xAxis: servers.map((_, place) => xAxis(place)),
+        yAxis: servers.map((_, place) => ({ ...yAxis, gridIndex: place })),
+        series: lines.flatMap((line) => {
+          const panel = servers.indexOf(line.server);
+          const series = sweepSeries(look, data.sweep, line, { param, scale: xScale, range, log: chosen === "log" });
+          return series.map((of) => ({ ...of, xAxisIndex: panel, yAxisIndex: panel }));
+        }),
       }),
     };
+  }
+
+  const nameOf = (sweep, server) => sweep.servers[server]?.name ?? `server ${server}`;
+
+  // 6.92 ms + 237 µs × width + 30 ns × size^0.5
+  function lawText(law) {
+    if (!law) return "";
+    const small = (us) => (Math.abs(us) >= 0.1 ? F.time(us) : `${Number((us * 1e3).toPrecision(3))} ns`);
+    const power = (term) => (Math.abs(term.exponent - 1) < 0.005 ? term.param : `${term.param}^${Number(term.exponent.toFixed(2))}`);
+    const terms = law.terms.map((term) => ` ${term.per_unit_us < 0 ? "−" : "+"} ${small(Math.abs(term.per_unit_us))} × ${power(term)}`);
+    return `${law.base_us === 0 ? "" : small(law.base_us)}${terms.join("")}`.replace(/^ \+ /, "");
   }
 
   // What times are: where a schedule decides when operations begin, they count from the planned moment.
@@ -703,16 +986,28 @@ const prestanAnswers = (() => {
   // Points without a time, which no mark can stand for.
   function failedAt(sweep, test) {
     const count = test.servers.flatMap((of) => of.points).filter((point) => typeof point.mean_us !== "number").length;
-    return count === 0 ? "" : ` ${count === 1 ? "One point has" : `${count} points have`} no time and no mark: the table says why.`;
+    return count === 0 ? "" : `${count === 1 ? "One point has" : `${count} points have`} no time and no mark: the table says why.`;
   }
 
-  function sweepSeries(look, sweep, line, param, scale) {
+  function sweepSeries(look, sweep, line, { param, scale, range, log }) {
+    const { muted } = F.inks(look);
     const color = F.colorOf(line.server);
     const hollow = line.place % 2 === 1 ? { color: look.dark ? "#14171a" : "#ffffff", borderColor: color, borderWidth: 1.6 } : undefined;
-    const at = line.points.map((point) => [point.params[param], point.mean_us, ...(point.ci95_us ?? [point.mean_us, point.mean_us])]);
+    const [least, most] = log ? range ?? [1, 10] : [0, Infinity];
+    const at = line.points.map((point) => {
+      const [low, high] = point.ci95_us ?? [point.mean_us, point.mean_us];
+      return { value: [point.params[param], point.mean_us, Math.max(low, least), Math.min(high, most)], cutFrom: low < least, cutTo: high > most };
+    });
+    const curve = fitted(line, param, scale, color);
     const means = {
-      type: "line", name: line.name, color, data: at.map(([x, y]) => [x, y]), symbol: F.symbolOf(line.server + line.place), symbolSize: 7,
-      itemStyle: hollow, lineStyle: { width: 1.8, type: F.dashOf(line.server), color },
+      type: "line", name: line.name, color, symbol: F.symbolOf(line.server + line.place), symbolSize: 7, z: 6,
+      // The last mark has the settings of the other parameters beside it.
+      data: at.map(({ value: [x, y] }, place) => ({
+        value: [x, y], label: place === at.length - 1 && line.key ? { show: true, position: "right", offset: [0, line.down ?? 0], formatter: line.key, color: muted, fontFamily: F.FONT, fontSize: 11 } : undefined,
+      })),
+      itemStyle: hollow,
+      // A line from mark to mark would hide how well the law fits.
+      lineStyle: curve.length ? { width: 0, color } : { width: 1.2, type: "dashed", color },
       tooltip: look.paper ? undefined : {
         formatter: (item) => {
           const point = line.points[item.dataIndex];
@@ -723,15 +1018,16 @@ const prestanAnswers = (() => {
       },
     };
     const bars = {
-      type: "custom", name: `${line.name}: interval`, silent: true, z: 5, encode: { x: 0, y: [1, 2, 3] }, data: at,
-      renderItem: (_, api) => {
+      type: "custom", name: `${line.name}: interval`, silent: true, z: 5, encode: { x: 0, y: [1, 2, 3] }, data: at.map((item) => item.value),
+      renderItem: ({ dataIndex, coordSys }, api) => {
+        const { cutFrom, cutTo } = at[dataIndex];
         const [x, low] = api.coord([api.value(0), api.value(2)]);
         const [, high] = api.coord([api.value(0), api.value(3)]);
-        const rule = (x1, y1, x2, y2) => ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke: color, lineWidth: 1.2 } });
-        return { type: "group", children: [rule(x, low, x, high), rule(x - 4, low, x + 4, low), rule(x - 4, high, x + 4, high)] };
+        const [from, to] = [cutFrom ? coordSys.y + coordSys.height : low, cutTo ? coordSys.y : high];
+        return { type: "group", children: F.whisker({ stroke: color, lineWidth: 1.2 }, { at: x, from, to, half: 4, vertical: true, cutFrom, cutTo }) };
       },
     };
-    return [means, bars, ...fitted(line, param, scale, color)];
+    return [means, bars, ...curve];
   }
 
   function fitted(line, param, scale, color) {
@@ -745,63 +1041,96 @@ const prestanAnswers = (() => {
     const curve = Array.from({ length: 61 }, (_, i) => [place(i), fit(place(i))]);
     return [{
       type: "line", name: `${line.name}: fitted`, symbol: "none", silent: true, z: 1, color,
-      lineStyle: { type: "solid", width: 0.8, opacity: 0.8 }, data: curve.filter(([, y]) => y > 0),
+      lineStyle: { type: F.dashOf(line.place), width: 1.6, opacity: 0.9 }, data: curve.filter(([, y]) => y > 0),
     }];
   }
 
   // ----- search --------------------------------------------------------------------------------
 
+  const MICROSECONDS = { ns: 1e-3, us: 1, "\u00b5s": 1, "\u03bcs": 1, ms: 1e3, s: 1e6 };
+  const COMPARED = /\b(mean|p50|p90|p95|p999|p99|max|throughput)\s*(?:<=?|>=?)\s*(\d[\d_.]*(?:e[+-]?\d+)?)\s*(ns|us|\u00b5s|\u03bcs|ms|s)?(?![\w%])/g;
+
+  // What a condition compares with a fixed time or throughput: each is a line. Whatever else it has is told by its text.
+  function boundsOf(condition) {
+    return [...(condition ?? "").matchAll(COMPARED)].flatMap(([text, of, digits, unit]) => {
+      const number = Number(digits.replaceAll("_", ""));
+      if (of === "throughput") return unit ? [] : [{ of, text, number }];
+      return unit ? [{ of, text, us: number * MICROSECONDS[unit] }] : [];
+    });
+  }
+
   function search(data, look) {
     const { muted, ink, bad } = F.inks(look);
-    const { find, points: all, answer, knee } = data.search;
-    const points = [...all].sort((one, other) => one.load - other.load);
-    const load = find === "rate" ? "requests a second" : "users";
-    const times = find === "rate" ? "time from planned to first byte" : "response time";
+    const { find, loads: points, answer, knee, counted } = data.search;
+    const judged = typeof data.search.while === "string";
+    const fails = (point) => (point.trials - point.held) * 10 > point.trials;
+    const ofPages = counted === "pages";
+    const load = find === "rate" ? "requests a second" : ofPages ? "children" : "users";
+    const times = ofPages ? "time of a page" : find === "rate" ? "time from planned to first byte" : "response time";
     const title = `${times[0].toUpperCase()}${times.slice(1)} and throughput by ${load}`;
-    const range = F.extent(points.flatMap((point) => [point.p50_us, point.p99_us]).filter((us) => us > 0));
+    const bounds = boundsOf(data.search.while);
+    const drawnTimes = [["p50", "p50_us"], ["p99", "p99_us"], ...(bounds.some(({ of }) => of === "mean") ? [["mean", "mean_us"]] : [])];
+    const ofTimes = bounds.filter(({ us }) => us !== undefined);
+    const ofThroughput = bounds.filter(({ of }) => of === "throughput");
+    const range = F.extent([...points.flatMap((point) => drawnTimes.map(([, key]) => point[key])), ...ofTimes.map(({ us }) => us)].filter((us) => us > 0));
+    const most = F.extent([...points.map((point) => point.throughput_per_s), ...ofThroughput.map(({ number }) => number)]) ?? [0, 1];
     const x = { range: F.extent(points.map((point) => point.load)), scale: "auto", label: F.plain };
     const mark = (at, text, color, type) => ({
       xAxis: at, name: text, lineStyle: { color, type, width: 1.4 }, label: { formatter: text, color, fontFamily: F.FONT, fontSize: 11 },
     });
     const marks = [
-      ...(typeof answer?.held === "number" ? [mark(answer.held, `held at ${answer.held}`, F.PALETTE[2], "solid")] : []),
-      ...(typeof answer?.broken === "number" ? [mark(answer.broken, `broke at ${answer.broken}`, bad, "dashed")] : []),
+      ...(answer?.holds ? [mark(answer.holds.load, `holds at ${answer.holds.load}`, F.PALETTE[2], "solid")] : []),
+      ...(answer?.fails ? [mark(answer.fails.load, `fails at ${answer.fails.load}`, bad, "dashed")] : []),
       ...(typeof knee === "number" ? [mark(knee, `knee at ${knee}`, muted, "dotted")] : []),
     ].sort((one, other) => one.xAxis - other.xAxis)
       // Labels of neighbours stand one above the other.
       .map((line, place) => ({ ...line, label: { ...line.label, distance: 4 + 14 * place } }));
-    const markLine = { symbol: "none", silent: true, animation: false, data: marks };
+    const bound = ({ text }, at) => ({
+      yAxis: at, name: text, lineStyle: { color: bad, type: "solid", width: 1.2 },
+      label: { formatter: text, color: bad, fontFamily: F.FONT, fontSize: 11, position: "insideStartTop" },
+    });
+    const markLine = { symbol: "none", silent: true, animation: false };
+    const linesOf = {
+      p50_us: [...marks, ...ofTimes.map((of) => bound(of, of.us))],
+      throughput_per_s: [...marks.map((line) => ({ ...line, label: { show: false } })), ...ofThroughput.map((of) => bound(of, of.number))],
+    };
     const line = (name, key, place, panel) => ({
       type: "line", name, xAxisIndex: panel, yAxisIndex: panel, color: F.PALETTE[place], symbol: F.symbolOf(place), symbolSize: 7,
       lineStyle: { width: 1.8, type: F.dashOf(place) },
       data: points.filter((point) => typeof point[key] === "number").map((point) => ({
-        value: [point.load, point[key]], point, itemStyle: point.held ? undefined : { color: "transparent", borderColor: F.PALETTE[place], borderWidth: 1.5 },
+        value: [point.load, point[key]], point, itemStyle: fails(point) ? { color: "transparent", borderColor: F.PALETTE[place], borderWidth: 1.5 } : undefined,
       })),
-      markLine: key === "p50_us" ? markLine : key === "throughput_per_s" ? { ...markLine, label: { show: false } } : undefined,
+      markLine: linesOf[key] && { ...markLine, data: linesOf[key] },
       tooltip: look.paper ? undefined : {
         formatter: (item) => {
           const { point } = item.data;
           const tails = typeof point.p99_us === "number" ? [`p50 ${F.time(point.p50_us)}, p99 ${F.time(point.p99_us)}`] : [];
-          return look.lines([`${point.load} ${load}: ${point.held ? "held" : "did not hold"}`, ...tails,
-            `${F.plain(point.throughput_per_s)} a second, ${point.failures} failures`]);
+          const held = judged ? `: held in ${point.held} of ${point.trials} trials` : "";
+          return look.lines([`${point.load} ${load}${held}`, ...tails,
+            `${F.plain(point.throughput_per_s)} ${ofPages ? "pages " : ""}a second, ${point.failures} failures`]);
         },
       },
     });
-    const legend = ["p50", "p99", "throughput"];
+    const legend = [...drawnTimes.map(([name]) => name), "throughput"];
+    const undrawn = [...new Set(ofTimes.map(({ of }) => of))].filter((of) => !legend.includes(of));
+    const note = judged
+      ? ["Each mark is the median of the trials of a load; hollow ones are loads at which the condition failed in more than 1 of 10.",
+        `The condition: ${data.search.while}.`, undrawn.length ? `Marks for ${undrawn.join(", ")} are not drawn.` : "", "Medians of trials have no interval."]
+      : ["Each mark is a run."];
     const top = F.legendHeight(look, legend) + 44;
     return {
       id: "search", title, height: top + 470, empty: points.length === 0,
-      note: "Hollow marks are loads at which the condition did not hold.",
+      note: note.filter(Boolean).join(" "),
       option: F.frame(look, title, {
         legend: { data: legend },
         grid: [{ left: 78, right: 40, top, height: 220 }, { left: 78, right: 40, top: top + 280, height: 130 }],
         xAxis: [{ ...F.axis(look, x), gridIndex: 0 }, { ...F.axis(look, { ...x, name: load }), gridIndex: 1 }],
         yAxis: [
-          { ...F.timeAxis(look, { name: times, range, scale: "auto", vertical: true, zero: true }), gridIndex: 0 },
-          { ...F.axis(look, { name: "a second", range: [0, 1], scale: "linear", vertical: true, zero: true, label: F.plain }), gridIndex: 1, splitNumber: 3 },
+          { ...F.timeAxis(look, { name: times, range, scale: "auto", vertical: true, zero: true, shared: true }), gridIndex: 0 },
+          { ...F.axis(look, { name: ofPages ? "pages a second" : "a second", range: [0, most[1]], scale: "linear", vertical: true, zero: true, shared: true, label: F.plain }), gridIndex: 1 },
         ],
         textStyle: { fontFamily: F.FONT, color: ink },
-        series: [line("p50", "p50_us", 0, 0), line("p99", "p99_us", 1, 0), line("throughput", "throughput_per_s", 2, 1)],
+        series: [...drawnTimes, ["throughput", "throughput_per_s"]].map(([name, key], place) => line(name, key, place, key === "throughput_per_s" ? 1 : 0)),
       }),
     };
   }
@@ -812,11 +1141,13 @@ const prestanAnswers = (() => {
 
   // Every figure for a paper, each as a function that makes it.
   function* all(data, look) {
+    if (F.hasPages(data)) yield F.pages(data, look);
     if (data.runs.length > 0) {
       for (const group of F.groups(data)) {
-        for (const scale of ["linear", "log"]) yield F.bars(data, look, { group, scale });
+        for (const scale of F.scales(data, look, group)) yield F.bars(data, look, { group, scale });
       }
       for (const test of F.testNames(data)) {
+        for (const make of prestanLoads.ALL) yield make(data, look, { test });
         yield F.histogram(data, look, { test });
         yield F.ecdf(data, look, { test });
         yield F.timeLine(data, look, { test });
@@ -882,7 +1213,7 @@ const dom = (() => {
   const A = prestanAnswers;
   const data = JSON.parse(document.getElementById("data").textContent);
   const at = (id) => document.getElementById(id);
-  const chosen = { servers: new Set(data.runs.map((_, place) => place)), tests: new Set(F.testNames(data)), scale: "linear", sweep: "auto" };
+  const chosen = { servers: new Set(data.runs.map((_, place) => place)), tests: new Set(F.testNames(data)), scale: "auto", sweep: "auto" };
 
   // ----- light and dark ------------------------------------------------------------------------
 
@@ -946,13 +1277,18 @@ const dom = (() => {
     }
   }
 
-  // ----- bars ----------------------------------------------------------------------------------
+  // ----- pages and bars ------------------------------------------------------------------------
+
+  function showPages() {
+    if (!F.hasPages(data)) return;
+    figure(at("pages-figures"), "pages", (look) => F.pages(data, look));
+  }
 
   function showBars() {
     if (F.testNames(data).length === 0) return;
     at("bars").hidden = false;
     const redrawAll = () => redraw();
-    const controls = [dom.choice("Scale", [["linear", "linear"], ["log", "logarithmic"]], chosen.scale, (scale) => {
+    const controls = [dom.choice("Scale", [["auto", "as fits"], ["linear", "linear"], ["log", "logarithmic"]], chosen.scale, (scale) => {
       chosen.scale = scale;
       redraw((id) => id.startsWith("bars-"));
     })];
@@ -974,7 +1310,7 @@ const dom = (() => {
       toggle(chosen.servers, place, wanted);
       changed();
     }, F.colorOf(place)));
-    return dom.element("fieldset", { id: "servers" }, dom.element("legend", {}, "Servers"), ...boxes);
+    return dom.element("fieldset", { id: "servers" }, dom.element("legend", {}, `${data.run_heading}s`), ...boxes);
   }
 
   function testChoice(changed) {
@@ -992,6 +1328,8 @@ const dom = (() => {
     if (names.length === 0) return;
     const select = dom.element("select", { id: "test", onchange: () => showTest(select.value) },
       ...names.map((name) => dom.element("option", { value: name }, name)));
+    // One test is no choice.
+    at("details-controls").hidden = names.length === 1;
     at("details-controls").append(dom.element("label", { for: "test" }, "Test"), select);
     // The choice says which test it is.
     for (const heading of at("details-tables").querySelectorAll("h3")) heading.hidden = true;
@@ -1003,16 +1341,21 @@ const dom = (() => {
     remove("detail-");
     const place = F.testNames(data).indexOf(test);
     [...at("details-tables").children].forEach((of, other) => { of.hidden = other !== place; });
+    // The course of a load is the first figure of its page.
+    const course = at("course-figures") ?? figures;
+    for (const make of prestanLoads.ALL) figure(course, `detail-${make.name}`, (look) => make(data, look, { test }));
+    figure(course, "detail-timeline", (look) => F.timeLine(data, look, { test }));
     figure(figures, "detail-histogram", (look) => F.histogram(data, look, { test }));
     figure(figures, "detail-ecdf", (look) => F.ecdf(data, look, { test }));
-    figure(figures, "detail-timeline", (look) => F.timeLine(data, look, { test }));
   }
 
   // ----- comparison, sweep, search -------------------------------------------------------------
 
   function showComparison() {
+    // Several stand side by side. A figure is as wide as its place, so this is known before the first is drawn.
+    at("ratios")?.classList.toggle("small", A.versusOf(data).length > 1);
     for (const versus of A.versusOf(data)) {
-      figure(at("ratios"), `ratios-${versus.place}`, (look) => A.ratios(data, look, { versus }));
+      figure(at("ratios"), `forest-${versus.place}`, (look) => A.ratios(data, look, { versus }));
     }
   }
 
@@ -1023,7 +1366,7 @@ const dom = (() => {
     const show = (param) => {
       remove("sweep-");
       for (const test of data.sweep.tests) {
-        figure(at("sweep-figures"), `sweep-${test.name}`, (look) => A.sweep(data, { ...look, servers: null }, { test, param, scale: chosen.sweep }));
+        figure(at("sweep-figures"), `sweep-${test.measure}`, (look) => A.sweep(data, { ...look, servers: null }, { test, param, scale: chosen.sweep }));
       }
     };
     let param = params[0];
@@ -1054,12 +1397,13 @@ const dom = (() => {
       if (value === undefined) return cell.textContent;
       return value === "" ? null : Number(value);
     };
-    [...table.tHead.rows[0].cells].forEach((head, column) => {
+    const heads = [...[...table.tHead.rows].at(-1).cells];
+    heads.forEach((head, column) => {
       const button = dom.element("button", { type: "button" }, head.textContent);
       head.replaceChildren(button);
       button.addEventListener("click", () => {
         const down = head.getAttribute("aria-sort") === "ascending";
-        [...table.tHead.rows[0].cells].forEach((other) => other.removeAttribute("aria-sort"));
+        heads.forEach((other) => other.removeAttribute("aria-sort"));
         head.setAttribute("aria-sort", down ? "descending" : "ascending");
         const rows = [...body.rows].sort((one, other) => {
           const [a, b] = [key(one, column), key(other, column)];
@@ -1081,6 +1425,7 @@ const dom = (() => {
   }));
   prefersDark.addEventListener("change", showTheme);
   showTheme();
+  showPages();
   showBars();
   showDetails();
   showComparison();

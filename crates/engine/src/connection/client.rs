@@ -323,7 +323,7 @@ impl Client {
                 Some(self.end_oldest(result, "the server ended the connection", false))
             }
             Ok(Ending::BrokenOff(failure)) => {
-                Some(self.end_oldest(Err(failure), "an answer was broken off", true))
+                Some(self.end_oldest(Err(failure), "a response was cut off", true))
             }
             Ok(Ending::All(failure)) => self.end_all(&failure),
             Err(gave_up) => {
@@ -395,7 +395,9 @@ impl Client {
             ExchangeError::Ended { what, silent: true } if connection.has_answered => {
                 self.note_silent_close(CloseShown::Lost);
                 if may_repeat {
-                    self.tell_of_failure("the kept connection has ended; asked again on another");
+                    self.tell_of_failure(
+                        "the persistent connection was closed; sent again on another",
+                    );
                     self.send_again(&what, true);
                     return None;
                 }

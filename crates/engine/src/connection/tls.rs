@@ -147,8 +147,8 @@ fn certificate_hint(error: &CertificateError) -> &'static str {
         }
         // An authority that was made anew under its old name signs otherwise than the one we know.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => {
-            "; nobody we trust has signed the certificate (--cacert FILE names who has, \
-             --insecure trusts anybody)"
+            "; the certificate is not signed by a trusted authority (--cacert FILE names one, --insecure \
+             accepts any certificate)"
         }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             "; the certificate is for another name (--insecure measures all the same)"

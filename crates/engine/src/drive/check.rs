@@ -173,7 +173,7 @@ fn check_body(request: &RequestPlan, answered: &Answered<'_>) -> Result<(), Wron
         && answered.length != expected
     {
         return Err(wrong_body(format!(
-            "{} bytes came back; expected {expected}",
+            "received {} bytes; expected {expected}",
             answered.length
         )));
     }
@@ -184,7 +184,7 @@ fn check_body(request: &RequestPlan, answered: &Answered<'_>) -> Result<(), Wron
         let mut pairs = answered.body.iter().zip(expected.iter());
         let at = pairs.position(|(a, b)| a != b);
         return Err(wrong_body(format!(
-            "the content that came back differs from what was sent, from byte {} on",
+            "the content received differs from the content sent, from byte {} on",
             at.unwrap_or(answered.body.len().min(expected.len()))
         )));
     }

@@ -81,7 +81,7 @@ impl Driver for Strict {
         }
         let what = &wrong.what;
         Err(format!(
-            "{SILENCE} operations in a row got no answer; the last: {asked}: {what}"
+            "{SILENCE} operations in a row had no response; the last: {asked}: {what}"
         ))
     }
 }

@@ -1,8 +1,9 @@
 //! How a run is ended early.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
+use record::EventKind;
 use tokio::sync::Notify;
 
 /// Ends a run: users finish what is under way, the rest is skipped, the server is cleaned.
@@ -16,6 +17,8 @@ pub struct Cancel {
 struct Inner {
     asked: AtomicBool,
     wake: Notify,
+    /// Why, where it was not the user.
+    reason: OnceLock<String>,
 }
 
 impl Cancel {
@@ -23,6 +26,25 @@ impl Cancel {
     pub fn cancel(&self) {
         self.inner.asked.store(true, Ordering::SeqCst);
         self.inner.wake.notify_waiters();
+    }
+
+    /// Asks for the end for a reason that the records of the runs have. The first reason counts.
+    pub fn cancel_because(&self, reason: &str) {
+        if !self.is_cancelled() {
+            // A second reason at the same moment is as good as the first.
+            let _ = self.inner.reason.set(reason.to_owned());
+        }
+        self.cancel();
+    }
+
+    /// How a run ends that this ended early: interrupted by the user, or aborted for a reason.
+    pub(crate) fn event(&self) -> EventKind {
+        match self.inner.reason.get() {
+            None => EventKind::Interrupted,
+            Some(reason) => EventKind::Aborted {
+                reason: reason.clone(),
+            },
+        }
     }
 
     /// Whether the end was asked for.

@@ -51,8 +51,8 @@ use crate::watch::progress::{Observer, Progress};
 use crate::watch::recorder::{KnownWindow, Recorder, Sink, recorders};
 use crate::watch::vitals::Totals;
 
-const HEADS_ARE_SHOWN: &str = "requests and responses were shown while they were measured, which \
-                               takes time: look at what was said, not at how long it took";
+const HEADS_ARE_SHOWN: &str = "requests and responses were shown during the measurement, which takes time: \
+    these times do not describe the server";
 
 /// What came of a run, beside the samples, which the [`Sink`] has.
 #[derive(Debug)]
@@ -135,7 +135,7 @@ pub fn run(plan: Plan, settings: &Settings, watch: &Watch, sink: &mut dyn Sink) 
     let error = session.run(&mut env, sink).err();
     if let Some(error) = &error {
         journal.write(match error {
-            RunError::Interrupted => EventKind::Interrupted,
+            RunError::Interrupted => session.watch.cancel.event(),
             other => EventKind::Aborted {
                 reason: other.to_string(),
             },
@@ -372,7 +372,7 @@ impl Session<'_> {
             self.journal.write(event);
         }
         if self.watch.cancel.is_cancelled() {
-            self.journal.write(EventKind::Interrupted);
+            self.journal.write(self.watch.cancel.event());
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
     PlanRecord {
         format: RUN_FORMAT,
         run_id: settings.run_id.clone(),
+        series: None,
         prestan: env!("CARGO_PKG_VERSION").to_owned(),
         suite: plan.suite.clone(),
         target: settings.endpoint.target.url(),

@@ -37,7 +37,8 @@ pub(crate) fn propfind_request<'a>(
 }
 
 /// What to try where the target is no WebDAV server.
-pub(crate) const INSTEAD: &str = "measure it with a suite that says `needs: http`";
+pub(crate) const INSTEAD: &str =
+    "measure one resource with `prestan load URL`, or use a suite that has `needs: http`";
 /// The same where files are to be put there.
 pub(crate) const INSTEAD_OF_PUTTING: &str = "put the files there by other means: `prestan \
                                              webstone --generate DIR` writes them";
@@ -172,7 +173,7 @@ pub(crate) fn reached(
             Err(match failure.outcome {
                 Outcome::Refused => RunError::Unauthorized(what),
                 Outcome::Cancelled => RunError::Interrupted,
-                _ => RunError::Unreachable(what),
+                outcome => RunError::without_response(outcome, &what),
             })
         }
     }

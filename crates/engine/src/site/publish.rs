@@ -61,7 +61,7 @@ pub(crate) async fn publish(
         done(client, get).await?;
         if client.body() != bytes {
             let what = format!(
-                "what came back differs from what was put there ({} bytes, and {} were put)",
+                "the content received differs from the content sent ({} bytes instead of {})",
                 client.body().len(),
                 bytes.len()
             );

@@ -192,7 +192,7 @@ pub(crate) async fn remove(
     };
     let is_removed = removed.is_ok();
     if let Err(reason) = removed {
-        let reason = format!("{reason}; once the server lets us, `prestan clean` removes it");
+        let reason = format!("{reason}; once the server permits it, `prestan clean` removes it");
         let url = target.absolute(&path);
         journal.write(EventKind::LeftBehind(LeftBehind {
             url,

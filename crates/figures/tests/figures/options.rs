@@ -147,6 +147,39 @@ fn a_whisker_begins_where_its_interval_does() {
 }
 
 #[test]
+fn ratios_and_sweeps_mark_intervals_that_leave_the_axis() {
+    // The series' own marks, with one very long interval.
+    let cuts = |series: &str| {
+        format!(
+            "((series) => {{
+                const api = {{ value: (at) => (series.data[0].value ?? series.data[0])[at], coord: ([x, y]) => [100 + x, y], size: () => [0, 20] }};
+                const drawn = series.renderItem({{ dataIndex: 0, coordSys: {{ x: 90, y: 0, width: 900, height: 99 }} }}, api);
+                return drawn.children.filter((child) => child.name === 'cut').map((child) => child.shape.points[0]);
+            }})({series})"
+        )
+    };
+    let comparison = answers::comparisons();
+    let data = figure_data(&ReportPage {
+        comparison: Some(&comparison),
+        ..ReportPage::default()
+    });
+    let forest = "(() => {
+        data.comparison.tests[0].ci95 = [0.0001, 2];
+        return A.ratios(data, look, { versus: A.versusOf(data)[0] }).option.series[0];
+    })()";
+    let forest = evaluated(&data, &cuts(forest));
+    assert_eq!(forest[0][0], 90, "{forest}");
+    assert_eq!(forest.as_array().unwrap().len(), 1);
+    let swept = "(() => {
+        for (const point of data.sweep.tests[0].servers[0].points) point.ci95_us = [0, point.mean_us * 1e6];
+        return A.sweep(data, look, { test: data.sweep.tests[0], param: 'width', scale: 'log' }).option.series[1];
+    })()";
+    let swept = evaluated(&of_sweep(&answers::sweep()), &cuts(swept));
+    assert_eq!(swept[0][1], 99, "{swept}");
+    assert_eq!(swept[1][1], 0, "{swept}");
+}
+
+#[test]
 fn a_logarithmic_axis_has_dots_and_no_bars() {
     let types = |scale: &str| {
         format!(
@@ -176,26 +209,47 @@ fn a_logarithmic_axis_has_dots_and_no_bars() {
         serde_json::json!(["linear", "log"])
     );
     assert_eq!(evaluated(&data, &scales(2000)), serde_json::json!(["log"]));
+    // So does the page choose by itself.
+    let chosen = |factor: u32| {
+        let chosen = format!(
+            "(() => {{
+                const {{ tests }} = data.runs[0].result;
+                tests.push({{ ...tests[0], measure: 'Slow', response_us: {{ ...tests[0].response_us, mean: tests[0].response_us.mean * {factor} }} }});
+                return F.bars(data, look, {{ group: F.groups(data)[0], scale: 'auto' }}).id;
+            }})()"
+        );
+        evaluated(&data, &chosen)
+    };
+    assert_eq!(chosen(900), "bars-all-linear");
+    assert_eq!(chosen(1_100), "bars-all-log");
 }
 
 #[test]
 fn a_sweep_has_a_panel_for_each_server_and_its_law_through_the_points() {
-    let panels = "(() => {
-        const test = data.sweep.tests.find((test) => test.servers.length > 1) ?? data.sweep.tests[0];
-        const { option } = A.sweep(data, look, { test, param: 'width', scale: 'auto' });
-        const servers = new Set(test.servers.map((of) => of.server));
-        const at = new Set(option.series.map((series) => series.yAxisIndex));
-        const means = option.series.filter((series) => !/: (interval|fitted)$/.test(series.name));
-        const laws = option.series.filter((series) => series.name.endsWith(': fitted'));
-        return [servers.size, option.grid.length, at.size, laws.length > 0, laws.every((law) => law.lineStyle.width > 1),
-          means.some((mean) => mean.lineStyle.width === 0)];
+    let made = "(() => {
+        const made = A.sweep(data, look, { test: data.sweep.tests[0], param: 'width', scale: 'auto' });
+        const { title, xAxis, yAxis, series } = made.option;
+        const laws = series.filter((line) => line.type === 'line' && line.symbol === 'none').map((law) => {
+            const marks = series.find((line) => `${line.name}: fitted` === law.name);
+            const near = ([x, y]) => Math.min(...law.data.map(([at, fit]) => Math.hypot((at - x) / 300, (fit - y) / y)));
+            return [law.xAxisIndex, marks.lineStyle.width, Math.max(...marks.data.map((mark) => near(mark.value))) < 0.05];
+        });
+        return [title.map((of) => of.text), xAxis.length, yAxis.map(({ min, max }) => [min, max]), laws, Object.keys(made)];
     })()";
-    let found = evaluated(&of_sweep(&answers::sweep()), panels);
-    assert_eq!(found[0], found[1], "{found}");
-    assert_eq!(found[1], found[2], "{found}");
-    assert!(
-        found[3] == true && found[4] == true && found[5] == true,
-        "{found}"
+    let made = evaluated(&of_sweep(&answers::sweep()), made);
+    let titles = made[0].as_array().unwrap();
+    assert_eq!(titles.len(), 2);
+    // The law is written once, above its panel.
+    let law = titles[0].as_str().unwrap();
+    assert!(law.starts_with("apache: 21"), "{law}");
+    assert!(law.ends_with("µs × width"), "{law}");
+    assert!(!made[4].to_string().contains("words"), "{made}");
+    assert_eq!(made[1], 2);
+    assert_eq!(made[2][0], made[2][1]);
+    // A law for each line, and no other line through its marks.
+    assert_eq!(
+        made[3],
+        serde_json::json!([[0, 0, true], [0, 0, true], [1, 0, true], [1, 0, true]])
     );
 }
 
@@ -222,7 +276,25 @@ fn a_search_shows_the_limit_of_its_condition() {
             .len(),
         2
     );
-    assert_eq!(found("throughput > 100"), serde_json::json!([]));
+    assert_eq!(
+        found("throughput > 2_000 and p90 <= 1.5s"),
+        serde_json::json!([[1_500_000, "p90 <= 1.5s"], [2_000, "throughput > 2_000"]])
+    );
+    // A limit far above all times is on the axis, too.
+    let end = "(data.search.while = 'p99 < 70s', data.search.loads.splice(1), A.search(data, look).option.yAxis[0].max)";
+    assert!(evaluated(&of_search(), end).as_f64().unwrap() >= 70e6);
+    let end = "(data.search.while = 'p99 < 2ms', data.search.loads.splice(1), A.search(data, look).option.yAxis[0].max)";
+    assert!(evaluated(&of_search(), end).as_f64().unwrap() >= 2e3);
+    // What no axis has is in words.
+    assert_eq!(found("failure_rate < 1%"), serde_json::json!([]));
+    let note = "(data.search.while = 'p90 < 1ms and failures == 0', A.search(data, look).note)";
+    let note = evaluated(&of_search(), note);
+    for said in [
+        "The condition: p90 < 1ms and failures == 0.",
+        "Marks for p90 are not drawn.",
+    ] {
+        assert!(note.as_str().unwrap().contains(said), "{note}");
+    }
 }
 
 #[test]
@@ -257,17 +329,19 @@ fn a_time_line_stays_inside_and_lets_a_finger_scroll() {
     );
 }
 
+/// Symbol, dashes and filling of each line that has marks.
+const LINES: &str = ".filter((line) => line.type === 'line' && line.symbol !== 'none')
+    .map((line) => JSON.stringify([line.xAxisIndex, line.symbol, line.lineStyle.type, Boolean(line.itemStyle)]))";
+
 #[test]
-fn no_two_lines_differ_by_colour_only() {
-    let runs = "F.ecdf(data, look, { test: 'Put1K' }).option.series.map((line) => JSON.stringify([line.symbol, line.lineStyle.type]))";
-    let sweep = "A.sweep(data, look, { test: data.sweep.tests[0], param: 'width', scale: 'auto' }).option.series
-        .filter((line) => line.type === 'line' && line.symbol !== 'none')
-        .map((line) => JSON.stringify([line.symbol, line.lineStyle.type, Boolean(line.itemStyle)]))";
+fn no_two_lines_of_a_panel_differ_by_colour_only() {
+    let runs = "F.ecdf(data, look, { test: 'Put1K' }).option.series";
+    let sweep = "A.sweep(data, look, { test: data.sweep.tests[0], param: 'width', scale: 'auto' }).option.series";
     for (data, lines, count) in [
         (servers(17, 4), runs, 17),
         (of_sweep(&answers::sweep()), sweep, 4),
     ] {
-        let lines = evaluated(&data, lines);
+        let lines = evaluated(&data, &format!("{lines}{LINES}"));
         let mut lines: Vec<&str> = lines
             .as_array()
             .unwrap()
@@ -345,10 +419,7 @@ fn a_load_of_a_search_tells_how_often_it_held() {
     let name = "A.search(data, look).option.yAxis[0].name";
     assert_eq!(evaluated(&page(&found), name), "response time");
     found.find = Find::Rate;
-    assert_eq!(
-        evaluated(&page(&found), name),
-        "time from planned to first byte"
-    );
+    assert_eq!(evaluated(&page(&found), name), "latency from schedule");
 
     let note = "A.search(data, look).note";
     let judged = evaluated(&page(&found), note);
@@ -363,4 +434,123 @@ fn a_load_of_a_search_tells_how_often_it_held() {
     found.counted = report::CountedUnit::Pages;
     assert_eq!(evaluated(&page(&found), note), "Each mark is a run.");
     assert_eq!(evaluated(&page(&found), name), "time of a page");
+}
+
+/// A load at a rate of 1000 a second, of which the last third was dropped.
+fn of_load() -> String {
+    let run = RunBuilder::new(1)
+        .with(|run| run.plan.load.pace = stats::testing::open_loop())
+        .test("Get", &[("Get", "GET")])
+        .ok("Get", 4_000, |i| 300 + i * 7919 % 400)
+        .ops("Get", 1_000, Outcome::WrongStatus, |_| 500)
+        .ops("Get", 2_000, Outcome::Dropped, |_| 0)
+        .with(|run| {
+            for (place, sample) in run.samples.iter_mut().enumerate() {
+                sample.moments.planned = place as u64 * 1_000_000;
+                let moments = &mut sample.moments;
+                let started = moments.started;
+                moments.started = moments.planned + 40_000;
+                for moment in [&mut moments.sent, &mut moments.first, &mut moments.done] {
+                    *moment = moment.map(|moment| moment - started + moments.planned + 40_000);
+                }
+                sample.status = match sample.outcome {
+                    Outcome::Ok => Some(200),
+                    Outcome::WrongStatus => Some(503),
+                    _ => None,
+                };
+            }
+        })
+        .build();
+    let summary = summarise(&run);
+    let pieces = || Ok::<_, Infallible>([Ok::<_, Infallible>(&run.samples)]);
+    let details = stats::details_from(&run.plan, &run.events, Resolution::for_rows(1), pieces);
+    figure_data(&ReportPage {
+        runs: vec![PageRun {
+            name: None,
+            run: &run,
+            summary: &summary,
+            details: details.ok(),
+        }],
+        ..ReportPage::default()
+    })
+}
+
+#[test]
+fn a_load_is_shown_over_time() {
+    let series = |kind: &str| {
+        let series = format!(
+            "(() => {{
+                const made = prestanLoads.{kind}(data, look, {{ test: 'Get' }});
+                const at = (line, share) => line.data[Math.floor(line.data.length * share)][1];
+                return [made.id, made.option.series.map((line) => [line.name, at(line, 0.3), at(line, 0.9)]), made.option.legend.data];
+            }})()"
+        );
+        evaluated(&of_load(), &series)
+    };
+    let near = |value: &Value, expected: f64| {
+        let value = value.as_f64().unwrap();
+        assert!(
+            (value - expected).abs() <= expected * 0.03 + 0.5,
+            "{value} {expected}"
+        );
+    };
+    // Name, and value in the first third of the time and at its end.
+    let throughput = series("throughput");
+    assert_eq!(throughput[0], "throughput-Get");
+    assert_eq!(
+        throughput[2],
+        serde_json::json!(["planned", "sent", "answered"])
+    );
+    for (line, [early, late]) in [[1000.0, 1000.0], [1000.0, 0.0], [1000.0, 0.0]]
+        .iter()
+        .enumerate()
+    {
+        near(&throughput[1][line][1], *early);
+        near(&throughput[1][line][2], *late);
+    }
+    let status = series("status");
+    assert_eq!(status[2], serde_json::json!(["200", "dropped", "503"]));
+    for (line, [early, late]) in [[1000.0, 0.0], [0.0, 1000.0], [0.0, 0.0]]
+        .iter()
+        .enumerate()
+    {
+        near(&status[1][line][1], *early);
+        near(&status[1][line][2], *late);
+    }
+    // From the planned moment on.
+    let percentiles = series("percentiles");
+    assert_eq!(percentiles[2], serde_json::json!(["p50", "p90", "p99"]));
+    near(&percentiles[1][0][1], 550.0);
+    assert!(percentiles[1][0][2].is_null(), "{percentiles}");
+
+    // They are written as files, and a suite has none of them.
+    let files = "[...A.all(data, { ...look, paper: true })].filter((figure) => !figure.empty).map((figure) => figure.id)";
+    let of_load = evaluated(&of_load(), files).to_string();
+    let of_suite = evaluated(&servers(1, 20), files).to_string();
+    for kind in ["throughput-", "percentiles-", "status-"] {
+        assert!(
+            of_load.contains(kind) && !of_suite.contains(kind),
+            "{of_load} {of_suite}"
+        );
+    }
+}
+
+#[test]
+fn no_label_of_a_sweep_covers_another() {
+    let labels = "(() => {
+        // All lines end at the same time.
+        for (const of of data.sweep.tests[0].servers) for (const point of of.points) point.mean_us = 500;
+        const made = A.sweep(data, look, { test: data.sweep.tests[0], param: 'width', scale: 'log' });
+        const last = made.option.series.filter((line) => line.type === 'line' && line.symbol !== 'none').map((line) => line.data.at(-1).label);
+        return last.map((label) => [label.formatter, label.offset[1]]);
+    })()";
+    assert_eq!(
+        evaluated(&of_sweep(&answers::sweep()), labels),
+        serde_json::json!([
+            ["depth 2", 0],
+            ["depth 10", 13],
+            ["depth 2", 0],
+            ["depth 10", 13]
+        ])
+    );
 }

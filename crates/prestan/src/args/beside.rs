@@ -62,7 +62,7 @@ fn beside(text: &str) -> Result<BesideArg, String> {
             "rate" => {
                 let rate: Option<f64> = value.trim_end_matches("/s").parse().ok();
                 let rate = rate.filter(|rate| *rate > 0.0 && rate.is_finite());
-                let what = || format!("rate={value}: write operations a second, 50 for example");
+                let what = || format!("rate={value}: write operations per second, 50 for example");
                 found.rate = Some(rate.ok_or_else(what)?);
             }
             _ => {

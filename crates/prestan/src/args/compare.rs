@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use stats::ComparedTimes;
 
 use super::{
     AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, LoadOptions, RunsOptions, whole,
@@ -85,6 +86,10 @@ pub(crate) struct Question {
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = share)]
     pub(crate) same_within: f64,
 
+    /// Times to compare: to the first byte of the response, or total times, to its last byte
+    #[arg(long, value_enum, value_name = "TIMES", default_value = "response")]
+    pub(crate) times: TimesArg,
+
     /// Exit with status 1 if a test is slower, by at least this much: slower, 'slower 5%'
     ///
     /// Tests that fail more often with B, or that only A supports, fail it, too. Tests that may be
@@ -92,6 +97,24 @@ pub(crate) struct Question {
     /// 'slower 5%, undecided' these fail it as well.
     #[arg(long, value_name = "CONDITION", value_parser = gate)]
     pub(crate) fail_if: Option<Gate>,
+}
+
+/// Which times are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TimesArg {
+    /// Response times
+    Response,
+    /// Total times
+    Total,
+}
+
+impl From<TimesArg> for ComparedTimes {
+    fn from(times: TimesArg) -> ComparedTimes {
+        match times {
+            TimesArg::Response => ComparedTimes::ToFirstByte,
+            TimesArg::Total => ComparedTimes::Total,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Args)]

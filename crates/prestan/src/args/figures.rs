@@ -23,9 +23,9 @@ pub(crate) struct FigureOptions {
 
     /// With --svg and --png: only this figure, by name or the beginning of its name; may be repeated
     ///
-    /// Names are those of the files: bars-single-log, histogram-Put1K, ecdf, timeline, pages, matrix,
-    /// forest, sweep, search.
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    /// Names are those of the files: bars-single-log, histogram-Put1K, ecdf, timeline, throughput,
+    /// percentiles, status, pages, matrix, forest, sweep, search.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = figure_name)]
     pub(crate) figure: Vec<String>,
 
     /// With --svg and --png: width of figures, 85mm, 3.3in or 760px [default: 760px]
@@ -35,6 +35,38 @@ pub(crate) struct FigureOptions {
     /// With --svg: font of figures
     #[arg(long, value_name = "FONT", value_parser = font)]
     pub(crate) font: Option<String>,
+}
+
+/// What names of figures begin with; a test, a parameter or a number follows.
+const KINDS: [&str; 12] = [
+    "bars",
+    "ecdf",
+    "forest",
+    "histogram",
+    "matrix",
+    "pages",
+    "percentiles",
+    "search",
+    "status",
+    "sweep",
+    "throughput",
+    "timeline",
+];
+
+/// Refuses a name that no figure of any command has, before anything is measured for it.
+fn figure_name(text: &str) -> Result<String, String> {
+    let (kind, rest) = text
+        .split_once('-')
+        .map_or((text, None), |(kind, rest)| (kind, Some(rest)));
+    let is_kind = |known: &str| match rest {
+        Some(_) => known == kind,
+        None => !kind.is_empty() && known.starts_with(kind),
+    };
+    if KINDS.into_iter().any(is_kind) {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("names of figures begin with {}", KINDS.join(", ")))
+    }
 }
 
 /// How wide figures are.
@@ -62,7 +94,7 @@ fn figure_width(text: &str) -> Result<FigureWidth, String> {
     };
     let pixels = number.parse::<f64>().map_err(|error| error.to_string())? * scale;
     if !WIDTHS.contains(&pixels) {
-        return Err("figures are between 53mm (200px) and 1058mm (4000px) wide".to_owned());
+        return Err("figures are from 53mm (200px) to 1058mm (4000px) wide; a number without a unit is in px".to_owned());
     }
     Ok(FigureWidth {
         pixels: pixels.round() as u32,
@@ -81,6 +113,13 @@ fn font(text: &str) -> Result<String, String> {
 }
 
 impl FigureOptions {
+    /// Something is said of figures in files, and there are none.
+    pub(crate) fn is_without_files(&self) -> bool {
+        let is_styled =
+            !self.figure.is_empty() || self.figure_width.is_some() || self.font.is_some();
+        is_styled && self.svg.is_none() && self.png.is_none()
+    }
+
     /// Something is to be drawn.
     pub(crate) fn any(&self) -> bool {
         self.html.is_some() || self.svg.is_some() || self.png.is_some()
@@ -90,6 +129,16 @@ impl FigureOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_figure_has_a_kind() {
+        for right in ["ecdf", "hist", "bars-single-log"] {
+            assert!(figure_name(right).is_ok(), "{right}");
+        }
+        for wrong in ["", "violin", "ecdfs", "Forest"] {
+            assert!(figure_name(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn widths_are_lengths() {

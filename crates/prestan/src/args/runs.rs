@@ -12,6 +12,10 @@ pub(crate) struct RunsArgs {
     #[command(subcommand)]
     pub(crate) action: Option<RunsAction>,
 
+    /// List each run of a comparison, sweep or other series, not the series as one
+    #[arg(long)]
+    pub(crate) all: bool,
+
     /// Write the runs as a JSON document; - is standard output, instead of the list
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) json: Option<PathBuf>,
@@ -19,11 +23,15 @@ pub(crate) struct RunsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunsAction {
-    /// List all runs, the latest first
-    List,
+    /// List runs, the latest first; those of a series (a comparison, a sweep) as one
+    List {
+        /// List each run of a series
+        #[arg(long)]
+        all: bool,
+    },
     /// Show a run: its plan and environment, without its samples
     Show {
-        /// Name, its beginning, or directory of the run
+        /// Name, its beginning, or directory of the run; that of a series lists its runs
         #[arg(value_name = "RUN")]
         run: PathBuf,
     },
@@ -39,11 +47,14 @@ pub(crate) enum RunsAction {
     },
     /// Remove runs
     Remove {
-        /// Names, their beginnings, or directories of the runs
+        /// Names, their beginnings, or directories of the runs; a series stands for all its runs
         #[arg(value_name = "RUN", required = true)]
         runs: Vec<PathBuf>,
     },
     /// Remove old runs that exceed any of the limits
+    ///
+    /// A series (a comparison, a sweep) is kept or removed as a whole, and counts as one run. Runs that were
+    /// given a name, by `prestan runs name` or --run-id, are neither counted nor removed.
     Prune(PruneArgs),
 }
 
@@ -61,6 +72,10 @@ pub(crate) struct PruneArgs {
     /// Keep this number of the latest runs
     #[arg(long, value_name = "N", value_parser = whole(0_u32..))]
     pub(crate) keep: Option<u32>,
+
+    /// Count and remove also runs that were given a name
+    #[arg(long)]
+    pub(crate) named: bool,
 
     /// Only list what would be removed
     #[arg(short = 'n', long)]

@@ -116,7 +116,7 @@ fn vary(text: &str) -> Result<Vary, String> {
         return Err("a value is given twice".to_owned());
     }
     if values.len() < 2 {
-        return Err("give at least two values, and four to fit a law".to_owned());
+        return Err("give at least two values, and three or more to fit a law".to_owned());
     }
     let name = match name.trim() {
         "concurrency" => "users",

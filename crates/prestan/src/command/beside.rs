@@ -221,12 +221,15 @@ impl BesideLoads {
         for (name, ended) in self.end() {
             if let Err(failed) = ended {
                 tell(&format!(
-                    "prestan: warning: the load {name} beside it: {}",
+                    "prestan: warning: the load {name} beside the run: {}",
                     failed.why
                 ));
             }
         }
-        let nothing = || "nothing of it could be done; `prestan run` with its suite says why";
+        let nothing = || {
+            "none of its operations could be completed; `prestan run` with its suite reports \
+                          the reason"
+        };
         let (name, why) = match last {
             Some((name, Ok(Err(failed)))) => (name, failed.why),
             Some((name, _)) => (name, Failed::Target(nothing().to_owned())),

@@ -23,7 +23,7 @@ pub(crate) fn clean(args: &CleanArgs) -> Result<ExitStatus, Failed> {
     let leftovers = engine::find_leftovers(&settings, &observer, &run_ids)?;
     if leftovers.is_empty() {
         let url = settings.endpoint.target.url();
-        print_list([format!("nothing of ours in {url}")], "  ")?;
+        print_list([format!("no leftovers of prestan in {url}")], "  ")?;
         return Ok(ExitStatus::Done);
     }
     let mut code = ExitStatus::Done;

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use record::PlanRecord;
 use report::page::ReportPage;
 use report::{Comparisons, Versus};
-use stats::{Compared, Side};
+use stats::{Compared, ComparedTimes, Side};
 use testbed::real::Recipe;
 
 use super::kept::KeptRun;
@@ -38,19 +38,26 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, Failed> {
         },
         ComparedRuns::Now => measure(args)?,
     };
-    let comparisons = compared(&servers, args.question.same_within)?;
+    let comparisons = compared(
+        &servers,
+        args.question.same_within,
+        args.question.times.into(),
+    )?;
     // Where not all could be done, what was is told all the same.
     if ended.is_none() || rows(&comparisons).any(|row| row.ratio.is_some()) {
         print(&comparisons, &servers, args)?;
     }
     match ended {
-        Some(why) => Err(why),
+        Some(why) => {
+            gate::not_judged(args.question.fail_if);
+            Err(why)
+        }
         None => gate::judge(&comparisons, args.question.fail_if),
     }
 }
 
 fn measure(args: &CompareArgs) -> Result<MeasuredSeries, Failed> {
-    let undecided = |servers: &[MeasuredServer]| undecided(servers, args.question.same_within);
+    let undecided = |servers: &[MeasuredServer]| undecided(servers, args);
     let how = SideBySide {
         suite: &args.series.suite,
         extent: match args.series.repeat {
@@ -63,7 +70,14 @@ fn measure(args: &CompareArgs) -> Result<MeasuredSeries, Failed> {
         save: args.runs.save.as_deref(),
         quiet: args.runs.quiet,
     };
-    side_by_side::measure(&how, servers_of(args)?)
+    let mut measured = side_by_side::measure(&how, servers_of(args)?)?;
+    // A report without the commands does not tell which build is which.
+    if let Some((a, b)) = commands(args) {
+        for (server, command) in measured.servers.iter_mut().zip([a, b]) {
+            server.name.clone_from(command);
+        }
+    }
+    Ok(measured)
 }
 
 /// The servers to measure.
@@ -83,13 +97,20 @@ fn servers_of(args: &CompareArgs) -> Result<Vec<TestedServer>, Failed> {
     };
     let start = |((name, command), url): ((&str, &String), Option<&String>)| {
         let recipe = Recipe::of_command(name, command, url.map(String::as_str));
-        TestedServer::of_recipe(recipe)
+        if recipe.lacks_port() {
+            return Err(Failed::Usage(format!(
+                "--start-{}: the command has no {{{{ port }}}}, so the server cannot listen where it is \
+                 measured; put it into the command, or give the URL of the server",
+                name.to_lowercase()
+            )));
+        }
+        Ok(TestedServer::of_recipe(recipe))
     };
-    Ok([("A", a), ("B", b)]
+    [("A", a), ("B", b)]
         .into_iter()
         .zip(urls)
         .map(start)
-        .collect())
+        .collect()
 }
 
 /// The commands that start the servers.
@@ -98,8 +119,9 @@ fn commands(args: &CompareArgs) -> Option<(&String, &String)> {
 }
 
 /// Tests with a row that is undecided.
-fn undecided(servers: &[MeasuredServer], same_within: f64) -> Option<BTreeSet<String>> {
-    let comparisons = compared(servers, same_within).ok()?;
+fn undecided(servers: &[MeasuredServer], args: &CompareArgs) -> Option<BTreeSet<String>> {
+    let question = &args.question;
+    let comparisons = compared(servers, question.same_within, question.times.into()).ok()?;
     let open: BTreeSet<&str> = rows(&comparisons)
         .filter(|row| row.is_open)
         .map(|row| row.name.as_str())
@@ -147,8 +169,12 @@ fn asked(args: &CompareArgs) -> Result<ComparedRuns<'_>, Failed> {
     let sides = args.sides.len() + args.server.len();
     if sides < 2 {
         return Err(Failed::Usage(format!(
-            "there is {} to compare; give two URLs, two recorded runs, or --server twice",
-            if sides == 0 { "nothing" } else { "one thing" }
+            "{} is given; a comparison needs two URLs, two recorded runs, or --server twice",
+            if sides == 0 {
+                "nothing to compare"
+            } else {
+                "only one side"
+            }
         )));
     }
     let names: Vec<&str> = args.sides.iter().map(String::as_str).collect();
@@ -186,8 +212,8 @@ fn refuse_measuring(args: &CompareArgs) -> Result<(), Failed> {
         || args.runs.save.is_some();
     if is_said {
         Err(Failed::Usage(
-            "these are recorded runs, and they are compared as they are: leave out the options \
-             that say what to measure and how"
+            "these runs are recorded, so nothing is measured: leave out the options that say what to \
+             measure and how"
                 .to_owned(),
         ))
     } else {
@@ -210,12 +236,14 @@ pub(crate) fn shown(servers: &[MeasuredServer]) -> Result<Vec<KeptRun>, Failed> 
 pub(crate) fn compared(
     servers: &[MeasuredServer],
     same_within: f64,
+    times: ComparedTimes,
 ) -> Result<Comparisons, Failed> {
     let paths = |server: &MeasuredServer| server.runs.iter().map(|run| run.path.clone()).collect();
     let names = told_apart(servers);
     let (a, others) = (&servers[0], &servers[1..]);
     let versus = others.iter().zip(&names[1..]).map(|(b, name)| {
-        let comparison = stats::compare(&a.sides(), &b.sides(), same_within).map_err(|error| {
+        let comparison = stats::compare_times(&a.sides(), &b.sides(), same_within, times);
+        let comparison = comparison.map_err(|error| {
             let error = report::difference(&error);
             Failed::Usage(format!("{} and {}: {error}", a.name, b.name))
         })?;

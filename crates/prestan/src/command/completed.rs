@@ -53,7 +53,7 @@ impl CompletedRun {
         if let Some(error) = error {
             let why = match Failed::from(error) {
                 Failed::Interrupted(why) => {
-                    let known = path.map(|path| format!("; what is known of it is in {path}"));
+                    let known = path.map(|path| format!("; its record is in {path}"));
                     let known = known.unwrap_or_default();
                     Failed::Interrupted(format!("{suite} was {why}{known}"))
                 }
@@ -115,7 +115,7 @@ impl CompletedRun {
         } = finished;
         if let Some(error) = error {
             let record = match (saved, path) {
-                (Ok(()), Some(path)) => format!("; what is known of the run is in {path}"),
+                (Ok(()), Some(path)) => format!("; the record of the run is in {path}"),
                 (Ok(()), None) => String::new(),
                 (Err(why), _) => format!("; {why}"),
             };
@@ -206,10 +206,14 @@ fn measured_beside(
 
 /// The record of a run is not complete, for this reason.
 pub(super) fn not_saved(why: &str, kept: &RunDir) -> Failed {
-    let path = kept.path().display();
+    let saved = if kept.has_samples() {
+        let path = kept.path().display();
+        format!("what was saved until then can be read with `prestan report {path}`")
+    } else {
+        "no samples were saved".to_owned()
+    };
     Failed::Local(format!(
-        "the run is not saved completely: {why}; make room, or choose another disk with --save; \
-         what was saved until then can be read with `prestan report {path}`"
+        "the run is not saved completely: {why}; make room, or choose another disk with --save; {saved}"
     ))
 }
 

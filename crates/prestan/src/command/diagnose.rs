@@ -56,10 +56,16 @@ fn judge(all: &[Diagnosed]) -> Result<ExitStatus, Failed> {
     let is_silent = |of: &&Diagnosed| of.diagnosis.findings.is_empty();
     let silent = all.iter().filter(is_silent);
     let left_out = silent.map(|of| of.diagnosis.disqualified().count());
+    let is_unchecked = |of: &Diagnosed| {
+        let rows: usize = of.runs.iter().map(|run| run.rows).sum();
+        of.diagnosis.findings.is_empty() && of.diagnosis.left_out.len() >= rows
+    };
     match left_out.sum() {
+        0 if all.iter().any(is_unchecked) => Err(Failed::inconclusive("no row could be checked")),
         0 => Ok(ExitStatus::Done),
         rows => Err(Failed::inconclusive(format!(
-            "nothing was found, but {rows} rows could not be judged"
+            "nothing was found, but {} could not be checked",
+            output::number_of(rows, "row")
         ))),
     }
 }
@@ -78,8 +84,8 @@ fn runs(args: &DiagnoseArgs) -> Result<Runs, Failed> {
         || args.runs.save.is_some();
     if is_said {
         return Err(Failed::Usage(
-            "nothing is measured now, and recorded runs are as they are: leave out the options that \
-             say how to measure, or give one URL"
+            "recorded runs are given, so nothing is measured: leave out the options that say how to \
+             measure, or give one URL"
                 .to_owned(),
         ));
     }
@@ -107,7 +113,7 @@ fn latest() -> Result<Vec<PathBuf>, Failed> {
             Ok(recorded) => recorded.plan,
         };
         let is_of_series = |other: &PlanRecord| {
-            now::series_of(&other.run_id) == now::series_of(&plan.run_id)
+            state::series_of(&other.run_id) == state::series_of(&plan.run_id)
                 && stats::does_the_same(other, &plan)
         };
         let joins = |other: &PlanRecord| {

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use report::Comparisons;
 use report::gallery::{Exhibit, Gallery, SiteFile};
+use stats::ComparedTimes;
 use testbed::real::{Recipe, UrlScheme, recipes};
 
 use super::compare::side_by_side::{self, Extent, MeasuredSeries, SideBySide};
@@ -41,7 +42,7 @@ pub(crate) fn gallery(args: &GalleryArgs) -> Result<ExitStatus, Failed> {
     if let Some(why) = ended {
         return Err(why);
     }
-    let comparison = without_places(compared(&servers, SAME_WITHIN)?);
+    let comparison = without_places(compared(&servers, SAME_WITHIN, ComparedTimes::ToFirstByte)?);
     let kept = shown(&servers)?;
     let runs = servers.first().map_or(0, |server| server.runs.len());
     let gallery = Gallery {
@@ -97,8 +98,8 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Recipe>, Failed> {
     }
     if chosen.len() < LEAST {
         return Err(Failed::Usage(format!(
-            "there is {} server to show, and a gallery has two at least; `prestan servers` says how \
-             to install others",
+            "{} server is installed, and a gallery needs at least two; `prestan servers` lists how to \
+             install others",
             chosen.len()
         )));
     }

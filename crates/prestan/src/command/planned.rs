@@ -24,6 +24,9 @@ use crate::output;
 use crate::state;
 use crate::watch::{Console, on_interrupt};
 
+/// Why a run ends that takes turns with one that ended early.
+pub(crate) const PARTNER_ENDED: &str = "the run of another server in this block ended early";
+
 /// A run with everything decided.
 pub(crate) struct PlannedRun {
     plan: Plan,
@@ -82,7 +85,11 @@ impl PlannedRun {
         save: Option<&Path>,
     ) -> Result<PlannedRun, Failed> {
         let directory = state::directory_of(&settings.run_id, save)?;
-        PlannedRun::new(plan.clone(), suite_text, settings, Some(directory))
+        let record = PlanRecord {
+            series: Some(state::series_of(&settings.run_id).to_owned()),
+            ..engine::plan_record(plan, &settings)
+        };
+        PlannedRun::recorded(plan.clone(), suite_text, settings, record, Some(directory))
     }
 
     pub(super) fn new(
@@ -92,6 +99,16 @@ impl PlannedRun {
         directory: Option<PathBuf>,
     ) -> Result<PlannedRun, Failed> {
         let record = engine::plan_record(&plan, &settings);
+        PlannedRun::recorded(plan, suite_text, settings, record, directory)
+    }
+
+    fn recorded(
+        plan: Plan,
+        suite_text: &str,
+        settings: Settings,
+        record: PlanRecord,
+        directory: Option<PathBuf>,
+    ) -> Result<PlannedRun, Failed> {
         let create = |path: PathBuf| {
             let created = RunDir::create(&path, &record, suite_text, &engine::environment());
             created.map_err(|error| {
@@ -300,7 +317,7 @@ fn created_urls(plan: &Plan, settings: &Settings, makes_target: bool) -> Option<
 struct RunRecorder {
     display: Arc<dyn Observer>,
     directory: Option<RunDir>,
-    /// What is cancelled when the run is aborted.
+    /// What is cancelled when the run is aborted: the runs that take turns with it.
     cancel: Option<Cancel>,
 }
 
@@ -319,7 +336,7 @@ impl Observer for RunRecorder {
             directory.append(event);
         }
         if let (EventKind::Aborted { .. }, Some(cancel)) = (&event.kind, &self.cancel) {
-            cancel.cancel();
+            cancel.cancel_because(PARTNER_ENDED);
         }
     }
 }
@@ -348,7 +365,7 @@ fn add(finished: &mut Finished, recorder: &RunRecorder, kind: EventKind) {
 /// Notes the target, which the run makes, for `prestan clean`, should the run be killed; says why
 /// where that is not possible. Whether it is noted.
 fn note_target(plan: &Plan, settings: &Settings) -> bool {
-    let noted = engine::note_target(settings, guard::length_of_body(plan));
+    let noted = engine::note_target(settings, guard::length_of_made(plan));
     if let Err(why) = &noted {
         output::tell(&format!(
             "prestan: warning: {} is not noted for `prestan clean`: {why}; if this run is killed, \

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::time::Duration;
 
 use engine::{Drive, Rounds, Settings};
 use suite::{Builtin, Overrides, Plan, Selection};
@@ -12,6 +13,7 @@ use wire::auth::{Credentials, Secret};
 use crate::args::{ClassicArgs, ClockOptions, LoadOptions, OutputOptions, RunArgs};
 use crate::command::beside::BesideTask;
 use crate::command::planned::PlannedRun;
+use crate::command::series::server_ended;
 use crate::connect::{ServerAccess, connection, to_own_server};
 use crate::exit::{ExitStatus, Failed};
 use crate::output;
@@ -38,9 +40,19 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitStatus, Failed> {
         return measure(task, args.options.clock, connection);
     };
     let server = RealServer::start(&recipe(name)?);
-    let server = server.map_err(|error| Failed::Target(error.to_string()))?;
+    let mut server = server.map_err(|error| Failed::Target(error.to_string()))?;
     let connection = to_own_server(&server.url(), credentials_of(&server))?;
-    measure(task, args.options.clock, connection)
+    let measured = measure(task, args.options.clock, connection);
+    match (server.ended(Duration::ZERO), measured) {
+        (None, measured) => measured,
+        (Some(_), Err(why @ Failed::Interrupted(_))) => Err(why),
+        (Some(ended), measured) => {
+            if let Err(why) = measured {
+                output::tell(&format!("prestan: warning: {why}"));
+            }
+            Err(server_ended(name, "the run", &ended))
+        }
+    }
 }
 
 /// Who may use a server of our own.

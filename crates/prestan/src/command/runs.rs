@@ -1,10 +1,11 @@
 //! `prestan runs`: what is recorded, and what becomes of it.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 
-use report::{ListedRun, ListedState};
+use record::PlanRecord;
+use report::{ListedGroup, ListedRun, ListedState};
 use stats::Completeness;
 
 use crate::args::{PruneArgs, RunsAction, RunsArgs};
@@ -13,34 +14,76 @@ use crate::{output, state};
 
 pub(crate) fn runs(args: &RunsArgs) -> Result<ExitStatus, Failed> {
     let json = args.json.as_deref();
-    match args.action.as_ref().unwrap_or(&RunsAction::List) {
-        RunsAction::List => list(json),
-        RunsAction::Show { run } => {
-            let run = [listed(&state::find_run(Some(run))?)];
-            print(&run, json, |width| report::run_text(&run[0], width))?;
+    match args.action.as_ref() {
+        None => list(args.all, json),
+        Some(RunsAction::List { all }) => list(args.all || *all, json),
+        Some(RunsAction::Show { run }) => {
+            let group = found(run)?;
+            print(&group.runs, json, |width| match &group.runs[..] {
+                [run] => report::run_text(run, width),
+                runs => report::runs_text(&each(runs), width),
+            })?;
             Ok(ExitStatus::Done)
         }
-        RunsAction::Name { run, new } => name(&state::find_run(Some(run))?, new),
-        RunsAction::Remove { runs } => {
+        Some(RunsAction::Name { run, new }) => name(&state::find_run(Some(run))?, new),
+        Some(RunsAction::Remove { runs }) => {
             // All of them are found before any is removed.
-            let found = runs.iter().map(|run| state::find_run(Some(run)));
-            remove(&found.collect::<Result<Vec<_>, _>>()?, false, json)
+            let found = runs.iter().map(|run| found(run));
+            remove(found.collect::<Result<_, _>>()?, false, json)
         }
-        RunsAction::Prune(args) => {
-            let all = state::all_runs()?;
-            remove(&beyond(all, args), args.dry_run, json)
+        Some(RunsAction::Prune(args)) => {
+            let all = ListedGroup::by_series(all()?);
+            remove(beyond(all, args), args.dry_run, json)
         }
     }
 }
 
-fn list(json: Option<&Path>) -> Result<ExitStatus, Failed> {
-    let runs = match json {
-        Some(_) => state::all_runs()?,
-        None => state::kept_runs()?,
-    };
-    let runs: Vec<ListedRun> = runs.iter().map(|path| listed(path)).collect();
-    print(&runs, json, |width| report::runs_text(&runs, width))?;
+fn list(is_each: bool, json: Option<&Path>) -> Result<ExitStatus, Failed> {
+    let runs = all()?;
+    if runs.is_empty() && json.is_none() {
+        let directory = state::runs_directory()?;
+        let none = format!("no run is kept in {}", directory.display());
+        output::print_list([none], "  ")?;
+        return Ok(ExitStatus::Done);
+    }
+    print(&runs, json, |width| {
+        let groups = if is_each {
+            each(&runs)
+        } else {
+            ListedGroup::by_series(runs.clone())
+        };
+        report::runs_text(&groups, width)
+    })?;
     Ok(ExitStatus::Done)
+}
+
+/// All kept runs, the latest first.
+fn all() -> Result<Vec<ListedRun>, Failed> {
+    let runs = state::all_runs()?;
+    Ok(runs.iter().map(|path| listed(path)).collect())
+}
+
+fn each(runs: &[ListedRun]) -> Vec<ListedGroup> {
+    runs.iter().cloned().map(ListedGroup::single).collect()
+}
+
+/// The run of that name, beginning of a name, or directory; or the series of that name or beginning.
+fn found(run: &Path) -> Result<ListedGroup, Failed> {
+    state::find_run(Some(run)).map_or_else(
+        |why| {
+            let wanted = run.to_string_lossy();
+            let mut groups = ListedGroup::by_series(all()?);
+            if let Some(place) = groups.iter().position(|group| group.name == wanted) {
+                return Ok(groups.swap_remove(place));
+            }
+            groups.retain(|group| !wanted.is_empty() && group.name.starts_with(&*wanted));
+            match groups.len() {
+                1 => Ok(groups.swap_remove(0)),
+                _ => Err(why),
+            }
+        },
+        |path| Ok(ListedGroup::single(listed(&path))),
+    )
 }
 
 fn print(
@@ -55,6 +98,7 @@ fn print(
 fn listed(path: &Path) -> ListedRun {
     let mut run = ListedRun {
         name: state::name_of(path),
+        series: None,
         path: path.display().to_string(),
         suite: String::new(),
         target: String::new(),
@@ -77,7 +121,15 @@ fn listed(path: &Path) -> ListedRun {
         run.software = recorded.env.server.and_then(|server| server.software);
         run.started_at = recorded.env.started_at;
         run.ended_at = recorded.env.ended_at;
+        let PlanRecord { run_id, series, .. } = recorded.plan;
+        run.series = series.filter(|_| run_id == run.name);
     }
+    // An older record does not name its series, and one that cannot be read neither.
+    let of_name = || {
+        let series = state::series_of(&run.name);
+        state::is_generated(series).then(|| series.to_owned())
+    };
+    run.series = run.series.or_else(of_name);
     run
 }
 
@@ -114,58 +166,72 @@ fn name(path: &Path, new: &str) -> Result<ExitStatus, Failed> {
     Ok(ExitStatus::Done)
 }
 
-/// The runs that are beyond a limit. Those that go on are none of them.
-fn beyond(all: Vec<PathBuf>, args: &PruneArgs) -> Vec<PathBuf> {
+/// Runs and series that are beyond a limit. Those that go on are none of them.
+fn beyond(all: Vec<ListedGroup>, args: &PruneArgs) -> Vec<ListedGroup> {
     let now = SystemTime::now();
-    let is_old = |path: &Path| {
-        let begun = rundir::begun(path).and_then(|begun| now.duration_since(begun).ok());
-        begun > args.older_than && args.older_than.is_some()
+    let age = |run: &ListedRun| {
+        now.duration_since(rundir::begun(Path::new(&run.path))?)
+            .ok()
     };
+    let is_old = |group: &ListedGroup| {
+        let limit = args.older_than;
+        limit.is_some_and(|limit| group.runs.first().and_then(age) > Some(limit))
+    };
+    let is_running = |run: &ListedRun| rundir::goes_on(Path::new(&run.path));
+    let counted = all
+        .into_iter()
+        .filter(|group| args.named || state::is_generated(&group.name));
     let mut total = 0;
-    let limits = all.into_iter().zip(1_u32..).filter(|(path, place)| {
-        total += rundir::size_on_disk(path);
-        let is_beyond = is_old(path)
+    let limits = counted.zip(1_u32..).filter(|(group, place)| {
+        total += group.bytes();
+        let is_beyond = is_old(group)
             || args.keep.is_some_and(|keep| *place > keep)
             || args.keep_size.is_some_and(|size| total > size);
-        is_beyond && !rundir::goes_on(path)
+        is_beyond && !group.runs.iter().any(is_running)
     });
-    limits.map(|(path, _)| path).collect()
+    limits.map(|(group, _)| group).collect()
 }
 
 /// Removes runs, or lists which ones would be removed.
-fn remove(runs: &[PathBuf], dry_run: bool, json: Option<&Path>) -> Result<ExitStatus, Failed> {
+fn remove(
+    groups: Vec<ListedGroup>,
+    dry_run: bool,
+    json: Option<&Path>,
+) -> Result<ExitStatus, Failed> {
     let mut code = ExitStatus::Done;
-    let (mut removed, mut lines) = (Vec::new(), Vec::new());
-    for path in runs {
-        let run = listed(path);
-        let size = report::bytes(run.bytes);
+    let mut removes = |run: &ListedRun| {
         let done = if dry_run {
             Ok(())
         } else {
-            rundir::remove(path)
+            rundir::remove(Path::new(&run.path))
         };
-        match done {
-            Ok(()) if dry_run => lines.push(format!("would be removed: {} ({size})", run.name)),
-            Ok(()) => lines.push(format!("removed: {} ({size})", run.name)),
-            Err(why) => {
-                output::tell(&format!("prestan: removing {} failed: {why}", run.name));
-                code = ExitStatus::TestFailed;
-                continue;
-            }
+        if let Err(why) = &done {
+            output::tell(&format!("prestan: removing {} failed: {why}", run.name));
+            code = ExitStatus::TestFailed;
         }
-        removed.push(run);
-    }
-    let bytes: u64 = removed.iter().map(|run| run.bytes).sum();
+        done.is_ok()
+    };
     let words = if dry_run {
         "would be removed"
     } else {
         "removed"
     };
-    lines.push(format!(
-        "{} runs {words}, {}",
-        removed.len(),
-        report::bytes(bytes)
-    ));
+    let (mut removed, mut lines) = (Vec::new(), Vec::new());
+    for mut group in groups {
+        group.runs.retain(&mut removes);
+        let size = report::bytes(group.bytes());
+        match group.runs.len() {
+            0 => continue,
+            1 => lines.push(format!("{words}: {} ({size})", group.runs[0].name)),
+            runs => lines.push(format!("{words}: {} ({runs} runs, {size})", group.name)),
+        }
+        removed.extend(group.runs);
+    }
+    let size = report::bytes(removed.iter().map(|run| run.bytes).sum());
+    lines.push(match removed.len() {
+        0 => format!("no run {words}"),
+        runs => format!("{} {words}, {size}", output::number_of(runs, "run")),
+    });
     match json {
         Some(_) => print(&removed, json, |_| String::new())?,
         None => output::print_list(lines, "  ")?,

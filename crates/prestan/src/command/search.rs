@@ -184,7 +184,7 @@ impl<'a> Trials<'a> {
         let left = self.time_left(search);
         let left = left.map_or(String::new(), |left| format!("; {left}"));
         self.tell(&format!(
-            "trial {}, {}: {} ({p99}, {:.0} answers/s, {} failures), held in {} of {}{left}",
+            "trial {}, {}: {} ({p99}, {:.0} responses/s, {} failures), held in {} of {}{left}",
             self.number,
             self.find().amount(tried.load),
             if tried.held { "holds" } else { "fails" },

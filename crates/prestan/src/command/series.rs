@@ -1,6 +1,6 @@
 //! Runs of a series: each is kept, none has a report of its own.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use indicatif::ProgressBar;
 use record::{Event, EventKind, LeftBehind, Processors};
 use suite::Plan;
 use testbed::RealServer;
-use testbed::real::Recipe;
+use testbed::real::{EndedServer, Recipe};
 use wire::target::Target;
 
 use crate::args::{ClockOptions, ConnectOptions, LoadOptions, Login};
@@ -82,10 +82,35 @@ impl RunSeries {
         let mut servers = self.servers.iter_mut();
         servers.try_for_each(|server| server.start(self.processors.as_ref()))
     }
+
+    /// Why the series ends with the runs of this number: a server that was started here has ended by itself.
+    /// Of the others, what these runs could not remove there is named.
+    pub(crate) fn ended_server(&mut self, run: usize, shown: &SeriesProgress) -> Option<Failed> {
+        let servers = self.servers.iter_mut();
+        let ended = servers.filter_map(|server| server.ended(run, shown));
+        let (gone, reasons): (Vec<String>, Vec<Failed>) = ended.unzip();
+        shown.tell_left_behind(&gone);
+        reasons.into_iter().next()
+    }
+}
+
+/// Before the end of the logs of a server.
+pub(crate) const LOG_FOLLOWS: &str = "; its logs end with\n";
+
+/// The failure of a server that was started here and ended by itself meanwhile.
+pub(crate) fn server_ended(name: &str, during: &str, ended: &EndedServer) -> Failed {
+    let EndedServer { status, log } = ended;
+    // What it wrote must not pass for a line of ours: each of its lines begins with the name of its file.
+    Failed::Target(format!(
+        "{name} ended during {during} ({status}){LOG_FOLLOWS}{log}"
+    ))
 }
 
 /// Longest end that the name of a run gets behind that of its series: `-z1000`, `-999999`.
 const LONGEST_END: usize = 7;
+
+/// Time from the last connection that a server accepts to its end.
+const ENDS_WITHIN: Duration = Duration::from_millis(200);
 
 /// The name of a series: the one that was asked for, or a new one.
 pub(crate) fn name_of(run_id: Option<&str>) -> Result<String, Failed> {
@@ -167,6 +192,23 @@ impl TestedServer {
         Ok(())
     }
 
+    /// Its URL, and why no more can be measured there, if it was started here and has ended by itself.
+    fn ended(&mut self, run: usize, shown: &SeriesProgress) -> Option<(String, Failed)> {
+        let ServerOrigin::Own { running, .. } = &mut self.origin else {
+            return None;
+        };
+        let server = running.as_mut()?;
+        let url = server.url();
+        // It refuses connections a little before the system has its exit status.
+        let within = if shown.has_left_behind(&url) {
+            ENDS_WITHIN
+        } else {
+            Duration::ZERO
+        };
+        let ended = server.ended(within)?;
+        Some((url, server_ended(&self.name, &format!("run {run}"), &ended)))
+    }
+
     /// How its runs are to be done, but for what differs between them. Called once for each server:
     /// warnings are printed once, a password is read once, and all runs go to the same address.
     pub(crate) fn settings(
@@ -232,8 +274,8 @@ pub(crate) struct SeriesProgress {
     budget: Option<Duration>,
     /// Tenths of all that a line was written for.
     told: AtomicUsize,
-    /// What is on servers, as far as it was said.
-    left: Mutex<BTreeSet<String>>,
+    /// What is on servers, by URL; nothing more where it was told.
+    left: Mutex<BTreeMap<String, Option<LeftBehind>>>,
 }
 
 impl SeriesProgress {
@@ -321,11 +363,31 @@ impl SeriesProgress {
         }
     }
 
-    /// What stays on a server, once for all runs; what we left there ourselves also quietly.
+    /// What stays on a server, once for all runs; what we left there ourselves also quietly. It is told when it
+    /// is known whether the server still runs.
     fn left_behind(&self, left: &LeftBehind) {
         let mut known = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        if (left.own || !self.quiet) && known.insert(left.url.clone()) {
-            self.say(&still_there(left));
+        if left.own || !self.quiet {
+            let url = known.entry(left.url.clone());
+            url.or_insert_with(|| Some(left.clone()));
+        }
+    }
+
+    /// Whether there is something at that server that is still to be told.
+    fn has_left_behind(&self, server: &str) -> bool {
+        let known = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut untold = known.iter().filter(|(_, left)| left.is_some());
+        untold.any(|(url, _)| url.starts_with(server))
+    }
+
+    /// Names what stays on servers, but for those that are gone.
+    pub(crate) fn tell_left_behind(&self, gone: &[String]) {
+        let mut known = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        for (url, left) in known.iter_mut() {
+            let is_gone = gone.iter().any(|server| url.starts_with(server));
+            if let Some(left) = left.take().filter(|_| !is_gone) {
+                self.say(&still_there(&left));
+            }
         }
     }
 
@@ -342,6 +404,12 @@ impl SeriesProgress {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         drop(following.take());
+    }
+}
+
+impl Drop for SeriesProgress {
+    fn drop(&mut self) {
+        self.tell_left_behind(&[]);
     }
 }
 

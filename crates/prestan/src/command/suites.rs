@@ -5,7 +5,7 @@ use suite::{OperationKind, Plan};
 use crate::args::{SuitesAction, SuitesArgs};
 use crate::command::run::SuiteText;
 use crate::exit::{ExitStatus, Failed};
-use crate::output::{print_list, print_text};
+use crate::output::{number_of, print_list, print_text};
 
 pub(crate) fn suites(args: &SuitesArgs) -> Result<ExitStatus, Failed> {
     match args.action.as_ref().unwrap_or(&SuitesAction::List) {
@@ -43,9 +43,9 @@ fn check(file: &str) -> Result<String, Failed> {
         .map(|measure| measure.name.as_str())
         .collect();
     Ok(format!(
-        "{file}: suite {}, {} tests, measures {}; {}",
+        "{file}: suite {}, {}, measures {}; {}",
         plan.suite.name,
-        plan.tests.len(),
+        number_of(plan.tests.len(), "test"),
         names.join(", "),
         as_load(&plan)
     ))

@@ -16,7 +16,7 @@ use super::completed::IncompleteRun;
 use super::kept::KeptRun;
 use super::load::{guard, pace};
 use super::planned::PlannedRun;
-use super::series::{RunSeries, SeriesProgress, tested_servers};
+use super::series::{LOG_FOLLOWS, RunSeries, SeriesProgress, tested_servers};
 use crate::args::{AnswerOptions, DesignArg, LoadOptions, SweepArgs, Vary};
 use crate::command::run::{SuiteText, overrides};
 use crate::exit::{ExitStatus, Failed};
@@ -42,8 +42,8 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, Failed> {
     tell_budget(args, &plans, &order);
 
     let servers = tested_servers(&args.urls, &args.server)?;
-    let series = RunSeries::of(servers, args.load.running.run_id.as_deref(), None)?;
-    let made = perform(args, &suite, &plans, &series, &order, seed)?;
+    let mut series = RunSeries::of(servers, args.load.running.run_id.as_deref(), None)?;
+    let made = perform(args, &suite, &plans, &mut series, &order, seed)?;
     let servers = series.servers.iter().map(|server| server.name.clone());
     let servers: Vec<String> = servers.collect();
     drop(series);
@@ -259,8 +259,8 @@ fn tell_budget(args: &SweepArgs, plans: &[AtPoint], order: &[SweepSlot]) {
         ),
     };
     tell(&format!(
-        "prestan: {} points, {} runs: {what}, and set-up and warm-up for them; Ctrl-C ends it, and \
-         shows what is known from two repeats on",
+        "prestan: {} points, {} runs: {what}, and set-up and warm-up for them; Ctrl-C ends it, and shows \
+         the results once two repeats are complete",
         plans.len(),
         order.len(),
     ));
@@ -282,7 +282,7 @@ fn perform(
     args: &SweepArgs,
     suite: &SuiteText,
     plans: &[AtPoint],
-    series: &RunSeries,
+    series: &mut RunSeries,
     order: &[SweepSlot],
     seed: u64,
 ) -> Result<SweepRuns, Failed> {
@@ -293,7 +293,8 @@ fn perform(
         .iter()
         .map(|server| server.settings(&args.connect, &args.load, args.clock))
         .collect::<Result<Vec<Settings>, Failed>>()?;
-    let group = |place: &SweepSlot| place.point * series.servers.len() + place.server;
+    let servers = series.servers.len();
+    let group = |place: &SweepSlot| place.point * servers + place.server;
     for place in order {
         let point = &plans[place.point];
         let settings = at_point(args, point, of_servers[place.server].clone());
@@ -314,6 +315,12 @@ fn perform(
         let ran = run(args, suite, &plans[place.point], settings)
             .map_err(IncompleteRun::from)
             .and_then(|job| job.keep(&series.cancel, (&shown, group(place)), None));
+        let gone = series.ended_server(number + 1, &shown);
+        let ran = match (ran, gone) {
+            (Err(why), Some(_)) if matches!(why.why, Failed::Interrupted(_)) => Err(why),
+            (_, Some(gone)) => Err(IncompleteRun::from(gone)),
+            (ran, None) => ran,
+        };
         match ran {
             Ok(ran) => made.done.push((*place, ran)),
             Err(IncompleteRun { why, .. }) => {
@@ -445,7 +452,11 @@ fn caveats(args: &SweepArgs, SweepRuns { done, ended }: &SweepRuns) -> Vec<Strin
     if let Some((place, why)) = ended {
         let why = match why {
             Failed::Interrupted(_) => "it was interrupted".to_owned(),
-            why => why.to_string(),
+            why => {
+                let why = why.to_string();
+                // Of a server that ended, the error has the logs.
+                why.split(LOG_FOLLOWS).next().unwrap_or_default().to_owned()
+            }
         };
         caveats.push(format!(
             "it ended in repeat {} of {}: {why}",

@@ -163,7 +163,7 @@ fn settings(args: &WebstoneArgs, urls: &[String]) -> Result<Settings, Failed> {
     let least = load.children.0.first().copied().unwrap_or(1);
     if (least as usize) < urls.len() {
         return Err(Failed::Usage(format!(
-            "{} servers for {least} children: each child asks one of them; give more --children",
+            "{} servers for {least} children: each child uses one server; give more --children",
             urls.len()
         )));
     }

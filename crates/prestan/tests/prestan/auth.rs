@@ -489,13 +489,29 @@ fn who_is_not_let_in_hears_why() {
     for (auth, give, says) in table {
         let faulty = guarded(auth);
         let outcome = give(anonymous_run(&faulty.server.url(), "Put1K", 2)).run();
-        let tried = format!("does not let us in: OPTIONS {}: 401", faulty.server.url());
+        let tried = format!(
+            "authentication failed: OPTIONS {}: 401",
+            faulty.server.url()
+        );
         went_nowhere(&outcome, &[&[tried.as_str()], says].concat());
         no_secret_in(&outcome, &["wr0ng-passw0rd"]);
         let exchanges = faulty.server.exchanges();
         assert!(exchanges.iter().all(denied), "{exchanges:#?}");
         assert_eq!(faulty.left(), [""; 0]);
     }
+}
+
+/// A refusal now and then is no wrong password.
+#[test]
+fn credentials_that_were_accepted_before_are_not_to_be_checked() {
+    let shut = status(401, &[("WWW-Authenticate", "Basic realm=\"r\"")], "");
+    let sometimes = Rule::new(shut).tag("(Put1K)").every(3);
+    let faulty = Faulty::new(|builder| builder.auth(basic()).rule(sometimes));
+    let outcome = faulty.prestan("Put1K").run();
+    let result = checked(&outcome);
+    let failure = row(&result, "Put1K")["failures"][0].to_string();
+    assert!(failure.contains("which it accepted before"), "{failure}");
+    assert!(!failure.contains("check user"), "{failure}");
 }
 
 #[test]

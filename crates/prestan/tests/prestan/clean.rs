@@ -89,11 +89,11 @@ fn a_collection_that_the_server_does_not_list_is_removed() {
     assert_eq!(server.left(), ["PrestanTest-killed"]);
 
     // Another machine knows nothing of it, and neither does another target.
-    let nothing = format!("nothing of ours in {url}\n");
+    let nothing = format!("no leftovers of prestan in {url}\n");
     assert_eq!(clean(&Prestan::new().run(), &url, &[]).stdout, nothing);
     fs::create_dir(server.demo.root().join("other")).unwrap();
     let other = format!("{url}other/");
-    let nothing_there = format!("nothing of ours in {other}\n");
+    let nothing_there = format!("no leftovers of prestan in {other}\n");
     assert_eq!(clean(&before, &other, &[]).stdout, nothing_there);
     fs::remove_dir(server.demo.root().join("other")).unwrap();
 
@@ -139,7 +139,7 @@ fn a_collection_that_is_not_listed_is_handled_like_one_that_is() {
     let marker = "PrestanTest-busy/prestan-run.json";
     fs::remove_file(server.demo.root().join(marker)).unwrap();
     let cleaned = clean(&before, &url, &[]);
-    assert!(cleaned.stdout.contains("without our marker"), "{cleaned}");
+    assert!(cleaned.stdout.contains("but no marker"), "{cleaned}");
     assert_eq!(server.left(), ["PrestanTest-busy"]);
 }
 
@@ -175,7 +175,7 @@ fn the_file_of_a_killed_load_is_removed() {
     assert_eq!(cleaned.stdout, format!("removed: {url}\n"));
     assert_eq!(server.left(), ["theirs.bin"]);
     assert_eq!(notes(before.home()), [] as [&Path; 0]);
-    let nothing = format!("nothing of ours in {root}\n");
+    let nothing = format!("no leftovers of prestan in {root}\n");
     assert_eq!(clean(&before, &root, &[]).stdout, nothing);
 }
 
@@ -196,7 +196,7 @@ fn a_file_that_was_replaced_or_removed_since_is_not_ours_any_more() {
     assert_eq!(notes(before.home()).len(), 1);
 
     fs::remove_file(&path).unwrap();
-    let nothing = format!("nothing of ours in {root}\n");
+    let nothing = format!("no leftovers of prestan in {root}\n");
     assert_eq!(clean(&before, &root, &[]).stdout, nothing);
     assert_eq!(notes(before.home()), [] as [&Path; 0]);
 }

@@ -290,6 +290,7 @@ fn recorded_runs_are_compared_too() {
     assert_eq!(many.code, 0, "{many}");
     assert_eq!(many.json()["b"].as_array().unwrap().len(), 2);
     assert_eq!(many.json()["tests"].as_array().unwrap().len(), 4);
+    assert_eq!(many.json()["a"]["name"], format!("{a} (2 runs) #1"));
 
     for (sides, says) in [
         (vec![&*a, &format!("{b},{b}")], "as many of both"),
@@ -301,15 +302,24 @@ fn recorded_runs_are_compared_too() {
             vec![&*a, &b, "--fail-if", "slower 5%"],
             "--fail-if needs several runs of each server",
         ),
-        (vec![&*a], "there is one thing to compare"),
-        (vec![&*a, &b, "--only", "Get1K"], "as they are"),
-        (vec![&*a, &b, "--repeat", "3"], "as they are"),
-        (vec![&*a, &b, "--insecure"], "as they are"),
+        (vec![&*a], "only one side is given"),
+        (
+            vec![&*a, &b, "--only", "Get1K"],
+            "nothing is measured: leave out",
+        ),
+        (
+            vec![&*a, &b, "--repeat", "3"],
+            "nothing is measured: leave out",
+        ),
+        (
+            vec![&*a, &b, "--insecure"],
+            "nothing is measured: leave out",
+        ),
         (
             vec![&*a, &b, "--fail-if", "slower 1%"],
             "times that differ by 2% count as the same",
         ),
-        (vec![], "there is nothing to compare"),
+        (vec![], "nothing to compare is given"),
     ] {
         let refused = Prestan::new().arg("compare").args(sides).run();
         assert_eq!(refused.code, 2, "{refused}");
@@ -357,6 +367,75 @@ fn a_server_that_is_not_there_ends_it_at_once_and_cleanly() {
     assert_eq!(outcome.code, 4, "{outcome}");
     assert!(outcome.stderr.contains("connection refused"), "{outcome}");
     assert_eq!(server.left(), [""; 0]);
+}
+
+/// Response times end with the first byte: a slow body shows in total times.
+#[test]
+fn a_slow_body_is_reported_and_total_times_are_compared() {
+    let late = Rule::new(Fault::Trickle(Duration::from_micros(20))).tag("(Get1K)");
+    let (a, b) = (plain(), Faulty::new(|builder| builder.rule(late)));
+    let sides = [&*a.server.url(), &*b.server.url()];
+    let outcome = compare(&sides, "Get1K")
+        .args(["--repeat", "3", "-r", "10"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let says = "median total times (to the last byte of the response) differ by more";
+    let text = outcome
+        .stdout
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    assert!(text.contains(says), "{outcome}");
+    let total = compare(&sides, "Get1K")
+        .args(["--repeat", "3", "-r", "10", "--times", "total"])
+        .args(["--json", "-"])
+        .run();
+    assert_eq!(total.code, 0, "{total}");
+    let document = total.json();
+    assert_eq!(document["b"][0]["since"], "started", "{document:#}");
+    let ratio = document["tests"][0]["ratio"].as_f64().unwrap();
+    assert!(ratio > 5.0, "{document:#}");
+    assert!(
+        document["b"][0]["caveats"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|told| { !told.as_str().unwrap().contains("total times") })
+    );
+    // And each run of such a server has a note.
+    let alone = crate::support::faulty::run_of(&b.server.url(), "Get1K", 10).run();
+    let notes = alone.json()["tests"][0]["notes"].to_string();
+    assert!(
+        notes.contains("after the first byte of the response"),
+        "{alone}"
+    );
+}
+
+/// The run of the other server says why it ended, and a gate that it has no result.
+#[test]
+fn a_server_that_dies_ends_the_run_of_the_other() {
+    let (a, b) = (plain(), plain());
+    let sides = [&*a.server.url(), &*b.server.url()];
+    let prestan = compare(&sides, "Get1K,Put1K").args(["-r", "2000", "--repeat", "2"]);
+    let running = prestan.args(["--fail-if", "slower 5%"]).spawn();
+    // The next test finds no server, which aborts the run.
+    until("it measures its first test", || {
+        b.measured("Get1K").len() + b.measured("Put1K").len() > 5
+    });
+    drop(b);
+    let outcome = running.wait();
+    assert_eq!(outcome.code, 1, "{outcome}");
+    let partner = "the run of another server in this block ended early";
+    assert!(!outcome.stderr.contains(partner), "{outcome}");
+    let says = "--fail-if has no result, because the measurement ended early";
+    assert!(outcome.stderr.contains(says), "{outcome}");
+    let texts = outcome.runs().into_iter().map(|run| {
+        let report = Prestan::new().args(["report", run.to_str().unwrap()]).run();
+        report.stdout
+    });
+    let of_partner = texts.filter(|text| text.contains(partner)).count();
+    assert_eq!(of_partner, 1, "{outcome}");
+    assert_eq!(a.left(), [""; 0]);
 }
 
 #[test]

@@ -129,7 +129,7 @@ fn a_command_that_does_not_serve_is_shown_with_what_it_said() {
         "--start-a",
         &*command,
         "--start-b",
-        "echo no such option; exit 3",
+        "echo no such option: {{ port }}; exit 3",
     ];
     let outcome = compare(&broken).run();
     assert_eq!(outcome.code, 4, "{outcome}");
@@ -156,14 +156,56 @@ fn a_command_that_does_not_serve_is_shown_with_what_it_said() {
             "cannot be used with",
         ),
         (
-            &["--start-a", "{{ nothing }}", "--start-b", "b"][..],
+            &[
+                "--start-a",
+                "{{ port }} {{ nothing }}",
+                "--start-b",
+                "{{ port }}",
+            ][..],
             "bad template",
+        ),
+        (
+            &["--start-a", &command, "--start-b", "./serve"][..],
+            "--start-b: the command has no {{ port }}",
+        ),
+        (
+            &[
+                "--start-a",
+                "a",
+                "--start-b",
+                &command,
+                "http://127.0.0.1:{{port}}/dav/",
+            ][..],
+            "--start-a: the command has no {{ port }}",
         ),
     ] {
         let outcome = compare(options).run();
         assert_ne!(outcome.code, 0, "{options:?}: {outcome}");
         assert!(outcome.stderr.contains(said), "{options:?}: {outcome}");
     }
+}
+
+#[test]
+fn a_server_that_ends_by_itself_ends_the_comparison_and_is_named() {
+    let program = env!("CARGO_BIN_EXE_prestan");
+    // It is gone in the third run of B, as after a crash.
+    let crashes = format!(
+        "'{program}' serve --port {{{{ port }}}} '{{{{ storage }}}}' & server=$!
+         until [ -e '{{{{ storage }}}}'/PrestanTest-*-b3 ]; do sleep 0.01; done
+         echo out of memory; kill -9 $server; exit 7"
+    );
+    let command = serve();
+    let outcome = compare(&["--start-a", &command, "--start-b", &crashes])
+        .args(["--repeat", "4", "-r", "300"])
+        .run();
+    assert_eq!(outcome.code, 4, "{outcome}");
+    let said = "B ended during run 3 (exit status: 7); its logs end with\n";
+    assert!(outcome.stderr.contains(said), "{outcome}");
+    assert!(outcome.stderr.contains("out of memory"), "{outcome}");
+    assert!(!outcome.stderr.contains("still on the server"), "{outcome}");
+    // The runs before it are compared.
+    assert!(outcome.stdout.contains("Get1K"), "{outcome}");
+    assert!(!outcome.stdout.contains("failed"), "{outcome}");
 }
 
 #[test]

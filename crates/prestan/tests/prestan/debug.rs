@@ -8,7 +8,7 @@ use crate::support::pages::{counted, furnished, webstone};
 use crate::support::{Outcome, Prestan};
 use testbed::fault::{Auth, Fault, Rule};
 
-const SHOWN: &str = "warning: requests and responses were shown while they were measured";
+const SHOWN: &str = "warning: requests and responses were shown during the measurement";
 
 /// What stands behind a sign on standard error, with the number of the client left out.
 fn shown(outcome: &Outcome, sign: &str) -> Vec<String> {
@@ -124,7 +124,7 @@ fn what_came_instead_of_an_answer_is_said() {
     let outcome = webstone(&server.server.url()).arg("--debug").run();
     assert_eq!(outcome.code, 0, "{outcome}");
     let remarks = shown(&outcome, "*");
-    let expected = "the kept connection has ended; asked again on another";
+    let expected = "the persistent connection was closed; sent again on another";
     assert_eq!(remarks, [expected], "{outcome}");
 
     // Without another connection to try, it is a failure with a reason.

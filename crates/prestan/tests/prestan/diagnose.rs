@@ -338,7 +338,7 @@ fn a_diagnosis_holds_no_secret_and_a_failed_row_is_named() {
     assert_eq!(text.code, 0, "{text}");
     assert!(
         text.stdout
-            .contains("Not looked at:\n- Put1K (suite prestan)"),
+            .contains("Rows that were not checked:\n- Put1K (suite prestan)"),
         "{text}"
     );
     no_secret_in(&text, &[PASSWORD, BASIC]);

@@ -1,6 +1,9 @@
 //! Series of runs that end before they are through: what is known until then is told, nothing goes
 //! on for nothing, nothing is left behind, and no password comes out of any of them.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+
 use crate::support::faulty::{Faulty, PASSWORD, no_secret_in, status};
 use crate::support::load::{file, plain, send, until};
 use crate::support::{Outcome, Prestan, Running};
@@ -216,4 +219,38 @@ fn options_for_other_servers_are_refused_for_our_own() {
         assert_eq!(outcome.code, 2, "{outcome}");
         assert!(outcome.stderr.contains("--insecure"), "{outcome}");
     }
+}
+
+#[test]
+fn a_server_that_was_started_for_runs_and_ended_by_itself_is_named() {
+    let prestan = Prestan::new();
+    let program = env!("CARGO_BIN_EXE_prestan");
+    let script = format!(
+        "#!/bin/sh
+         [ \"$1\" = --version ] && exec echo dufs 1.0
+         '{program}' serve --port \"${{3#--port=}}\" \"$1\" & server=$!
+         until [ -e \"$1\"/PrestanTest-*-$LAST ]; do sleep 0.01; done
+         echo out of memory; kill -9 $server; exit 7"
+    );
+    let script = prestan.file("server", &script);
+    fs::set_permissions(&script, Permissions::from_mode(0o755)).unwrap();
+    let server = |last| format!("dufs,program={},env.LAST={last}", script.display());
+    let quick = ["--only", "Put1K,Get1K", "--warmup", "1", "-q"];
+    let ended = |outcome: &Outcome, said: &str| {
+        assert_eq!(outcome.code, 4, "{outcome}");
+        assert!(outcome.stderr.contains(said), "{outcome}");
+        assert!(outcome.stderr.contains("out of memory"), "{outcome}");
+    };
+
+    let run = ["run", "prestan", "--run-id", "a-b", "-r", "300", "--server"];
+    let outcome = prestan.args(run).arg(server("b")).args(quick).run();
+    ended(&outcome, "ended during the run (exit status: 7); its logs");
+
+    let sweep = ["sweep", "--vary", "requests=300,400", "--repeat", "3"];
+    let sweep = outcome.again().args(sweep).args(["--server", &server("5")]);
+    let outcome = sweep.args(quick).run();
+    ended(&outcome, "ended during run 5 (exit status: 7); its logs");
+    assert!(!outcome.stderr.contains("still on the server"), "{outcome}");
+    let told = "it ended in repeat 3 of 3: ";
+    assert!(outcome.stdout.contains(told), "{outcome}");
 }

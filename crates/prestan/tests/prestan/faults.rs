@@ -239,7 +239,7 @@ fn answers_that_are_wrong() {
             "Get1K",
             [status(200, &[], "something else")],
             "wrong_body",
-            &["GET res: ", "14 bytes came back; expected 1024"],
+            &["GET res: ", "received 14 bytes; expected 1024"],
         ),
         case(
             "PropfindLiveSingle",
@@ -362,7 +362,12 @@ fn targets_that_cannot_be_measured() {
         ),
         (
             all(status(401, &[], "")),
-            &["does not let us in", "OPTIONS http://", "401", "challenge"],
+            &[
+                "authentication failed",
+                "OPTIONS http://",
+                "401",
+                "challenge",
+            ],
         ),
         (all(status(403, &[], "")), &["OPTIONS", "403"]),
         (all(status(503, &[], "")), &["OPTIONS", "503"]),

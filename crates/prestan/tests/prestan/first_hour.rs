@@ -24,7 +24,7 @@ fn a_target_that_is_no_collection_is_named() {
     let url = server.url();
     let file = format!(
         "prestan: {url}file.txt is not a collection; give the URL of one, {url} for example, or \
-         measure this resource alone: `prestan load {url}file.txt`; what is known"
+         measure this resource alone: `prestan load {url}file.txt`; the record of the run"
     );
     let missing =
         format!("prestan: {url}no/such/ does not exist; create it first, or check the path");

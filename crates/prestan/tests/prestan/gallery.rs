@@ -189,7 +189,7 @@ fn what_makes_no_sense_is_refused() {
             &[&new, "--server", "nosuch"],
             "no server is called `nosuch`",
         ),
-        (&[&new, "--server", "nginx"], "a gallery has two at least"),
+        (&[&new, "--server", "nginx"], "a gallery needs at least two"),
         (
             &[&new, "--repeat", "1"],
             "write a whole number from 2 to 200",
@@ -204,7 +204,10 @@ fn what_makes_no_sense_is_refused() {
     let letter = home.path().join("letter.txt");
     let outcome = gallery(&[&letter.to_string_lossy()]);
     // Where there is but one server, that is said first.
-    let says = ["nothing could be written to", "a gallery has two at least"];
+    let says = [
+        "nothing could be written to",
+        "a gallery needs at least two",
+    ];
     assert!(
         says.iter().any(|says| outcome.stderr.contains(says)),
         "{outcome}"

@@ -269,7 +269,10 @@ fn nothing_to_clean_is_said() {
     let url = server.server.url();
     let outcome = Prestan::new().args(["clean", &url]).run();
     assert_eq!(outcome.code, 0, "{outcome}");
-    assert_eq!(outcome.stdout, format!("nothing of ours in {url}\n"));
+    assert_eq!(
+        outcome.stdout,
+        format!("no leftovers of prestan in {url}\n")
+    );
 }
 
 #[test]
@@ -530,4 +533,23 @@ fn a_full_disk_for_one_report_does_not_take_the_others_along() {
     let csv = fs::read_to_string(outcome.home().join("rows.csv")).unwrap();
     assert_eq!(csv.lines().count(), 2);
     assert_eq!(server.left(), [] as [&str; 0]);
+}
+
+#[test]
+fn progress_names_no_test_that_was_not_reached() {
+    let server = demo();
+    let prestan = Prestan::new()
+        .args([&server.server.url(), "--only", "Get1K,Copy,Move"])
+        .args(ENDLESS);
+    let running = prestan.spawn();
+    let reached = |test| !server.measured(test).is_empty();
+    until("a test is measured", || {
+        ["Get1K", "Copy", "Move"].into_iter().any(reached)
+    });
+    send(&running, Signal::INT);
+    let outcome = running.wait();
+    assert_eq!(outcome.code, 130, "{outcome}");
+    let lines = outcome.stderr.lines();
+    let of_tests = lines.filter(|line| line.contains('%')).count();
+    assert!(of_tests <= 1, "{outcome}");
 }

@@ -208,7 +208,7 @@ fn what_is_there_is_not_replaced_without_a_word() {
     assert!(
         refused
             .stderr
-            .contains("would replace what is there (HEAD was answered 200")
+            .contains("would overwrite a resource (HEAD was answered 200")
     );
     assert_eq!(fs::read_to_string(&path).unwrap(), "some text");
     assert_eq!(seen(&server, "PUT").len(), 0);
@@ -317,6 +317,13 @@ fn a_lock_that_a_load_takes_is_released() {
     assert_eq!(unlocked.count(), 1, "{outcome}");
     let tokens = outcome.home().join("state/prestan/locks");
     assert!(!tokens.exists() || tokens.read_dir().unwrap().next().is_none());
+    assert_eq!(server.left(), ["locked.txt"]);
+
+    // Where nothing is, LOCK makes an empty resource.
+    let made = format!("{}new.txt", server.server.url());
+    let outcome = load("LOCK", &made).args(options).arg(lockinfo).run();
+    assert_eq!(outcome.code, 1, "{outcome}");
+    assert_eq!(server.left(), ["locked.txt"], "{outcome}");
 }
 
 /// Where the server sends it back as well: to a page for those who are not signed in.

@@ -368,7 +368,7 @@ fn a_mix_that_writes_needs_a_word_and_leaves_nothing() {
     assert!(
         refused
             .stderr
-            .contains("it sends PUT; if that is meant, give --writes")
+            .contains("it sends PUT; if that is intended, give --writes")
     );
     assert_eq!(server.server.exchanges().len(), 0);
 

@@ -32,6 +32,8 @@ mod endings;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod figures;
+#[cfg(test)]
 mod first_hour;
 #[cfg(test)]
 mod first_screen;

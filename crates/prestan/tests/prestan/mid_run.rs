@@ -70,7 +70,7 @@ fn a_server_that_dies_in_mid_run() {
     assert!(count(get, "connect_failed") >= 4, "{get:#}");
     let evidence = get["evidence"].as_str().unwrap();
     assert!(
-        evidence.contains("5 operations in a row got no answer"),
+        evidence.contains("5 operations in a row had no response"),
         "{evidence}"
     );
     assert!(

@@ -23,7 +23,7 @@ fn demo() -> Outcome {
     outcome
 }
 
-fn open(path: &Path) -> Option<Browser> {
+pub(crate) fn open(path: &Path) -> Option<Browser> {
     let mut browser = Browser::start()?;
     browser.open(path);
     browser.until("document.documentElement.dataset.ready === 'true'");

@@ -164,6 +164,30 @@ fn what_was_recorded_before_the_disk_was_full_can_be_read() {
     told_of_a_full_disk(prestan, code, &said, "No space left on device");
 }
 
+/// Only files without samples fit.
+#[test]
+fn a_record_without_samples_says_so() {
+    let server = demo();
+    let prestan = Prestan::new();
+    let suite = "suite: small\ntests:\n  - name: Save\n    loop: [{PUT: file, body: {size: 16}, measure: Save}]\n";
+    let suite = prestan.file("small.yaml", suite);
+    let (suite, url) = (suite.to_str().unwrap(), server.server.url());
+    let args = ["run", suite, &url, "-r", "2000", "--save", "run"].map(str::to_owned);
+    let script = "trap '' XFSZ; ulimit -f 8; \"$@\"";
+    let (code, said) = in_a_shell(&prestan, "sh", script, &args);
+    assert_eq!(code, 1, "{said}");
+    assert!(
+        said.contains("with --save; no samples were saved"),
+        "{said}"
+    );
+    assert!(!said.contains("`prestan report"), "{said}");
+    let (document, text) = report(&prestan.arg("--version").run());
+    let save = row(&document, "Save");
+    assert_eq!(save["evidence"], "no samples of it were saved", "{save:#}");
+    let row = "\nSave   not saved   no samples of it were saved\n";
+    assert!(text.stdout.contains(row), "{text}");
+}
+
 /// The same where only large files do not fit.
 #[test]
 fn what_was_recorded_before_a_file_was_too_large_can_be_read() {

@@ -6,6 +6,7 @@ use std::path::Path;
 use rundir::RunDir;
 use serde_json::Value;
 
+use crate::support::load::plain;
 use crate::support::{Outcome, Prestan};
 
 /// A home with runs of these names, the first the oldest.
@@ -113,7 +114,8 @@ fn runs_are_listed_with_what_became_of_them() {
 fn a_home_without_runs_lists_none() {
     let outcome = Prestan::new().args(["runs", "--json", "-"]).run();
     assert_eq!(outcome.json()["runs"].as_array().unwrap().len(), 0);
-    refused(&outcome, "runs", "no run is kept in");
+    let none = done(&outcome, "runs");
+    assert!(none.starts_with("no run is kept in "), "{none}");
     refused(&outcome, "report nosuch", "no run `nosuch`; ");
 }
 
@@ -133,7 +135,7 @@ fn a_run_is_found_by_the_beginning_of_its_name() {
         ("compare monday tuesdy", similar),
         ("diagnose tuesdy", similar),
         ("diagnose monday tuesdy", similar),
-        ("report xyz", "no run `xyz`; `prestan runs` lists all"),
+        ("report xyz", "no run `xyz`; `prestan runs --all` lists all"),
         ("report ./nosuch", "no run `./nosuch`"),
         ("runs remove tuesday tuesdy", similar),
     ] {
@@ -177,7 +179,7 @@ fn runs_are_removed_and_nothing_else_is() {
 
     let removed = done(&home, "runs remove mon");
     assert!(removed.starts_with("removed: monday ("), "{removed}");
-    assert!(removed.contains("\n1 runs removed, "), "{removed}");
+    assert!(removed.contains("\n1 run removed, "), "{removed}");
     for (name, why) in [
         (
             "tuesday",
@@ -195,28 +197,32 @@ fn runs_are_removed_and_nothing_else_is() {
     assert_eq!(names(&home).len(), 3);
     assert!(runs.join("other").is_dir());
     // It goes on, so it stays, whatever the limit.
-    done(&home, "runs prune --keep 0 --dry-run");
     fs::remove_file(runs.join("tuesday/notes.txt")).unwrap();
-    done(&home, "runs prune --keep 0");
+    done(&home, "runs prune --keep 0 --named");
     assert_eq!(names(&home), ["now"]);
     drop(running);
 }
+
+/// Names as prestan makes them.
+const MONDAY: &str = "20260105T100000-0001";
+const TUESDAY: &str = "20260106T100000-000a";
+const FRIDAY: &str = "20260109T100000-00ff";
 
 #[test]
 fn old_runs_are_pruned() {
     // The first is a year old.
     for (limits, removed) in [
-        ("--older-than 30d", &["monday"][..]),
+        ("--older-than 30d", &[MONDAY][..]),
         ("--older-than 1000d", &[]),
-        ("--keep 1", &["tuesday", "monday"]),
-        ("--keep 2 --older-than 1h", &["monday"]),
+        ("--keep 1", &[TUESDAY, MONDAY]),
+        ("--keep 2 --older-than 1h", &[MONDAY]),
         ("--keep-size 1GiB", &[]),
-        ("--keep-size 1KiB", &["friday", "tuesday", "monday"]),
+        ("--keep-size 1KiB", &[FRIDAY, TUESDAY, MONDAY]),
     ] {
-        let home = home_with(&["monday", "tuesday", "friday"]);
+        let home = home_with(&[MONDAY, TUESDAY, FRIDAY]);
         let line = format!("runs prune {limits}");
         let would = done(&home, &format!("{line} -n"));
-        assert_eq!(names(&home), ["friday", "tuesday", "monday"]);
+        assert_eq!(names(&home), [FRIDAY, TUESDAY, MONDAY]);
         let did = done(&home, &line);
         assert_eq!(would.replace("would be removed", "removed"), did);
         let lines: Vec<&str> = did.lines().collect();
@@ -225,7 +231,11 @@ fn old_runs_are_pruned() {
             .filter_map(|line| line.strip_prefix("removed: "));
         let said: Vec<&str> = said.filter_map(|line| line.split(' ').next()).collect();
         assert_eq!(said, removed, "{did}");
-        let total = format!("{} runs removed, ", removed.len());
+        let total = match removed.len() {
+            0 => "no run removed".to_owned(),
+            1 => "1 run removed, ".to_owned(),
+            runs => format!("{runs} runs removed, "),
+        };
         assert!(lines.last().unwrap().starts_with(&total), "{did}");
         assert_eq!(names(&home).len(), 3 - removed.len());
     }
@@ -234,6 +244,61 @@ fn old_runs_are_pruned() {
         "runs prune",
         "--older-than <TIME>|--keep-size <SIZE>|--keep <N>",
     );
+}
+
+#[test]
+fn a_series_is_listed_pruned_and_removed_as_a_whole() {
+    let home = home_with(&["mine-1", "mine-2", MONDAY]);
+    let server = plain();
+    let url = server.server.url();
+    let quick = format!("--only Get1K -r 2 -q --run-id {FRIDAY}");
+    let line = format!("compare {url} {url} --repeat 2 {quick}");
+    assert_eq!(prestan(&home, &line).code, 0);
+    let listed = |line: &str| -> Vec<String> {
+        let list = done(&home, line);
+        let lines = list.lines().skip(1);
+        let cells = lines.map(|line| line.split_whitespace().take(2).collect::<Vec<_>>());
+        cells.map(|cells| cells.join(" ")).collect()
+    };
+    let series = format!("{FRIDAY} 4");
+    let monday = format!("{MONDAY} 1");
+    assert_eq!(listed("runs"), [&*series, &monday, "mine-2 1", "mine-1 1"]);
+    for each in ["runs --all", "runs list --all"] {
+        assert_eq!(done(&home, each).lines().count(), 1 + 7);
+    }
+    let document = done(&home, &format!("runs show {FRIDAY} --json -"));
+    let document: Value = serde_json::from_str(&document).unwrap();
+    assert_eq!(document["runs"].as_array().unwrap().len(), 4);
+    assert_eq!(document["runs"][0]["series"], FRIDAY, "{document:#}");
+    assert_eq!(
+        done(&home, &format!("runs show {FRIDAY}")).lines().count(),
+        1 + 4
+    );
+
+    let beginning = done(&home, "runs show 20260109");
+    assert_eq!(beginning, done(&home, &format!("runs show {FRIDAY}")));
+    refused(&home, "runs show 2026", "is the beginning of 5 runs: ");
+
+    // A run with a name is none of the series, and stays.
+    done(&home, &format!("runs name {FRIDAY}-a1 baseline"));
+    let line = "runs prune --keep 1";
+    assert!(done(&home, line).starts_with(&format!("removed: {MONDAY} (")));
+    let all = done(&home, "runs prune --keep 0");
+    let said = format!("removed: {FRIDAY} (3 runs, ");
+    assert!(
+        all.starts_with(&said) && all.contains("\n3 runs removed, "),
+        "{all}"
+    );
+    assert_eq!(names(&home).len(), 3);
+
+    let quick = "--vary requests=2,3 --repeat 2 --only Get1K -q --run-id ours";
+    prestan(&home, &format!("sweep {url} {quick}"));
+    let listed = listed("runs");
+    assert_eq!(listed.len(), 4, "{listed:?}");
+    assert_eq!(listed[0], "ours 4");
+    let removed = done(&home, "runs remove ours");
+    assert!(removed.starts_with("removed: ours (4 runs, "), "{removed}");
+    assert_eq!(names(&home).len(), 3);
 }
 
 #[test]

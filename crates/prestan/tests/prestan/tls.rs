@@ -64,7 +64,7 @@ fn a_certificate_is_trusted_or_it_is_said_why_not() {
     let wrong_host: &[&str] = &["OPTIONS https://", "another name", "--insecure"];
     let unknown: &[&str] = &[
         "OPTIONS https://",
-        "nobody we trust has signed",
+        "the certificate is not signed by a trusted authority",
         "--cacert FILE",
     ];
     let table: [(Certificate, Trust, Option<&[&str]>); 18] = [

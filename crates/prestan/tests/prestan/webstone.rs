@@ -126,7 +126,7 @@ fn files_that_come_back_differently_are_not_measured() {
     let faults = [
         (
             status(200, &[], "something else"),
-            "differs from what was put there",
+            "differs from the content sent",
         ),
         (status(404, &[], ""), "it was answered 404 Not Found"),
         (Fault::ShorterThanSaid, "GET "),

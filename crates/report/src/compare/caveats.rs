@@ -1,7 +1,14 @@
 //! What to know of a comparison before it is believed, and why runs cannot be compared: a sentence each.
 
 use record::Pace;
-use stats::{Caveat, Difference, Setting};
+use stats::{Caveat, Difference, Setting, TotalTimes};
+
+use crate::clean;
+use crate::lists::more_rows;
+use crate::units::human;
+
+/// Rows that a caveat spells out.
+const ROWS: usize = 3;
 
 /// Why runs cannot be compared.
 pub fn difference(difference: &Difference) -> String {
@@ -48,6 +55,19 @@ pub(crate) fn caveat(caveat: &Caveat) -> String {
              the ratios; `prestan compare` with both URLs measures in turns",
             if *pairs == 1 { "pair" } else { "pairs" }
         ),
+        Caveat::TotalTimes(rows) => {
+            let row = |row: &TotalTimes| {
+                let (name, a, b) = (clean(&row.row), human(row.a), human(row.b));
+                format!("{name} {a} with A, {b} with B")
+            };
+            let shown: Vec<String> = rows.iter().take(ROWS).map(row).collect();
+            let more = more_rows(rows.len().saturating_sub(ROWS)).map_or(String::new(), |more| format!("; {more}"));
+            format!(
+                "median total times (to the last byte of the response) differ by more than these ratios show: \
+                 {}{more}; compare them with --times total",
+                shown.join("; ")
+            )
+        }
         Caveat::Differs(one, other) => differs(one, other),
     }
 }

@@ -48,8 +48,8 @@ struct ComparedServer {
     pairs: usize,
     /// Percent by which times may differ and still count as the same.
     same_within_percent: f64,
-    /// The moment from which the times that are compared are counted: sent, or planned in an open
-    /// loop.
+    /// The moment from which the times that are compared are counted: sent, planned in an open loop, or
+    /// started for total times.
     #[schemars(extend("enum" = Since::ALL.map(Since::name)))]
     since: &'static str,
     /// What to know before believing it.

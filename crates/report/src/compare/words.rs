@@ -13,6 +13,7 @@ use crate::units::human;
 pub(crate) fn times_since(since: Since) -> &'static str {
     match since {
         Since::Sent => "response times",
+        Since::Started => "total times (to the last byte of the response)",
         Since::Planned => {
             "times from the planned moment on (response time, and the wait before it)"
         }
@@ -94,6 +95,9 @@ fn figure(ratio: f64, digits: usize) -> String {
         format!("> {MOST}")
     } else if ratio < 1.0 / MOST {
         format!("< {}", 1.0 / MOST)
+    } else if ratio < 0.95 {
+        // Never 0, however wide its interval is.
+        format!("{ratio:.*}", digits.max(2))
     } else {
         format!("{ratio:.digits$}")
     }
@@ -193,25 +197,37 @@ fn why(ratio: &Ratio, found: &Certainty) -> String {
         } else {
             ("faster", "slower")
         };
-        return format!("median {usually}, mean {on_average} because of few slow runs");
+        return format!("median {usually}, mean {on_average} because of a few slow runs");
     }
     match (found.usually, found.on_average) {
-        (Faster, Slower) => "median faster, mean slower because of few slow operations".to_owned(),
-        (Slower, Faster) => {
-            "median slower, mean faster because A has few slow operations".to_owned()
+        (Faster, Slower) => {
+            "median faster, mean slower because of a few slow operations".to_owned()
         }
-        (Same, Slower) => "median the same, mean slower because of few slow operations".to_owned(),
+        (Slower, Faster) => {
+            "median slower, mean faster because A has a few slow operations".to_owned()
+        }
+        (Same, Slower) => {
+            "median the same, mean slower because of a few slow operations".to_owned()
+        }
         (Same, Faster) => {
-            "median the same, mean faster because A has few slow operations".to_owned()
+            "median the same, mean faster because A has a few slow operations".to_owned()
         }
         (Slower | Faster, Same) => {
             format!("median {}, mean the same", found.usually.name())
         }
         (Unsure, Slower | Faster) => {
-            format!("mean {}, median not significantly", found.on_average.name())
+            let mean = found.on_average.name();
+            format!(
+                "mean {mean}, median not significantly; {}",
+                detectable(found)
+            )
         }
         (Slower | Faster, Unsure) => {
-            format!("median {}, mean not significantly", found.usually.name())
+            let median = found.usually.name();
+            format!(
+                "median {median}, mean not significantly; {}",
+                detectable(found)
+            )
         }
         _ => detectable(found),
     }
@@ -276,9 +292,14 @@ fn fails_with(side: &str, (bad, good): (&Estimate, &Estimate)) -> String {
     format!("fails with {side}: {bad}{good}")
 }
 
-/// What failed of all: `2 of 60`.
+/// What failed of all: `2 of 60`, and the runs in which nothing was measured.
 fn share(of: &Estimate) -> String {
-    format!("{} of {}", of.failed, of.operations)
+    let failed = format!("{} of {}", of.failed, of.operations);
+    match of.unmeasured {
+        0 => failed,
+        1 => format!("{failed} and 1 whole run"),
+        runs => format!("{failed} and {runs} whole runs"),
+    }
 }
 
 #[cfg(test)]
@@ -316,6 +337,7 @@ mod tests {
             (5.27, Some((2.0, 17.0)), "5.3"),
             (13.2, Some((0.001, 9_000.0)), "13"),
             (9_000.0, Some((0.001, 9_000.0)), "> 100"),
+            (0.035, Some((0.001, 21.0)), "0.04"),
             (0.001, Some((0.001, 9_000.0)), "< 0.01"),
             (1.486, None, "1.49"),
         ];

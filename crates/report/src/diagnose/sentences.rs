@@ -58,7 +58,7 @@ pub(super) fn quantity(value: &Quantity) -> String {
         Quantity::Share(share) => percent(*share),
         Quantity::Ratio(ratio) => format!("{} times", factor(*ratio)),
         Quantity::Count(count) => count.to_string(),
-        Quantity::Rate(rate) => format!("{} operations a second", factor(*rate)),
+        Quantity::Rate(rate) => format!("{} operations per second", factor(*rate)),
         Quantity::Bytes(bytes) if *bytes >= 1e6 => format!("{:.1} MB", bytes / 1e6),
         Quantity::Bytes(bytes) if *bytes >= 1e4 => format!("{:.0} kB", bytes / 1e3),
         Quantity::Bytes(bytes) => format!("{bytes:.0} bytes"),

@@ -11,7 +11,7 @@ use super::{Diagnosed, DiagnosedRun, NotMeasured, incomplete, sentences};
 /// Version of the document. It grows when something is renamed or changes its meaning.
 const SCHEMA_VERSION: u32 = 3;
 
-/// What should be fixed first.
+/// Findings, most costly first.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Document", deny_unknown_fields)]
 pub(super) struct DiagnosisDocument {
@@ -21,17 +21,17 @@ pub(super) struct DiagnosisDocument {
     /// Why runs are missing; absent where all planned runs were measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     incomplete: Option<IncompleteJson>,
-    /// The runs that were looked at.
+    /// The runs that were checked.
     runs: Vec<DiagnosedRun>,
-    /// Findings of each server: what fails, then the most costly first.
+    /// Findings of each server: failures first, then the most costly first.
     findings: Vec<FindingJson>,
-    /// What would be a finding if a second run of its suite showed it as well.
+    /// Seen in one run only; a finding once a second run of its suite shows it as well.
     seen_once: Vec<FindingJson>,
-    /// What was not looked at.
+    /// The rows that were not checked.
     left_out: Vec<LeftOutJson>,
 }
 
-/// Why the findings rest on fewer runs than were planned.
+/// Why there are fewer runs than were planned.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Incomplete", deny_unknown_fields)]
 struct IncompleteJson {
@@ -53,7 +53,7 @@ enum Reason {
     Failed,
 }
 
-/// Something conspicuous.
+/// A finding.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Found", deny_unknown_fields)]
 pub(crate) struct FindingJson {
@@ -65,16 +65,16 @@ pub(crate) struct FindingJson {
     text: String,
     /// The figures in the text, and those that belong to them.
     figures: Vec<FigureJson>,
-    /// What it rests on, row by row, the worst first.
+    /// Its evidence row by row, the worst first.
     evidence: Vec<EvidenceJson>,
     /// Where in a server to look for the cause.
     look_at: &'static str,
-    /// The rows that it is about.
+    /// Its rows.
     measures: Vec<String>,
     /// Index into runs.
     run: usize,
-    /// Percent of the time of all that was measured on this server that would not be spent if this
-    /// were as the rule thinks normal.
+    /// Percent of all measured time on this server that would be saved if these rows took the time that the
+    /// rule expects.
     saves_percent: f64,
 }
 
@@ -94,9 +94,9 @@ struct EvidenceJson {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Measured", deny_unknown_fields)]
 struct FigureJson {
-    /// Its name. A rule uses each name for one thing only.
+    /// Its name, unique within its rule.
     name: &'static str,
-    /// How much it is, in its unit; a text where the unit is text.
+    /// The value in its unit; a text where the unit is text.
     value: FigureValue,
     /// Unit of the value and of its interval.
     unit: FigureUnit,
@@ -104,7 +104,7 @@ struct FigureJson {
     low: Option<f64>,
     /// Upper end of the 95 % interval; null where there is none.
     high: Option<f64>,
-    /// Operations that it is the mean of; null where it is none.
+    /// Number of operations that it is the mean of; null for other values.
     operations: Option<u64>,
 }
 
@@ -128,7 +128,7 @@ enum FigureUnit {
     Ns,
     /// A share of 1.
     Share,
-    /// So many times as much.
+    /// A factor.
     Times,
     /// A number of operations, members, locks or users.
     Count,
@@ -175,7 +175,7 @@ impl From<&Evidence> for EvidenceJson {
     }
 }
 
-/// A row that no finding can come from.
+/// A row that was not checked.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "NotSeen", deny_unknown_fields)]
 struct LeftOutJson {
@@ -185,7 +185,7 @@ struct LeftOutJson {
     measure: String,
     /// Why.
     why: String,
-    /// Whether that is for a warning, and not for the server: the row is inconclusive.
+    /// Whether a warning disqualifies the row, so that it does not describe the server.
     disqualified: bool,
 }
 

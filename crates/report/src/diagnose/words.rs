@@ -14,14 +14,14 @@ pub(crate) struct RuleWords {
     pub(crate) look_at: &'static str,
 }
 
-/// The words of the rule that found it.
+/// The words of the rule of a finding.
 pub(crate) fn words(finding: &Finding) -> &'static RuleWords {
     let found = WORDS.iter().find(|words| words.rule == finding.rule);
     found.expect("every rule has words")
 }
 
 /// What the floor is, where two rows are beside each other.
-const FLOOR: &str = "Any request takes {floor}, the round trip included.";
+const FLOOR: &str = "Every request takes at least {floor}, round trip included.";
 
 /// All rules in words, in the order of [`RULES`](stats::RULES).
 pub(super) const WORDS: &[RuleWords] = &[
@@ -29,370 +29,371 @@ pub(super) const WORDS: &[RuleWords] = &[
         rule: "put-against-get",
         title: "PUT is much slower than GET of the same size",
         sentences: &[
-            "PUT of {size} takes {slow}, GET of it {quick}: {ratio} as long.",
+            "PUT of {size} takes {slow}, GET of {size} takes {quick}: {ratio} as long.",
             FLOOR,
         ],
-        look_at: "what a PUT does beside writing: fsync of each file or of its directory, a \
-                  temporary file and a rename, a database of properties or of versions, hashes, \
-                  a search index, a virus scanner",
+        look_at: "what a PUT does besides writing the file: fsync of the file or its directory, a temporary \
+                  file and a rename, a database of properties or versions, checksums, a search index, a \
+                  virus scanner",
     },
     RuleWords {
         rule: "buffered-get",
         title: "The first byte of a large resource comes late",
         sentences: &[
-            "The first byte of 1 MiB comes after {first_large}, that of 1 KiB after {first_small}: {more} \
-             later, {share} of what the whole answer takes longer.",
+            "The first byte of 1 MiB arrives {more} later than that of 1 KiB ({first_large} instead of \
+             {first_small}): {share} of the additional time of the whole response.",
         ],
-        look_at: "a resource that is read whole (from a disk, another server or an object store) \
-                  before it is sent: it takes memory for each request; a proxy that buffers answers",
+        look_at: "a resource that is read completely (from a disk, another server or an object store) \
+                  before it is sent, which also takes memory for each request; a proxy that buffers \
+                  responses",
     },
     RuleWords {
         rule: "proppatch-against-propfind",
         title: "PROPPATCH is much slower than PROPFIND of the same property",
         sentences: &[
-            "Setting a property takes {slow}, reading it {quick}: {ratio} as long.",
+            "PROPPATCH of a property takes {slow}, PROPFIND of it {quick}: {ratio} as long.",
             FLOOR,
         ],
-        look_at: "the store of dead properties: a file or a table opened, locked, written whole or \
-                  flushed to disk for each request",
+        look_at: "the store of dead properties: a file or a table that each request opens, locks, rewrites \
+                  completely or flushes to disk",
     },
     RuleWords {
         rule: "cost-per-property",
         title: "Each property costs about as much as a request",
         sentences: &[
-            "In {row}, each property beyond the first costs {each}, {share} of a whole request with one \
-             ({one}).",
+            "In {row}, each property after the first takes {each}: {share} of a whole request with one \
+             property ({one}).",
         ],
-        look_at: "one query, one statement or one file for each property: read and write all \
-                  properties of a resource at once, in one transaction",
+        look_at: "one query, one statement or one file for each property. Read or write all properties of a \
+                  resource at once, in one transaction",
     },
     RuleWords {
         rule: "copy-of-collection",
-        title: "COPY of a collection costs as much for each member as a COPY of its own",
+        title: "COPY of a collection costs as much for each member as COPY of a single resource",
         sentences: &[
             OF_COLLECTION,
-            "The removal of what it replaces takes {removal} of it and is not counted.",
+            "The time for each member excludes {removal} for removing the destination, which COPY \
+             overwrites.",
         ],
-        look_at: "a transaction, a flush, a check of rights and locks for each member: do these once \
-                  for the whole collection",
+        look_at: "a transaction, a flush, or a check of permissions and locks for each member. Do these \
+                  once for the whole collection",
     },
     RuleWords {
         rule: "move-of-collection",
-        title: "MOVE of a collection takes many times that of a single resource",
+        title: "MOVE of a collection takes many times as long as MOVE of a single resource",
         sentences: &[
-            "MOVE of a collection with {members} members takes {own}, the removal of what it replaces not \
-             counted: {ratio} the work of a single resource ({one}), and at most {each} a member, if \
-             members are why.",
+            "MOVE of a collection with {members} members takes {own}, without the removal of the \
+             destination that it overwrites: {ratio} the work of MOVE of a single resource ({one}). If the \
+             members are the reason, each takes at most {each}.",
         ],
-        look_at: "copying and deleting instead of renaming; walking all members for locks, \
-                  properties or paths that are stored with each",
+        look_at: "copying and deleting instead of renaming; visiting all members for locks, properties or \
+                  paths that are stored with each",
     },
     RuleWords {
         rule: "delete-of-collection",
-        title: "DELETE of a collection costs about as much for each member as a DELETE of its own",
+        title: "DELETE of a collection costs about as much for each member as DELETE of a single resource",
         sentences: &[OF_COLLECTION],
-        look_at: "a transaction, a flush or a check of locks for each member; a database that lacks \
-                  an index on the parent",
+        look_at: "a transaction, a flush or a check of locks for each member; a database that lacks an \
+                  index on the parent",
     },
     RuleWords {
         rule: "lock-against-unlock",
         title: "LOCK and UNLOCK take very different times",
         sentences: &[
-            "{slow_method} takes {slow}, {quick_method} {quick}: {ratio} as long.",
+            "{slow_method} takes {slow}, {quick_method} takes {quick}: {ratio} as long.",
             FLOOR,
         ],
-        look_at: "the store of locks: how it is searched for conflicts, and whether it is written \
-                  whole or flushed",
+        look_at: "the store of locks: how it is searched for conflicting locks, and whether it is rewritten \
+                  completely or flushed to disk",
     },
     RuleWords {
         rule: "lock-of-collection",
-        title: "LOCK of a collection takes several times that of a single resource",
+        title: "LOCK of a collection takes several times as long as LOCK of a single resource",
         sentences: &[
-            "{method} of a collection with {members} members takes {whole}, {ratio} that of a single \
-             resource ({single}); at most {each} a member, if members are why.",
+            "{method} of a collection with {members} members takes {whole}: {ratio} as long as for a single \
+             resource ({single}). If the members are the reason, each takes at most {each}.",
         ],
-        look_at: "walking all members to look for locks, or storing the lock with each of them: \
-                  search the locks by the prefix of the path instead",
+        look_at: "visiting all members to find locks, or storing the lock with each of them. Search the \
+                  locks by path prefix instead",
     },
     RuleWords {
         rule: "locks-held",
-        title: "Requests get slower with every lock that is held elsewhere",
+        title: "Requests get slower with every lock held on other resources",
         sentences: &[
-            "With {locks} locks held on other resources, {request} takes {with_most}, with {fewest} \
-             {with_fewest}: each further lock costs every such request {each}.",
+            "With {locks} locks on other resources, {request} takes {with_most}; with {fewest} locks, \
+             {with_fewest}. Each lock adds {each} to every such request.",
         ],
-        look_at: "a search through all locks, or a lock file read and written whole: find locks by \
-                  the path and its parents, and by the token",
+        look_at: "a linear search through all locks, or a lock file that each request reads and rewrites. \
+                  Find locks by the path and its parents, and by the token",
     },
     RuleWords {
         rule: "contended-lock",
-        title: "LOCK takes long where several users want it",
+        title: "LOCK takes long where several users request the same lock",
         sentences: &[
-            "Where {users} users want the same lock, LOCK takes {slow}; where each has a resource of its \
-             own, {quick}: {ratio} as long.",
+            "Where {users} users request the same lock, LOCK takes {slow}; where each user has a resource \
+             of its own, {quick}: {ratio} as long.",
         ],
-        look_at: "what is held while a lock is granted or declined: a mutex or a database lock \
-                  around the whole request; a server that waits instead of answering 423",
+        look_at: "what is locked while the server grants or refuses a lock: a mutex or a database lock \
+                  around the whole request; a server that waits instead of responding with 423",
     },
     RuleWords {
         rule: "cost-per-member",
         title: "Each member of a listing costs much",
-        sentences: &["In {listing}, each member costs {each}; {members} members take {whole}."],
-        look_at: "N+1 queries: properties, locks, rights or sizes asked for member by member; read \
-                  them for the whole collection at once, and only those that were asked for",
+        sentences: &["In {listing}, each member takes {each}; {members} members take {whole}."],
+        look_at: "N+1 queries: properties, locks, permissions or sizes that are read for one member after \
+                  another. Read them for the whole collection at once, and only those that the request names",
     },
     RuleWords {
         rule: "bytes-per-member",
         title: "Each member of a listing takes many bytes",
         sentences: &[
-            "An answer with five properties has {bytes} for each member; with {members} members it has \
+            "A response with five properties has {bytes} for each member; with {members} members it has \
              {whole}.",
         ],
-        look_at: "properties that nobody asked for, name spaces declared with each property, white \
-                  space; compression, where clients offer it",
+        look_at: "properties that the request did not name, namespaces declared again with each property, \
+                  white space; compression, where clients accept it",
     },
     RuleWords {
         rule: "listing-outgrows-members",
-        title: "A listing grows faster than its members",
+        title: "The time of a listing grows faster than its members",
         sentences: &[
-            "{members} members take {whole}, {fewer} members {whole_of_fewer}: {ratio} as long for each of \
-             them.",
+            "{members} members take {whole}, {fewer} members {whole_of_fewer}: {ratio} as long for each \
+             member.",
         ],
-        look_at: "a search through all members for each of them; texts put together by copying; \
-                  memory that swaps or is collected while the answer is made",
+        look_at: "a search through all members for each member; strings that are copied whenever something \
+                  is appended; swapping or garbage collection while the response is generated",
     },
     RuleWords {
         rule: "depth-zero-counts-members",
-        title: "PROPFIND with Depth: 0 grows with the members of the collection",
+        title: "PROPFIND with Depth: 0 gets slower with the members of the collection",
         sentences: &[
-            "PROPFIND with Depth: 0 of a collection with {members} members takes {response}, of one with \
-             {fewest} members {response_of_fewest}.",
+            "PROPFIND with Depth: 0 takes {response} for a collection with {members} members and \
+             {response_of_fewest} for one with {fewest} members.",
         ],
-        look_at: "size, ETag or date of a collection made from all its members; a directory read \
-                  although only its entry is asked for",
+        look_at: "size, ETag or date of a collection that are computed from all its members; a directory \
+                  that is read although only its own entry is requested",
     },
     RuleWords {
         rule: "allprop-against-named",
         title: "allprop costs much more for each member than five named properties",
         sentences: &[
-            "allprop costs {each} for each member, five named properties {each_beside}: {ratio} as long.",
+            "allprop takes {each} for each member, five named properties take {each_beside}: {ratio} as \
+             long.",
         ],
-        look_at: "live properties that are dear to make (lockdiscovery, quota, hashes): RFC 4918 \
-                  (section 9.1) lets allprop leave out what it does not define itself; dead \
-                  properties read member by member",
+        look_at: "live properties that are expensive to compute (lockdiscovery, quota, checksums): RFC 4918 \
+                  (section 9.1) lets allprop omit what the RFC does not define; dead properties that are \
+                  read for one member after another",
     },
     RuleWords {
         rule: "collections-against-files",
         title: "Sub-collections cost much more in a listing than files",
-        sentences: &[
-            "A sub-collection costs {each} for each member, a file {each_beside}: {ratio} as long.",
-        ],
-        look_at: "opening each sub-collection: to count its members, for its size, ETag, rights or \
+        sentences: &["A sub-collection takes {each}, a file {each_beside}: {ratio} as long."],
+        look_at: "opening each sub-collection to count its members, or for its size, ETag, permissions or \
                   locks",
     },
     RuleWords {
         rule: "buffered-listing",
-        title: "A large listing sends nothing for a long time",
+        title: "The first byte of a large listing comes late",
         sentences: &[
-            "The first byte of an answer of {bytes} ({row}) comes after {first_byte}, {share} of the time \
-             of the whole answer.",
+            "The first byte of a response of {bytes} ({row}) arrives after {first_byte}, {share} of the \
+             total time of the response.",
         ],
-        look_at: "an answer that is made whole before it is sent: it takes memory for each request, \
-                  and clients may give up; send it in chunks while it is made",
+        look_at: "a response that is generated completely before it is sent, which takes memory for each \
+                  request and lets clients time out. Send it in chunks while it is generated",
     },
     RuleWords {
         rule: "grows-over-the-run",
         title: "Response times grow over the run",
         sentences: OF_ROWS,
-        look_at: "what becomes more with each request: a log, a journal, a table or a list that is \
-                  searched, memory that is never given back, files that are never removed",
+        look_at: "what grows with each request: a log, a journal, a table or a list that is searched, \
+                  memory that is never released, files that are never removed",
     },
     RuleWords {
         rule: "delayed-ack",
-        title: "Answers take 40 ms more: Nagle and delayed acknowledgements",
+        title: "Responses take 40 ms more: Nagle's algorithm and delayed acknowledgements",
         sentences: OF_ROWS,
-        look_at: "an answer sent in several writes, on a socket without TCP_NODELAY: the last part \
-                  waits for an acknowledgement of the first. Set TCP_NODELAY, or send head and body \
-                  in one write",
+        look_at: "a response that is sent in several writes on a socket without TCP_NODELAY, so that its \
+                  last part waits for an acknowledgement of the first. Set TCP_NODELAY, or send head and \
+                  body in one write",
     },
     RuleWords {
         rule: "two-modes",
-        title: "There are two kinds of answers: quick ones and slow ones",
+        title: "Response times have two modes: fast responses and slow ones",
         sentences: OF_ROWS,
-        look_at: "what the slow ones have in common: a resource, where a round asks for several; a \
-                  cache that misses, a flush, a worker or a process that is started, a queue behind \
-                  another request. X-Prestan numbers the requests, for the server's log",
+        look_at: "what the slow responses have in common: a resource, where a round requests several; a \
+                  cache miss, a flush, a worker or process that is started, a queue behind another request. \
+                  X-Prestan numbers the requests for the server's log",
     },
     RuleWords {
         rule: "long-tail",
         title: "A few requests take many times the median",
         sentences: OF_ROWS,
-        look_at: "what a few requests wait for: a lock or a queue behind a large request, a pool that \
-                  is used up, a flush, garbage collection. X-Prestan numbers the requests, for the \
-                  server's log",
+        look_at: "what a few requests wait for: a lock, a queue behind a large request, an exhausted pool, \
+                  a flush, garbage collection. X-Prestan numbers the requests for the server's log",
     },
     RuleWords {
         rule: "slow-at-intervals",
-        title: "Slow answers come at regular intervals",
+        title: "Slow responses come at regular intervals",
         sentences: OF_ROWS,
-        look_at: "what happens by the clock or by a counter: flushing to disk, a checkpoint, garbage \
-                  collection, log rotation, recycling of worker processes",
+        look_at: "what a timer or a counter starts: a flush to disk, a checkpoint, garbage collection, log \
+                  rotation, recycling of worker processes",
     },
     RuleWords {
         rule: "cold-start",
-        title: "First requests are much slower than the rest",
+        title: "First requests are much slower than the others",
         sentences: &[
-            "The first request of a test has {ratio} the work of the median, in half of the tests at \
-             least; the first of {row} takes {first}, the median {median}. First requests are not in the \
-             figures of the report.",
+            "In at least half of the tests, the first request takes {ratio} the work of the median. The \
+             first request of {row} takes {first}, the median {median}. The figures of the report exclude \
+             first requests.",
         ],
         look_at: "what is loaded, compiled, opened or looked up at the first use: connections to a \
-                  database, code made at run time, workers started on demand",
+                  database, just-in-time compilation, workers that are started on demand",
     },
     RuleWords {
         rule: "fails-under-load",
-        title: "Requests fail when several users are at work",
+        title: "Requests fail under concurrent load",
         sentences: &[
-            "With {users} users, {failed} of {operations} operations of {row} fail; with {fewer_users} \
-             none does.",
+            "With {users} users, {failed} of {operations} operations of {row} fail; with {fewer_users}, \
+             none.",
             "The first failure: {answer}",
         ],
-        look_at: "what two requests at the same time do to one another: a lock or property database \
-                  without locking, a file that is read, changed and written, names of temporary \
-                  files. The answer and the server's error log say more",
+        look_at: "what concurrent requests share: a lock or property database that is used without locking, \
+                  a file that is read, changed and written back, names of temporary files. The response and \
+                  the server's error log have details",
     },
     RuleWords {
         rule: "does-not-scale",
-        title: "More users get no more done",
+        title: "More users do not raise the throughput",
         sentences: &[
-            "With {users} users instead of {fewer_users}, {row} gets {rate} done instead of {rate_alone} \
-             ({growth} as much), {best_row} {best_growth} as much.",
+            "With {users} users instead of {fewer_users}, the throughput of {row} is {rate} instead of \
+             {rate_alone} ({growth} as much), that of {best_row} {best_growth} as much.",
         ],
-        look_at: "a lock around all requests of this kind, one process or connection for all of them, \
-                  a flush to disk that each waits for alone",
+        look_at: "a mutex around all requests of this kind, one process or connection for all of them, a \
+                  flush to disk that each request waits for",
     },
     RuleWords {
         rule: "connection-close",
-        title: "The connection is closed after each answer",
+        title: "The server closes the connection after each response",
         sentences: &[
-            "Rows: {rows}. {opened} of their {operations} operations opened a connection, {each} each.",
+            "Rows: {rows}. {opened} of their {operations} operations opened a connection; each connection \
+             took {each}.",
         ],
-        look_at: "`Connection: close` in answers, keep-alive that is switched off, an answer without \
-                  a length, or one (204, say) after which the server closes without saying so",
+        look_at: "`Connection: close` in responses, disabled keep-alive, a response without a length, or a \
+                  response (204 for example) after which the server closes the connection without \
+                  `Connection: close`",
     },
     RuleWords {
         rule: "keep-alive-limit",
-        title: "Connections are ended after few requests",
+        title: "The server closes connections after few requests",
         sentences: &[
-            "A connection was opened for {opened} of {operations} operations ({share}), {each} each.",
-            "The server closes them after {limit} requests: {same_distances} of {distances} distances \
-             between new connections are that long.",
+            "{opened} of {operations} operations ({share}) opened a connection; each connection took {each}.",
+            "The server closes connections after {limit} requests, as {same_distances} of {distances} \
+             connections show.",
         ],
-        look_at: "the limit of requests on a connection (MaxKeepAliveRequests, keepalive_requests), \
-                  its time limit: each connection costs round trips, and more with TLS",
+        look_at: "the limit of requests for each connection (MaxKeepAliveRequests, keepalive_requests) and \
+                  its time limit. Each connection takes round trips, more with TLS",
     },
     RuleWords {
         rule: "asked-twice",
-        title: "Requests are asked twice: a 401 comes before the answer",
+        title: "Requests are sent twice: the server responds with 401 first",
         sentences: &[
-            "{challenged} of {operations} operations ({share}) were answered 401 first and sent once more. \
-             Response times are those of the second answer: a client waits longer than they tell.",
+            "The server responded with 401 to {challenged} of {operations} operations ({share}), which were \
+             then sent again. Response times are those of the second response: clients wait longer.",
         ],
-        look_at: "Digest nonces that hold for one request or a short time: let them live longer, or \
-                  give the next one in Authentication-Info (RFC 7616, section 3.5)",
+        look_at: "Digest nonces that are valid for one request or a short time. Extend their lifetime, or \
+                  send the next nonce in Authentication-Info (RFC 7616, section 3.5)",
     },
     RuleWords {
         rule: "closes-silently",
-        title: "Kept connections are closed without notice",
+        title: "Persistent connections are closed without notice",
         sentences: &[
-            "{closes} kept connections were closed after responses that did not say so (status: \
-             {statuses}). {lost} requests were lost that way: sent once more on a new connection, or \
-             failed where that must not be (LOCK, POST, PATCH).",
+            "The server closed {closes} persistent connections after responses that did not announce it \
+             (status: {statuses}). {lost} requests were lost: they were sent again on a new connection or, \
+             where that is not allowed (LOCK, POST, PATCH), failed.",
         ],
-        look_at: "keep-alive after responses without a body (204, 304): what is kept after 200 can be \
-                  kept after these; a proxy, a time limit below a second, a worker that ends after \
-                  some requests: the last response has to say `Connection: close` (RFC 9112, section \
-                  9.6), because a request that is sent meanwhile is lost",
+        look_at: "keep-alive after responses without a body (204, 304): a connection that persists after \
+                  200 can persist after these; a proxy, a time limit below a second, a worker that ends \
+                  after some requests. The last response needs `Connection: close` (RFC 9112, section 9.6), \
+                  because a request that is sent in the meantime is lost",
     },
     RuleWords {
         rule: "tls-not-resumed",
         title: "TLS sessions are not resumed",
         sentences: &[
-            "{full} of {handshakes} TLS handshakes ({share}) were full ones, {tls} each; a TCP handshake \
-             takes {tcp}. To resume a session saves the server a signature and the client the \
-             certificates, with TLS 1.2 a round trip as well.",
+            "{full} of {handshakes} TLS handshakes ({share}) were full handshakes, {tls} each; a TCP \
+             handshake takes {tcp}. Resuming a session saves the server a signature and the client the \
+             verification of certificates, with TLS 1.2 also a round trip.",
         ],
-        look_at: "session tickets or a cache of sessions: switched off, or one for each process or each \
-                  machine behind a load balancer (SSLSessionCache, SSLSessionTickets, \
+        look_at: "session tickets or a session cache that are disabled, or separate for each process or \
+                  each machine behind a load balancer (SSLSessionCache, SSLSessionTickets, \
                   ssl_session_cache, ssl_session_ticket_key)",
     },
     RuleWords {
         rule: "no-etag",
         title: "Files have no ETag",
         sentences: &[
-            "A GET of a file ({row}) is answered without ETag: a client that has a copy can at best compare \
-             dates, which change once a second, and nothing protects a PUT from overwriting what another \
-             client wrote (If-Match).",
+            "The response to a GET of a file ({row}) has no ETag. A client with a copy can only compare \
+             dates, which have a resolution of one second, and nothing protects a PUT from overwriting what \
+             another client wrote (If-Match).",
         ],
-        look_at: "an ETag from time of change, size or version",
+        look_at: "an ETag from modification time, size or version",
     },
     RuleWords {
         rule: "etag-ignored",
-        title: "Files that have not changed are sent again",
+        title: "Unchanged files are sent again",
         sentences: &[
-            "A GET with If-None-Match and the ETag that the server gave just before ({row}) is answered 200 \
-             with the whole file: each client that has a copy fetches it again.",
+            "The server responds with 200 and the whole file to a GET with If-None-Match and the ETag that \
+             it sent just before ({row}): every client with a copy fetches the file again.",
         ],
-        look_at: "If-None-Match, which is compared weakly (W/ does not matter); an ETag that is \
-                  another one each time; a proxy or a module that changes it (-gzip at its end)",
+        look_at: "If-None-Match, which uses weak comparison (W/ makes no difference); an ETag that differs \
+                  each time; a proxy or a module that changes it (with the suffix -gzip)",
     },
     RuleWords {
         rule: "uncompressed-listing",
         title: "Large listings are not compressed",
-        sentences: &["A listing has {plain}, and where the client offers gzip {offered}."],
-        look_at: "compression of responses with status 207, where clients are not on the same network: in \
-                  the server, or in a proxy before it. SetOutputFilter DEFLATE compresses them, \
+        sentences: &["A listing has {plain}; where the client accepts gzip, {offered}."],
+        look_at: "compression of responses with status 207, for clients that are not on the same network: \
+                  in the server, or in a proxy in front of it. SetOutputFilter DEFLATE compresses them, \
                   AddOutputFilterByType and the gzip module of nginx do not",
     },
     RuleWords {
         rule: "infinity-unbounded",
-        title: "One PROPFIND with Depth: infinity keeps the server at work for long",
+        title: "One PROPFIND with Depth: infinity occupies the server for long",
         sentences: &[
-            "One request over {members} members takes {whole} and is answered with {bytes}. No bound was met \
-             up to there.",
+            "One request for {members} members takes {whole} and has a response of {bytes}. The server has \
+             no limit up to this size.",
         ],
-        look_at: "who may ask for it and for how much: RFC 4918 (section 9.1) lets a server decline Depth: \
-                  infinity, always or above a number of members (403 with propfind-finite-depth; \
-                  DavDepthInfinity, propfind-depth-infinity)",
+        look_at: "which users may send it, and for how many members: RFC 4918 (section 9.1) lets a server \
+                  refuse Depth: infinity, always or above a number of members (403 with \
+                  propfind-finite-depth; DavDepthInfinity, propfind-depth-infinity)",
     },
     RuleWords {
         rule: "infinity-cut-short",
-        title: "PROPFIND with Depth: infinity is answered as with another depth",
+        title: "The response to PROPFIND with Depth: infinity lacks members",
         sentences: &[
-            "The response (207, {row}) has what Depth: {depth} asks for, and nothing says that members are \
-             missing.",
+            "The response (207, {row}) has the members of Depth: {depth}, without an indication that others \
+             are missing.",
         ],
-        look_at: "what becomes of Depth: infinity: a server that does not want it answers 403 with \
-                  propfind-finite-depth (RFC 4918, section 9.1); what is missing in a 207 is taken \
-                  for deleted",
+        look_at: "how Depth: infinity is handled: a server that refuses it responds with 403 and \
+                  propfind-finite-depth (RFC 4918, section 9.1). Clients take a member that is missing in a \
+                  207 for deleted",
     },
     RuleWords {
         rule: "infinity-declined-otherwise",
-        title: "Depth: infinity is declined without the code that says why",
+        title: "Depth: infinity is refused without its precondition code",
         sentences: &[
-            "PROPFIND with Depth: infinity is answered {status}, without the code propfind-finite-depth that \
-             says why. To decline it is right where it costs too much.",
+            "The server responds to PROPFIND with Depth: infinity with {status}, without the code \
+             propfind-finite-depth. Refusing an expensive request is right.",
         ],
-        look_at: "the body of the response: <error xmlns=\"DAV:\"><propfind-finite-depth/></error> tells \
-                  clients to ask level by level; without it they take the request for wrong, or \
-                  themselves for not permitted",
+        look_at: "the body of the response: <error xmlns=\"DAV:\"><propfind-finite-depth/></error> makes \
+                  clients list level by level; without it they take the request for wrong, or for not \
+                  permitted",
     },
 ];
 
 /// COPY or DELETE of a collection.
-const OF_COLLECTION: &str = "{method} of a collection with {members} members takes {all}: {each} for \
-                             each member, {share} of the work of a {method} of a single resource \
-                             ({one}).";
+const OF_COLLECTION: &str = "{method} of a collection with {members} members takes {all}: {each} for each \
+                             member, {share} of the work of {method} of a single resource ({one}).";
 
-/// What is seen in rows one by one.
-const OF_ROWS: &[&str] = &["Rows: {rows}; {row} loses the most time."];
+/// What is found in each row on its own.
+const OF_ROWS: &[&str] = &["Rows: {rows}; most time is lost in {row}."];

@@ -109,7 +109,8 @@ fn times_the_fastest(
     html! {
         (wide("Times the fastest", Some("heat compact"), &head, &body))
         p.note {
-            "×2 is twice the mean of the fastest server in this test, which is blue; – is what a server cannot do."
+            "×2 is twice the mean of the fastest server in this test, which is blue; – is what a server \
+             cannot do."
         }
     }
 }
@@ -222,8 +223,8 @@ pub(super) fn measured(gallery: &Gallery<'_>, site: &Site) -> String {
             }
         }
         p.note {
-            "A generator and a server on one machine share its processors. What the figures say of \
-             servers beside each other holds better than what each says alone."
+            "A generator and a server on one machine share its processors. Ratios between servers are more \
+             reliable than the times of a single server."
         }
     };
     page(gallery, site, "How it was measured", &content)

@@ -81,12 +81,12 @@ const COLUMNS: [(&str, &str, &str); 4] = [
     ("mean", "Mean time of B", "number"),
     (
         "B / A",
-        "Times of B over those of A: above 1, B is slower",
+        "Mean time of B divided by that of A: above 1, B is slower",
         "number",
     ),
     (
         "95 % interval",
-        "That of the ratio; none for a single pair of runs",
+        "95 % interval of the ratio; a single pair of runs has none",
         "number",
     ),
     ("verdict", "Whether B differs from A", "text"),
@@ -260,9 +260,9 @@ fn notes(all: &Comparisons) -> Markup {
         }
         @if all.versus.iter().any(is_of_more) {
             p.note {
-                "A mean here is that of all operations of all runs together, so one slow run moves it. A ratio is \
-                 worked out pair by pair, which a slow run moves less: it need not be the quotient of the means \
-                 beside it."
+                "Means are of all operations of all runs, so that one slow run changes them. A ratio is \
+                 computed pair by pair and changes less with a slow run; it may differ from the quotient of \
+                 the means."
             }
         }
     }

@@ -2,8 +2,14 @@
 //!
 //! Columns instead of a list of objects, since their names would take more room than the figures.
 
+use std::collections::BTreeSet;
+
+use record::{Nanos, Outcome};
 use serde::Serialize;
-use stats::{Bar, Bucket, Details, DistributionStep, DrawnOperation, TestSummary, TimeLine};
+use stats::{
+    Bar, Bucket, Details, DistributionStep, DrawnOperation, LoadCourse, LoadPart,
+    OutcomeWithStatus, TestSummary, TimeLine,
+};
 
 use super::{PageRun, ReportPage};
 use crate::json::{document as result, us};
@@ -35,6 +41,36 @@ struct TestFigures {
     histogram: Histogram,
     ecdf: Ecdf,
     time_line: TimeLineFigure,
+    /// How a load went; absent of a suite in rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    load: Option<LoadFigure>,
+}
+
+/// The parts of the time of a load, each described in all lists at the same place.
+#[derive(Serialize)]
+struct LoadFigure {
+    /// A schedule decided when operations began.
+    open: bool,
+    /// The middle of each part, in seconds since the beginning of the first.
+    at_s: Vec<f64>,
+    /// The length of each; the first and the last are shorter.
+    length_s: Vec<f64>,
+    planned: Vec<u64>,
+    sent: Vec<u64>,
+    done: Vec<u64>,
+    p50_us: Vec<Option<f64>>,
+    p90_us: Vec<Option<f64>>,
+    p99_us: Vec<Option<f64>>,
+    endings: Vec<EndingFigure>,
+}
+
+/// How many operations of each part ended in one way.
+#[derive(Serialize)]
+struct EndingFigure {
+    /// The status of the response, or what became of the operation.
+    name: String,
+    ok: bool,
+    n: Vec<u64>,
 }
 
 #[derive(Serialize)]
@@ -128,8 +164,64 @@ impl From<&Details> for TestFigures {
                 n: steps.iter().map(|step| step.count).collect(),
             },
             time_line: (&details.time_line).into(),
+            load: details.load.as_ref().map(LoadFigure::from),
         }
     }
+}
+
+impl From<&LoadCourse> for LoadFigure {
+    fn from(course: &LoadCourse) -> LoadFigure {
+        let parts = &course.parts;
+        let begin = parts.first().map_or(0, |part| part.from);
+        let middle = |part: &LoadPart| seconds(part.from - begin + part.length / 2);
+        let counts = |of: fn(&LoadPart) -> u64| parts.iter().map(of).collect::<Vec<u64>>();
+        let percentile = |place: usize| {
+            let of = move |part: &LoadPart| part.percentiles[place].map(exact);
+            parts.iter().map(of).collect()
+        };
+        let endings: BTreeSet<OutcomeWithStatus> = parts
+            .iter()
+            .flat_map(|part| part.endings.keys().copied())
+            .collect();
+        let ended = |ending: OutcomeWithStatus| EndingFigure {
+            name: ended(ending),
+            ok: ending.outcome == Outcome::Ok,
+            n: parts
+                .iter()
+                .map(|part| part.endings.get(&ending).copied().unwrap_or(0))
+                .collect(),
+        };
+        LoadFigure {
+            open: course.open,
+            at_s: parts.iter().map(middle).collect(),
+            length_s: parts.iter().map(|part| seconds(part.length)).collect(),
+            planned: counts(|part| part.planned),
+            sent: counts(|part| part.sent),
+            done: counts(|part| part.done),
+            p50_us: percentile(0),
+            p90_us: percentile(1),
+            p99_us: percentile(2),
+            endings: endings.into_iter().map(ended).collect(),
+        }
+    }
+}
+
+/// `200`, `404`, `200 (wrong body)`, `timeout`: a status that was not expected needs no more words.
+fn ended(OutcomeWithStatus { status, outcome }: OutcomeWithStatus) -> String {
+    let word = outcome.name().replace('_', " ");
+    match (status, outcome) {
+        (None, _) => word,
+        (
+            Some(status),
+            Outcome::Ok | Outcome::WrongStatus | Outcome::Unsupported | Outcome::Refused,
+        ) => status.to_string(),
+        (Some(status), _) => format!("{status} ({word})"),
+    }
+}
+
+/// To the microsecond, which is finer than anybody can see.
+fn seconds(ns: Nanos) -> f64 {
+    (ns as f64 / 1e3).round() / 1e6
 }
 
 impl From<&TimeLine> for TimeLineFigure {
@@ -160,8 +252,7 @@ impl From<&TimeLine> for TimeLineFigure {
 
 fn every(operations: &[DrawnOperation]) -> TimeLineFigure {
     let begin = operations.first().map_or(0, |operation| operation.at);
-    // A microsecond is finer than anybody can see.
-    let at = |operation: &DrawnOperation| ((operation.at - begin) as f64 / 1e3).round() / 1e6;
+    let at = |operation: &DrawnOperation| seconds(operation.at - begin);
     let took = |operation: &DrawnOperation| Some((at(operation), exact(operation.took?)));
     let (at_s, times) = operations.iter().filter_map(took).unzip();
     let failed = operations

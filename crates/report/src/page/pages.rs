@@ -16,7 +16,10 @@ use crate::webstone::{self, a_minute};
 /// Columns of figures: heading, and what a reader may ask about it.
 const COLUMNS: [(&str, &str); 11] = [
     ("size", "Bytes of all files of the page"),
-    ("weight", "How often it is drawn, beside the others"),
+    (
+        "weight",
+        "How often it is drawn, relative to the other pages",
+    ),
     ("complete", "Loads with every file as expected"),
     ("incomplete", "Loads that miss a file, or a byte of one"),
     ("connects", "Connections that were opened"),

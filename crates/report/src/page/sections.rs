@@ -1,6 +1,7 @@
-//! What stands first on the page, and how it was measured.
+//! Title, warnings, counts and findings of a page.
 
 use maud::{Markup, html};
+use record::{Load, Pace};
 use stats::{Completeness, Finding, Status, Summary};
 
 use super::headline::Subject;
@@ -18,15 +19,15 @@ pub(super) fn title(page: &ReportPage<'_>, names: &[String]) -> String {
     }
     let suite = page.runs.first().map(|run| &run.run.plan.suite.name);
     let search = page.search.map(|found| match found.condition {
-        Some(_) => "A search for the load it holds",
-        None => "The load curve",
+        Some(_) => "Search for the largest load",
+        None => "Load curve",
     });
     let sweep = page.sweep.map(|sweep| &sweep.suite);
     let what = match (page.title, suite, search, sweep) {
         (Some(title), ..) => title.to_owned(),
         (_, Some(suite), _, None) => suite.clone(),
         (_, _, Some(search), None) => search.to_owned(),
-        (_, _, _, Some(suite)) => format!("A sweep of {suite}"),
+        (_, _, _, Some(suite)) => format!("Sweep of {suite}"),
         (None, None, None, None) => "Prestan".to_owned(),
     };
     let mut on: Vec<String> = names.to_vec();
@@ -51,9 +52,9 @@ pub(super) fn title(page: &ReportPage<'_>, names: &[String]) -> String {
 pub(super) fn head(page: &ReportPage<'_>, names: &[String]) -> Markup {
     let circumstances = |run: &PageRun<'_>| {
         let started = moment(&run.run.env.started_at);
-        [users(run.run.plan.load.users), started]
+        [load_of(&run.run.plan.load), started]
     };
-    // What several runs have in common is told once.
+    // What several runs have in common is shown once.
     let common = page.runs.first().map(circumstances).filter(|first| {
         page.runs.len() > 1 && page.runs.iter().all(|run| circumstances(run) == *first)
     });
@@ -81,9 +82,17 @@ pub(super) fn head(page: &ReportPage<'_>, names: &[String]) -> Markup {
     }
 }
 
-/// What is called so, and what it is.
+/// A name, and what it stands for.
 pub(super) fn named(name: &str, is: &[&str]) -> Markup {
     html! { span.name { (name) } " " (is.join(" · ")) }
+}
+
+/// `8 users`, or `open loop, at most 64 in progress`.
+fn load_of(load: &Load) -> String {
+    match load.pace {
+        Pace::Open { .. } => format!("open loop, at most {} in progress", load.users),
+        Pace::Rounds | Pace::Closed => users(load.users),
+    }
 }
 
 /// `1 user`, `8 users`.
@@ -99,7 +108,11 @@ fn of_series(page: &ReportPage<'_>) -> Markup {
     let swept = page.sweep.iter().flat_map(|sweep| &sweep.servers);
     let swept = swept.map(|server| {
         let software = server.software.as_deref().unwrap_or(UNKNOWN_SOFTWARE);
-        named(&server.name, &[&server.target, software])
+        if server.name == server.target {
+            named(&server.name, &[software])
+        } else {
+            named(&server.name, &[&server.target, software])
+        }
     });
     let found = page.search.iter().map(|found| {
         let software = found.software.as_deref().unwrap_or(UNKNOWN_SOFTWARE);
@@ -120,7 +133,7 @@ pub(super) fn moment(rfc3339: &str) -> String {
     }
 }
 
-/// Which rows do not describe a server. This is part of every answer.
+/// Which rows do not describe a server. Every page shows this above its figures.
 pub(super) fn inconclusive(page: &ReportPage<'_>, names: &[String]) -> Markup {
     let several = page.runs.len() > 1;
     html! {
@@ -143,7 +156,7 @@ pub(super) fn counts_of_runs(page: &ReportPage<'_>, names: &[String]) -> Markup 
     list("counts", runs.map(|(run, name)| counts(run.summary, name)))
 }
 
-/// Warnings, what failed, and what else is to be known of each run; nothing where there is nothing.
+/// Warnings, failures and notes of each run; nothing where there are none.
 pub(super) fn overview(page: &ReportPage<'_>, names: &[String], subject: Subject) -> Markup {
     let several = page.runs.len() > 1;
     let content = html! {
@@ -174,7 +187,7 @@ fn ended_early<'a>(
     early.map(|(run, name)| counts(run.summary, name))
 }
 
-/// What went wrong in a run, and what else is to be known of it.
+/// Failures, warnings, leftovers and notes of a run.
 fn remarks(summary: &Summary, of: &str) -> Markup {
     let left = summary.left_behind.iter();
     let left = left.map(|left| format!("{}: {}", left.url, left.reason));
@@ -264,7 +277,7 @@ pub(super) fn findings(page: &ReportPage<'_>, names: &[String]) -> Markup {
                 (diagnosis_of(diagnosed, &whose_all(first), |run| whose(first + run)))
             }
             (folded(diagnose::SEEN_ONCE, seen_once.collect()))
-            (folded("Rows that were not checked", left_out.collect()))
+            (folded(diagnose::NOT_CHECKED, left_out.collect()))
         }
     }
 }

@@ -34,7 +34,7 @@ const COLUMNS: [(&str, &str); 9] = [
     ("max", "The slowest operation"),
     (
         "req/s",
-        "Expected operations a second, the other steps of their test included; its 95 % interval, - where there are too few operations, the rate was changed on purpose, or runs took turns",
+        "Expected operations per second, the other steps of their test included; its 95 % interval, - where there are too few operations, the rate was changed on purpose, or runs took turns",
     ),
     (
         "failed",

@@ -32,7 +32,7 @@ pub(crate) fn sentence(sweep: &Sweep, swept: &SweptServer) -> String {
         .filter_map(|(varied, effect)| Some((varied, effect.as_ref()?)))
         .collect();
     if effects.is_empty() {
-        return "not enough was measured to tell (see the table)".to_owned();
+        return "too few measurements (see the table)".to_owned();
     }
     let mut parts = Vec::new();
     let grown: Vec<&(&Varied, &Effect)> = with(&effects, Growing::Grows).collect();
@@ -71,10 +71,7 @@ pub(crate) fn sentence(sweep: &Sweep, swept: &SweptServer) -> String {
     }
     let effects = sweep.vary.iter().zip(&swept.growth.effects);
     for (varied, _) in effects.filter(|(_, effect)| effect.is_none()) {
-        parts.push(format!(
-            "not enough was measured to tell of {}",
-            clean(&varied.name)
-        ));
+        parts.push(format!("too few measurements of {}", clean(&varied.name)));
     }
     parts.join("; ")
 }

@@ -9,7 +9,7 @@ use crate::terminal::TextReport;
 use crate::warnings::fact;
 
 impl TextReport {
-    /// What somebody who begins wants to know. Failures and leftovers are never left out.
+    /// The figures of a first run. Failures and leftovers are never left out.
     pub(super) fn brief(&mut self, run: &Run, summary: &Summary) {
         self.headline(run, summary);
         self.pages(run, summary);
@@ -27,8 +27,7 @@ impl TextReport {
         }
         let of_warning = summary.warnings.first().map(|warning| {
             format!(
-                "Limits: {}, so other figures are to be expected without that; `prestan report` prints \
-                 all warnings and notes",
+                "Limits: {}; `prestan report` prints all warnings and notes",
                 fact(warning.kind)
             )
         });

@@ -412,7 +412,7 @@ fn a_page_without_findings_says_how_many_rows_were_looked_at() {
     let all: Vec<LeftOut> = (0..23).map(|number| row(&format!("Row{number}"))).collect();
     let table = [
         (vec![row("Lock")], "checks of 22 of 23 rows", false),
-        (all, "no row could be looked at", false),
+        (all, "no row could be checked", false),
         (vec![disqualified], "checks of 22 of 23 rows", true),
     ];
     for (left_out, says, is_inconclusive) in table {

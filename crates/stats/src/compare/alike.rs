@@ -2,7 +2,7 @@
 
 use record::{BesideRecord, Clock, Environment, Http, Pace, PlanRecord};
 
-use super::Side;
+use super::{Side, TotalTimes};
 
 /// Why runs cannot be compared.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +30,8 @@ pub enum Caveat {
     SameRun(usize),
     /// The runs of so many pairs were not made at the same time.
     Apart(usize),
+    /// Total times of these rows differ by more than their response times.
+    TotalTimes(Vec<TotalTimes>),
     /// Something that should do no harm: as it is in A, or in the first run, and in the other.
     Differs(Setting, Setting),
 }

@@ -1,6 +1,6 @@
 //! What each run says of each row: operations, pages, and the WEBSTONE number.
 
-use super::{Estimate, Side};
+use super::{ComparedTimes, Estimate, Side};
 use crate::bins::total;
 use crate::pages::{PageSummary, PagesSummary};
 use crate::row::sound;
@@ -85,12 +85,16 @@ impl TimesInRun {
 }
 
 impl RowInRun {
-    fn of_operations(row: &TestSummary, complete: &Completeness) -> RowInRun {
+    fn of_operations(row: &TestSummary, complete: &Completeness, times: ComparedTimes) -> RowInRun {
         let failed = row.failed();
         let operations = row.expected() + failed;
         RowInRun {
             status: row.status,
-            times: row.waited().map(TimesInRun::of),
+            times: match times {
+                ComparedTimes::ToFirstByte => row.waited(),
+                ComparedTimes::Total => row.total.as_ref(),
+            }
+            .map(TimesInRun::of),
             failed,
             operations,
             is_unmeasured: row.status == Status::Failed && failed == 0 && !row.all_missed(),
@@ -209,12 +213,12 @@ fn page_name(page: &PageSummary) -> String {
 }
 
 /// That row of each of the runs that have it.
-pub(super) fn of_runs(sides: &[Side<'_>], row: &RowName) -> Vec<RowInRun> {
-    let found = sides.iter().map(|side| find(side.summary, row));
+pub(super) fn of_runs(sides: &[Side<'_>], row: &RowName, times: ComparedTimes) -> Vec<RowInRun> {
+    let found = sides.iter().map(|side| find(side.summary, row, times));
     found.flatten().collect()
 }
 
-fn find(summary: &Summary, row: &RowName) -> Option<RowInRun> {
+fn find(summary: &Summary, row: &RowName, times: ComparedTimes) -> Option<RowInRun> {
     let pages = summary.pages.as_ref();
     match row.kind {
         RowKind::Number => pages.map(|pages| RowInRun::of_number(pages, &Files::of(summary))),
@@ -225,7 +229,7 @@ fn find(summary: &Summary, row: &RowName) -> Option<RowInRun> {
         }
         RowKind::Operation => {
             let found = summary.tests.iter().find(|test| test.name == row.name)?;
-            Some(RowInRun::of_operations(found, &summary.complete))
+            Some(RowInRun::of_operations(found, &summary.complete, times))
         }
     }
 }
@@ -267,5 +271,6 @@ pub(super) fn estimate(rows: &[RowInRun]) -> Estimate {
         n: all.n,
         failed: rows.iter().map(|row| row.failed).sum(),
         operations: rows.iter().map(|row| row.operations).sum(),
+        unmeasured: rows.iter().filter(|row| row.is_unmeasured).count(),
     }
 }

@@ -13,6 +13,7 @@ const FINE: Resolution = Resolution {
     steps: 400,
     buckets: 600,
     ranges: 40,
+    parts: 120,
 };
 
 fn details(run: &Run, resolution: Resolution) -> Vec<Details> {

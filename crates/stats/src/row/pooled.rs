@@ -58,7 +58,7 @@ pub(crate) fn pooled(runs: &[RunRow<'_>]) -> TestSummary {
     let waited = planned.or(response);
     let left_out = runs.len() - sound.len();
     let failed = || runs.iter().filter(|(_, row)| row.status == Status::Failed);
-    TestSummary {
+    let mut row = TestSummary {
         name: first.name.clone(),
         test: first.test.clone(),
         method: first.method.clone(),
@@ -130,7 +130,9 @@ pub(crate) fn pooled(runs: &[RunRow<'_>]) -> TestSummary {
             warnings
         },
         may_be_no_failure: failed().count() > 0 && failed().all(|(_, row)| row.may_be_no_failure),
-    }
+    };
+    row.notes.extend(Note::of_slow_body(&row));
+    row
 }
 
 /// All times of these together.

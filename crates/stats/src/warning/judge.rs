@@ -126,6 +126,7 @@ pub fn warnings_about(
     };
     let mut warnings = all(&WarningInputs {
         load: &plan.load,
+        ended_early: false,
         rows: &[],
         row_facts: &[],
         tests: &[facts],
@@ -165,6 +166,8 @@ pub fn warnings_about(
 /// What warnings are made of.
 pub(crate) struct WarningInputs<'a> {
     pub(crate) load: &'a Load,
+    /// Whether the run ended before what limits it.
+    pub(crate) ended_early: bool,
     pub(crate) rows: &'a [TestSummary],
     /// One for each row.
     pub(crate) row_facts: &'a [RowFacts],
@@ -274,7 +277,10 @@ fn lateness(late: &Lateness, (mean, p99): (Nanos, Nanos)) -> Option<Part> {
 }
 
 fn about_operations(material: &WarningInputs<'_>) -> Vec<Warning> {
-    let (load, limit) = (material.load, RunLimit::of(material.load));
+    let (load, limit) = (
+        material.load,
+        RunLimit::of(material.load, material.ended_early),
+    );
     let test = |judge: fn(&TestFacts, u32) -> Option<(u64, u64)>| -> Vec<Share> {
         let tests = material.tests.iter().filter(|test| !test.not_supported);
         tests

@@ -44,7 +44,9 @@ impl StepResolver<'_> {
             return help("every file of a page has `measure`");
         }
         if !step.with.save.is_empty() {
-            return help("a file of a page saves nothing: who knows which of them comes first");
+            return help(
+                "a file of a page cannot save values, because the order of the files is not defined",
+            );
         }
         let mut resolved = Vec::new();
         self.step(step, &mut resolved)?;

@@ -211,7 +211,7 @@ impl StepResolver<'_> {
         };
         Err(self
             .file
-            .error(step.place, format!("`{key}` means nothing beside {action}")))
+            .error(step.place, format!("`{key}` has no effect with {action}")))
     }
 
     pub(super) fn fixed(&self, scalar: &Placed<Scalar>) -> Result<String, SuiteError> {

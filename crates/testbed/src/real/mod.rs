@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 pub use recipe::{
     Installed, Keeping, Keeps, MissingProgram, Recipe, UrlScheme, find_program, recipes, tool_cache,
@@ -49,6 +50,15 @@ pub struct Logs {
     pub output: PathBuf,
     /// One line a request, as `servers/README.md` says; `None` where the server cannot do that.
     pub access: Option<PathBuf>,
+}
+
+/// How a server ended that nobody stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndedServer {
+    /// Its exit status, in words.
+    pub status: String,
+    /// End of its logs.
+    pub log: String,
 }
 
 impl RealServer {
@@ -94,6 +104,15 @@ impl RealServer {
         let ServerProcesses { server, helper } = &self.processes;
         let processes = [Some(server), helper.as_ref()].into_iter().flatten();
         processes.map(ServerProcess::id)
+    }
+
+    /// How it ended, if it has ended by itself, or does so within this time.
+    pub fn ended(&mut self, within: Duration) -> Option<EndedServer> {
+        let status = self.processes.wait_for_exit(within)?;
+        Some(EndedServer {
+            status: status.map_or_else(|error| error.to_string(), |status| status.to_string()),
+            log: start::log_tail(&self.recipe, self.dir.path()),
+        })
     }
 
     /// Directory it serves; [`Recipe::bookkeeping`] names what in it is the server's own.

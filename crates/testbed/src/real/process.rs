@@ -30,6 +30,8 @@ pub(super) struct ServerProcess {
     child: Child,
     group: Pid,
     exited: Receiver<()>,
+    /// How it ended, once it was waited for.
+    status: Option<ExitStatus>,
 }
 
 impl ServerProcess {
@@ -51,6 +53,7 @@ impl ServerProcess {
             child,
             group,
             exited,
+            status: None,
         })
     }
 
@@ -58,19 +61,19 @@ impl ServerProcess {
         self.child.id()
     }
 
-    /// Waits up to `time` for the process to end by itself.
+    /// Waits up to `time` for the process to end by itself. What is left of its group is ended then.
     pub(super) fn wait_for_exit(&mut self, time: Duration) -> Option<io::Result<ExitStatus>> {
         match self.exited.recv_timeout(time) {
             Err(RecvTimeoutError::Timeout) => None,
-            Ok(()) | Err(RecvTimeoutError::Disconnected) => Some(self.child.wait()),
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => Some(self.stop()),
         }
     }
 
-    /// SIGTERM, then SIGKILL to what is left of the group.
-    fn stop(&mut self) {
+    /// SIGTERM, then SIGKILL to what is left of the group. Returns how its first process ended.
+    fn stop(&mut self) -> io::Result<ExitStatus> {
         // A child that was waited for is gone, and its number may be another's by now.
-        if matches!(self.child.try_wait(), Ok(Some(_))) {
-            return;
+        if let Some(status) = self.status {
+            return Ok(status);
         }
         let deadline = Instant::now() + GRACE;
         let _ = kill_process_group(self.group, Signal::TERM);
@@ -81,13 +84,15 @@ impl ServerProcess {
             thread::sleep(LOOK);
         }
         let _ = kill_process_group(self.group, Signal::KILL);
-        let _ = self.child.wait();
+        let status = self.child.wait()?;
+        self.status = Some(status);
+        Ok(status)
     }
 }
 
 impl Drop for ServerProcess {
     fn drop(&mut self) {
-        self.stop();
+        let _ = self.stop();
     }
 }
 
@@ -204,6 +209,17 @@ mod tests {
             "trap 'sleep 0.1; : > ended; exit' TERM; : > begun; while :; do sleep 0.01; done";
         drop(started(cleans_up, directory.path()));
         assert!(directory.path().join("ended").exists());
+    }
+
+    #[test]
+    fn what_a_shell_left_behind_is_ended() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut process = started("sleep 600 & : > begun; kill -9 $$", directory.path());
+        let status = process.wait_for_exit(GRACE).unwrap().unwrap();
+        assert_eq!(status.to_string(), "signal: 9 (SIGKILL)");
+        assert!(!has_others(process.group));
+        let again = process.wait_for_exit(Duration::ZERO).unwrap().unwrap();
+        assert_eq!(again, status);
     }
 
     #[test]

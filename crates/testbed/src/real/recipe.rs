@@ -248,6 +248,14 @@ impl Recipe {
         }
     }
 
+    /// Whether the URL has a port that the server does not get to know: only the URL has `{{ port }}`.
+    pub fn lacks_port(&self) -> bool {
+        let mut texts = self.arguments.iter().chain(self.environment.values());
+        has_port(&self.url)
+            && !texts.any(|text| has_port(text))
+            && !self.files.values().any(|text| has_port(text))
+    }
+
     /// A recipe with parameters behind its name, with commas between them: `apache`, or
     /// `apache,program=/opt/httpd/bin/httpd`. There are `program=PATH`, `arg=ARGUMENT` (one more),
     /// `env.NAME=VALUE`, and `file.NAME=PATH` (the content of one of its files).
@@ -334,6 +342,16 @@ impl Recipe {
             helper,
         })
     }
+}
+
+/// Whether a template uses `port`.
+fn has_port(template: &str) -> bool {
+    let template = template.replace("{%", "{{").replace("%}", "}}");
+    let mut expressions = template.split("{{").skip(1);
+    expressions.any(|rest| {
+        let expression = rest.split("}}").next().unwrap_or_default();
+        expression.contains("port")
+    })
 }
 
 /// The first word that looks like a version: `1.22.1` in `nginx version: nginx/1.22.1`.
@@ -438,6 +456,22 @@ mod tests {
         ] {
             let error = Recipe::with_parameters(wrong).unwrap_err();
             assert!(error.contains(said), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_server_is_told_its_port() {
+        assert!(recipes().iter().all(|recipe| !recipe.lacks_port()));
+        let fixed = Some("http://127.0.0.1:8080/");
+        for (command, url, lacks) in [
+            ("serve {{ port }}", None, false),
+            ("serve {%if port%}1{%endif%}", None, false),
+            ("serve --port 80 {{ storage }}", None, true),
+            ("serve", Some("http://[::1]:{{port}}/"), true),
+            ("serve", fixed, false),
+        ] {
+            let recipe = Recipe::of_command("A", command, url);
+            assert_eq!(recipe.lacks_port(), lacks, "{command} {url:?}");
         }
     }
 

@@ -375,7 +375,7 @@ fn wait_until_ready(
     })
 }
 
-fn log_tail(recipe: &Recipe, dir: &Path) -> String {
+pub(super) fn log_tail(recipe: &Recipe, dir: &Path) -> String {
     let logs = logs(recipe, dir);
     let mut files = vec![logs.output, logs.error];
     files.dedup();

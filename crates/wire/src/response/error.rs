@@ -41,7 +41,7 @@ pub enum ProtocolError {
     #[error("two different Content-Length values, {0} and {1} (RFC 9112, section 6.3)")]
     ContentLengths(u64, u64),
     /// A coding nobody asked for.
-    #[error("Transfer-Encoding \"{0}\" was not asked for and cannot be read (RFC 9112, section 7)")]
+    #[error("Transfer-Encoding \"{0}\" was not requested and cannot be read (RFC 9112, section 7)")]
     TransferEncoding(String),
     /// The framing of a chunked body is broken.
     #[error(transparent)]

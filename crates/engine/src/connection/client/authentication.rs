@@ -19,6 +19,8 @@ pub(super) struct OwnCredentials {
     rng: ChaCha8Rng,
     /// How many challenges have been heeded: requests carry other credentials after each.
     pub(super) heeded: u32,
+    /// Whether an earlier request with these credentials was not answered 401.
+    were_accepted: bool,
 }
 
 impl OwnCredentials {
@@ -27,6 +29,7 @@ impl OwnCredentials {
             auth,
             rng,
             heeded: 0,
+            were_accepted: false,
         }
     }
 
@@ -59,6 +62,7 @@ impl OwnCredentials {
         if head.status != 401 {
             if !self.auth.is_anonymous() {
                 self.auth.answered(&head.headers);
+                self.were_accepted = true;
             }
             return Ok(false);
         }
@@ -74,21 +78,24 @@ impl OwnCredentials {
             }
             AuthDecision::GiveUp(reason) => Err(Failure {
                 outcome: Outcome::Refused,
-                what: format!("401 Unauthorized: {reason}{}", advice(&reason)),
+                what: format!("401 Unauthorized: {reason}{}", self.advice(&reason)),
             }),
         }
     }
-}
 
-/// What to try where authentication failed.
-fn advice(error: &AuthError) -> &'static str {
-    match error {
-        AuthError::NoCredentials { .. } => {
-            "; --user with --password-file, or --token-file, says who you are"
+    /// What to try where authentication failed.
+    fn advice(&self, error: &AuthError) -> &'static str {
+        match error {
+            AuthError::Refused { .. } | AuthError::TokenRefused { .. } if self.were_accepted => {
+                ", which it accepted before; check the server's log"
+            }
+            AuthError::NoCredentials { .. } => {
+                "; give --user with --password-file, or --token-file"
+            }
+            AuthError::Refused { .. } => "; check user and password",
+            AuthError::TokenRefused { .. } => "; check the token",
+            AuthError::NoCommonScheme { .. } => "; --auth limits the schemes",
+            AuthError::NoChallenge | AuthError::UserName => "",
         }
-        AuthError::Refused { .. } => "; check user and password",
-        AuthError::TokenRefused { .. } => "; check the token",
-        AuthError::NoCommonScheme { .. } => "; --auth says which may be used",
-        AuthError::NoChallenge | AuthError::UserName => "",
     }
 }

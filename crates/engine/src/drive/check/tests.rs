@@ -441,7 +441,7 @@ fn a_length_alone_may_be_expected() {
     assert_eq!(outcome(&get, "200 OK", "xyz"), Outcome::Ok);
     let wrong = verdict(&get, "200 OK", "xy").unwrap_err();
     assert_eq!(wrong.outcome, Outcome::WrongBody);
-    assert_eq!(wrong.what, "2 bytes came back; expected 3");
+    assert_eq!(wrong.what, "received 2 bytes; expected 3");
 }
 
 #[test]

@@ -455,7 +455,7 @@ fn judge(
         };
         let value = value.ok_or_else(|| Wrong::new(Outcome::WrongBody, what))?;
         if value.contains(|c: char| c.is_control()) {
-            let what = "what is to be saved of the answer has a control character".to_owned();
+            let what = "the value to save from the response has a control character".to_owned();
             return Err(Wrong::new(Outcome::WrongBody, what));
         }
         expected.saved.push((save.slot, value));
@@ -496,8 +496,8 @@ const NO_TOKEN: &str = "the answer has no lock token, neither in a Lock-Token he
 
 /// Not a failure: the answer itself is whole.
 fn surplus() -> String {
-    "more bytes than its head says followed an answer (RFC 9112, section 6.3), and the connection \
-     was given up"
+    "a response was followed by more bytes than its head announced (RFC 9112, section 6.3), and the \
+     connection was closed"
         .to_owned()
 }
 

@@ -77,7 +77,7 @@ impl Leftover {
                  and may go on; if it does not, `prestan clean --force` removes it"
             ),
             LeftoverState::Foreign => {
-                "named like ours, but without our marker; not touched".to_owned()
+                "has a name like a collection of prestan, but no marker; not removed".to_owned()
             }
             LeftoverState::Replaced => "a run made it, but its size is not the one that the run \
                                         sent: the run was killed while it sent it, or another \

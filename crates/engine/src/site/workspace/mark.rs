@@ -83,7 +83,7 @@ pub(super) async fn mark(
         Err(failure) => failure.what,
     };
     Err(format!(
-        "marking {url} as ours failed: PUT {MARKER}: {what}"
+        "writing the marker of the run in {url} failed: PUT {MARKER}: {what}"
     ))
 }
 

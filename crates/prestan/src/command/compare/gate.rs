@@ -1,4 +1,4 @@
-//! `--fail-if`: whether what was not to happen has happened, and what nobody can know of it.
+//! `--fail-if`: which rows fail its condition, and which are undecided.
 
 use report::{Comparisons, Versus};
 use stats::{Certainty, Compared, Verdict};
@@ -52,6 +52,13 @@ impl Gate {
         } else {
             Passage::Undecided
         }
+    }
+}
+
+/// Reports that a gate has no result, because the measurement ended early.
+pub(super) fn not_judged(gate: Option<Gate>) {
+    if gate.is_some() {
+        tell("prestan: --fail-if has no result, because the measurement ended early");
     }
 }
 

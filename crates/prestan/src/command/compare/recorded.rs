@@ -27,9 +27,20 @@ pub(super) fn read(side: &str) -> Result<MeasuredServer, Failed> {
         .split(',')
         .map(|name| KeptRun::read(&state::find_run(Some(Path::new(name)))?));
     Ok(MeasuredServer {
-        name: side.to_owned(),
+        name: name(side),
         runs: runs.collect::<Result<_, Failed>>()?,
     })
+}
+
+/// A name for the runs of a side: the run, or the first of several and their number.
+fn name(side: &str) -> String {
+    match side.split_once(',') {
+        None => side.to_owned(),
+        Some((first, others)) => {
+            let runs = 1 + others.split(',').count();
+            format!("{first} ({runs} runs)")
+        }
+    }
 }
 
 /// Why recorded runs and a server that is measured now are not compared, and what to type.

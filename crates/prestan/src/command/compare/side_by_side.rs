@@ -18,13 +18,14 @@ use std::time::{Duration, Instant};
 
 use engine::{Cancel, Drive, Rounds, Settings, Turn, Turns};
 use record::{MeasureRecord, Processors};
+use stats::Completeness;
 use suite::Plan;
 
 use super::MeasuredServer;
 use crate::args::{ClockOptions, ConnectOptions, LoadOptions};
 use crate::command::completed::IncompleteRun;
 use crate::command::kept::KeptRun;
-use crate::command::planned::PlannedRun;
+use crate::command::planned::{PARTNER_ENDED, PlannedRun};
 use crate::command::run::SuiteText;
 use crate::command::series::{RunSeries, SeriesProgress, TestedServer};
 use crate::exit::Failed;
@@ -218,7 +219,8 @@ impl Comparing<'_> {
     }
 
     /// One run of each server, after a fresh start where they are started here. Returns whether it
-    /// went through; what it did until then is kept.
+    /// went through; what it did until then is kept, unless one of these servers ended by itself: what
+    /// failed after that says nothing of the tests.
     fn block(&mut self, plan: &Plan, shown: &Arc<SeriesProgress>) -> Result<bool, Failed> {
         if self.measured.ended.is_some() {
             return Ok(false);
@@ -233,7 +235,13 @@ impl Comparing<'_> {
         let runs = self.runs(plan)?;
         let turns = Turns::among(runs.len(), self.blocks as usize);
         let (ran, ended) = perform(runs, turns, &self.series.cancel, shown);
-        if ran.len() == self.measured.servers.len() {
+        let gone = self.series.ended_server(self.blocks as usize, shown);
+        let is_whole = gone.is_none() && ran.len() == self.measured.servers.len();
+        let ended = match ended {
+            Some(Failed::Interrupted(_)) => ended,
+            ended => gone.or(ended),
+        };
+        if is_whole {
             for (server, run) in self.measured.servers.iter_mut().zip(ran) {
                 server.runs.push(run);
             }
@@ -314,7 +322,7 @@ fn perform(
                 let ran = job.keep(cancel, (shown, group), Some(turn));
                 if ran.is_err() {
                     // Nothing more of this block can be compared.
-                    cancel.cancel();
+                    cancel.cancel_because(PARTNER_ENDED);
                 }
                 ran
             })
@@ -333,12 +341,14 @@ fn perform(
         match run {
             Ok(whole) => ran.push(whole),
             Err(IncompleteRun { why, run: part }) => {
-                reasons.push(why);
+                let ended = part.as_ref().map(|part| &part.summary.complete);
+                let is_consequence = matches!(why, Failed::Interrupted(_))
+                    || matches!(ended, Some(Completeness::Aborted(Some(why))) if why == PARTNER_ENDED);
+                reasons.push((is_consequence, why));
                 ran.extend(part.map(|part| *part));
             }
         }
     }
-    // What went wrong first interrupted the others.
-    reasons.sort_by_key(|why| matches!(why, Failed::Interrupted(_)));
-    (ran, reasons.into_iter().next())
+    reasons.sort_by_key(|(is_consequence, _)| *is_consequence);
+    (ran, reasons.into_iter().next().map(|(_, why)| why))
 }

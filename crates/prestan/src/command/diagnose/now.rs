@@ -128,11 +128,6 @@ impl DiagnosisRuns<'_> {
     }
 }
 
-/// The name that the runs of a series have in common.
-pub(super) fn series_of(run_id: &str) -> &str {
-    run_id.rsplit_once('-').map_or(run_id, |(series, _)| series)
-}
-
 /// The tests whose rows show something that is a finding only if they show it again.
 fn once_more<'a>(
     args: &'a DiagnoseArgs,

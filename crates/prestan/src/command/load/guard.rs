@@ -1,9 +1,10 @@
-//! What a load may do to somebody's server.
+//! What a load may change on a server.
 //!
 //! | request | may be sent |
 //! |---|---|
 //! | a method that only reads | always |
 //! | PUT where nothing is | always; what it made is removed at the end |
+//! | LOCK where nothing is | with `--writes`; what it made is removed at the end |
 //! | PUT where something is, any other method | with `--writes` |
 //! | several resources in turn: a method that makes some | never |
 //! | a mix with such requests | with `--writes`, in a collection of its own |
@@ -43,15 +44,17 @@ pub(crate) fn single(plan: &Plan, writes: bool, target: &Target) -> Result<Permi
     match changing(plan).first().map(String::as_str) {
         None if target.names_a_method() && !writes => Err(Failed::Usage(format!(
             "the query of {} names another method, and the server may take the request for one \
-             with that method, which may change what is there; if that is meant, give --writes",
+             with that method, which may change the resource; if that is intended, give --writes",
             target.url()
         ))),
         None => Ok(Permission::Granted),
         Some("PUT") => Ok(Permission::IfAbsent),
+        // It makes an empty resource where nothing is (RFC 4918, section 7.3).
+        Some("LOCK") if writes => Ok(Permission::IfAbsent),
         Some(_) if writes => Ok(Permission::Granted),
         Some(method) => Err(Failed::Usage(format!(
-            "{method} {} over and over may change what is on the server, and cannot be taken back; \
-             if that is meant, give --writes ({}, and PUT where nothing is, need no permission)",
+            "{method} {} may change the server, and cannot be undone; if that is intended, give --writes \
+             ({}, and PUT where nothing is, need no permission)",
             target.url(),
             reading().collect::<Vec<_>>().join(", ")
         ))),
@@ -79,7 +82,7 @@ pub(crate) fn mix(plan: &mut Plan, writes: bool) -> Result<Permission, Failed> {
     let changing = changing(plan);
     if !changing.is_empty() && !writes {
         return Err(Failed::Usage(format!(
-            "the mix `{}` changes the server: it sends {}; if that is meant, give --writes, and it \
+            "the mix `{}` changes the server: it sends {}; if that is intended, give --writes, and it \
              works in a collection of its own, which is removed at the end",
             plan.suite.name,
             changing.join(", ")
@@ -105,16 +108,18 @@ pub(crate) fn look(
         Presence::Absent => Ok(true),
         Presence::There(_) if writes => Ok(false),
         Presence::There(answer) => Err(Failed::Usage(format!(
-            "PUT {} would replace what is there ({answer}), and cannot be taken back; give a URL \
-             where nothing is, which is removed at the end, or --writes",
+            "PUT {} would overwrite a resource ({answer}), and cannot be undone; give a URL without a \
+             resource, where it is removed at the end, or --writes",
             settings.endpoint.target.url()
         ))),
     }
 }
 
-/// Bytes of the body that the one request of a plan sends; `None` where they may change.
-pub(crate) fn length_of_body(plan: &Plan) -> Option<u64> {
-    match &plan.requests().next()?.body {
+/// Bytes of the resource that the one request of a plan makes; `None` where they may change.
+pub(crate) fn length_of_made(plan: &Plan) -> Option<u64> {
+    let request = plan.requests().next()?;
+    match &request.body {
+        _ if request.method == "LOCK" => Some(0),
         Body::None => Some(0),
         Body::Fixed(bytes) => Some(bytes.len() as u64),
         Body::Live(_) => None,

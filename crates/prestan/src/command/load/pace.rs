@@ -51,8 +51,8 @@ pub(super) fn check(pace: &PaceOptions, plan: &Plan) -> Result<(), Failed> {
 fn check_pipeline(pace: &PaceOptions, plan: &Plan) -> Result<(), String> {
     if is_open(pace) {
         return Err(
-            "--pipeline keeps so many requests under way, which is a closed loop; it cannot keep \
-             to a --rate or --stages"
+            "--pipeline keeps a fixed number of requests in progress, which is a closed loop; it cannot be \
+             combined with --rate or --stages"
                 .to_owned(),
         );
     }

@@ -85,6 +85,7 @@ fn measure(
         let ran = job
             .keep(&cancel, (&shown, group), None)
             .map_err(|ended| ended.why)?;
+        shown.tell_left_behind(&[]);
         if !options.quiet {
             shown.say(&told(&ran, *children));
         }

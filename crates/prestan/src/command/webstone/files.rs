@@ -161,8 +161,8 @@ fn sized(list: &FileList) -> Result<Vec<(&str, u64)>, Failed> {
         .collect();
     if let [first, ..] = unknown[..] {
         return Err(Failed::Usage(format!(
-            "the size of {} of the files is not known, /{first} for example; write it behind the \
-             name (`/{first} 14KiB`), or call it after its size as in 1995 (/file14k.html)",
+            "{} of the files have no known size, /{first} for example; write the size after the name \
+             (`/{first} 14KiB`), or name the file after its size as in 1995 (/file14k.html)",
             unknown.len()
         )));
     }

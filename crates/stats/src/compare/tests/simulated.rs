@@ -226,6 +226,7 @@ pub(super) fn row(ratio: Option<Ratio>, failing: Option<Failing>) -> Compared {
         n: 0,
         failed: 0,
         operations: 0,
+        unmeasured: 0,
     };
     Compared {
         name: String::new(),

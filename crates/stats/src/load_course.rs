@@ -1,0 +1,206 @@
+//! How a load went, part by part of the time: what was planned, what was sent, how long responses took,
+//! and what they were.
+//!
+//! An operation is counted where each thing happened: planned at its place in the schedule, sent when it
+//! began, done when its response was complete. Its latency and its outcome stand where it began, as in
+//! [the rows](crate::row). A part is long enough that there are at most so many of them, whatever the
+//! length of the load, so memory is bounded; what is worked out does not depend on the order of samples.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use record::{Nanos, Outcome, Sample, Timing};
+
+use crate::bins::{Bin, Bins};
+use crate::times::{add_all, histogram, record};
+
+/// Significant digits of the times of a part: percentiles are within half a percent.
+const DIGITS: u8 = 2;
+
+/// No part is shorter than 2^20 ns, a millisecond: shorter ones hold too little.
+const SHORTEST: u32 = 20;
+
+/// Operations of a part: enough for its 99th percentile, as long as there are so many parts.
+const ENOUGH: u64 = 200;
+const FEWEST: usize = 20;
+
+/// Operations of a part of a short or slow load: enough for its median.
+const LEAST: u64 = 5;
+
+/// A load in the order of time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadCourse {
+    /// A schedule decided when operations began.
+    pub open: bool,
+    /// One after the other; some may be empty.
+    pub parts: Vec<LoadPart>,
+}
+
+/// What happened in a part of the time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadPart {
+    /// When it begins, in nanoseconds since the run began.
+    pub from: Nanos,
+    /// How long it is; less at both ends of the load, where nothing happened before or after.
+    pub length: Nanos,
+    /// Operations that were planned for it; as many as were sent, in a closed loop.
+    pub planned: u64,
+    /// Operations that were begun in it.
+    pub sent: u64,
+    /// Expected responses that were complete in it.
+    pub done: u64,
+    /// Median, 90th and 99th percentile of its latencies: from *planned* on in an open loop, else response
+    /// times. `None` where no operation lies beyond one.
+    pub percentiles: [Option<Nanos>; 3],
+    /// How its operations ended, with the status of their responses.
+    pub endings: BTreeMap<OutcomeWithStatus, u64>,
+}
+
+/// How an operation ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OutcomeWithStatus {
+    /// Status of its response, if there was one.
+    pub status: Option<u16>,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// The course of a load as far as it is known.
+#[derive(Debug)]
+pub(crate) struct LoadCourseBuilder {
+    open: bool,
+    bins: Bins<PartTally>,
+    /// First moment and last moment at which something happened.
+    ends: Option<(Nanos, Nanos)>,
+}
+
+impl LoadCourseBuilder {
+    /// Of at most so many parts.
+    pub(crate) fn new(parts: usize, open: bool) -> LoadCourseBuilder {
+        LoadCourseBuilder {
+            open,
+            bins: Bins::new(parts, SHORTEST),
+            ends: None,
+        }
+    }
+
+    /// Adds an operation that counts, of a run that began at `begin`.
+    pub(crate) fn add(&mut self, sample: &Sample, begin: Nanos) {
+        let (moments, outcome) = (&sample.moments, sample.outcome);
+        if outcome == Outcome::Cancelled {
+            return;
+        }
+        self.at(begin + moments.planned).planned += 1;
+        let started = self.at(begin + moments.started);
+        started.sent += u64::from(outcome != Outcome::Dropped);
+        *started
+            .endings
+            .entry(OutcomeWithStatus {
+                status: sample.status,
+                outcome,
+            })
+            .or_default() += 1;
+        if outcome != Outcome::Ok {
+            return;
+        }
+        if let Some(done) = moments.done {
+            self.at(begin + done).done += 1;
+        }
+        let latency = if self.open {
+            moments.from_planned()
+        } else {
+            moments.response()
+        };
+        if let (Some(latency), true) = (latency, sample.timing != Timing::Missed) {
+            self.at(begin + moments.started).time(latency);
+        }
+    }
+
+    fn at(&mut self, moment: Nanos) -> &mut PartTally {
+        let (first, last) = self.ends.unwrap_or((moment, moment));
+        self.ends = Some((first.min(moment), last.max(moment)));
+        self.bins.at(moment)
+    }
+
+    pub(crate) fn finish(mut self) -> LoadCourse {
+        let done: u64 = self.bins.iter().map(|(_, tally)| tally.done).sum();
+        loop {
+            let parts = self.bins.len();
+            let enough = if parts >= 2 * FEWEST { ENOUGH } else { LEAST };
+            if parts < 4 || done >= enough * parts as u64 {
+                break;
+            }
+            self.bins.coarsen();
+        }
+        let (first, last) = self.ends.unwrap_or_default();
+        let whole = self.bins.length();
+        let part = |(from, tally): (Nanos, &PartTally)| {
+            let (begin, end) = (from.max(first), (from + whole).min(last));
+            tally.part(begin, end.saturating_sub(begin))
+        };
+        LoadCourse {
+            open: self.open,
+            parts: self.bins.iter().map(part).collect(),
+        }
+    }
+}
+
+/// What is counted in a part of the time.
+#[derive(Debug, Clone, Default)]
+struct PartTally {
+    planned: u64,
+    sent: u64,
+    done: u64,
+    times: Option<Box<Histogram<u32>>>,
+    endings: BTreeMap<OutcomeWithStatus, u64>,
+}
+
+impl PartTally {
+    fn time(&mut self, time: Nanos) {
+        let times = self
+            .times
+            .get_or_insert_with(|| Box::new(histogram(DIGITS)));
+        record(times, time);
+    }
+
+    fn part(&self, from: Nanos, length: Nanos) -> LoadPart {
+        let percentile = |per_cent: u64| {
+            let times = self.times.as_ref()?;
+            // One operation in a hundred cannot be told of fewer than a hundred.
+            let beyond = times.len() * (100 - per_cent) / 100;
+            (beyond > 0).then(|| times.value_at_quantile(per_cent as f64 / 100.0))
+        };
+        LoadPart {
+            from,
+            length,
+            planned: self.planned,
+            sent: self.sent,
+            done: self.done,
+            percentiles: [50, 90, 99].map(percentile),
+            endings: self.endings.clone(),
+        }
+    }
+}
+
+impl Bin for PartTally {
+    fn count(&self) -> u64 {
+        self.planned + self.sent + self.done
+    }
+
+    fn absorb(&mut self, other: &PartTally) {
+        self.planned += other.planned;
+        self.sent += other.sent;
+        self.done += other.done;
+        match (&mut self.times, &other.times) {
+            (Some(own), Some(others)) => add_all(own, others),
+            (own @ None, others) => own.clone_from(others),
+            (Some(_), None) => {}
+        }
+        for (ending, count) in &other.endings {
+            *self.endings.entry(*ending).or_default() += count;
+        }
+    }
+}
