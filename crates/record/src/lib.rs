@@ -59,6 +59,9 @@ pub struct PlanRecord {
     /// Name of the series that the run belongs to, with which its own begins; `None` for a run on its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<String>,
+    /// What the report of the series calls the server; `None` where it compares no servers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub side: Option<String>,
     /// Version of the program that ran it.
     pub prestan: String,
     /// The suite that was run.

@@ -58,6 +58,15 @@ pub enum Design {
     OneAtATime,
 }
 
+impl Sweep {
+    /// Runs at every point; fewer than were planned where the sweep ended early.
+    fn repeats_made(&self) -> usize {
+        let servers = self.rows.iter().flat_map(|row| &row.servers);
+        let runs = servers.flat_map(|server| &server.points);
+        runs.map(|point| point.runs).min().unwrap_or_default()
+    }
+}
+
 impl Design {
     /// The name used in files.
     fn name(self) -> &'static str {
@@ -121,15 +130,24 @@ pub(crate) fn how(sweep: &Sweep) -> String {
         Since::Sent
     };
     format!(
-        "Suite {}, varied: {}{how}; {} runs at each point, in random order. Mean {}; \
+        "Suite {}, varied: {}{how}; {} at each point, in random order. Mean {}; \
          95 % intervals include the variation between runs. A parameter matters when it changes the \
          time by more than {}, with a family-wise error rate of 5 %.",
         clean(&sweep.suite),
         varied.collect::<Vec<_>>().join(" and "),
-        sweep.repeats,
+        runs_at_a_point(sweep),
         times_since(since),
         limit(sweep)
     )
+}
+
+/// `5 runs`, or `2 of 5 runs` where the sweep ended early.
+fn runs_at_a_point(sweep: &Sweep) -> String {
+    match (sweep.repeats_made(), sweep.repeats) {
+        (made, planned) if made < planned => format!("{made} of {planned} runs"),
+        (_, 1) => "1 run".to_owned(),
+        (_, planned) => format!("{planned} runs"),
+    }
 }
 
 /// `5 %`, as it was asked for.
@@ -142,7 +160,11 @@ fn heading(report: &mut TextReport, sweep: &Sweep) {
     report.line("");
     for server in &sweep.servers {
         let software = server.software.as_deref().unwrap_or(UNKNOWN_SOFTWARE);
-        let line = format!("{}: {software}, {}", server.name, server.target);
+        let line = if server.name == server.target {
+            format!("{} ({software})", server.name)
+        } else {
+            format!("{}: {software}, {}", server.name, server.target)
+        };
         report.wrapped("", "  ", &clean(&line));
     }
     for caveat in &sweep.caveats {

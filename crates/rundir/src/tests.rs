@@ -25,6 +25,7 @@ pub(crate) fn plan() -> PlanRecord {
         format: RUN_FORMAT,
         run_id: "r".to_owned(),
         series: None,
+        side: None,
         prestan: "0".to_owned(),
         suite: SuiteRecord {
             name: "s".to_owned(),

@@ -98,6 +98,7 @@ impl RunBuilder {
             format: RUN_FORMAT,
             run_id: "20261121-040600-k3f9".into(),
             series: None,
+            side: None,
             prestan: "0.1.0".into(),
             suite: SuiteRecord {
                 name: "prestan".into(),

@@ -13,6 +13,7 @@ pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
         format: RUN_FORMAT,
         run_id: settings.run_id.clone(),
         series: None,
+        side: None,
         prestan: env!("CARGO_PKG_VERSION").to_owned(),
         suite: plan.suite.clone(),
         target: settings.endpoint.target.url(),

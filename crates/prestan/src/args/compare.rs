@@ -13,9 +13,11 @@ use super::{
 #[derive(Debug, Args)]
 #[command(override_usage = "prestan compare [OPTIONS] <A> <B>...\n       \
                             prestan compare [OPTIONS] --server <A> --server <B>...\n       \
-                            prestan compare [OPTIONS] --start-a <A> --start-b <B> [URL]")]
+                            prestan compare [OPTIONS] --start-a <A> --start-b <B> [URL]\n       \
+                            prestan compare [OPTIONS] <COMPARISON>")]
 pub(crate) struct CompareArgs {
-    /// URLs of servers to measure, or recorded runs: DIR, or DIR,DIR,... of one server
+    /// URLs of servers to measure, or recorded runs: DIR, or DIR,DIR,... of one server; the name of a
+    /// comparison alone shows it again
     #[arg(value_name = "A B")]
     pub(crate) sides: Vec<String>,
 

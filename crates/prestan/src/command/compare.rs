@@ -28,7 +28,9 @@ pub(crate) const SAME_WITHIN: f64 = 0.02;
 /// Measures, or reads, and compares.
 pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, Failed> {
     check(args)?;
-    let MeasuredSeries { servers, ended } = match asked(args)? {
+    let asked = asked(args)?;
+    let is_measured = matches!(asked, ComparedRuns::Now);
+    let MeasuredSeries { servers, ended } = match asked {
         ComparedRuns::Recorded(sides) => MeasuredSeries {
             servers: sides
                 .into_iter()
@@ -36,6 +38,16 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, Failed> {
                 .collect::<Result<_, _>>()?,
             ended: None,
         },
+        ComparedRuns::Series(runs) => {
+            let servers = recorded::read_series(&runs)?;
+            if args.question.fail_if.is_some() && servers[0].runs.len() == 1 {
+                return Err(gate::refuse("measure again, for longer"));
+            }
+            MeasuredSeries {
+                servers,
+                ended: None,
+            }
+        }
         ComparedRuns::Now => measure(args)?,
     };
     let comparisons = compared(
@@ -47,6 +59,9 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, Failed> {
     if ended.is_none() || rows(&comparisons).any(|row| row.ratio.is_some()) {
         print(&comparisons, &servers, args)?;
     }
+    if is_measured && args.runs.save.is_none() && !args.runs.quiet {
+        tell_name(&servers);
+    }
     match ended {
         Some(why) => {
             gate::not_judged(args.question.fail_if);
@@ -56,10 +71,23 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, Failed> {
     }
 }
 
+/// What to type to see again what was measured now.
+fn tell_name(servers: &[MeasuredServer]) {
+    let first = servers.first().and_then(|server| server.runs.first());
+    let series = first.and_then(|run| run.run.plan.series.as_ref());
+    if let Some(series) = series {
+        output::tell(&format!(
+            "prestan: recorded; `prestan compare {series}` prints this again"
+        ));
+    }
+}
+
 fn measure(args: &CompareArgs) -> Result<MeasuredSeries, Failed> {
     let undecided = |servers: &[MeasuredServer]| undecided(servers, args);
     let how = SideBySide {
         suite: &args.series.suite,
+        // A report without the commands does not tell which build is which.
+        names: commands(args).map(|(a, b)| [a, b]),
         extent: match args.series.repeat {
             Some(runs) => Extent::Runs(runs),
             None => Extent::Within(args.series.budget, &undecided),
@@ -70,14 +98,7 @@ fn measure(args: &CompareArgs) -> Result<MeasuredSeries, Failed> {
         save: args.runs.save.as_deref(),
         quiet: args.runs.quiet,
     };
-    let mut measured = side_by_side::measure(&how, servers_of(args)?)?;
-    // A report without the commands does not tell which build is which.
-    if let Some((a, b)) = commands(args) {
-        for (server, command) in measured.servers.iter_mut().zip([a, b]) {
-            server.name.clone_from(command);
-        }
-    }
-    Ok(measured)
+    side_by_side::measure(&how, servers_of(args)?)
 }
 
 /// The servers to measure.
@@ -152,6 +173,8 @@ impl MeasuredServer {
 /// What is to be compared.
 enum ComparedRuns<'a> {
     Recorded(Vec<&'a str>),
+    /// The runs of a comparison that was measured before.
+    Series(Vec<PathBuf>),
     Now,
 }
 
@@ -167,9 +190,15 @@ fn asked(args: &CompareArgs) -> Result<ComparedRuns<'_>, Failed> {
         };
     }
     let sides = args.sides.len() + args.server.len();
+    if let ([name], []) = (&args.sides[..], &args.server[..])
+        && let Some(runs) = recorded::series(name)?
+    {
+        refuse_measuring(args)?;
+        return Ok(ComparedRuns::Series(runs));
+    }
     if sides < 2 {
         return Err(Failed::Usage(format!(
-            "{} is given; a comparison needs two URLs, two recorded runs, or --server twice",
+            "{} is given; a comparison needs two URLs, two recorded runs, a recorded comparison, or --server twice",
             if sides == 0 {
                 "nothing to compare"
             } else {

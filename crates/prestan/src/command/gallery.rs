@@ -29,6 +29,7 @@ pub(crate) fn gallery(args: &GalleryArgs) -> Result<ExitStatus, Failed> {
     check(&args.directory)?;
     let names: Vec<String> = recipes.iter().map(|recipe| recipe.name.clone()).collect();
     let how = SideBySide {
+        names: None,
         suite: &args.suite,
         extent: Extent::Runs(args.repeat),
         load: &args.load,

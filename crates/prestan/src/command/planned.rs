@@ -84,9 +84,21 @@ impl PlannedRun {
         settings: Settings,
         save: Option<&Path>,
     ) -> Result<PlannedRun, Failed> {
+        PlannedRun::of_side(None, plan, suite_text, settings, save)
+    }
+
+    /// A run of a series that compares servers, one of which is called so.
+    pub(crate) fn of_side(
+        side: Option<&str>,
+        plan: &Plan,
+        suite_text: &str,
+        settings: Settings,
+        save: Option<&Path>,
+    ) -> Result<PlannedRun, Failed> {
         let directory = state::directory_of(&settings.run_id, save)?;
         let record = PlanRecord {
             series: Some(state::series_of(&settings.run_id).to_owned()),
+            side: side.map(str::to_owned),
             ..engine::plan_record(plan, &settings)
         };
         PlannedRun::recorded(plan.clone(), suite_text, settings, record, Some(directory))

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use record::PlanRecord;
 use report::page::ReportPage;
 use report::{Comparisons, Diagnosed, Versus};
 
@@ -39,6 +40,12 @@ fn one(args: &ReportArgs) -> Result<ExitStatus, Failed> {
         Some(kept.path.clone()),
     );
     printed.and(logged)?;
+    let PlanRecord { side, series, .. } = &kept.run.plan;
+    if let ([], Some(series), Some(_)) = (&args.runs[..], series, side) {
+        output::tell(&format!(
+            "prestan: this is one of the runs of a comparison; `prestan compare {series}` prints all of it"
+        ));
+    }
     Ok(ExitStatus::Done)
 }
 

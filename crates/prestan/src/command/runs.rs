@@ -70,20 +70,19 @@ fn each(runs: &[ListedRun]) -> Vec<ListedGroup> {
 /// The run of that name, beginning of a name, or directory; or the series of that name or beginning.
 fn found(run: &Path) -> Result<ListedGroup, Failed> {
     state::find_run(Some(run)).map_or_else(
-        |why| {
-            let wanted = run.to_string_lossy();
-            let mut groups = ListedGroup::by_series(all()?);
-            if let Some(place) = groups.iter().position(|group| group.name == wanted) {
-                return Ok(groups.swap_remove(place));
-            }
-            groups.retain(|group| !wanted.is_empty() && group.name.starts_with(&*wanted));
-            match groups.len() {
-                1 => Ok(groups.swap_remove(0)),
-                _ => Err(why),
-            }
-        },
+        |why| series(&run.to_string_lossy())?.ok_or(why),
         |path| Ok(ListedGroup::single(listed(&path))),
     )
+}
+
+/// The run or series of this name, or the only one whose name begins so.
+pub(super) fn series(wanted: &str) -> Result<Option<ListedGroup>, Failed> {
+    let mut groups = ListedGroup::by_series(all()?);
+    if let Some(place) = groups.iter().position(|group| group.name == wanted) {
+        return Ok(Some(groups.swap_remove(place)));
+    }
+    groups.retain(|group| !wanted.is_empty() && group.name.starts_with(wanted));
+    Ok(groups.pop().filter(|_| groups.is_empty()))
 }
 
 fn print(

@@ -293,3 +293,47 @@ fn a_gate_on_one_run_of_each_is_refused() {
         "{outcome}"
     );
 }
+
+#[test]
+fn a_recorded_comparison_is_shown_again() {
+    let (a, b) = (serve(), format!("true; {}", serve()));
+    let started = ["--start-a", &a, "--start-b", &b];
+    let prestan = compare(&started).args(["--repeat", "2", "-r", "3", "--run-id", "week"]);
+    let measured = prestan.run();
+    assert_eq!(measured.code, 0, "{measured}");
+    let told = "recorded; `prestan compare week` prints this again";
+    assert!(measured.stderr.contains(told), "{measured}");
+
+    let again = |arguments: &[&str]| measured.again().args(arguments).run();
+    let shown = again(&["compare", "week"]);
+    assert_eq!(
+        (shown.code, &shown.stdout),
+        (0, &measured.stdout),
+        "{shown}"
+    );
+    assert_eq!(again(&["compare", "we"]).stdout, measured.stdout);
+    let gated = again(&["compare", "week", "--fail-if", "slower 1000%"]);
+    assert_ne!(gated.code, 2, "{gated}");
+    let refused = again(&["compare", "week", "--repeat", "3"]);
+    assert_eq!(refused.code, 2, "{refused}");
+
+    let last = again(&["report"]);
+    let told = "one of the runs of a comparison; `prestan compare week`";
+    assert!(last.stderr.contains(told), "{last}");
+
+    // A block counts only if each server has a run of it.
+    let removed = again(&["runs", "remove", "week-b2"]);
+    assert_eq!(removed.code, 0, "{removed}");
+    let shown = again(&["compare", "week"]);
+    assert!(shown.stdout.contains("one run of each"), "{shown}");
+    let gated = again(&["compare", "week", "--fail-if", "slower"]);
+    assert_eq!(gated.code, 2, "{gated}");
+    let removed = again(&["runs", "remove", "week-b1"]);
+    assert_eq!(removed.code, 0, "{removed}");
+    let nothing = again(&["compare", "week"]);
+    assert_eq!(nothing.code, 2, "{nothing}");
+    assert!(
+        nothing.stderr.contains("ended before each server"),
+        "{nothing}"
+    );
+}

@@ -546,6 +546,20 @@ fn a_template_is_another_path_for_each_request() {
 }
 
 #[test]
+fn a_lock_without_a_body_is_refused() {
+    let server = plain();
+    let url = format!("{}f", server.server.url());
+    let outcome = load("LOCK", &url).args(["--writes"]).run();
+    assert_eq!(outcome.code, 2, "{outcome}");
+    assert!(outcome.stderr.contains("--mix locks"), "{outcome}");
+    assert!(server.server.exchanges().is_empty());
+    // A refresh names its lock.
+    let refresh = ["--writes", "-n", "1", "-H", "If: (<urn:uuid:1>)"];
+    let outcome = load("LOCK", &url).args(refresh).run();
+    assert_ne!(outcome.code, 2, "{outcome}");
+}
+
+#[test]
 fn what_makes_several_resources_is_refused() {
     let server = plain();
     let url = format!("{}new-{{{{ n }}}}", server.server.url());

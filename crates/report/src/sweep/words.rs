@@ -217,10 +217,11 @@ fn repeats_needed(sweep: &Sweep, effect: &Effect) -> String {
     let (low, high) = effect.ci95;
     let half = (high / low).ln() / 2.0;
     let share = half * FOR_POWER / sweep.same_within.ln_1p();
-    let needed = (sweep.repeats as f64 * share * share).ceil();
+    let made = sweep.repeats_made() as f64;
+    let needed = (made * share * share).ceil();
     let least = limit(sweep);
     match needed {
-        n if n <= sweep.repeats as f64 => String::new(),
+        n if n <= made => String::new(),
         n if n <= MANY_REPEATS => format!("; about {n} repeats would show {least}"),
         _ => format!("; more than {MANY_REPEATS} repeats would be needed to show {least}"),
     }

@@ -1,13 +1,17 @@
 //! Recorded runs: reading them, and measuring a server as they were measured.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use record::{Pace, PlanRecord};
+use report::ListedGroup;
+use stats::Completeness;
 use suite::{Builtin, Overrides};
 
 use super::MeasuredServer;
 use crate::command::kept::KeptRun;
 use crate::command::run::SuiteText;
+use crate::command::runs;
 use crate::exit::Failed;
 use crate::state;
 
@@ -19,6 +23,74 @@ pub(super) fn is_recorded(side: &str) -> bool {
 /// The first of the runs of a side.
 fn find(side: &str) -> Result<PathBuf, Failed> {
     state::find_run(side.split(',').next().map(Path::new))
+}
+
+/// The runs of the recorded comparison of this name, or of the only one whose name begins so.
+pub(super) fn series(name: &str) -> Result<Option<Vec<PathBuf>>, Failed> {
+    if state::find_run(Some(Path::new(name))).is_ok() {
+        return Ok(None);
+    }
+    let of_comparison = runs::series(name)?.filter(|group| {
+        let mut runs = group.runs.iter();
+        runs.all(|run| place_of(&run.name).is_some())
+    });
+    let paths = |group: ListedGroup| {
+        group
+            .runs
+            .iter()
+            .map(|run| PathBuf::from(&run.path))
+            .collect()
+    };
+    Ok(of_comparison.map(paths))
+}
+
+/// The letter of the server and the number of the block: `a` and 3 of the run `NAME-a3`.
+fn place_of(run: &str) -> Option<(char, u32)> {
+    let (_, end) = run.rsplit_once('-')?;
+    let letter = end.chars().next().filter(char::is_ascii_lowercase)?;
+    Some((letter, end[1..].parse().ok()?))
+}
+
+/// Reads the runs of a comparison. As when it was measured, a block counts if it has a complete run of
+/// each server.
+pub(super) fn read_series(paths: &[PathBuf]) -> Result<Vec<MeasuredServer>, Failed> {
+    let mut blocks: BTreeMap<u32, BTreeMap<char, KeptRun>> = BTreeMap::new();
+    let mut letters = BTreeSet::new();
+    for path in paths {
+        let Some((letter, block)) = place_of(&state::name_of(path)) else {
+            continue;
+        };
+        letters.insert(letter);
+        let run = KeptRun::read(path)?;
+        if Completeness::of(&run.run.events, &run.run.env) == Completeness::Complete {
+            blocks.entry(block).or_default().insert(letter, run);
+        }
+    }
+    let mut servers: Vec<MeasuredServer> = Vec::new();
+    for block in blocks
+        .into_values()
+        .filter(|block| block.len() == letters.len())
+    {
+        for (place, run) in block.into_values().enumerate() {
+            if servers.len() == place {
+                let PlanRecord { side, target, .. } = &run.run.plan;
+                let name = side.as_ref().unwrap_or(target).clone();
+                servers.push(MeasuredServer {
+                    name,
+                    runs: Vec::new(),
+                });
+            }
+            servers[place].runs.push(run);
+        }
+    }
+    if servers.len() < 2 {
+        return Err(Failed::Usage(
+            "the comparison ended before each server had a complete run; `prestan report RUN` shows what \
+             there is, and `prestan runs --all` lists the runs"
+                .to_owned(),
+        ));
+    }
+    Ok(servers)
 }
 
 /// Reads the runs of a server.

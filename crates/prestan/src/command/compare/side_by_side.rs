@@ -37,6 +37,8 @@ use blocks::{Blocks, TestBlock};
 pub(crate) struct SideBySide<'a> {
     /// With which suite.
     pub(crate) suite: &'a str,
+    /// What the report calls the servers, where these are not their own names.
+    pub(crate) names: Option<[&'a String; 2]>,
     pub(crate) extent: Extent<'a>,
     pub(crate) load: &'a LoadOptions,
     pub(crate) clock: ClockOptions,
@@ -87,10 +89,15 @@ pub(crate) fn measure(
     let are_kept_apart = servers.iter().all(TestedServer::is_own) && has_one_user(how.load);
     let run_id = how.load.running.run_id.as_deref();
     let series = RunSeries::of(servers, run_id, processors(are_kept_apart, 1))?;
-    let servers = series.servers.iter().map(|server| MeasuredServer {
-        name: server.name.clone(),
+    let names: Vec<&String> = match how.names {
+        Some(names) => names.into(),
+        None => series.servers.iter().map(|server| &server.name).collect(),
+    };
+    let servers = names.into_iter().map(|name| MeasuredServer {
+        name: name.clone(),
         runs: Vec::new(),
     });
+    let servers = servers.collect();
     let settings = series.servers.iter();
     let settings = settings.map(|server| server.settings(how.connect, how.load, how.clock));
     let mut comparing = Comparing {
@@ -99,7 +106,7 @@ pub(crate) fn measure(
         settings: settings.collect::<Result<_, _>>()?,
         seed: how.load.running.seed.unwrap_or_else(state::new_seed),
         measured: MeasuredSeries {
-            servers: servers.collect(),
+            servers,
             ended: None,
         },
         are_kept_apart,
@@ -274,7 +281,11 @@ impl Comparing<'_> {
     fn runs(&self, plan: &Plan) -> Result<Vec<PlannedRun>, Failed> {
         let number = self.blocks;
         let servers = self.series.servers.iter().zip(&self.settings);
-        let run = |((server, settings), letter): ((&TestedServer, &Settings), char)| {
+        let names = self.measured.servers.iter().map(|server| &server.name);
+        let run = |(((server, settings), name), letter): (
+            ((&TestedServer, &Settings), &String),
+            char,
+        )| {
             let settings = Settings {
                 run_id: format!("{}-{letter}{number}", self.series.name),
                 seed: self.seed.wrapping_add(u64::from(number)),
@@ -282,9 +293,9 @@ impl Comparing<'_> {
                 processors: self.series.processors.clone(),
                 ..self.rounds(settings, server.is_own(), plan)
             };
-            PlannedRun::of_series(plan, &self.suite.text, settings, self.how.save)
+            PlannedRun::of_side(Some(name), plan, &self.suite.text, settings, self.how.save)
         };
-        servers.zip(LETTERS.chars()).map(run).collect()
+        servers.zip(names).zip(LETTERS.chars()).map(run).collect()
     }
 }
 

@@ -37,6 +37,24 @@ pub(super) fn single(
     })
 }
 
+/// Refuses a LOCK that can only fail: without a body it refreshes a lock, which it has to name.
+pub(super) fn refuse_bare_lock(
+    method: &str,
+    request: &RequestOptions,
+    headers: &[String],
+) -> Result<(), Failed> {
+    let names_lock = |header: &String| header.to_ascii_lowercase().starts_with("if:");
+    let is_refresh = headers.iter().any(names_lock);
+    if !method.eq_ignore_ascii_case("LOCK") || has_body(request) || is_refresh {
+        return Ok(());
+    }
+    Err(Failed::Usage(
+        "LOCK without a body only refreshes a lock, and needs -H 'If: (<TOKEN>)'; give a body with -d, or \
+         measure LOCK and UNLOCK in turn: `prestan load --mix locks --writes URL`"
+            .to_owned(),
+    ))
+}
+
 /// Whether these options give a body.
 pub(super) fn has_body(request: &RequestOptions) -> bool {
     request.body.is_some() || request.body_file.is_some() || request.body_size.is_some()
