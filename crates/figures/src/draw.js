@@ -11,7 +11,7 @@ let current = null;
 let style = null;
 let servers = "";
 
-// `chosen` is { width, unit, font, only }: pixels, the width as it is written (85mm), a font or null, and names.
+// `chosen` is { width, unit, font }: pixels, the width as it is written (85mm), a font or null.
 function begin(text, chosen) {
   style = JSON.parse(chosen);
   const data = JSON.parse(text);
@@ -27,14 +27,12 @@ function namesOf(data) {
   return data.runs.map((run) => run.name);
 }
 
-const isWanted = (id) => style.only.length === 0 || style.only.some((name) => id === name || id.startsWith(`${name}-`));
-
-// Name of the next figure; null after the last one. Those that are not wanted have names as well, with a "-" in front.
+// Name of the next figure; null after the last one.
 function next() {
   do {
     current = waiting.next().value ?? null;
   } while (current?.empty);
-  return current && (isWanted(current.id) ? "+" : "-") + current.id;
+  return current && current.id;
 }
 
 const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/"/g, "&quot;");

@@ -65,8 +65,16 @@ pub struct FigureStyle {
     pub unit: String,
     /// Font of all letters, in place of the usual ones.
     pub font: Option<String>,
-    /// Names of figures, or what they begin with (`forest`, `bars-single`); all where there are none.
+    /// Names of figures, or [what they begin with](is_called); all where there are none.
+    #[serde(skip)]
     pub only: Vec<String>,
+}
+
+/// Whether a figure is asked for: by its name, by some of its words (`bars-single` of `bars-single-log`), or by the
+/// beginning of the first (`hist`).
+pub fn is_called(name: &str, wanted: &str) -> bool {
+    let rest = name.strip_prefix(wanted);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-') || !wanted.contains('-'))
 }
 
 impl Default for FigureStyle {
@@ -90,6 +98,7 @@ pub fn draw<E: From<FigureError>>(
     style: &FigureStyle,
     mut take: impl FnMut(Figure) -> Result<(), E>,
 ) -> Result<Vec<String>, E> {
+    let only = &style.only;
     let style = serde_json::to_string(style).map_err(|why| FigureError::Script(why.to_string()))?;
     let runtime = Runtime::new().map_err(script)?;
     let context = Context::full(&runtime).map_err(script)?;
@@ -104,14 +113,12 @@ pub fn draw<E: From<FigureError>>(
         let mut all = Vec::new();
         // Nothing after the last one.
         while let Some(id) = run::<Option<String>>(&engine, "next()")? {
-            let (mark, id) = id.split_at(1);
-            let name = names.of(id);
+            let name = names.of(&id);
             all.push(name.clone());
-            if mark != "+" {
-                continue;
+            if only.is_empty() || only.iter().any(|wanted| is_called(&name, wanted)) {
+                let svg = visible(&run::<String>(&engine, "svg()")?);
+                take(Figure { name, svg })?;
             }
-            let svg = visible(&run::<String>(&engine, "svg()")?);
-            take(Figure { name, svg })?;
         }
         Ok(all)
     })

@@ -59,11 +59,7 @@ pub(crate) fn write(page: &ReportPage<'_>, options: &FigureOptions) -> Result<()
         }
         Ok::<(), Failed>(())
     })?;
-    let is_there = |wanted: &str| {
-        let beginning = format!("{wanted}-");
-        let mut names = names.iter();
-        names.any(|name| name == wanted || name.starts_with(&beginning))
-    };
+    let is_there = |wanted: &str| names.iter().any(|name| figures::is_called(name, wanted));
     let missing = options.figure.iter().find(|wanted| !is_there(wanted));
     if let Some(missing) = missing {
         return Err(Failed::Usage(format!(

@@ -183,6 +183,30 @@ pub(crate) fn series_of(run_id: &str) -> &str {
     run_id.rsplit_once('-').map_or(run_id, |(series, _)| series)
 }
 
+/// The series of a run whose record does not tell it, because it is old or cannot be read: that of a name which no
+/// user gave, with the number of a run behind it.
+pub(crate) fn series_by_name(run: &str) -> Option<String> {
+    let series = without_number(run)?;
+    is_generated(series).then(|| series.to_owned())
+}
+
+/// Whether runs of a series of this name are kept.
+pub(crate) fn is_series(name: &str) -> bool {
+    let runs = all_runs().unwrap_or_default();
+    let mut names = runs.iter().map(|path| name_of(path));
+    names.any(|run| without_number(&run) == Some(name))
+}
+
+/// `week` of `week-a12` and of `week-3`.
+fn without_number(run: &str) -> Option<&str> {
+    let (series, number) = run.rsplit_once('-')?;
+    let digits = number.trim_start_matches(|c: char| c.is_ascii_lowercase());
+    let is_number = !digits.is_empty()
+        && digits.len() + 1 >= number.len()
+        && digits.chars().all(|c| c.is_ascii_digit());
+    is_number.then_some(series)
+}
+
 /// Whether [`new_run_id`] may have made this name, so that no user gave it.
 pub(crate) fn is_generated(name: &str) -> bool {
     let shape = |(place, c): (usize, char)| match place {

@@ -46,19 +46,22 @@ pub fn look(settings: &Settings) -> Result<Presence, RunError> {
             .perform(PlainRequest::bare("HEAD", path, LABEL))
             .await;
         let head = reached("HEAD", &url, head)?;
-        match head.status {
-            404 | 410 => Ok(Presence::Absent),
-            405 | 501 => look_by_propfind(client, path, &url).await,
-            _ => Ok(Presence::There(answered("HEAD", &head))),
-        }
+        let is_missing = match head.status {
+            404 | 410 => true,
+            405 | 501 => false,
+            _ => return Ok(Presence::There(answered("HEAD", &head))),
+        };
+        look_by_propfind(client, path, &url, is_missing).await
     })
 }
 
-/// Of a server without HEAD.
+/// Of a server without HEAD, and of one that answers HEAD as if nothing were there (`is_missing`): some do so for
+/// collections without an index page.
 async fn look_by_propfind(
     client: &mut Client,
     path: &str,
     url: &str,
+    is_missing: bool,
 ) -> Result<Presence, RunError> {
     let asked = propfind_request(path, "0", RESOURCETYPE, LABEL);
     let answer = reached("PROPFIND", url, client.perform(asked).await)?;
@@ -71,6 +74,8 @@ async fn look_by_propfind(
     };
     match answer.status {
         404 | 410 => Ok(Presence::Absent),
+        // A server without WebDAV.
+        400 | 405 | 501 if is_missing => Ok(Presence::Absent),
         207 if all_missing() => Ok(Presence::Absent),
         _ => Ok(Presence::There(answered("PROPFIND", &answer))),
     }

@@ -110,6 +110,25 @@ fn a_figure_for_a_paper_has_its_width_font_and_caption() {
 }
 
 #[test]
+fn figures_are_called_by_name_words_or_the_beginning_of_their_kind() {
+    for (name, wanted, is_called) in [
+        ("histogram-Get1K", "hist", true),
+        ("histogram-Get1K", "histogram", true),
+        ("histogram-Get1K", "histogram-Get1K", true),
+        ("histogram-Get1K", "histogram-Get", false),
+        ("bars-single-log", "bars-single", true),
+        ("forest-10", "forest-1", false),
+        ("ecdf-Get1K", "hist", false),
+    ] {
+        assert_eq!(
+            figures::is_called(name, wanted),
+            is_called,
+            "{name} {wanted}"
+        );
+    }
+}
+
+#[test]
 fn captions_are_broken_at_the_width_of_their_figure() {
     for width in [200, 760] {
         let style = FigureStyle {

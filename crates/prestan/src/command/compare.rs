@@ -18,7 +18,7 @@ use super::series::{TestedServer, tested_servers};
 use crate::args::{CompareArgs, Gate, is_given};
 use crate::command::report::diagnosed;
 use crate::exit::{ExitStatus, Failed};
-use crate::output;
+use crate::{output, state};
 
 use side_by_side::{Extent, MeasuredSeries, SideBySide};
 
@@ -74,8 +74,8 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, Failed> {
 /// What to type to see again what was measured now.
 fn tell_name(servers: &[MeasuredServer]) {
     let first = servers.first().and_then(|server| server.runs.first());
-    let series = first.and_then(|run| run.run.plan.series.as_ref());
-    if let Some(series) = series {
+    if let Some(run) = first {
+        let series = state::series_of(&run.run.plan.run_id);
         output::tell(&format!(
             "prestan: recorded; `prestan compare {series}` prints this again"
         ));

@@ -24,9 +24,8 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, Failed> {
         target,
         permission,
         in_turn,
-        what,
+        ..
     } = LoadWorkload::of(&args.words(), &args.request)?;
-    request::refuse_bare_lock(&what, &args.request, &args.connect.header)?;
     pace::check(&args.pace, &plan)?;
     output::check_report(&args.output.formats, &args.output.output)?;
     let connection = connection_to(target, &Login::default(), &args.connect)?;

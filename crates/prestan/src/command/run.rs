@@ -13,7 +13,7 @@ use wire::auth::{Credentials, Secret};
 use crate::args::{ClassicArgs, ClockOptions, LoadOptions, OutputOptions, RunArgs};
 use crate::command::beside::BesideTask;
 use crate::command::planned::PlannedRun;
-use crate::command::series::server_ended;
+use crate::command::series::{ENDS_WITHIN, server_ended};
 use crate::connect::{ServerAccess, connection, to_own_server};
 use crate::exit::{ExitStatus, Failed};
 use crate::output;
@@ -43,7 +43,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitStatus, Failed> {
     let mut server = server.map_err(|error| Failed::Target(error.to_string()))?;
     let connection = to_own_server(&server.url(), credentials_of(&server))?;
     let measured = measure(task, args.options.clock, connection);
-    match (server.ended(Duration::ZERO), measured) {
+    // A server that fails may be about to end.
+    let within = match measured {
+        Ok(ExitStatus::Done) => Duration::ZERO,
+        _ => ENDS_WITHIN,
+    };
+    match (server.ended(within), measured) {
         (None, measured) => measured,
         (Some(_), Err(why @ Failed::Interrupted(_))) => Err(why),
         (Some(ended), measured) => {

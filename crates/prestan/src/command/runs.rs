@@ -14,6 +14,13 @@ use crate::{output, state};
 
 pub(crate) fn runs(args: &RunsArgs) -> Result<ExitStatus, Failed> {
     let json = args.json.as_deref();
+    let lists = matches!(args.action, None | Some(RunsAction::List { .. }));
+    if args.all && !lists {
+        return Err(Failed::Usage(
+            "--all is for the list of runs; to show, remove or prune runs, name them or give limits"
+                .to_owned(),
+        ));
+    }
     match args.action.as_ref() {
         None => list(args.all, json),
         Some(RunsAction::List { all }) => list(args.all || *all, json),
@@ -121,14 +128,12 @@ fn listed(path: &Path) -> ListedRun {
         run.started_at = recorded.env.started_at;
         run.ended_at = recorded.env.ended_at;
         let PlanRecord { run_id, series, .. } = recorded.plan;
-        run.series = series.filter(|_| run_id == run.name);
+        if run_id == run.name {
+            run.series = series.or_else(|| state::series_by_name(&run_id));
+        }
+    } else {
+        run.series = state::series_by_name(&run.name);
     }
-    // An older record does not name its series, and one that cannot be read neither.
-    let of_name = || {
-        let series = state::series_of(&run.name);
-        state::is_generated(series).then(|| series.to_owned())
-    };
-    run.series = run.series.or_else(of_name);
     run
 }
 

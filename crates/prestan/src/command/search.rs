@@ -38,11 +38,18 @@ pub(crate) fn search(args: &SearchArgs) -> Result<ExitStatus, Failed> {
     output::check_answer(&args.answer, &[])?;
     let words: Vec<&str> = args.request.iter().map(String::as_str).collect();
     let sending = LoadWorkload::of(&words, &args.options)?;
-    if sending.permission == Permission::IfAbsent && !args.options.writes {
-        return Err(Failed::Usage(
-            "a search with PUT writes the resource repeatedly and does not remove it; allow that with \
-             --writes"
-                .to_owned(),
+    if sending.permission == Permission::IfAbsent {
+        if !args.options.writes {
+            return Err(Failed::Usage(
+                "a search with PUT writes the resource repeatedly and does not remove it; allow that \
+                 with --writes"
+                    .to_owned(),
+            ));
+        }
+        output::tell(&format!(
+            "prestan: the search does not remove what {} makes at {}",
+            sending.what,
+            sending.target.url()
         ));
     }
     let mut search = begin(&args.search)?;

@@ -110,7 +110,7 @@ pub(crate) fn server_ended(name: &str, during: &str, ended: &EndedServer) -> Fai
 const LONGEST_END: usize = 7;
 
 /// Time from the last connection that a server accepts to its end.
-const ENDS_WITHIN: Duration = Duration::from_millis(200);
+pub(crate) const ENDS_WITHIN: Duration = Duration::from_millis(200);
 
 /// The name of a series: the one that was asked for, or a new one.
 pub(crate) fn name_of(run_id: Option<&str>) -> Result<String, Failed> {
@@ -119,6 +119,10 @@ pub(crate) fn name_of(run_id: Option<&str>) -> Result<String, Failed> {
             "--run-id {name}: each run of a series has a number behind this name; give it {} \
              characters at most",
             LONGEST_RUN_ID - LONGEST_END
+        ))),
+        Some(name) if state::is_series(name) => Err(Failed::Usage(format!(
+            "--run-id {name}: there are runs of this name; choose another one, or remove them: `prestan runs \
+             remove {name}`"
         ))),
         Some(name) => Ok(name.to_owned()),
         None => Ok(state::new_run_id()),

@@ -501,6 +501,22 @@ fn who_is_not_let_in_hears_why() {
     }
 }
 
+/// What is answered without asking for credentials says nothing about them.
+#[test]
+fn credentials_are_not_accepted_by_open_options() {
+    let shut = status(401, &[("WWW-Authenticate", "Basic realm=\"r\"")], "");
+    let faulty = Faulty::new(|builder| builder.rule(Rule::new(shut).method("MKCOL")));
+    let outcome = anonymous_run(&faulty.server.url(), "Put1K", 2)
+        .env("PRESTAN_USER", "ann")
+        .env("PRESTAN_PASSWORD", "wr0ng-passw0rd")
+        .run();
+    assert!(
+        outcome.stderr.contains("check user and password"),
+        "{outcome}"
+    );
+    assert!(!outcome.stderr.contains("accepted before"), "{outcome}");
+}
+
 /// A refusal now and then is no wrong password.
 #[test]
 fn credentials_that_were_accepted_before_are_not_to_be_checked() {

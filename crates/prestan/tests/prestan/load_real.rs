@@ -46,6 +46,36 @@ fn users_list_a_collection(recipe: &Recipe) {
     assert!(result["tests"][0]["response_us"]["p50"].as_f64().unwrap() > 0.0);
 }
 
+/// Apache answers HEAD of a collection as if nothing were there.
+#[test]
+fn nothing_that_was_there_is_removed() {
+    let apache = Recipe::named("apache").unwrap();
+    let Some(_) = need_or(apache.installed()) else {
+        return;
+    };
+    let server = RealServer::start(apache).unwrap_or_else(|error| panic!("{error}"));
+    let directory = server.storage().join("mine");
+    fs::create_dir(&directory).unwrap();
+    fs::write(directory.join("diary.txt"), "dear diary").unwrap();
+    let lock = "<lockinfo xmlns='DAV:'><lockscope><shared/></lockscope><locktype><write/></locktype></lockinfo>";
+    for (method, options) in [
+        ("PUT", &["--body", "x"][..]),
+        ("PUT", &["--body", "x", "--writes"]),
+        ("LOCK", &["--body", lock, "--writes"]),
+    ] {
+        for end in ["mine", "mine/"] {
+            let url = format!("{}{end}", server.url());
+            let few = ["--total", "3", "--warmup", "1", "-q"];
+            let outcome = Prestan::new()
+                .args(["load", method, &url])
+                .args(options)
+                .args(few)
+                .run();
+            assert!(directory.join("diary.txt").is_file(), "{outcome}");
+        }
+    }
+}
+
 #[test]
 fn users_list_a_collection_of_every_server() {
     for recipe in recipes() {

@@ -279,8 +279,18 @@ fn a_series_is_listed_pruned_and_removed_as_a_whole() {
     assert_eq!(beginning, done(&home, &format!("runs show {FRIDAY}")));
     refused(&home, "runs show 2026", "is the beginning of 5 runs: ");
 
-    // A run with a name is none of the series, and stays.
-    done(&home, &format!("runs name {FRIDAY}-a1 baseline"));
+    // A run with a name is none of the series, and stays, whatever its name begins with.
+    let baseline = format!("{FRIDAY}-baseline");
+    done(&home, &format!("runs name {FRIDAY}-a1 {baseline}"));
+    done(&home, "runs prune --keep 100");
+    assert!(names(&home).contains(&baseline));
+    refused(
+        &home,
+        "runs --all prune --keep 100",
+        "--all is for the list",
+    );
+    let taken = format!("compare {url} {url} --repeat 2 {quick}");
+    refused(&home, &taken, "there are runs of this name");
     let line = "runs prune --keep 1";
     assert!(done(&home, line).starts_with(&format!("removed: {MONDAY} (")));
     let all = done(&home, "runs prune --keep 0");
@@ -290,6 +300,7 @@ fn a_series_is_listed_pruned_and_removed_as_a_whole() {
         "{all}"
     );
     assert_eq!(names(&home).len(), 3);
+    assert!(names(&home).contains(&baseline));
 
     let quick = "--vary requests=2,3 --repeat 2 --only Get1K -q --run-id ours";
     prestan(&home, &format!("sweep {url} {quick}"));

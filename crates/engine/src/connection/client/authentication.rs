@@ -19,7 +19,10 @@ pub(super) struct OwnCredentials {
     rng: ChaCha8Rng,
     /// How many challenges have been heeded: requests carry other credentials after each.
     pub(super) heeded: u32,
-    /// Whether an earlier request with these credentials was not answered 401.
+    /// A request that says something of these credentials has been sent with them: many servers let everybody
+    /// read.
+    were_tried: bool,
+    /// Whether such a request was not answered 401.
     were_accepted: bool,
 }
 
@@ -29,6 +32,7 @@ impl OwnCredentials {
             auth,
             rng,
             heeded: 0,
+            were_tried: false,
             were_accepted: false,
         }
     }
@@ -44,6 +48,7 @@ impl OwnCredentials {
         let (method, target) = (word(), word());
         let cnonce: u64 = self.rng.random();
         if let Some(value) = self.auth.authorization(&method, &target, cnonce) {
+            self.were_tried |= !suite::READING.contains(&&*method);
             bytes.extend_from_slice(b"Authorization: ");
             bytes.extend_from_slice(value.as_bytes());
             bytes.extend_from_slice(b"\r\n");
@@ -62,7 +67,7 @@ impl OwnCredentials {
         if head.status != 401 {
             if !self.auth.is_anonymous() {
                 self.auth.answered(&head.headers);
-                self.were_accepted = true;
+                self.were_accepted |= self.were_tried;
             }
             return Ok(false);
         }

@@ -3,8 +3,8 @@
 //! | request | may be sent |
 //! |---|---|
 //! | a method that only reads | always |
-//! | PUT where nothing is | always; what it made is removed at the end |
-//! | LOCK where nothing is | with `--writes`; what it made is removed at the end |
+//! | PUT where nothing is | always; what it made is removed at the end, except by a search |
+//! | LOCK where nothing is | with `--writes`; what it made is removed at the end, except by a search |
 //! | PUT where something is, any other method | with `--writes` |
 //! | several resources in turn: a method that makes some | never |
 //! | a mix with such requests | with `--writes`, in a collection of its own |
@@ -101,8 +101,18 @@ pub(crate) fn look(
     settings: &Settings,
     writes: bool,
 ) -> Result<bool, Failed> {
-    if permission == Permission::Granted {
-        return Ok(false);
+    let target = &settings.endpoint.target;
+    match permission {
+        Permission::Granted => return Ok(false),
+        // What is made there may be a collection, or be in one with other names.
+        Permission::IfAbsent if target.path().ends_with('/') && !writes => {
+            return Err(Failed::Usage(format!(
+                "PUT {}: this is the URL of a collection; append the name of a new resource",
+                target.url()
+            )));
+        }
+        Permission::IfAbsent if target.path().ends_with('/') => return Ok(false),
+        Permission::IfAbsent => {}
     }
     match engine::look(settings).map_err(Failed::from)? {
         Presence::Absent => Ok(true),
@@ -110,7 +120,7 @@ pub(crate) fn look(
         Presence::There(answer) => Err(Failed::Usage(format!(
             "PUT {} would overwrite a resource ({answer}), and cannot be undone; give a URL without a \
              resource, where it is removed at the end, or --writes",
-            settings.endpoint.target.url()
+            target.url()
         ))),
     }
 }

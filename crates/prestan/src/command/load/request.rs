@@ -23,6 +23,13 @@ pub(super) fn single(
         )));
     }
     let method = method.to_ascii_uppercase();
+    if method == "LOCK" && !has_body(request) {
+        return Err(Failed::Usage(
+            "LOCK without a body only refreshes a lock (RFC 4918, section 9.10.2); give a body with --body, or \
+             measure LOCK and UNLOCK in turn: `prestan load --mix locks --writes URL`"
+                .to_owned(),
+        ));
+    }
     let status = if request.expect.is_empty() {
         None
     } else {
@@ -35,24 +42,6 @@ pub(super) fn single(
         paths,
         status,
     })
-}
-
-/// Refuses a LOCK that can only fail: without a body it refreshes a lock, which it has to name.
-pub(super) fn refuse_bare_lock(
-    method: &str,
-    request: &RequestOptions,
-    headers: &[String],
-) -> Result<(), Failed> {
-    let names_lock = |header: &String| header.to_ascii_lowercase().starts_with("if:");
-    let is_refresh = headers.iter().any(names_lock);
-    if !method.eq_ignore_ascii_case("LOCK") || has_body(request) || is_refresh {
-        return Ok(());
-    }
-    Err(Failed::Usage(
-        "LOCK without a body only refreshes a lock, and needs -H 'If: (<TOKEN>)'; give a body with -d, or \
-         measure LOCK and UNLOCK in turn: `prestan load --mix locks --writes URL`"
-            .to_owned(),
-    ))
 }
 
 /// Whether these options give a body.

@@ -15,8 +15,9 @@ const CHANGING: [&str; 6] = [
 const WRAPPED: [&str; 3] = ["* Clock ", "Load generator:", "- "];
 
 /// Notes about what happened on a machine that does other things as well.
-const BY_CHANCE: [&str; 2] = [
+const BY_CHANCE: [&str; 3] = [
     ": throughput varied over ",
+    ": throughput varied slowly over ",
     "the slowest operation is a large part ",
 ];
 
