@@ -97,6 +97,34 @@ pub struct PlanRecord {
     /// Loads that went on beside the run, each of which is recorded as a run of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<BesideRecord>,
+    /// What the measurements are to fulfil, in the order of the report.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub constraints: Vec<ConstraintRecord>,
+}
+
+/// An expression over what is measured, and what it means when it is true.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConstraintRecord {
+    /// Its name in the suite; of the command line, the option: `--fail-if`.
+    pub name: String,
+    /// In the language of constraints: `p99(Get1K) < 5 ms`.
+    pub expression: String,
+    /// What it means.
+    pub sense: ConstraintSense,
+}
+
+/// What it means when the expression of a constraint is true.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ConstraintSense {
+    /// It must be true, of every row where it names none.
+    Holds,
+    /// It must not be true, of no row where it names none.
+    FailsIf,
+    /// It is to be true of this run as it was measured, whatever another run would have come to: a trial of a
+    /// search.
+    Trial,
 }
 
 /// A load that went on beside a run.

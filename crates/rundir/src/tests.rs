@@ -63,6 +63,7 @@ pub(crate) fn plan() -> PlanRecord {
         measures: vec![measure("A"), measure("B")],
         pages: Vec::new(),
         beside: Vec::new(),
+        constraints: Vec::new(),
     }
 }
 

@@ -130,6 +130,7 @@ impl RunBuilder {
             measures: Vec::new(),
             pages: Vec::new(),
             beside: Vec::new(),
+            constraints: Vec::new(),
         };
         let env = Environment {
             machine: Machine {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use record::{MeasureId, MeasureRecord, PageRecord, SuiteRecord, TestId};
+use record::{ConstraintRecord, MeasureId, MeasureRecord, PageRecord, SuiteRecord, TestId};
 use serde::{Deserialize, Serialize};
 
 use crate::bytes;
@@ -25,6 +25,8 @@ pub struct Plan {
     pub measures: Vec<MeasureRecord>,
     /// The pages in the loops of the tests, in their order.
     pub pages: Vec<PageRecord>,
+    /// What the measurements are to fulfil, as far as they are of the selected tests.
+    pub constraints: Vec<ConstraintRecord>,
 }
 
 /// Where the requests of a plan go.

@@ -64,6 +64,7 @@ pub fn resolve(
         tests: Vec::new(),
         measures: Vec::new(),
         pages: Vec::new(),
+        constraints: Vec::new(),
     };
     for variant in &variants {
         let wanted: Vec<_> = measures_of(&variant.test.body)

@@ -108,6 +108,7 @@ pub fn single(single: &Single) -> Result<(Plan, String), String> {
         }],
         tests: vec![test],
         pages: Vec::new(),
+        constraints: Vec::new(),
     };
     Ok((plan, text))
 }

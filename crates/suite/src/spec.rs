@@ -33,6 +33,9 @@ pub struct SuiteSpec {
     /// each user goes through a loop.
     #[serde(default)]
     pub params: BTreeMap<String, Placed<serde_json::Value>>,
+    /// What the measurements are to fulfil, by name: `fast: p99(Get1K) < 5 ms`.
+    #[serde(default)]
+    pub constraints: BTreeMap<String, Placed<String>>,
     /// The tests, run one after the other.
     pub tests: Vec<Placed<TestSpec>>,
 }

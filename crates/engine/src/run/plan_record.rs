@@ -38,6 +38,7 @@ pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
         measures: plan.measures.clone(),
         pages: plan.pages.clone(),
         beside: settings.beside.clone(),
+        constraints: plan.constraints.clone(),
     }
 }
 

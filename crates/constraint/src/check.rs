@@ -1,0 +1,371 @@
+//! Whether a constraint makes sense: its names, its units, and that it can both hold and fail.
+
+use std::collections::BTreeMap;
+
+use crate::ConstraintError;
+use crate::judge::{Figure, Figures, Known, Quantifier};
+use crate::parse::{similar, unknown_statistic};
+use crate::statistic::{Characteristic, Statistic};
+use crate::tree::{Constraint, Node, Operator, Part, Quantity};
+use crate::unit::Kind;
+
+/// The names that a constraint can use.
+#[derive(Debug, Clone, Default)]
+pub struct Scope<'a> {
+    /// What is measured.
+    pub measurements: Vec<&'a str>,
+    /// Numbers, by name.
+    pub parameters: BTreeMap<&'a str, f64>,
+    /// Other constraints.
+    pub constraints: BTreeMap<&'a str, &'a Constraint>,
+}
+
+/// A constraint whose names are known and whose units fit. Parameters and other constraints stand in it as what
+/// they are.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckedConstraint {
+    pub(crate) root: Node,
+}
+
+/// What a part comes to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Type {
+    Truth,
+    Number(Kind),
+}
+
+impl Constraint {
+    /// Resolves its names, and checks that it compares what can be compared and that its result depends on what
+    /// is measured.
+    ///
+    /// # Errors
+    /// The first place at which it does not, and what to write instead.
+    pub fn check(&self, scope: &Scope<'_>) -> Result<CheckedConstraint, ConstraintError> {
+        let root = resolved(&self.root, scope, &mut Vec::new())?;
+        let root = root.unwrap_or_else(|| self.root.clone());
+        if type_of(&root)? != Type::Truth {
+            let why = "a constraint compares something, p99(Get1K) < 50 ms for example";
+            return Err(ConstraintError::at(root.offset, why));
+        }
+        check_constants(&root)?;
+        Ok(CheckedConstraint { root })
+    }
+
+    /// Names of parameters and of other constraints in it, as they are written.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let of = |node| match node {
+            &Node {
+                part: Part::Name(ref name),
+                ..
+            } => Some(name.as_str()),
+            _ => None,
+        };
+        all(&self.root).into_iter().filter_map(of)
+    }
+
+    /// Characteristics in it, in their order.
+    pub fn characteristics(&self) -> impl Iterator<Item = &Characteristic> {
+        characteristics(&self.root)
+    }
+}
+
+impl CheckedConstraint {
+    /// Characteristics in it and in the constraints that it names, in their order.
+    pub fn characteristics(&self) -> impl Iterator<Item = &Characteristic> {
+        characteristics(&self.root)
+    }
+}
+
+fn characteristics(root: &Node) -> impl Iterator<Item = &Characteristic> {
+    all(root).into_iter().filter_map(|node| match &node.part {
+        Part::Characteristic(characteristic) => Some(characteristic),
+        _ => None,
+    })
+}
+
+/// A part and all below it, in the order in which they are written.
+fn all(node: &Node) -> Vec<&Node> {
+    let below = node.below().flat_map(all);
+    std::iter::once(node).chain(below).collect()
+}
+
+/// Most names of constraints within constraints: more of them are a circle, or no help to anybody.
+const DEEPEST: usize = 16;
+
+/// The tree with what its names stand for; `None` where nothing changes.
+fn resolved<'a>(
+    node: &Node,
+    scope: &Scope<'a>,
+    within: &mut Vec<&'a str>,
+) -> Result<Option<Node>, ConstraintError> {
+    let fail = |why: String| Err(ConstraintError::at(node.offset, why));
+    let with = |part| {
+        let offset = node.offset;
+        Ok(Some(Node { offset, part }))
+    };
+    match &node.part {
+        Part::Quantity(_) => Ok(None),
+        Part::Characteristic(of) => match &of.measurement {
+            Some(name) if !scope.measurements.contains(&name.as_str()) => {
+                fail(unknown_measurement(name, scope))
+            }
+            _ => Ok(None),
+        },
+        Part::Name(name) => {
+            if let Some(number) = scope.parameters.get(name.as_str()) {
+                let number = *number;
+                return with(Part::Quantity(Quantity { number, unit: None }));
+            }
+            let Some((name, constraint)) = scope.constraints.get_key_value(name.as_str()) else {
+                return fail(unknown_name(name, scope));
+            };
+            if within.contains(name) || within.len() >= DEEPEST {
+                return fail(format!("`{name}` refers to itself"));
+            }
+            within.push(name);
+            let inner = resolved(&constraint.root, scope, within);
+            within.pop();
+            // Its own text has its own places: the error is where its name stands.
+            let inner = inner.map_err(|why| ConstraintError::at(node.offset, why.message))?;
+            let inner = inner.unwrap_or_else(|| constraint.root.clone());
+            with(moved(inner, node.offset).part)
+        }
+        Part::Negative(of) => match resolved(of, scope, within)? {
+            Some(of) => with(Part::Negative(Box::new(of))),
+            None => Ok(None),
+        },
+        Part::Not(of) => match resolved(of, scope, within)? {
+            Some(of) => with(Part::Not(Box::new(of))),
+            None => Ok(None),
+        },
+        Part::Pair(operator, a, b) => {
+            let (new_a, new_b) = (resolved(a, scope, within)?, resolved(b, scope, within)?);
+            if new_a.is_none() && new_b.is_none() {
+                return Ok(None);
+            }
+            let a = new_a.map_or_else(|| a.clone(), Box::new);
+            let b = new_b.map_or_else(|| b.clone(), Box::new);
+            with(Part::Pair(*operator, a, b))
+        }
+    }
+}
+
+/// The same tree, all of it at one place.
+fn moved(node: Node, offset: usize) -> Node {
+    let of = |node: Box<Node>| Box::new(moved(*node, offset));
+    let part = match node.part {
+        Part::Negative(inner) => Part::Negative(of(inner)),
+        Part::Not(inner) => Part::Not(of(inner)),
+        Part::Pair(operator, a, b) => Part::Pair(operator, of(a), of(b)),
+        part => part,
+    };
+    Node { offset, part }
+}
+
+fn unknown_measurement(name: &str, scope: &Scope<'_>) -> String {
+    let known = scope.measurements.iter().copied();
+    let advice = match similar(name, known.clone()) {
+        Some(similar) => format!("did you mean `{similar}`?"),
+        None => format!("there are {}", some_of(known)),
+    };
+    format!("nothing is measured as `{name}`; {advice}")
+}
+
+fn unknown_name(name: &str, scope: &Scope<'_>) -> String {
+    let parameters = scope.parameters.keys().copied();
+    let known = parameters.chain(scope.constraints.keys().copied());
+    if scope.measurements.contains(&name) {
+        return format!(
+            "`{name}` is measured; write which statistic of it, p99({name}) for example"
+        );
+    }
+    match similar(name, known) {
+        Some(similar) => format!("there is no `{name}`; did you mean `{similar}`?"),
+        None => format!(
+            "`{name}` is no parameter and no constraint; {}",
+            unknown_statistic(name)
+        ),
+    }
+}
+
+/// Names that are listed in a message.
+const LISTED: usize = 12;
+
+fn some_of<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut names: Vec<&str> = names.collect();
+    let more = names.len() > LISTED;
+    names.truncate(LISTED);
+    names.join(", ") + if more { ", ..." } else { "" }
+}
+
+fn type_of(node: &Node) -> Result<Type, ConstraintError> {
+    match &node.part {
+        Part::Quantity(quantity) => Ok(Type::Number(quantity.kind())),
+        Part::Characteristic(of) => Ok(Type::Number(of.statistic.kind())),
+        // Names are resolved.
+        Part::Name(_) => Ok(Type::Truth),
+        Part::Negative(of) => number(of).map(Type::Number),
+        Part::Not(of) => truth(of),
+        Part::Pair(operator, a, b) => match operator {
+            Operator::Or | Operator::And => truth(a).and_then(|_| truth(b)),
+            Operator::Times => Ok(Type::Number(number(a)?.times(number(b)?))),
+            Operator::Over => quotient(a, b),
+            Operator::Plus | Operator::Minus => {
+                let kind = alike(a, b)?;
+                Ok(Type::Number(kind))
+            }
+            Operator::Within => within(a, b),
+            _ => {
+                alike(a, b)?;
+                check_share(a, b).and_then(|()| check_share(b, a))?;
+                Ok(Type::Truth)
+            }
+        },
+    }
+}
+
+fn number(node: &Node) -> Result<Kind, ConstraintError> {
+    match type_of(node)? {
+        Type::Number(kind) => Ok(kind),
+        Type::Truth => Err(ConstraintError::at(
+            node.offset,
+            "this is true or false, and a number is expected",
+        )),
+    }
+}
+
+fn truth(node: &Node) -> Result<Type, ConstraintError> {
+    match type_of(node)? {
+        Type::Truth => Ok(Type::Truth),
+        Type::Number(kind) => Err(ConstraintError::at(
+            node.offset,
+            format!("this is {}, and a comparison is expected", kind.words()),
+        )),
+    }
+}
+
+fn quotient(a: &Node, b: &Node) -> Result<Type, ConstraintError> {
+    let kind = number(a)?.over(number(b)?);
+    match &b.part {
+        Part::Quantity(quantity) if quantity.value() == 0.0 => Err(ConstraintError::at(
+            b.offset,
+            "nothing can be divided by zero",
+        )),
+        _ => Ok(Type::Number(kind)),
+    }
+}
+
+/// The kind of both, which must be the same.
+fn alike(a: &Node, b: &Node) -> Result<Kind, ConstraintError> {
+    let (kind_a, kind_b) = (number(a)?, number(b)?);
+    if kind_a.is_like(kind_b) {
+        return Ok(Kind {
+            is_share: kind_a.is_share && kind_b.is_share,
+            ..kind_a
+        });
+    }
+    let why = match (&a.part, &b.part) {
+        (_, Part::Quantity(quantity)) if quantity.unit.is_none() => without_unit(kind_a),
+        (Part::Quantity(quantity), _) if quantity.unit.is_none() => without_unit(kind_b),
+        _ => format!(
+            "{} and {} cannot be compared or added",
+            kind_a.words(),
+            kind_b.words()
+        ),
+    };
+    Err(ConstraintError::at(b.offset, why))
+}
+
+fn without_unit(kind: Kind) -> String {
+    format!(
+        "{} is compared with a number that has no unit; write {} for example",
+        kind.words(),
+        kind.example()
+    )
+}
+
+/// `failure_rate < 1` may mean 1 %, and may mean all.
+fn check_share(share: &Node, other: &Node) -> Result<(), ConstraintError> {
+    let is_share =
+        matches!(&share.part, Part::Characteristic(of) if of.statistic.kind() == Kind::SHARE);
+    match &other.part {
+        Part::Quantity(quantity)
+            if is_share && quantity.unit.is_none() && quantity.number != 0.0 =>
+        {
+            Err(ConstraintError::at(other.offset, without_unit(Kind::SHARE)))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn within(a: &Node, b: &Node) -> Result<Type, ConstraintError> {
+    let is_estimated = matches!(&a.part, Part::Characteristic(of) if is_estimate(of.statistic));
+    let share = match &b.part {
+        Part::Quantity(quantity) if quantity.kind() == Kind::SHARE => quantity.value(),
+        _ => {
+            return Err(ConstraintError::at(
+                b.offset,
+                "write a share, 5 % for example",
+            ));
+        }
+    };
+    if !is_estimated {
+        let why =
+            "only estimates have intervals: mean, sd, percentiles, rate, goodput and failure_rate";
+        return Err(ConstraintError::at(a.offset, why));
+    }
+    if share <= 0.0 || share > 0.5 {
+        let why = "an interval can be at most 50 % of its estimate, and is wider than 0 %";
+        return Err(ConstraintError::at(b.offset, why));
+    }
+    Ok(Type::Truth)
+}
+
+/// Facts have no interval.
+fn is_estimate(statistic: Statistic) -> bool {
+    matches!(
+        statistic,
+        Statistic::Mean
+            | Statistic::Sd
+            | Statistic::Percentile(_)
+            | Statistic::Rate
+            | Statistic::Goodput
+            | Statistic::FailureRate
+    )
+}
+
+/// Every figure may be whatever such a figure can be.
+struct Anything;
+
+impl Figures for Anything {
+    fn rows(&self) -> Vec<String> {
+        vec![String::new()]
+    }
+
+    fn figure(&self, statistic: Statistic, _measurement: &str) -> Figure {
+        Figure::Known(Known {
+            value: 0.0,
+            low: 0.0,
+            high: statistic.most(),
+            samples: u64::MAX,
+            seconds: f64::INFINITY,
+        })
+    }
+}
+
+/// Refuses a comparison that holds, or fails, whatever is measured.
+fn check_constants(node: &Node) -> Result<(), ConstraintError> {
+    if let Part::Pair(operator, _, _) = &node.part
+        && !matches!(operator, Operator::And | Operator::Or | Operator::Within)
+        && type_of(node)? == Type::Truth
+    {
+        let alone = CheckedConstraint { root: node.clone() };
+        let known = alone.holds(&Anything, Quantifier::All);
+        if let Some(known) = known {
+            let always = if known { "always" } else { "never" };
+            let why = format!("this is {always} true, whatever is measured");
+            return Err(ConstraintError::at(node.offset, why));
+        }
+    }
+    node.below().try_for_each(check_constants)
+}

@@ -1,0 +1,295 @@
+//! The truth of a constraint, as far as figures tell it.
+
+use crate::check::CheckedConstraint;
+use crate::statistic::{Characteristic, Statistic};
+use crate::tree::{Node, Operator, Part};
+
+/// The figures of a run.
+pub trait Figures {
+    /// Names of the rows, for characteristics without a measurement.
+    fn rows(&self) -> Vec<String>;
+
+    /// A figure of a measurement, in seconds, bytes, operations and parts of a whole.
+    fn figure(&self, statistic: Statistic, measurement: &str) -> Figure;
+}
+
+/// What is known of a characteristic.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Figure {
+    /// It has a value.
+    Known(Known),
+    /// It has none, for this reason: `only 12 operations`.
+    Unknown(String),
+}
+
+/// A figure with what it rests on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Known {
+    /// The fact or the estimate.
+    pub value: f64,
+    /// The lower end of its interval; of a fact, the fact.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+    /// Samples that it is made of.
+    pub samples: u64,
+    /// Seconds over which they were taken.
+    pub seconds: f64,
+}
+
+/// What characteristics without a measurement mean together, over all rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quantifier {
+    /// True if true of every row.
+    All,
+    /// True if true of any row.
+    Any,
+}
+
+/// What a constraint comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    /// Whether it is true; `None` where the figures do not tell.
+    pub truth: Option<bool>,
+    /// What was read for it, each once.
+    pub readings: Vec<Reading>,
+}
+
+/// A characteristic of a row, and what is known of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// With the row where it names none.
+    pub characteristic: Characteristic,
+    /// Its figure.
+    pub figure: Figure,
+}
+
+/// Values from the lowest to the highest.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Span {
+    low: f64,
+    high: f64,
+}
+
+impl Span {
+    const ALL: Span = Span {
+        low: f64::NEG_INFINITY,
+        high: f64::INFINITY,
+    };
+
+    fn of(low: f64, high: f64) -> Span {
+        // Infinity less infinity, for example.
+        if low.is_nan() || high.is_nan() || low > high {
+            Span::ALL
+        } else {
+            Span { low, high }
+        }
+    }
+
+    /// What an operation makes of the ends of both.
+    fn corners(self, other: Span, of: impl Fn(f64, f64) -> f64) -> Span {
+        let all = [
+            of(self.low, other.low),
+            of(self.low, other.high),
+            of(self.high, other.low),
+            of(self.high, other.high),
+        ];
+        if all.iter().any(|corner| corner.is_nan()) {
+            return Span::ALL;
+        }
+        let low = all.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        Span::of(low, high)
+    }
+
+    fn combined(self, operator: Operator, other: Span) -> Span {
+        match operator {
+            Operator::Plus => Span::of(self.low + other.low, self.high + other.high),
+            Operator::Minus => Span::of(self.low - other.high, self.high - other.low),
+            // Nothing times anything is nothing, also where there is no upper end.
+            Operator::Times => {
+                self.corners(other, |a, b| if a == 0.0 || b == 0.0 { 0.0 } else { a * b })
+            }
+            _ if other.low <= 0.0 && other.high >= 0.0 => Span::ALL,
+            _ => self.corners(other, |a, b| a / b),
+        }
+    }
+
+    /// Whether it holds for all pairs of values (true), or for none (false).
+    fn compared(self, operator: Operator, other: Span) -> Option<bool> {
+        let (a, b) = (self, other);
+        let decided = |always: bool, never: bool| match (always, never) {
+            (true, _) => Some(true),
+            (false, true) => Some(false),
+            (false, false) => None,
+        };
+        let is_one = a.low == a.high && b.low == b.high && a.low == b.low;
+        let is_apart = a.high < b.low || b.high < a.low;
+        match operator {
+            Operator::Less => decided(a.high < b.low, a.low >= b.high),
+            Operator::AtMost => decided(a.high <= b.low, a.low > b.high),
+            Operator::More => decided(a.low > b.high, a.high <= b.low),
+            Operator::AtLeast => decided(a.low >= b.high, a.high < b.low),
+            Operator::Equal => decided(is_one, is_apart),
+            _ => decided(is_apart, is_one),
+        }
+    }
+}
+
+/// A part with the figures of a row.
+struct Evaluation<'a> {
+    figures: &'a dyn Figures,
+    row: Option<&'a str>,
+    /// Estimates count as what they are in the middle.
+    as_measured: bool,
+    readings: Vec<Reading>,
+}
+
+impl CheckedConstraint {
+    /// Judges by intervals: true or false only where no value within them says otherwise.
+    pub fn judge(&self, figures: &dyn Figures, over: Quantifier) -> Judged {
+        self.evaluate(figures, over, false)
+    }
+
+    /// Judges by the estimates themselves, as if they had no intervals: what was, and not what would be.
+    pub fn judge_as_measured(&self, figures: &dyn Figures, over: Quantifier) -> Judged {
+        self.evaluate(figures, over, true)
+    }
+
+    /// Whether it is true; `None` where the figures do not tell.
+    pub fn holds(&self, figures: &dyn Figures, over: Quantifier) -> Option<bool> {
+        self.judge(figures, over).truth
+    }
+
+    fn evaluate(&self, figures: &dyn Figures, over: Quantifier, as_measured: bool) -> Judged {
+        let is_of_rows = self.characteristics().any(|of| of.measurement.is_none());
+        let rows = if is_of_rows {
+            figures.rows().into_iter().map(Some).collect()
+        } else {
+            vec![None]
+        };
+        let mut readings = Vec::new();
+        let mut truths = Vec::new();
+        for row in &rows {
+            let mut evaluation = Evaluation {
+                figures,
+                row: row.as_deref(),
+                as_measured,
+                readings,
+            };
+            truths.push(evaluation.truth(&self.root));
+            readings = evaluation.readings;
+        }
+        let truth = match over {
+            _ if truths.is_empty() => None,
+            Quantifier::All => truths.into_iter().fold(Some(true), and),
+            Quantifier::Any => truths.into_iter().fold(Some(false), or),
+        };
+        Judged { truth, readings }
+    }
+}
+
+/// Kleene's conjunction.
+fn and(a: Option<bool>, b: Option<bool>) -> Option<bool> {
+    match (a, b) {
+        (Some(false), _) | (_, Some(false)) => Some(false),
+        (Some(true), Some(true)) => Some(true),
+        _ => None,
+    }
+}
+
+/// Kleene's disjunction.
+fn or(a: Option<bool>, b: Option<bool>) -> Option<bool> {
+    and(a.map(|a| !a), b.map(|b| !b)).map(|neither| !neither)
+}
+
+impl Evaluation<'_> {
+    fn truth(&mut self, node: &Node) -> Option<bool> {
+        match &node.part {
+            Part::Not(of) => self.truth(of).map(|truth| !truth),
+            Part::Pair(Operator::And, a, b) => {
+                let (a, b) = (self.truth(a), self.truth(b));
+                and(a, b)
+            }
+            Part::Pair(Operator::Or, a, b) => {
+                let (a, b) = (self.truth(a), self.truth(b));
+                or(a, b)
+            }
+            Part::Pair(Operator::Within, a, b) => self.is_within(a, b),
+            Part::Pair(operator, a, b) => {
+                let (a, b) = (self.span(a), self.span(b));
+                a?.compared(*operator, b?)
+            }
+            _ => None,
+        }
+    }
+
+    fn is_within(&mut self, of: &Node, share: &Node) -> Option<bool> {
+        let (Part::Characteristic(of), Part::Quantity(share)) = (&of.part, &share.part) else {
+            return None;
+        };
+        let known = self.read(of)?;
+        let half = (known.high - known.low) / 2.0;
+        (half.is_finite() && known.value > 0.0).then(|| half <= share.value() * known.value)
+    }
+
+    /// The values that a part may have; `None` where nothing is known.
+    fn span(&mut self, node: &Node) -> Option<Span> {
+        match &node.part {
+            Part::Quantity(quantity) => Some(Span::of(quantity.value(), quantity.value())),
+            Part::Characteristic(of) => {
+                let known = self.read(of)?;
+                Some(if self.as_measured {
+                    Span::of(known.value, known.value)
+                } else {
+                    Span::of(known.low, known.high)
+                })
+            }
+            Part::Negative(of) => {
+                let span = self.span(of)?;
+                Some(Span::of(-span.high, -span.low))
+            }
+            Part::Pair(operator, a, b) => {
+                let (a, b) = (self.span(a), self.span(b));
+                Some(a?.combined(*operator, b?))
+            }
+            Part::Name(_) | Part::Not(_) => None,
+        }
+    }
+
+    /// The figure of a characteristic, if there is enough of it.
+    fn read(&mut self, of: &Characteristic) -> Option<Known> {
+        let row = of.measurement.as_deref().or(self.row)?;
+        let figure = match self.figures.figure(of.statistic, row) {
+            Figure::Known(known) => enough(of, known),
+            unknown => unknown,
+        };
+        let known = match &figure {
+            Figure::Known(known) => Some(*known),
+            Figure::Unknown(_) => None,
+        };
+        let characteristic = Characteristic {
+            measurement: Some(row.to_owned()),
+            ..of.clone()
+        };
+        let reading = Reading {
+            characteristic,
+            figure,
+        };
+        if !self.readings.contains(&reading) {
+            self.readings.push(reading);
+        }
+        known
+    }
+}
+
+/// The figure, unless it has fewer samples or less time than was asked for.
+fn enough(of: &Characteristic, known: Known) -> Figure {
+    let few = of.samples.filter(|least| known.samples < *least);
+    let short = of.seconds.filter(|least| known.seconds < *least);
+    match (few, short) {
+        (Some(least), _) => Figure::Unknown(format!("{} of {least} samples", known.samples)),
+        (None, Some(least)) => Figure::Unknown(format!("{:.1} s of {least} s", known.seconds)),
+        (None, None) => Figure::Known(known),
+    }
+}

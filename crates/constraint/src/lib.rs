@@ -1,0 +1,66 @@
+//! Constraints on what is measured: `p99(Get1K) < 5 ms and failures(Get1K) == 0`.
+//!
+//! ```text
+//! text --parse--> Constraint --check--> CheckedConstraint --judge--> true, false or unknown
+//!                   (a tree)   names, units           with the figures of a run
+//! ```
+//!
+//! The grammar, in which blanks may stand anywhere between words:
+//!
+//! ```text
+//! constraint     = conjunction { "or" conjunction }
+//! conjunction    = negation { "and" negation }
+//! negation       = "not" negation | comparison
+//! comparison     = sum [ ( "<" | "<=" | ">" | ">=" | "==" | "!=" ) sum | ( "±" | "+-" ) sum ]
+//! sum            = product { ( "+" | "-" ) product }
+//! product        = factor { ( "*" | "/" ) factor }
+//! factor         = "-" factor | quantity | characteristic | name | "(" constraint ")"
+//! quantity       = number [ unit ]
+//! unit           = "ns" | "us" | "µs" | "ms" | "s" | "min" | "h" | "%" | size [ "/s" ] | "/s"
+//! size           = "B" | "kB" | "MB" | "GB" | "KiB" | "MiB" | "GiB"
+//! characteristic = statistic [ "(" measurement { "," minimum } ")" ]
+//! measurement    = word | '"' characters '"'
+//! minimum        = "samples" ">=" number | "over" ">=" quantity
+//! ```
+//!
+//! A characteristic without a measurement stands for each row of a run in turn. A *name* is a parameter of the
+//! suite or another constraint.
+//!
+//! A constraint is judged in Kleene's strong three-valued logic: every estimate is an interval, arithmetic is that
+//! of intervals (Moore, *Interval Analysis*, 1966), and a comparison is true if it holds for all values of both
+//! sides, false if for none, and else unknown. What occurs twice in an expression is taken for two quantities, so
+//! that the result may be unknown where it could be known; it is never wrong for that.
+
+mod check;
+mod judge;
+mod parse;
+mod statistic;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod unit;
+
+pub use check::{CheckedConstraint, Scope};
+pub use judge::{Figure, Figures, Judged, Known, Quantifier, Reading};
+pub use statistic::{Characteristic, Statistic};
+pub use tree::Constraint;
+pub use unit::Kind;
+
+/// What is wrong with a constraint, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ConstraintError {
+    /// Bytes of the text before the place.
+    pub offset: usize,
+    /// What is wrong, and what to write instead.
+    pub message: String,
+}
+
+impl ConstraintError {
+    fn at(offset: usize, message: impl Into<String>) -> ConstraintError {
+        ConstraintError {
+            offset,
+            message: message.into(),
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Statistics of measurements, by the names that they have in the language.
+
+use std::fmt;
+
+use crate::unit::Kind;
+
+/// A statistic of what is measured under a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Statistic {
+    /// The arithmetic mean of the times.
+    Mean,
+    /// Their standard deviation.
+    Sd,
+    /// A percentile of them, in parts per million: 999 000 is p99.9.
+    Percentile(u32),
+    /// The least time.
+    Min,
+    /// The greatest time.
+    Max,
+    /// The first time.
+    First,
+    /// The last time.
+    Last,
+    /// Expected responses a second.
+    Rate,
+    /// Bytes of responses a second.
+    Goodput,
+    /// Operations that count, however they ended.
+    Operations,
+    /// Those of them that failed or were dropped.
+    Failures,
+    /// Their share.
+    FailureRate,
+    /// Bytes of the requests.
+    BytesSent,
+    /// Bytes of the responses.
+    BytesReceived,
+    /// Connections that were opened.
+    Connections,
+}
+
+/// Those with a fixed name.
+const NAMED: [(&str, Statistic); 14] = [
+    ("mean", Statistic::Mean),
+    ("sd", Statistic::Sd),
+    ("min", Statistic::Min),
+    ("max", Statistic::Max),
+    ("first", Statistic::First),
+    ("last", Statistic::Last),
+    ("rate", Statistic::Rate),
+    ("goodput", Statistic::Goodput),
+    ("operations", Statistic::Operations),
+    ("failures", Statistic::Failures),
+    ("failure_rate", Statistic::FailureRate),
+    ("bytes_sent", Statistic::BytesSent),
+    ("bytes_received", Statistic::BytesReceived),
+    ("connections", Statistic::Connections),
+];
+
+/// Parts per million in a whole.
+const MILLION: u32 = 1_000_000;
+
+impl Statistic {
+    /// The statistic of this name: `mean`, `p99.9`.
+    pub fn named(name: &str) -> Option<Statistic> {
+        let known = NAMED.iter().find(|(known, _)| *known == name);
+        known
+            .map(|(_, statistic)| *statistic)
+            .or_else(|| percentile(name))
+    }
+
+    /// The names of all of them, with examples of percentiles.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        let named = NAMED.iter().map(|(name, _)| *name);
+        ["p50", "p90", "p95", "p99", "p99.9"]
+            .into_iter()
+            .chain(named)
+    }
+
+    /// What its values count.
+    pub fn kind(self) -> Kind {
+        match self {
+            Statistic::Mean
+            | Statistic::Sd
+            | Statistic::Percentile(_)
+            | Statistic::Min
+            | Statistic::Max
+            | Statistic::First
+            | Statistic::Last => Kind::TIME,
+            Statistic::Rate => Kind::RATE,
+            Statistic::Goodput => Kind::BYTE_RATE,
+            Statistic::Operations | Statistic::Failures | Statistic::Connections => Kind::NUMBER,
+            Statistic::FailureRate => Kind::SHARE,
+            Statistic::BytesSent | Statistic::BytesReceived => Kind::SIZE,
+        }
+    }
+
+    /// The greatest value it can have.
+    pub(crate) fn most(self) -> f64 {
+        match self {
+            Statistic::FailureRate => 1.0,
+            _ => f64::INFINITY,
+        }
+    }
+}
+
+/// `p99.9` as 999 000; between p0 and p100, with four decimals at most.
+fn percentile(name: &str) -> Option<Statistic> {
+    let digits = name.strip_prefix('p')?;
+    let (whole, decimals) = digits.split_once('.').unwrap_or((digits, "0"));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number(whole) || !is_number(decimals) || whole.len() > 2 || decimals.len() > 4 {
+        return None;
+    }
+    let decimals: u32 = format!("{decimals:0<4}").parse().ok()?;
+    let ppm = whole.parse::<u32>().ok()? * 10_000 + decimals;
+    (ppm > 0 && ppm < MILLION).then_some(Statistic::Percentile(ppm))
+}
+
+impl fmt::Display for Statistic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Statistic::Percentile(ppm) = self {
+            return write!(f, "p{}", f64::from(*ppm) / 10_000.0);
+        }
+        let known = NAMED.iter().find(|(_, known)| known == self);
+        f.write_str(known.map_or("", |(name, _)| name))
+    }
+}
+
+/// A statistic of a measurement, or of each row in turn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Characteristic {
+    /// Which statistic.
+    pub statistic: Statistic,
+    /// Of what; `None` for each row in turn.
+    pub measurement: Option<String>,
+    /// Samples below which it has no value.
+    pub samples: Option<u64>,
+    /// Seconds of measuring below which it has no value.
+    pub seconds: Option<f64>,
+}
+
+/// Whether a name stands for itself; another one needs quotation marks.
+pub(crate) fn is_word(name: &str) -> bool {
+    let starts = |c: char| c.is_alphabetic() || c == '_';
+    let goes_on = |c: char| c.is_alphanumeric() || "_-.".contains(c);
+    name.starts_with(starts) && name.chars().all(goes_on)
+}
+
+impl fmt::Display for Characteristic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.statistic)?;
+        let Some(measurement) = &self.measurement else {
+            return Ok(());
+        };
+        if is_word(measurement) {
+            write!(f, "({measurement}")?;
+        } else {
+            write!(f, "(\"{measurement}\"")?;
+        }
+        if let Some(samples) = self.samples {
+            write!(f, ", samples >= {samples}")?;
+        }
+        if let Some(seconds) = self.seconds {
+            write!(f, ", over >= {seconds} s")?;
+        }
+        f.write_str(")")
+    }
+}

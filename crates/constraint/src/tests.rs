@@ -1,0 +1,337 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Figures by the text of their characteristic.
+struct Measured(BTreeMap<&'static str, (f64, f64, f64)>);
+
+impl Figures for Measured {
+    fn rows(&self) -> Vec<String> {
+        vec!["Get".to_owned(), "Put".to_owned()]
+    }
+
+    fn figure(&self, statistic: Statistic, measurement: &str) -> Figure {
+        let text = format!("{statistic}({measurement})");
+        match self.0.get(&*text) {
+            Some(&(low, value, high)) => Figure::Known(Known {
+                value,
+                low,
+                high,
+                samples: 100,
+                seconds: 2.0,
+            }),
+            None => Figure::Unknown("not measured".to_owned()),
+        }
+    }
+}
+
+fn scope() -> Scope<'static> {
+    Scope {
+        measurements: vec!["Get", "Put", "Depth1x100", "to open"],
+        parameters: BTreeMap::from([("width", 100.0)]),
+        constraints: BTreeMap::new(),
+    }
+}
+
+fn checked(text: &str) -> Result<CheckedConstraint, ConstraintError> {
+    Constraint::parse(text)?.check(&scope())
+}
+
+#[test]
+fn what_is_written_differently_is_printed_in_one_way() {
+    let table = [
+        ("p99(Get)<5ms", "p99(Get) < 5 ms"),
+        ("p99.9( Get ) <= 1.5s", "p99.9(Get) <= 1.5 s"),
+        ("(mean(Get)) < (5 ms)", "mean(Get) < 5 ms"),
+        (
+            "mean(Get) < 2*(mean(Put)+1 ms)",
+            "mean(Get) < 2 * (mean(Put) + 1 ms)",
+        ),
+        (
+            "mean(Get) < (2*mean(Put))+1 ms",
+            "mean(Get) < 2 * mean(Put) + 1 ms",
+        ),
+        (
+            "mean(Get)-(mean(Put)-1ms)<0s",
+            "mean(Get) - (mean(Put) - 1 ms) < 0 s",
+        ),
+        (
+            "not(failures(Get)>0 or p50<1us)",
+            "not (failures(Get) > 0 or p50 < 1 us)",
+        ),
+        (
+            "not failures > 0 and p50 < 1 s",
+            "not failures > 0 and p50 < 1 s",
+        ),
+        ("rate(Get) >= 1000/s", "rate(Get) >= 1000 /s"),
+        ("goodput(Get) > 10 MB/s", "goodput(Get) > 10 MB/s"),
+        ("bytes_sent(Get) / 2 < 1KiB", "bytes_sent(Get) / 2 < 1 KiB"),
+        ("p99(Get) +- 5%", "p99(Get) ± 5 %"),
+        (
+            "p99(\"to open\", samples>=100, over >= 1 min) < 1 s",
+            "p99(\"to open\", samples >= 100, over >= 60 s) < 1 s",
+        ),
+        ("-mean(Get) > -5 ms", "-mean(Get) > -5 ms"),
+        ("width * mean(Get) < 1 s", "width * mean(Get) < 1 s"),
+    ];
+    for (text, expected) in table {
+        let constraint = Constraint::parse(text).unwrap_or_else(|why| panic!("{text}: {why:?}"));
+        assert_eq!(constraint.to_string(), expected);
+        assert_eq!(Constraint::parse(expected).as_ref(), Ok(&constraint));
+        assert!(
+            constraint.check(&scope()).is_ok(),
+            "{text}: {:?}",
+            constraint.check(&scope())
+        );
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_explained_at_its_place() {
+    let table = [
+        ("", 0, "ends early"),
+        ("p99(Get) <", 10, "ends early"),
+        ("p99(Get) < 50", 11, "write 50 ms"),
+        ("50 > p99(Get)", 5, "write 50 ms"),
+        ("failure_rate < 1", 15, "write 1 %"),
+        ("rate(Get) > 5 ms", 12, "a rate and a time cannot"),
+        ("mean(Get)", 0, "compares something"),
+        ("mean(Get) and p99(Get) < 1 s", 0, "this is a time"),
+        ("1 < (p99(Get) < 1 s)", 5, "true or false"),
+        ("p99(Get) < 5 ms < 6 ms", 16, "cannot follow each other"),
+        ("p99(Get) < 5 lightyears", 13, "is no unit; there are ns"),
+        ("p98(Got) < 5 ms", 0, "did you mean `Get`"),
+        ("p999(Get) < 5 ms", 0, "did you mean `p99.9`"),
+        ("median(Get) < 5 ms", 0, "there is no statistic `median`"),
+        ("throughput(Get) > 5 /s", 0, "did you mean `rate`"),
+        ("widht * mean(Get) < 5 ms", 0, "did you mean `width`"),
+        ("Get < 5 ms", 0, "p99(Get) for example"),
+        ("p100(Get) < 5 ms", 0, "there is no statistic"),
+        ("p99(Get) < 5 ms)", 15, "before `)`"),
+        ("(p99(Get) < 5 ms", 16, "`)` is expected"),
+        ("p99(Get) = 5 ms", 9, "`==`"),
+        ("p99(\"Get) < 5 ms", 4, "closing quotation mark"),
+        ("p99() < 5 ms", 4, "name of a measurement"),
+        ("p99(Get, often) < 5 ms", 14, "`>=` is expected"),
+        ("p99(Get, samples >= 5 ms) < 5 ms", 20, "samples >= 100"),
+        ("failures(Get) < 0", 0, "never true"),
+        ("failure_rate(Get) <= 100 %", 0, "always true"),
+        ("p99(Get) < 1 s and 1 < 2", 19, "always true"),
+        ("p99(Get) / 0 < 5 ms", 11, "divided by zero"),
+        ("failures(Get) ± 5 %", 0, "only estimates"),
+        ("p99(Get) ± 5", 12, "write a share"),
+        ("p99(Get) ± 60 %", 12, "at most 50 %"),
+        ("p99(Get) < 5 ms $", 16, "`$` is not expected"),
+    ];
+    for (text, offset, says) in table {
+        let error = checked(text).expect_err(text);
+        assert!(error.message.contains(says), "{text}: {error:?}");
+        assert_eq!(error.offset, offset, "{text}: {error:?}");
+    }
+    let deep = "(".repeat(100) + "1";
+    assert!(
+        Constraint::parse(&deep)
+            .unwrap_err()
+            .message
+            .contains("in each other")
+    );
+    let long = "1 + ".repeat(1000) + "1";
+    assert!(
+        Constraint::parse(&long)
+            .unwrap_err()
+            .message
+            .contains("at most")
+    );
+}
+
+#[test]
+fn constraints_refer_to_others_but_not_in_a_circle() {
+    let (fast, both, circle) = (
+        Constraint::parse("p99(Get) < 5 ms").unwrap(),
+        Constraint::parse("fast and failures(Get) == 0").unwrap(),
+        Constraint::parse("not circle").unwrap(),
+    );
+    let scope = Scope {
+        constraints: BTreeMap::from([("fast", &fast), ("circle", &circle)]),
+        ..scope()
+    };
+    let measured = Measured(BTreeMap::from([
+        ("p99(Get)", (0.004, 0.0045, 0.0049)),
+        ("failures(Get)", (0.0, 0.0, 0.0)),
+    ]));
+    let judged = both
+        .check(&scope)
+        .unwrap()
+        .judge(&measured, Quantifier::All);
+    assert_eq!(judged.truth, Some(true));
+    assert_eq!(judged.readings.len(), 2);
+    let error = circle.check(&scope).unwrap_err();
+    assert!(error.message.contains("refers to itself"), "{error:?}");
+}
+
+#[test]
+fn intervals_decide() {
+    let measured = Measured(BTreeMap::from([
+        ("p99(Get)", (0.004, 0.0045, 0.005)),
+        ("p99(Put)", (0.010, 0.0110, 0.012)),
+        ("mean(Get)", (0.001, 0.0011, 0.0012)),
+        ("mean(Put)", (0.002, 0.0022, 0.0024)),
+        ("failures(Get)", (3.0, 3.0, 3.0)),
+        ("failures(Put)", (0.0, 0.0, 0.0)),
+    ]));
+    let (yes, no, open) = (Some(true), Some(false), None);
+    let table = [
+        ("p99(Get) < 6 ms", yes, yes),
+        ("p99(Get) < 4.6 ms", open, yes),
+        ("p99(Get) < 3 ms", no, no),
+        ("p99(Get) <= 5 ms", yes, yes),
+        ("p99(Get) < 5 ms", open, yes),
+        ("p99 < 13 ms", yes, yes),
+        ("p99 < 9 ms", no, no),
+        ("p99 < 11.5 ms", open, yes),
+        ("failures == 0", no, no),
+        ("mean(Put) > 1.5 * mean(Get)", yes, yes),
+        ("mean(Put) > 1.9 * mean(Get)", open, yes),
+        ("mean(Put) / mean(Get) < 3", yes, yes),
+        ("mean(Put) - mean(Get) < 0 s", no, no),
+        ("p99(Depth1x100) < 1 s", open, open),
+        ("p99(Depth1x100) < 1 s or p99(Get) < 6 ms", yes, yes),
+        ("p99(Depth1x100) < 1 s and p99(Get) < 3 ms", no, no),
+        ("not p99(Depth1x100) < 1 s", open, open),
+        ("p99(Get, samples >= 1000) < 1 s", open, open),
+        ("p99(Get, over >= 1 s) < 1 s", yes, yes),
+        ("p99(Get) ± 12 %", yes, yes),
+        ("p99(Get) ± 10 %", no, no),
+        ("width * mean(Get) > 90 ms", yes, yes),
+    ];
+    for (text, with_intervals, as_measured) in table {
+        let checked = checked(text).unwrap();
+        let judged = checked.judge(&measured, Quantifier::All);
+        assert_eq!(judged.truth, with_intervals, "{text}: {judged:?}");
+        let judged = checked.judge_as_measured(&measured, Quantifier::All);
+        assert_eq!(judged.truth, as_measured, "{text}: {judged:?}");
+    }
+    let any = checked("failures > 0").unwrap();
+    assert_eq!(any.holds(&measured, Quantifier::Any), yes);
+    assert_eq!(any.holds(&measured, Quantifier::All), no);
+    assert_eq!(any.holds(&Measured(BTreeMap::new()), Quantifier::Any), open);
+}
+
+#[test]
+fn a_reading_says_what_is_missing() {
+    let measured = Measured(BTreeMap::from([("p99(Get)", (0.1, 0.1, 0.1))]));
+    let judged = checked("p99(Get, samples >= 1000) < 1 s and p99(Put) < 1 s")
+        .unwrap()
+        .judge(&measured, Quantifier::All);
+    let why: Vec<&Figure> = judged
+        .readings
+        .iter()
+        .map(|reading| &reading.figure)
+        .collect();
+    let unknown = |text: &str| Figure::Unknown(text.to_owned());
+    assert_eq!(
+        why,
+        [&unknown("100 of 1000 samples"), &unknown("not measured")]
+    );
+}
+
+/// Expressions over the figures of [`Drawn`].
+fn numbers() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        Just("mean(Get)".to_owned()),
+        Just("mean(Put)".to_owned()),
+        (1_u32..50).prop_map(|ms| format!("{ms} ms")),
+    ];
+    leaf.prop_recursive(3, 12, 2, |inner| {
+        let pair = (inner.clone(), inner.clone());
+        prop_oneof![
+            pair.clone().prop_map(|(a, b)| format!("({a} + {b})")),
+            pair.prop_map(|(a, b)| format!("({a} - {b})")),
+            (inner.clone(), 1_u32..5).prop_map(|(a, n)| format!("({a} * {n})")),
+            (inner.clone(), inner.clone(), inner)
+                .prop_map(|(a, b, c)| format!("({a} * ({b} / ({c} + 60 s)))")),
+        ]
+    })
+}
+
+fn truths() -> impl Strategy<Value = String> {
+    let sign = prop_oneof![
+        Just("<"),
+        Just("<="),
+        Just(">"),
+        Just(">="),
+        Just("=="),
+        Just("!=")
+    ];
+    let leaf = (numbers(), sign, numbers()).prop_map(|(a, sign, b)| format!("{a} {sign} {b}"));
+    leaf.prop_recursive(2, 6, 2, |inner| {
+        prop_oneof![
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a} and {b})")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a} or {b})")),
+            inner.prop_map(|a| format!("not ({a})")),
+        ]
+    })
+}
+
+/// An interval in milliseconds: its lower end, its width, and two places in it.
+type DrawnSpan = (u32, u32, f64, f64);
+
+fn drawn() -> impl Strategy<Value = DrawnSpan> {
+    (1_u32..50, 0_u32..50, 0.0..=1.0, 0.0..=1.0)
+}
+
+fn figures(
+    get: DrawnSpan,
+    put: DrawnSpan,
+    place: impl Fn(DrawnSpan) -> f64,
+    narrow: f64,
+) -> Measured {
+    let known = |drawn: DrawnSpan| {
+        let (low, width) = (f64::from(drawn.0) / 1e3, f64::from(drawn.1) / 1e3);
+        let value = low + width * place(drawn);
+        let end = |end: f64| value + (end - value) * narrow;
+        (end(low), value, end(low + width))
+    };
+    Measured(BTreeMap::from([
+        ("mean(Get)", known(get)),
+        ("mean(Put)", known(put)),
+    ]))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_makes_it_panic(text in "[ -~±µ]{0,60}") {
+        if let Ok(constraint) = Constraint::parse(&text) {
+            let _ = constraint.check(&scope());
+            let again = Constraint::parse(&constraint.to_string());
+            prop_assert_eq!(again, Ok(constraint));
+        }
+    }
+
+    #[test]
+    fn what_is_printed_is_read_again(text in truths()) {
+        let constraint = Constraint::parse(&text).unwrap();
+        prop_assert_eq!(Constraint::parse(&constraint.to_string()), Ok(constraint));
+    }
+
+    /// What is decided with intervals is decided in the same way with every value within them.
+    #[test]
+    fn a_decision_holds_for_every_value(text in truths(), get in drawn(), put in drawn()) {
+        let constraint = Constraint::parse(&text).unwrap();
+        let resolved = constraint.check(&scope());
+        prop_assume!(resolved.is_ok());
+        let resolved = resolved.unwrap();
+        let wide = figures(get, put, |drawn| drawn.2, 1.0);
+        if let Some(truth) = resolved.holds(&wide, Quantifier::All) {
+            let one = figures(get, put, |drawn| drawn.3, 1.0);
+            let other = resolved.judge_as_measured(&one, Quantifier::All).truth;
+            prop_assert!(other.is_none_or(|other| other == truth), "{} {:?}", text, other);
+            let narrow = figures(get, put, |drawn| drawn.2, 0.5);
+            prop_assert_eq!(resolved.holds(&narrow, Quantifier::All), Some(truth));
+        }
+    }
+}

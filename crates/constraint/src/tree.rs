@@ -1,0 +1,180 @@
+//! A constraint as a tree, and as text again.
+
+use std::fmt;
+
+use crate::statistic::Characteristic;
+use crate::unit::{Kind, UNITS};
+
+/// A constraint that is well-formed. [`check`](Self::check) says whether it makes sense for a suite.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Constraint {
+    pub(crate) root: Node,
+}
+
+/// A part of a constraint, with the bytes of the text before it.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub(crate) offset: usize,
+    pub(crate) part: Part,
+}
+
+/// Where a part is written does not matter for what it means.
+impl PartialEq for Node {
+    fn eq(&self, other: &Node) -> bool {
+        self.part == other.part
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Part {
+    Quantity(Quantity),
+    Characteristic(Characteristic),
+    /// A parameter or a constraint.
+    Name(String),
+    Negative(Box<Node>),
+    Not(Box<Node>),
+    Pair(Operator, Box<Node>, Box<Node>),
+}
+
+/// A number as it was written.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Quantity {
+    pub(crate) number: f64,
+    /// Index into [`UNITS`]; `None` for a number without a unit.
+    pub(crate) unit: Option<usize>,
+}
+
+impl Quantity {
+    /// In seconds, bytes and parts of a whole.
+    pub(crate) fn value(self) -> f64 {
+        self.number * self.unit.map_or(1.0, |unit| UNITS[unit].1)
+    }
+
+    pub(crate) fn kind(self) -> Kind {
+        self.unit.map_or(Kind::NUMBER, |unit| UNITS[unit].2)
+    }
+}
+
+/// What stands between two parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operator {
+    Or,
+    And,
+    Less,
+    AtMost,
+    More,
+    AtLeast,
+    Equal,
+    Unequal,
+    /// Half of the interval of the first is at most that share of it.
+    Within,
+    Plus,
+    Minus,
+    Times,
+    Over,
+}
+
+/// Those there are, as they are written. A longer one stands before one that it begins with.
+pub(crate) const OPERATORS: [(&str, Operator); 14] = [
+    ("or", Operator::Or),
+    ("and", Operator::And),
+    ("<=", Operator::AtMost),
+    ("<", Operator::Less),
+    (">=", Operator::AtLeast),
+    (">", Operator::More),
+    ("==", Operator::Equal),
+    ("!=", Operator::Unequal),
+    ("±", Operator::Within),
+    ("+-", Operator::Within),
+    ("+", Operator::Plus),
+    ("-", Operator::Minus),
+    ("*", Operator::Times),
+    ("/", Operator::Over),
+];
+
+/// How tightly parts are bound, the loosest first; negation is at 3, and a part on its own at 7.
+const NEGATION: u8 = 3;
+const ALONE: u8 = 7;
+
+impl Operator {
+    pub(crate) fn level(self) -> u8 {
+        match self {
+            Operator::Or => 1,
+            Operator::And => 2,
+            Operator::Less
+            | Operator::AtMost
+            | Operator::More
+            | Operator::AtLeast
+            | Operator::Equal
+            | Operator::Unequal
+            | Operator::Within => 4,
+            Operator::Plus | Operator::Minus => 5,
+            Operator::Times | Operator::Over => 6,
+        }
+    }
+
+    pub(crate) fn text(self) -> &'static str {
+        let known = OPERATORS.iter().find(|(_, operator)| *operator == self);
+        known.map_or("", |(text, _)| text)
+    }
+}
+
+impl Node {
+    fn level(&self) -> u8 {
+        match &self.part {
+            Part::Pair(operator, _, _) => operator.level(),
+            Part::Not(_) => NEGATION,
+            _ => ALONE,
+        }
+    }
+
+    /// The parts below it.
+    pub(crate) fn below(&self) -> impl Iterator<Item = &Node> {
+        let (first, second) = match &self.part {
+            Part::Negative(of) | Part::Not(of) => (Some(&**of), None),
+            Part::Pair(_, a, b) => (Some(&**a), Some(&**b)),
+            Part::Quantity(_) | Part::Characteristic(_) | Part::Name(_) => (None, None),
+        };
+        first.into_iter().chain(second)
+    }
+
+    /// Writes a part of an operation, in parentheses unless it is bound at least as tightly as that.
+    fn write(&self, f: &mut fmt::Formatter<'_>, level: u8) -> fmt::Result {
+        if self.level() < level {
+            write!(f, "(")?;
+            self.write(f, 0)?;
+            return write!(f, ")");
+        }
+        match &self.part {
+            Part::Quantity(Quantity { number, unit }) => {
+                write!(f, "{number}")?;
+                unit.map_or(Ok(()), |unit| write!(f, " {}", UNITS[unit].0))
+            }
+            Part::Characteristic(characteristic) => write!(f, "{characteristic}"),
+            Part::Name(name) => f.write_str(name),
+            Part::Negative(of) => {
+                f.write_str("-")?;
+                of.write(f, ALONE)
+            }
+            Part::Not(of) => {
+                f.write_str("not ")?;
+                of.write(f, NEGATION)
+            }
+            Part::Pair(operator, a, b) => {
+                // Operations of a level are read from the left, and comparisons do not follow each other.
+                let own = operator.level();
+                let is_chain = own != Operator::Less.level();
+                a.write(f, if is_chain { own } else { own + 1 })?;
+                write!(f, " {} ", operator.text())?;
+                b.write(f, own + 1)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Constraint {
+    /// Single blanks, and no parentheses that are not needed.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.root.write(f, 0)
+    }
+}

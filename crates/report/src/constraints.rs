@@ -1,0 +1,97 @@
+//! Constraints in words: what they are, what became of them, and by which figures.
+
+use record::ConstraintSense;
+use stats::{Conclusion, ConstraintReading, JudgedConstraint, ReadFigure, ReadingUnit};
+
+use crate::clean;
+use crate::figure::percent;
+use crate::units::{human, human_range};
+
+/// The constraint with its verdict and its figures, in a sentence without a period:
+/// `fast: p99(Get1K) < 5 ms: fail: p99(Get1K) is 6.10 ms (5.90 .. 6.30 ms)`.
+pub(crate) fn sentence(constraint: &JudgedConstraint) -> String {
+    let sense = match constraint.sense {
+        ConstraintSense::FailsIf => "fails if ",
+        ConstraintSense::Holds | ConstraintSense::Trial => "",
+    };
+    let readings: Vec<String> = decisive(constraint).map(reading).collect();
+    let readings = match readings.len() {
+        0 => String::new(),
+        1..=MOST => format!("; {}", readings.join(", ")),
+        all => format!("; {} and {} more", readings[..MOST].join(", "), all - MOST),
+    };
+    clean(&format!(
+        "{}: {} ({sense}{}){readings}",
+        constraint.name,
+        constraint.verdict.name(),
+        constraint.expression
+    ))
+}
+
+/// Readings that are written out; of more of them, the rest is counted.
+const MOST: usize = 4;
+
+/// Those that explain the verdict: of an inconclusive constraint, first those that have no value.
+fn decisive(constraint: &JudgedConstraint) -> impl Iterator<Item = &ConstraintReading> {
+    let is_unknown =
+        |reading: &&ConstraintReading| matches!(reading.figure, ReadFigure::Unknown(_));
+    let all = constraint.readings.iter();
+    let unknown = all.clone().filter(is_unknown);
+    let known = all.filter(move |reading| !is_unknown(reading));
+    unknown.chain(known)
+}
+
+/// `p99(Get1K) is 6.10 ms (5.90 .. 6.30 ms)`.
+fn reading(reading: &ConstraintReading) -> String {
+    let ConstraintReading {
+        characteristic,
+        unit,
+        figure,
+    } = reading;
+    match figure {
+        ReadFigure::Fact(value) => format!("{characteristic} is {}", quantity(*value, *unit)),
+        ReadFigure::Estimate { value, low, high } => {
+            let interval = match unit {
+                ReadingUnit::Time => human_range((*low, *high)),
+                _ => format!("{} .. {}", quantity(*low, *unit), quantity(*high, *unit)),
+            };
+            format!("{characteristic} is {} ({interval})", quantity(*value, *unit))
+        }
+        ReadFigure::Unknown(why) => format!("{characteristic} is unknown: {why}"),
+    }
+}
+
+/// A value with its unit.
+fn quantity(value: f64, unit: ReadingUnit) -> String {
+    match unit {
+        ReadingUnit::Time => human(value),
+        ReadingUnit::Count => format!("{value}"),
+        ReadingUnit::Rate => format!("{} /s", rounded(value)),
+        ReadingUnit::Bytes => format!("{value} B"),
+        ReadingUnit::ByteRate => format!("{} MB/s", rounded(value / 1e6)),
+        ReadingUnit::Share => percent(value),
+    }
+}
+
+/// Three significant digits, and no digit before the point left out.
+fn rounded(value: f64) -> String {
+    match value.abs() {
+        size if size >= 100.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// Which constraints failed and which are inconclusive, for standard error; `None` where all pass.
+pub fn constraints_briefly(constraints: &[JudgedConstraint]) -> Option<String> {
+    let of = |wanted: Conclusion, word: &str| {
+        let names = constraints.iter().filter(|own| own.verdict == wanted);
+        let names: Vec<String> = names.map(|own| clean(&own.name)).collect();
+        (!names.is_empty()).then(|| format!("{word}: {}", names.join(", ")))
+    };
+    let said: Vec<String> = of(Conclusion::Fail, "constraints failed")
+        .into_iter()
+        .chain(of(Conclusion::Inconclusive, "constraints inconclusive"))
+        .collect();
+    (!said.is_empty()).then(|| said.join("; "))
+}

@@ -1,0 +1,66 @@
+//! What a run comes to by its constraints.
+
+use record::ConstraintSense;
+
+use crate::Conclusion;
+
+/// A constraint and what became of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JudgedConstraint {
+    /// Its name in the suite, or the option that it was given with.
+    pub name: String,
+    /// Its expression.
+    pub expression: String,
+    /// What it means when the expression is true.
+    pub sense: ConstraintSense,
+    /// Pass or fail if the intervals allow no other result; otherwise inconclusive.
+    pub verdict: Conclusion,
+    /// What was read for it, in the order of the expression, and of the rows where it names none.
+    pub readings: Vec<ConstraintReading>,
+}
+
+/// A characteristic at the end of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConstraintReading {
+    /// As it is written, with its row: `p99(Get1K)`.
+    pub characteristic: String,
+    /// What its figures count.
+    pub unit: ReadingUnit,
+    /// The figures.
+    pub figure: ReadFigure,
+}
+
+/// What the figures of a reading count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadingUnit {
+    /// Nanoseconds.
+    Time,
+    /// Operations.
+    Count,
+    /// Operations a second.
+    Rate,
+    /// Bytes.
+    Bytes,
+    /// Bytes a second.
+    ByteRate,
+    /// Parts of a whole, from 0 to 1.
+    Share,
+}
+
+/// The figures of a reading.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ReadFigure {
+    /// A fact, which has no interval.
+    Fact(f64),
+    /// An estimate, with the ends of its interval.
+    Estimate {
+        /// The estimate.
+        value: f64,
+        /// The lower end of its interval.
+        low: f64,
+        /// The upper end.
+        high: f64,
+    },
+    /// It has no value, for this reason.
+    Unknown(String),
+}
