@@ -264,6 +264,12 @@ fn alike(a: &Node, b: &Node) -> Result<Kind, ConstraintError> {
             ..kind_a
         });
     }
+    // Nothing is nothing in every unit.
+    match (&a.part, &b.part) {
+        (_, Part::Quantity(zero)) if is_bare_zero(*zero) => return Ok(kind_a),
+        (Part::Quantity(zero), _) if is_bare_zero(*zero) => return Ok(kind_b),
+        _ => {}
+    }
     let why = match (&a.part, &b.part) {
         (_, Part::Quantity(quantity)) if quantity.unit.is_none() => without_unit(kind_a),
         (Part::Quantity(quantity), _) if quantity.unit.is_none() => without_unit(kind_b),
@@ -274,6 +280,10 @@ fn alike(a: &Node, b: &Node) -> Result<Kind, ConstraintError> {
         ),
     };
     Err(ConstraintError::at(b.offset, why))
+}
+
+fn is_bare_zero(quantity: Quantity) -> bool {
+    quantity.unit.is_none() && quantity.number == 0.0
 }
 
 fn without_unit(kind: Kind) -> String {

@@ -30,6 +30,7 @@ use std::time::Duration;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use constraint::Constraint;
 use testbed::Slowdown;
 
 pub(crate) use answer::{AnswerOptions, RunsOptions};
@@ -336,6 +337,12 @@ pub(crate) struct ReportArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
+    /// Judge the run by the constraints of this file instead of its own: a suite, or `constraints:` alone
+    ///
+    /// The exit status is then that of the verdict: 0, 1 (fail) or 3 (inconclusive).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) judge: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) formats: FormatOptions,
 }
@@ -440,6 +447,14 @@ pub(crate) struct CleanArgs {
 
 fn duration(text: &str) -> Result<Duration, String> {
     suite::parse_duration(text)
+}
+
+/// Reads a constraint; its names are checked when the plan is known.
+fn constraint(text: &str) -> Result<Constraint, String> {
+    Constraint::parse(text).map_err(|error| {
+        let before = text.get(..error.offset).unwrap_or(text).chars().count();
+        format!("{}\n\n  {text}\n  {}^", error.message, " ".repeat(before))
+    })
 }
 
 fn size(text: &str) -> Result<u64, String> {

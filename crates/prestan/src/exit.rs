@@ -110,6 +110,9 @@ pub(crate) fn code_of_all<'s>(
     let has_failed = summaries
         .clone()
         .any(|summary| summary.conclusion() == Conclusion::Fail);
+    for failed in summaries.clone().filter_map(report::failed_constraints) {
+        tell(&format!("prestan: failed: {failed}"));
+    }
     let mut inconclusive = summaries
         .filter_map(report::inconclusive_briefly)
         .map(Failed::inconclusive);

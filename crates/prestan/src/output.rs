@@ -68,7 +68,13 @@ pub(crate) fn check_report(
             "--log needs a file: there are too many rows for a terminal".to_owned(),
         ));
     }
-    let documents = [&formats.json, &formats.csv, &formats.log, output];
+    let documents = [
+        &formats.json,
+        &formats.csv,
+        &formats.junit,
+        &formats.log,
+        output,
+    ];
     check(&documents, &formats.figures)
 }
 
@@ -159,12 +165,16 @@ pub(crate) fn print(
         .csv
         .as_deref()
         .map(|path| (path, report::csv(run, summary)));
+    let junit = formats
+        .junit
+        .as_deref()
+        .map(|path| (path, report::junit(run, summary)));
     let page = ReportPage {
         runs: vec![shown],
         diagnosed: diagnosed.as_ref().map(std::slice::from_ref),
         ..ReportPage::default()
     };
-    let documents = json.into_iter().chain(csv).collect();
+    let documents = json.into_iter().chain(csv).chain(junit).collect();
     let text = |color, width| {
         let options = TextOptions {
             color,

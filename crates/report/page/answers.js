@@ -335,14 +335,14 @@ const prestanAnswers = (() => {
   // ----- search --------------------------------------------------------------------------------
 
   const MICROSECONDS = { ns: 1e-3, us: 1, "\u00b5s": 1, "\u03bcs": 1, ms: 1e3, s: 1e6 };
-  const COMPARED = /\b(mean|p50|p90|p95|p999|p99|max|throughput)\s*(?:<=?|>=?)\s*(\d[\d_.]*(?:e[+-]?\d+)?)\s*(ns|us|\u00b5s|\u03bcs|ms|s)?(?![\w%])/g;
+  const COMPARED = /\b(mean|p50|p90|p95|p99\.9|p99|max|rate)(?:\([^()]*\))?\s*(?:<=?|>=?)\s*(\d[\d.]*(?:e[+-]?\d+)?)\s*(ns|us|\u00b5s|\u03bcs|ms|s|\/s)?(?![\w%/])/g;
 
-  // What a condition compares with a fixed time or throughput: each is a line. Whatever else it has is told by its text.
+  // What a condition compares with a fixed time or rate: each is a line. Whatever else it has is told by its text.
   function boundsOf(condition) {
     return [...(condition ?? "").matchAll(COMPARED)].flatMap(([text, of, digits, unit]) => {
-      const number = Number(digits.replaceAll("_", ""));
-      if (of === "throughput") return unit ? [] : [{ of, text, number }];
-      return unit ? [{ of, text, us: number * MICROSECONDS[unit] }] : [];
+      const number = Number(digits);
+      if (of === "rate") return unit === "/s" ? [{ of, text, number }] : [];
+      return unit in MICROSECONDS ? [{ of, text, us: number * MICROSECONDS[unit] }] : [];
     });
   }
 
@@ -358,7 +358,7 @@ const prestanAnswers = (() => {
     const bounds = boundsOf(data.search.while);
     const drawnTimes = [["p50", "p50_us"], ["p99", "p99_us"], ...(bounds.some(({ of }) => of === "mean") ? [["mean", "mean_us"]] : [])];
     const ofTimes = bounds.filter(({ us }) => us !== undefined);
-    const ofThroughput = bounds.filter(({ of }) => of === "throughput");
+    const ofThroughput = bounds.filter(({ of }) => of === "rate");
     const range = F.extent([...points.flatMap((point) => drawnTimes.map(([, key]) => point[key])), ...ofTimes.map(({ us }) => us)].filter((us) => us > 0));
     const most = F.extent([...points.map((point) => point.throughput_per_s), ...ofThroughput.map(({ number }) => number)]) ?? [0, 1];
     const x = { range: F.extent(points.map((point) => point.load)), scale: "auto", label: F.plain };

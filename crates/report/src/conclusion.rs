@@ -2,6 +2,7 @@
 
 use stats::{Summary, TestSummary, Warning, WarningKind};
 
+use crate::constraints::inconclusive_constraints;
 use crate::warning;
 use crate::warnings::fact;
 
@@ -20,6 +21,15 @@ pub fn inconclusive_briefly(summary: &Summary) -> Option<String> {
 }
 
 fn said(summary: &Summary, reason: impl Fn(&Warning) -> String) -> Option<String> {
+    let constraints = inconclusive_constraints(summary);
+    let said: Vec<String> = rows(summary, reason)
+        .into_iter()
+        .chain(constraints)
+        .collect();
+    (!said.is_empty()).then(|| said.join("; "))
+}
+
+fn rows(summary: &Summary, reason: impl Fn(&Warning) -> String) -> Option<String> {
     let rows: Vec<&TestSummary> = summary.inconclusive().collect();
     if rows.is_empty() {
         return None;

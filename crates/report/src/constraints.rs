@@ -1,15 +1,15 @@
 //! Constraints in words: what they are, what became of them, and by which figures.
 
 use record::ConstraintSense;
-use stats::{Conclusion, ConstraintReading, JudgedConstraint, ReadFigure, ReadingUnit};
+use stats::{Conclusion, ConstraintReading, JudgedConstraint, ReadFigure, ReadingUnit, Summary};
 
 use crate::clean;
 use crate::figure::percent;
-use crate::units::{human, human_range};
+use crate::{human, human_range};
 
 /// The constraint with its verdict and its figures, in a sentence without a period:
 /// `fast: p99(Get1K) < 5 ms: fail: p99(Get1K) is 6.10 ms (5.90 .. 6.30 ms)`.
-pub(crate) fn sentence(constraint: &JudgedConstraint) -> String {
+pub fn constraint_in_words(constraint: &JudgedConstraint) -> String {
     let sense = match constraint.sense {
         ConstraintSense::FailsIf => "fails if ",
         ConstraintSense::Holds | ConstraintSense::Trial => "",
@@ -33,8 +33,12 @@ const MOST: usize = 4;
 
 /// Those that explain the verdict: of an inconclusive constraint, first those that have no value.
 fn decisive(constraint: &JudgedConstraint) -> impl Iterator<Item = &ConstraintReading> {
-    let is_unknown =
-        |reading: &&ConstraintReading| matches!(reading.figure, ReadFigure::Unknown(_));
+    let is_unknown = |reading: &&ConstraintReading| {
+        matches!(
+            reading.figure,
+            ReadFigure::Unknown(_) | ReadFigure::Vague { .. }
+        )
+    };
     let all = constraint.readings.iter();
     let unknown = all.clone().filter(is_unknown);
     let known = all.filter(move |reading| !is_unknown(reading));
@@ -55,7 +59,13 @@ fn reading(reading: &ConstraintReading) -> String {
                 ReadingUnit::Time => human_range((*low, *high)),
                 _ => format!("{} .. {}", quantity(*low, *unit), quantity(*high, *unit)),
             };
-            format!("{characteristic} is {} ({interval})", quantity(*value, *unit))
+            format!(
+                "{characteristic} is {} ({interval})",
+                quantity(*value, *unit)
+            )
+        }
+        ReadFigure::Vague { value, why } => {
+            format!("{characteristic} is {} ({why})", quantity(*value, *unit))
         }
         ReadFigure::Unknown(why) => format!("{characteristic} is unknown: {why}"),
     }
@@ -82,16 +92,24 @@ fn rounded(value: f64) -> String {
     }
 }
 
-/// Which constraints failed and which are inconclusive, for standard error; `None` where all pass.
-pub fn constraints_briefly(constraints: &[JudgedConstraint]) -> Option<String> {
-    let of = |wanted: Conclusion, word: &str| {
-        let names = constraints.iter().filter(|own| own.verdict == wanted);
-        let names: Vec<String> = names.map(|own| clean(&own.name)).collect();
-        (!names.is_empty()).then(|| format!("{word}: {}", names.join(", ")))
-    };
-    let said: Vec<String> = of(Conclusion::Fail, "constraints failed")
-        .into_iter()
-        .chain(of(Conclusion::Inconclusive, "constraints inconclusive"))
-        .collect();
-    (!said.is_empty()).then(|| said.join("; "))
+/// Names of the constraints of a run that failed, for a line; `None` where none did.
+pub fn failed_constraints(summary: &Summary) -> Option<String> {
+    named(summary, Conclusion::Fail)
+}
+
+/// Names of those that are inconclusive.
+pub(crate) fn inconclusive_constraints(summary: &Summary) -> Option<String> {
+    named(summary, Conclusion::Inconclusive)
+}
+
+fn named(summary: &Summary, wanted: Conclusion) -> Option<String> {
+    let constraints = summary.constraints.iter();
+    let named =
+        constraints.filter(|own| own.verdict == wanted && own.sense != ConstraintSense::Trial);
+    let names: Vec<String> = named.map(|own| clean(&own.name)).collect();
+    match names.len() {
+        0 => None,
+        1 => Some(format!("constraint {}", names[0])),
+        _ => Some(format!("constraints {}", names.join(", "))),
+    }
 }

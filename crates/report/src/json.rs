@@ -102,6 +102,11 @@ pub(crate) fn document(run: &Run, summary: &Summary) -> wire::ResultDocument {
             .collect(),
         left_behind: summary.left_behind.clone(),
         tests: summary.tests.iter().map(wire::TestJson::from).collect(),
+        constraints: summary
+            .constraints
+            .iter()
+            .map(wire::ConstraintJson::from)
+            .collect(),
         webstone: summary
             .pages
             .as_ref()

@@ -4,6 +4,7 @@
 //!                     +--> text   for people: the classic layout, and what a reader needs today
 //! Run, Summary -------+--> json   for programs: one document with a published schema
 //!                     +--> csv    for spreadsheets: a row a test
+//!                     +--> junit  for CI systems: a test case a row and a constraint
 //! samples ----------------> log    for spreadsheets: a row an operation
 //! Comparisons ------------> compare_text, compare_markdown, compare_json
 //! Sweep, SearchResult ----> sweep_text, sweep_json; search_text, search_json
@@ -19,12 +20,14 @@
 mod clean;
 mod compare;
 mod conclusion;
+mod constraints;
 mod csv;
 mod diagnose;
 mod figure;
 mod file_names;
 pub mod gallery;
 mod json;
+mod junit;
 mod lists;
 mod load;
 mod log;
@@ -50,12 +53,14 @@ pub use compare::{
     Comparisons, Versus, compare_json, compare_markdown, compare_schema, compare_text, difference,
 };
 pub use conclusion::{inconclusive, inconclusive_briefly};
+pub use constraints::{constraint_in_words, failed_constraints};
 pub use diagnose::{
     Diagnosed, DiagnosedRun, Incomplete, NotMeasured, diagnose_json, diagnose_schema,
     diagnose_text, findings_json,
 };
 pub use file_names::FileNames;
 pub use json::{BesideResult, json, schema};
+pub use junit::junit;
 pub use log::{log, log_header};
 pub use reasons::{abort_reason, reason};
 pub use runs::{

@@ -8,10 +8,14 @@
 
 use std::collections::BTreeMap;
 
-use record::{Clock, Exhausted, LeftBehind, Machine, Pace, Server, SuiteRecord};
+use record::{Clock, ConstraintSense, Exhausted, LeftBehind, Machine, Pace, Server, SuiteRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::{Conclusion, Share, Status};
+use stats::{
+    Conclusion, ConstraintReading, JudgedConstraint, ReadFigure, ReadingUnit, Share, Status,
+};
+
+use crate::json::us;
 
 /// Version of the document; raised when a reader of the older one would misread it.
 pub const SCHEMA_VERSION: u32 = 3;
@@ -56,7 +60,7 @@ pub(crate) struct ResultDocument {
     pub(crate) goal: Option<GoalJson>,
     /// Operations of all tests that began outside the measurement window.
     pub(crate) left_out: u64,
-    /// Conclusion of the run: the worst of its rows.
+    /// Conclusion of the run: the worst of its rows and constraints.
     pub(crate) conclusion: Conclusion,
     /// Which rows are inconclusive, and why; null where none is.
     pub(crate) inconclusive: Option<String>,
@@ -68,6 +72,8 @@ pub(crate) struct ResultDocument {
     pub(crate) left_behind: Vec<LeftBehind>,
     /// One entry for each row of the report, in the order of the suite.
     pub(crate) tests: Vec<TestJson>,
+    /// Constraints and what became of them, judged with 99.8 % intervals.
+    pub(crate) constraints: Vec<ConstraintJson>,
     /// Results of the pages of the suite; null where it has none.
     pub(crate) webstone: Option<crate::webstone::WebStone>,
     /// What loads that went on beside the run came to.
@@ -83,6 +89,74 @@ pub(crate) struct BesideJson {
     pub(crate) name: String,
     /// Its result.
     pub(crate) result: ResultDocument,
+}
+
+/// A constraint and what became of it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Constraint", deny_unknown_fields)]
+pub(crate) struct ConstraintJson {
+    /// Its name in the suite, or the option that it was given with.
+    pub(crate) name: String,
+    /// Its expression.
+    pub(crate) expression: String,
+    /// What it means when the expression is true.
+    pub(crate) sense: ConstraintSense,
+    /// What it came to.
+    pub(crate) verdict: Conclusion,
+    /// The figures that it was judged by.
+    pub(crate) readings: Vec<ReadingJson>,
+}
+
+/// A figure that a constraint was judged by. Times are in microseconds, rates in operations or bytes a second,
+/// shares from 0 to 1.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Reading", deny_unknown_fields)]
+pub(crate) struct ReadingJson {
+    /// `p99(Get1K)`.
+    pub(crate) characteristic: String,
+    /// The fact or the estimate; null where it is unknown.
+    pub(crate) value: Option<f64>,
+    /// The 99.8 % interval of an estimate; null of a fact, and where it is unknown.
+    pub(crate) interval: Option<[f64; 2]>,
+    /// Why it, or its interval, is unknown; null where it is known.
+    pub(crate) unknown: Option<String>,
+}
+
+impl From<&JudgedConstraint> for ConstraintJson {
+    fn from(judged: &JudgedConstraint) -> ConstraintJson {
+        ConstraintJson {
+            name: judged.name.clone(),
+            expression: judged.expression.clone(),
+            sense: judged.sense,
+            verdict: judged.verdict,
+            readings: judged.readings.iter().map(ReadingJson::from).collect(),
+        }
+    }
+}
+
+impl From<&ConstraintReading> for ReadingJson {
+    fn from(reading: &ConstraintReading) -> ReadingJson {
+        let figure = |value: f64| match reading.unit {
+            ReadingUnit::Time => us(value),
+            _ => value,
+        };
+        let (value, interval, unknown) = match &reading.figure {
+            ReadFigure::Fact(value) => (Some(figure(*value)), None, None),
+            ReadFigure::Estimate { value, low, high } => (
+                Some(figure(*value)),
+                Some([figure(*low), figure(*high)]),
+                None,
+            ),
+            ReadFigure::Vague { value, why } => (Some(figure(*value)), None, Some(why.clone())),
+            ReadFigure::Unknown(why) => (None, None, Some(why.clone())),
+        };
+        ReadingJson {
+            characteristic: reading.characteristic.clone(),
+            value,
+            interval,
+            unknown,
+        }
+    }
 }
 
 /// The program that measured.

@@ -1,6 +1,6 @@
 //! Pass, inconclusive or fail: what a row, and a run, come to.
 
-use record::{Nanos, Outcome};
+use record::{ConstraintSense, Nanos, Outcome};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -65,10 +65,14 @@ impl Summary {
         })
     }
 
-    /// What the run comes to where all of its rows were asked for.
+    /// What the run comes to where all of its rows were asked for: the worst of these and of its constraints.
     pub fn conclusion(&self) -> Conclusion {
         let rows = self.tests.iter().map(TestSummary::conclusion);
-        rows.max().unwrap_or(Conclusion::Pass)
+        // A trial is part of a search, which has a result of its own.
+        let constraints = self.constraints.iter();
+        let constraints = constraints.filter(|own| own.sense != ConstraintSense::Trial);
+        let verdicts = constraints.map(|own| own.verdict);
+        rows.chain(verdicts).max().unwrap_or(Conclusion::Pass)
     }
 }
 

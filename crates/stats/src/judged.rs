@@ -61,6 +61,13 @@ pub enum ReadFigure {
         /// The upper end.
         high: f64,
     },
+    /// An estimate without an interval, which decides nothing.
+    Vague {
+        /// The estimate.
+        value: f64,
+        /// Why it has no interval.
+        why: String,
+    },
     /// It has no value, for this reason.
     Unknown(String),
 }

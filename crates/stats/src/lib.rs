@@ -39,9 +39,12 @@ mod convergence;
 mod details;
 mod diagnose;
 mod distribution;
+mod estimate;
 mod failures;
 mod generator;
 mod growth;
+mod judge;
+mod judged;
 mod load_course;
 mod outcomes;
 mod pages;
@@ -93,15 +96,13 @@ pub use generator::{BUSY, LATE, LEAST_WALL, LONG_STALL, QUEUED, SATURATED, toget
 pub use growth::{
     EXPONENTS, Effect, Fitted, Growing, Growth, Law, Observation, Shape, Term, growth,
 };
+pub use judged::{ConstraintReading, JudgedConstraint, ReadFigure, ReadingUnit};
 pub use load_course::{LoadCourse, LoadPart, OutcomeWithStatus};
 pub use outcomes::Outcomes;
 pub use pages::{BodySizes, FilesCame, PageSummary, PagesSummary, ServerSummary, Visits};
 pub use pool::{PoolRun, Pooled, pool};
 pub use row::{Connects, Note, Since, TestSummary};
-pub use search::{
-    Condition, ConditionError, OfferedLoad, Search, SearchOutcome, Tested, Trial, TrialsLeft,
-    Unreadable, knee,
-};
+pub use search::{OfferedLoad, Search, SearchOutcome, Tested, Trial, TrialsLeft, knee};
 pub use sequential::{Decision, ProbabilityTest, Tally};
 pub use spread::Bar;
 pub use status::{Status, StatusReason};
@@ -141,6 +142,8 @@ pub struct Summary {
     pub generator: Vec<Generator>,
     /// How near a load run came to what it was to go on for.
     pub goal: Option<Goal>,
+    /// What the constraints of its plan came to.
+    pub constraints: Vec<JudgedConstraint>,
     /// Runs that are put together in it: one, but on pages that show several runs of a server.
     pub runs: usize,
 }

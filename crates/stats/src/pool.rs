@@ -378,6 +378,8 @@ impl Pool<'_> {
             },
             generator: self.generator(),
             goal: None,
+            // They are judged run by run.
+            constraints: Vec::new(),
             runs: self.runs.len(),
             tests,
         }

@@ -18,13 +18,10 @@
 //! All decisions are made here, from trials that the caller makes: [`Search::next_load`] returns the
 //! load, [`Search::learn`] takes the outcome.
 
-mod condition;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
-
-pub use condition::{Condition, ConditionError, Unreadable};
 
 use crate::sequential::{Decision, ProbabilityTest, Tally};
 

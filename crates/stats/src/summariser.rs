@@ -10,6 +10,7 @@ use record::{
 use crate::bias::{Bias, Differences};
 use crate::conclusion::may_be_no_failure;
 use crate::generator::Strain;
+use crate::judge;
 use crate::pages::PageTally;
 use crate::row::{Around, RowTally, row};
 use crate::throughput::is_steady;
@@ -216,8 +217,18 @@ impl Summariser {
             .filter_map(|test| self.tests.get(test));
         let under_way = under_way.map(|tally| tally.under_way).sum();
         let pages = self.pages.as_ref().map(|pages| pages.closed(&spans));
+        let constraints = judge::constraints(
+            &self.plan,
+            &judge::RunFigures {
+                tallies: &self.rows,
+                rows: &tests,
+                plan: &self.plan,
+                windows,
+            },
+        );
         let summary = Summary {
             tests,
+            constraints,
             pages: pages
                 .as_ref()
                 .map(|pages| pages.describe(&spans, under_way)),

@@ -12,4 +12,5 @@ mod steady;
 mod stopping;
 mod streaming;
 mod throughput;
+mod verdicts;
 mod warnings;

@@ -1,5 +1,6 @@
 //! From what is written to what is done: names checked, templates evaluated, trees laid out.
 
+mod constraints;
 mod pages;
 mod params;
 mod request;
@@ -18,6 +19,8 @@ use crate::plan::{Limit, NeedsClass, Plan, TestPlan, Workspace};
 use crate::spec::{ActionSpec, NeedsSpec, StepSpec, SuiteSpec, TestSpec};
 use crate::template::{Templates, is_name};
 
+use constraints::Nameable;
+pub use constraints::{constraint_for, constraints_for};
 pub use params::param_value;
 use params::{Params, Variant, variants};
 pub use request::{KEYED_HEADERS, METHOD_HEADERS, OWN_HEADERS, READING};
@@ -87,6 +90,11 @@ pub fn resolve(
         plan.tests.push(resolved);
     }
     plan.pages = pages::records(&plan.tests);
+    plan.constraints = constraints::records(
+        &file,
+        &spec.constraints,
+        &Nameable::of_suite(&variants, &plan),
+    )?;
     Ok(plan)
 }
 

@@ -276,6 +276,10 @@ pub enum MissingSpec {
 
 /// Reads the YAML of a suite file into its [`SuiteSpec`].
 pub(crate) fn parse(name: &str, text: &str) -> Result<SuiteSpec, SuiteError> {
+    read(name, text)
+}
+
+fn read<T: for<'de> Deserialize<'de>>(name: &str, text: &str) -> Result<T, SuiteError> {
     let options = serde_saphyr::options! { with_snippet: false };
     serde_saphyr::from_str_with_options(text, options).map_err(|error| {
         let place = error.location().map(|location| Place {
@@ -284,6 +288,20 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<SuiteSpec, SuiteError> {
         });
         SuiteError::at(name, text, place, yaml_message(&error.to_string()))
     })
+}
+
+/// Reads the constraints of a file, whatever else is in it.
+pub(crate) fn constraints(
+    name: &str,
+    text: &str,
+) -> Result<BTreeMap<String, Placed<String>>, SuiteError> {
+    #[derive(Deserialize)]
+    struct ConstraintsOnly {
+        #[serde(default)]
+        constraints: BTreeMap<String, Placed<String>>,
+    }
+    let read: ConstraintsOnly = read(name, text)?;
+    Ok(read.constraints)
 }
 
 /// The reader appends the place to its message; ours stands before it.

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use constraint::Constraint;
 
-use super::FigureOptions;
+use super::{FigureOptions, constraint};
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
@@ -15,6 +16,13 @@ pub(crate) struct OutputOptions {
 
     #[command(flatten)]
     pub(crate) formats: FormatOptions,
+
+    /// Exit with status 1 if this is true of any row: 'p99 > 50 ms or failures > 0'
+    ///
+    /// In the language of constraints (docs/SUITES.md). It is judged with 99.8 % intervals: if they do not
+    /// decide it, the result is inconclusive (status 3). 'p99(Get1K) > 50 ms' is about one row.
+    #[arg(long, value_name = "CONSTRAINT", value_parser = constraint)]
+    pub(crate) fail_if: Option<Constraint>,
 
     /// Exit status of an inconclusive result: pass (0) or fail (1) instead of 3
     #[arg(long, value_enum, value_name = "AS")]
@@ -54,6 +62,10 @@ pub(crate) struct FormatOptions {
     /// Write one CSV row per test; - is standard output, instead of the report
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
+
+    /// Write rows and constraints as test cases for CI systems: JUnit XML
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
 
     /// Write one CSV row per operation: all samples of the run
     #[arg(long, value_name = "FILE")]

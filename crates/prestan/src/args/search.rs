@@ -3,16 +3,17 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use constraint::Constraint;
 
 use super::{
     AnswerOptions, ClockOptions, ConnectOptions, RequestOptions, RunningOptions, RunsOptions,
-    WARMUP, load, positive_duration, whole,
+    WARMUP, constraint, load, positive_duration, whole,
 };
 
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "prestan search [OPTIONS] --find <WHAT> --while <CONDITION> [METHOD] <URL>\n       \
-                            prestan search [OPTIONS] --find <WHAT> --while <CONDITION> --mix <SUITE> <URL>"
+    override_usage = "prestan search [OPTIONS] --find <WHAT> --while <CONSTRAINT> [METHOD] <URL>\n       \
+                            prestan search [OPTIONS] --find <WHAT> --while <CONSTRAINT> --mix <SUITE> <URL>"
 )]
 pub(crate) struct SearchArgs {
     /// Method [default: GET] and resource; only a collection with --mix
@@ -45,14 +46,14 @@ pub(crate) struct SearchOptions {
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) find: FindArg,
 
-    /// Condition that must hold in at least 9 of 10 trials: 'p99 < 50ms and failures == 0'
+    /// Condition that must hold in at least 9 of 10 trials: 'p99 < 50 ms and failures == 0'
     ///
-    /// Names: mean, p50, p90, p95, p99, p999, max, operations, failures, failure_rate, throughput.
-    /// Times and shares have units: 50ms, 1%. Operators: comparisons, arithmetic, and, or, not. With
-    /// --find rate, times are latencies from schedule. With a mix, the condition must hold for each
-    /// row. A search usually makes 40 to 80 trials, and at most 150.
-    #[arg(long = "while", value_name = "CONDITION")]
-    pub(crate) condition: stats::Condition,
+    /// In the language of constraints (docs/SUITES.md): mean, p50, p99, p99.9, max, failures, failure_rate,
+    /// rate and others, of each row, or of one: p99(Get1K). Times and shares have units: 50 ms, 1 %. With
+    /// --find rate, times are latencies from schedule. A trial holds as it was measured, without
+    /// intervals. A search usually makes 40 to 80 trials, and at most 150.
+    #[arg(long = "while", value_name = "CONSTRAINT", value_parser = constraint)]
+    pub(crate) condition: Constraint,
 
     /// First load to try [default: 1 user, 10 requests/s]
     #[arg(long, value_name = "N", value_parser = load::rate)]

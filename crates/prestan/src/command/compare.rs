@@ -258,7 +258,7 @@ pub(crate) fn shown(servers: &[MeasuredServer]) -> Result<Vec<KeptRun>, Failed> 
     };
     let measured = servers.iter().map(paths).filter(|paths| !paths.is_empty());
     measured
-        .map(|paths| KeptRun::pooled(&paths, servers.len()))
+        .map(|paths| KeptRun::pooled(&paths, servers.len(), None))
         .collect()
 }
 

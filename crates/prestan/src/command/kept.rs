@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use record::{EventKind, Run};
+use record::{ConstraintRecord, EventKind, Run};
 use report::Diagnosed;
 use report::page::PageRun;
 use rundir::Recorded;
@@ -37,16 +37,37 @@ impl KeptRun {
     }
 
     pub(crate) fn read(path: &Path) -> Result<KeptRun, Failed> {
-        let recorded = open(path)?;
+        KeptRun::judged(path, None)
+    }
+
+    /// The same, judged by these constraints in place of its own.
+    pub(crate) fn judged(
+        path: &Path,
+        constraints: Option<&[ConstraintRecord]>,
+    ) -> Result<KeptRun, Failed> {
+        let mut recorded = open(path)?;
+        if let Some(constraints) = constraints {
+            recorded.plan.constraints = constraints.to_vec();
+        }
         let summary = summary_of_kept(&recorded).map_err(Failed::Usage)?;
         let path = path.display().to_string();
         Ok(KeptRun::new(recorded.into_run(), summary, path))
     }
 
     /// Reads and pools runs of one server, at least one, with the details for figures of so many servers.
-    pub(crate) fn pooled(paths: &[PathBuf], servers: usize) -> Result<KeptRun, Failed> {
+    /// `constraints` are those that they are judged by in place of their own.
+    pub(crate) fn pooled(
+        paths: &[PathBuf],
+        servers: usize,
+        constraints: Option<&[ConstraintRecord]>,
+    ) -> Result<KeptRun, Failed> {
         let opened = paths.iter().map(|path| open(path));
         let mut recorded = opened.collect::<Result<Vec<Recorded>, Failed>>()?;
+        for recorded in &mut recorded {
+            if let Some(constraints) = constraints {
+                recorded.plan.constraints = constraints.to_vec();
+            }
+        }
         let rows = servers * recorded[0].plan.measures.len();
         let Drawn {
             summary,

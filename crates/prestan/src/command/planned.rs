@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use constraint::Constraint;
 use engine::{Cancel, Finished, Observer, Progress, RunError, Said, Settings, Turn, Watch};
-use record::{Event, EventKind, LeftBehind, PlanRecord};
+use record::{ConstraintRecord, ConstraintSense, Event, EventKind, LeftBehind, PlanRecord};
 use rundir::RunDir;
 use stats::Until;
 use suite::Plan;
@@ -44,6 +45,16 @@ pub(crate) struct PlannedRun {
     beside: Vec<BesideLoad>,
 }
 
+/// A constraint of the command line, for a plan.
+pub(crate) fn constraint_for(
+    option: &str,
+    constraint: &Constraint,
+    sense: ConstraintSense,
+    plan: &Plan,
+) -> Result<ConstraintRecord, Failed> {
+    suite::constraint_for(option, constraint, sense, plan).map_err(Failed::Usage)
+}
+
 impl PlannedRun {
     /// A run on its own, kept where these options say.
     pub(crate) fn single(
@@ -57,12 +68,16 @@ impl PlannedRun {
 
     /// A run with loads beside it, kept where these options say.
     pub(crate) fn beside(
-        plan: Plan,
+        mut plan: Plan,
         suite_text: &str,
         mut settings: Settings,
         output: &OutputOptions,
         tasks: Vec<BesideTask>,
     ) -> Result<PlannedRun, Failed> {
+        if let Some(condition) = &output.fail_if {
+            let gate = constraint_for("--fail-if", condition, ConstraintSense::FailsIf, &plan)?;
+            plan.constraints.push(gate);
+        }
         let directory = match &output.save {
             _ if output.no_save => None,
             Some(path) => Some(path.clone()),

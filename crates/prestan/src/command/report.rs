@@ -1,21 +1,25 @@
 //! `prestan report`: recorded runs, printed again or drawn side by side.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use record::PlanRecord;
+use record::{ConstraintRecord, PlanRecord};
 use report::page::ReportPage;
 use report::{Comparisons, Diagnosed, Versus};
 
 use super::compare::SAME_WITHIN;
 use super::kept::{KeptRun, open};
 use crate::args::{FormatOptions, ReportArgs};
-use crate::exit::{ExitStatus, Failed};
+use crate::exit::{ExitStatus, Failed, code_of_all};
 use crate::{log, output, state};
 
 pub(crate) fn report(args: &ReportArgs) -> Result<ExitStatus, Failed> {
     output::check_report(&args.formats, &args.output)?;
     match &args.runs[..] {
         [] | [_] => one(args),
+        _ if args.judge.is_some() => Err(Failed::Usage(
+            "--judge is for one run; judge one after the other".to_owned(),
+        )),
         several => side_by_side(several, args),
     }
 }
@@ -26,10 +30,12 @@ fn one(args: &ReportArgs) -> Result<ExitStatus, Failed> {
         Some(file) => write_log(file, &path),
         None => Ok(()),
     };
+    let constraints = args.judge.as_deref().map(|file| constraints(file, &path));
+    let constraints = constraints.transpose()?;
     let kept = if args.formats.figures.any() {
-        KeptRun::pooled(std::slice::from_ref(&path), 1)?
+        KeptRun::pooled(std::slice::from_ref(&path), 1, constraints.as_deref())?
     } else {
-        KeptRun::read(&path)?
+        KeptRun::judged(&path, constraints.as_deref())?
     };
     let printed = output::print(
         kept.page_run(None),
@@ -46,7 +52,20 @@ fn one(args: &ReportArgs) -> Result<ExitStatus, Failed> {
             "prestan: this is one of the runs of a comparison; `prestan compare {series}` prints all of it"
         ));
     }
-    Ok(ExitStatus::Done)
+    match args.judge {
+        Some(_) => code_of_all(std::iter::once(&kept.summary)),
+        None => Ok(ExitStatus::Done),
+    }
+}
+
+/// The constraints of a file, for a recorded run.
+fn constraints(file: &Path, run: &Path) -> Result<Vec<ConstraintRecord>, Failed> {
+    let name = file.display().to_string();
+    let text = fs::read_to_string(file)
+        .map_err(|error| Failed::Usage(format!("reading {name} failed: {error}")))?;
+    let plan = open(run)?.plan;
+    let constraints = suite::constraints_for(&name, &text, &plan);
+    constraints.map_err(|error| Failed::Usage(error.to_string()))
 }
 
 /// What went on beside a run that is kept there.
@@ -82,7 +101,7 @@ fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<ExitStatus, Fail
     }
     let kept = paths
         .iter()
-        .map(|run| KeptRun::pooled(&[state::find_run(Some(run))?], paths.len()))
+        .map(|run| KeptRun::pooled(&[state::find_run(Some(run))?], paths.len(), None))
         .collect::<Result<Vec<KeptRun>, Failed>>()?;
     let mut page = ReportPage {
         runs: kept.iter().map(|kept| kept.page_run(None)).collect(),

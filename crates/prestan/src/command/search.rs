@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use engine::{Cancel, Drive, Pacing, Settings};
 use indicatif::ProgressBar;
-use record::Outcome;
+use record::{ConstraintSense, Outcome};
 use report::page::{Common, ReportPage};
 use report::{CountedUnit, Find, SearchResult, Tried};
-use stats::{OfferedLoad, PagesSummary, Search, Summary, Tally, TestSummary, Trial};
+use stats::{Conclusion, OfferedLoad, PagesSummary, Search, Summary, Tally, TestSummary, Trial};
 
 use super::kept::KeptRun;
 use super::load::{LoadWorkload, guard::Permission, pace};
-use super::planned::PlannedRun;
+use super::planned::{PlannedRun, constraint_for};
 use super::series::{SeriesProgress, name_of};
 use crate::args::{AnswerOptions, FindArg, Login, SearchArgs, SearchOptions};
 use crate::connect::connection_to;
@@ -37,7 +37,7 @@ const PATIENCE: u32 = 3;
 pub(crate) fn search(args: &SearchArgs) -> Result<ExitStatus, Failed> {
     output::check_answer(&args.answer, &[])?;
     let words: Vec<&str> = args.request.iter().map(String::as_str).collect();
-    let sending = LoadWorkload::of(&words, &args.options)?;
+    let mut sending = LoadWorkload::of(&words, &args.options)?;
     if sending.permission == Permission::IfAbsent {
         if !args.options.writes {
             return Err(Failed::Usage(
@@ -52,6 +52,13 @@ pub(crate) fn search(args: &SearchArgs) -> Result<ExitStatus, Failed> {
             sending.target.url()
         ));
     }
+    // A suite of its own may have constraints, on whole runs: a trial is judged by the condition.
+    sending.plan.constraints = vec![constraint_for(
+        "--while",
+        &args.search.condition,
+        ConstraintSense::Trial,
+        &sending.plan,
+    )?];
     let mut search = begin(&args.search)?;
     let mut trials = Trials::new(args, &sending)?;
     let ended = trials.go_on(&mut search).err();
@@ -234,9 +241,8 @@ impl<'a> Trials<'a> {
                     self.find().amount(load)
                 )));
             }
-            let condition = &self.args.search.condition;
-            let held = condition.holds(&ran.summary);
-            let held = held.map_err(|error| Failed::Usage(format!("--while: {error}")))?;
+            let verdicts = ran.summary.constraints.iter().map(|own| own.verdict);
+            let held = verdicts.last() == Some(Conclusion::Pass);
             let tried = tried(load, held && is_there(&ran.summary), &ran.summary);
             self.made.push(tried);
             self.ran.push(ran);

@@ -5,9 +5,6 @@ mod simulated;
 use proptest::prelude::*;
 
 use super::*;
-use crate::summarise;
-use crate::testing::RunBuilder;
-use record::Outcome;
 
 /// Searches with a server that holds up to `truth`; returns the answer and the loads tried.
 fn search(
@@ -184,11 +181,6 @@ Search::of_users(1, 64)
         let loads = answer.holds.zip(answer.fails);
         prop_assert!(loads.is_none_or(|(holds, fails)| holds.load < fails.load));
     }
-
-    #[test]
-    fn any_text_is_a_condition_or_an_error(text in ".{0,60}") {
-        let _ = text.parse::<Condition>();
-    }
 }
 
 #[test]
@@ -216,68 +208,4 @@ fn the_knee_is_where_power_is_greatest() {
     let alone = |loads: [f64; 3]| knee(&loads.map(|load| Trial { load, ..busy(load) }));
     assert_eq!(alone([1.0, 2.0, 4.0]), Some(1.0));
     assert_eq!(alone([2.0, 4.0, 8.0]), None);
-}
-
-/// A result of one row, of which one operation in fifty failed.
-fn summary() -> Summary {
-    let run = RunBuilder::new(1)
-        .test("Load", &[("GET", "GET")])
-        .ok("GET", 49, |i| 100 + i)
-        .ops("GET", 1, Outcome::WrongStatus, |_| 1);
-    summarise(&run.build())
-}
-
-use crate::Summary;
-
-#[test]
-fn conditions_hold_or_do_not() {
-    let table = [
-        ("p99 < 50ms", true),
-        ("p50 < 120us", false),
-        ("mean<0.2ms and failures==1", true),
-        ("failures == 0", false),
-        ("failure_rate <= 2%", true),
-        ("failure_rate < 1%", false),
-        ("not max > 1s or p999 > 1ns", true),
-        ("(p95 / p50) < 2 and operations == 50", true),
-        ("100us < p50 < 200us", true),
-        ("100µs < p50 < 200\u{3bc}s", true),
-        ("p95 - p50 < 0.5 * p50 and p99 < 2 * p50", true),
-        ("failures / operations <= 2%", true),
-        ("p99 > 0 and failure_rate > 0", true),
-    ];
-    for (text, expected) in table {
-        let condition: Condition = text.parse().unwrap();
-        assert_eq!(condition.holds(&summary()), Ok(expected), "{text}");
-        assert_eq!(condition.to_string(), text);
-    }
-}
-
-#[test]
-fn what_is_no_condition_is_explained() {
-    let table = [
-        ("", "no condition"),
-        ("p98 < 3ms", "there is no `p98`"),
-        ("p50 < 3ms or p98 < 3ms", "there is no `p98`"),
-        ("p99", "compare something"),
-        ("p99 < 3min", "`min` is not a unit"),
-        ("p99 < 1.2.3ms", "`1.2.3` is not a number"),
-        ("p99 <", "no condition"),
-        ("p99 < 50ms and", "no condition"),
-        ("range(100000000)|list == 3", "no condition"),
-        ("p99 < 50", "compares a time with a number that has no unit"),
-        ("failures == 0 and 50 > p99", "has no unit; write 50ms"),
-        ("p99 - p50 < 5", "has no unit"),
-        (
-            "throughput > 100 and (mean < 10ms or p50 < 3)",
-            "has no unit",
-        ),
-        ("failure_rate < 1", "compares a share with a number"),
-    ];
-    for (text, says) in table {
-        let error = text.parse::<Condition>().unwrap_err().to_string();
-        assert!(error.contains(says), "{text}: {error}");
-    }
-    let long = "p99 < 1ms and ".repeat(100);
-    assert!(long.parse::<Condition>().is_err());
 }

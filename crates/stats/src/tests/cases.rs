@@ -368,6 +368,7 @@ fn an_empty_plan_and_ids_beyond_it_are_no_reason_to_panic() {
     assert_eq!(
         empty,
         Summary {
+            constraints: Vec::new(),
             tests: vec![],
             pages: None,
             warnings: vec![],

@@ -1,0 +1,178 @@
+//! Constraints: read, checked, and left out where their tests are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use constraint::{CheckedConstraint, Constraint, ConstraintError, Scope, Statistic};
+use record::{ConstraintRecord, ConstraintSense, MeasureRecord, PlanRecord};
+
+use super::params::Variant;
+use super::{SuiteSource, measures_of};
+use crate::error::SuiteError;
+use crate::place::{Place, Placed};
+use crate::plan::Plan;
+use crate::template::is_name;
+
+/// What the constraints of a file can name, and of what of that they are wanted.
+pub(super) struct Nameable<'a> {
+    pub(super) measurements: Vec<&'a str>,
+    pub(super) selected: BTreeSet<&'a str>,
+    pub(super) params: &'a BTreeMap<String, serde_json::Value>,
+}
+
+impl<'a> Nameable<'a> {
+    /// All tests of a suite, of which a plan has some.
+    pub(super) fn of_suite(variants: &'a [Variant<'_>], plan: &'a Plan) -> Nameable<'a> {
+        let of_tests = variants
+            .iter()
+            .flat_map(|variant| measures_of(&variant.test.body));
+        Nameable {
+            measurements: of_tests.map(|measure| measure.name).collect(),
+            ..Nameable::measured(&plan.measures, &plan.params)
+        }
+    }
+
+    /// What a run measures, and nothing else.
+    fn measured(
+        measures: &'a [MeasureRecord],
+        params: &'a BTreeMap<String, serde_json::Value>,
+    ) -> Nameable<'a> {
+        let names = measures.iter().map(|own| own.name.as_str());
+        Nameable {
+            measurements: names.clone().collect(),
+            selected: names.collect(),
+            params,
+        }
+    }
+
+    fn scope(&self, constraints: BTreeMap<&'a str, &'a Constraint>) -> Scope<'a> {
+        let number = |(name, value): (&'a String, &serde_json::Value)| {
+            Some((name.as_str(), value.as_f64()?))
+        };
+        Scope {
+            measurements: self.measurements.clone(),
+            parameters: self.params.iter().filter_map(number).collect(),
+            constraints,
+        }
+    }
+}
+
+/// The constraints of a file, in its order. Those of rows that are not selected are left out.
+pub(super) fn records(
+    file: &SuiteSource<'_>,
+    constraints: &BTreeMap<String, Placed<String>>,
+    nameable: &Nameable<'_>,
+) -> Result<Vec<ConstraintRecord>, SuiteError> {
+    let mut written: Vec<(&str, &Placed<String>, Constraint)> = Vec::new();
+    for (name, text) in constraints {
+        check_name(name, nameable.params).map_err(|why| file.error(text.place, why))?;
+        let constraint = Constraint::parse(&text.value);
+        let constraint = constraint.map_err(|why| at(file, text, &why))?;
+        written.push((name, text, constraint));
+    }
+    written.sort_by_key(|(_, text, _)| (text.place.line, text.place.column));
+    let by_name = written
+        .iter()
+        .map(|(name, _, constraint)| (*name, constraint));
+    let scope = nameable.scope(by_name.collect());
+    let mut records: Vec<ConstraintRecord> = Vec::new();
+    for (name, text, constraint) in &written {
+        let checked = constraint
+            .check(&scope)
+            .map_err(|why| at(file, text, &why))?;
+        if is_of(&checked, &nameable.selected) {
+            records.push(ConstraintRecord {
+                name: (*name).to_owned(),
+                expression: constraint.to_string(),
+                sense: ConstraintSense::Holds,
+            });
+        }
+    }
+    Ok(records)
+}
+
+/// The constraints of a file, which may be a whole suite, for a recorded run.
+///
+/// # Errors
+/// A [`SuiteError`] that points at the place in the file.
+pub fn constraints_for(
+    name: &str,
+    text: &str,
+    plan: &PlanRecord,
+) -> Result<Vec<ConstraintRecord>, SuiteError> {
+    let file = SuiteSource { name, text };
+    let constraints = crate::spec::constraints(name, text)?;
+    let nameable = Nameable::measured(&plan.measures, &plan.params);
+    let records = records(&file, &constraints, &nameable)?;
+    match records.len() {
+        0 => Err(file.error_anywhere(
+            "there is no constraint in it; write `constraints:`, and below it NAME: EXPRESSION",
+        )),
+        _ => Ok(records),
+    }
+}
+
+/// A constraint of the command line, for a plan.
+///
+/// # Errors
+/// What is wrong with it, with a mark below the place.
+pub fn constraint_for(
+    option: &str,
+    constraint: &Constraint,
+    sense: ConstraintSense,
+    plan: &Plan,
+) -> Result<ConstraintRecord, String> {
+    let nameable = Nameable::measured(&plan.measures, &plan.params);
+    let expression = constraint.to_string();
+    // Places are those of what was written, which is not known here any more.
+    let checked = constraint.check(&nameable.scope(BTreeMap::new()));
+    checked.map_err(|why| format!("{option} '{expression}': {}", why.message))?;
+    Ok(ConstraintRecord {
+        name: option.to_owned(),
+        expression,
+        sense,
+    })
+}
+
+fn is_of(constraint: &CheckedConstraint, selected: &BTreeSet<&str>) -> bool {
+    let mut measurements = constraint
+        .characteristics()
+        .filter_map(|of| of.measurement.as_deref());
+    measurements.all(|name| selected.contains(name))
+}
+
+fn check_name(name: &str, params: &BTreeMap<String, serde_json::Value>) -> Result<(), String> {
+    if !is_name(name) || Statistic::named(name).is_some() || ["and", "or", "not"].contains(&name) {
+        return Err(format!(
+            "`{name}` is no name for a constraint; use letters, digits and _, and no name of a statistic"
+        ));
+    }
+    if params.contains_key(name) {
+        return Err(format!(
+            "`{name}` is the name of a parameter; give the constraint another one"
+        ));
+    }
+    Ok(())
+}
+
+/// The error at its place in the file: of a text on one line, that of the character.
+fn at(file: &SuiteSource<'_>, text: &Placed<String>, why: &ConstraintError) -> SuiteError {
+    let Place { line, column } = text.place;
+    let written = file.text.lines().nth(line.saturating_sub(1) as usize);
+    let from = written.map(|line| line.chars().skip(column.saturating_sub(1) as usize));
+    let from: String = from.map(Iterator::collect).unwrap_or_default();
+    let quote = u32::from(from.starts_with(['"', '\'']));
+    let is_plain = from
+        .get(quote as usize..)
+        .is_some_and(|from| from.starts_with(&text.value));
+    let before = text
+        .value
+        .get(..why.offset)
+        .map_or(0, |before| before.chars().count());
+    let place = if is_plain {
+        let column = column + quote + u32::try_from(before).unwrap_or(0);
+        Place { line, column }
+    } else {
+        text.place
+    };
+    file.error(place, why.message.clone())
+}
