@@ -394,7 +394,11 @@ pub(crate) fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
     const SIMILAR: f64 = 0.75;
     let rated = known.into_iter().map(|known| {
         let (a, b) = (known.to_lowercase(), name.to_lowercase());
-        (strsim::jaro_winkler(&a, &b), known)
+        // Of short names, two letters in the wrong order are most of the name.
+        match strsim::osa_distance(&a, &b) {
+            0 | 1 => (1.0, known),
+            _ => (strsim::jaro_winkler(&a, &b), known),
+        }
     });
     let best = rated.filter(|(similarity, _)| *similarity >= SIMILAR);
     best.max_by(|a, b| a.0.total_cmp(&b.0))

@@ -132,8 +132,8 @@ impl Cli {
             Command::Sweep(args) => args.answer.inconclusive,
             Command::Search(args) => args.answer.inconclusive,
             Command::Diagnose(args) => args.answer.inconclusive,
-            Command::Report(_)
-            | Command::Runs(_)
+            Command::Report(args) => args.inconclusive,
+            Command::Runs(_)
             | Command::Gallery(_)
             | Command::Suites(_)
             | Command::Servers(_)
@@ -342,6 +342,10 @@ pub(crate) struct ReportArgs {
     /// The exit status is then that of the verdict: 0, 1 (fail) or 3 (inconclusive).
     #[arg(long, value_name = "FILE")]
     pub(crate) judge: Option<PathBuf>,
+
+    /// With --judge: exit status of an inconclusive result: pass (0) or fail (1) instead of 3
+    #[arg(long, value_enum, value_name = "AS", requires = "judge")]
+    pub(crate) inconclusive: Option<InconclusiveArg>,
 
     #[command(flatten)]
     pub(crate) formats: FormatOptions,

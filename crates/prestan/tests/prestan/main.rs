@@ -78,6 +78,8 @@ mod sweep;
 #[cfg(test)]
 mod tls;
 #[cfg(test)]
+mod verdicts;
+#[cfg(test)]
 mod webstone;
 #[cfg(test)]
 mod webstone_real;
