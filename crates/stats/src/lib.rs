@@ -39,7 +39,6 @@ mod convergence;
 mod details;
 mod diagnose;
 mod distribution;
-mod estimate;
 mod failures;
 mod generator;
 mod growth;

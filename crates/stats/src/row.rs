@@ -2,12 +2,10 @@
 
 mod pooled;
 
-use record::{Clock, Connect, Load, MeasureId, MeasureRecord, Nanos, Outcome, Sample, Timing};
+use record::{Clock, Connect, Load, MeasureId, MeasureRecord, Outcome, Sample, Timing};
 
 use crate::bias::{Bias, Differences};
-use crate::bins::{Bin, Bins};
 use crate::failures::{FailureCounts, FailureGroup};
-use crate::interval;
 use crate::spread::{Bar, ROWS, spread};
 use crate::status::{MissingMethod, StatusFacts};
 use crate::throughput::Throughput;
@@ -184,41 +182,6 @@ pub(crate) struct RowTally {
     bytes_received: u64,
     throughput: Throughput,
     failures: FailureCounts,
-    /// Operations and how many of them failed, over time.
-    failing: FailuresOverTime,
-    /// The first and the last of the times that are [waited](TestSummary::waited), with their moments.
-    ends: Option<[(Nanos, Nanos); 2]>,
-}
-
-/// Failures, counted by the time at which their operations began.
-#[derive(Debug, Clone)]
-struct FailuresOverTime(Bins<FailingBin>);
-
-/// Bins of time that they are counted in.
-const FAILING_BINS: usize = 128;
-
-impl Default for FailuresOverTime {
-    fn default() -> FailuresOverTime {
-        FailuresOverTime(Bins::new(FAILING_BINS, 0))
-    }
-}
-
-/// Operations of a bin of time.
-#[derive(Debug, Clone, Copy, Default)]
-struct FailingBin {
-    failed: u64,
-    all: u64,
-}
-
-impl Bin for FailingBin {
-    fn count(&self) -> u64 {
-        self.all
-    }
-
-    fn absorb(&mut self, other: &FailingBin) {
-        self.failed += other.failed;
-        self.all += other.all;
-    }
 }
 
 impl RowTally {
@@ -240,13 +203,6 @@ impl RowTally {
     pub(crate) fn add(&mut self, sample: &Sample, open: bool) {
         self.outcomes.add(sample.outcome);
         self.failures.add(sample);
-        self.failing
-            .0
-            .at(sample.moments.started)
-            .absorb(&FailingBin {
-                failed: u64::from(sample.outcome.is_failure()),
-                all: 1,
-            });
         self.connects += u64::from(sample.connect.is_some());
         self.resent += u64::from(sample.resent);
         self.bytes_sent += sample.bytes_sent;
@@ -280,42 +236,6 @@ impl RowTally {
         if open {
             self.planned.add_some(at, moments.from_planned());
         }
-        let waited = if open {
-            moments.from_planned()
-        } else {
-            moments.response()
-        };
-        if let Some(waited) = waited {
-            let own = [(at, waited); 2];
-            self.ends = Some(self.ends.map_or(own, |ends| outermost(ends, own)));
-        }
-    }
-
-    /// The times that are [waited](TestSummary::waited).
-    pub(crate) fn waited(&self) -> &Times {
-        match self.planned.count() {
-            0 => &self.response,
-            _ => &self.planned,
-        }
-    }
-
-    /// The first of these times, and the last.
-    pub(crate) fn first_and_last(&self) -> Option<(Nanos, Nanos)> {
-        self.ends.map(|[(_, first), (_, last)]| (first, last))
-    }
-
-    /// Completions over time.
-    pub(crate) fn throughput(&self) -> &Throughput {
-        &self.throughput
-    }
-
-    /// Of each batch of time, how many operations failed, and how many there are.
-    pub(crate) fn failures_of_batches(&self) -> Vec<(u64, u64)> {
-        let batches = self.failing.0.batches(interval::MOST);
-        batches
-            .iter()
-            .map(|batch| (batch.failed, batch.all))
-            .collect()
     }
 
     /// Takes in the operations of the same measure that another one added up.
@@ -330,11 +250,6 @@ impl RowTally {
         self.bytes_received += other.bytes_received;
         self.throughput.merge(&other.throughput);
         self.bias.merge(&other.bias);
-        self.failing.0.merge(&other.failing.0);
-        self.ends = match (self.ends, other.ends) {
-            (Some(own), Some(others)) => Some(outermost(own, others)),
-            (own, others) => own.or(others),
-        };
         for (own, others) in [
             (&mut self.response, &other.response),
             (&mut self.planned, &other.planned),
@@ -373,14 +288,6 @@ impl RowTally {
     pub(crate) fn add_bias_to(&self, all: &mut Differences) {
         all.merge(&self.bias);
     }
-}
-
-/// The earlier of the first ones, and the later of the last ones.
-fn outermost(
-    [first, last]: [(Nanos, Nanos); 2],
-    others: [(Nanos, Nanos); 2],
-) -> [(Nanos, Nanos); 2] {
-    [first.min(others[0]), last.max(others[1])]
 }
 
 /// What is known of a row beside its operations.

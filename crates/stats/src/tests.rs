@@ -12,5 +12,4 @@ mod steady;
 mod stopping;
 mod streaming;
 mod throughput;
-mod verdicts;
 mod warnings;

@@ -26,7 +26,7 @@ use record::{Nanos, Pace};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
 use crate::bins::{Bin, Bins};
-use crate::interval::t_at;
+use crate::interval::t_quantile;
 use crate::window::Span;
 
 /// Bins of time that completions are counted in, and the shortest of them: 2^16 ns, 66 us.
@@ -93,25 +93,10 @@ impl Throughput {
         self.bins.at(moment).0 += 1;
     }
 
-    /// Completions in the window.
-    pub(crate) fn completed(&self) -> u64 {
-        self.completed
-    }
-
     /// Takes in those of the same window that another one has counted.
     pub(crate) fn merge(&mut self, other: &Throughput) {
         self.completed += other.completed;
         self.bins.merge(&other.bins);
-    }
-
-    /// The interval of the rate over the window that misses it with that probability; `None` where there are too
-    /// few completions for one.
-    pub(crate) fn interval(&self, window: Span, miss: f64) -> Option<(f64, f64)> {
-        let seconds = window.seconds();
-        let waves = self.waves(window).filter(|_| seconds > 0.0)?;
-        let half = half_width(&waves, miss) / seconds;
-        let per_second = self.completed as f64 / seconds;
-        Some(((per_second - half).max(0.0), per_second + half))
     }
 
     /// The rate over the window; `None` for a window of no length.
@@ -121,7 +106,7 @@ impl Throughput {
             return None;
         }
         let waves = self.waves(window);
-        let half = waves.map(|waves| half_width(&waves, 0.05) / seconds);
+        let half = waves.map(|waves| half_width(&waves) / seconds);
         let per_second = self.completed as f64 / seconds;
         Some(Rate {
             completed: self.completed,
@@ -174,10 +159,10 @@ pub(crate) fn is_steady(pace: &Pace) -> bool {
     }
 }
 
-/// Half of the interval of the number of completions that misses it with that probability.
-fn half_width(waves: &[f64; WAVES], miss: f64) -> f64 {
+/// Half of the 95 % interval of the number of completions.
+fn half_width(waves: &[f64; WAVES]) -> f64 {
     let variance = waves[..SLOW].iter().sum::<f64>() / SLOW as f64;
-    t_at(1.0 - miss / 2.0, SLOW as f64) * variance.sqrt()
+    t_quantile(SLOW as f64) * variance.sqrt()
 }
 
 /// Whether the slowest waves are larger than the next ones by more than chance.

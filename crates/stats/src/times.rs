@@ -207,65 +207,6 @@ impl Times {
         Some((low, high))
     }
 
-    /// The values in the order of time, those of a moment by size; none where there are too many to be kept.
-    pub(crate) fn in_order_of_time(&self) -> Vec<f64> {
-        let mut values = self.exact().unwrap_or_default().to_vec();
-        values.sort_unstable();
-        values.into_iter().map(|(_, value)| value as f64).collect()
-    }
-
-    /// Sums and numbers of values of the batches of time.
-    pub(crate) fn sums_of_batches(&self) -> Vec<(f64, f64)> {
-        match &self.0 {
-            Form::Exact(_) => Vec::new(),
-            Form::Binned(binned) => {
-                let batches = binned.bins.batches(interval::MOST);
-                batches
-                    .iter()
-                    .map(|batch| (batch.sum as f64, batch.n as f64))
-                    .collect()
-            }
-        }
-    }
-
-    /// Of each batch of time, how many values are at most `limit`, and how many there are.
-    pub(crate) fn shares_of_batches(&self, limit: Nanos) -> Vec<(u64, u64)> {
-        match &self.0 {
-            Form::Exact(_) => {
-                let values = self.in_order_of_time();
-                let is_within = |value: &&f64| **value <= limit as f64;
-                let batches = interval::batches_of(values.len());
-                let share = |(from, to): (usize, usize)| {
-                    let within = values[from..to].iter().filter(is_within).count();
-                    (within as u64, (to - from) as u64)
-                };
-                batches.map(share).collect()
-            }
-            Form::Binned(binned) => {
-                let batches = binned.timed.batches(TIMED_BATCHES);
-                batches.iter().map(|batch| batch.share(limit)).collect()
-            }
-        }
-    }
-
-    /// The skewness of the values over the square root of their number: that of their mean, if they are
-    /// independent.
-    pub(crate) fn skewness_of_mean(&self) -> f64 {
-        let n = self.count() as f64;
-        let mean = self.sum() as f64 / n;
-        let (mut second, mut third) = (0.0, 0.0);
-        self.for_each(|value, count| {
-            let distance = value as f64 - mean;
-            second += count as f64 * distance.powi(2);
-            third += count as f64 * distance.powi(3);
-        });
-        if second > 0.0 {
-            third / n / (second / n).powf(1.5) / n.sqrt()
-        } else {
-            0.0
-        }
-    }
-
     /// All values with their moments; `None` where there are too many to be kept.
     pub(crate) fn exact(&self) -> Option<&[(Nanos, Nanos)]> {
         match &self.0 {
