@@ -35,6 +35,12 @@ impl Sum {
         self.n += 1;
         self.sum += u128::from(value);
     }
+
+    /// Adds the square of a value.
+    pub(crate) fn add_square(&mut self, value: Nanos) {
+        self.n += 1;
+        self.sum = self.sum.saturating_add(u128::from(value).pow(2));
+    }
 }
 
 /// Number and sum of all their values.
@@ -51,7 +57,7 @@ impl Bin for Sum {
 
     fn absorb(&mut self, other: &Sum) {
         self.n += other.n;
-        self.sum += other.sum;
+        self.sum = self.sum.saturating_add(other.sum);
     }
 }
 

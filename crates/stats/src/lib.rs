@@ -39,6 +39,7 @@ mod convergence;
 mod details;
 mod diagnose;
 mod distribution;
+mod estimated;
 mod failures;
 mod generator;
 mod growth;
@@ -90,6 +91,10 @@ pub use diagnose::{
     RULES, ResponsePart, WhyLeftOut, diagnose, diagnose_pooled, does_the_same, material_from,
 };
 pub use distribution::Distribution;
+pub use estimated::{
+    EstimatedStatistic, FactOfRow, JudgedEstimate, MISS, NoEstimate, RunEstimates, estimated_from,
+    miss_at_look,
+};
 pub use failures::FailureGroup;
 pub use generator::{BUSY, LATE, LEAST_WALL, LONG_STALL, QUEUED, SATURATED, together};
 pub use growth::{

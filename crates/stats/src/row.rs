@@ -5,6 +5,7 @@ mod pooled;
 use record::{Clock, Connect, Load, MeasureId, MeasureRecord, Outcome, Sample, Timing};
 
 use crate::bias::{Bias, Differences};
+use crate::estimated::{EstimatedRow, JudgedTally};
 use crate::failures::{FailureCounts, FailureGroup};
 use crate::spread::{Bar, ROWS, spread};
 use crate::status::{MissingMethod, StatusFacts};
@@ -182,6 +183,7 @@ pub(crate) struct RowTally {
     bytes_received: u64,
     throughput: Throughput,
     failures: FailureCounts,
+    judged: JudgedTally,
 }
 
 impl RowTally {
@@ -189,7 +191,7 @@ impl RowTally {
     pub(crate) fn add_end(&mut self, sample: &Sample, window: MeasurementWindow) {
         let ended = end(sample);
         if sample.outcome == Outcome::Ok && window.contains_moment(ended) {
-            self.throughput.add(ended);
+            self.throughput.receive(ended, sample.bytes_received);
         }
     }
 
@@ -207,6 +209,7 @@ impl RowTally {
         self.resent += u64::from(sample.resent);
         self.bytes_sent += sample.bytes_sent;
         self.bytes_received += sample.bytes_received;
+        self.judged.add(sample);
         if sample.outcome == Outcome::Ok {
             self.add_times(sample, open);
         }
@@ -235,6 +238,9 @@ impl RowTally {
         self.response.add_some(at, moments.response());
         if open {
             self.planned.add_some(at, moments.from_planned());
+            self.judged.add_time(at, moments.from_planned());
+        } else {
+            self.judged.add_time(at, moments.response());
         }
     }
 
@@ -250,6 +256,7 @@ impl RowTally {
         self.bytes_received += other.bytes_received;
         self.throughput.merge(&other.throughput);
         self.bias.merge(&other.bias);
+        self.judged.merge(&other.judged);
         for (own, others) in [
             (&mut self.response, &other.response),
             (&mut self.planned, &other.planned),
@@ -260,6 +267,23 @@ impl RowTally {
             (&mut self.tls_resumed, &other.tls_resumed),
         ] {
             own.merge(others);
+        }
+    }
+
+    /// What its estimates and facts are made of.
+    pub(crate) fn estimated(&self) -> EstimatedRow<'_> {
+        EstimatedRow {
+            times: if self.planned.count() > 0 {
+                &self.planned
+            } else {
+                &self.response
+            },
+            throughput: &self.throughput,
+            judged: &self.judged,
+            outcomes: &self.outcomes,
+            bytes_sent: self.bytes_sent,
+            bytes_received: self.bytes_received,
+            connections: self.connects,
         }
     }
 

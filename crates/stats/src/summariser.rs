@@ -283,6 +283,11 @@ impl Summariser {
         measures.map(|measure| measure.test).collect()
     }
 
+    /// The plan of the run.
+    pub(crate) fn plan(&self) -> &PlanRecord {
+        &self.plan
+    }
+
     /// The operations of the measure at that place of the plan.
     pub(crate) fn row(&self, place: usize) -> Option<&RowTally> {
         self.rows.get(place)

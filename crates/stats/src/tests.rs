@@ -2,6 +2,7 @@
 
 mod cases;
 mod coverage;
+mod estimated;
 mod generator;
 mod intervals;
 mod load;

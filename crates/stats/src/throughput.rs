@@ -37,7 +37,7 @@ const BINS_NEEDED: u64 = 32;
 /// Completions below which there is no interval: they come in lumps, and t knows of none.
 const COMPLETIONS_NEEDED: u64 = 20;
 /// The slowest waves, which give the interval, and the waves that they are compared with.
-const SLOW: usize = 3;
+pub(crate) const SLOW: usize = 3;
 const WAVES: usize = 12;
 /// Probability that the slowest waves of a steady server are marked as too large.
 const ALARM: f64 = 0.01;
@@ -46,6 +46,7 @@ const ALARM: f64 = 0.01;
 #[derive(Debug, Clone)]
 pub(crate) struct Throughput {
     completed: u64,
+    received: u64,
     bins: Bins<Completions>,
 }
 
@@ -63,17 +64,50 @@ pub(crate) struct Rate {
     pub(crate) wanders: bool,
 }
 
+/// What a rate counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RateOf {
+    /// Completions.
+    Completions,
+    /// Bytes of their responses.
+    Bytes,
+}
+
+/// A rate over a window, and the standard error of it from its slowest waves.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct RateWithError {
+    /// Completions or bytes, a second.
+    pub(crate) per_second: f64,
+    /// In the same unit, with [`SLOW`] degrees of freedom.
+    pub(crate) error: f64,
+    /// The rate went up or down over times that are not short beside the window.
+    pub(crate) wanders: bool,
+}
+
 /// Completions of a bin.
 #[derive(Debug, Clone, Copy, Default)]
-struct Completions(u64);
+struct Completions {
+    count: u64,
+    bytes: u64,
+}
 
 impl Bin for Completions {
     fn count(&self) -> u64 {
-        self.0
+        self.count
     }
 
     fn absorb(&mut self, other: &Completions) {
-        self.0 += other.0;
+        self.count += other.count;
+        self.bytes += other.bytes;
+    }
+}
+
+impl RateOf {
+    fn of(self, completions: &Completions) -> u64 {
+        match self {
+            RateOf::Completions => completions.count,
+            RateOf::Bytes => completions.bytes,
+        }
     }
 }
 
@@ -81,6 +115,7 @@ impl Default for Throughput {
     fn default() -> Throughput {
         Throughput {
             completed: 0,
+            received: 0,
             bins: Bins::new(BINS, SHORTEST),
         }
     }
@@ -89,13 +124,46 @@ impl Default for Throughput {
 impl Throughput {
     /// Adds a completion inside the window.
     pub(crate) fn add(&mut self, moment: Nanos) {
+        self.receive(moment, 0);
+    }
+
+    /// Adds a completion inside the window, with the bytes of its response.
+    pub(crate) fn receive(&mut self, moment: Nanos, bytes: u64) {
         self.completed += 1;
-        self.bins.at(moment).0 += 1;
+        self.received += bytes;
+        let bin = self.bins.at(moment);
+        bin.count += 1;
+        bin.bytes += bytes;
+    }
+
+    /// Completions inside the window.
+    pub(crate) fn completed(&self) -> u64 {
+        self.completed
+    }
+
+    /// A rate over the window; `None` where there is too little for the waves.
+    pub(crate) fn with_error(&self, of: RateOf, window: Span) -> Option<RateWithError> {
+        let waves = self.waves(window, of)?;
+        let seconds = window.seconds();
+        let total = self.total(of) as f64;
+        Some(RateWithError {
+            per_second: total / seconds,
+            error: deviation(&waves) / seconds,
+            wanders: are_steep(&waves),
+        })
+    }
+
+    fn total(&self, of: RateOf) -> u64 {
+        match of {
+            RateOf::Completions => self.completed,
+            RateOf::Bytes => self.received,
+        }
     }
 
     /// Takes in those of the same window that another one has counted.
     pub(crate) fn merge(&mut self, other: &Throughput) {
         self.completed += other.completed;
+        self.received += other.received;
         self.bins.merge(&other.bins);
     }
 
@@ -105,7 +173,7 @@ impl Throughput {
         if seconds <= 0.0 {
             return None;
         }
-        let waves = self.waves(window);
+        let waves = self.waves(window, RateOf::Completions);
         let half = waves.map(|waves| half_width(&waves) / seconds);
         let per_second = self.completed as f64 / seconds;
         Some(Rate {
@@ -117,7 +185,7 @@ impl Throughput {
     }
 
     /// The squares of the waves, from the slowest on.
-    fn waves(&self, window: Span) -> Option<[f64; WAVES]> {
+    fn waves(&self, window: Span, of: RateOf) -> Option<[f64; WAVES]> {
         let length = self.bins.length();
         let first = window.start / length;
         let bins = window.end / length - first + 1;
@@ -126,11 +194,11 @@ impl Throughput {
         }
         let whole = (window.end - window.start) as f64;
         let mut counts = vec![0_u64; bins as usize];
-        for (begin, count) in self.bins.recorded() {
+        for (begin, completions) in self.bins.recorded() {
             let place = (begin / length).checked_sub(first);
             let bin = place.and_then(|place| counts.get_mut(place as usize));
             if let Some(bin) = bin {
-                *bin += count.0;
+                *bin += of.of(completions);
             }
         }
         let mut sums = [0.0; WAVES];
@@ -138,7 +206,7 @@ impl Throughput {
             // The first bin and the last have but a part in the window.
             let from = (place * length).max(window.start);
             let to = ((place + 1) * length).min(window.end);
-            let expected = self.completed as f64 * (to - from) as f64 / whole;
+            let expected = self.total(of) as f64 * (to - from) as f64 / whole;
             let middle = ((from + to) as f64 / 2.0 - window.start as f64) / whole;
             for (wave, sum) in (1..).zip(&mut sums) {
                 let phase = std::f64::consts::PI * f64::from(wave) * middle;
@@ -161,8 +229,12 @@ pub(crate) fn is_steady(pace: &Pace) -> bool {
 
 /// Half of the 95 % interval of the number of completions.
 fn half_width(waves: &[f64; WAVES]) -> f64 {
-    let variance = waves[..SLOW].iter().sum::<f64>() / SLOW as f64;
-    t_quantile(SLOW as f64) * variance.sqrt()
+    t_quantile(SLOW as f64) * deviation(waves)
+}
+
+/// The standard deviation of what is counted in the window.
+fn deviation(waves: &[f64; WAVES]) -> f64 {
+    (waves[..SLOW].iter().sum::<f64>() / SLOW as f64).sqrt()
 }
 
 /// Whether the slowest waves are larger than the next ones by more than chance.

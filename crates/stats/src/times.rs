@@ -53,6 +53,8 @@ struct Binned {
     squares: u128,
     histogram: Histogram<u64>,
     bins: Bins<Sum>,
+    /// Sums of squares in the same bins.
+    square_bins: Bins<Sum>,
     timed: Bins<TimedBatch>,
 }
 
@@ -207,6 +209,17 @@ impl Times {
         Some((low, high))
     }
 
+    /// The least value and the greatest; `None` without any.
+    pub(crate) fn ends(&self) -> Option<(Nanos, Nanos)> {
+        match &self.0 {
+            Form::Exact(values) => {
+                let of = || values.iter().map(|(_, value)| *value);
+                of().min().zip(of().max())
+            }
+            Form::Binned(binned) => Some((binned.min, binned.max)),
+        }
+    }
+
     /// All values with their moments; `None` where there are too many to be kept.
     pub(crate) fn exact(&self) -> Option<&[(Nanos, Nanos)]> {
         match &self.0 {
@@ -218,6 +231,78 @@ impl Times {
     /// The values in bins of time, also where they are few.
     pub(crate) fn timed(&self) -> Bins<TimedBatch> {
         self.clone().binned().timed.clone()
+    }
+
+    /// Number and sum in the order of time: of each value, or of the bins of a large set.
+    pub(crate) fn sums(&self) -> Vec<Sum> {
+        match &self.0 {
+            Form::Exact(_) => {
+                let sum = |value| Sum {
+                    n: 1,
+                    sum: u128::from(value),
+                };
+                self.by_time().into_iter().map(sum).collect()
+            }
+            Form::Binned(binned) => binned.bins.recorded().map(|(_, sum)| *sum).collect(),
+        }
+    }
+
+    /// Sums of the squared deviations from `mean`, each with the number of its values, in the same order.
+    pub(crate) fn squared_deviations(&self, mean: f64) -> Vec<(f64, f64)> {
+        match &self.0 {
+            Form::Exact(_) => {
+                let squared = |value| ((value as f64 - mean).powi(2), 1.0);
+                self.by_time().into_iter().map(squared).collect()
+            }
+            Form::Binned(binned) => {
+                let bins = binned.bins.recorded().zip(binned.square_bins.recorded());
+                let squared = |((_, sum), (_, squares)): ((Nanos, &Sum), (Nanos, &Sum))| {
+                    let n = sum.n as f64;
+                    let about_zero = squares.sum as f64 - 2.0 * mean * sum.sum as f64;
+                    ((about_zero + n * mean * mean).max(0.0), n)
+                };
+                bins.map(squared).collect()
+            }
+        }
+    }
+
+    /// How many values are at most `limit`, and how many there are, in the order of time: of each value, or of
+    /// the bins of a large set, within two significant digits.
+    pub(crate) fn counted_to(&self, limit: Nanos) -> Vec<(f64, f64)> {
+        match &self.0 {
+            Form::Exact(_) => {
+                let counted = |value| (f64::from(u8::from(value <= limit)), 1.0);
+                self.by_time().into_iter().map(counted).collect()
+            }
+            Form::Binned(binned) => {
+                let shares = binned.timed.recorded().map(|(_, batch)| batch.share(limit));
+                shares.map(|(to, all)| (to as f64, all as f64)).collect()
+            }
+        }
+    }
+
+    /// How far the rank of each value lies from the middle, in the order of time; equal values are in the order
+    /// of time. None where there are too many values to be kept.
+    pub(crate) fn ranks_by_time(&self) -> Vec<f64> {
+        let values = self.by_time();
+        let mut order: Vec<usize> = (0..values.len()).collect();
+        order.sort_by_key(|place| values[*place]);
+        let middle = (values.len() as f64 - 1.0) / 2.0;
+        let mut ranks = vec![0.0; values.len()];
+        for (rank, place) in order.into_iter().enumerate() {
+            ranks[place] = rank as f64 - middle;
+        }
+        ranks
+    }
+
+    /// All values by time; values of the same moment by size, so that the order of recording leaves no
+    /// trace. None where there are too many to be kept.
+    fn by_time(&self) -> Vec<Nanos> {
+        let mut values = self.exact().map(<[_]>::to_vec).unwrap_or_default();
+        if !values.is_sorted() {
+            values.sort_unstable();
+        }
+        values.into_iter().map(|(_, value)| value).collect()
     }
 
     /// The sum of all values.
@@ -296,6 +381,7 @@ impl Binned {
             squares: 0,
             histogram: histogram(DIGITS),
             bins: Bins::new(BINS, 0),
+            square_bins: Bins::new(BINS, 0),
             timed: Bins::new(TIMED_BINS, 0),
         }
     }
@@ -308,6 +394,7 @@ impl Binned {
         self.squares = self.squares.saturating_add(u128::from(value).pow(2));
         record(&mut self.histogram, value);
         self.bins.at(moment).add(value);
+        self.square_bins.at(moment).add_square(value);
         self.timed.at(moment).add(value);
     }
 
@@ -319,6 +406,7 @@ impl Binned {
         self.squares = self.squares.saturating_add(other.squares);
         add_all(&mut self.histogram, &other.histogram);
         self.bins.merge(&other.bins);
+        self.square_bins.merge(&other.square_bins);
         self.timed.merge(&other.timed);
     }
 

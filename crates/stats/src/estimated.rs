@@ -1,0 +1,122 @@
+//! Estimates that verdicts come from, with intervals of any confidence, and the facts beside them.
+//!
+//! ```text
+//! RowTally --> EstimatedRow --+--> times   --> mean, sd        (mean: batch means, skewness)
+//!                             |       `------> percentiles     (share: binomial, design effect)
+//!                             +--> failures -> failure rate    (share)
+//!                             +--> throughput -> rate, goodput (three waves, see `throughput`)
+//!                             `--> facts
+//! ```
+//!
+//! A constraint passes or fails where the whole interval lies on one side of its bound, so each side of
+//! an interval of `1 - miss` may lie on the wrong side of the truth in `miss / 2` of all runs. The 95 %
+//! intervals of reports, made longer, do not keep that: the mean and the spread of skewed values depend on
+//! each other. These intervals are wider, not symmetrical, and sometimes infinite at one end. What they
+//! miss in truth is in `docs/METHODOLOGY.md`, "Verdicts of constraints".
+
+mod dependence;
+mod mean;
+mod run;
+mod share;
+pub(crate) mod tally;
+pub(crate) mod times;
+
+pub use run::{RunEstimates, estimated_from};
+pub(crate) use tally::{EstimatedRow, JudgedTally};
+
+/// The probability that an interval of a verdict does not contain the truth: 0.1 % on each side.
+pub const MISS: f64 = 0.002;
+
+/// What is estimated of a row. Times are those of its expected operations that count: latencies from
+/// schedule in an open loop, else response times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum EstimatedStatistic {
+    /// The arithmetic mean of the times, in nanoseconds.
+    Mean,
+    /// The standard deviation of the times, in nanoseconds.
+    Sd,
+    /// A percentile of the times in parts per million (990 000 is p99), in nanoseconds, by the nearest rank.
+    Percentile(u32),
+    /// Expected responses a second that ended in the window.
+    Rate,
+    /// Bytes a second of the expected responses that ended in the window, with their headers.
+    Goodput,
+    /// The share of the operations that count that failed, from 0 to 1.
+    FailureRate,
+}
+
+/// An estimate with its interval, in the unit of its statistic.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct JudgedEstimate {
+    /// The estimate, which lies in its interval.
+    pub value: f64,
+    /// The lower end of the interval; 0 where the samples give none.
+    pub low: f64,
+    /// The upper end; infinite where the samples give none (p99 of 300 operations).
+    pub high: f64,
+    /// Samples that it is made of: times, responses or operations.
+    pub samples: u64,
+    /// Length of the window in seconds, without the time that the run waited for others; 0 where
+    /// there is no window.
+    pub seconds: f64,
+}
+
+/// Why there is no estimate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoEstimate {
+    /// The plan has no such row.
+    UnknownRow,
+    /// No sample, or no window.
+    Nothing,
+    /// Too few samples for an interval.
+    TooFew {
+        /// What there is.
+        samples: u64,
+        /// What would be enough, as far as these samples tell: neighbours that depend on each other
+        /// count as fewer.
+        needed: u64,
+    },
+    /// The window is too short for the interval of a rate.
+    TooShort,
+    /// The rate was changed on purpose, or the run waited for its turn, so that there is no rate
+    /// that its mean estimates.
+    NotSteady,
+    /// The rate went up or down over times that are not short beside the window.
+    Wanders,
+}
+
+/// A fact about the operations of a row that count: no estimate, and without an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FactOfRow {
+    /// The least time, in nanoseconds.
+    Min,
+    /// The greatest time, in nanoseconds.
+    Max,
+    /// The time of the operation that began first, in nanoseconds.
+    First,
+    /// The time of the operation that began last, in nanoseconds.
+    Last,
+    /// Operations, however they ended.
+    Operations,
+    /// Those of them that failed.
+    Failures,
+    /// Bytes of the requests, failed ones too.
+    BytesSent,
+    /// Bytes of the responses, failed ones too.
+    BytesReceived,
+    /// Operations for which a connection was opened.
+    Connections,
+}
+
+/// The probability with which the interval may miss the truth at a look, counted from 1, where a run is
+/// looked at several times and ends at the first verdict.
+///
+/// `MISS / (look (look + 1))`: over any number of looks they add up to less than [`MISS`], so the
+/// promise of a single look holds for all of them together, whatever depends on what (Bonferroni; a spending
+/// function in the sense of Lan and DeMets, *Discrete sequential boundaries for clinical trials*,
+/// Biometrika 70, 1983). Looks should lie at doubling times: more looks cost width and tell little
+/// more. Look 0 counts as look 1.
+pub fn miss_at_look(look: u32) -> f64 {
+    let look = f64::from(look.max(1));
+    MISS / (look * (look + 1.0))
+}

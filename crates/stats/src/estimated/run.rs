@@ -1,0 +1,110 @@
+//! Estimates and facts of a whole run: while it goes on, and read from its record.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use record::{Environment, Event, PlanRecord, Sample, TestId};
+
+use super::tally::{EstimatedRow, Measured};
+use super::{EstimatedStatistic, FactOfRow, JudgedEstimate, NoEstimate};
+use crate::summariser::Summariser;
+use crate::throughput::is_steady;
+use crate::told::RunEvents;
+use crate::window::{NoWindow, Span};
+use crate::{Summary, added_up};
+
+/// The estimates and the facts of a run, row by row. Rows are named by their place in the plan
+/// ([`row_named`](RunEstimates::row_named)).
+#[derive(Debug)]
+pub struct RunEstimates<'a> {
+    operations: Cow<'a, Summariser>,
+    windows: BTreeMap<TestId, Result<Span, NoWindow>>,
+    told: RunEvents,
+}
+
+impl Summariser {
+    /// The estimates and the facts of the operations added so far, for the windows that the events tell of.
+    /// More operations may follow.
+    pub fn estimates(&self, events: &[Event]) -> RunEstimates<'_> {
+        let users = self.plan().load.users;
+        RunEstimates {
+            windows: self.windows(events),
+            told: RunEvents::by(events, users),
+            operations: Cow::Borrowed(self),
+        }
+    }
+}
+
+/// Summarises a run whose samples are read in pieces, as [`summarise_from`](crate::summarise_from) does,
+/// and keeps what verdicts need.
+///
+/// # Errors
+/// The first one of reading a piece.
+pub fn estimated_from<Pieces, Piece, Error>(
+    plan: &PlanRecord,
+    events: &[Event],
+    env: &Environment,
+    pieces: impl Fn() -> Result<Pieces, Error>,
+) -> Result<(Summary, RunEstimates<'static>), Error>
+where
+    Pieces: IntoIterator<Item = Result<Piece, Error>>,
+    Piece: AsRef<[Sample]>,
+{
+    let (windows, summariser) = added_up(plan, events, pieces)?;
+    let summary = windows.conclude(&summariser, events, env).0;
+    let estimates = RunEstimates {
+        windows: windows.spans(&summariser, events),
+        told: RunEvents::by(events, plan.load.users),
+        operations: Cow::Owned(summariser),
+    };
+    Ok((summary, estimates))
+}
+
+impl RunEstimates<'_> {
+    /// Names of the rows, in the order of the plan.
+    pub fn rows(&self) -> impl Iterator<Item = &str> {
+        let measures = self.operations.plan().measures.iter();
+        measures.map(|measure| measure.name.as_str())
+    }
+
+    /// The place of the first row of this name.
+    pub fn row_named(&self, name: &str) -> Option<usize> {
+        self.rows().position(|row| row == name)
+    }
+
+    /// An estimate of the row at that place, with an interval that misses the truth with the probability
+    /// `miss`, half of it on each side: [`MISS`](super::MISS), or that of a
+    /// [look](super::miss_at_look).
+    ///
+    /// # Errors
+    /// There is no interval, for that reason.
+    pub fn estimate(
+        &self,
+        row: usize,
+        statistic: EstimatedStatistic,
+        miss: f64,
+    ) -> Result<JudgedEstimate, NoEstimate> {
+        let (estimated, measured) = self.row(row).ok_or(NoEstimate::UnknownRow)?;
+        estimated.estimate(statistic, measured, miss)
+    }
+
+    /// A fact about the row at that place; `None` for a time where there is none, and for a row that is
+    /// not in the plan.
+    pub fn fact(&self, row: usize, fact: FactOfRow) -> Option<u64> {
+        self.row(row)?.0.fact(fact)
+    }
+
+    fn row(&self, place: usize) -> Option<(EstimatedRow<'_>, Measured)> {
+        let plan = self.operations.plan();
+        let test = plan.measures.get(place)?.test;
+        let window = self.windows.get(&test).and_then(|window| window.ok());
+        let waited = self.told.waited(test) as f64 / 1e9;
+        let seconds = window.map_or(0.0, |window| (window.seconds() - waited).max(0.0));
+        let measured = Measured {
+            window,
+            is_steady: is_steady(&plan.load.pace) && waited == 0.0,
+            seconds,
+        };
+        Some((self.operations.row(place)?.estimated(), measured))
+    }
+}

@@ -1,0 +1,202 @@
+//! What estimates and facts of a row are made of, and how.
+
+use record::{Nanos, Sample};
+
+use super::share::{effective_number, interval_of_share};
+use super::times;
+use super::{EstimatedStatistic, FactOfRow, JudgedEstimate, NoEstimate};
+use crate::Outcomes;
+use crate::bins::{Bin, Bins};
+use crate::interval::t_at;
+use crate::throughput::{RateOf, SLOW, Throughput};
+use crate::times::Times;
+use crate::window::Span;
+
+/// Bins along the time axis for failures: between this and half of it are in use.
+const BINS: usize = 512;
+
+/// Completions below which there is no verdict about a rate.
+const COMPLETIONS_NEEDED: u64 = 100;
+
+/// By how much the interval of a rate is wider than Student's t makes it. Without that it misses up to
+/// 0.25 % on a side where sizes are skewed, or where the capacity wanders; the tail of t with three
+/// degrees of freedom falls with the third power.
+const WIDER: f64 = 4.0 / 3.0;
+
+/// What a row keeps for verdicts alone.
+#[derive(Debug, Clone)]
+pub(crate) struct JudgedTally {
+    /// The first time and the last, by the moment at which the operation began; of several at one
+    /// moment the least and the greatest, so that the order of recording leaves no trace.
+    first: Option<(Nanos, Nanos)>,
+    last: Option<(Nanos, Nanos)>,
+    ended: Bins<Ended>,
+}
+
+/// How the operations of a bin ended.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ended {
+    all: u64,
+    failed: u64,
+}
+
+impl Bin for Ended {
+    fn count(&self) -> u64 {
+        self.all
+    }
+
+    fn absorb(&mut self, other: &Ended) {
+        self.all += other.all;
+        self.failed += other.failed;
+    }
+}
+
+impl Default for JudgedTally {
+    fn default() -> JudgedTally {
+        JudgedTally {
+            first: None,
+            last: None,
+            ended: Bins::new(BINS, 0),
+        }
+    }
+}
+
+impl JudgedTally {
+    /// Adds an operation that counts.
+    pub(crate) fn add(&mut self, sample: &Sample) {
+        self.add_end(sample.moments.started, sample.outcome.is_failure());
+    }
+
+    pub(crate) fn add_end(&mut self, moment: Nanos, failed: bool) {
+        let bin = self.ended.at(moment);
+        bin.all += 1;
+        bin.failed += u64::from(failed);
+    }
+
+    /// Adds the time of an expected operation that counts, where it has one.
+    pub(crate) fn add_time(&mut self, moment: Nanos, time: Option<Nanos>) {
+        let own = time.map(|time| (moment, time));
+        self.take_in(own, own);
+    }
+
+    /// Takes in what another one of the same row has added up.
+    pub(crate) fn merge(&mut self, other: &JudgedTally) {
+        self.take_in(other.first, other.last);
+        self.ended.merge(&other.ended);
+    }
+
+    fn take_in(&mut self, first: Option<(Nanos, Nanos)>, last: Option<(Nanos, Nanos)>) {
+        self.first = self.first.into_iter().chain(first).min();
+        self.last = self.last.into_iter().chain(last).max();
+    }
+
+    /// The share of failures and its interval.
+    pub(crate) fn failure_rate(&self, a: f64) -> Option<times::Interval> {
+        let cells = self.ended.recorded();
+        let cells: Vec<(f64, f64)> = cells
+            .map(|(_, ended)| (ended.failed as f64, ended.all as f64))
+            .collect();
+        let failed: f64 = cells.iter().map(|cell| cell.0).sum();
+        let all: f64 = cells.iter().map(|cell| cell.1).sum();
+        let share = (all > 0.0).then(|| failed / all)?;
+        let independent = effective_number(&cells, 1.0, a);
+        let ends = interval_of_share(share * independent, independent, a);
+        Some((share, ends))
+    }
+}
+
+/// A row, as far as estimates and facts need it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EstimatedRow<'a> {
+    /// Latencies from schedule in an open loop, else response times.
+    pub(crate) times: &'a Times,
+    pub(crate) throughput: &'a Throughput,
+    pub(crate) judged: &'a JudgedTally,
+    pub(crate) outcomes: &'a Outcomes,
+    pub(crate) bytes_sent: u64,
+    pub(crate) bytes_received: u64,
+    pub(crate) connections: u64,
+}
+
+/// The time in which a row was measured.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Measured {
+    pub(crate) window: Option<Span>,
+    /// The load was the same throughout, and the run waited for no other one.
+    pub(crate) is_steady: bool,
+    /// Seconds of the window that it did not wait for others.
+    pub(crate) seconds: f64,
+}
+
+impl EstimatedRow<'_> {
+    /// An estimate whose interval misses the truth with the probability `miss`, half of it on each side.
+    pub(crate) fn estimate(
+        &self,
+        statistic: EstimatedStatistic,
+        measured: Measured,
+        miss: f64,
+    ) -> Result<JudgedEstimate, NoEstimate> {
+        let a = miss / 2.0;
+        let times = self.times.count();
+        let (samples, (value, (low, high))) = match statistic {
+            EstimatedStatistic::Mean => (times, times::mean(self.times, a)?),
+            EstimatedStatistic::Sd => (times, times::sd(self.times, a)?),
+            EstimatedStatistic::Percentile(ppm) => (times, times::percentile(self.times, ppm, a)?),
+            EstimatedStatistic::Rate => {
+                let rate = self.rate(RateOf::Completions, measured, a)?;
+                (self.throughput.completed(), rate)
+            }
+            EstimatedStatistic::Goodput => {
+                let rate = self.rate(RateOf::Bytes, measured, a)?;
+                (self.throughput.completed(), rate)
+            }
+            EstimatedStatistic::FailureRate => {
+                let rate = self.judged.failure_rate(a).ok_or(NoEstimate::Nothing)?;
+                (self.outcomes.total(), rate)
+            }
+        };
+        Ok(JudgedEstimate {
+            value,
+            low,
+            high,
+            samples,
+            seconds: measured.seconds,
+        })
+    }
+
+    fn rate(&self, of: RateOf, measured: Measured, a: f64) -> Result<times::Interval, NoEstimate> {
+        let window = measured.window.ok_or(NoEstimate::Nothing)?;
+        let samples = self.throughput.completed();
+        if !measured.is_steady {
+            return Err(NoEstimate::NotSteady);
+        }
+        if samples < COMPLETIONS_NEEDED {
+            let needed = COMPLETIONS_NEEDED;
+            return Err(NoEstimate::TooFew { samples, needed });
+        }
+        let rate = self.throughput.with_error(of, window);
+        let rate = rate.ok_or(NoEstimate::TooShort)?;
+        if rate.wanders {
+            return Err(NoEstimate::Wanders);
+        }
+        let half = WIDER * t_at(1.0 - a, SLOW as f64) * rate.error;
+        let low = (rate.per_second - half).max(0.0);
+        Ok((rate.per_second, (low, rate.per_second + half)))
+    }
+
+    /// A fact; `None` for a time where there is none.
+    pub(crate) fn fact(&self, fact: FactOfRow) -> Option<u64> {
+        let end = |moment: Option<(Nanos, Nanos)>| moment.map(|(_, time)| time);
+        match fact {
+            FactOfRow::Min => self.times.ends().map(|(min, _)| min),
+            FactOfRow::Max => self.times.ends().map(|(_, max)| max),
+            FactOfRow::First => end(self.judged.first),
+            FactOfRow::Last => end(self.judged.last),
+            FactOfRow::Operations => Some(self.outcomes.total()),
+            FactOfRow::Failures => Some(self.outcomes.failed()),
+            FactOfRow::BytesSent => Some(self.bytes_sent),
+            FactOfRow::BytesReceived => Some(self.bytes_received),
+            FactOfRow::Connections => Some(self.connections),
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Estimates of verdicts: exact cases, facts, and what they miss in truth (`simulated`).
+
+mod cases;
+mod families;
+mod looks;
+mod others;
+mod simulated;
