@@ -18,7 +18,9 @@ pub trait Figures {
 pub enum Figure {
     /// It has a value.
     Known(Known),
-    /// It has none, for this reason: `only 12 operations`.
+    /// It has a value, and an interval without ends, for this reason: `12 operations are too few`.
+    Vague(Known, String),
+    /// It has none, for this reason: `not measured`.
     Unknown(String),
 }
 
@@ -261,11 +263,12 @@ impl Evaluation<'_> {
     fn read(&mut self, of: &Characteristic) -> Option<Known> {
         let row = of.measurement.as_deref().or(self.row)?;
         let figure = match self.figures.figure(of.statistic, row) {
-            Figure::Known(known) => enough(of, known),
+            Figure::Known(known) => enough(of, known).unwrap_or(Figure::Known(known)),
+            Figure::Vague(known, why) => enough(of, known).unwrap_or(Figure::Vague(known, why)),
             unknown => unknown,
         };
         let known = match &figure {
-            Figure::Known(known) => Some(*known),
+            Figure::Known(known) | Figure::Vague(known, _) => Some(*known),
             Figure::Unknown(_) => None,
         };
         let characteristic = Characteristic {
@@ -283,13 +286,19 @@ impl Evaluation<'_> {
     }
 }
 
-/// The figure, unless it has fewer samples or less time than was asked for.
-fn enough(of: &Characteristic, known: Known) -> Figure {
+/// What is missing of a figure that has fewer samples or less time than was asked for.
+fn enough(of: &Characteristic, known: Known) -> Option<Figure> {
     let few = of.samples.filter(|least| known.samples < *least);
     let short = of.seconds.filter(|least| known.seconds < *least);
     match (few, short) {
-        (Some(least), _) => Figure::Unknown(format!("{} of {least} samples", known.samples)),
-        (None, Some(least)) => Figure::Unknown(format!("{:.1} s of {least} s", known.seconds)),
-        (None, None) => Figure::Known(known),
+        (Some(least), _) => Some(Figure::Unknown(format!(
+            "{} of {least} samples",
+            known.samples
+        ))),
+        (None, Some(least)) => Some(Figure::Unknown(format!(
+            "{:.1} s of {least} s",
+            known.seconds
+        ))),
+        (None, None) => None,
     }
 }

@@ -56,6 +56,7 @@ fn reading(reading: &ConstraintReading) -> String {
         ReadFigure::Fact(value) => format!("{characteristic} is {}", quantity(*value, *unit)),
         ReadFigure::Estimate { value, low, high } => {
             let interval = match unit {
+                _ if high.is_infinite() => format!("at least {}", quantity(*low, *unit)),
                 ReadingUnit::Time => human_range((*low, *high)),
                 _ => format!("{} .. {}", quantity(*low, *unit), quantity(*high, *unit)),
             };

@@ -116,8 +116,9 @@ pub(crate) struct ReadingJson {
     pub(crate) characteristic: String,
     /// The fact or the estimate; null where it is unknown.
     pub(crate) value: Option<f64>,
-    /// The 99.8 % interval of an estimate; null of a fact, and where it is unknown.
-    pub(crate) interval: Option<[f64; 2]>,
+    /// The 99.8 % interval of an estimate; null of a fact, and where it is unknown. An upper end that is unknown is
+    /// null.
+    pub(crate) interval: Option<[Option<f64>; 2]>,
     /// Why it, or its interval, is unknown; null where it is known.
     pub(crate) unknown: Option<String>,
 }
@@ -144,7 +145,7 @@ impl From<&ConstraintReading> for ReadingJson {
             ReadFigure::Fact(value) => (Some(figure(*value)), None, None),
             ReadFigure::Estimate { value, low, high } => (
                 Some(figure(*value)),
-                Some([figure(*low), figure(*high)]),
+                Some([*low, *high].map(|end| end.is_finite().then(|| figure(end)))),
                 None,
             ),
             ReadFigure::Vague { value, why } => (Some(figure(*value)), None, Some(why.clone())),

@@ -9,27 +9,22 @@ use constraint::{
     CheckedConstraint, Constraint, Figure, Figures, Judged, Known, Quantifier, Reading, Scope,
     Statistic,
 };
-use record::{ConstraintRecord, ConstraintSense, PlanRecord, TestId};
+use record::{ConstraintRecord, ConstraintSense, PlanRecord};
 
-use crate::estimate;
-use crate::row::RowTally;
-use crate::window::{NoWindow, Span};
+use crate::estimated::{
+    EstimatedStatistic, FactOfRow, JudgedEstimate, MISS, NoEstimate, RunEstimates,
+};
 use crate::{
     Conclusion, ConstraintReading, JudgedConstraint, ReadFigure, ReadingUnit, Status, TestSummary,
 };
-
-/// Probability that the interval of an estimate misses the truth, on both sides together.
-const MISS: f64 = 0.002;
 
 /// Nanoseconds in a second.
 const SECOND: f64 = 1e9;
 
 /// The figures of a run.
 pub(crate) struct RunFigures<'a> {
-    pub(crate) tallies: &'a [RowTally],
+    pub(crate) estimates: &'a RunEstimates<'a>,
     pub(crate) rows: &'a [TestSummary],
-    pub(crate) plan: &'a PlanRecord,
-    pub(crate) windows: &'a BTreeMap<TestId, Result<Span, NoWindow>>,
 }
 
 /// What the constraints of a plan come to.
@@ -122,6 +117,10 @@ fn reading(reading: Reading) -> ConstraintReading {
         unit,
         figure: match reading.figure {
             Figure::Unknown(why) => ReadFigure::Unknown(why),
+            Figure::Vague(known, why) => ReadFigure::Vague {
+                value: known.value * scale,
+                why,
+            },
             Figure::Known(known) if known.low == known.high => {
                 ReadFigure::Fact(known.value * scale)
             }
@@ -140,14 +139,11 @@ impl Figures for RunFigures<'_> {
     }
 
     fn figure(&self, statistic: Statistic, measurement: &str) -> Figure {
-        let of_name = |row: &&TestSummary| row.name == measurement;
-        let mut rows = self.rows.iter().zip(self.tallies).zip(&self.plan.measures);
-        let Some(((row, tally), measure)) = rows.find(|((row, _), _)| of_name(row)) else {
-            return unknown("not measured");
-        };
-        let window = self.windows.get(&measure.test);
-        let span = window.and_then(|window| window.as_ref().ok()).copied();
-        RowFigures { row, tally, span }.figure(statistic)
+        let place = self.estimates.row_named(measurement);
+        match place.and_then(|place| Some((place, self.rows.get(place)?))) {
+            Some((place, row)) => self.of_row(place, row, statistic),
+            None => unknown("not measured"),
+        }
     }
 }
 
@@ -155,16 +151,8 @@ fn unknown(why: &str) -> Figure {
     Figure::Unknown(why.to_owned())
 }
 
-/// The figures of a row.
-struct RowFigures<'a> {
-    row: &'a TestSummary,
-    tally: &'a RowTally,
-    span: Option<Span>,
-}
-
-impl RowFigures<'_> {
-    fn figure(&self, statistic: Statistic) -> Figure {
-        let row = self.row;
+impl RunFigures<'_> {
+    fn of_row(&self, place: usize, row: &TestSummary, statistic: Statistic) -> Figure {
         match row.status {
             Status::NotSupported | Status::Skipped => {
                 return unknown("the server does not support it");
@@ -175,92 +163,114 @@ impl RowFigures<'_> {
         if row.operations() == 0 {
             return unknown("nothing was measured");
         }
-        match statistic {
-            Statistic::Operations => self.fact(row.operations() as f64),
-            Statistic::Failures if row.may_be_no_failure => {
-                unknown("the load generator may have caused the failures")
-            }
-            Statistic::Failures => self.fact(row.outcomes.failed() as f64),
-            Statistic::BytesSent => self.fact(row.bytes_sent as f64),
-            Statistic::BytesReceived => self.fact(row.bytes_received as f64),
-            Statistic::Connections => self.fact(row.connects.count as f64),
-            _ => self.estimated(statistic),
+        let is_count = matches!(
+            statistic,
+            Statistic::Operations
+                | Statistic::Connections
+                | Statistic::BytesSent
+                | Statistic::BytesReceived
+        );
+        if row.may_be_no_failure && !is_count {
+            return unknown("the load generator may have caused the failures");
         }
-    }
-
-    /// Figures that a warning can disqualify.
-    fn estimated(&self, statistic: Statistic) -> Figure {
-        if self.row.disqualified().is_some() || self.row.may_be_no_failure {
+        if row.disqualified().is_some() && !is_count && statistic != Statistic::Failures {
             return unknown("a warning disqualifies the row");
         }
-        let (row, times) = (self.row, self.tally.waited());
-        let seconds = |ns: Option<u64>| match ns {
-            Some(ns) => self.fact(ns as f64 / SECOND),
-            None => unknown("no operation has a time"),
-        };
-        match statistic {
-            Statistic::Min => seconds(self.row.waited().map(|times| times.min)),
-            Statistic::Max => seconds(self.row.waited().map(|times| times.max)),
-            Statistic::First => seconds(self.tally.first_and_last().map(|ends| ends.0)),
-            Statistic::Last => seconds(self.tally.first_and_last().map(|ends| ends.1)),
-            Statistic::Rate => self.rate(1.0),
-            Statistic::Goodput => {
-                let expected = self.tally.throughput().completed().max(1);
-                self.rate(self.row.bytes_received as f64 / expected as f64)
-            }
-            Statistic::FailureRate => {
-                let interval = estimate::share(&self.tally.failures_of_batches(), MISS);
-                let share = row.outcomes.failed() as f64 / row.operations() as f64;
-                self.estimate(Some(share), interval, 1.0)
-            }
-            Statistic::Percentile(ppm) => {
-                let value = times.percentile(ppm).map(|ns| ns as f64);
-                self.estimate(value, times.percentile_interval(ppm, MISS), SECOND)
-            }
-            Statistic::Sd => {
-                let value = row.waited().and_then(|times| times.sd);
-                self.estimate(value, times.deviation_interval(MISS), SECOND)
-            }
-            _ => {
-                let value = row.waited().map(|times| times.mean);
-                self.estimate(value, times.mean_interval(MISS), SECOND)
-            }
+        match source(statistic) {
+            Source::Fact(fact, scale) => match self.estimates.fact(place, fact) {
+                Some(fact) => {
+                    let value = fact as f64 / scale;
+                    known(row, value, value, value)
+                }
+                None => unknown("no operation has a time"),
+            },
+            Source::Estimate(of, scale) => self.estimate(place, row, of, scale),
         }
     }
 
-    /// Expected responses a second, each of which counts for so much.
-    fn rate(&self, each: f64) -> Figure {
-        let Some(value) = self.row.per_second else {
-            return unknown("there is no measurement window");
-        };
-        // Runs that wait for others, and loads that change on purpose, have no interval in the report either.
-        let has_interval = self.row.per_second_ci95.is_some();
-        let span = self.span.filter(|_| has_interval);
-        let interval = span.and_then(|span| self.tally.throughput().interval(span, MISS));
-        let interval = interval.map(|(low, high)| (low * each, high * each));
-        self.estimate(Some(value * each), interval, 1.0)
+    /// An estimate with its interval. Without one, its true value may be any.
+    fn estimate(
+        &self,
+        place: usize,
+        row: &TestSummary,
+        of: EstimatedStatistic,
+        scale: f64,
+    ) -> Figure {
+        match self.estimates.estimate(place, of, MISS) {
+            Ok(JudgedEstimate {
+                value, low, high, ..
+            }) => known(row, value / scale, low / scale, high / scale),
+            Err(why) => match self.estimates.value(place, of) {
+                Some(value) => Figure::Vague(
+                    Known {
+                        low: f64::NEG_INFINITY,
+                        high: f64::INFINITY,
+                        ..of_row(row, value / scale)
+                    },
+                    in_words(why),
+                ),
+                None => Figure::Unknown(in_words(why)),
+            },
+        }
     }
+}
 
-    /// An estimate. Without an interval its true value may be any.
-    fn estimate(&self, value: Option<f64>, interval: Option<(f64, f64)>, scale: f64) -> Figure {
-        let Some(value) = value else {
-            return unknown("no operation has a time");
-        };
-        let (low, high) = interval.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
-        self.known(value / scale, low / scale, high / scale)
+fn known(row: &TestSummary, value: f64, low: f64, high: f64) -> Figure {
+    Figure::Known(Known {
+        low,
+        high,
+        ..of_row(row, value)
+    })
+}
+
+fn of_row(row: &TestSummary, value: f64) -> Known {
+    Known {
+        value,
+        low: value,
+        high: value,
+        samples: row.operations(),
+        seconds: row.window_s.unwrap_or(0.0),
     }
+}
 
-    fn fact(&self, value: f64) -> Figure {
-        self.known(value, value, value)
+/// Where a figure comes from, and how many of its units one of the language has.
+enum Source {
+    Fact(FactOfRow, f64),
+    Estimate(EstimatedStatistic, f64),
+}
+
+fn source(statistic: Statistic) -> Source {
+    match statistic {
+        Statistic::Mean => Source::Estimate(EstimatedStatistic::Mean, SECOND),
+        Statistic::Sd => Source::Estimate(EstimatedStatistic::Sd, SECOND),
+        Statistic::Percentile(ppm) => Source::Estimate(EstimatedStatistic::Percentile(ppm), SECOND),
+        Statistic::Rate => Source::Estimate(EstimatedStatistic::Rate, 1.0),
+        Statistic::Goodput => Source::Estimate(EstimatedStatistic::Goodput, 1.0),
+        Statistic::FailureRate => Source::Estimate(EstimatedStatistic::FailureRate, 1.0),
+        Statistic::Min => Source::Fact(FactOfRow::Min, SECOND),
+        Statistic::Max => Source::Fact(FactOfRow::Max, SECOND),
+        Statistic::First => Source::Fact(FactOfRow::First, SECOND),
+        Statistic::Last => Source::Fact(FactOfRow::Last, SECOND),
+        Statistic::Operations => Source::Fact(FactOfRow::Operations, 1.0),
+        Statistic::Failures => Source::Fact(FactOfRow::Failures, 1.0),
+        Statistic::BytesSent => Source::Fact(FactOfRow::BytesSent, 1.0),
+        Statistic::BytesReceived => Source::Fact(FactOfRow::BytesReceived, 1.0),
+        Statistic::Connections => Source::Fact(FactOfRow::Connections, 1.0),
     }
+}
 
-    fn known(&self, value: f64, low: f64, high: f64) -> Figure {
-        Figure::Known(Known {
-            value,
-            low,
-            high,
-            samples: self.row.operations(),
-            seconds: self.row.window_s.unwrap_or(0.0),
-        })
+/// Why there is no interval.
+fn in_words(why: NoEstimate) -> String {
+    match why {
+        NoEstimate::UnknownRow => "not measured".to_owned(),
+        NoEstimate::Nothing => "nothing was measured".to_owned(),
+        NoEstimate::TooFew { samples, needed } => {
+            format!("{samples} operations are too few for an interval; about {needed} are needed")
+        }
+        NoEstimate::TooShort => "the window is too short for an interval".to_owned(),
+        NoEstimate::NotSteady => {
+            "the load changed on purpose, or the run waited for its turn".to_owned()
+        }
+        NoEstimate::Wanders => "the rate went up or down slowly; measure for longer".to_owned(),
     }
 }

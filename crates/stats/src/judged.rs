@@ -58,7 +58,7 @@ pub enum ReadFigure {
         value: f64,
         /// The lower end of its interval.
         low: f64,
-        /// The upper end.
+        /// The upper end; infinite where the operations give none.
         high: f64,
     },
     /// An estimate without an interval, which decides nothing.

@@ -9,6 +9,7 @@ use record::{
 
 use crate::bias::{Bias, Differences};
 use crate::conclusion::may_be_no_failure;
+use crate::estimated::RunEstimates;
 use crate::generator::Strain;
 use crate::judge;
 use crate::pages::PageTally;
@@ -220,10 +221,8 @@ impl Summariser {
         let constraints = judge::constraints(
             &self.plan,
             &judge::RunFigures {
-                tallies: &self.rows,
+                estimates: &RunEstimates::of(self, events, windows.clone()),
                 rows: &tests,
-                plan: &self.plan,
-                windows,
             },
         );
         let summary = Summary {

@@ -141,6 +141,11 @@ impl Throughput {
         self.completed
     }
 
+    /// Bytes of their responses.
+    pub(crate) fn received(&self) -> u64 {
+        self.received
+    }
+
     /// A rate over the window; `None` where there is too little for the waves.
     pub(crate) fn with_error(&self, of: RateOf, window: Span) -> Option<RateWithError> {
         let waves = self.waves(window, of)?;

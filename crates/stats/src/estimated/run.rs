@@ -60,7 +60,20 @@ where
     Ok((summary, estimates))
 }
 
-impl RunEstimates<'_> {
+impl<'a> RunEstimates<'a> {
+    /// Of operations that were added for these windows.
+    pub(crate) fn of(
+        operations: &'a Summariser,
+        events: &[Event],
+        windows: BTreeMap<TestId, Result<Span, NoWindow>>,
+    ) -> RunEstimates<'a> {
+        RunEstimates {
+            windows,
+            told: RunEvents::by(events, operations.plan().load.users),
+            operations: Cow::Borrowed(operations),
+        }
+    }
+
     /// Names of the rows, in the order of the plan.
     pub fn rows(&self) -> impl Iterator<Item = &str> {
         let measures = self.operations.plan().measures.iter();
@@ -86,6 +99,12 @@ impl RunEstimates<'_> {
     ) -> Result<JudgedEstimate, NoEstimate> {
         let (estimated, measured) = self.row(row).ok_or(NoEstimate::UnknownRow)?;
         estimated.estimate(statistic, measured, miss)
+    }
+
+    /// An estimate without its interval, which there may be none of; `None` where there is nothing to estimate.
+    pub fn value(&self, row: usize, statistic: EstimatedStatistic) -> Option<f64> {
+        let (estimated, measured) = self.row(row)?;
+        estimated.value(statistic, measured)
     }
 
     /// A fact about the row at that place; `None` for a time where there is none, and for a row that is

@@ -164,6 +164,25 @@ impl EstimatedRow<'_> {
         })
     }
 
+    /// The estimate alone; `None` where there is nothing to estimate.
+    pub(crate) fn value(&self, statistic: EstimatedStatistic, measured: Measured) -> Option<f64> {
+        let a_second = |count: f64| (measured.seconds > 0.0).then(|| count / measured.seconds);
+        match statistic {
+            EstimatedStatistic::Mean => {
+                let n = self.times.count();
+                (n > 0).then(|| self.times.sum() as f64 / n as f64)
+            }
+            EstimatedStatistic::Sd => self.times.describe()?.sd,
+            EstimatedStatistic::Percentile(ppm) => times::percentile_of(self.times, ppm).ok(),
+            EstimatedStatistic::Rate => a_second(self.throughput.completed() as f64),
+            EstimatedStatistic::Goodput => a_second(self.throughput.received() as f64),
+            EstimatedStatistic::FailureRate => {
+                let all = self.outcomes.total();
+                (all > 0).then(|| self.outcomes.failed() as f64 / all as f64)
+            }
+        }
+    }
+
     fn rate(&self, of: RateOf, measured: Measured, a: f64) -> Result<times::Interval, NoEstimate> {
         let window = measured.window.ok_or(NoEstimate::Nothing)?;
         let samples = self.throughput.completed();

@@ -101,7 +101,7 @@ fn unseen(times: &Times) -> Result<f64, NoEstimate> {
     Ok((SLOWER * median).max(SLOWER_THAN_SLOWEST * max as f64))
 }
 
-fn percentile_of(times: &Times, ppm: u32) -> Result<f64, NoEstimate> {
+pub(crate) fn percentile_of(times: &Times, ppm: u32) -> Result<f64, NoEstimate> {
     let place = (u128::from(times.count()) * u128::from(ppm)).div_ceil(u128::from(MILLION));
     let [value] = times
         .at_ranks([(place as u64).max(1)])
