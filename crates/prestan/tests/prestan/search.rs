@@ -156,7 +156,7 @@ fn the_largest_rate_is_found() {
     let held = document["answer"]["holds"]["load"].as_f64().unwrap();
     assert!((10.0..600.0).contains(&held), "{document:#}");
     assert_eq!(document["find"], "rate");
-    assert_eq!(document["while"], "p99 < 100ms");
+    assert_eq!(document["while"], "p99 < 100 ms");
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_sent() {
         (&["--find", "users"], "--while"),
         (
             &["--find", "users", "--while", "p99 < 50"],
-            "no unit; write 50ms",
+            "no unit; write 50 ms",
         ),
         (
             &["--find", "users", "--while", "p98 < 1ms"],

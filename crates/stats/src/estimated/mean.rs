@@ -27,8 +27,13 @@ const LEAST: usize = 8;
 /// Independent values in a batch, at least.
 const LONG: f64 = 3.0;
 
+/// Fewest batches of the bins of a large set. Each bin has many values, so the correlation of bins is that of
+/// a slow variation, which a long run always shows. Few long batches allow for it, as the few slow waves
+/// of [`throughput`](crate::throughput) do.
+const LEAST_OF_BINS: usize = 4;
+
 /// Sum and number of values of a piece of the run.
-pub(crate) type Cell = (f64, f64);
+pub(crate) type SummedCell = (f64, f64);
 
 /// Both ends of an interval.
 pub(crate) type Ends = (f64, f64);
@@ -38,18 +43,20 @@ pub(crate) type Ends = (f64, f64);
 /// Cells stand in the order of time. `unseen` is the value of a kind of operation of which none came.
 ///
 /// # Errors
-/// The share of the batches needed that there are, below 1.
-pub(super) fn interval_of_mean(cells: &[Cell], unseen: f64, a: f64) -> Result<Ends, f64> {
+/// The share of the batches needed that there are, below 1; never of bins.
+pub(super) fn interval_of_mean(cells: &[SummedCell], unseen: f64, a: f64) -> Result<Ends, f64> {
     let (sum, n) = cells
         .iter()
         .fold((0.0, 0.0), |all, cell| (all.0 + cell.0, all.1 + cell.1));
     let mean = sum / n;
     let deviations: Vec<f64> = cells.iter().map(|cell| cell.0 - cell.1 * mean).collect();
     let possible = cells.len() as f64 / dependence(&deviations) / LONG;
-    if possible < LEAST as f64 {
+    let are_bins = (cells.len() as f64) < n;
+    if !are_bins && possible < LEAST as f64 {
         return Err(possible / LEAST as f64);
     }
-    let mut batches = batch_deviations(cells, &deviations, n, (possible as usize).min(MOST));
+    let parts = (possible as usize).clamp(LEAST_OF_BINS, MOST);
+    let mut batches = batch_deviations(cells, &deviations, n, parts);
     let (low, _) = ends(&batches, a);
     let slowest = batches.iter().copied().fold(0.0, f64::max);
     batches.push(slowest);
@@ -60,7 +67,7 @@ pub(super) fn interval_of_mean(cells: &[Cell], unseen: f64, a: f64) -> Result<En
 
 /// How far the means of about `parts` batches lie from the mean of all `n` values, each as if the batch
 /// were as large as the average one.
-fn batch_deviations(cells: &[Cell], deviations: &[f64], n: f64, parts: usize) -> Vec<f64> {
+fn batch_deviations(cells: &[SummedCell], deviations: &[f64], n: f64, parts: usize) -> Vec<f64> {
     let parts = parts as f64;
     let mut batches: Vec<f64> = Vec::new();
     let (mut before, mut latest) = (0.0, -1.0);

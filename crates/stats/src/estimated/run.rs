@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use record::{Environment, Event, PlanRecord, Sample, TestId};
 
-use super::tally::{EstimatedRow, Measured};
+use super::tally::{EstimatedRow, MeasuredTime};
 use super::{EstimatedStatistic, FactOfRow, JudgedEstimate, NoEstimate};
 use crate::summariser::Summariser;
 use crate::throughput::is_steady;
@@ -113,13 +113,13 @@ impl<'a> RunEstimates<'a> {
         self.row(row)?.0.fact(fact)
     }
 
-    fn row(&self, place: usize) -> Option<(EstimatedRow<'_>, Measured)> {
+    fn row(&self, place: usize) -> Option<(EstimatedRow<'_>, MeasuredTime)> {
         let plan = self.operations.plan();
         let test = plan.measures.get(place)?.test;
         let window = self.windows.get(&test).and_then(|window| window.ok());
         let waited = self.told.waited(test) as f64 / 1e9;
         let seconds = window.map_or(0.0, |window| (window.seconds() - waited).max(0.0));
-        let measured = Measured {
+        let measured = MeasuredTime {
             window,
             is_steady: is_steady(&plan.load.pace) && waited == 0.0,
             seconds,

@@ -21,6 +21,9 @@ pub(super) type Counted = (f64, f64);
 /// Halvings of an interval: more than a float has digits.
 const HALVINGS: u32 = 60;
 
+/// Fewest degrees of freedom of a design effect.
+const DEGREES: f64 = 3.0;
+
 /// As many independent operations would tell as much of the share. Cells stand in the order of time, and
 /// `tau` is a dependence that is known of them otherwise.
 pub(super) fn effective_number(cells: &[Counted], tau: f64, a: f64) -> f64 {
@@ -35,10 +38,12 @@ pub(super) fn effective_number(cells: &[Counted], tau: f64, a: f64) -> f64 {
     if expected <= 0.0 {
         return n / tau;
     }
-    let tau = dependence(&deviations).max(tau);
+    // What varies more slowly than in four parts of the run cannot be told from these cells.
+    let slowest = (cells.len() as f64 / (DEGREES + 1.0)).max(1.0);
+    let tau = dependence(&deviations).max(tau).min(slowest);
     let effect = (squares / expected * tau).max(1.0);
     // The design effect is known as well as a variance from so many independent values.
-    let degrees = (cells.len() as f64 / tau - 1.0).max(1.0);
+    let degrees = (cells.len() as f64 / tau - 1.0).max(DEGREES);
     let normal = Normal::standard().inverse_cdf(1.0 - a);
     n / (effect * (t_at(1.0 - a, degrees) / normal).powi(2))
 }

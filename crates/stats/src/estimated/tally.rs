@@ -91,7 +91,7 @@ impl JudgedTally {
     }
 
     /// The share of failures and its interval.
-    pub(crate) fn failure_rate(&self, a: f64) -> Option<times::Interval> {
+    pub(crate) fn failure_rate(&self, a: f64) -> Option<times::ValueWithEnds> {
         let cells = self.ended.recorded();
         let cells: Vec<(f64, f64)> = cells
             .map(|(_, ended)| (ended.failed as f64, ended.all as f64))
@@ -120,7 +120,7 @@ pub(crate) struct EstimatedRow<'a> {
 
 /// The time in which a row was measured.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Measured {
+pub(crate) struct MeasuredTime {
     pub(crate) window: Option<Span>,
     /// The load was the same throughout, and the run waited for no other one.
     pub(crate) is_steady: bool,
@@ -133,7 +133,7 @@ impl EstimatedRow<'_> {
     pub(crate) fn estimate(
         &self,
         statistic: EstimatedStatistic,
-        measured: Measured,
+        measured: MeasuredTime,
         miss: f64,
     ) -> Result<JudgedEstimate, NoEstimate> {
         let a = miss / 2.0;
@@ -165,7 +165,11 @@ impl EstimatedRow<'_> {
     }
 
     /// The estimate alone; `None` where there is nothing to estimate.
-    pub(crate) fn value(&self, statistic: EstimatedStatistic, measured: Measured) -> Option<f64> {
+    pub(crate) fn value(
+        &self,
+        statistic: EstimatedStatistic,
+        measured: MeasuredTime,
+    ) -> Option<f64> {
         let a_second = |count: f64| (measured.seconds > 0.0).then(|| count / measured.seconds);
         match statistic {
             EstimatedStatistic::Mean => {
@@ -183,7 +187,12 @@ impl EstimatedRow<'_> {
         }
     }
 
-    fn rate(&self, of: RateOf, measured: Measured, a: f64) -> Result<times::Interval, NoEstimate> {
+    fn rate(
+        &self,
+        of: RateOf,
+        measured: MeasuredTime,
+        a: f64,
+    ) -> Result<times::ValueWithEnds, NoEstimate> {
         let window = measured.window.ok_or(NoEstimate::Nothing)?;
         let samples = self.throughput.completed();
         if !measured.is_steady {

@@ -2,7 +2,7 @@
 
 use super::NoEstimate;
 use super::dependence::dependence;
-use super::mean::{Cell, Ends, interval_of_mean};
+use super::mean::{Ends, SummedCell, interval_of_mean};
 use super::share::{Counted, effective_number, places_of_percentile};
 use crate::times::Times;
 
@@ -29,10 +29,10 @@ const DOMINATES: f64 = 0.2;
 const HALF_A_BUCKET: f64 = 0.0005;
 
 /// A value and its interval.
-pub(crate) type Interval = (f64, Ends);
+pub(crate) type ValueWithEnds = (f64, Ends);
 
 /// The mean in nanoseconds. An end lies on the wrong side with the probability `a`.
-pub(crate) fn mean(times: &Times, a: f64) -> Result<Interval, NoEstimate> {
+pub(crate) fn mean(times: &Times, a: f64) -> Result<ValueWithEnds, NoEstimate> {
     let n = enough(times)?;
     let ends = interval_of_mean(&cells_of(times), unseen(times)?, a);
     let (low, high) = ends.map_err(|part| too_few(n, part))?;
@@ -40,10 +40,10 @@ pub(crate) fn mean(times: &Times, a: f64) -> Result<Interval, NoEstimate> {
 }
 
 /// The standard deviation in nanoseconds: the root of the mean of the squared deviations.
-pub(crate) fn sd(times: &Times, a: f64) -> Result<Interval, NoEstimate> {
+pub(crate) fn sd(times: &Times, a: f64) -> Result<ValueWithEnds, NoEstimate> {
     let n = enough(times)?;
     let mean = times.sum() as f64 / n as f64;
-    let cells: Vec<Cell> = times.squared_deviations(mean);
+    let cells: Vec<SummedCell> = times.squared_deviations(mean);
     let squares: f64 = cells.iter().map(|cell| cell.0).sum();
     let variance = squares / (n - 1) as f64;
     let (low, high) =
@@ -65,7 +65,7 @@ pub(crate) fn sd(times: &Times, a: f64) -> Result<Interval, NoEstimate> {
 }
 
 /// The percentile of so many parts per million, in nanoseconds.
-pub(crate) fn percentile(times: &Times, ppm: u32, a: f64) -> Result<Interval, NoEstimate> {
+pub(crate) fn percentile(times: &Times, ppm: u32, a: f64) -> Result<ValueWithEnds, NoEstimate> {
     let n = times.count();
     let value = percentile_of(times, ppm)?;
     let cells: Vec<Counted> = times.counted_to(value as u64);
@@ -130,7 +130,7 @@ fn too_few(samples: u64, part: f64) -> NoEstimate {
     }
 }
 
-fn cells_of(times: &Times) -> Vec<Cell> {
+fn cells_of(times: &Times) -> Vec<SummedCell> {
     let sums = times.sums();
     sums.iter()
         .map(|sum| (sum.sum as f64, sum.n as f64))

@@ -6,7 +6,7 @@ use rand_distr::{Distribution as _, Exp1, Poisson, StandardNormal};
 use record::{Nanos, Outcome};
 
 use super::simulated::VerdictRates;
-use crate::estimated::tally::{EstimatedRow, JudgedTally, Measured};
+use crate::estimated::tally::{EstimatedRow, JudgedTally, MeasuredTime};
 use crate::throughput::Throughput;
 use crate::times::Times;
 use crate::window::Span;
@@ -123,7 +123,7 @@ pub(super) fn of_rates(family: RateFamily, n: usize, runs: usize) -> [VerdictRat
         start,
         end: start + length as Nanos,
     };
-    let measured = Measured {
+    let measured = MeasuredTime {
         window: Some(window),
         is_steady: true,
         seconds: SECONDS,
