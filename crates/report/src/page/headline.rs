@@ -64,7 +64,23 @@ pub(super) fn headline(page: &ReportPage<'_>, names: &[String], subject: Subject
             (sections::counts_of_runs(page, names))
         }
         (sections::inconclusive(page, names))
+        (constraints(page, names))
     }
+}
+
+/// The constraints of each run, with their verdicts.
+fn constraints(page: &ReportPage<'_>, names: &[String]) -> Markup {
+    let all = page.runs.iter().zip(names).flat_map(|(run, name)| {
+        let constraints = run.summary.constraints.iter();
+        constraints.map(move |own| (name, own))
+    });
+    let items = all.map(|(name, own)| {
+        html! {
+            @if page.runs.len() > 1 { span.name { (name) } " " }
+            (crate::constraint_in_words(own))
+        }
+    });
+    list("counts constraints", items)
 }
 
 /// Rate and percentiles: large for one request on one server, else a table.
