@@ -9,13 +9,14 @@ use crate::project::cargo_with;
 use crate::setup;
 
 /// The targets, and where inputs lie that each may begin with.
-const TARGETS: [(&str, Option<&str>); 10] = [
+const TARGETS: [(&str, Option<&str>); 11] = [
     ("response", None),
     ("frames", None),
     ("chunked", None),
     ("multistatus", None),
     ("challenge", None),
     ("netrc", None),
+    ("constraint", None),
     ("suite", Some("suites")),
     ("filelist", None),
     ("rundir", None),

@@ -17,8 +17,9 @@ use rust_code::{RustCode, files_of};
 const PURE: &[(&str, &[&str])] = &[
     ("record", &[]),
     ("wire", &[]),
-    ("suite", &["record"]),
-    ("stats", &["record"]),
+    ("constraint", &[]),
+    ("suite", &["constraint", "record"]),
+    ("stats", &["constraint", "record"]),
     ("report", &["record", "stats"]),
     ("figures", &["report"]),
     ("webstone", &["suite"]),

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use crate::ConstraintError;
-use crate::judge::{Figure, Figures, Known, Quantifier};
+use crate::judge::{ConstraintFigure, FigureSource, Known, Quantifier};
 use crate::parse::{similar, unknown_statistic};
 use crate::statistic::{Characteristic, Statistic};
-use crate::tree::{Constraint, Node, Operator, Part, Quantity};
-use crate::unit::Kind;
+use crate::tree::{Constraint, ConstraintOperator, ExpressionNode, Part, WrittenQuantity};
+use crate::unit::UnitKind;
 
 /// The names that a constraint can use.
 #[derive(Debug, Clone, Default)]
@@ -24,14 +24,14 @@ pub struct Scope<'a> {
 /// they are.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckedConstraint {
-    pub(crate) root: Node,
+    pub(crate) root: ExpressionNode,
 }
 
 /// What a part comes to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Type {
     Truth,
-    Number(Kind),
+    Number(UnitKind),
 }
 
 impl Constraint {
@@ -54,7 +54,7 @@ impl Constraint {
     /// Names of parameters and of other constraints in it, as they are written.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let of = |node| match node {
-            &Node {
+            &ExpressionNode {
                 part: Part::Name(ref name),
                 ..
             } => Some(name.as_str()),
@@ -76,7 +76,7 @@ impl CheckedConstraint {
     }
 }
 
-fn characteristics(root: &Node) -> impl Iterator<Item = &Characteristic> {
+fn characteristics(root: &ExpressionNode) -> impl Iterator<Item = &Characteristic> {
     all(root).into_iter().filter_map(|node| match &node.part {
         Part::Characteristic(characteristic) => Some(characteristic),
         _ => None,
@@ -84,7 +84,7 @@ fn characteristics(root: &Node) -> impl Iterator<Item = &Characteristic> {
 }
 
 /// A part and all below it, in the order in which they are written.
-fn all(node: &Node) -> Vec<&Node> {
+fn all(node: &ExpressionNode) -> Vec<&ExpressionNode> {
     let below = node.below().flat_map(all);
     std::iter::once(node).chain(below).collect()
 }
@@ -94,14 +94,14 @@ const DEEPEST: usize = 16;
 
 /// The tree with what its names stand for; `None` where nothing changes.
 fn resolved<'a>(
-    node: &Node,
+    node: &ExpressionNode,
     scope: &Scope<'a>,
     within: &mut Vec<&'a str>,
-) -> Result<Option<Node>, ConstraintError> {
+) -> Result<Option<ExpressionNode>, ConstraintError> {
     let fail = |why: String| Err(ConstraintError::at(node.offset, why));
     let with = |part| {
         let offset = node.offset;
-        Ok(Some(Node { offset, part }))
+        Ok(Some(ExpressionNode { offset, part }))
     };
     match &node.part {
         Part::Quantity(_) => Ok(None),
@@ -114,7 +114,7 @@ fn resolved<'a>(
         Part::Name(name) => {
             if let Some(number) = scope.parameters.get(name.as_str()) {
                 let number = *number;
-                return with(Part::Quantity(Quantity { number, unit: None }));
+                return with(Part::Quantity(WrittenQuantity { number, unit: None }));
             }
             let Some((name, constraint)) = scope.constraints.get_key_value(name.as_str()) else {
                 return fail(unknown_name(name, scope));
@@ -151,15 +151,15 @@ fn resolved<'a>(
 }
 
 /// The same tree, all of it at one place.
-fn moved(node: Node, offset: usize) -> Node {
-    let of = |node: Box<Node>| Box::new(moved(*node, offset));
+fn moved(node: ExpressionNode, offset: usize) -> ExpressionNode {
+    let of = |node: Box<ExpressionNode>| Box::new(moved(*node, offset));
     let part = match node.part {
         Part::Negative(inner) => Part::Negative(of(inner)),
         Part::Not(inner) => Part::Not(of(inner)),
         Part::Pair(operator, a, b) => Part::Pair(operator, of(a), of(b)),
         part => part,
     };
-    Node { offset, part }
+    ExpressionNode { offset, part }
 }
 
 fn unknown_measurement(name: &str, scope: &Scope<'_>) -> String {
@@ -198,7 +198,7 @@ fn some_of<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.join(", ") + if more { ", ..." } else { "" }
 }
 
-fn type_of(node: &Node) -> Result<Type, ConstraintError> {
+fn type_of(node: &ExpressionNode) -> Result<Type, ConstraintError> {
     match &node.part {
         Part::Quantity(quantity) => Ok(Type::Number(quantity.kind())),
         Part::Characteristic(of) => Ok(Type::Number(of.statistic.kind())),
@@ -207,14 +207,14 @@ fn type_of(node: &Node) -> Result<Type, ConstraintError> {
         Part::Negative(of) => number(of).map(Type::Number),
         Part::Not(of) => truth(of),
         Part::Pair(operator, a, b) => match operator {
-            Operator::Or | Operator::And => truth(a).and_then(|_| truth(b)),
-            Operator::Times => Ok(Type::Number(number(a)?.times(number(b)?))),
-            Operator::Over => quotient(a, b),
-            Operator::Plus | Operator::Minus => {
+            ConstraintOperator::Or | ConstraintOperator::And => truth(a).and_then(|_| truth(b)),
+            ConstraintOperator::Times => Ok(Type::Number(number(a)?.times(number(b)?))),
+            ConstraintOperator::Over => quotient(a, b),
+            ConstraintOperator::Plus | ConstraintOperator::Minus => {
                 let kind = alike(a, b)?;
                 Ok(Type::Number(kind))
             }
-            Operator::Within => within(a, b),
+            ConstraintOperator::Within => within(a, b),
             _ => {
                 alike(a, b)?;
                 check_share(a, b).and_then(|()| check_share(b, a))?;
@@ -224,7 +224,7 @@ fn type_of(node: &Node) -> Result<Type, ConstraintError> {
     }
 }
 
-fn number(node: &Node) -> Result<Kind, ConstraintError> {
+fn number(node: &ExpressionNode) -> Result<UnitKind, ConstraintError> {
     match type_of(node)? {
         Type::Number(kind) => Ok(kind),
         Type::Truth => Err(ConstraintError::at(
@@ -234,7 +234,7 @@ fn number(node: &Node) -> Result<Kind, ConstraintError> {
     }
 }
 
-fn truth(node: &Node) -> Result<Type, ConstraintError> {
+fn truth(node: &ExpressionNode) -> Result<Type, ConstraintError> {
     match type_of(node)? {
         Type::Truth => Ok(Type::Truth),
         Type::Number(kind) => Err(ConstraintError::at(
@@ -244,7 +244,7 @@ fn truth(node: &Node) -> Result<Type, ConstraintError> {
     }
 }
 
-fn quotient(a: &Node, b: &Node) -> Result<Type, ConstraintError> {
+fn quotient(a: &ExpressionNode, b: &ExpressionNode) -> Result<Type, ConstraintError> {
     let kind = number(a)?.over(number(b)?);
     match &b.part {
         Part::Quantity(quantity) if quantity.value() == 0.0 => Err(ConstraintError::at(
@@ -256,10 +256,10 @@ fn quotient(a: &Node, b: &Node) -> Result<Type, ConstraintError> {
 }
 
 /// The kind of both, which must be the same.
-fn alike(a: &Node, b: &Node) -> Result<Kind, ConstraintError> {
+fn alike(a: &ExpressionNode, b: &ExpressionNode) -> Result<UnitKind, ConstraintError> {
     let (kind_a, kind_b) = (number(a)?, number(b)?);
     if kind_a.is_like(kind_b) {
-        return Ok(Kind {
+        return Ok(UnitKind {
             is_share: kind_a.is_share && kind_b.is_share,
             ..kind_a
         });
@@ -282,11 +282,11 @@ fn alike(a: &Node, b: &Node) -> Result<Kind, ConstraintError> {
     Err(ConstraintError::at(b.offset, why))
 }
 
-fn is_bare_zero(quantity: Quantity) -> bool {
+fn is_bare_zero(quantity: WrittenQuantity) -> bool {
     quantity.unit.is_none() && quantity.number == 0.0
 }
 
-fn without_unit(kind: Kind) -> String {
+fn without_unit(kind: UnitKind) -> String {
     format!(
         "{} is compared with a number that has no unit; write {} for example",
         kind.words(),
@@ -295,23 +295,26 @@ fn without_unit(kind: Kind) -> String {
 }
 
 /// `failure_rate < 1` may mean 1 %, and may mean all.
-fn check_share(share: &Node, other: &Node) -> Result<(), ConstraintError> {
+fn check_share(share: &ExpressionNode, other: &ExpressionNode) -> Result<(), ConstraintError> {
     let is_share =
-        matches!(&share.part, Part::Characteristic(of) if of.statistic.kind() == Kind::SHARE);
+        matches!(&share.part, Part::Characteristic(of) if of.statistic.kind() == UnitKind::SHARE);
     match &other.part {
         Part::Quantity(quantity)
             if is_share && quantity.unit.is_none() && quantity.number != 0.0 =>
         {
-            Err(ConstraintError::at(other.offset, without_unit(Kind::SHARE)))
+            Err(ConstraintError::at(
+                other.offset,
+                without_unit(UnitKind::SHARE),
+            ))
         }
         _ => Ok(()),
     }
 }
 
-fn within(a: &Node, b: &Node) -> Result<Type, ConstraintError> {
+fn within(a: &ExpressionNode, b: &ExpressionNode) -> Result<Type, ConstraintError> {
     let is_estimated = matches!(&a.part, Part::Characteristic(of) if is_estimate(of.statistic));
     let share = match &b.part {
-        Part::Quantity(quantity) if quantity.kind() == Kind::SHARE => quantity.value(),
+        Part::Quantity(quantity) if quantity.kind() == UnitKind::SHARE => quantity.value(),
         _ => {
             return Err(ConstraintError::at(
                 b.offset,
@@ -347,13 +350,13 @@ fn is_estimate(statistic: Statistic) -> bool {
 /// Every figure may be whatever such a figure can be.
 struct Anything;
 
-impl Figures for Anything {
+impl FigureSource for Anything {
     fn rows(&self) -> Vec<String> {
         vec![String::new()]
     }
 
-    fn figure(&self, statistic: Statistic, _measurement: &str) -> Figure {
-        Figure::Known(Known {
+    fn figure(&self, statistic: Statistic, _measurement: &str) -> ConstraintFigure {
+        ConstraintFigure::Known(Known {
             value: 0.0,
             low: 0.0,
             high: statistic.most(),
@@ -364,9 +367,12 @@ impl Figures for Anything {
 }
 
 /// Refuses a comparison that holds, or fails, whatever is measured.
-fn check_constants(node: &Node) -> Result<(), ConstraintError> {
+fn check_constants(node: &ExpressionNode) -> Result<(), ConstraintError> {
     if let Part::Pair(operator, _, _) = &node.part
-        && !matches!(operator, Operator::And | Operator::Or | Operator::Within)
+        && !matches!(
+            operator,
+            ConstraintOperator::And | ConstraintOperator::Or | ConstraintOperator::Within
+        )
         && type_of(node)? == Type::Truth
     {
         let alone = CheckedConstraint { root: node.clone() };

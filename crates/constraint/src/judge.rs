@@ -2,26 +2,74 @@
 
 use crate::check::CheckedConstraint;
 use crate::statistic::{Characteristic, Statistic};
-use crate::tree::{Node, Operator, Part};
+use crate::tree::{ConstraintOperator, ExpressionNode, Part};
 
 /// The figures of a run.
-pub trait Figures {
+pub trait FigureSource {
     /// Names of the rows, for characteristics without a measurement.
     fn rows(&self) -> Vec<String>;
 
     /// A figure of a measurement, in seconds, bytes, operations and parts of a whole.
-    fn figure(&self, statistic: Statistic, measurement: &str) -> Figure;
+    fn figure(&self, statistic: Statistic, measurement: &str) -> ConstraintFigure;
 }
 
 /// What is known of a characteristic.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Figure {
+pub enum ConstraintFigure {
     /// It has a value.
     Known(Known),
-    /// It has a value, and an interval without ends, for this reason: `12 operations are too few`.
-    Vague(Known, String),
-    /// It has none, for this reason: `not measured`.
-    Unknown(String),
+    /// It has a value, and an interval without ends, for this reason.
+    Vague(Known, WhyUnknown),
+    /// It has none, for this reason.
+    Unknown(WhyUnknown),
+}
+
+/// Why a characteristic has no value, or no interval.
+#[derive(Debug, Clone, PartialEq)]
+pub enum WhyUnknown {
+    /// The run has no such row.
+    NotMeasured,
+    /// The server does not support it.
+    NotSupported,
+    /// Chance never chose it.
+    NeverChosen,
+    /// No operation counts.
+    NoOperation,
+    /// No operation has a time.
+    NoTime,
+    /// The load generator may have caused the failures.
+    MayBeNoFailure,
+    /// A warning disqualifies the row.
+    Disqualified,
+    /// Operations are too few for an interval; about so many are needed.
+    TooFew {
+        /// What there is.
+        samples: u64,
+        /// What would be enough.
+        needed: u64,
+    },
+    /// The window is too short for an interval.
+    TooShort,
+    /// The load changed on purpose, or the run waited for its turn.
+    NotSteady,
+    /// A rate went up or down slowly.
+    Wanders,
+    /// The constraint asks for more samples.
+    FewerSamples {
+        /// What there is.
+        samples: u64,
+        /// What it asks for.
+        least: u64,
+    },
+    /// The constraint asks for a longer time.
+    LessTime {
+        /// What there is.
+        seconds: f64,
+        /// What it asks for.
+        least: f64,
+    },
+    /// The constraint of the record cannot be read.
+    Unreadable(String),
 }
 
 /// A figure with what it rests on.
@@ -50,7 +98,7 @@ pub enum Quantifier {
 
 /// What a constraint comes to.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Judged {
+pub struct JudgedTruth {
     /// Whether it is true; `None` where the figures do not tell.
     pub truth: Option<bool>,
     /// What was read for it, each once.
@@ -63,7 +111,7 @@ pub struct Reading {
     /// With the row where it names none.
     pub characteristic: Characteristic,
     /// Its figure.
-    pub figure: Figure,
+    pub figure: ConstraintFigure,
 }
 
 /// Values from the lowest to the highest.
@@ -104,12 +152,12 @@ impl Span {
         Span::of(low, high)
     }
 
-    fn combined(self, operator: Operator, other: Span) -> Span {
+    fn combined(self, operator: ConstraintOperator, other: Span) -> Span {
         match operator {
-            Operator::Plus => Span::of(self.low + other.low, self.high + other.high),
-            Operator::Minus => Span::of(self.low - other.high, self.high - other.low),
+            ConstraintOperator::Plus => Span::of(self.low + other.low, self.high + other.high),
+            ConstraintOperator::Minus => Span::of(self.low - other.high, self.high - other.low),
             // Nothing times anything is nothing, also where there is no upper end.
-            Operator::Times => {
+            ConstraintOperator::Times => {
                 self.corners(other, |a, b| if a == 0.0 || b == 0.0 { 0.0 } else { a * b })
             }
             _ if other.low <= 0.0 && other.high >= 0.0 => Span::ALL,
@@ -118,7 +166,7 @@ impl Span {
     }
 
     /// Whether it holds for all pairs of values (true), or for none (false).
-    fn compared(self, operator: Operator, other: Span) -> Option<bool> {
+    fn compared(self, operator: ConstraintOperator, other: Span) -> Option<bool> {
         let (a, b) = (self, other);
         let decided = |always: bool, never: bool| match (always, never) {
             (true, _) => Some(true),
@@ -128,11 +176,11 @@ impl Span {
         let is_one = a.low == a.high && b.low == b.high && a.low == b.low;
         let is_apart = a.high < b.low || b.high < a.low;
         match operator {
-            Operator::Less => decided(a.high < b.low, a.low >= b.high),
-            Operator::AtMost => decided(a.high <= b.low, a.low > b.high),
-            Operator::More => decided(a.low > b.high, a.high <= b.low),
-            Operator::AtLeast => decided(a.low >= b.high, a.high < b.low),
-            Operator::Equal => decided(is_one, is_apart),
+            ConstraintOperator::Less => decided(a.high < b.low, a.low >= b.high),
+            ConstraintOperator::AtMost => decided(a.high <= b.low, a.low > b.high),
+            ConstraintOperator::More => decided(a.low > b.high, a.high <= b.low),
+            ConstraintOperator::AtLeast => decided(a.low >= b.high, a.high < b.low),
+            ConstraintOperator::Equal => decided(is_one, is_apart),
             _ => decided(is_apart, is_one),
         }
     }
@@ -140,7 +188,7 @@ impl Span {
 
 /// A part with the figures of a row.
 struct Evaluation<'a> {
-    figures: &'a dyn Figures,
+    figures: &'a dyn FigureSource,
     row: Option<&'a str>,
     /// Estimates count as what they are in the middle.
     as_measured: bool,
@@ -149,21 +197,26 @@ struct Evaluation<'a> {
 
 impl CheckedConstraint {
     /// Judges by intervals: true or false only where no value within them says otherwise.
-    pub fn judge(&self, figures: &dyn Figures, over: Quantifier) -> Judged {
+    pub fn judge(&self, figures: &dyn FigureSource, over: Quantifier) -> JudgedTruth {
         self.evaluate(figures, over, false)
     }
 
     /// Judges by the estimates themselves, as if they had no intervals: what was, and not what would be.
-    pub fn judge_as_measured(&self, figures: &dyn Figures, over: Quantifier) -> Judged {
+    pub fn judge_as_measured(&self, figures: &dyn FigureSource, over: Quantifier) -> JudgedTruth {
         self.evaluate(figures, over, true)
     }
 
     /// Whether it is true; `None` where the figures do not tell.
-    pub fn holds(&self, figures: &dyn Figures, over: Quantifier) -> Option<bool> {
+    pub fn holds(&self, figures: &dyn FigureSource, over: Quantifier) -> Option<bool> {
         self.judge(figures, over).truth
     }
 
-    fn evaluate(&self, figures: &dyn Figures, over: Quantifier, as_measured: bool) -> Judged {
+    fn evaluate(
+        &self,
+        figures: &dyn FigureSource,
+        over: Quantifier,
+        as_measured: bool,
+    ) -> JudgedTruth {
         let is_of_rows = self.characteristics().any(|of| of.measurement.is_none());
         let rows = if is_of_rows {
             figures.rows().into_iter().map(Some).collect()
@@ -187,7 +240,7 @@ impl CheckedConstraint {
             Quantifier::All => truths.into_iter().fold(Some(true), and),
             Quantifier::Any => truths.into_iter().fold(Some(false), or),
         };
-        Judged { truth, readings }
+        JudgedTruth { truth, readings }
     }
 }
 
@@ -206,18 +259,18 @@ fn or(a: Option<bool>, b: Option<bool>) -> Option<bool> {
 }
 
 impl Evaluation<'_> {
-    fn truth(&mut self, node: &Node) -> Option<bool> {
+    fn truth(&mut self, node: &ExpressionNode) -> Option<bool> {
         match &node.part {
             Part::Not(of) => self.truth(of).map(|truth| !truth),
-            Part::Pair(Operator::And, a, b) => {
+            Part::Pair(ConstraintOperator::And, a, b) => {
                 let (a, b) = (self.truth(a), self.truth(b));
                 and(a, b)
             }
-            Part::Pair(Operator::Or, a, b) => {
+            Part::Pair(ConstraintOperator::Or, a, b) => {
                 let (a, b) = (self.truth(a), self.truth(b));
                 or(a, b)
             }
-            Part::Pair(Operator::Within, a, b) => self.is_within(a, b),
+            Part::Pair(ConstraintOperator::Within, a, b) => self.is_within(a, b),
             Part::Pair(operator, a, b) => {
                 let (a, b) = (self.span(a), self.span(b));
                 a?.compared(*operator, b?)
@@ -226,7 +279,7 @@ impl Evaluation<'_> {
         }
     }
 
-    fn is_within(&mut self, of: &Node, share: &Node) -> Option<bool> {
+    fn is_within(&mut self, of: &ExpressionNode, share: &ExpressionNode) -> Option<bool> {
         let (Part::Characteristic(of), Part::Quantity(share)) = (&of.part, &share.part) else {
             return None;
         };
@@ -236,7 +289,7 @@ impl Evaluation<'_> {
     }
 
     /// The values that a part may have; `None` where nothing is known.
-    fn span(&mut self, node: &Node) -> Option<Span> {
+    fn span(&mut self, node: &ExpressionNode) -> Option<Span> {
         match &node.part {
             Part::Quantity(quantity) => Some(Span::of(quantity.value(), quantity.value())),
             Part::Characteristic(of) => {
@@ -263,13 +316,17 @@ impl Evaluation<'_> {
     fn read(&mut self, of: &Characteristic) -> Option<Known> {
         let row = of.measurement.as_deref().or(self.row)?;
         let figure = match self.figures.figure(of.statistic, row) {
-            Figure::Known(known) => enough(of, known).unwrap_or(Figure::Known(known)),
-            Figure::Vague(known, why) => enough(of, known).unwrap_or(Figure::Vague(known, why)),
+            ConstraintFigure::Known(known) => {
+                enough(of, known).unwrap_or(ConstraintFigure::Known(known))
+            }
+            ConstraintFigure::Vague(known, why) => {
+                enough(of, known).unwrap_or(ConstraintFigure::Vague(known, why))
+            }
             unknown => unknown,
         };
         let known = match &figure {
-            Figure::Known(known) | Figure::Vague(known, _) => Some(*known),
-            Figure::Unknown(_) => None,
+            ConstraintFigure::Known(known) | ConstraintFigure::Vague(known, _) => Some(*known),
+            ConstraintFigure::Unknown(_) => None,
         };
         let characteristic = Characteristic {
             measurement: Some(row.to_owned()),
@@ -287,18 +344,18 @@ impl Evaluation<'_> {
 }
 
 /// What is missing of a figure that has fewer samples or less time than was asked for.
-fn enough(of: &Characteristic, known: Known) -> Option<Figure> {
+fn enough(of: &Characteristic, known: Known) -> Option<ConstraintFigure> {
     let few = of.samples.filter(|least| known.samples < *least);
     let short = of.seconds.filter(|least| known.seconds < *least);
     match (few, short) {
-        (Some(least), _) => Some(Figure::Unknown(format!(
-            "{} of {least} samples",
-            known.samples
-        ))),
-        (None, Some(least)) => Some(Figure::Unknown(format!(
-            "{:.1} s of {least} s",
-            known.seconds
-        ))),
+        (Some(least), _) => Some(ConstraintFigure::Unknown(WhyUnknown::FewerSamples {
+            samples: known.samples,
+            least,
+        })),
+        (None, Some(least)) => Some(ConstraintFigure::Unknown(WhyUnknown::LessTime {
+            seconds: known.seconds,
+            least,
+        })),
         (None, None) => None,
     }
 }

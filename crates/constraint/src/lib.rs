@@ -41,10 +41,12 @@ mod tree;
 mod unit;
 
 pub use check::{CheckedConstraint, Scope};
-pub use judge::{Figure, Figures, Judged, Known, Quantifier, Reading};
+pub use judge::{
+    ConstraintFigure, FigureSource, JudgedTruth, Known, Quantifier, Reading, WhyUnknown,
+};
 pub use statistic::{Characteristic, Statistic};
 pub use tree::Constraint;
-pub use unit::Kind;
+pub use unit::UnitKind;
 
 /// What is wrong with a constraint, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -9,8 +9,10 @@ use winnow::token::{literal, take_till, take_while};
 
 use crate::ConstraintError;
 use crate::statistic::{Characteristic, Statistic};
-use crate::tree::{Constraint, Node, OPERATORS, Operator, Part, Quantity};
-use crate::unit::{Kind, UNITS};
+use crate::tree::{
+    Constraint, ConstraintOperator, ExpressionNode, OPERATORS, Part, WrittenQuantity,
+};
+use crate::unit::{UNITS, UnitKind};
 
 /// Longest constraint, in bytes.
 const LONGEST: usize = 2000;
@@ -176,7 +178,7 @@ impl<'a> TokenReader<'a> {
     }
 
     /// The operator that comes next, if it is one of this level.
-    fn operator(&mut self, level: u8) -> Option<Operator> {
+    fn operator(&mut self, level: u8) -> Option<ConstraintOperator> {
         let of_level = OPERATORS
             .iter()
             .filter(|(_, operator)| operator.level() == level);
@@ -189,7 +191,7 @@ impl<'a> TokenReader<'a> {
     }
 
     /// What is bound by operators of this level, and by those that bind more tightly.
-    fn level(&mut self, level: u8) -> Result<Node, ConstraintError> {
+    fn level(&mut self, level: u8) -> Result<ExpressionNode, ConstraintError> {
         const NEGATION: u8 = 3;
         const COMPARISON: u8 = 4;
         const TIGHTEST: u8 = 6;
@@ -198,7 +200,7 @@ impl<'a> TokenReader<'a> {
             self.next();
             let of = self.deeper(|parser| parser.level(NEGATION))?;
             let part = Part::Not(Box::new(of));
-            return Ok(Node { offset, part });
+            return Ok(ExpressionNode { offset, part });
         }
         if level > TIGHTEST {
             return self.factor();
@@ -206,7 +208,7 @@ impl<'a> TokenReader<'a> {
         let mut left = self.level(level + 1)?;
         while let Some(operator) = self.operator(level) {
             let right = self.level(level + 1)?;
-            left = Node {
+            left = ExpressionNode {
                 offset: left.offset,
                 part: Part::Pair(operator, Box::new(left), Box::new(right)),
             };
@@ -233,7 +235,7 @@ impl<'a> TokenReader<'a> {
         read
     }
 
-    fn factor(&mut self) -> Result<Node, ConstraintError> {
+    fn factor(&mut self) -> Result<ExpressionNode, ConstraintError> {
         let offset = self.offset();
         let Some(token) = self.next() else {
             let why = "the constraint ends early; a characteristic like p99(Get1K), a quantity like 50 ms or a \
@@ -259,12 +261,12 @@ impl<'a> TokenReader<'a> {
             }
             (TokenKind::Word, name) => self.named(name, offset)?,
         };
-        Ok(Node { offset, part })
+        Ok(ExpressionNode { offset, part })
     }
 
-    fn quantity(&mut self, number: f64) -> Result<Quantity, ConstraintError> {
+    fn quantity(&mut self, number: f64) -> Result<WrittenQuantity, ConstraintError> {
         let Some(token) = self.tokens.first() else {
-            return Ok(Quantity { number, unit: None });
+            return Ok(WrittenQuantity { number, unit: None });
         };
         let is_operator = matches!(token.text, "and" | "or" | "not");
         let can_be_unit = match token.what {
@@ -273,20 +275,20 @@ impl<'a> TokenReader<'a> {
             _ => false,
         };
         if !can_be_unit {
-            return Ok(Quantity { number, unit: None });
+            return Ok(WrittenQuantity { number, unit: None });
         }
         let offset = token.offset;
         let mut name = token.text.to_owned();
         self.next();
         if token.what == TokenKind::Word
-            && unit(&name).is_some_and(|unit| UNITS[unit].2 == Kind::SIZE)
+            && unit(&name).is_some_and(|unit| UNITS[unit].2 == UnitKind::SIZE)
             && self.passes("/s")
         {
             name += "/s";
         }
         let known = unit(&name);
         known
-            .map(|unit| Quantity {
+            .map(|unit| WrittenQuantity {
                 number,
                 unit: Some(unit),
             })
@@ -348,11 +350,11 @@ impl<'a> TokenReader<'a> {
         };
         let quantity = self.quantity(number)?;
         match (of, quantity.kind()) {
-            (Some("samples"), Kind::NUMBER) if number.fract() == 0.0 && number < 1e15 => {
+            (Some("samples"), UnitKind::NUMBER) if number.fract() == 0.0 && number < 1e15 => {
                 characteristic.samples = Some(number as u64);
                 Ok(())
             }
-            (Some("over"), Kind::TIME) => {
+            (Some("over"), UnitKind::TIME) => {
                 characteristic.seconds = Some(quantity.value());
                 Ok(())
             }

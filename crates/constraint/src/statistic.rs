@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::unit::Kind;
+use crate::unit::UnitKind;
 
 /// A statistic of what is measured under a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -78,7 +78,7 @@ impl Statistic {
     }
 
     /// What its values count.
-    pub fn kind(self) -> Kind {
+    pub fn kind(self) -> UnitKind {
         match self {
             Statistic::Mean
             | Statistic::Sd
@@ -86,12 +86,14 @@ impl Statistic {
             | Statistic::Min
             | Statistic::Max
             | Statistic::First
-            | Statistic::Last => Kind::TIME,
-            Statistic::Rate => Kind::RATE,
-            Statistic::Goodput => Kind::BYTE_RATE,
-            Statistic::Operations | Statistic::Failures | Statistic::Connections => Kind::NUMBER,
-            Statistic::FailureRate => Kind::SHARE,
-            Statistic::BytesSent | Statistic::BytesReceived => Kind::SIZE,
+            | Statistic::Last => UnitKind::TIME,
+            Statistic::Rate => UnitKind::RATE,
+            Statistic::Goodput => UnitKind::BYTE_RATE,
+            Statistic::Operations | Statistic::Failures | Statistic::Connections => {
+                UnitKind::NUMBER
+            }
+            Statistic::FailureRate => UnitKind::SHARE,
+            Statistic::BytesSent | Statistic::BytesReceived => UnitKind::SIZE,
         }
     }
 

@@ -4,25 +4,25 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Figures by the text of their characteristic.
+/// FigureSource by the text of their characteristic.
 struct Measured(BTreeMap<&'static str, (f64, f64, f64)>);
 
-impl Figures for Measured {
+impl FigureSource for Measured {
     fn rows(&self) -> Vec<String> {
         vec!["Get".to_owned(), "Put".to_owned()]
     }
 
-    fn figure(&self, statistic: Statistic, measurement: &str) -> Figure {
+    fn figure(&self, statistic: Statistic, measurement: &str) -> ConstraintFigure {
         let text = format!("{statistic}({measurement})");
         match self.0.get(&*text) {
-            Some(&(low, value, high)) => Figure::Known(Known {
+            Some(&(low, value, high)) => ConstraintFigure::Known(Known {
                 value,
                 low,
                 high,
                 samples: 100,
                 seconds: 2.0,
             }),
-            None => Figure::Unknown("not measured".to_owned()),
+            None => ConstraintFigure::Unknown(WhyUnknown::NotMeasured),
         }
     }
 }
@@ -225,16 +225,17 @@ fn a_reading_says_what_is_missing() {
     let judged = checked("p99(Get, samples >= 1000) < 1 s and p99(Put) < 1 s")
         .unwrap()
         .judge(&measured, Quantifier::All);
-    let why: Vec<&Figure> = judged
+    let why: Vec<&ConstraintFigure> = judged
         .readings
         .iter()
         .map(|reading| &reading.figure)
         .collect();
-    let unknown = |text: &str| Figure::Unknown(text.to_owned());
-    assert_eq!(
-        why,
-        [&unknown("100 of 1000 samples"), &unknown("not measured")]
-    );
+    let few = WhyUnknown::FewerSamples {
+        samples: 100,
+        least: 1000,
+    };
+    let expected = [few, WhyUnknown::NotMeasured].map(ConstraintFigure::Unknown);
+    assert_eq!(why, expected.iter().collect::<Vec<_>>());
 }
 
 /// Expressions over the figures of [`Drawn`].

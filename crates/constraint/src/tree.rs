@@ -3,61 +3,61 @@
 use std::fmt;
 
 use crate::statistic::Characteristic;
-use crate::unit::{Kind, UNITS};
+use crate::unit::{UNITS, UnitKind};
 
 /// A constraint that is well-formed. [`check`](Self::check) says whether it makes sense for a suite.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Constraint {
-    pub(crate) root: Node,
+    pub(crate) root: ExpressionNode,
 }
 
 /// A part of a constraint, with the bytes of the text before it.
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
+pub(crate) struct ExpressionNode {
     pub(crate) offset: usize,
     pub(crate) part: Part,
 }
 
 /// Where a part is written does not matter for what it means.
-impl PartialEq for Node {
-    fn eq(&self, other: &Node) -> bool {
+impl PartialEq for ExpressionNode {
+    fn eq(&self, other: &ExpressionNode) -> bool {
         self.part == other.part
     }
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Part {
-    Quantity(Quantity),
+    Quantity(WrittenQuantity),
     Characteristic(Characteristic),
     /// A parameter or a constraint.
     Name(String),
-    Negative(Box<Node>),
-    Not(Box<Node>),
-    Pair(Operator, Box<Node>, Box<Node>),
+    Negative(Box<ExpressionNode>),
+    Not(Box<ExpressionNode>),
+    Pair(ConstraintOperator, Box<ExpressionNode>, Box<ExpressionNode>),
 }
 
 /// A number as it was written.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Quantity {
+pub(crate) struct WrittenQuantity {
     pub(crate) number: f64,
     /// Index into [`UNITS`]; `None` for a number without a unit.
     pub(crate) unit: Option<usize>,
 }
 
-impl Quantity {
+impl WrittenQuantity {
     /// In seconds, bytes and parts of a whole.
     pub(crate) fn value(self) -> f64 {
         self.number * self.unit.map_or(1.0, |unit| UNITS[unit].1)
     }
 
-    pub(crate) fn kind(self) -> Kind {
-        self.unit.map_or(Kind::NUMBER, |unit| UNITS[unit].2)
+    pub(crate) fn kind(self) -> UnitKind {
+        self.unit.map_or(UnitKind::NUMBER, |unit| UNITS[unit].2)
     }
 }
 
 /// What stands between two parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Operator {
+pub(crate) enum ConstraintOperator {
     Or,
     And,
     Less,
@@ -75,41 +75,41 @@ pub(crate) enum Operator {
 }
 
 /// Those there are, as they are written. A longer one stands before one that it begins with.
-pub(crate) const OPERATORS: [(&str, Operator); 14] = [
-    ("or", Operator::Or),
-    ("and", Operator::And),
-    ("<=", Operator::AtMost),
-    ("<", Operator::Less),
-    (">=", Operator::AtLeast),
-    (">", Operator::More),
-    ("==", Operator::Equal),
-    ("!=", Operator::Unequal),
-    ("±", Operator::Within),
-    ("+-", Operator::Within),
-    ("+", Operator::Plus),
-    ("-", Operator::Minus),
-    ("*", Operator::Times),
-    ("/", Operator::Over),
+pub(crate) const OPERATORS: [(&str, ConstraintOperator); 14] = [
+    ("or", ConstraintOperator::Or),
+    ("and", ConstraintOperator::And),
+    ("<=", ConstraintOperator::AtMost),
+    ("<", ConstraintOperator::Less),
+    (">=", ConstraintOperator::AtLeast),
+    (">", ConstraintOperator::More),
+    ("==", ConstraintOperator::Equal),
+    ("!=", ConstraintOperator::Unequal),
+    ("±", ConstraintOperator::Within),
+    ("+-", ConstraintOperator::Within),
+    ("+", ConstraintOperator::Plus),
+    ("-", ConstraintOperator::Minus),
+    ("*", ConstraintOperator::Times),
+    ("/", ConstraintOperator::Over),
 ];
 
 /// How tightly parts are bound, the loosest first; negation is at 3, and a part on its own at 7.
 const NEGATION: u8 = 3;
 const ALONE: u8 = 7;
 
-impl Operator {
+impl ConstraintOperator {
     pub(crate) fn level(self) -> u8 {
         match self {
-            Operator::Or => 1,
-            Operator::And => 2,
-            Operator::Less
-            | Operator::AtMost
-            | Operator::More
-            | Operator::AtLeast
-            | Operator::Equal
-            | Operator::Unequal
-            | Operator::Within => 4,
-            Operator::Plus | Operator::Minus => 5,
-            Operator::Times | Operator::Over => 6,
+            ConstraintOperator::Or => 1,
+            ConstraintOperator::And => 2,
+            ConstraintOperator::Less
+            | ConstraintOperator::AtMost
+            | ConstraintOperator::More
+            | ConstraintOperator::AtLeast
+            | ConstraintOperator::Equal
+            | ConstraintOperator::Unequal
+            | ConstraintOperator::Within => 4,
+            ConstraintOperator::Plus | ConstraintOperator::Minus => 5,
+            ConstraintOperator::Times | ConstraintOperator::Over => 6,
         }
     }
 
@@ -119,7 +119,7 @@ impl Operator {
     }
 }
 
-impl Node {
+impl ExpressionNode {
     fn level(&self) -> u8 {
         match &self.part {
             Part::Pair(operator, _, _) => operator.level(),
@@ -129,7 +129,7 @@ impl Node {
     }
 
     /// The parts below it.
-    pub(crate) fn below(&self) -> impl Iterator<Item = &Node> {
+    pub(crate) fn below(&self) -> impl Iterator<Item = &ExpressionNode> {
         let (first, second) = match &self.part {
             Part::Negative(of) | Part::Not(of) => (Some(&**of), None),
             Part::Pair(_, a, b) => (Some(&**a), Some(&**b)),
@@ -146,7 +146,7 @@ impl Node {
             return write!(f, ")");
         }
         match &self.part {
-            Part::Quantity(Quantity { number, unit }) => {
+            Part::Quantity(WrittenQuantity { number, unit }) => {
                 write!(f, "{number}")?;
                 unit.map_or(Ok(()), |unit| write!(f, " {}", UNITS[unit].0))
             }
@@ -163,7 +163,7 @@ impl Node {
             Part::Pair(operator, a, b) => {
                 // Operations of a level are read from the left, and comparisons do not follow each other.
                 let own = operator.level();
-                let is_chain = own != Operator::Less.level();
+                let is_chain = own != ConstraintOperator::Less.level();
                 a.write(f, if is_chain { own } else { own + 1 })?;
                 write!(f, " {} ", operator.text())?;
                 b.write(f, own + 1)

@@ -1,5 +1,6 @@
 //! How the program ends.
 
+use std::env;
 use std::fmt;
 use std::process::ExitCode;
 
@@ -110,6 +111,10 @@ pub(crate) fn code_of_all<'s>(
     let has_failed = summaries
         .clone()
         .any(|summary| summary.conclusion() == Conclusion::Fail);
+    if env::var("GITHUB_ACTIONS").is_ok_and(|is_there| is_there == "true") {
+        let annotations = summaries.clone().flat_map(report::github_annotations);
+        annotations.for_each(|line| tell(&line));
+    }
     for failed in summaries.clone().filter_map(report::failed_constraints) {
         tell(&format!("prestan: failed: {failed}"));
     }

@@ -1,10 +1,13 @@
 //! Constraints in words: what they are, what became of them, and by which figures.
 
 use record::ConstraintSense;
-use stats::{Conclusion, ConstraintReading, JudgedConstraint, ReadFigure, ReadingUnit, Summary};
+use stats::{
+    Conclusion, ConstraintReading, JudgedConstraint, ReadFigure, ReadingUnit, Summary, WhyUnknown,
+};
 
 use crate::clean;
 use crate::figure::percent;
+use crate::terminal::{TextReport, wrap};
 use crate::{human, human_range};
 
 /// The constraint with its verdict and its figures, in a sentence without a period:
@@ -66,10 +69,41 @@ fn reading(reading: &ConstraintReading) -> String {
             )
         }
         ReadFigure::Vague { value, why } => {
-            format!("{characteristic} is {} ({why})", quantity(*value, *unit))
+            format!(
+                "{characteristic} is {} ({})",
+                quantity(*value, *unit),
+                why_unknown(why)
+            )
         }
-        ReadFigure::Unknown(why) => format!("{characteristic} is unknown: {why}"),
+        ReadFigure::Unknown(why) => format!("{characteristic} is unknown: {}", why_unknown(why)),
     }
+}
+
+/// Why a characteristic has no value, or no interval.
+pub(crate) fn why_unknown(why: &WhyUnknown) -> String {
+    let words = match why {
+        WhyUnknown::NotMeasured => "not measured",
+        WhyUnknown::NotSupported => "the server does not support it",
+        WhyUnknown::NeverChosen => "chance never chose it",
+        WhyUnknown::NoOperation => "nothing was measured",
+        WhyUnknown::NoTime => "no operation has a time",
+        WhyUnknown::MayBeNoFailure => "the load generator may have caused the failures",
+        WhyUnknown::Disqualified => "a warning disqualifies the row",
+        WhyUnknown::TooShort => "the window is too short for an interval",
+        WhyUnknown::NotSteady => "the load changed on purpose, or the run waited for its turn",
+        WhyUnknown::Wanders => "the rate went up or down slowly; measure for longer",
+        WhyUnknown::TooFew { samples, needed } => {
+            return format!(
+                "{samples} operations are too few for an interval; about {needed} are needed"
+            );
+        }
+        WhyUnknown::FewerSamples { samples, least } => {
+            return format!("{samples} of {least} samples");
+        }
+        WhyUnknown::LessTime { seconds, least } => return format!("{seconds:.1} s of {least} s"),
+        WhyUnknown::Unreadable(why) => why,
+    };
+    words.to_owned()
 }
 
 /// A value with its unit.
@@ -112,5 +146,27 @@ fn named(summary: &Summary, wanted: Conclusion) -> Option<String> {
         0 => None,
         1 => Some(format!("constraint {}", names[0])),
         _ => Some(format!("constraints {}", names.join(", "))),
+    }
+}
+
+impl TextReport {
+    /// The constraints with their verdicts, where there are any.
+    pub(crate) fn constraints(&mut self, summary: &Summary) {
+        if summary.constraints.is_empty() {
+            return;
+        }
+        self.line("");
+        self.line("Constraints, judged with 99.8 % intervals:");
+        for constraint in &summary.constraints {
+            let words = constraint_in_words(constraint);
+            let verdict = constraint.verdict.name();
+            let painted = match constraint.verdict {
+                Conclusion::Pass => self.paint.good(verdict),
+                Conclusion::Inconclusive => self.paint.doubtful(verdict),
+                Conclusion::Fail => self.paint.bad(verdict),
+            };
+            let wrapped = wrap(self.width, "- ", "  ", &words);
+            self.line(&wrapped.replacen(&format!(": {verdict}"), &format!(": {painted}"), 1));
+        }
     }
 }

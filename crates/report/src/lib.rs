@@ -4,7 +4,7 @@
 //!                     +--> text   for people: the classic layout, and what a reader needs today
 //! Run, Summary -------+--> json   for programs: one document with a published schema
 //!                     +--> csv    for spreadsheets: a row a test
-//!                     +--> junit  for CI systems: a test case a row and a constraint
+//!                     +--> junit  for CI systems: a test case a row and a constraint; annotations of GitHub
 //! samples ----------------> log    for spreadsheets: a row an operation
 //! Comparisons ------------> compare_text, compare_markdown, compare_json
 //! Sweep, SearchResult ----> sweep_text, sweep_json; search_text, search_json
@@ -17,6 +17,7 @@
 //! reach people only with control characters made visible ([`clean()`]), Markdown only with its
 //! markup escaped, and spreadsheets only where they cannot be taken for a formula.
 
+mod annotations;
 mod clean;
 mod compare;
 mod conclusion;
@@ -48,6 +49,7 @@ mod wire;
 use stats::units;
 
 pub use self::csv::csv;
+pub use annotations::github_annotations;
 pub use clean::clean;
 pub use compare::{
     Comparisons, Versus, compare_json, compare_markdown, compare_schema, compare_text, difference,

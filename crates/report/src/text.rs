@@ -6,11 +6,10 @@ mod brief;
 mod of_2004;
 
 use record::{Environment, EventKind, Http, LeftBehind, Pace, PlanRecord, Run, Server};
-use stats::{Completeness, Conclusion, Note, Status, Summary, TestSummary, WarningKind};
+use stats::{Completeness, Note, Status, Summary, TestSummary, WarningKind};
 
 use crate::clean;
 use crate::conclusion::inconclusive_briefly;
-use crate::constraints::constraint_in_words;
 use crate::json::BesideResult;
 use crate::load;
 use crate::reasons::{self, abort_reason};
@@ -189,25 +188,6 @@ impl TextReport {
         }
         for footnote in footnotes {
             self.wrapped("", "", &footnote);
-        }
-    }
-
-    fn constraints(&mut self, summary: &Summary) {
-        if summary.constraints.is_empty() {
-            return;
-        }
-        self.line("");
-        self.line("Constraints, judged with 99.8 % intervals:");
-        for constraint in &summary.constraints {
-            let words = constraint_in_words(constraint);
-            let verdict = constraint.verdict.name();
-            let painted = match constraint.verdict {
-                Conclusion::Pass => self.paint.good(verdict),
-                Conclusion::Inconclusive => self.paint.doubtful(verdict),
-                Conclusion::Fail => self.paint.bad(verdict),
-            };
-            let wrapped = wrap(self.width, "- ", "  ", &words);
-            self.line(&wrapped.replacen(&format!(": {verdict}"), &format!(": {painted}"), 1));
         }
     }
 

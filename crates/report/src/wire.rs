@@ -15,6 +15,7 @@ use stats::{
     Conclusion, ConstraintReading, JudgedConstraint, ReadFigure, ReadingUnit, Share, Status,
 };
 
+use crate::constraints::why_unknown;
 use crate::json::us;
 
 /// Version of the document; raised when a reader of the older one would misread it.
@@ -148,8 +149,10 @@ impl From<&ConstraintReading> for ReadingJson {
                 Some([*low, *high].map(|end| end.is_finite().then(|| figure(end)))),
                 None,
             ),
-            ReadFigure::Vague { value, why } => (Some(figure(*value)), None, Some(why.clone())),
-            ReadFigure::Unknown(why) => (None, None, Some(why.clone())),
+            ReadFigure::Vague { value, why } => {
+                (Some(figure(*value)), None, Some(why_unknown(why)))
+            }
+            ReadFigure::Unknown(why) => (None, None, Some(why_unknown(why))),
         };
         ReadingJson {
             characteristic: reading.characteristic.clone(),

@@ -1,13 +1,13 @@
 //! Judges the constraints of a plan by what was measured.
 //!
-//! Figures are in seconds, bytes and parts of a whole, as in the language (`constraint`); times are those that are
+//! FigureSource are in seconds, bytes and parts of a whole, as in the language (`constraint`); times are those that are
 //! [waited](crate::TestSummary::waited).
 
 use std::collections::BTreeMap;
 
 use constraint::{
-    CheckedConstraint, Constraint, Figure, Figures, Judged, Known, Quantifier, Reading, Scope,
-    Statistic,
+    CheckedConstraint, Constraint, ConstraintFigure, FigureSource, JudgedTruth, Known, Quantifier,
+    Reading, Scope, Statistic, WhyUnknown,
 };
 use record::{ConstraintRecord, ConstraintSense, PlanRecord};
 
@@ -22,13 +22,13 @@ use crate::{
 const SECOND: f64 = 1e9;
 
 /// The figures of a run.
-pub(crate) struct RunFigures<'a> {
+pub(crate) struct FiguresOfRun<'a> {
     pub(crate) estimates: &'a RunEstimates<'a>,
     pub(crate) rows: &'a [TestSummary],
 }
 
 /// What the constraints of a plan come to.
-pub(crate) fn constraints(plan: &PlanRecord, figures: &RunFigures<'_>) -> Vec<JudgedConstraint> {
+pub(crate) fn constraints(plan: &PlanRecord, figures: &FiguresOfRun<'_>) -> Vec<JudgedConstraint> {
     let parsed: Vec<_> = plan
         .constraints
         .iter()
@@ -64,9 +64,9 @@ fn parameters(params: &BTreeMap<String, serde_json::Value>) -> BTreeMap<&str, f6
 fn judged(
     record: &ConstraintRecord,
     checked: &CheckedConstraint,
-    figures: &RunFigures<'_>,
+    figures: &FiguresOfRun<'_>,
 ) -> JudgedConstraint {
-    let Judged { truth, readings } = match record.sense {
+    let JudgedTruth { truth, readings } = match record.sense {
         ConstraintSense::Holds => checked.judge(figures, Quantifier::All),
         ConstraintSense::FailsIf => checked.judge(figures, Quantifier::Any),
         ConstraintSense::Trial => checked.judge_as_measured(figures, Quantifier::All),
@@ -95,7 +95,7 @@ fn unreadable(record: &ConstraintRecord, why: &str) -> JudgedConstraint {
         readings: vec![ConstraintReading {
             characteristic: record.expression.clone(),
             unit: ReadingUnit::Count,
-            figure: ReadFigure::Unknown(why.to_owned()),
+            figure: ReadFigure::Unknown(WhyUnknown::Unreadable(why.to_owned())),
         }],
     }
 }
@@ -116,15 +116,15 @@ fn reading(reading: Reading) -> ConstraintReading {
         characteristic: reading.characteristic.to_string(),
         unit,
         figure: match reading.figure {
-            Figure::Unknown(why) => ReadFigure::Unknown(why),
-            Figure::Vague(known, why) => ReadFigure::Vague {
+            ConstraintFigure::Unknown(why) => ReadFigure::Unknown(why),
+            ConstraintFigure::Vague(known, why) => ReadFigure::Vague {
                 value: known.value * scale,
                 why,
             },
-            Figure::Known(known) if known.low == known.high => {
+            ConstraintFigure::Known(known) if known.low == known.high => {
                 ReadFigure::Fact(known.value * scale)
             }
-            Figure::Known(known) => ReadFigure::Estimate {
+            ConstraintFigure::Known(known) => ReadFigure::Estimate {
                 value: known.value * scale,
                 low: known.low * scale,
                 high: known.high * scale,
@@ -133,35 +133,31 @@ fn reading(reading: Reading) -> ConstraintReading {
     }
 }
 
-impl Figures for RunFigures<'_> {
+impl FigureSource for FiguresOfRun<'_> {
     fn rows(&self) -> Vec<String> {
         self.rows.iter().map(|row| row.name.clone()).collect()
     }
 
-    fn figure(&self, statistic: Statistic, measurement: &str) -> Figure {
+    fn figure(&self, statistic: Statistic, measurement: &str) -> ConstraintFigure {
         let place = self.estimates.row_named(measurement);
         match place.and_then(|place| Some((place, self.rows.get(place)?))) {
             Some((place, row)) => self.of_row(place, row, statistic),
-            None => unknown("not measured"),
+            None => ConstraintFigure::Unknown(WhyUnknown::NotMeasured),
         }
     }
 }
 
-fn unknown(why: &str) -> Figure {
-    Figure::Unknown(why.to_owned())
-}
-
-impl RunFigures<'_> {
-    fn of_row(&self, place: usize, row: &TestSummary, statistic: Statistic) -> Figure {
+impl FiguresOfRun<'_> {
+    fn of_row(&self, place: usize, row: &TestSummary, statistic: Statistic) -> ConstraintFigure {
         match row.status {
             Status::NotSupported | Status::Skipped => {
-                return unknown("the server does not support it");
+                return ConstraintFigure::Unknown(WhyUnknown::NotSupported);
             }
-            Status::NotDrawn => return unknown("chance never chose it"),
+            Status::NotDrawn => return ConstraintFigure::Unknown(WhyUnknown::NeverChosen),
             Status::Ok | Status::Failed => {}
         }
         if row.operations() == 0 {
-            return unknown("nothing was measured");
+            return ConstraintFigure::Unknown(WhyUnknown::NoOperation);
         }
         let is_count = matches!(
             statistic,
@@ -171,20 +167,20 @@ impl RunFigures<'_> {
                 | Statistic::BytesReceived
         );
         if row.may_be_no_failure && !is_count {
-            return unknown("the load generator may have caused the failures");
+            return ConstraintFigure::Unknown(WhyUnknown::MayBeNoFailure);
         }
         if row.disqualified().is_some() && !is_count && statistic != Statistic::Failures {
-            return unknown("a warning disqualifies the row");
+            return ConstraintFigure::Unknown(WhyUnknown::Disqualified);
         }
         match source(statistic) {
-            Source::Fact(fact, scale) => match self.estimates.fact(place, fact) {
+            FigureOrigin::Fact(fact, scale) => match self.estimates.fact(place, fact) {
                 Some(fact) => {
                     let value = fact as f64 / scale;
                     known(row, value, value, value)
                 }
-                None => unknown("no operation has a time"),
+                None => ConstraintFigure::Unknown(WhyUnknown::NoTime),
             },
-            Source::Estimate(of, scale) => self.estimate(place, row, of, scale),
+            FigureOrigin::Estimate(of, scale) => self.estimate(place, row, of, scale),
         }
     }
 
@@ -195,28 +191,28 @@ impl RunFigures<'_> {
         row: &TestSummary,
         of: EstimatedStatistic,
         scale: f64,
-    ) -> Figure {
+    ) -> ConstraintFigure {
         match self.estimates.estimate(place, of, MISS) {
             Ok(JudgedEstimate {
                 value, low, high, ..
             }) => known(row, value / scale, low / scale, high / scale),
             Err(why) => match self.estimates.value(place, of) {
-                Some(value) => Figure::Vague(
+                Some(value) => ConstraintFigure::Vague(
                     Known {
                         low: f64::NEG_INFINITY,
                         high: f64::INFINITY,
                         ..of_row(row, value / scale)
                     },
-                    in_words(why),
+                    without_interval(why),
                 ),
-                None => Figure::Unknown(in_words(why)),
+                None => ConstraintFigure::Unknown(without_interval(why)),
             },
         }
     }
 }
 
-fn known(row: &TestSummary, value: f64, low: f64, high: f64) -> Figure {
-    Figure::Known(Known {
+fn known(row: &TestSummary, value: f64, low: f64, high: f64) -> ConstraintFigure {
+    ConstraintFigure::Known(Known {
         low,
         high,
         ..of_row(row, value)
@@ -234,43 +230,41 @@ fn of_row(row: &TestSummary, value: f64) -> Known {
 }
 
 /// Where a figure comes from, and how many of its units one of the language has.
-enum Source {
+enum FigureOrigin {
     Fact(FactOfRow, f64),
     Estimate(EstimatedStatistic, f64),
 }
 
-fn source(statistic: Statistic) -> Source {
+fn source(statistic: Statistic) -> FigureOrigin {
     match statistic {
-        Statistic::Mean => Source::Estimate(EstimatedStatistic::Mean, SECOND),
-        Statistic::Sd => Source::Estimate(EstimatedStatistic::Sd, SECOND),
-        Statistic::Percentile(ppm) => Source::Estimate(EstimatedStatistic::Percentile(ppm), SECOND),
-        Statistic::Rate => Source::Estimate(EstimatedStatistic::Rate, 1.0),
-        Statistic::Goodput => Source::Estimate(EstimatedStatistic::Goodput, 1.0),
-        Statistic::FailureRate => Source::Estimate(EstimatedStatistic::FailureRate, 1.0),
-        Statistic::Min => Source::Fact(FactOfRow::Min, SECOND),
-        Statistic::Max => Source::Fact(FactOfRow::Max, SECOND),
-        Statistic::First => Source::Fact(FactOfRow::First, SECOND),
-        Statistic::Last => Source::Fact(FactOfRow::Last, SECOND),
-        Statistic::Operations => Source::Fact(FactOfRow::Operations, 1.0),
-        Statistic::Failures => Source::Fact(FactOfRow::Failures, 1.0),
-        Statistic::BytesSent => Source::Fact(FactOfRow::BytesSent, 1.0),
-        Statistic::BytesReceived => Source::Fact(FactOfRow::BytesReceived, 1.0),
-        Statistic::Connections => Source::Fact(FactOfRow::Connections, 1.0),
+        Statistic::Mean => FigureOrigin::Estimate(EstimatedStatistic::Mean, SECOND),
+        Statistic::Sd => FigureOrigin::Estimate(EstimatedStatistic::Sd, SECOND),
+        Statistic::Percentile(ppm) => {
+            FigureOrigin::Estimate(EstimatedStatistic::Percentile(ppm), SECOND)
+        }
+        Statistic::Rate => FigureOrigin::Estimate(EstimatedStatistic::Rate, 1.0),
+        Statistic::Goodput => FigureOrigin::Estimate(EstimatedStatistic::Goodput, 1.0),
+        Statistic::FailureRate => FigureOrigin::Estimate(EstimatedStatistic::FailureRate, 1.0),
+        Statistic::Min => FigureOrigin::Fact(FactOfRow::Min, SECOND),
+        Statistic::Max => FigureOrigin::Fact(FactOfRow::Max, SECOND),
+        Statistic::First => FigureOrigin::Fact(FactOfRow::First, SECOND),
+        Statistic::Last => FigureOrigin::Fact(FactOfRow::Last, SECOND),
+        Statistic::Operations => FigureOrigin::Fact(FactOfRow::Operations, 1.0),
+        Statistic::Failures => FigureOrigin::Fact(FactOfRow::Failures, 1.0),
+        Statistic::BytesSent => FigureOrigin::Fact(FactOfRow::BytesSent, 1.0),
+        Statistic::BytesReceived => FigureOrigin::Fact(FactOfRow::BytesReceived, 1.0),
+        Statistic::Connections => FigureOrigin::Fact(FactOfRow::Connections, 1.0),
     }
 }
 
 /// Why there is no interval.
-fn in_words(why: NoEstimate) -> String {
+fn without_interval(why: NoEstimate) -> WhyUnknown {
     match why {
-        NoEstimate::UnknownRow => "not measured".to_owned(),
-        NoEstimate::Nothing => "nothing was measured".to_owned(),
-        NoEstimate::TooFew { samples, needed } => {
-            format!("{samples} operations are too few for an interval; about {needed} are needed")
-        }
-        NoEstimate::TooShort => "the window is too short for an interval".to_owned(),
-        NoEstimate::NotSteady => {
-            "the load changed on purpose, or the run waited for its turn".to_owned()
-        }
-        NoEstimate::Wanders => "the rate went up or down slowly; measure for longer".to_owned(),
+        NoEstimate::UnknownRow => WhyUnknown::NotMeasured,
+        NoEstimate::Nothing => WhyUnknown::NoOperation,
+        NoEstimate::TooFew { samples, needed } => WhyUnknown::TooFew { samples, needed },
+        NoEstimate::TooShort => WhyUnknown::TooShort,
+        NoEstimate::NotSteady => WhyUnknown::NotSteady,
+        NoEstimate::Wanders => WhyUnknown::Wanders,
     }
 }

@@ -1,5 +1,6 @@
 //! What a run comes to by its constraints.
 
+pub use constraint::WhyUnknown;
 use record::ConstraintSense;
 
 use crate::Conclusion;
@@ -66,8 +67,8 @@ pub enum ReadFigure {
         /// The estimate.
         value: f64,
         /// Why it has no interval.
-        why: String,
+        why: WhyUnknown,
     },
     /// It has no value, for this reason.
-    Unknown(String),
+    Unknown(WhyUnknown),
 }

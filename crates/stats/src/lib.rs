@@ -100,7 +100,7 @@ pub use generator::{BUSY, LATE, LEAST_WALL, LONG_STALL, QUEUED, SATURATED, toget
 pub use growth::{
     EXPONENTS, Effect, Fitted, Growing, Growth, Law, Observation, Shape, Term, growth,
 };
-pub use judged::{ConstraintReading, JudgedConstraint, ReadFigure, ReadingUnit};
+pub use judged::{ConstraintReading, JudgedConstraint, ReadFigure, ReadingUnit, WhyUnknown};
 pub use load_course::{LoadCourse, LoadPart, OutcomeWithStatus};
 pub use outcomes::Outcomes;
 pub use pages::{BodySizes, FilesCame, PageSummary, PagesSummary, ServerSummary, Visits};

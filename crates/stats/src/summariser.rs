@@ -220,7 +220,7 @@ impl Summariser {
         let pages = self.pages.as_ref().map(|pages| pages.closed(&spans));
         let constraints = judge::constraints(
             &self.plan,
-            &judge::RunFigures {
+            &judge::FiguresOfRun {
                 estimates: &RunEstimates::of(self, events, windows.clone()),
                 rows: &tests,
             },

@@ -155,10 +155,10 @@ proptest! {
 
     #[test]
     fn a_secret_in_a_query_is_sent_and_not_shown(
-        before in "([a-z]{1,3}=[a-z0-9]{0,3}[&;]){0,2}",
+        before in "(x[a-z]{0,2}=[a-z0-9]{0,3}[&;]){0,2}",
         name in "(token|ACCESS_TOKEN|api_key|X-Amz-Signature|code|Pwd|%6Bey)",
         secret in "[A-Z]{12}[A-Z0-9=;?%/+]{0,8}",
-        after in "(&[a-z]{1,3}=[a-z0-9]{0,3}){0,2}",
+        after in "(&x[a-z]{0,2}=[a-z0-9]{0,3}){0,2}",
     ) {
         let path = format!("/a?{before}{name}={secret}{after}");
         let target = Target::resource(&format!("http://h{path}")).unwrap();

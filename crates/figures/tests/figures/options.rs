@@ -277,8 +277,8 @@ fn a_search_shows_the_limit_of_its_condition() {
         2
     );
     assert_eq!(
-        found("throughput > 2_000 and p90 <= 1.5s"),
-        serde_json::json!([[1_500_000, "p90 <= 1.5s"], [2_000, "throughput > 2_000"]])
+        found("rate > 2000 /s and p90 <= 1.5 s and failure_rate < 1 %"),
+        serde_json::json!([[1_500_000, "p90 <= 1.5 s"], [2_000, "rate > 2000 /s"]])
     );
     // A limit far above all times is on the axis, too.
     let end = "(data.search.while = 'p99 < 70s', data.search.loads.splice(1), A.search(data, look).option.yAxis[0].max)";

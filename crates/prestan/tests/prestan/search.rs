@@ -185,8 +185,8 @@ fn what_makes_no_sense_is_refused_before_anything_is_sent() {
             "no unit; write 50 ms",
         ),
         (
-            &["--find", "users", "--while", "p98 < 1ms"],
-            "there is no `p98`",
+            &["--find", "users", "--while", "p999 < 1ms"],
+            "did you mean `p99.9`?",
         ),
         (
             &[

@@ -19,6 +19,8 @@ tests:
     loop:
       - GET: f
         measure: Get
+  - name: Writes
+    loop:
       - PUT: g
         body: {size: 1KiB}
         measure: Put
@@ -48,6 +50,7 @@ fn run(server: &Faulty, constraints: &[&str], options: &[&str]) -> Outcome {
         .args(options)
         .env("PRESTAN_USER", "ann")
         .env("PRESTAN_PASSWORD", "s3cret")
+        .env("GITHUB_ACTIONS", "true")
         .run()
 }
 
@@ -111,6 +114,10 @@ fn a_slow_server_fails_and_is_named_everywhere() {
     assert_eq!(outcome.json()["conclusion"], "fail");
     let told = "prestan: failed: constraint fast";
     assert!(outcome.stderr.contains(told), "{outcome}");
+    let annotated = outcome
+        .stderr
+        .contains("::error title=prestan::fast: fail (p50(Get) < 1 ms)");
+    assert!(annotated, "{outcome}");
     let reading = &outcome.json()["constraints"][0]["readings"][0];
     assert_eq!(reading["characteristic"], "p50(Get)");
     let (value, low) = (reading["value"].as_f64(), reading["interval"][0].as_f64());

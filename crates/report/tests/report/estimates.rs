@@ -115,6 +115,13 @@ const RESULT: &[Numbers] = &[
         ],
     ),
     facts("Machine", &["cores", "memory_bytes"]),
+    // Constraints read estimates, with their intervals, and facts.
+    Numbers {
+        of: "Reading",
+        estimates: &[("value", Key("interval"))],
+        without: &[],
+        facts: &["interval"],
+    },
     facts(
         "Outcomes",
         &[

@@ -56,6 +56,7 @@ impl Prestan {
             "PRESTAN_TOKEN",
             "NETRC",
             "NO_COLOR",
+            "GITHUB_ACTIONS",
         ] {
             command.env_remove(name);
         }

@@ -1,0 +1,35 @@
+//! Annotations of GitHub: lines that its runner shows beside the result of a job.
+
+use stats::{Conclusion, Summary};
+
+use crate::{constraint_in_words, reason};
+
+/// A line for each row and each constraint that failed, and for each constraint that is inconclusive.
+pub fn github_annotations(summary: &Summary) -> Vec<String> {
+    let rows = summary
+        .tests
+        .iter()
+        .filter(|row| row.conclusion() == Conclusion::Fail);
+    let rows = rows.map(|row| {
+        let why = row.evidence.as_ref().map(reason).unwrap_or_default();
+        annotation("error", &format!("{}: {why}", row.name))
+    });
+    let constraints = summary
+        .constraints
+        .iter()
+        .filter_map(|own| match own.verdict {
+            Conclusion::Pass => None,
+            Conclusion::Inconclusive => Some(annotation("warning", &constraint_in_words(own))),
+            Conclusion::Fail => Some(annotation("error", &constraint_in_words(own))),
+        });
+    rows.chain(constraints).collect()
+}
+
+/// What the runner reads; a line end or a sign of per cent in the text would be read as part of the command.
+fn annotation(level: &str, text: &str) -> String {
+    let text = crate::clean(text)
+        .replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A");
+    format!("::{level} title=prestan::{text}")
+}
