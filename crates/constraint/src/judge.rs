@@ -116,28 +116,28 @@ pub struct Reading {
 
 /// Values from the lowest to the highest.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Span {
+struct ValueSpan {
     low: f64,
     high: f64,
 }
 
-impl Span {
-    const ALL: Span = Span {
+impl ValueSpan {
+    const ALL: ValueSpan = ValueSpan {
         low: f64::NEG_INFINITY,
         high: f64::INFINITY,
     };
 
-    fn of(low: f64, high: f64) -> Span {
+    fn of(low: f64, high: f64) -> ValueSpan {
         // Infinity less infinity, for example.
         if low.is_nan() || high.is_nan() || low > high {
-            Span::ALL
+            ValueSpan::ALL
         } else {
-            Span { low, high }
+            ValueSpan { low, high }
         }
     }
 
     /// What an operation makes of the ends of both.
-    fn corners(self, other: Span, of: impl Fn(f64, f64) -> f64) -> Span {
+    fn corners(self, other: ValueSpan, of: impl Fn(f64, f64) -> f64) -> ValueSpan {
         let all = [
             of(self.low, other.low),
             of(self.low, other.high),
@@ -145,28 +145,30 @@ impl Span {
             of(self.high, other.high),
         ];
         if all.iter().any(|corner| corner.is_nan()) {
-            return Span::ALL;
+            return ValueSpan::ALL;
         }
         let low = all.iter().copied().fold(f64::INFINITY, f64::min);
         let high = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        Span::of(low, high)
+        ValueSpan::of(low, high)
     }
 
-    fn combined(self, operator: ConstraintOperator, other: Span) -> Span {
+    fn combined(self, operator: ConstraintOperator, other: ValueSpan) -> ValueSpan {
         match operator {
-            ConstraintOperator::Plus => Span::of(self.low + other.low, self.high + other.high),
-            ConstraintOperator::Minus => Span::of(self.low - other.high, self.high - other.low),
+            ConstraintOperator::Plus => ValueSpan::of(self.low + other.low, self.high + other.high),
+            ConstraintOperator::Minus => {
+                ValueSpan::of(self.low - other.high, self.high - other.low)
+            }
             // Nothing times anything is nothing, also where there is no upper end.
             ConstraintOperator::Times => {
                 self.corners(other, |a, b| if a == 0.0 || b == 0.0 { 0.0 } else { a * b })
             }
-            _ if other.low <= 0.0 && other.high >= 0.0 => Span::ALL,
+            _ if other.low <= 0.0 && other.high >= 0.0 => ValueSpan::ALL,
             _ => self.corners(other, |a, b| a / b),
         }
     }
 
     /// Whether it holds for all pairs of values (true), or for none (false).
-    fn compared(self, operator: ConstraintOperator, other: Span) -> Option<bool> {
+    fn compared(self, operator: ConstraintOperator, other: ValueSpan) -> Option<bool> {
         let (a, b) = (self, other);
         let decided = |always: bool, never: bool| match (always, never) {
             (true, _) => Some(true),
@@ -289,20 +291,20 @@ impl Evaluation<'_> {
     }
 
     /// The values that a part may have; `None` where nothing is known.
-    fn span(&mut self, node: &ExpressionNode) -> Option<Span> {
+    fn span(&mut self, node: &ExpressionNode) -> Option<ValueSpan> {
         match &node.part {
-            Part::Quantity(quantity) => Some(Span::of(quantity.value(), quantity.value())),
+            Part::Quantity(quantity) => Some(ValueSpan::of(quantity.value(), quantity.value())),
             Part::Characteristic(of) => {
                 let known = self.read(of)?;
                 Some(if self.as_measured {
-                    Span::of(known.value, known.value)
+                    ValueSpan::of(known.value, known.value)
                 } else {
-                    Span::of(known.low, known.high)
+                    ValueSpan::of(known.low, known.high)
                 })
             }
             Part::Negative(of) => {
                 let span = self.span(of)?;
-                Some(Span::of(-span.high, -span.low))
+                Some(ValueSpan::of(-span.high, -span.low))
             }
             Part::Pair(operator, a, b) => {
                 let (a, b) = (self.span(a), self.span(b));

@@ -47,7 +47,7 @@ impl Constraint {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Token<'a> {
+struct LanguageToken<'a> {
     offset: usize,
     text: &'a str,
     what: TokenKind,
@@ -65,11 +65,11 @@ enum TokenKind {
 
 type Input<'a> = LocatingSlice<&'a str>;
 
-fn tokens(text: &str) -> Result<Vec<Token<'_>>, ConstraintError> {
+fn tokens(text: &str) -> Result<Vec<LanguageToken<'_>>, ConstraintError> {
     let mut input = LocatingSlice::new(text);
-    let all: Result<Vec<Token<'_>>, ContextError> =
+    let all: Result<Vec<LanguageToken<'_>>, ContextError> =
         (multispace0, repeat(0.., terminated(token, multispace0)))
-            .map(|(_, all): (&str, Vec<Token<'_>>)| all)
+            .map(|(_, all): (&str, Vec<LanguageToken<'_>>)| all)
             .parse_next(&mut input);
     let offset = input.current_token_start();
     match (all, text[offset..].chars().next()) {
@@ -87,7 +87,7 @@ fn tokens(text: &str) -> Result<Vec<Token<'_>>, ConstraintError> {
     }
 }
 
-fn token<'a>(input: &mut Input<'a>) -> Result<Token<'a>, ContextError> {
+fn token<'a>(input: &mut Input<'a>) -> Result<LanguageToken<'a>, ContextError> {
     let offset = input.current_token_start();
     let quoted =
         delimited('"', take_till(1.., ['"', '\n']), '"').map(|text| (text, TokenKind::Quoted));
@@ -98,7 +98,7 @@ fn token<'a>(input: &mut Input<'a>) -> Result<Token<'a>, ContextError> {
         .take()
         .map(|text| (text, TokenKind::Word));
     let (text, what) = alt((quoted, number, word, mark)).parse_next(input)?;
-    Ok(Token { offset, text, what })
+    Ok(LanguageToken { offset, text, what })
 }
 
 /// A number begins with a digit: a sign is an operator, and `inf` is a word.
@@ -137,7 +137,7 @@ fn mark<'a>(input: &mut Input<'a>) -> Result<(&'a str, TokenKind), ContextError>
 }
 
 struct TokenReader<'a> {
-    tokens: &'a [Token<'a>],
+    tokens: &'a [LanguageToken<'a>],
     /// Where the text ends.
     end: usize,
     depth: usize,
@@ -148,7 +148,7 @@ impl<'a> TokenReader<'a> {
         self.tokens.first().map_or(self.end, |token| token.offset)
     }
 
-    fn next(&mut self) -> Option<&'a Token<'a>> {
+    fn next(&mut self) -> Option<&'a LanguageToken<'a>> {
         let (first, rest) = self.tokens.split_first()?;
         self.tokens = rest;
         Some(first)

@@ -189,7 +189,7 @@ pub(crate) enum Command {
     ///
     /// All numbers are computed from the samples in the run's directory, and are the same as at the
     /// end of the run.
-    Report(ReportArgs),
+    Report(Box<ReportArgs>),
     /// List, show, rename and remove recorded runs
     ///
     /// A command that takes a run accepts its name, an unambiguous beginning of its name, or its

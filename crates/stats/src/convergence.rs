@@ -17,7 +17,7 @@ use crate::bins::{Bins, Sum};
 use crate::distribution::places;
 use crate::interval::interval_of_batches;
 use crate::times::{Times, rank};
-use crate::until::{Statistic, Until};
+use crate::until::{TimedStatistic, Until};
 use crate::window::MeasurementWindow;
 
 /// Bins along the time axis: between this and half of it are in use.
@@ -129,16 +129,16 @@ impl Default for MeasureTimes {
 }
 
 impl MeasureTimes {
-    fn add(&mut self, moment: Nanos, time: Nanos, statistic: Statistic) {
+    fn add(&mut self, moment: Nanos, time: Nanos, statistic: TimedStatistic) {
         self.times.add(moment, time);
         let bin = self.bins.at(moment);
         match statistic {
-            Statistic::Mean => bin.sum.add(time),
-            Statistic::Percentile(_) => bin.add(time),
+            TimedStatistic::Mean => bin.sum.add(time),
+            TimedStatistic::Percentile(_) => bin.add(time),
         }
     }
 
-    fn relative_half_width(&self, statistic: Statistic) -> Option<f64> {
+    fn relative_half_width(&self, statistic: TimedStatistic) -> Option<f64> {
         let n = self.times.count();
         if n < needed(statistic) || self.bins.span() < LEAST_SPAN {
             return None;
@@ -148,7 +148,7 @@ impl MeasureTimes {
             return None;
         }
         match statistic {
-            Statistic::Mean => {
+            TimedStatistic::Mean => {
                 let sums: Vec<Sum> = batches.iter().map(|batch| batch.sum).collect();
                 let (low, high) = interval_of_batches(&sums)?;
                 // Zero may have cut the lower half.
@@ -156,7 +156,7 @@ impl MeasureTimes {
                 let mean = sum as f64 / n as f64;
                 (mean > 0.0).then(|| (high - mean).max(mean - low) / mean)
             }
-            Statistic::Percentile(per_mille) => self.percentile(&batches, n, per_mille),
+            TimedStatistic::Percentile(per_mille) => self.percentile(&batches, n, per_mille),
         }
     }
 
@@ -171,10 +171,10 @@ impl MeasureTimes {
 }
 
 /// Times that there must be before anything is said.
-fn needed(statistic: Statistic) -> u64 {
+fn needed(statistic: TimedStatistic) -> u64 {
     let beyond = match statistic {
-        Statistic::Mean => 0,
-        Statistic::Percentile(per_mille) => {
+        TimedStatistic::Mean => 0,
+        TimedStatistic::Percentile(per_mille) => {
             let rarer = per_mille.min(1000 - per_mille).max(1);
             (BEYOND * 1000).div_ceil(rarer)
         }

@@ -114,7 +114,7 @@ pub use summariser::Summariser;
 pub use sweep::{SweepPoint, Swept, SweptRow, SweptServer, sweep};
 pub use times::EXACT;
 pub use told::Completeness;
-pub use until::{Statistic, Until, UntilError};
+pub use until::{TimedStatistic, Until, UntilError};
 pub use warning::{
     BIAS, BIAS_SHARE, Detail, IN_PROGRESS, IN_PROGRESS_HALF, Lately, MISSED, P99_NEEDS, RunLimit,
     Share, TOLERATED, Warning, WarningKind, WarningSubject, warnings_about,

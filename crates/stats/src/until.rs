@@ -5,22 +5,22 @@ use std::str::FromStr;
 
 /// A statistic of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Statistic {
+pub enum TimedStatistic {
     /// The arithmetic mean.
     Mean,
     /// A percentile, in parts of a thousand: 990 is p99.
     Percentile(u64),
 }
 
-impl Statistic {
+impl TimedStatistic {
     /// Those there are, with their names.
-    const ALL: [(&'static str, Statistic); 6] = [
-        ("mean", Statistic::Mean),
-        ("p50", Statistic::Percentile(500)),
-        ("p90", Statistic::Percentile(900)),
-        ("p95", Statistic::Percentile(950)),
-        ("p99", Statistic::Percentile(990)),
-        ("p99.9", Statistic::Percentile(999)),
+    const ALL: [(&'static str, TimedStatistic); 6] = [
+        ("mean", TimedStatistic::Mean),
+        ("p50", TimedStatistic::Percentile(500)),
+        ("p90", TimedStatistic::Percentile(900)),
+        ("p95", TimedStatistic::Percentile(950)),
+        ("p99", TimedStatistic::Percentile(990)),
+        ("p99.9", TimedStatistic::Percentile(999)),
     ];
 }
 
@@ -29,7 +29,7 @@ impl Statistic {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Until {
     /// Which statistic.
-    pub statistic: Statistic,
+    pub statistic: TimedStatistic,
     /// The share, in percent.
     pub percent: f64,
 }
@@ -43,7 +43,7 @@ pub enum UntilError {
     )]
     NoSign(String),
     /// A statistic that does not exist.
-    #[error("`{name}` is no statistic; there are {}", Statistic::ALL.map(|(name, _)| name).join(", "))]
+    #[error("`{name}` is no statistic; there are {}", TimedStatistic::ALL.map(|(name, _)| name).join(", "))]
     NoStatistic {
         /// As it was written.
         name: String,
@@ -79,8 +79,8 @@ impl FromStr for Until {
     }
 }
 
-fn statistic(name: &str) -> Result<Statistic, UntilError> {
-    let known = Statistic::ALL.iter().find(|(known, _)| *known == name);
+fn statistic(name: &str) -> Result<TimedStatistic, UntilError> {
+    let known = TimedStatistic::ALL.iter().find(|(known, _)| *known == name);
     let known = known.map(|(_, statistic)| *statistic);
     known.ok_or_else(|| UntilError::NoStatistic {
         name: name.to_owned(),
@@ -101,11 +101,11 @@ fn percent(share: &str) -> Result<f64, UntilError> {
 impl fmt::Display for Until {
     /// Writes `p99 ±5%`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = Statistic::ALL
+        let known = TimedStatistic::ALL
             .iter()
             .find(|(_, known)| *known == self.statistic);
         match (known, self.statistic) {
-            (None, Statistic::Percentile(mille)) => write!(f, "p{}", mille as f64 / 10.0)?,
+            (None, TimedStatistic::Percentile(mille)) => write!(f, "p{}", mille as f64 / 10.0)?,
             (known, _) => f.write_str(known.map_or("mean", |(name, _)| name))?,
         }
         write!(f, " ±{}%", self.percent)

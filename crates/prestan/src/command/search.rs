@@ -241,8 +241,8 @@ impl<'a> Trials<'a> {
                     self.find().amount(load)
                 )));
             }
-            let verdicts = ran.summary.constraints.iter().map(|own| own.verdict);
-            let held = verdicts.last() == Some(Conclusion::Pass);
+            let mut verdicts = ran.summary.constraints.iter().map(|own| own.verdict);
+            let held = verdicts.next_back() == Some(Conclusion::Pass);
             let tried = tried(load, held && is_there(&ran.summary), &ran.summary);
             self.made.push(tried);
             self.ran.push(ran);
