@@ -238,7 +238,7 @@ pub(crate) enum Command {
     /// List the servers that Prestan can start
     Servers(ServersArgs),
     /// Start an embedded server and measure it: a demonstration without any set-up
-    Demo(DemoArgs),
+    Demo(Box<DemoArgs>),
     /// Serve a directory over WebDAV, on this machine only, until Ctrl-C
     Serve(ServeArgs),
     /// Clean up: remove the leftovers of a killed run from a server
@@ -249,7 +249,7 @@ pub(crate) enum Command {
     /// hides lock tokens, locks of this user's runs on this machine are released all the same: a run
     /// keeps its tokens in ~/.local/state/prestan/locks until it ends. A lock granted at the moment of
     /// the kill has no saved token, and expires by its timeout.
-    Clean(CleanArgs),
+    Clean(Box<CleanArgs>),
     /// Print a completion script for a shell
     ///
     /// For bash: prestan completions bash > ~/.local/share/bash-completion/completions/prestan

@@ -29,6 +29,8 @@ const prestanAnswers = (() => {
   // Its interval; a single pair of runs has none.
   const slowdowns = (test) => (test.ci95 ?? [test.ratio, test.ratio]).map((end) => slowdown(test, end)).sort((one, other) => one - other);
 
+  const TIMES = { sent: "Response times", planned: "Latencies from schedule", started: "Total times" };
+
   // The ratios of one server, with their intervals.
   function ratios(data, look, { versus }) {
     const { ink, muted } = F.inks(look);
@@ -37,7 +39,8 @@ const prestanAnswers = (() => {
     const all = data.comparison.tests.filter((test) => test.b === versus.name);
     const rows = all.filter((test) => test.ratio !== null).sort((one, other) => slowdown(other) - slowdown(one));
     const without = all.filter((test) => test.ratio === null).map((test) => `${test.measure} (${VERDICTS[test.verdict]})`);
-    const title = `Response times of ${short(versus.name)} over those of ${short(a)}, with 95 % intervals`;
+    const times = TIMES[versus.since];
+    const title = `${times} of ${short(versus.name)} over those of ${short(a)}, with 95 % intervals`;
     const same = 1 + versus.same_within_percent / 100;
     const [low, high] = F.extent([0.9, 1.1, 1 / same, same, ...rows.flatMap(slowdowns)]);
     // Few pairs of runs give intervals of many powers of ten, in which no ratio can be read.
@@ -54,7 +57,7 @@ const prestanAnswers = (() => {
       note: `Right of 1 it is slower. The grey band is what counts as the same.${isCut ? " An arrow marks an interval that goes beyond the axis." : ""}${without.length > 0 ? ` Without a ratio: ${without.join(", ")}.` : ""}`,
       option: F.frame(look, title, {
         grid: { left, right: 112, top: 12, bottom: 46 },
-        xAxis: F.axis(look, { name: `ratio of mean response times: ${short(versus.name, room)} / ${short(a, room)}`, range, scale: "log", label: (ratio) => F.plain(ratio) }),
+        xAxis: F.axis(look, { name: `ratio of mean ${times.toLowerCase()}: ${short(versus.name, room)} / ${short(a, room)}`, range, scale: "log", label: (ratio) => F.plain(ratio) }),
         yAxis: {
           type: "category", inverse: true, data: rows.map((row) => row.measure),
           axisLine: { show: false }, axisTick: { show: false },
@@ -118,7 +121,7 @@ const prestanAnswers = (() => {
         grid: { left, right: 12, top: 56, bottom: 8 },
         xAxis: {
           type: "category", position: "top", data: b.map((other) => other.name), nameLocation: "middle", nameGap: 28,
-          name: `mean response times over those of ${short(a.name)}`, nameTextStyle: { color: muted, fontFamily: F.FONT, fontSize: 12 }, axisTick: { show: false }, axisLine: { show: false },
+          name: `mean ${TIMES[b[0].since].toLowerCase()} over those of ${short(a.name)}`, nameTextStyle: { color: muted, fontFamily: F.FONT, fontSize: 12 }, axisTick: { show: false }, axisLine: { show: false },
           axisLabel: { color: ink, fontFamily: F.FONT, fontSize: 12, interval: 0, overflow: "truncate", width: Math.max(60, ((look.width ?? 800) - left) / b.length - 8) },
         },
         yAxis: {
@@ -339,6 +342,8 @@ const prestanAnswers = (() => {
 
   // What a condition compares with a fixed time or rate: each is a line. Whatever else it has is told by its text.
   function boundsOf(condition) {
+    // Beside an operator, a number is no limit of the time that stands before it.
+    if (/[-+*]|\/(?!s\b)|\bnot\b/.test(condition ?? "")) return [];
     return [...(condition ?? "").matchAll(COMPARED)].flatMap(([text, of, digits, unit]) => {
       const number = Number(digits);
       if (of === "rate") return unit === "/s" ? [{ of, text, number }] : [];

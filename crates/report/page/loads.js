@@ -87,7 +87,7 @@ const prestanLoads = (() => {
     return overTime(look, runs, {
       id: `percentiles-${test}`, title: `${test}: percentiles of ${what} over time`, name: what,
       valueAxis: (more) => F.timeAxis(look, { ...more, scale: "auto" }),
-      note: "Each value describes the operations that began in that part of the time, without an interval. p99 is not drawn where there are fewer than 100 operations, p90 where there are fewer than 10.",
+      note: "Each value describes the operations that began in that part of the time and succeeded, without an interval. p99 is not drawn where there are fewer than 100 of them, p90 where there are fewer than 10.",
       lines: (run) => ["p50", "p90", "p99"].map((name, place) => ({
         name, color: F.PALETTE[place], lineStyle: { type: F.dashOf(place), width: 1.6 },
         data: run.of.load[`${name}_us`].map((us, part) => [run.of.load.at_s[part], us]),

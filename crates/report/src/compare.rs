@@ -103,7 +103,7 @@ fn without_times(comparison: &Comparison) -> &'static str {
         row.ratio.is_some_and(|ratio| ratio.pairs < pairs)
     };
     if comparison.rows.iter().any(has_less) {
-        " Pairs in which no operation of one run succeeded have no ratio."
+        " Pairs in which one run has no times of the row have no ratio."
     } else {
         ""
     }

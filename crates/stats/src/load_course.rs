@@ -126,7 +126,12 @@ impl LoadCourseBuilder {
     }
 
     pub(crate) fn finish(mut self) -> LoadCourse {
-        let done: u64 = self.bins.iter().map(|(_, tally)| tally.done).sum();
+        // Failures are drawn, too, and a load of which all fails has no less to show.
+        let tallies = self
+            .bins
+            .iter()
+            .flat_map(|(_, tally)| tally.endings.values());
+        let done: u64 = tallies.sum();
         loop {
             let parts = self.bins.len();
             let enough = if parts >= 2 * FEWEST { ENOUGH } else { LEAST };
@@ -171,7 +176,8 @@ impl PartTally {
             let times = self.times.as_ref()?;
             // One operation in a hundred cannot be told of fewer than a hundred.
             let beyond = times.len() * (100 - per_cent) / 100;
-            (beyond > 0).then(|| times.value_at_quantile(per_cent as f64 / 100.0))
+            (beyond > 0)
+                .then(|| times.median_equivalent(times.value_at_quantile(per_cent as f64 / 100.0)))
         };
         LoadPart {
             from,

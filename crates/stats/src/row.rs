@@ -478,8 +478,17 @@ impl Note {
         let (response, total) = (row.response.as_ref()?, row.total.as_ref()?);
         let operations = row.outcomes.total().max(1);
         let is_small = |bytes: u64| bytes / operations < SMALL;
-        let is_slow = total.mean >= SLOW_BODY * response.mean
-            && total.mean - response.mean >= SLOW_BODY_NANOS
+        let Connects {
+            tcp,
+            tls,
+            tls_resumed,
+            ..
+        } = &row.connects;
+        let handshakes = [tcp, tls, tls_resumed].into_iter().flatten();
+        let connecting: f64 = handshakes.map(|times| times.mean * times.n as f64).sum();
+        let after_connecting = total.mean - connecting / operations as f64;
+        let is_slow = after_connecting >= SLOW_BODY * response.mean
+            && after_connecting - response.mean >= SLOW_BODY_NANOS
             && is_small(row.bytes_sent)
             && is_small(row.bytes_received)
             && 10 * row.connects.count < operations;

@@ -219,7 +219,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_sent() {
         ),
         (
             &["--find", "rate", "--while", "p99", "--from", "50"],
-            "compare something",
+            "a constraint compares something",
         ),
     ];
     for (arguments, says) in table {

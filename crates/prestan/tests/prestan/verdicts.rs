@@ -204,11 +204,9 @@ fn what_is_not_known_is_inconclusive() {
         assert_eq!(verdict(&outcome, name), "inconclusive", "{name}: {outcome}");
     }
     assert!(outcome.inconclusive, "{outcome}");
-    assert!(
-        reason(0).contains("too few for an interval"),
-        "{}",
-        reason(0)
-    );
+    // It may be slower than any operation that there was, and so can fail only.
+    let ends = &outcome.json()["constraints"][0]["readings"][0]["interval"];
+    assert!(ends[1].is_null(), "{ends}");
     assert!(reason(1).contains("200 of 100000 samples"), "{}", reason(1));
     assert!(reason(2).contains("of 3600 s"), "{}", reason(2));
     assert!(reason(3).contains("does not support"), "{}", reason(3));

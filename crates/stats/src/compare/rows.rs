@@ -4,7 +4,9 @@ use super::{ComparedTimes, Estimate, Side};
 use crate::bins::total;
 use crate::pages::{PageSummary, PagesSummary};
 use crate::row::sound;
-use crate::{Batch, Completeness, Distribution, Status, Summary, TestSummary};
+use crate::{
+    Batch, Completeness, Distribution, Status, Summary, TestSummary, Warning, WarningKind,
+};
 
 /// What a row of a comparison measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,6 +90,8 @@ impl RowInRun {
     fn of_operations(row: &TestSummary, complete: &Completeness, times: ComparedTimes) -> RowInRun {
         let failed = row.failed();
         let operations = row.expected() + failed;
+        let has_stalled_totals = |warning: &Warning| warning.kind == WarningKind::TotalStalled;
+        let stalled = times == ComparedTimes::Total && row.warnings.iter().any(has_stalled_totals);
         RowInRun {
             status: row.status,
             times: match times {
@@ -99,7 +103,7 @@ impl RowInRun {
             operations,
             is_unmeasured: row.status == Status::Failed && failed == 0 && !row.all_missed(),
             is_unreached: *complete != Completeness::Complete && operations == 0,
-            is_disqualified: row.disqualified().is_some(),
+            is_disqualified: row.disqualified().is_some() || stalled,
             may_be_no_failure: row.may_be_no_failure,
         }
     }

@@ -53,7 +53,11 @@ fn differing_row(a: &[Side<'_>], b: &[Side<'_>], row: &RowName) -> Option<TotalT
         .iter()
         .zip(&b)
         .all(|(a, b)| (b.outside - a.outside) * difference > 0.0);
-    (is_large && have_its_sign).then(|| TotalTimes {
+    let outside = (mean(&a, |run| run.outside), mean(&b, |run| run.outside));
+    let ratio = (totals.1 / totals.0).ln().abs();
+    let ratio_of_responses = ((totals.1 - outside.1) / (totals.0 - outside.0)).ln().abs();
+    let is_hidden = ratio > ratio_of_responses || ratio_of_responses.is_nan();
+    (is_large && have_its_sign && is_hidden).then(|| TotalTimes {
         row: row.name.clone(),
         a: totals.0,
         b: totals.1,
