@@ -172,6 +172,36 @@ impl ExpressionNode {
     }
 }
 
+impl Constraint {
+    /// The same with other names of measurements: `new` has the new name of one, `None` where it keeps its own.
+    #[must_use]
+    pub fn renamed(mut self, new: &impl Fn(&str) -> Option<String>) -> Constraint {
+        self.root.rename(new);
+        self
+    }
+}
+
+impl ExpressionNode {
+    fn rename(&mut self, new: &impl Fn(&str) -> Option<String>) {
+        match &mut self.part {
+            Part::Characteristic(Characteristic {
+                measurement: Some(name),
+                ..
+            }) => {
+                if let Some(new) = new(name) {
+                    *name = new;
+                }
+            }
+            Part::Negative(of) | Part::Not(of) => of.rename(new),
+            Part::Pair(_, a, b) => {
+                a.rename(new);
+                b.rename(new);
+            }
+            Part::Characteristic(_) | Part::Quantity(_) | Part::Name(_) => {}
+        }
+    }
+}
+
 impl fmt::Display for Constraint {
     /// Single blanks, and no parentheses that are not needed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -45,6 +45,7 @@ pub use site::publish::Publish;
 pub use site::workspace::{
     LONGEST_RUN_ID, Leftover, LeftoverState, MARKER, collection_name, is_run_id,
 };
+pub use watch::conditions::Conditions;
 pub use watch::heads::Said;
 pub use watch::progress::{Observer, Progress, Silent};
 pub use watch::recorder::{KnownWindow, Sink};

@@ -141,6 +141,7 @@ fn allocations(settings: &Settings, requests: u64) -> u64 {
     .unwrap();
     let watch = Watch {
         turn: None,
+        conditions: std::sync::Arc::default(),
         cancel: engine::Cancel::default(),
         progress: Arc::default(),
         observer: Arc::new(engine::Silent),

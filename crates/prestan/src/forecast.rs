@@ -356,11 +356,12 @@ fn workloads(plan: &Plan, settings: &Settings) -> Vec<(String, UserWork)> {
         Drive::Load(load) => return vec![(LOAD.to_owned(), of_load(load))],
     };
     let all = plan.tests.iter().map(|test| {
-        let one = test.work_of_user(rounds.warmup);
-        let work = UserWork {
-            requests: one.requests * f64::from(settings.users),
-            ..one
-        };
+        let mut work = UserWork::default();
+        for (users, one) in test.work_of_roles(rounds.warmup) {
+            let part = f64::from(users) / f64::from(test.users_of_roles().max(1));
+            work.requests += one.requests * part * f64::from(settings.users);
+            work.time = work.time.max(one.time);
+        }
         (test.name.clone(), work)
     });
     all.collect()

@@ -230,6 +230,7 @@ impl Console {
                 "warning: the clock of this machine was set by {:.3} s while measuring",
                 *by as f64 / 1e9
             )),
+            EventKind::EndedEarly { by } => Some(report::ended_early(by)),
             EventKind::MeasuringEnded { .. }
             | EventKind::Generator(_)
             | EventKind::Goal(_)

@@ -52,6 +52,11 @@ pub enum EventKind {
     },
     /// How near a load run came to what it was to go on for (`p99 ±5%`).
     Goal(Goal),
+    /// The measurement of a test, or of the run, was ended before its time. What follows it does not count.
+    EndedEarly {
+        /// By what.
+        by: EndedBy,
+    },
     /// A test ended; its clean-up is done as well.
     TestEnded {
         /// Which.
@@ -136,6 +141,22 @@ pub enum EventKind {
     },
     /// The user ended the run.
     Interrupted,
+}
+
+/// What ended a measurement before its time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum EndedBy {
+    /// A step of the suite: `end: test`, or `end: run`.
+    Step {
+        /// The test that it ended; `None` for the run.
+        test: Option<TestId>,
+    },
+    /// A constraint with `abort: true` that could not be fulfilled any more.
+    Constraint {
+        /// Its name.
+        name: String,
+    },
 }
 
 /// A step that a server does not support.

@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use columns::{COLUMNS, Cell, Column, Holds};
-pub use event::{Cause, Event, EventKind, Goal, LeftBehind, MissingStep, TestId};
+pub use event::{Cause, EndedBy, Event, EventKind, Goal, LeftBehind, MissingStep, TestId};
 pub use generator::{Exhausted, Generator, Lateness};
 pub use load::{Arrivals, Http, HttpVersion, Load, Pace, Stage};
 pub use outcome::Outcome;
@@ -94,6 +94,9 @@ pub struct PlanRecord {
     /// The pages of the suite, in its order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pages: Vec<PageRecord>,
+    /// The roles of its tests. [`Sample::role`] is the place of one, counted from 1.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<RoleRecord>,
     /// Loads that went on beside the run, each of which is recorded as a run of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<BesideRecord>,
@@ -152,6 +155,46 @@ pub struct Processors {
 }
 
 impl PlanRecord {
+    /// Users of a test of whose requests some are measured: all, unless a role of theirs measures none.
+    pub fn measured_users(&self, test: TestId) -> u32 {
+        let roles: Vec<(u16, &RoleRecord)> = (1..)
+            .zip(&self.roles)
+            .filter(|(_, role)| role.test == test)
+            .collect();
+        let total: u32 = roles.iter().map(|(_, role)| role.users).sum();
+        let mut of_test = self.measures.iter().filter(|own| own.test == test);
+        if of_test.all(|own| own.stop_watch) {
+            // Whoever stops them is at work, and others may be.
+            return 1;
+        }
+        if total == 0 {
+            return self.load.users;
+        }
+        let is_measured = |role: u16| {
+            let mut own = self.measures.iter();
+            own.any(|measure| measure.role == role && !measure.stop_watch)
+        };
+        let (whole, rest) = (self.load.users / total, self.load.users % total);
+        let mut dealt = 0;
+        let of_role = |(role, record): &(u16, &RoleRecord)| {
+            let in_rest = rest.saturating_sub(dealt).min(record.users);
+            dealt += record.users;
+            if is_measured(*role) {
+                whole * record.users + in_rest
+            } else {
+                0
+            }
+        };
+        roles.iter().map(of_role).sum()
+    }
+
+    /// Whether its samples tell when users are at work: those of requests do, and those of stop-watches where
+    /// nothing else of their test is measured.
+    pub fn shows_work(&self, measure: &MeasureRecord) -> bool {
+        let mut of_test = self.measures.iter().filter(|own| own.test == measure.test);
+        !measure.stop_watch || of_test.all(|own| own.stop_watch)
+    }
+
     /// URLs of all collections below which the run worked.
     pub fn servers(&self) -> impl Iterator<Item = &str> {
         let others = self.others.iter().map(String::as_str);
@@ -200,6 +243,32 @@ pub struct MeasureRecord {
     /// Every time, chance decides whether it is done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_chance: bool,
+    /// A stop-watch: its samples are no requests, but the time from one step to another.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stop_watch: bool,
+    /// The role in whose loop it is measured, counted from 1 as in samples; 0 where its test has no roles.
+    #[serde(default, skip_serializing_if = "is_no_role")]
+    pub role: u16,
+}
+
+fn is_no_role(role: &u16) -> bool {
+    *role == 0
+}
+
+/// What is written in place of the method of a stop-watch.
+pub const STOP_WATCH: &str = "stop-watch";
+
+/// Users of a test that have a loop of their own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RoleRecord {
+    /// Its name in the test.
+    pub name: String,
+    /// Index into [`PlanRecord::tests`].
+    pub test: TestId,
+    /// How many of the users of its test, all roles together, have it. Where the run has more users than
+    /// these, roles are dealt again from the first.
+    pub users: u32,
 }
 
 /// A page: files that are fetched together, because a browser shows them together (Trent and Sake

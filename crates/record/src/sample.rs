@@ -22,7 +22,8 @@ pub struct Sample {
     /// Which of the collections of the run it went to: 0 is
     /// [`PlanRecord::target`](crate::PlanRecord::target).
     pub target: u16,
-    /// Which kind of users did it; 0 where there is one kind.
+    /// The role of the user, the place of one of [`PlanRecord::roles`](crate::PlanRecord::roles) counted
+    /// from 1; 0 where the test has no roles.
     pub role: u16,
     /// Which worker, a process on some machine; 0 where there is one.
     pub worker: u16,

@@ -64,7 +64,7 @@ pub use file_names::FileNames;
 pub use json::{BesideResult, json, schema};
 pub use junit::junit;
 pub use log::{log, log_header};
-pub use reasons::{abort_reason, reason};
+pub use reasons::{abort_reason, ended_early, reason};
 pub use runs::{
     ListedGroup, ListedRun, ListedState, bytes, run_text, runs_json, runs_schema, runs_text,
 };

@@ -1,5 +1,6 @@
 //! What failed, and what else there is to know of rows and runs, in words.
 
+use record::EndedBy;
 use stats::{FailureGroup, Note, Outcomes, StatusReason};
 
 use crate::units::human;
@@ -26,8 +27,10 @@ pub fn reason(reason: &StatusReason) -> String {
         }
         StatusReason::Failed(outcomes) => failed(outcomes),
         StatusReason::NeverDrawn => {
-            "it was never drawn; measure longer, or give it more weight".to_owned()
+            "it was never chosen, by chance or by a condition; measure longer, or give it more weight"
+                .to_owned()
         }
+        StatusReason::EndedEarly(by) => format!("not measured: {}", ended_early(by)),
         StatusReason::StampsMissed => {
             "kernel time stamps were missing, so there is no response time; measure with --clock user"
                 .to_owned()
@@ -53,6 +56,17 @@ pub fn reason(reason: &StatusReason) -> String {
                 "anything was measured"
             };
             format!("the run was {end} before {before}")
+        }
+    }
+}
+
+/// What ended a run or a test before its time.
+pub fn ended_early(by: &EndedBy) -> String {
+    match by {
+        EndedBy::Step { test: Some(_) } => "a step of the suite ended its test".to_owned(),
+        EndedBy::Step { test: None } => "a step of the suite ended the run".to_owned(),
+        EndedBy::Constraint { name } => {
+            format!("the constraint `{name}` failed, and ended the run")
         }
     }
 }

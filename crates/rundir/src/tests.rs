@@ -16,6 +16,8 @@ pub(crate) fn plan() -> PlanRecord {
         test: TestId(0),
         method: "GET".to_owned(),
         by_chance: false,
+        stop_watch: false,
+        role: 0,
     };
     let stage = record::Stage {
         rate: 1.0,
@@ -62,6 +64,7 @@ pub(crate) fn plan() -> PlanRecord {
         }],
         measures: vec![measure("A"), measure("B")],
         pages: Vec::new(),
+        roles: Vec::new(),
         beside: Vec::new(),
         constraints: Vec::new(),
     }

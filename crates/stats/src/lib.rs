@@ -71,7 +71,8 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use record::{
-    Clock, Environment, Event, Generator, Goal, LeftBehind, Pace, PlanRecord, Run, Sample, TestId,
+    Clock, Environment, Event, Generator, Goal, LeftBehind, MeasureRecord, Pace, PlanRecord, Run,
+    Sample, TestId,
 };
 
 pub use bias::Bias;
@@ -292,9 +293,13 @@ where
 {
     let tests = plan.measures.iter().map(|measure| measure.test);
     let mut users: BTreeMap<TestId, Users> = tests.map(|test| (test, Users::default())).collect();
+    let shows_work = |measure: &&MeasureRecord| plan.shows_work(measure);
     for piece in pieces {
         for sample in piece?.as_ref() {
-            let measure = plan.measures.get(usize::from(sample.measure.0));
+            let measure = plan
+                .measures
+                .get(usize::from(sample.measure.0))
+                .filter(shows_work);
             if let Some(users) = measure.and_then(|measure| users.get_mut(&measure.test)) {
                 users.add(sample);
             }
@@ -303,7 +308,7 @@ where
     let measured = MeasuringTimes::by(plan, events);
     let window = |(test, users): (TestId, Users)| {
         let through = measured.ended(test);
-        (test, users.window(plan.load.users, through))
+        (test, users.window(plan.measured_users(test), through))
     };
     Ok(users.into_iter().map(window).collect())
 }

@@ -345,6 +345,7 @@ pub(crate) fn row(tally: &RowTally, around: &Around<'_>) -> TestSummary {
         outcomes: tally.all_outcomes(),
         together: around.together,
         never_drawn: around.never_drawn,
+        ended: told.ended(measure.test),
         measured: told.measured.contains(&measure.test),
         not_supported: told
             .not_supported

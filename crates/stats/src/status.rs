@@ -1,6 +1,6 @@
 //! What became of a test as a whole.
 
-use record::Outcome;
+use record::{EndedBy, Outcome};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -16,9 +16,10 @@ pub enum Status {
     Failed,
     /// The server does not have the method, or does not claim what the test needs.
     NotSupported,
-    /// Not measured, because the server does not have another method that the test needs before.
+    /// Not measured, because the server does not have another method that the test needs before, or because the
+    /// suite ended the run before it.
     Skipped,
-    /// The operations of its test are chosen at random, and this one never was.
+    /// The operations of its test are chosen at random or by a condition, and this one never was.
     NotDrawn,
 }
 
@@ -82,6 +83,8 @@ pub enum StatusReason {
     Failed(Outcomes),
     /// No operation was chosen by chance.
     NeverDrawn,
+    /// The suite ended the run before it.
+    EndedEarly(EndedBy),
     /// The time stamps of the kernel never came, so there is no response time.
     StampsMissed,
     /// Every operation was cancelled.
@@ -118,6 +121,8 @@ pub(crate) struct StatusFacts<'a> {
     pub(crate) together: Outcomes,
     /// Chance decides about it, and came to others only.
     pub(crate) never_drawn: bool,
+    /// What ended its test before its time.
+    pub(crate) ended: Option<&'a EndedBy>,
     /// The record has the end of the measured part of its test.
     pub(crate) measured: bool,
     /// What the engine told about missing support.
@@ -178,6 +183,9 @@ impl StatusFacts<'_> {
             let reason = reason.unwrap_or(StatusReason::Failed(self.outcomes));
             return Some((Status::Failed, reason));
         }
+        if let (Some(by), 0) = (self.ended, self.outcomes.total()) {
+            return Some((Status::Skipped, StatusReason::EndedEarly(by.clone())));
+        }
         if self.never_drawn && *self.complete == Completeness::Complete {
             return Some((Status::NotDrawn, StatusReason::NeverDrawn));
         }
@@ -223,6 +231,7 @@ mod tests {
             outcomes,
             together: outcomes,
             never_drawn: false,
+            ended: None,
             measured: false,
             not_supported: None,
             test_failed: None,

@@ -33,6 +33,8 @@ pub struct Summariser {
     tests: BTreeMap<TestId, TestTally>,
     pages: Option<PageTally>,
     orphans: u64,
+    /// Of each measure, whether its samples tell when users are at work.
+    shows_work: Vec<bool>,
 }
 
 /// The operations of one test, added up.
@@ -61,6 +63,11 @@ impl Summariser {
                 .collect(),
             pages: PageTally::new(plan),
             orphans: 0,
+            shows_work: plan
+                .measures
+                .iter()
+                .map(|own| plan.shows_work(own))
+                .collect(),
         }
     }
 
@@ -91,11 +98,13 @@ impl Summariser {
             return;
         };
         let window = window(measure.test);
-        if let Some(test) = self.tests.get_mut(&measure.test) {
+        let shows_work = self.shows_work[place];
+        if let Some(test) = self.tests.get_mut(&measure.test).filter(|_| shows_work) {
             let own = Span::of_one(sample);
             test.recorded += u64::from(!window.is_before(sample));
             test.hull = Some(test.hull.map_or(own, |hull| hull.hull(own)));
-            let inside = u128::from(window.share_of(sample));
+            let is_request = !measure.stop_watch;
+            let inside = u128::from(window.share_of(sample)) * u128::from(is_request);
             test.under_way += inside;
             if sample.visit.is_none() {
                 test.alone_under_way += inside;

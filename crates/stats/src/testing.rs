@@ -129,6 +129,7 @@ impl RunBuilder {
             tests: Vec::new(),
             measures: Vec::new(),
             pages: Vec::new(),
+            roles: Vec::new(),
             beside: Vec::new(),
             constraints: Vec::new(),
         };
@@ -177,6 +178,8 @@ impl RunBuilder {
             test,
             method: (*method).into(),
             by_chance: false,
+            stop_watch: false,
+            role: 0,
         });
         self.run.plan.measures.extend(measures);
         self

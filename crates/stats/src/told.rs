@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use record::{
-    Environment, Event, EventKind, Generator, Goal, LeftBehind, MeasureId, MissingStep, Nanos,
-    TestId,
+    EndedBy, Environment, Event, EventKind, Generator, Goal, LeftBehind, MeasureId, MissingStep,
+    Nanos, TestId,
 };
 
 use crate::StatusReason;
@@ -48,6 +48,8 @@ pub(crate) struct RunEvents {
     pub(crate) test_failed: BTreeMap<TestId, Vec<StatusReason>>,
     /// Tests whose measured part has an end in the record.
     pub(crate) measured: BTreeSet<TestId>,
+    /// Measurements that were ended before their time, `None` for the whole run.
+    pub(crate) ended: Vec<(Option<TestId>, EndedBy)>,
     /// Failed operations, each with its outcome and status.
     pub(crate) failures: BTreeMap<MeasureId, Vec<(FailureKind, StatusReason)>>,
     /// Remarks that are no failures.
@@ -70,6 +72,13 @@ impl RunEvents {
         let of_test = |generator: &&Generator| generator.test == test;
         let all = self.generator.iter().filter(of_test);
         all.map(|generator| generator.waited).sum()
+    }
+
+    /// What ended the measurement of a test before its time.
+    pub(crate) fn ended(&self, test: TestId) -> Option<&EndedBy> {
+        let mut all = self.ended.iter();
+        let found = all.find(|(ended, _)| ended.is_none_or(|ended| ended == test));
+        found.map(|(_, by)| by)
     }
 
     /// Sorts the events of a run of so many users.
@@ -124,6 +133,13 @@ impl RunEvents {
             EventKind::ClockStepped { .. } => self.clock_steps += 1,
             EventKind::MeasuringEnded { test } => {
                 self.measured.insert(*test);
+            }
+            EventKind::EndedEarly { by } => {
+                let test = match by {
+                    EndedBy::Step { test } => *test,
+                    EndedBy::Constraint { .. } => None,
+                };
+                self.ended.push((test, by.clone()));
             }
             EventKind::TestStarted { .. }
             | EventKind::MeasuringStarted { .. }

@@ -154,9 +154,9 @@ impl Users {
         if users <= 1 {
             return Ok(hull);
         }
-        let idle = (0..users).filter(|user| !self.0.contains_key(user)).count();
+        let idle = u64::from(users).saturating_sub(self.0.len() as u64);
         if idle > 0 {
-            return Err(NoWindow::Idle(idle as u64));
+            return Err(NoWindow::Idle(idle));
         }
         let mut overlap = spans().fold(hull, Span::overlap);
         overlap.end = overlap.end.min(through.unwrap_or(Nanos::MAX));

@@ -14,6 +14,8 @@ use crate::plan::{Alternative, Plan, RequestPlan, Step};
 pub struct OperationPlan {
     /// The test whose loop it is a part of.
     pub test: TestId,
+    /// Which of its loops, by its place.
+    pub in_loop: usize,
     /// Which alternatives of the loop lead to its steps, from the outermost choice on.
     pub choices: Vec<usize>,
     /// How often, in relation to the others.
@@ -39,27 +41,40 @@ impl Plan {
     pub fn operations(&self) -> Vec<OperationPlan> {
         let mut found = Vec::new();
         for test in &self.tests {
-            add(&test.body, 1.0, test.id, &mut Vec::new(), &mut found);
+            for (in_loop, own) in test.loops.iter().enumerate() {
+                add(
+                    &own.steps,
+                    1.0,
+                    (test.id, in_loop),
+                    &mut Vec::new(),
+                    &mut found,
+                );
+            }
         }
         found
     }
 
     /// The requests in the loops of all tests.
     pub fn looped_requests(&self) -> impl Iterator<Item = &Arc<RequestPlan>> {
-        self.tests.iter().flat_map(|test| requests(&test.body))
+        let loops = self.tests.iter().flat_map(|test| &test.loops);
+        loops.flat_map(|own| requests(&own.steps))
     }
 
     /// All requests: in set-ups, loops and clean-ups.
     pub fn requests(&self) -> impl Iterator<Item = &Arc<RequestPlan>> {
-        let tests = self.tests.iter();
-        let parts = tests.flat_map(|test| [&test.setup, &test.body, &test.cleanup]);
-        parts.flat_map(|steps| requests(steps))
+        let outside = self
+            .tests
+            .iter()
+            .flat_map(|test| [&test.setup, &test.cleanup]);
+        let outside = outside.flat_map(|steps| requests(steps));
+        outside.chain(self.looped_requests())
     }
 
     /// Changes requests, wherever they stand.
     pub fn change_requests(&mut self, mut change: impl FnMut(&mut RequestPlan)) {
         for test in &mut self.tests {
-            for steps in [&mut test.setup, &mut test.body, &mut test.cleanup] {
+            let looped = test.loops.iter_mut().map(|own| &mut own.steps);
+            for steps in looped.chain([&mut test.setup, &mut test.cleanup]) {
                 change_requests(steps, &mut change);
             }
         }
@@ -69,7 +84,7 @@ impl Plan {
 fn add(
     steps: &[Step],
     weight: f64,
-    test: TestId,
+    of: (TestId, usize),
     choices: &mut Vec<usize>,
     found: &mut Vec<OperationPlan>,
 ) {
@@ -77,13 +92,14 @@ fn add(
         let total: f64 = alternatives.iter().map(|one| one.weight).sum();
         for (place, Alternative { weight: own, steps }) in alternatives.iter().enumerate() {
             choices.push(place);
-            add(steps, weight * own / total, test, choices, found);
+            add(steps, weight * own / total, of, choices, found);
             choices.pop();
         }
         return;
     }
     found.push(OperationPlan {
-        test,
+        test: of.0,
+        in_loop: of.1,
         choices: choices.clone(),
         weight,
         kind: match steps {
@@ -99,12 +115,7 @@ fn requests<'p>(steps: &'p [Step]) -> Vec<&'p Arc<RequestPlan>> {
     let of = |step: &'p Step| match step {
         Step::Request(request) => vec![request],
         Step::Page(page) => page.files.iter().collect(),
-        Step::Repeat { steps, .. } => requests(steps),
-        Step::Choose(alternatives) => {
-            let steps = alternatives.iter().map(|one| &one.steps);
-            steps.flat_map(|steps| requests(steps)).collect()
-        }
-        Step::Think(_) => Vec::new(),
+        other => other.inside().into_iter().flat_map(requests).collect(),
     };
     steps.iter().flat_map(of).collect()
 }
@@ -117,12 +128,10 @@ fn change_requests(steps: &mut [Step], change: &mut dyn FnMut(&mut RequestPlan))
                 let files = Arc::make_mut(page).files.iter_mut();
                 files.for_each(|file| change(Arc::make_mut(file)));
             }
-            Step::Repeat { steps, .. } => change_requests(steps, change),
-            Step::Choose(alternatives) => {
-                let steps = alternatives.iter_mut().map(|one| &mut one.steps);
-                steps.for_each(|steps| change_requests(steps, change));
+            other => {
+                let inside = other.inside_mut().into_iter();
+                inside.for_each(|steps| change_requests(steps, change));
             }
-            Step::Think(_) => {}
         }
     }
 }

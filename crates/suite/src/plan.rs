@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use record::{ConstraintRecord, MeasureId, MeasureRecord, PageRecord, SuiteRecord, TestId};
+use record::{
+    ConstraintRecord, MeasureId, MeasureRecord, PageRecord, RoleRecord, SuiteRecord, TestId,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::bytes;
@@ -27,6 +29,31 @@ pub struct Plan {
     pub pages: Vec<PageRecord>,
     /// What the measurements are to fulfil, as far as they are of the selected tests.
     pub constraints: Vec<ConstraintRecord>,
+    /// The roles of the selected tests, in their order.
+    pub roles: Vec<RoleRecord>,
+    /// The stop-watches of the selected tests; [`Step::Start`] has an index into it.
+    pub stop_watches: Vec<StopWatchPlan>,
+    /// What steps ask for while the run goes on, in the language of constraints; [`Step::When`] has an index
+    /// into it.
+    pub conditions: Vec<String>,
+}
+
+impl Plan {
+    /// The least number of users with which every role of every test has as many as the suite says, or a
+    /// multiple; 1 without roles. `None` where that is more than can be counted.
+    pub fn least_users(&self) -> Option<u32> {
+        let totals = self.tests.iter().map(|test| test.users_of_roles().max(1));
+        let mut all = 1u32;
+        for total in totals {
+            all = (all / divisor(all, total)).checked_mul(total)?;
+        }
+        Some(all)
+    }
+}
+
+/// The greatest common divisor, by Euclid.
+fn divisor(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { divisor(b, a % b) }
 }
 
 /// Where the requests of a plan go.
@@ -57,10 +84,51 @@ pub struct TestPlan {
     pub saved: Vec<String>,
     /// Before the clock starts.
     pub setup: Vec<Step>,
-    /// Repeated.
-    pub body: Vec<Step>,
+    /// What is repeated: by all users, or by those of each role.
+    pub loops: Vec<LoopPlan>,
     /// Afterwards.
     pub cleanup: Vec<Step>,
+}
+
+/// A loop of a test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoopPlan {
+    /// The role of its users, the place in [`Plan::roles`] counted from 1; 0 in a test without roles.
+    pub role: u16,
+    /// How many users it has, of those that the loops of its test have together.
+    pub users: u32,
+    /// What is done.
+    pub steps: Vec<Step>,
+}
+
+impl TestPlan {
+    /// Users of all its roles together; 1 without roles.
+    pub fn users_of_roles(&self) -> u32 {
+        self.loops.iter().map(|own| own.users).sum()
+    }
+
+    /// The loop of a user, by its place: roles are dealt in their order, round and round.
+    pub fn loop_of(&self, user: u32) -> usize {
+        let mut place = user % self.users_of_roles().max(1);
+        for (index, own) in self.loops.iter().enumerate() {
+            match place.checked_sub(own.users) {
+                None => return index,
+                Some(rest) => place = rest,
+            }
+        }
+        0
+    }
+}
+
+/// A stop-watch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StopWatchPlan {
+    /// Its name.
+    pub name: String,
+    /// What it measures; `None` where that is not selected.
+    pub measure: Option<MeasureId>,
+    /// Any user stops what any user has started, the oldest first; else each user has its own.
+    pub is_shared: bool,
 }
 
 /// A compliance class (RFC 4918, section 18).
@@ -97,6 +165,54 @@ pub enum Step {
     Page(Arc<PagePlan>),
     /// A pause.
     Think(Think),
+    /// A pause until so long after the beginning of the iteration.
+    Pace(Duration),
+    /// A stop-watch starts: index into [`Plan::stop_watches`].
+    Start(usize),
+    /// It stops.
+    Stop(usize),
+    /// Some steps while a condition is true, and others while it is not, or not known.
+    When {
+        /// Index into [`Plan::conditions`].
+        condition: usize,
+        /// While it is true.
+        steps: Vec<Step>,
+        /// Else.
+        otherwise: Vec<Step>,
+    },
+    /// The measurement of the test ends.
+    EndTest,
+    /// That of the run does.
+    EndRun,
+}
+
+impl Step {
+    /// The lists of steps inside it: of a repetition, of alternatives, of a condition.
+    pub(crate) fn inside(&self) -> Vec<&[Step]> {
+        match self {
+            Step::Repeat { steps, .. } => vec![steps],
+            Step::Choose(alternatives) => alternatives.iter().map(|one| &one.steps[..]).collect(),
+            Step::When {
+                steps, otherwise, ..
+            } => vec![steps, otherwise],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn inside_mut(&mut self) -> Vec<&mut [Step]> {
+        match self {
+            Step::Repeat { steps, .. } => vec![steps],
+            Step::Choose(alternatives) => alternatives
+                .iter_mut()
+                .map(|one| &mut one.steps[..])
+                .collect(),
+            Step::When {
+                steps, otherwise, ..
+            } => vec![steps, otherwise],
+            _ => Vec::new(),
+        }
+    }
 }
 
 /// A page, as far as it is known before the test runs.

@@ -1,6 +1,7 @@
 //! From what is written to what is done: names checked, templates evaluated, trees laid out.
 
 mod constraints;
+mod loops;
 mod pages;
 mod params;
 mod request;
@@ -19,8 +20,9 @@ use crate::plan::{Limit, NeedsClass, Plan, TestPlan, Workspace};
 use crate::spec::{ActionSpec, NeedsSpec, StepSpec, SuiteSpec, TestSpec};
 use crate::template::{Templates, is_name};
 
-use constraints::Nameable;
+use constraints::{Nameable, WrittenConditions};
 pub use constraints::{constraint_for, constraints_for};
+use loops::measures_of;
 pub use params::param_value;
 use params::{Params, Variant, variants};
 pub use request::{KEYED_HEADERS, METHOD_HEADERS, OWN_HEADERS, READING};
@@ -55,6 +57,7 @@ pub fn resolve(
         NeedsSpec::Webdav => Workspace::Collection,
         NeedsSpec::Http => Workspace::ReadOnly,
     };
+    loops::check_declared(&file, spec)?;
     let variants = variants(&file, spec, &params)?;
     check_tests(&file, spec, &variants)?;
     pages::check(&file, &variants)?;
@@ -68,9 +71,13 @@ pub fn resolve(
         measures: Vec::new(),
         pages: Vec::new(),
         constraints: Vec::new(),
+        roles: Vec::new(),
+        stop_watches: Vec::new(),
+        conditions: Vec::new(),
     };
+    let conditions = WrittenConditions::default();
     for variant in &variants {
-        let wanted: Vec<_> = measures_of(&variant.test.body)
+        let wanted: Vec<_> = measures_of(&variant.test)
             .into_iter()
             .filter(|measure| selected.contains(measure.name))
             .collect();
@@ -78,23 +85,41 @@ pub fn resolve(
             continue;
         }
         let id = TestId(index(plan.tests.len()));
+        let has_roles = !variant.test.roles.is_empty();
         for measure in wanted {
+            let role = if has_roles {
+                plan.roles.len() + measure.in_loop + 1
+            } else {
+                0
+            };
             plan.measures.push(MeasureRecord {
                 name: measure.name.to_owned(),
                 test: id,
                 method: measure.method.to_owned(),
                 by_chance: measure.by_chance,
+                stop_watch: measure.is_stop_watch(),
+                role: if measure.is_stop_watch() {
+                    0
+                } else {
+                    index(role)
+                },
             });
         }
-        let resolved = resolve_test(&file, variant, id, &plan, overrides.duration)?;
-        plan.tests.push(resolved);
+        resolve_test(
+            &file,
+            spec,
+            variant,
+            &mut plan,
+            overrides.duration,
+            &conditions,
+        )?;
     }
     plan.pages = pages::records(&plan.tests);
-    plan.constraints = constraints::records(
-        &file,
-        &spec.constraints,
-        &Nameable::of_suite(&variants, &plan),
-    )?;
+    let nameable = Nameable::of_suite(&variants, &plan);
+    let constraints = constraints::records(&file, &spec.constraints, &nameable)?;
+    let conditions = conditions.checked(&file, &nameable)?;
+    plan.constraints = constraints;
+    plan.conditions = conditions;
     Ok(plan)
 }
 
@@ -131,12 +156,18 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
 
 fn resolve_test(
     file: &SuiteSource<'_>,
+    spec: &SuiteSpec,
     variant: &Variant<'_>,
-    id: TestId,
-    plan: &Plan,
+    plan: &mut Plan,
     duration: Option<Duration>,
-) -> Result<TestPlan, SuiteError> {
-    let Variant { test, params } = variant;
+    conditions: &WrittenConditions,
+) -> Result<(), SuiteError> {
+    let Variant {
+        test,
+        params,
+        suffix,
+    } = variant;
+    let id = TestId(index(plan.tests.len()));
     let saved = saved_names(file, test, params)?;
     let templates = Templates::new(params, &saved);
     let limit = match duration {
@@ -150,14 +181,20 @@ fn resolve_test(
         .filter(|(_, measure)| measure.test == id)
         .map(|(position, measure)| (measure.name.as_str(), MeasureId(index(position))))
         .collect();
+    let stop_watches = loops::stop_watches(spec, variant, &measure_ids);
     let resolver = StepResolver {
         file,
         templates: &templates,
         saved: &saved,
         measure_ids: &measure_ids,
         workspace: plan.workspace,
+        stop_watches: &stop_watches,
+        watches_before: plan.stop_watches.len(),
+        conditions,
+        suffix,
     };
-    Ok(TestPlan {
+    let mut roles = std::mem::take(&mut plan.roles);
+    let resolved = TestPlan {
         id,
         name: test.name.value.clone(),
         needs: test
@@ -168,10 +205,14 @@ fn resolve_test(
         shared: test.shared,
         limit,
         setup: resolver.steps(&test.setup)?,
-        body: resolver.steps(&test.body)?,
+        loops: resolver.loops(test, id, &mut roles)?,
         cleanup: resolver.steps(&test.cleanup)?,
-        saved,
-    })
+        saved: saved.clone(),
+    };
+    plan.roles = roles;
+    plan.tests.push(resolved);
+    plan.stop_watches.extend(stop_watches);
+    Ok(())
 }
 
 fn requests(
@@ -222,12 +263,13 @@ fn check_tests(
                 format!("a second test `{}`", test.name.value),
             ));
         }
+        loops::check(file, test)?;
         for step in test.setup.iter().chain(&test.cleanup) {
             if let Some(place) = measure_place(step) {
                 return Err(file.error(place, "only steps of the `loop` are measured"));
             }
         }
-        let own = measures_of(&test.body);
+        let own = measures_of(test);
         if own.is_empty() {
             return Err(file.error(
                 test.name.place,
@@ -239,7 +281,10 @@ fn check_tests(
             if !measures.insert(measure.name) {
                 return Err(file.error(
                     measure.placed.place,
-                    format!("`{}` is measured in another test already", measure.name),
+                    format!(
+                        "`{}` is measured in another test or role already",
+                        measure.name
+                    ),
                 ));
             }
         }
@@ -252,53 +297,13 @@ fn measure_place(step: &StepSpec) -> Option<Place> {
     own.or_else(|| nested(step).find_map(measure_place))
 }
 
-/// A name under which steps are measured.
-struct MeasuredName<'a> {
-    name: &'a str,
-    placed: &'a Placed<String>,
-    method: &'a str,
-    /// It is only done when it is chosen.
-    by_chance: bool,
-}
-
-/// What a list of steps measures, each name once, in order.
-fn measures_of(steps: &[StepSpec]) -> Vec<MeasuredName<'_>> {
-    let mut found: Vec<MeasuredName<'_>> = Vec::new();
-    for step in steps {
-        let own = step.with.measure.as_ref().map(|placed| MeasuredName {
-            name: &placed.value,
-            placed,
-            method: match &step.action {
-                ActionSpec::Request { method, .. } => method,
-                _ => "MKCOL",
-            },
-            by_chance: false,
-        });
-        let is_choice = matches!(step.action, ActionSpec::Choose(_));
-        let inner = nested(step).flat_map(|step| measures_of(std::slice::from_ref(step)));
-        let inner = inner.map(|inner| MeasuredName {
-            by_chance: inner.by_chance || is_choice,
-            ..inner
-        });
-        for measure in own.into_iter().chain(inner) {
-            match found.iter_mut().find(|known| known.name == measure.name) {
-                Some(known) => known.by_chance &= measure.by_chance,
-                None => found.push(measure),
-            }
-        }
-    }
-    found
-}
-
 fn nested(step: &StepSpec) -> impl Iterator<Item = &StepSpec> {
     let choices = match &step.action {
         ActionSpec::Choose(choices) => choices.as_slice(),
         _ => &[],
     };
-    step.with
-        .steps
-        .iter()
-        .chain(choices.iter().flat_map(|choice| &choice.steps))
+    let steps = step.with.steps.iter().chain(&step.with.otherwise);
+    steps.chain(choices.iter().flat_map(|choice| &choice.steps))
 }
 
 fn saved_names(
@@ -311,7 +316,8 @@ fn saved_names(
         nested(step).for_each(|step| collect(step, names));
     }
     let mut names = Vec::new();
-    let steps = test.setup.iter().chain(&test.body).chain(&test.cleanup);
+    let looped = test.loops().into_iter().flat_map(|own| own.steps);
+    let steps = test.setup.iter().chain(looped).chain(&test.cleanup);
     steps.for_each(|step| collect(step, &mut names));
     let mut saved: Vec<String> = Vec::new();
     for (name, place) in names {

@@ -8,7 +8,7 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use record::{MeasureId, MeasureRecord, SuiteRecord, TestId};
 
 use crate::plan::{
-    Alternative, Body, Expect, HeaderPlan, Limit, Missing, Plan, RequestPlan, StatusSet,
+    Alternative, Body, Expect, HeaderPlan, Limit, LoopPlan, Missing, Plan, RequestPlan, StatusSet,
     StatusTest, Step, TestPlan, Workspace,
 };
 use crate::resolve::sha256;
@@ -88,7 +88,11 @@ pub fn single(single: &Single) -> Result<(Plan, String), String> {
         limit: Limit::Requests(1),
         saved: Vec::new(),
         setup: Vec::new(),
-        body,
+        loops: vec![LoopPlan {
+            role: 0,
+            users: 1,
+            steps: body,
+        }],
         cleanup: Vec::new(),
     };
     let plan = Plan {
@@ -105,10 +109,15 @@ pub fn single(single: &Single) -> Result<(Plan, String), String> {
             test: TestId(0),
             method: method.clone(),
             by_chance: false,
+            stop_watch: false,
+            role: 0,
         }],
         tests: vec![test],
         pages: Vec::new(),
         constraints: Vec::new(),
+        roles: Vec::new(),
+        stop_watches: Vec::new(),
+        conditions: Vec::new(),
     };
     Ok((plan, text))
 }

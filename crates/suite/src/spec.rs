@@ -36,6 +36,9 @@ pub struct SuiteSpec {
     /// What the measurements are to fulfil, by name: `fast: p99(Get1K) < 5 ms`.
     #[serde(default)]
     pub constraints: BTreeMap<String, Placed<String>>,
+    /// Stop-watches of which more is to be said than where they start and stop, by name.
+    #[serde(default)]
+    pub stopwatches: BTreeMap<String, Placed<StopWatchSpec>>,
     /// The tests, run one after the other.
     pub tests: Vec<Placed<TestSpec>>,
 }
@@ -79,11 +82,89 @@ pub struct TestSpec {
     #[serde(default)]
     pub setup: Vec<StepSpec>,
     /// Steps that are repeated; those with `measure` yield samples.
-    #[serde(rename = "loop")]
+    #[serde(default, rename = "loop")]
     pub body: Vec<StepSpec>,
+    /// In place of `loop`: kinds of users, each with a loop of its own, at work at the same time.
+    #[serde(default)]
+    pub roles: BTreeMap<String, Placed<RoleSpec>>,
     /// Steps afterwards, never measured.
     #[serde(default)]
     pub cleanup: Vec<StepSpec>,
+}
+
+/// Users of a test that have a loop of their own.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RoleSpec {
+    /// How many of the users of the test, all roles together, have it; 1 where this is absent.
+    #[serde(default)]
+    pub users: Option<Placed<Scalar>>,
+    /// Time from the beginning of one iteration to that of the next, at least: `100ms`.
+    #[serde(default)]
+    pub pace: Option<Placed<Scalar>>,
+    /// Steps that are repeated.
+    #[serde(rename = "loop")]
+    pub body: Vec<StepSpec>,
+}
+
+/// A loop of a test.
+#[derive(Debug, Clone, Copy)]
+pub struct LoopSpec<'a> {
+    /// The name of its role, and the role; `None` where the test has no roles.
+    pub role: Option<(&'a str, &'a Placed<RoleSpec>)>,
+    /// What is repeated.
+    pub steps: &'a [StepSpec],
+}
+
+impl TestSpec {
+    /// Its loops: one, or those of its roles in the order in which they are written.
+    pub fn loops(&self) -> Vec<LoopSpec<'_>> {
+        if self.roles.is_empty() {
+            let steps = self.body.as_slice();
+            return vec![LoopSpec { role: None, steps }];
+        }
+        let mut loops: Vec<_> = Vec::with_capacity(self.roles.len());
+        for (name, role) in &self.roles {
+            loops.push(LoopSpec {
+                role: Some((name, role)),
+                steps: &role.value.body,
+            });
+        }
+        loops.sort_by_key(|own| {
+            own.role
+                .map(|(_, role)| (role.place.line, role.place.column))
+        });
+        loops
+    }
+
+    /// All steps of its loops, to be changed.
+    pub(crate) fn looped_mut(&mut self) -> impl Iterator<Item = &mut StepSpec> {
+        let of_roles = self
+            .roles
+            .values_mut()
+            .flat_map(|role| &mut role.value.body);
+        self.body.iter_mut().chain(of_roles)
+    }
+}
+
+/// What a suite says of a stop-watch, beside where it starts and stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StopWatchSpec {
+    /// Whose steps start and stop it.
+    #[serde(default)]
+    pub across: AcrossSpec,
+}
+
+/// Whose steps start and stop a stop-watch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AcrossSpec {
+    /// Each user has one of its own.
+    #[default]
+    User,
+    /// Any user stops what any user has started, the oldest first.
+    Users,
 }
 
 /// One step: a request, a tree, a repetition, a page, a choice or a pause, with what belongs to it.
@@ -117,6 +198,24 @@ pub enum ActionSpec {
     Choose(Vec<ChoiceSpec>),
     /// `think: 100ms`: a pause.
     Think(ThinkSpec),
+    /// `start: open-to-saved`: a stop-watch starts.
+    Start(Placed<String>),
+    /// `stop: open-to-saved`: it stops, and the time in between is a sample.
+    Stop(Placed<String>),
+    /// `when: p99(Get) > 20 ms`: the `steps` while that is true, else those of `else`.
+    When(Placed<String>),
+    /// `end: test` or `end: run`: nothing else of it is done.
+    End(EndSpec),
+}
+
+/// What a step ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum EndSpec {
+    /// The measurement of its test.
+    Test,
+    /// That of the run.
+    Run,
 }
 
 /// The keys that may stand beside an action.
@@ -149,8 +248,10 @@ pub struct StepOptions {
     pub measure: Option<Placed<String>>,
     /// Name of the number of a repetition, to be used in its steps as `{{ name }}`.
     pub counter: Option<Placed<String>>,
-    /// The steps of a repetition, the files of a page.
+    /// The steps of a repetition, the files of a page, what is done when a condition is true.
     pub steps: Vec<StepSpec>,
+    /// What is done when it is not.
+    pub otherwise: Vec<StepSpec>,
 }
 
 /// What stands at the bottom of a tree.
@@ -320,6 +421,10 @@ const STEP_KEYS: &[&str] = &[
     "page",
     "choose",
     "think",
+    "start",
+    "stop",
+    "when",
+    "end",
     "to",
     "depth",
     "width",
@@ -334,6 +439,7 @@ const STEP_KEYS: &[&str] = &[
     "measure",
     "as",
     "steps",
+    "else",
 ];
 
 impl<'de> Deserialize<'de> for StepSpec {
@@ -375,6 +481,10 @@ impl<'de> Visitor<'de> for StepVisitor {
                 "page" => actions.push((key, ActionSpec::Page(map.next_value()?))),
                 "choose" => actions.push((key, ActionSpec::Choose(map.next_value()?))),
                 "think" => actions.push((key, ActionSpec::Think(map.next_value()?))),
+                "start" => actions.push((key, ActionSpec::Start(map.next_value()?))),
+                "stop" => actions.push((key, ActionSpec::Stop(map.next_value()?))),
+                "when" => actions.push((key, ActionSpec::When(map.next_value()?))),
+                "end" => actions.push((key, ActionSpec::End(map.next_value()?))),
                 "to" => with.to = Some(map.next_value()?),
                 "depth" => with.depth = Some(map.next_value()?),
                 "width" => with.width = Some(map.next_value()?),
@@ -389,6 +499,7 @@ impl<'de> Visitor<'de> for StepVisitor {
                 "measure" => with.measure = Some(map.next_value()?),
                 "as" => with.counter = Some(map.next_value()?),
                 "steps" => with.steps = map.next_value()?,
+                "else" => with.otherwise = map.next_value()?,
                 method if is_method(method) => {
                     let path = map.next_value()?;
                     actions.push((key.clone(), ActionSpec::Request { method: key, path }));
@@ -399,7 +510,8 @@ impl<'de> Visitor<'de> for StepVisitor {
         match actions.len() {
             1 => Ok(BareStep(actions.remove(0).1, with)),
             0 => Err(de::Error::custom(
-                "a step needs a method in capitals, `tree`, `repeat`, `page`, `choose` or `think`",
+                "a step needs a method in capitals, `tree`, `repeat`, `page`, `choose`, `think`, `start`, \
+                 `stop`, `when` or `end`",
             )),
             _ => Err(de::Error::custom(format!(
                 "one step does one thing, and here are `{}` and `{}`; begin the second with a dash",
@@ -425,7 +537,7 @@ impl JsonSchema for StepSpec {
         let scalar = generator.subschema_for::<Scalar>();
         let steps = generator.subschema_for::<Vec<StepSpec>>();
         json_schema!({
-            "description": "One step: a request (a method in capitals, with its path), or tree, repeat, page, choose, think.",
+            "description": "One step: a request (a method in capitals, with its path), or tree, repeat, page, choose, think, start, stop, when, end.",
             "type": "object",
             "patternProperties": { "^[A-Z][A-Z-]*$": scalar },
             "properties": {
@@ -434,6 +546,10 @@ impl JsonSchema for StepSpec {
                 "page": { "type": "string" },
                 "choose": generator.subschema_for::<Vec<ChoiceSpec>>(),
                 "think": generator.subschema_for::<ThinkSpec>(),
+                "start": { "type": "string" },
+                "stop": { "type": "string" },
+                "when": { "type": "string" },
+                "end": generator.subschema_for::<EndSpec>(),
                 "to": scalar,
                 "depth": scalar,
                 "width": scalar,
@@ -451,6 +567,7 @@ impl JsonSchema for StepSpec {
                 "measure": { "type": "string" },
                 "as": { "type": "string" },
                 "steps": steps,
+                "else": generator.subschema_for::<Vec<StepSpec>>(),
             },
             "additionalProperties": false,
         })

@@ -15,9 +15,15 @@ pub struct UserWork {
 }
 
 impl TestPlan {
-    /// The workload of one user with so many rounds of warm-up.
-    pub fn work_of_user(&self, warmup: u32) -> UserWork {
-        let round = of_steps(&self.body);
+    /// What each of its users does with so many rounds of warm-up, role by role; and how many users there are
+    /// of each role, of all that the roles have together.
+    pub fn work_of_roles(&self, warmup: u32) -> impl Iterator<Item = (u32, UserWork)> {
+        self.loops
+            .iter()
+            .map(move |own| (own.users, self.work(of_steps(&own.steps), warmup)))
+    }
+
+    fn work(&self, round: UserWork, warmup: u32) -> UserWork {
         let outside = of_steps(&self.setup) + of_steps(&self.cleanup);
         outside
             + round.times(f64::from(warmup))
@@ -78,6 +84,15 @@ fn of_step(step: &Step) -> UserWork {
             requests: 0.0,
             time: mean_pause(*think),
         },
+        Step::Pace(time) => UserWork {
+            requests: 0.0,
+            time: *time,
+        },
+        // Either of them.
+        Step::When {
+            steps, otherwise, ..
+        } => (of_steps(steps) + of_steps(otherwise)).times(0.5),
+        Step::Start(_) | Step::Stop(_) | Step::EndTest | Step::EndRun => UserWork::default(),
     }
 }
 
@@ -100,8 +115,9 @@ mod tests {
             ..crate::Overrides::default()
         };
         let plan = crate::resolve("mix", &text, &spec, &overrides).unwrap();
-        let tests = plan.tests.iter().map(|test| test.work_of_user(2));
+        let tests = plan.tests.iter().flat_map(|test| test.work_of_roles(2));
         tests
+            .map(|(_, work)| work)
             .map(|work| (work.requests, work.time.as_secs_f64()))
             .collect()
     }

@@ -95,7 +95,11 @@ fn one_value_leaves_names_as_they_are() {
 /// The body of the request of that measure, in the seventh round.
 fn body_of(plan: &Plan, measure: &str) -> Vec<u8> {
     let id = plan.measures.iter().position(|row| row.name == measure);
-    let requests = plan.tests.iter().flat_map(|test| &test.body);
+    let requests = plan
+        .tests
+        .iter()
+        .flat_map(|test| &test.loops)
+        .flat_map(|own| &own.steps);
     let found = requests.filter_map(|step| match step {
         Step::Request(request) => request
             .measure

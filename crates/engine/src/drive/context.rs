@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use record::{EventKind, MissingStep, TestId};
+use record::{EndedBy, EventKind, MissingStep, TestId};
 use suite::Plan;
 use tokio::sync::Barrier;
 
 use crate::clock::RunClock;
 use crate::drive::turns::Turn;
+use crate::drive::user::stop_watch::SharedStopWatches;
 use crate::event_loop::cancel::Cancel;
 use crate::site::workspace::held::HeldLocks;
+use crate::watch::conditions::Conditions;
 use crate::watch::journal::Journal;
 use crate::watch::progress::Progress;
 use crate::watch::vitals::Totals;
@@ -30,6 +32,8 @@ pub(crate) struct RunContext {
     pub(crate) vitals: Totals,
     /// Where tests are done in turns with other runs.
     pub(crate) turn: Option<Arc<Turn>>,
+    pub(crate) shared_watches: SharedStopWatches,
+    pub(crate) conditions: Arc<Conditions>,
 }
 
 /// How far the users have come together.
@@ -38,6 +42,8 @@ pub(crate) struct Standing {
     /// A user is lost: nobody waits at the barrier any more.
     broken: Cancel,
     aborted: AtomicBool,
+    /// Nothing else is measured.
+    ended: AtomicBool,
     tests: Vec<TestState>,
 }
 
@@ -45,6 +51,8 @@ pub(crate) struct Standing {
 #[derive(Default)]
 struct TestState {
     stopped: AtomicBool,
+    /// Nothing else of it is measured.
+    ended: AtomicBool,
     /// Users who have begun to measure.
     begun: AtomicU32,
     /// Users who have done their share.
@@ -77,6 +85,7 @@ impl Standing {
             barrier: Barrier::new(users as usize),
             broken: Cancel::default(),
             aborted: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
             tests: (0..tests).map(|_| TestState::default()).collect(),
         }
     }
@@ -144,6 +153,33 @@ impl RunContext {
         self.standing.broken.cancelled().await;
     }
 
+    /// Ends the measurement of a test, or of the run, before its time; the first reason is written down.
+    pub(crate) fn end(&self, test: Option<TestId>, by: EndedBy) {
+        let standing = &self.standing;
+        let ended = test.map_or(&standing.ended, |test| &standing.test(test).ended);
+        if !ended.swap(true, Ordering::SeqCst) {
+            self.journal.write(EventKind::EndedEarly { by });
+        }
+    }
+
+    /// Ends the run where a constraint with `abort` cannot be fulfilled any more.
+    pub(crate) fn end_by_constraint(&self) {
+        if let Some(name) = self.conditions.ended_by() {
+            let name = name.to_owned();
+            self.end(None, EndedBy::Constraint { name });
+        }
+    }
+
+    /// Whether nothing else of the run is measured.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.standing.ended.load(Ordering::Relaxed)
+    }
+
+    /// Whether nothing else of a test is measured.
+    pub(crate) fn is_test_ended(&self, test: TestId) -> bool {
+        self.is_ended() || self.standing.test(test).ended.load(Ordering::Relaxed)
+    }
+
     /// Whether a test is still to be done.
     pub(crate) fn goes_on(&self, test: TestId) -> bool {
         !self.standing.test(test).stopped.load(Ordering::SeqCst) && !self.is_over()
@@ -180,9 +216,10 @@ impl RunContext {
             .fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Whether all users have done their share.
+    /// Whether all users have done their share, or need not do it any more.
     pub(crate) fn all_through(&self, test: TestId) -> bool {
-        self.standing.test(test).through.load(Ordering::SeqCst) >= self.users
+        self.is_test_ended(test)
+            || self.standing.test(test).through.load(Ordering::SeqCst) >= self.users
     }
 
     /// Closes the window of a test: users go on, uncounted, until nothing that counts is under way.

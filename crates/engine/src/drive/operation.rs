@@ -5,11 +5,13 @@ use record::{EventKind, MeasureId, Outcome};
 use crate::drive::check::Wrong;
 use crate::drive::context::RunContext;
 
-/// A measured request of a user.
+/// A measured request of a user, or a stop-watch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Operation {
     pub(crate) measure: MeasureId,
     pub(crate) user: u32,
+    /// The role of that user in the test, from 1; 0 in a test without roles.
+    pub(crate) role: u16,
     /// Number of the request, as in `X-Prestan`.
     pub(crate) number: u64,
     /// The visit whose page it is a part of.

@@ -143,7 +143,7 @@ impl RoundsOfUser {
     /// run waited, in nanoseconds.
     ///
     /// Several users do a test in one batch, because fewer of them are at work at its edges.
-    async fn between_rounds(&self, script: &mut Script) -> Nanos {
+    async fn between_rounds(&mut self, script: &mut Script) -> Nanos {
         let now = self.context.clock.now();
         if self.context.turn.is_none() || self.context.users > 1 || now < script.batch_end {
             return 0;
@@ -154,6 +154,7 @@ impl RoundsOfUser {
         vitals.resume();
         let resumed = self.context.clock.now();
         script.batch_end = resumed + nanos(BATCH);
+        self.user.log.watches.hold(resumed - now);
         resumed - now
     }
 
@@ -211,7 +212,11 @@ impl RoundsOfUser {
 
     /// Everything before the clock starts.
     async fn prepare(&mut self, script: &mut Script) -> Result<(), Stop> {
-        let set_up = self.user.set_up(script).await;
+        let set_up = if self.context.is_ended() {
+            Ok(())
+        } else {
+            self.user.set_up(script).await
+        };
         if script.test.shared {
             if let Err(stop) = &set_up {
                 self.context.stop(script.test.id, stop.clone());
@@ -225,7 +230,8 @@ impl RoundsOfUser {
     async fn warm_up(&mut self, script: &mut Script) -> Result<(), Stop> {
         let clock = self.context.clock;
         let mut warmup = Warmup::new(self.rounds.warmup, nanos(self.rounds.steady_within));
-        while !warmup.is_over() && self.context.goes_on(script.test.id) {
+        while !warmup.is_over() && self.context.goes_on(script.test.id) && !self.context.is_ended()
+        {
             let begun = clock.now();
             self.user.round(script, Phase::WarmUp).await?;
             warmup.add(clock.now() - begun);
@@ -245,7 +251,7 @@ impl RoundsOfUser {
                 while context.goes_on(test.id) {
                     // A run that waits for its turn measures afterwards: at its end it does not wait, or
                     // the time would be missing in the window.
-                    if context.clock.now() >= end {
+                    if context.clock.now() >= end || context.is_test_ended(test.id) {
                         context.close_window(test.id);
                     } else {
                         end += self.between_rounds(script).await;
@@ -267,7 +273,11 @@ impl RoundsOfUser {
         let mut rounds = 0;
         // Rounds that began when all users were at work.
         let mut together = 0;
-        while rounds < share && result.is_ok() && context.goes_on(test) {
+        while rounds < share
+            && result.is_ok()
+            && context.goes_on(test)
+            && !context.is_test_ended(test)
+        {
             self.between_rounds(script).await;
             together += u32::from(context.all_begun(test));
             result = self.measured_round(script).await;
@@ -276,7 +286,7 @@ impl RoundsOfUser {
         result?;
         self.through(script);
         let most = share.saturating_mul(LONGEST_OVERTIME);
-        while together < most && context.goes_on(test) {
+        while (together < most || script.test.loops.len() > 1) && context.goes_on(test) {
             if context.all_through(test) {
                 context.close_window(test);
             }

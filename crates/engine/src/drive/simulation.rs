@@ -36,6 +36,7 @@ use crate::connection::route::{HttpOptions, Route};
 use crate::drive::context::{RunContext, Standing};
 use crate::drive::rounds::RoundsOfUser;
 use crate::drive::step::prepare_tests;
+use crate::drive::user::stop_watch::SharedStopWatches;
 use crate::drive::worker::work;
 use crate::drive::{Drive, LoadDrive, load};
 use crate::event_loop::EventLoop;
@@ -129,6 +130,8 @@ impl<'s> Simulation<'s> {
             standing: Standing::new(plan.tests.len(), self.users),
             vitals: Totals::default(),
             turn: None,
+            shared_watches: SharedStopWatches::of(&plan.stop_watches),
+            conditions: Arc::default(),
         });
         let (samples, seen) = self.done(&context, &socket);
         let generator = context.vitals.take(TestId(0), Exhausted::default());

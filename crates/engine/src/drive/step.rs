@@ -5,10 +5,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use record::TestId;
+use record::{Nanos, TestId};
 use suite::{Alternative, RequestPlan, Step, TestPlan, Think, Workspace};
 use wire::response::ResponseHead;
 
+use crate::clock::nanos;
 use crate::connection::client::ClientConfig;
 use crate::connection::prepared::{Prepared, PreparedRequest, Values};
 use crate::drive::check::{Answered, Wrong, check};
@@ -68,6 +69,26 @@ pub(crate) enum PreparedStep {
     /// One of several, by weight.
     Choose(Vec<(f64, Vec<PreparedStep>)>),
     Think(Think),
+    /// A pause until so many nanoseconds after the beginning of the iteration.
+    Pace(Nanos),
+    /// A stop-watch starts, by its place in the plan.
+    Start(usize),
+    Stop(usize),
+    /// Some steps while a condition of the plan is true, and others else.
+    When {
+        condition: usize,
+        steps: Vec<PreparedStep>,
+        otherwise: Vec<PreparedStep>,
+    },
+    EndTest,
+    EndRun,
+}
+
+/// A loop of a test, prepared.
+pub(crate) struct PreparedLoop {
+    /// The role of its users, from 1; 0 in a test without roles.
+    pub(crate) role: u16,
+    pub(crate) steps: Vec<PreparedStep>,
 }
 
 /// A test, prepared.
@@ -79,8 +100,16 @@ pub(crate) struct PreparedTest {
     /// How many values its steps save.
     pub(crate) saved: usize,
     pub(crate) setup: Vec<PreparedStep>,
-    pub(crate) body: Vec<PreparedStep>,
+    pub(crate) loops: Vec<PreparedLoop>,
     pub(crate) cleanup: Vec<PreparedStep>,
+    plan: TestPlan,
+}
+
+impl PreparedTest {
+    /// The loop of a user, by its place.
+    pub(crate) fn loop_of(&self, user: u32) -> usize {
+        self.plan.loop_of(user)
+    }
 }
 
 /// The steps of all tests of a plan, as the users of one server and thread share them.
@@ -138,8 +167,18 @@ impl Preparer<'_> {
             shared: test.shared,
             saved: test.saved.len(),
             setup: self.steps(&test.setup)?,
-            body: self.steps(&test.body)?,
+            loops: test
+                .loops
+                .iter()
+                .map(|own| {
+                    Ok(PreparedLoop {
+                        role: own.role,
+                        steps: self.steps(&own.steps)?,
+                    })
+                })
+                .collect::<Result<_, String>>()?,
             cleanup: self.steps(&test.cleanup)?,
+            plan: test.clone(),
         })
     }
 
@@ -170,6 +209,20 @@ impl Preparer<'_> {
                 PreparedStep::Choose(prepared.collect::<Result<_, String>>()?)
             }
             Step::Think(think) => PreparedStep::Think(*think),
+            Step::Pace(time) => PreparedStep::Pace(nanos(*time)),
+            Step::Start(watch) => PreparedStep::Start(*watch),
+            Step::Stop(watch) => PreparedStep::Stop(*watch),
+            Step::When {
+                condition,
+                steps,
+                otherwise,
+            } => PreparedStep::When {
+                condition: *condition,
+                steps: self.steps(steps)?,
+                otherwise: self.steps(otherwise)?,
+            },
+            Step::EndTest => PreparedStep::EndTest,
+            Step::EndRun => PreparedStep::EndRun,
         })
     }
 
@@ -237,7 +290,16 @@ impl PreparedStep {
                 PreparedStep::Choose(alternatives) => {
                     PreparedStep::measured(choose(alternatives), choose, found);
                 }
-                PreparedStep::Think(_) => {}
+                // What is not done has nothing in it.
+                PreparedStep::When { otherwise, .. } => {
+                    PreparedStep::measured(otherwise, choose, found);
+                }
+                PreparedStep::Think(_)
+                | PreparedStep::Pace(_)
+                | PreparedStep::Start(_)
+                | PreparedStep::Stop(_)
+                | PreparedStep::EndTest
+                | PreparedStep::EndRun => {}
             }
         }
     }

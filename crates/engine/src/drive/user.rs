@@ -9,6 +9,7 @@ mod page;
 mod request;
 mod script;
 mod steps;
+pub(crate) mod stop_watch;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use crate::site::workspace::held::HeldLock;
 pub(crate) use request::Attempt;
 pub(crate) use script::{Phase, Script};
 pub(crate) use steps::choose;
+use stop_watch::StopWatches;
 
 /// One user of a run.
 pub(crate) struct User {
@@ -52,6 +54,7 @@ pub(crate) struct Log {
     pub(crate) hearing: Hearing,
     /// Locks that it holds: path and token.
     locks: Vec<(String, String)>,
+    pub(crate) watches: StopWatches,
 }
 
 /// What becomes of steps that are left.
@@ -88,6 +91,7 @@ impl User {
                 deadline: Nanos::MAX,
                 hearing: Hearing::from(context.clock.now()),
                 locks: Vec::new(),
+                watches: StopWatches::default(),
             },
             rng,
             is_through: false,
@@ -96,7 +100,7 @@ impl User {
 
     /// A test that this user begins.
     pub(crate) fn script(&self, test: &Rc<PreparedTest>) -> Script {
-        Script::new(Rc::clone(test), self.workplace(test))
+        Script::new(Rc::clone(test), self.log.id, self.workplace(test))
     }
 
     /// The collection in which it works, during this test.

@@ -40,6 +40,7 @@ impl Worker {
         let Operation {
             measure,
             user,
+            role,
             number,
             visit,
             phase,
@@ -48,7 +49,7 @@ impl Worker {
             measure,
             user,
             target: self.server_of(user) as u16,
-            role: 0,
+            role,
             worker: 0,
             phase,
             number,
@@ -91,15 +92,7 @@ impl Worker {
                 first: None,
                 done: Some(at),
             },
-            timing: self.config.time.without_stamps(),
-            connection: None,
-            protocol: None,
-            connect: None,
-            resent: false,
-            bytes_sent: 0,
-            bytes_received: 0,
-            status: None,
-            body_received: 0,
+            ..Trace::nothing(self.config.time.without_stamps())
         };
         self.record(operation, &trace, Outcome::Dropped);
     }

@@ -30,6 +30,7 @@ use crate::drive::context::{RunContext, Standing, Stop};
 use crate::drive::rounds::RoundsOfUser;
 use crate::drive::step::{PreparedTests, prepare_tests};
 use crate::drive::turns::Turn;
+use crate::drive::user::stop_watch::SharedStopWatches;
 use crate::drive::worker::{Worker, event_loop, work};
 use crate::drive::{Drive, LoadDrive, Rounds, load};
 use crate::error::RunError;
@@ -44,6 +45,7 @@ use crate::site::probe::{INSTEAD, INSTEAD_OF_PUTTING, probe};
 use crate::site::publish::publish;
 use crate::site::workspace::held::HeldLocks;
 use crate::site::workspace::{self, FilesRefused, Leftover, LeftoverState, collection_path};
+use crate::watch::conditions::Conditions;
 use crate::watch::exhaustion::Exhaustion;
 use crate::watch::heads::Heads;
 use crate::watch::journal::Journal;
@@ -77,6 +79,8 @@ pub struct Watch {
     pub observer: Arc<dyn Observer>,
     /// Runs of suites side by side do their tests in turns.
     pub turn: Option<Arc<Turn>>,
+    /// What steps ask for, as the [`Sink`] finds it.
+    pub conditions: Arc<Conditions>,
 }
 
 /// What is known of a run when it begins.
@@ -354,6 +358,8 @@ impl Session<'_> {
             standing: Standing::new(self.plan.tests.len(), settings.users),
             vitals: Totals::default(),
             turn: self.watch.turn.clone(),
+            shared_watches: SharedStopWatches::of(&self.plan.stop_watches),
+            conditions: Arc::clone(&self.watch.conditions),
         });
         for test in &self.plan.tests {
             if let Some(evidence) = unmet_need(test, server) {
@@ -412,7 +418,8 @@ impl Session<'_> {
             };
             ids.iter().map(user).collect()
         };
-        self.at_work(context, sink, KnownWindow::default, || (), &users)
+        let enough = || context.end_by_constraint();
+        self.at_work(context, sink, KnownWindow::default, enough, &users)
     }
 
     /// Users do operations over and over.
@@ -441,7 +448,11 @@ impl Session<'_> {
                 auth,
             )
         };
-        let (window, enough) = (|| workload.window(), || workload.stop());
+        let window = || workload.window();
+        let enough = || {
+            context.end_by_constraint();
+            workload.stop();
+        };
         self.at_work(context, sink, window, enough, &tasks)?;
         context.tell_of_generator(record::TestId(0));
         Ok(())

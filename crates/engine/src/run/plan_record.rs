@@ -37,6 +37,7 @@ pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
             .collect(),
         measures: plan.measures.clone(),
         pages: plan.pages.clone(),
+        roles: plan.roles.clone(),
         beside: settings.beside.clone(),
         constraints: plan.constraints.clone(),
     }

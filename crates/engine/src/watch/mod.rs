@@ -1,5 +1,6 @@
 //! What a run tells while it goes on: events, samples, counts, and how the load generator itself fares.
 
+pub(crate) mod conditions;
 pub(crate) mod exhaustion;
 pub(crate) mod heads;
 pub(crate) mod journal;

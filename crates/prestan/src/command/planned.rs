@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use constraint::Constraint;
-use engine::{Cancel, Finished, Observer, Progress, RunError, Said, Settings, Turn, Watch};
+use engine::{
+    Cancel, Drive, Finished, Observer, Pacing, Progress, RunError, Said, Settings, Turn, Watch,
+};
 use record::{ConstraintRecord, ConstraintSense, Event, EventKind, LeftBehind, PlanRecord};
 use rundir::RunDir;
 use stats::Until;
@@ -110,6 +112,7 @@ impl PlannedRun {
         settings: Settings,
         save: Option<&Path>,
     ) -> Result<PlannedRun, Failed> {
+        let settings = with_roles(plan, settings)?;
         let directory = state::directory_of(&settings.run_id, save)?;
         let record = PlanRecord {
             series: Some(state::series_of(&settings.run_id).to_owned()),
@@ -125,6 +128,7 @@ impl PlannedRun {
         settings: Settings,
         directory: Option<PathBuf>,
     ) -> Result<PlannedRun, Failed> {
+        let settings = with_roles(&plan, settings)?;
         let record = engine::plan_record(&plan, &settings);
         PlannedRun::recorded(plan, suite_text, settings, record, directory)
     }
@@ -185,6 +189,7 @@ impl PlannedRun {
             progress: Arc::default(),
             observer,
             turn: None,
+            conditions: Arc::default(),
         };
         self.measure(intake.until_told(enough), watch, None).keep()
     }
@@ -204,6 +209,7 @@ impl PlannedRun {
             progress,
             observer: Arc::new(observer),
             turn: turn.map(Arc::new),
+            conditions: Arc::default(),
         };
         self.measure(intake, watch, None).keep()
     }
@@ -244,6 +250,7 @@ impl PlannedRun {
             progress,
             observer: Arc::clone(&console) as Arc<dyn Observer>,
             turn: None,
+            conditions: Arc::default(),
         };
         Ok(self.measure(intake, watch, Some(&console)))
     }
@@ -315,6 +322,38 @@ impl PlannedRun {
             summary,
             samples,
         }
+    }
+}
+
+/// The settings with as many users as the roles of a plan need.
+fn with_roles(plan: &Plan, settings: Settings) -> Result<Settings, Failed> {
+    if plan.roles.is_empty() {
+        return Ok(settings);
+    }
+    let suite = &plan.suite.name;
+    if let Drive::Load(load) = &settings.drive
+        && !matches!(load.pacing, Pacing::Closed)
+    {
+        return Err(Failed::Usage(format!(
+            "the suite {suite} has roles, whose users begin operations themselves, and --rate and --stages \
+             begin them by a schedule; leave these out"
+        )));
+    }
+    let least = plan.least_users().ok_or_else(|| {
+        Failed::Usage(format!(
+            "the suite {suite} has roles whose numbers of users fit no number of users together"
+        ))
+    })?;
+    match settings.users {
+        1 => Ok(Settings {
+            users: least,
+            ..settings
+        }),
+        users if users % least == 0 => Ok(settings),
+        users => Err(Failed::Usage(format!(
+            "the roles of the suite {suite} are written for {least} users; {users} users do not have them in \
+             the same proportion: use {least}, or a multiple of it"
+        ))),
     }
 }
 

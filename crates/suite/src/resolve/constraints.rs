@@ -1,5 +1,6 @@
 //! Constraints: read, checked, and left out where their tests are.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use constraint::{CheckedConstraint, Constraint, ConstraintError, Scope, Statistic};
@@ -24,7 +25,7 @@ impl<'a> Nameable<'a> {
     pub(super) fn of_suite(variants: &'a [Variant<'_>], plan: &'a Plan) -> Nameable<'a> {
         let of_tests = variants
             .iter()
-            .flat_map(|variant| measures_of(&variant.test.body));
+            .flat_map(|variant| measures_of(&variant.test));
         Nameable {
             measurements: of_tests.map(|measure| measure.name).collect(),
             ..Nameable::measured(&plan.measures, &plan.params)
@@ -131,6 +132,40 @@ pub fn constraint_for(
         expression,
         sense,
     })
+}
+
+/// The conditions of steps, as they are met.
+#[derive(Default)]
+pub(super) struct WrittenConditions(RefCell<Vec<(Placed<String>, Constraint)>>);
+
+impl WrittenConditions {
+    /// Adds one of a test whose names have something behind them; returns its place.
+    pub(super) fn add(
+        &self,
+        file: &SuiteSource<'_>,
+        text: &Placed<String>,
+        own: impl Fn(&str) -> Option<String>,
+    ) -> Result<usize, SuiteError> {
+        let constraint = Constraint::parse(&text.value).map_err(|why| at(file, text, &why))?;
+        let mut all = self.0.borrow_mut();
+        all.push((text.clone(), constraint.renamed(&own)));
+        Ok(all.len() - 1)
+    }
+
+    /// All of them, as text.
+    pub(super) fn checked(
+        self,
+        file: &SuiteSource<'_>,
+        nameable: &Nameable<'_>,
+    ) -> Result<Vec<String>, SuiteError> {
+        let scope = nameable.scope(BTreeMap::new());
+        let checked = |(text, constraint): &(Placed<String>, Constraint)| {
+            let known = constraint.check(&scope);
+            known.map_err(|why| at(file, text, &why))?;
+            Ok(constraint.to_string())
+        };
+        self.0.borrow().iter().map(checked).collect()
+    }
 }
 
 fn is_of(constraint: &CheckedConstraint, selected: &BTreeSet<&str>) -> bool {

@@ -62,7 +62,7 @@ impl StepResolver<'_> {
 pub(super) fn check(file: &SuiteSource<'_>, variants: &[Variant<'_>]) -> Result<(), SuiteError> {
     let mut named = Named::default();
     for Variant { test, .. } in variants {
-        for step in &test.body {
+        for step in test.loops().into_iter().flat_map(|own| own.steps) {
             named.add(step, false);
         }
     }
@@ -117,7 +117,8 @@ impl<'a> Named<'a> {
 pub(super) fn records(tests: &[TestPlan]) -> Vec<PageRecord> {
     let mut pages = Vec::new();
     for test in tests {
-        collect(&test.body, 1.0, &mut pages);
+        let loops = test.loops.iter();
+        loops.for_each(|own| collect(&own.steps, 1.0, &mut pages));
     }
     pages
 }
@@ -132,7 +133,10 @@ fn collect(steps: &[Step], weight: f64, pages: &mut Vec<PageRecord>) {
                     collect(steps, weight * own, pages);
                 }
             }
-            Step::Request(_) | Step::Think(_) => {}
+            other => {
+                let inside = other.inside().into_iter();
+                inside.for_each(|steps| collect(steps, weight, pages));
+            }
         }
     }
 }

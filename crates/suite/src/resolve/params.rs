@@ -87,6 +87,8 @@ fn check_value(name: &str, value: &Value) -> Result<(), String> {
 pub(super) struct Variant<'a> {
     pub(super) test: Cow<'a, TestSpec>,
     pub(super) params: Cow<'a, Params>,
+    /// What stands behind its names where it is one of several.
+    pub(super) suffix: String,
 }
 
 /// All tests of a suite; those with `each` as often as the parameter has values.
@@ -100,6 +102,7 @@ pub(super) fn variants<'a>(
         let as_written = Variant {
             test: Cow::Borrowed(test),
             params: Cow::Borrowed(params),
+            suffix: String::new(),
         };
         let Some(each) = &test.each else {
             variants.push(as_written);
@@ -109,9 +112,17 @@ pub(super) fn variants<'a>(
         match params.get(name) {
             Some(Value::Array(values)) => {
                 let many = values.len() > 1;
-                variants.extend(values.iter().map(|value| Variant {
-                    test: Cow::Owned(of_value(test, value, many)),
-                    params: Cow::Owned(with(params, name, value)),
+                variants.extend(values.iter().map(|value| {
+                    let suffix = if many {
+                        format!("x{}", plain(value))
+                    } else {
+                        String::new()
+                    };
+                    Variant {
+                        test: Cow::Owned(renamed(test, &suffix)),
+                        params: Cow::Owned(with(params, name, value)),
+                        suffix,
+                    }
                 }));
             }
             Some(_) => variants.push(as_written),
@@ -129,14 +140,11 @@ fn with(params: &Params, name: &str, value: &Value) -> Params {
     params
 }
 
-/// The test for one value: one of `many` has the value in its names.
-fn of_value(test: &TestSpec, value: &Value, many: bool) -> TestSpec {
+/// The test with this behind its names.
+fn renamed(test: &TestSpec, suffix: &str) -> TestSpec {
     let mut test = test.clone();
-    if many {
-        let suffix = format!("x{}", plain(value));
-        test.name.value += &suffix;
-        test.body.iter_mut().for_each(|step| rename(step, &suffix));
-    }
+    test.name.value += suffix;
+    test.looped_mut().for_each(|step| rename(step, suffix));
     test
 }
 
@@ -144,14 +152,17 @@ fn rename(step: &mut StepSpec, suffix: &str) {
     if let Some(measure) = &mut step.with.measure {
         measure.value += suffix;
     }
-    if let ActionSpec::Page(name) = &mut step.action {
-        name.value += suffix;
+    match &mut step.action {
+        ActionSpec::Page(name) | ActionSpec::Start(name) | ActionSpec::Stop(name) => {
+            name.value += suffix;
+        }
+        ActionSpec::Choose(choices) => {
+            let steps = choices.iter_mut().flat_map(|choice| &mut choice.steps);
+            steps.for_each(|step| rename(step, suffix));
+        }
+        _ => {}
     }
-    if let ActionSpec::Choose(choices) = &mut step.action {
-        let steps = choices.iter_mut().flat_map(|choice| &mut choice.steps);
-        steps.for_each(|step| rename(step, suffix));
-    }
-    let steps = step.with.steps.iter_mut();
+    let steps = step.with.steps.iter_mut().chain(&mut step.with.otherwise);
     steps.for_each(|step| rename(step, suffix));
 }
 

@@ -26,7 +26,7 @@ impl Selection {
         let names: Vec<(&str, &str)> = variants
             .iter()
             .flat_map(|Variant { test, .. }| {
-                measures_of(&test.body)
+                measures_of(test)
                     .into_iter()
                     .map(|measure| (test.name.value.as_str(), measure.name))
             })

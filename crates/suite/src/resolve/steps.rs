@@ -6,11 +6,12 @@ use std::time::Duration;
 use record::MeasureId;
 
 use super::SuiteSource;
+use super::constraints::WrittenConditions;
 use crate::error::SuiteError;
 use crate::place::{Place, Placed, Scalar};
-use crate::plan::{Alternative, Step, Think, Workspace};
+use crate::plan::{Alternative, Step, StopWatchPlan, Think, Workspace};
 use crate::quantity::parse_duration;
-use crate::spec::{ActionSpec, ChoiceSpec, StepOptions, StepSpec, ThinkSpec};
+use crate::spec::{ActionSpec, ChoiceSpec, EndSpec, StepOptions, StepSpec, ThinkSpec};
 use crate::template::Templates;
 
 /// Longest tree and longest repetition: a bound, not a recommendation.
@@ -23,6 +24,13 @@ pub(super) struct StepResolver<'a> {
     pub(super) saved: &'a [String],
     pub(super) measure_ids: &'a BTreeMap<&'a str, MeasureId>,
     pub(super) workspace: Workspace,
+    /// Those of the test.
+    pub(super) stop_watches: &'a [StopWatchPlan],
+    /// How many there are in tests before.
+    pub(super) watches_before: usize,
+    pub(super) conditions: &'a WrittenConditions,
+    /// What stands behind the names of the test.
+    pub(super) suffix: &'a str,
 }
 
 impl StepResolver<'_> {
@@ -78,8 +86,55 @@ impl StepResolver<'_> {
                 self.only_keys(step, &[])?;
                 out.push(Step::Think(self.think(step.place, think)?));
             }
+            ActionSpec::Start(name) => {
+                self.only_keys(step, &[])?;
+                out.push(Step::Start(self.stop_watch(name)?));
+            }
+            ActionSpec::Stop(name) => {
+                self.only_keys(step, &[])?;
+                out.push(Step::Stop(self.stop_watch(name)?));
+            }
+            ActionSpec::When(condition) => {
+                self.only_keys(step, &["steps", "else"])?;
+                if step.with.steps.is_empty() && step.with.otherwise.is_empty() {
+                    return Err(self.file.error(step.place, "`when` needs `steps`"));
+                }
+                out.push(Step::When {
+                    condition: self.condition(condition)?,
+                    steps: self.steps(&step.with.steps)?,
+                    otherwise: self.steps(&step.with.otherwise)?,
+                });
+            }
+            ActionSpec::End(what) => {
+                self.only_keys(step, &[])?;
+                out.push(match what {
+                    EndSpec::Test => Step::EndTest,
+                    EndSpec::Run => Step::EndRun,
+                });
+            }
         }
         Ok(())
+    }
+
+    fn stop_watch(&self, name: &Placed<String>) -> Result<usize, SuiteError> {
+        let mut all = self.stop_watches.iter();
+        let place = all.position(|watch| watch.name == name.value);
+        let place = place.ok_or_else(|| {
+            self.file
+                .error(name.place, "stop-watches start and stop in loops")
+        })?;
+        Ok(self.watches_before + place)
+    }
+
+    /// A condition, which names rows of its own test as they are written there.
+    fn condition(&self, text: &Placed<String>) -> Result<usize, SuiteError> {
+        let own = |name: &str| {
+            let renamed = format!("{name}{}", self.suffix);
+            let watches = self.stop_watches.iter().map(|watch| watch.name.as_str());
+            let mut known = self.measure_ids.keys().copied().chain(watches);
+            (!self.suffix.is_empty() && known.any(|known| known == renamed)).then_some(renamed)
+        };
+        self.conditions.add(self.file, text, own)
     }
 
     fn repeat(&self, times: u32, step: &StepSpec) -> Result<Step, SuiteError> {
@@ -178,6 +233,7 @@ impl StepResolver<'_> {
             measure,
             counter,
             steps,
+            otherwise,
         } = &step.with;
         let present = [
             ("to", to.is_some()),
@@ -194,6 +250,7 @@ impl StepResolver<'_> {
             ("measure", measure.is_some()),
             ("as", counter.is_some()),
             ("steps", !steps.is_empty()),
+            ("else", !otherwise.is_empty()),
         ];
         let strange = present
             .iter()
@@ -208,6 +265,10 @@ impl StepResolver<'_> {
             ActionSpec::Page(_) => "`page`",
             ActionSpec::Choose(_) => "`choose`",
             ActionSpec::Think(_) => "`think`",
+            ActionSpec::Start(_) => "`start`",
+            ActionSpec::Stop(_) => "`stop`",
+            ActionSpec::When(_) => "`when`",
+            ActionSpec::End(_) => "`end`",
         };
         Err(self
             .file

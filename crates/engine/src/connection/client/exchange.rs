@@ -71,6 +71,31 @@ pub(crate) struct Trace {
     pub(crate) body_received: u64,
 }
 
+impl Trace {
+    /// Of something that sent nothing, at moment 0.
+    pub(crate) fn nothing(timing: Timing) -> Trace {
+        Trace {
+            moments: Moments {
+                planned: 0,
+                started: 0,
+                sent: None,
+                acked: None,
+                first: None,
+                done: None,
+            },
+            timing,
+            connection: None,
+            protocol: None,
+            connect: None,
+            resent: false,
+            bytes_sent: 0,
+            bytes_received: 0,
+            status: None,
+            body_received: 0,
+        }
+    }
+}
+
 impl<A> Exchange<A> {
     /// Whether the answer is what a server says to a second `method` when the first, which died
     /// with its connection, has been carried out.

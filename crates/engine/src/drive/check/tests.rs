@@ -242,7 +242,7 @@ tests:
 ";
     let spec = suite::parse("t", text).unwrap();
     let plan = suite::resolve("t", text, &spec, &suite::Overrides::default()).unwrap();
-    match &plan.tests[0].body[0] {
+    match &plan.tests[0].loops[0].steps[0] {
         suite::Step::Request(request) => RequestPlan::clone(request),
         other => panic!("{other:?}"),
     }

@@ -307,7 +307,9 @@ impl Dispatcher {
     /// An operation that was planned and is never sent is counted all the same.
     fn drop_arrival(&mut self, arrival: Arrival, why: &str) {
         let context = Arc::clone(self.workload.context());
-        let drawn = self.operations.draw(&mut self.rng, arrival.number);
+        let Some(drawn) = self.operations.draw(&mut self.rng, arrival.number, 0) else {
+            return;
+        };
         let operating = self.operations.begin(arrival.number, &drawn);
         for request in self.operations.requests(&drawn, &mut self.rng) {
             let Some(measure) = request.plan.measure else {
@@ -316,6 +318,7 @@ impl Dispatcher {
             let operation = Operation {
                 measure,
                 user: 0,
+                role: 0,
                 number: match operating.numbering {
                     Numbering::Own(number) => number,
                     Numbering::Each => context.progress.next_request(),

@@ -17,6 +17,8 @@ pub(super) struct Operations {
     pub(super) tests: PreparedTests,
     all: RefCell<Vec<Rc<OperationPlan>>>,
     in_turn: bool,
+    /// Users of some tests have loops of their own.
+    have_roles: bool,
     /// That of the operation that consists of most.
     kind: OperationKind,
 }
@@ -34,6 +36,7 @@ impl Operations {
         let all = plan.operations();
         let kind = all.iter().map(|one| one.kind).max();
         Ok(Operations {
+            have_roles: plan.tests.iter().any(|test| test.loops.len() > 1),
             tests,
             kind: kind.ok_or("the suite has no measured request to make a load of")?,
             all: RefCell::new(all.into_iter().map(Rc::new).collect()),
@@ -48,25 +51,44 @@ impl Operations {
         !all.is_empty()
     }
 
-    /// What the operation of that number, from 1, is: drawn by weight, or the next in the order of
-    /// the suite.
-    pub(super) fn draw(&self, rng: &mut ChaCha8Rng, number: u64) -> Rc<OperationPlan> {
+    /// What the operation of that number, from 1, of a user is: drawn by weight, or the next in the order of
+    /// the suite. `None` where the user has a role in every test, and nothing of these roles is left.
+    pub(super) fn draw(
+        &self,
+        rng: &mut ChaCha8Rng,
+        number: u64,
+        user: u32,
+    ) -> Option<Rc<OperationPlan>> {
         let all = self.all.borrow();
-        let count = all.len();
-        let index = match (count, self.in_turn) {
-            (1, _) => 0,
-            (_, true) => (number.saturating_sub(1) % count as u64) as usize,
-            (_, false) => {
-                let weights = || all.iter().map(|one| one.weight);
-                draw(rng, weights().sum(), weights())
-            }
+        if !self.have_roles {
+            let index = self.index(rng, number, all.iter().map(|one| one.weight));
+            return all.get(index).cloned();
+        }
+        let is_of = |one: &&Rc<OperationPlan>| {
+            self.tests[usize::from(one.test.0)].loop_of(user) == one.in_loop
         };
-        Rc::clone(&all[index])
+        let own: Vec<_> = all.iter().filter(is_of).collect();
+        let index = self.index(rng, number, own.iter().map(|one| one.weight));
+        own.get(index).map(|one| Rc::clone(one))
+    }
+
+    fn index(
+        &self,
+        rng: &mut ChaCha8Rng,
+        number: u64,
+        weights: impl ExactSizeIterator<Item = f64> + Clone,
+    ) -> usize {
+        match (weights.len(), self.in_turn) {
+            (0 | 1, _) => 0,
+            (count, true) => (number.saturating_sub(1) % count as u64) as usize,
+            (_, false) => draw(rng, weights.clone().sum(), weights),
+        }
     }
 
     /// What is to be done.
     pub(super) fn steps(&self, operation: &OperationPlan) -> &[PreparedStep] {
-        let mut steps = &self.tests[usize::from(operation.test.0)].body[..];
+        let test = &self.tests[usize::from(operation.test.0)];
+        let mut steps = &test.loops[operation.in_loop].steps[..];
         for choice in &operation.choices {
             match steps {
                 [PreparedStep::Choose(alternatives)] => steps = &alternatives[*choice].1,

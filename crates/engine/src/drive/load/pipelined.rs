@@ -56,22 +56,26 @@ pub(super) async fn operate(user: &mut LoadUser, depth: usize, phase: &mut UserP
                     unsent = Some(page);
                     break;
                 }
-                _ => workload.claim(phase, now, client.oldest()).map(|number| {
-                    let drawn = operations.draw(rng, number);
-                    let test = usize::from(drawn.test.0);
-                    parts[test].1.begin_round();
-                    let (requests, is_page) = match operations.steps(&drawn) {
-                        [PreparedStep::Page(files)] => (&files[..], true),
-                        [PreparedStep::Request(request)] => (std::slice::from_ref(request), false),
-                        _ => unreachable!("it fits a pipeline"),
-                    };
-                    Unsent {
-                        test,
-                        requests,
-                        operating: operations.begin(number, &drawn),
-                        is_page,
-                    }
-                }),
+                _ => workload
+                    .claim(phase, now, client.oldest())
+                    .and_then(|number| {
+                        let drawn = operations.draw(rng, number, log.id)?;
+                        let test = usize::from(drawn.test.0);
+                        parts[test].1.begin_round();
+                        let (requests, is_page) = match operations.steps(&drawn) {
+                            [PreparedStep::Page(files)] => (&files[..], true),
+                            [PreparedStep::Request(request)] => {
+                                (std::slice::from_ref(request), false)
+                            }
+                            _ => unreachable!("it fits a pipeline"),
+                        };
+                        Some(Unsent {
+                            test,
+                            requests,
+                            operating: operations.begin(number, &drawn),
+                            is_page,
+                        })
+                    }),
             };
             let Some(mut next) = next else { break };
             let Some((request, behind)) = next.requests.split_first() else {

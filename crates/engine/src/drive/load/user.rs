@@ -200,7 +200,13 @@ impl LoadUser {
         begin: impl FnOnce(&OperationPlan, &Operations) -> Operating,
     ) -> Operating {
         let operations = Rc::clone(&self.operations);
-        let drawn = operations.draw(&mut self.user.rng, number);
+        let Some(drawn) = operations.draw(&mut self.user.rng, number, self.user.log.id) else {
+            self.user.is_through = true;
+            return Operating {
+                ended: self.context().clock.now(),
+                ..Operating::at_once(Numbering::Own(0))
+            };
+        };
         let mut operating = begin(&drawn, &operations);
         let script = &mut self.scripts[usize::from(drawn.test.0)];
         let steps = operations.steps(&drawn);

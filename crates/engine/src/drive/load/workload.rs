@@ -203,6 +203,9 @@ impl Workload {
             self.stop();
             return None;
         }
+        if self.context.is_ended() {
+            self.stop();
+        }
         if self.begun.load(Ordering::Acquire) == NEVER {
             self.run_in(user, now);
         } else if now >= self.due() {

@@ -22,6 +22,7 @@ use crate::drive::context::{RunContext, Standing};
 use crate::drive::rounds::RoundsOfUser;
 use crate::drive::step::prepare_tests;
 use crate::drive::turns::{Turn, Turns};
+use crate::drive::user::stop_watch::SharedStopWatches;
 use crate::drive::worker::Worker;
 use crate::event_loop::cancel::Cancel;
 use crate::event_loop::{EventLoop, next_lost, sleep_until, spawn};
@@ -101,6 +102,8 @@ impl RunBeside {
             standing: Standing::new(plan.tests.len(), 1),
             vitals: Totals::default(),
             turn: Some(Arc::clone(&turn)),
+            shared_watches: SharedStopWatches::of(&plan.stop_watches),
+            conditions: Arc::default(),
         });
         let http = HttpOptions {
             connections: Http::default(),

@@ -28,6 +28,7 @@ const LARGE: u64 = 64 << 10;
 #[derive(Clone, Copy)]
 pub(crate) struct TestPart<'s> {
     pub(crate) test: &'s PreparedTest,
+    pub(super) role: u16,
     pub(super) phase: Phase,
     pub(super) filling: &'s Filling,
 }
@@ -135,10 +136,11 @@ impl Log {
     }
 
     /// A measured operation that cannot be sent was planned, so it is counted.
-    fn drop_attempt(&self, attempt: &Attempt<'_>, why: &str) {
+    fn drop_attempt(&mut self, attempt: &Attempt<'_>, why: &str) {
         let Some(operation) = attempt.measured() else {
             return;
         };
+        self.watches.fail(Outcome::Dropped);
         let method = &attempt.step.plan.method;
         let planned = attempt.sending.planned;
         self.worker
@@ -342,6 +344,7 @@ impl Log {
                 Phase::SetUp | Phase::WarmUp | Phase::CleanUp => Ok(()),
             };
         };
+        self.watches.fail(wrong.outcome);
         if wrong.outcome == Outcome::Cancelled {
             return Ok(());
         }
@@ -420,6 +423,7 @@ impl<'s> Attempt<'s> {
         (self.part.phase == Phase::Measured).then_some(Operation {
             measure,
             user: self.count.user,
+            role: self.part.role,
             number: self.count.number,
             visit: self.visit,
             phase: self.stage,

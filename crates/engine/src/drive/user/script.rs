@@ -6,6 +6,7 @@ use record::Nanos;
 
 use super::request::TestPart;
 use crate::connection::prepared::{RequestCount, Values};
+use crate::drive::driver::Operating;
 use crate::drive::step::{PreparedTest, RequestStep};
 
 /// In which part of a test a step is done.
@@ -31,6 +32,10 @@ impl Phase {
 /// Where a user stands in a test.
 pub(crate) struct Script {
     pub(crate) test: Rc<PreparedTest>,
+    /// Which of its loops the user does, by its place.
+    in_loop: usize,
+    /// When the iteration that has a pace was to end; 0 before the first has.
+    pub(super) paced_until: Nanos,
     pub(super) filling: Filling,
     /// Whether the collection in which the user works was made.
     pub(super) workplace_made: bool,
@@ -86,8 +91,11 @@ impl SmallSet {
 }
 
 impl Script {
-    pub(super) fn new(test: Rc<PreparedTest>, workplace: String) -> Self {
+    /// Of a user, who works there.
+    pub(super) fn new(test: Rc<PreparedTest>, user: u32, workplace: String) -> Self {
         Script {
+            in_loop: test.loop_of(user),
+            paced_until: 0,
             filling: Filling {
                 workplace,
                 saved: vec![None; test.saved],
@@ -106,9 +114,20 @@ impl Script {
         &self.filling.workplace
     }
 
+    /// The role of the user, from 1; 0 in a test without roles.
+    pub(super) fn role(&self) -> u16 {
+        self.test.loops[self.in_loop].role
+    }
+
+    /// What the user repeats.
+    pub(super) fn in_loop(&self) -> usize {
+        self.in_loop
+    }
+
     /// The first answers of the measured part are read closely, not those of the warm-up.
     pub(crate) fn start_measuring(&mut self, batch_end: Nanos) {
         self.memory.read_closely = SmallSet::default();
+        self.paced_until = 0;
         self.batch_end = batch_end;
     }
 
@@ -122,6 +141,7 @@ impl Script {
     pub(crate) fn parts(&mut self, phase: Phase) -> (TestPart<'_>, &mut Memory) {
         let part = TestPart {
             test: &self.test,
+            role: self.role(),
             phase,
             filling: &self.filling,
         };
@@ -131,6 +151,18 @@ impl Script {
     /// The round cannot be done to its end.
     pub(crate) fn is_broken(&self) -> bool {
         self.memory.broken.is_some()
+    }
+
+    /// When the next iteration of this pace begins, at the earliest: one that took longer is not made up for.
+    pub(super) fn next_pace(&mut self, operating: &Operating, time: Nanos) -> Nanos {
+        let begun = operating.started.unwrap_or(operating.ended);
+        let since = if self.paced_until == 0 {
+            begun
+        } else {
+            self.paced_until
+        };
+        self.paced_until = (since + time).max(operating.ended);
+        self.paced_until
     }
 
     /// A repetition begins, its number counted from 1.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp};
-use record::Nanos;
+use record::{EndedBy, Nanos, TestId};
 use suite::Think;
 
 use super::{Phase, Script, StepsLeft, User};
@@ -32,8 +32,8 @@ impl User {
     pub(crate) async fn round(&mut self, script: &mut Script, phase: Phase) -> Result<(), Stop> {
         let test = Rc::clone(&script.test);
         let mut operating = Operating::at_once(Numbering::Each);
-        self.operation(script, &test.body, phase, &mut operating)
-            .await
+        let steps = &test.loops[script.in_loop()].steps;
+        self.operation(script, steps, phase, &mut operating).await
     }
 
     /// Once through the steps of an operation.
@@ -93,7 +93,28 @@ impl User {
                     self.request(script, request, phase, operating).await?;
                 }
                 PreparedStep::Page(files) => self.page(script, files, phase, operating).await?,
-                PreparedStep::Think(think) => self.think(script, *think, phase, operating).await,
+                PreparedStep::Think(think) => {
+                    let time = nanos(pause(&mut self.rng, *think));
+                    let until = self.log.context.clock.now().saturating_add(time);
+                    self.pause(script, until, phase, operating).await;
+                }
+                PreparedStep::Pace(time) => {
+                    let until = script.next_pace(operating, *time);
+                    self.pause(script, until, phase, operating).await;
+                }
+                PreparedStep::Start(watch) => self.start_watch(script, *watch, phase, operating),
+                PreparedStep::Stop(watch) => self.stop_watch(script, *watch, phase, operating),
+                PreparedStep::When {
+                    condition,
+                    steps,
+                    otherwise,
+                } => {
+                    let is_true = self.log.context.conditions.is_true(*condition);
+                    let steps = if is_true { steps } else { otherwise };
+                    self.nested(script, steps, phase, operating).await?;
+                }
+                PreparedStep::EndTest => self.end(Some(script.test.id), phase),
+                PreparedStep::EndRun => self.end(None, phase),
                 PreparedStep::Repeat {
                     times,
                     counter,
@@ -130,19 +151,25 @@ impl User {
         Box::pin(async move { self.steps(script, steps, phase, operating).await })
     }
 
-    /// Waits as long as drawn, or until the run is interrupted (a lock may be held meanwhile), or until
+    /// Ends the measurement of a test, or of all.
+    fn end(&self, test: Option<TestId>, phase: Phase) {
+        if phase == Phase::Measured {
+            self.log.context.end(test, EndedBy::Step { test });
+        }
+    }
+
+    /// Waits until that moment, or until the run is interrupted (a lock may be held meanwhile), or until
     /// nothing counts any more.
-    async fn think(
+    async fn pause(
         &mut self,
         script: &Script,
-        think: Think,
+        enough: Nanos,
         phase: Phase,
         operating: &mut Operating,
     ) {
         let context = &self.log.context;
         let clock = context.clock;
         let begun = clock.now();
-        let enough = begun.saturating_add(nanos(pause(&mut self.rng, think)));
         operating.ended = begun;
         while operating.ended < enough && self.log.goes_on(script.test.id, phase, operating.ended) {
             let end = self.log.driver.end_of_pauses();

@@ -1,0 +1,248 @@
+//! Stop-watches: the time from one step to another, as a sample.
+//!
+//! A stop-watch starts when its step is reached, and stops when the last request or pause before its step
+//! ended: what the load generator does with a response is in neither. It is timed in user space.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use record::{MeasureId, Moments, Nanos, Outcome};
+use suite::StopWatchPlan;
+
+use super::{Phase, Script, User};
+use crate::connection::client::Trace;
+use crate::drive::check::Wrong;
+use crate::drive::driver::Operating;
+use crate::drive::operation::Operation;
+
+/// Starts of a shared stop-watch that wait for a stop; the oldest are forgotten beyond.
+const MOST_RUNNING: usize = 4096;
+
+/// A stop-watch that runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Running {
+    since: Nanos,
+    /// When the schedule wanted its operation to begin, where it starts before the first request.
+    planned: Option<Nanos>,
+    /// It was started in the part of a test that is measured.
+    counts: bool,
+    /// An operation failed meanwhile.
+    failed: Option<Outcome>,
+}
+
+/// Those of one user that run, by their places in the plan.
+#[derive(Debug, Default)]
+pub(crate) struct StopWatches(Vec<Option<Running>>);
+
+impl StopWatches {
+    /// An operation of the user has failed: what runs meanwhile is no time of anything.
+    pub(crate) fn fail(&mut self, outcome: Outcome) {
+        for running in self.0.iter_mut().flatten() {
+            running.failed.get_or_insert(outcome);
+        }
+    }
+
+    /// The run waited for another one so long.
+    pub(crate) fn hold(&mut self, time: Nanos) {
+        for running in self.0.iter_mut().flatten() {
+            running.since += time;
+        }
+    }
+
+    fn start(&mut self, watch: usize, running: Running) {
+        if watch >= self.0.len() {
+            self.0.resize(watch + 1, None);
+        }
+        self.0[watch] = Some(running);
+    }
+
+    fn stop(&mut self, watch: usize) -> Option<Running> {
+        self.0.get_mut(watch)?.take()
+    }
+}
+
+/// Those that any user stops, by their places in the plan.
+#[derive(Debug)]
+pub(crate) struct SharedStopWatches(Vec<Mutex<VecDeque<Running>>>);
+
+impl SharedStopWatches {
+    pub(crate) fn of(plan: &[StopWatchPlan]) -> SharedStopWatches {
+        let room = |watch: &StopWatchPlan| if watch.is_shared { MOST_RUNNING } else { 0 };
+        let running = |watch| Mutex::new(VecDeque::with_capacity(room(watch)));
+        SharedStopWatches(plan.iter().map(running).collect())
+    }
+
+    fn with<T>(&self, watch: usize, work: impl FnOnce(&mut VecDeque<Running>) -> T) -> T {
+        // Every change is a single step, so what a panic left behind is whole.
+        let mut running = self.0[watch].lock().unwrap_or_else(PoisonError::into_inner);
+        work(&mut running)
+    }
+
+    fn start(&self, watch: usize, started: Running) {
+        self.with(watch, |running| {
+            if running.len() == MOST_RUNNING {
+                running.pop_front();
+            }
+            running.push_back(started);
+        });
+    }
+
+    fn stop(&self, watch: usize) -> Option<Running> {
+        self.with(watch, VecDeque::pop_front)
+    }
+}
+
+impl User {
+    /// A stop-watch starts: one that runs begins anew.
+    pub(super) fn start_watch(
+        &mut self,
+        script: &Script,
+        watch: usize,
+        phase: Phase,
+        operating: &Operating,
+    ) {
+        if script.is_broken() {
+            return;
+        }
+        let context = &self.log.context;
+        let is_first = operating.started.is_none();
+        let running = Running {
+            since: context.clock.now(),
+            planned: operating.planned.filter(|_| is_first),
+            counts: phase == Phase::Measured,
+            failed: None,
+        };
+        if context.plan.stop_watches[watch].is_shared {
+            context.shared_watches.start(watch, running);
+        } else {
+            self.log.watches.start(watch, running);
+        }
+    }
+
+    /// A stop-watch stops, where it runs.
+    pub(super) fn stop_watch(
+        &mut self,
+        script: &Script,
+        watch: usize,
+        phase: Phase,
+        operating: &Operating,
+    ) {
+        let context = &self.log.context;
+        let plan = &context.plan.stop_watches[watch];
+        let stopped = if plan.is_shared {
+            // What this user could not do has nothing to do with what another one has begun.
+            (!script.is_broken())
+                .then(|| context.shared_watches.stop(watch))
+                .flatten()
+        } else {
+            self.log.watches.stop(watch)
+        };
+        let Some((running, measure)) = stopped.zip(plan.measure) else {
+            return;
+        };
+        if phase != Phase::Measured || !running.counts {
+            return;
+        }
+        let failed = running
+            .failed
+            .or(script.is_broken().then_some(Outcome::Dropped));
+        let at = operating.ended.max(running.since);
+        self.record_watch(script, measure, running, at, failed);
+    }
+
+    fn record_watch(
+        &self,
+        script: &Script,
+        measure: MeasureId,
+        running: Running,
+        at: Nanos,
+        failed: Option<Outcome>,
+    ) {
+        let worker = &self.log.worker;
+        let trace = Trace {
+            moments: Moments {
+                planned: running.planned.unwrap_or(running.since),
+                started: running.since,
+                sent: Some(running.since),
+                acked: None,
+                first: Some(at),
+                done: Some(at),
+            },
+            ..Trace::nothing(worker.config.time.without_stamps())
+        };
+        let operation = Operation {
+            measure,
+            user: self.log.id,
+            role: script.role(),
+            number: 0,
+            visit: None,
+            phase: 0,
+        };
+        if let Some(outcome) = failed {
+            let why = "an operation failed between its start and its stop";
+            let wrong = Wrong::new(outcome, why.to_owned());
+            operation.failed(&self.log.context, record::STOP_WATCH, &wrong, None);
+        }
+        worker.record(operation, &trace, failed.unwrap_or(Outcome::Ok));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn running(since: Nanos) -> Running {
+        Running {
+            since,
+            planned: None,
+            counts: true,
+            failed: None,
+        }
+    }
+
+    #[test]
+    fn each_runs_for_itself_and_begins_anew_when_it_is_started_again() {
+        let mut watches = StopWatches::default();
+        watches.start(2, running(10));
+        watches.start(0, running(20));
+        watches.start(2, running(30));
+        assert_eq!(watches.stop(1), None);
+        assert_eq!(watches.stop(2), Some(running(30)));
+        assert_eq!(watches.stop(2), None);
+        assert_eq!(watches.stop(0), Some(running(20)));
+        assert_eq!(watches.stop(7), None);
+    }
+
+    #[test]
+    fn a_failure_and_a_wait_concern_those_that_run() {
+        let mut watches = StopWatches::default();
+        watches.start(0, running(10));
+        watches.fail(Outcome::Reset);
+        watches.start(1, running(20));
+        watches.fail(Outcome::Timeout);
+        watches.hold(5);
+        let first = watches.stop(0).unwrap();
+        assert_eq!((first.since, first.failed), (15, Some(Outcome::Reset)));
+        let second = watches.stop(1).unwrap();
+        assert_eq!((second.since, second.failed), (25, Some(Outcome::Timeout)));
+    }
+
+    #[test]
+    fn what_is_shared_is_stopped_in_its_order_and_bounded() {
+        let plan = [StopWatchPlan {
+            name: "Handover".to_owned(),
+            measure: None,
+            is_shared: true,
+        }];
+        let shared = SharedStopWatches::of(&plan);
+        for at in 0..MOST_RUNNING as u64 + 3 {
+            shared.start(0, running(at));
+        }
+        assert_eq!(shared.stop(0), Some(running(3)));
+        assert_eq!(shared.stop(0), Some(running(4)));
+        for _ in 0..MOST_RUNNING {
+            shared.stop(0);
+        }
+        assert_eq!(shared.stop(0), None);
+    }
+}

@@ -1,0 +1,277 @@
+//! The loops of a test: one, or those of its roles; and the stop-watches that their steps start and stop.
+
+use std::collections::BTreeMap;
+
+use record::{MeasureId, RoleRecord, STOP_WATCH, TestId};
+
+use super::params::Variant;
+use super::steps::StepResolver;
+use super::{SuiteSource, check_name, index, nested};
+use crate::error::SuiteError;
+use crate::place::Placed;
+use crate::plan::{LoopPlan, Step, StopWatchPlan};
+use crate::spec::{AcrossSpec, ActionSpec, LoopSpec, StepSpec, StopWatchSpec, SuiteSpec, TestSpec};
+
+/// Most users that the roles of a test may be written for.
+const MANY_USERS: u32 = 100_000;
+
+/// A name under which steps are measured, or a stop-watch.
+pub(super) struct MeasuredName<'a> {
+    pub(super) name: &'a str,
+    pub(super) placed: &'a Placed<String>,
+    pub(super) method: &'a str,
+    /// It is only done when it is chosen.
+    pub(super) by_chance: bool,
+    /// The loop of its test, by its place.
+    pub(super) in_loop: usize,
+}
+
+impl MeasuredName<'_> {
+    pub(super) fn is_stop_watch(&self) -> bool {
+        self.method == STOP_WATCH
+    }
+}
+
+/// What the loops of a test measure, each name once for each loop, in order.
+pub(super) fn measures_of<'a>(test: &'a TestSpec) -> Vec<MeasuredName<'a>> {
+    let loops = test.loops().into_iter().enumerate();
+    let of_loop = |(in_loop, own): (usize, LoopSpec<'a>)| -> Vec<MeasuredName<'a>> {
+        let found = of_steps(own.steps).into_iter();
+        found.map(|name| MeasuredName { in_loop, ..name }).collect()
+    };
+    let mut found: Vec<MeasuredName<'_>> = Vec::new();
+    for measure in loops.flat_map(of_loop) {
+        // A stop-watch may stop in several loops, and is one thing all the same.
+        let is_known =
+            |known: &MeasuredName<'_>| known.name == measure.name && measure.is_stop_watch();
+        if !found.iter().any(is_known) {
+            found.push(measure);
+        }
+    }
+    found
+}
+
+fn of_steps(steps: &[StepSpec]) -> Vec<MeasuredName<'_>> {
+    let mut found: Vec<MeasuredName<'_>> = Vec::new();
+    for step in steps {
+        let own = match &step.action {
+            ActionSpec::Stop(watch) => Some(measured(watch, STOP_WATCH)),
+            ActionSpec::Request { method, .. } => step
+                .with
+                .measure
+                .as_ref()
+                .map(|placed| measured(placed, method)),
+            _ => step
+                .with
+                .measure
+                .as_ref()
+                .map(|placed| measured(placed, "MKCOL")),
+        };
+        let is_choice = matches!(step.action, ActionSpec::Choose(_) | ActionSpec::When(_));
+        let inner = nested(step).flat_map(|step| of_steps(std::slice::from_ref(step)));
+        let inner = inner.map(|inner| MeasuredName {
+            by_chance: inner.by_chance || is_choice,
+            ..inner
+        });
+        for measure in own.into_iter().chain(inner) {
+            match found.iter_mut().find(|known| known.name == measure.name) {
+                Some(known) => known.by_chance &= measure.by_chance,
+                None => found.push(measure),
+            }
+        }
+    }
+    found
+}
+
+fn measured<'a>(placed: &'a Placed<String>, method: &'a str) -> MeasuredName<'a> {
+    MeasuredName {
+        name: &placed.value,
+        placed,
+        method,
+        by_chance: false,
+        in_loop: 0,
+    }
+}
+
+/// The stop-watches of a test, in the order in which they are named.
+pub(super) fn stop_watches(
+    spec: &SuiteSpec,
+    variant: &Variant<'_>,
+    measures: &BTreeMap<&str, MeasureId>,
+) -> Vec<StopWatchPlan> {
+    let mut names = Vec::new();
+    let loops = variant.test.loops();
+    let mut found: Vec<StopWatchPlan> = Vec::new();
+    loops
+        .iter()
+        .flat_map(|own| own.steps)
+        .for_each(|step| named(step, &mut names));
+    for (name, _) in names {
+        if found.iter().all(|known| known.name != name.value) {
+            let written = name
+                .value
+                .strip_suffix(&variant.suffix)
+                .unwrap_or(&name.value);
+            let StopWatchSpec { across } = spec
+                .stopwatches
+                .get(written)
+                .map(|placed| placed.value)
+                .unwrap_or_default();
+            found.push(StopWatchPlan {
+                name: name.value.clone(),
+                measure: measures.get(name.value.as_str()).copied(),
+                is_shared: across == AcrossSpec::Users,
+            });
+        }
+    }
+    found
+}
+
+/// The names of stop-watches in a step, and whether it starts them.
+fn named<'a>(step: &'a StepSpec, names: &mut Vec<(&'a Placed<String>, bool)>) {
+    match &step.action {
+        ActionSpec::Start(name) => names.push((name, true)),
+        ActionSpec::Stop(name) => names.push((name, false)),
+        _ => {}
+    }
+    nested(step).for_each(|step| named(step, names));
+}
+
+/// Checks the loops of a test: either one or roles, stop-watches that both start and stop.
+pub(super) fn check(file: &SuiteSource<'_>, test: &TestSpec) -> Result<(), SuiteError> {
+    let name = &test.name;
+    match (test.body.is_empty(), test.roles.is_empty()) {
+        (true, true) => {
+            let message = format!("`{}` needs `loop`, or `roles` with a loop each", name.value);
+            return Err(file.error(name.place, message));
+        }
+        (false, false) => {
+            let message = format!(
+                "`{}` has `loop` and `roles`; move the loop into a role of its own",
+                name.value
+            );
+            return Err(file.error(name.place, message));
+        }
+        _ => {}
+    }
+    for (role, placed) in &test.roles {
+        let role = Placed {
+            value: role.clone(),
+            place: placed.place,
+        };
+        check_name(file, &role)?;
+        if placed.value.body.is_empty() {
+            let message = format!("the role `{}` has no steps in its `loop`", role.value);
+            return Err(file.error(role.place, message));
+        }
+    }
+    for step in test.setup.iter().chain(&test.cleanup) {
+        let mut names = Vec::new();
+        named(step, &mut names);
+        if let Some((watch, _)) = names.first() {
+            return Err(file.error(watch.place, "stop-watches start and stop in loops"));
+        }
+    }
+    let mut names = Vec::new();
+    let loops = test.loops();
+    loops
+        .iter()
+        .flat_map(|own| own.steps)
+        .for_each(|step| named(step, &mut names));
+    let mut requests = Vec::new();
+    let looped = loops.iter().flat_map(|own| own.steps);
+    looped.for_each(|step| measured_requests(step, &mut requests));
+    for (name, starts) in &names {
+        check_name(file, name)?;
+        if requests.contains(&name.value.as_str()) {
+            let message = format!("`{}` is the name of a measured request already", name.value);
+            return Err(file.error(name.place, message));
+        }
+        let has_other = names
+            .iter()
+            .any(|(other, is_start)| other.value == name.value && is_start != starts);
+        if !has_other {
+            let (does, other) = if *starts {
+                ("starts", "stops")
+            } else {
+                ("stops", "starts")
+            };
+            let message = format!(
+                "the stop-watch `{}` {does} here, and no step of `{}` {other} it",
+                name.value, test.name.value
+            );
+            return Err(file.error(name.place, message));
+        }
+    }
+    Ok(())
+}
+
+fn measured_requests<'a>(step: &'a StepSpec, names: &mut Vec<&'a str>) {
+    names.extend(
+        step.with
+            .measure
+            .iter()
+            .map(|measure| measure.value.as_str()),
+    );
+    nested(step).for_each(|step| measured_requests(step, names));
+}
+
+/// Every stop-watch that is declared is used.
+pub(super) fn check_declared(file: &SuiteSource<'_>, spec: &SuiteSpec) -> Result<(), SuiteError> {
+    let mut names = Vec::new();
+    for test in &spec.tests {
+        let loops = test.value.loops();
+        for step in loops.into_iter().flat_map(|own| own.steps) {
+            named(step, &mut names);
+        }
+    }
+    let is_used = |name: &str| names.iter().any(|(used, _)| used.value == name);
+    match spec.stopwatches.iter().find(|(name, _)| !is_used(name)) {
+        None => Ok(()),
+        Some((name, placed)) => Err(file.error(
+            placed.place,
+            format!("no step starts and stops the stop-watch `{name}`"),
+        )),
+    }
+}
+
+impl StepResolver<'_> {
+    /// The loops of a test, and its roles, of which so many of other tests come before.
+    pub(super) fn loops(
+        &self,
+        test: &TestSpec,
+        id: TestId,
+        roles: &mut Vec<RoleRecord>,
+    ) -> Result<Vec<LoopPlan>, SuiteError> {
+        let mut loops = Vec::new();
+        for LoopSpec { role, steps } in test.loops() {
+            let mut steps = self.steps(steps)?;
+            let Some((name, Placed { value: role, .. })) = role else {
+                loops.push(LoopPlan {
+                    role: 0,
+                    users: 1,
+                    steps,
+                });
+                continue;
+            };
+            let users = role.users.as_ref();
+            let users = users.map_or(Ok(1), |users| {
+                self.count(users, "number of users", 1, MANY_USERS)
+            })?;
+            if let Some(pace) = &role.pace {
+                steps.push(Step::Pace(self.duration(pace)?));
+            }
+            roles.push(RoleRecord {
+                name: name.to_owned(),
+                test: id,
+                users,
+            });
+            loops.push(LoopPlan {
+                role: index(roles.len()),
+                users,
+                steps,
+            });
+        }
+        Ok(loops)
+    }
+}
