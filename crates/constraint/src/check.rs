@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::ConstraintError;
 use crate::judge::{ConstraintFigure, FigureSource, Known, Quantifier};
 use crate::parse::{similar, unknown_statistic};
-use crate::statistic::{Characteristic, Statistic};
+use crate::statistic::{Characteristic, PartOfRun, Statistic};
 use crate::tree::{Constraint, ConstraintOperator, ExpressionNode, Part, WrittenQuantity};
 use crate::unit::UnitKind;
 
@@ -355,7 +355,7 @@ impl FigureSource for Anything {
         vec![String::new()]
     }
 
-    fn figure(&self, statistic: Statistic, _measurement: &str) -> ConstraintFigure {
+    fn figure(&self, statistic: Statistic, _: &str, _: PartOfRun) -> ConstraintFigure {
         ConstraintFigure::Known(Known {
             value: 0.0,
             low: 0.0,

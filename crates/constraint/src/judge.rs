@@ -1,7 +1,7 @@
 //! The truth of a constraint, as far as figures tell it.
 
 use crate::check::CheckedConstraint;
-use crate::statistic::{Characteristic, Statistic};
+use crate::statistic::{Characteristic, PartOfRun, Statistic};
 use crate::tree::{ConstraintOperator, ExpressionNode, Part};
 
 /// The figures of a run.
@@ -9,8 +9,8 @@ pub trait FigureSource {
     /// Names of the rows, for characteristics without a measurement.
     fn rows(&self) -> Vec<String>;
 
-    /// A figure of a measurement, in seconds, bytes, operations and parts of a whole.
-    fn figure(&self, statistic: Statistic, measurement: &str) -> ConstraintFigure;
+    /// A figure of a measurement in a part of the run, in seconds, bytes, operations and parts of a whole.
+    fn figure(&self, statistic: Statistic, measurement: &str, part: PartOfRun) -> ConstraintFigure;
 }
 
 /// What is known of a characteristic.
@@ -33,6 +33,10 @@ pub enum WhyUnknown {
     NotSupported,
     /// Chance never chose it.
     NeverChosen,
+    /// The load has no such stage.
+    NoStage,
+    /// The sliding window has more operations than are held.
+    TooMany,
     /// No operation counts.
     NoOperation,
     /// No operation has a time.
@@ -318,7 +322,7 @@ impl Evaluation<'_> {
     /// The figure of a characteristic, if there is enough of it.
     fn read(&mut self, of: &Characteristic) -> Option<Known> {
         let row = of.measurement.as_deref().or(self.row)?;
-        let figure = match self.figures.figure(of.statistic, row) {
+        let figure = match self.figures.figure(of.statistic, row, of.part) {
             ConstraintFigure::Known(known) => {
                 enough(of, known).unwrap_or(ConstraintFigure::Known(known))
             }

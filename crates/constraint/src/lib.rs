@@ -18,9 +18,9 @@
 //! quantity       = number [ unit ]
 //! unit           = "ns" | "us" | "µs" | "ms" | "s" | "min" | "h" | "%" | size [ "/s" ] | "/s"
 //! size           = "B" | "kB" | "MB" | "GB" | "KiB" | "MiB" | "GiB"
-//! characteristic = statistic [ "(" measurement { "," minimum } ")" ]
+//! characteristic = statistic [ "(" measurement { "," restriction } ")" ]
 //! measurement    = word | '"' characters '"'
-//! minimum        = "samples" ">=" number | "over" ">=" quantity
+//! restriction    = "last" quantity | "stage" number | "samples" ">=" number | "over" ">=" quantity
 //! ```
 //!
 //! A characteristic without a measurement stands for each row of a run in turn. A *name* is a parameter of the
@@ -44,7 +44,7 @@ pub use check::{CheckedConstraint, Scope};
 pub use judge::{
     ConstraintFigure, FigureSource, JudgedTruth, Known, Quantifier, Reading, WhyUnknown,
 };
-pub use statistic::{Characteristic, Statistic};
+pub use statistic::{Characteristic, PartOfRun, Statistic};
 pub use tree::Constraint;
 pub use unit::UnitKind;
 

@@ -8,7 +8,7 @@ use winnow::stream::{LocatingSlice, Location};
 use winnow::token::{literal, take_till, take_while};
 
 use crate::ConstraintError;
-use crate::statistic::{Characteristic, Statistic};
+use crate::statistic::{Characteristic, PartOfRun, Statistic};
 use crate::tree::{
     Constraint, ConstraintOperator, ExpressionNode, OPERATORS, Part, WrittenQuantity,
 };
@@ -16,6 +16,10 @@ use crate::unit::{UNITS, UnitKind};
 
 /// Longest constraint, in bytes.
 const LONGEST: usize = 2000;
+/// Sliding windows in seconds: at the least so long that the looks at it are many, at the most so long that its
+/// operations can be held.
+const LEAST_WINDOW: f64 = 0.1;
+const LONGEST_WINDOW: f64 = 3600.0;
 /// Parentheses and negations around each other.
 const DEEPEST: usize = 64;
 
@@ -312,13 +316,14 @@ impl<'a> TokenReader<'a> {
         let mut characteristic = Characteristic {
             statistic,
             measurement: None,
+            part: PartOfRun::Whole,
             samples: None,
             seconds: None,
         };
         if is_called {
             characteristic.measurement = Some(self.measurement()?);
             while self.passes(",") {
-                self.minimum(&mut characteristic)?;
+                self.restriction(&mut characteristic)?;
             }
             self.expects(")", "behind the measurement")?;
         }
@@ -338,10 +343,13 @@ impl<'a> TokenReader<'a> {
         }
     }
 
-    /// `samples >= 100` or `over >= 10 s`.
-    fn minimum(&mut self, characteristic: &mut Characteristic) -> Result<(), ConstraintError> {
+    /// `last 10 s`, `stage 2`, `samples >= 100` or `over >= 10 s`.
+    fn restriction(&mut self, characteristic: &mut Characteristic) -> Result<(), ConstraintError> {
         let offset = self.offset();
         let of = self.next().map(|token| token.text);
+        if let Some(what @ ("last" | "stage")) = of {
+            return self.part_of_run(what, characteristic);
+        }
         self.expects(">=", "behind `samples` or `over`")?;
         let at = self.offset();
         let number = match self.next().map(|token| &token.what) {
@@ -364,9 +372,50 @@ impl<'a> TokenReader<'a> {
             )),
             _ => Err(ConstraintError::at(
                 offset,
-                "only `samples >= NUMBER` and `over >= TIME` can follow the measurement",
+                "only `last TIME`, `stage NUMBER`, `samples >= NUMBER` and `over >= TIME` can follow the \
+                 measurement",
             )),
         }
+    }
+
+    fn part_of_run(
+        &mut self,
+        what: &str,
+        characteristic: &mut Characteristic,
+    ) -> Result<(), ConstraintError> {
+        let at = self.offset();
+        let number = match self.next().map(|token| &token.what) {
+            Some(TokenKind::Number(number)) => *number,
+            _ => return Err(ConstraintError::at(at, "a number is expected")),
+        };
+        let quantity = self.quantity(number)?;
+        let part = match (what, quantity.kind()) {
+            ("last", UnitKind::TIME)
+                if (LEAST_WINDOW..=LONGEST_WINDOW).contains(&quantity.value()) =>
+            {
+                PartOfRun::Last(quantity.value())
+            }
+            ("last", UnitKind::TIME) => {
+                let why = "a sliding window has between 100 ms and an hour";
+                return Err(ConstraintError::at(at, why));
+            }
+            ("stage", UnitKind::NUMBER)
+                if number.fract() == 0.0 && (1.0..=1000.0).contains(&number) =>
+            {
+                PartOfRun::Stage(number as u16)
+            }
+            _ => {
+                let why = "write `last 10 s` or `stage 2`";
+                return Err(ConstraintError::at(at, why));
+            }
+        };
+        if characteristic.part != PartOfRun::Whole {
+            let why =
+                "a characteristic is of one part of the run: one sliding window, or one stage";
+            return Err(ConstraintError::at(at, why));
+        }
+        characteristic.part = part;
+        Ok(())
     }
 }
 

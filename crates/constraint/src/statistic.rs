@@ -129,6 +129,18 @@ impl fmt::Display for Statistic {
     }
 }
 
+/// The part of a run that a characteristic is about.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum PartOfRun {
+    /// All of it.
+    #[default]
+    Whole,
+    /// So many seconds before its end, or before now while it goes on: a sliding window.
+    Last(f64),
+    /// A stage of the load, counted from 1.
+    Stage(u16),
+}
+
 /// A statistic of a measurement, or of each row in turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Characteristic {
@@ -136,6 +148,8 @@ pub struct Characteristic {
     pub statistic: Statistic,
     /// Of what; `None` for each row in turn.
     pub measurement: Option<String>,
+    /// Of which part of the run.
+    pub part: PartOfRun,
     /// Samples below which it has no value.
     pub samples: Option<u64>,
     /// Seconds of measuring below which it has no value.
@@ -159,6 +173,11 @@ impl fmt::Display for Characteristic {
             write!(f, "({measurement}")?;
         } else {
             write!(f, "(\"{measurement}\"")?;
+        }
+        match self.part {
+            PartOfRun::Whole => {}
+            PartOfRun::Last(seconds) => write!(f, ", last {seconds} s")?,
+            PartOfRun::Stage(stage) => write!(f, ", stage {stage}")?,
         }
         if let Some(samples) = self.samples {
             write!(f, ", samples >= {samples}")?;

@@ -12,8 +12,12 @@ impl FigureSource for Measured {
         vec!["Get".to_owned(), "Put".to_owned()]
     }
 
-    fn figure(&self, statistic: Statistic, measurement: &str) -> ConstraintFigure {
-        let text = format!("{statistic}({measurement})");
+    fn figure(&self, statistic: Statistic, measurement: &str, part: PartOfRun) -> ConstraintFigure {
+        let text = match part {
+            PartOfRun::Whole => format!("{statistic}({measurement})"),
+            PartOfRun::Last(seconds) => format!("{statistic}({measurement}, last {seconds} s)"),
+            PartOfRun::Stage(stage) => format!("{statistic}({measurement}, stage {stage})"),
+        };
         match self.0.get(&*text) {
             Some(&(low, value, high)) => ConstraintFigure::Known(Known {
                 value,

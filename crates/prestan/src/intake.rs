@@ -15,18 +15,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use engine::{Finished, Sink};
+use engine::{Conditions, Finished, Sink};
 use record::{Load, Pace, PlanRecord, Sample};
 use report::{Diagnosed, DiagnosedRun};
 use rundir::{Recorded, RunDir, RunDirError, Samples, SamplesWriter};
 use stats::{
-    Convergence, Details, MeasurementWindow, PoolRun, Pooled, Resolution, Summariser, Summary,
-    Until,
+    Convergence, Details, LiveJudge, MeasurementWindow, PoolRun, Pooled, Resolution, Summariser,
+    Summary, Until,
 };
 
 use crate::args::MaxFailures;
 use crate::failing::FailureLimit;
 use crate::live::LiveStatistics;
+use crate::steering::Steering;
 
 /// Samples of a suite that are held: 100 MB. What is more is read again from the file.
 const HELD: usize = 500_000;
@@ -46,6 +47,7 @@ pub(crate) struct Intake {
     /// Somebody else says when enough is known.
     enough: Option<Arc<AtomicBool>>,
     live: Arc<LiveStatistics>,
+    steering: Option<Steering>,
 }
 
 /// The file of samples.
@@ -110,6 +112,16 @@ impl Intake {
             limit: None,
             enough: None,
             live,
+            steering: None,
+        }
+    }
+
+    /// For a run whose steps have these conditions, and which may end by a constraint.
+    pub(crate) fn steering(self, expressions: &[String], conditions: &Arc<Conditions>) -> Intake {
+        let steering = LiveJudge::new(&self.plan, expressions);
+        Intake {
+            steering: steering.map(|judge| Steering::new(judge, conditions)),
+            ..self
         }
     }
 
@@ -292,8 +304,8 @@ pub(crate) fn summary_of_kept(recorded: &Recorded) -> Result<Summary, String> {
 }
 
 impl Sink for Intake {
-    fn take(&mut self, samples: &[Sample], window: engine::KnownWindow) -> ControlFlow<()> {
-        let window = counting(&self.plan.load, window);
+    fn take(&mut self, samples: &[Sample], known: engine::KnownWindow) -> ControlFlow<()> {
+        let window = counting(&self.plan.load, known);
         self.write(samples);
         self.hold(samples);
         if let RunningSummary::Load(sums) = &mut self.sums {
@@ -302,6 +314,9 @@ impl Sink for Intake {
         self.live.add(samples);
         if let Some(limit) = &mut self.limit {
             limit.take(samples)?;
+        }
+        if let Some(steering) = &mut self.steering {
+            steering.take(samples, window, known.begun)?;
         }
         let told = self.enough.as_ref();
         match (&mut self.goal, told) {
@@ -320,7 +335,7 @@ impl Sink for Intake {
 fn counting(load: &Load, window: engine::KnownWindow) -> MeasurementWindow {
     let end = window.ended.unwrap_or(u64::MAX);
     match (&load.pace, window.begun) {
-        (Pace::Open { .. }, _) => MeasurementWindow::Everything,
+        (Pace::Open { .. } | Pace::Rounds, _) => MeasurementWindow::Everything,
         // They were over before it began.
         (_, None) => MeasurementWindow::Nothing,
         (_, Some(start)) if load.requests.is_some() => MeasurementWindow::Asked { start, end },

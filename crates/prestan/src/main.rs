@@ -15,6 +15,7 @@ mod lookout;
 mod nearest;
 mod output;
 mod state;
+mod steering;
 mod watch;
 
 use std::env;

@@ -115,6 +115,9 @@ pub struct ConstraintRecord {
     pub expression: String,
     /// What it means.
     pub sense: ConstraintSense,
+    /// The run ends when it cannot be fulfilled any more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub abort: bool,
 }
 
 /// What it means when the expression of a constraint is true.

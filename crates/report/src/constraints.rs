@@ -85,6 +85,8 @@ pub(crate) fn why_unknown(why: &WhyUnknown) -> String {
         WhyUnknown::NotMeasured => "not measured",
         WhyUnknown::NotSupported => "the server does not support it",
         WhyUnknown::NeverChosen => "chance never chose it",
+        WhyUnknown::NoStage => "the load has no such stage",
+        WhyUnknown::TooMany => "the sliding window has too many operations; use a shorter one",
         WhyUnknown::NoOperation => "nothing was measured",
         WhyUnknown::NoTime => "no operation has a time",
         WhyUnknown::MayBeNoFailure => "the load generator may have caused the failures",

@@ -6,14 +6,15 @@
 use std::collections::BTreeMap;
 
 use constraint::{
-    CheckedConstraint, Constraint, ConstraintFigure, FigureSource, JudgedTruth, Known, Quantifier,
-    Reading, Scope, Statistic, WhyUnknown,
+    CheckedConstraint, Constraint, ConstraintFigure, FigureSource, JudgedTruth, Known, PartOfRun,
+    Quantifier, Reading, Scope, Statistic, WhyUnknown,
 };
 use record::{ConstraintRecord, ConstraintSense, PlanRecord};
 
 use crate::estimated::{
     EstimatedStatistic, FactOfRow, JudgedEstimate, MISS, NoEstimate, RunEstimates,
 };
+use crate::parts::PartEstimates;
 use crate::{
     Conclusion, ConstraintReading, JudgedConstraint, ReadFigure, ReadingUnit, Status, TestSummary,
 };
@@ -24,7 +25,43 @@ const SECOND: f64 = 1e9;
 /// The figures of a run.
 pub(crate) struct FiguresOfRun<'a> {
     pub(crate) estimates: &'a RunEstimates<'a>,
+    /// Those of parts of the run.
+    pub(crate) parts: &'a [(PartOfRun, PartEstimates)],
     pub(crate) rows: &'a [TestSummary],
+    pub(crate) moment: JudgingMoment,
+}
+
+/// When constraints are judged.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct JudgingMoment {
+    /// The probability with which an interval may miss the truth.
+    pub(crate) miss: f64,
+    /// More operations follow: what is a fact at the end of a run may still change.
+    pub(crate) goes_on: bool,
+}
+
+impl JudgingMoment {
+    /// When all was measured.
+    pub(crate) const END: JudgingMoment = JudgingMoment {
+        miss: MISS,
+        goes_on: false,
+    };
+
+    /// Between what a fact may lie when all is measured.
+    fn ends(self, fact: FactOfRow, value: f64) -> (f64, f64) {
+        match fact {
+            _ if !self.goes_on => (value, value),
+            FactOfRow::First => (value, value),
+            FactOfRow::Min => (0.0, value),
+            FactOfRow::Last => (0.0, f64::INFINITY),
+            FactOfRow::Max
+            | FactOfRow::Operations
+            | FactOfRow::Failures
+            | FactOfRow::BytesSent
+            | FactOfRow::BytesReceived
+            | FactOfRow::Connections => (value, f64::INFINITY),
+        }
+    }
 }
 
 /// What the constraints of a plan come to.
@@ -134,24 +171,49 @@ fn reading(reading: Reading) -> ConstraintReading {
 }
 
 impl FigureSource for FiguresOfRun<'_> {
-    /// Those that could be measured: what a server does not support is no failure of the run either.
+    /// Requests that could be measured: what a server does not support is no failure of the run either. A
+    /// stop-watch has pauses in it, and is named where it is meant.
     fn rows(&self) -> Vec<String> {
-        let could_be = |row: &&TestSummary| matches!(row.status, Status::Ok | Status::Failed);
+        let could_be = |row: &&TestSummary| {
+            matches!(row.status, Status::Ok | Status::Failed) && row.method != record::STOP_WATCH
+        };
         let rows = self.rows.iter().filter(could_be);
         rows.map(|row| row.name.clone()).collect()
     }
 
-    fn figure(&self, statistic: Statistic, measurement: &str) -> ConstraintFigure {
+    fn figure(&self, statistic: Statistic, measurement: &str, part: PartOfRun) -> ConstraintFigure {
         let place = self.estimates.row_named(measurement);
-        match place.and_then(|place| Some((place, self.rows.get(place)?))) {
-            Some((place, row)) => self.of_row(place, row, statistic),
-            None => ConstraintFigure::Unknown(WhyUnknown::NotMeasured),
+        let Some((place, row)) = place.and_then(|place| Some((place, self.rows.get(place)?)))
+        else {
+            return ConstraintFigure::Unknown(WhyUnknown::NotMeasured);
+        };
+        match self.of_part(part) {
+            Ok(estimates) => self.of_row(estimates, place, row, statistic),
+            Err(why) => ConstraintFigure::Unknown(why),
         }
     }
 }
 
-impl FiguresOfRun<'_> {
-    fn of_row(&self, place: usize, row: &TestSummary, statistic: Statistic) -> ConstraintFigure {
+impl<'a> FiguresOfRun<'a> {
+    fn of_part(&self, part: PartOfRun) -> Result<&RunEstimates<'a>, WhyUnknown> {
+        if part == PartOfRun::Whole {
+            return Ok(self.estimates);
+        }
+        let mut known = self.parts.iter();
+        match known.find(|(own, _)| *own == part).map(|(_, known)| known) {
+            Some(PartEstimates::Known(estimates)) => Ok(estimates),
+            Some(PartEstimates::TooMany) => Err(WhyUnknown::TooMany),
+            Some(PartEstimates::NoStage) | None => Err(WhyUnknown::NoStage),
+        }
+    }
+
+    fn of_row(
+        &self,
+        estimates: &RunEstimates<'_>,
+        place: usize,
+        row: &TestSummary,
+        statistic: Statistic,
+    ) -> ConstraintFigure {
         match row.status {
             Status::NotSupported | Status::Skipped => {
                 return ConstraintFigure::Unknown(WhyUnknown::NotSupported);
@@ -159,7 +221,8 @@ impl FiguresOfRun<'_> {
             Status::NotDrawn => return ConstraintFigure::Unknown(WhyUnknown::NeverChosen),
             Status::Ok | Status::Failed => {}
         }
-        if row.operations() == 0 {
+        let (operations, seconds) = estimates.extent(place);
+        if operations == 0 {
             return ConstraintFigure::Unknown(WhyUnknown::NoOperation);
         }
         let is_count = matches!(
@@ -176,59 +239,53 @@ impl FiguresOfRun<'_> {
             return ConstraintFigure::Unknown(WhyUnknown::Disqualified);
         }
         match source(statistic) {
-            FigureOrigin::Fact(fact, scale) => match self.estimates.fact(place, fact) {
-                Some(fact) => {
-                    let value = fact as f64 / scale;
-                    known(row, value, value, value)
+            FigureOrigin::Fact(fact, scale) => match estimates.fact(place, fact) {
+                Some(count) => {
+                    let value = count as f64 / scale;
+                    let (low, high) = self.moment.ends(fact, value);
+                    ConstraintFigure::Known(Known {
+                        value,
+                        low,
+                        high,
+                        samples: operations,
+                        seconds,
+                    })
                 }
                 None => ConstraintFigure::Unknown(WhyUnknown::NoTime),
             },
-            FigureOrigin::Estimate(of, scale) => self.estimate(place, row, of, scale),
+            FigureOrigin::Estimate(of, scale) => {
+                let known = |value, low, high| Known {
+                    value: value / scale,
+                    low: low / scale,
+                    high: high / scale,
+                    samples: operations,
+                    seconds,
+                };
+                self.estimate(estimates, place, of, known)
+            }
         }
     }
 
     /// An estimate with its interval. Without one, its true value may be any.
     fn estimate(
         &self,
+        estimates: &RunEstimates<'_>,
         place: usize,
-        row: &TestSummary,
         of: EstimatedStatistic,
-        scale: f64,
+        known: impl Fn(f64, f64, f64) -> Known,
     ) -> ConstraintFigure {
-        match self.estimates.estimate(place, of, MISS) {
+        match estimates.estimate(place, of, self.moment.miss) {
             Ok(JudgedEstimate {
                 value, low, high, ..
-            }) => known(row, value / scale, low / scale, high / scale),
-            Err(why) => match self.estimates.value(place, of) {
+            }) => ConstraintFigure::Known(known(value, low, high)),
+            Err(why) => match estimates.value(place, of) {
                 Some(value) => ConstraintFigure::Vague(
-                    Known {
-                        low: f64::NEG_INFINITY,
-                        high: f64::INFINITY,
-                        ..of_row(row, value / scale)
-                    },
+                    known(value, f64::NEG_INFINITY, f64::INFINITY),
                     without_interval(why),
                 ),
                 None => ConstraintFigure::Unknown(without_interval(why)),
             },
         }
-    }
-}
-
-fn known(row: &TestSummary, value: f64, low: f64, high: f64) -> ConstraintFigure {
-    ConstraintFigure::Known(Known {
-        low,
-        high,
-        ..of_row(row, value)
-    })
-}
-
-fn of_row(row: &TestSummary, value: f64) -> Known {
-    Known {
-        value,
-        low: value,
-        high: value,
-        samples: row.operations(),
-        seconds: row.window_s.unwrap_or(0.0),
     }
 }
 

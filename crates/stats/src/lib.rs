@@ -45,9 +45,11 @@ mod generator;
 mod growth;
 mod judge;
 mod judged;
+mod live;
 mod load_course;
 mod outcomes;
 mod pages;
+mod parts;
 mod pool;
 mod row;
 mod search;
@@ -102,6 +104,7 @@ pub use growth::{
     EXPONENTS, Effect, Fitted, Growing, Growth, Law, Observation, Shape, Term, growth,
 };
 pub use judged::{ConstraintReading, JudgedConstraint, ReadFigure, ReadingUnit, WhyUnknown};
+pub use live::LiveJudge;
 pub use load_course::{LoadCourse, LoadPart, OutcomeWithStatus};
 pub use outcomes::Outcomes;
 pub use pages::{BodySizes, FilesCame, PageSummary, PagesSummary, ServerSummary, Visits};
@@ -122,6 +125,7 @@ pub use warning::{
 };
 pub use window::MeasurementWindow;
 
+use judge::JudgingMoment;
 use pages::PageTally;
 use summariser::MeasuringTimes;
 use told::RunEvents;
@@ -278,7 +282,7 @@ impl Windows {
         events: &[Event],
         env: &Environment,
     ) -> (Summary, Option<PageTally>) {
-        all.conclude(events, env, &self.spans(all, events))
+        all.conclude(events, env, &self.spans(all, events), JudgingMoment::END)
     }
 }
 

@@ -11,8 +11,9 @@ use crate::bias::{Bias, Differences};
 use crate::conclusion::may_be_no_failure;
 use crate::estimated::RunEstimates;
 use crate::generator::Strain;
-use crate::judge;
+use crate::judge::{self, JudgingMoment};
 use crate::pages::PageTally;
+use crate::parts::Parts;
 use crate::row::{Around, RowTally, row};
 use crate::throughput::is_steady;
 use crate::told::RunEvents;
@@ -35,6 +36,7 @@ pub struct Summariser {
     orphans: u64,
     /// Of each measure, whether its samples tell when users are at work.
     shows_work: Vec<bool>,
+    parts: Parts,
 }
 
 /// The operations of one test, added up.
@@ -63,6 +65,7 @@ impl Summariser {
                 .collect(),
             pages: PageTally::new(plan),
             orphans: 0,
+            parts: Parts::of(plan),
             shows_work: plan
                 .measures
                 .iter()
@@ -113,6 +116,7 @@ impl Summariser {
         if let Some(pages) = &mut self.pages {
             pages.add(sample, window);
         }
+        self.parts.add(sample, window);
         row.add_end(sample, window);
         if window.contains(sample) {
             row.add(sample, self.open);
@@ -124,6 +128,7 @@ impl Summariser {
     /// Takes in what another one of the same plan has added up.
     pub fn merge(&mut self, other: &Summariser) {
         self.orphans += other.orphans;
+        self.parts.merge(&other.parts);
         if let (Some(own), Some(others)) = (&mut self.pages, &other.pages) {
             own.merge(others);
         }
@@ -146,7 +151,8 @@ impl Summariser {
     ///
     /// Windows are those that the events tell of, and without any they span all operations.
     pub fn finish(&self, events: &[Event], env: &Environment) -> Summary {
-        self.conclude(events, env, &self.windows(events)).0
+        self.conclude(events, env, &self.windows(events), JudgingMoment::END)
+            .0
     }
 
     /// The windows that the events tell of.
@@ -170,6 +176,7 @@ impl Summariser {
         events: &[Event],
         env: &Environment,
         windows: &BTreeMap<TestId, Result<Span, NoWindow>>,
+        judged: JudgingMoment,
     ) -> (Summary, Option<PageTally>) {
         let told = RunEvents::by(events, self.plan.load.users);
         let complete = Completeness::of(events, env);
@@ -231,7 +238,9 @@ impl Summariser {
             &self.plan,
             &judge::FiguresOfRun {
                 estimates: &RunEstimates::of(self, events, windows.clone()),
+                parts: &self.parts.estimates(&self.plan, windows),
                 rows: &tests,
+                moment: judged,
             },
         );
         let summary = Summary {

@@ -1,5 +1,8 @@
 //! What is written in a suite file, as it is written: the shape of the YAML, nothing resolved.
 
+mod constraints;
+mod loops;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,6 +13,9 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 
 use crate::error::SuiteError;
 pub use crate::place::{Place, Placed, Scalar};
+pub use constraints::ConstraintSpec;
+pub(crate) use constraints::constraints;
+pub use loops::{AcrossSpec, LoopSpec, RoleSpec, StopWatchSpec};
 
 /// A whole suite file.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -35,7 +41,7 @@ pub struct SuiteSpec {
     pub params: BTreeMap<String, Placed<serde_json::Value>>,
     /// What the measurements are to fulfil, by name: `fast: p99(Get1K) < 5 ms`.
     #[serde(default)]
-    pub constraints: BTreeMap<String, Placed<String>>,
+    pub constraints: BTreeMap<String, ConstraintSpec>,
     /// Stop-watches of which more is to be said than where they start and stop, by name.
     #[serde(default)]
     pub stopwatches: BTreeMap<String, Placed<StopWatchSpec>>,
@@ -90,81 +96,6 @@ pub struct TestSpec {
     /// Steps afterwards, never measured.
     #[serde(default)]
     pub cleanup: Vec<StepSpec>,
-}
-
-/// Users of a test that have a loop of their own.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RoleSpec {
-    /// How many of the users of the test, all roles together, have it; 1 where this is absent.
-    #[serde(default)]
-    pub users: Option<Placed<Scalar>>,
-    /// Time from the beginning of one iteration to that of the next, at least: `100ms`.
-    #[serde(default)]
-    pub pace: Option<Placed<Scalar>>,
-    /// Steps that are repeated.
-    #[serde(rename = "loop")]
-    pub body: Vec<StepSpec>,
-}
-
-/// A loop of a test.
-#[derive(Debug, Clone, Copy)]
-pub struct LoopSpec<'a> {
-    /// The name of its role, and the role; `None` where the test has no roles.
-    pub role: Option<(&'a str, &'a Placed<RoleSpec>)>,
-    /// What is repeated.
-    pub steps: &'a [StepSpec],
-}
-
-impl TestSpec {
-    /// Its loops: one, or those of its roles in the order in which they are written.
-    pub fn loops(&self) -> Vec<LoopSpec<'_>> {
-        if self.roles.is_empty() {
-            let steps = self.body.as_slice();
-            return vec![LoopSpec { role: None, steps }];
-        }
-        let mut loops: Vec<_> = Vec::with_capacity(self.roles.len());
-        for (name, role) in &self.roles {
-            loops.push(LoopSpec {
-                role: Some((name, role)),
-                steps: &role.value.body,
-            });
-        }
-        loops.sort_by_key(|own| {
-            own.role
-                .map(|(_, role)| (role.place.line, role.place.column))
-        });
-        loops
-    }
-
-    /// All steps of its loops, to be changed.
-    pub(crate) fn looped_mut(&mut self) -> impl Iterator<Item = &mut StepSpec> {
-        let of_roles = self
-            .roles
-            .values_mut()
-            .flat_map(|role| &mut role.value.body);
-        self.body.iter_mut().chain(of_roles)
-    }
-}
-
-/// What a suite says of a stop-watch, beside where it starts and stops.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct StopWatchSpec {
-    /// Whose steps start and stop it.
-    #[serde(default)]
-    pub across: AcrossSpec,
-}
-
-/// Whose steps start and stop a stop-watch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum AcrossSpec {
-    /// Each user has one of its own.
-    #[default]
-    User,
-    /// Any user stops what any user has started, the oldest first.
-    Users,
 }
 
 /// One step: a request, a tree, a repetition, a page, a choice or a pause, with what belongs to it.
@@ -389,20 +320,6 @@ fn read<T: for<'de> Deserialize<'de>>(name: &str, text: &str) -> Result<T, Suite
         });
         SuiteError::at(name, text, place, yaml_message(&error.to_string()))
     })
-}
-
-/// Reads the constraints of a file, whatever else is in it.
-pub(crate) fn constraints(
-    name: &str,
-    text: &str,
-) -> Result<BTreeMap<String, Placed<String>>, SuiteError> {
-    #[derive(Deserialize)]
-    struct ConstraintsOnly {
-        #[serde(default)]
-        constraints: BTreeMap<String, Placed<String>>,
-    }
-    let read: ConstraintsOnly = read(name, text)?;
-    Ok(read.constraints)
 }
 
 /// The reader appends the place to its message; ours stands before it.

@@ -6,7 +6,8 @@ use std::sync::atomic::AtomicBool;
 
 use constraint::Constraint;
 use engine::{
-    Cancel, Drive, Finished, Observer, Pacing, Progress, RunError, Said, Settings, Turn, Watch,
+    Cancel, Conditions, Drive, Finished, Observer, Pacing, Progress, RunError, Said, Settings,
+    Turn, Watch,
 };
 use record::{ConstraintRecord, ConstraintSense, Event, EventKind, LeftBehind, PlanRecord};
 use rundir::RunDir;
@@ -255,13 +256,10 @@ impl PlannedRun {
         Ok(self.measure(intake, watch, Some(&console)))
     }
 
-    fn measure(
-        self,
-        mut intake: Intake,
-        watch: Watch,
-        console: Option<&Arc<Console>>,
-    ) -> CompletedRun {
+    fn measure(self, intake: Intake, watch: Watch, console: Option<&Arc<Console>>) -> CompletedRun {
         let PlannedRun { plan, settings, .. } = self;
+        let conditions = Arc::new(Conditions::new(plan.conditions.len()));
+        let mut intake = intake.steering(&plan.conditions, &conditions);
         let recorder = Arc::new(RunRecorder {
             display: watch.observer,
             directory: self.directory,
@@ -272,6 +270,7 @@ impl PlannedRun {
         let following = console.map(Console::follow);
         let watch = Watch {
             observer: Arc::clone(&recorder) as Arc<dyn Observer>,
+            conditions,
             ..watch
         };
         let mut finished = engine::run(plan, &settings, &watch, &mut intake);

@@ -433,6 +433,7 @@ fn long() -> Run {
         name: "fast".to_owned(),
         expression: "mean < 1 s".to_owned(),
         sense: ConstraintSense::Holds,
+        abort: false,
     };
     Run {
         samples: samples.map(again).collect(),

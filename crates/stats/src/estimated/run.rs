@@ -74,6 +74,18 @@ impl<'a> RunEstimates<'a> {
         }
     }
 
+    /// Of a part of a run, for these windows.
+    pub(crate) fn owned(
+        operations: Summariser,
+        windows: BTreeMap<TestId, Result<Span, NoWindow>>,
+    ) -> RunEstimates<'static> {
+        RunEstimates {
+            windows,
+            told: RunEvents::default(),
+            operations: Cow::Owned(operations),
+        }
+    }
+
     /// Names of the rows, in the order of the plan.
     pub fn rows(&self) -> impl Iterator<Item = &str> {
         let measures = self.operations.plan().measures.iter();
@@ -83,6 +95,14 @@ impl<'a> RunEstimates<'a> {
     /// The place of the first row of this name.
     pub fn row_named(&self, name: &str) -> Option<usize> {
         self.rows().position(|row| row == name)
+    }
+
+    /// Operations of the row at that place that count, however they ended, and seconds of its window.
+    pub fn extent(&self, row: usize) -> (u64, f64) {
+        let row = self.row(row);
+        row.map_or((0, 0.0), |(row, measured)| {
+            (row.outcomes.total(), measured.seconds)
+        })
     }
 
     /// An estimate of the row at that place, with an interval that misses the truth with the probability

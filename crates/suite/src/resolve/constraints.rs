@@ -11,6 +11,7 @@ use super::{SuiteSource, measures_of};
 use crate::error::SuiteError;
 use crate::place::{Place, Placed};
 use crate::plan::Plan;
+use crate::spec::ConstraintSpec;
 use crate::template::is_name;
 
 /// What the constraints of a file can name, and of what of that they are wanted.
@@ -60,31 +61,33 @@ impl<'a> Nameable<'a> {
 /// The constraints of a file, in its order. Those of rows that are not selected are left out.
 pub(super) fn records(
     file: &SuiteSource<'_>,
-    constraints: &BTreeMap<String, Placed<String>>,
+    constraints: &BTreeMap<String, ConstraintSpec>,
     nameable: &Nameable<'_>,
 ) -> Result<Vec<ConstraintRecord>, SuiteError> {
-    let mut written: Vec<(&str, &Placed<String>, Constraint)> = Vec::new();
-    for (name, text) in constraints {
+    let mut written: Vec<(&str, &ConstraintSpec, Constraint)> = Vec::new();
+    for (name, spec) in constraints {
+        let text = &spec.expression;
         check_name(name, nameable.params).map_err(|why| file.error(text.place, why))?;
         let constraint = Constraint::parse(&text.value);
         let constraint = constraint.map_err(|why| at(file, text, &why))?;
-        written.push((name, text, constraint));
+        written.push((name, spec, constraint));
     }
-    written.sort_by_key(|(_, text, _)| (text.place.line, text.place.column));
+    written.sort_by_key(|(_, spec, _)| (spec.expression.place.line, spec.expression.place.column));
     let by_name = written
         .iter()
         .map(|(name, _, constraint)| (*name, constraint));
     let scope = nameable.scope(by_name.collect());
     let mut records: Vec<ConstraintRecord> = Vec::new();
-    for (name, text, constraint) in &written {
+    for (name, spec, constraint) in &written {
         let checked = constraint
             .check(&scope)
-            .map_err(|why| at(file, text, &why))?;
+            .map_err(|why| at(file, &spec.expression, &why))?;
         if is_of(&checked, &nameable.selected) {
             records.push(ConstraintRecord {
                 name: (*name).to_owned(),
                 expression: constraint.to_string(),
                 sense: ConstraintSense::Holds,
+                abort: spec.abort,
             });
         }
     }
@@ -131,6 +134,7 @@ pub fn constraint_for(
         name: option.to_owned(),
         expression,
         sense,
+        abort: false,
     })
 }
 

@@ -1,0 +1,152 @@
+//! Constraints while a run goes on: what steps ask for, and what cannot be fulfilled any more.
+//!
+//! A condition is not a verdict: it compares estimates as they are, without their intervals. A constraint with
+//! `abort` is judged at doubling times, each time with an interval that is wider ([`miss_at_look`]), so that all
+//! looks together err as rarely as one at the end. A count that can still grow is no reason to end a run.
+
+use record::{
+    ConstraintRecord, ConstraintSense, Environment, Event, EventKind, Machine, Nanos, PlanRecord,
+    Sample, TestId,
+};
+
+use crate::estimated::{MISS, miss_at_look};
+use crate::judge::JudgingMoment;
+use crate::summariser::Summariser;
+use crate::window::MeasurementWindow;
+use crate::{Conclusion, JudgedConstraint};
+
+/// Nanoseconds of measuring before the first look at what may end a run.
+const FIRST_LOOK: Nanos = 1_000_000_000;
+
+/// Adds up the operations of a run for its conditions, and for those of its constraints that end it.
+#[derive(Debug)]
+pub struct LiveJudge {
+    /// Of a plan whose constraints are followed by the conditions.
+    operations: Summariser,
+    conditions: usize,
+    /// Some constraint may end the run.
+    may_end: bool,
+    /// When the first operation began, and the last one ended.
+    begun: Nanos,
+    ended: Nanos,
+    /// Looks so far at what may end the run.
+    looks: u32,
+}
+
+impl LiveJudge {
+    /// For the conditions of the steps of a plan; `None` where it has none, and no constraint that ends it.
+    pub fn new(plan: &PlanRecord, conditions: &[String]) -> Option<LiveJudge> {
+        let may_end = plan.constraints.iter().any(|own| own.abort);
+        if !may_end && conditions.is_empty() {
+            return None;
+        }
+        let condition = |expression: &String| ConstraintRecord {
+            name: expression.clone(),
+            expression: expression.clone(),
+            sense: ConstraintSense::Trial,
+            abort: false,
+        };
+        let all = plan
+            .constraints
+            .iter()
+            .cloned()
+            .chain(conditions.iter().map(condition));
+        let plan = PlanRecord {
+            constraints: all.collect(),
+            ..plan.clone()
+        };
+        Some(LiveJudge {
+            operations: Summariser::new(&plan),
+            conditions: conditions.len(),
+            may_end,
+            begun: Nanos::MAX,
+            ended: 0,
+            looks: 0,
+        })
+    }
+
+    /// Adds operations, as [`Summariser::add`] does.
+    pub fn add(&mut self, samples: &[Sample], window: MeasurementWindow) {
+        for sample in samples {
+            self.begun = self.begun.min(sample.moments.started);
+            self.ended = self
+                .ended
+                .max(sample.moments.done.unwrap_or(sample.moments.started));
+        }
+        self.operations.add(samples, window);
+    }
+
+    /// Whether each of the conditions is true of what was measured until now, in a window that began then.
+    pub fn conditions(&self, begun: Option<Nanos>) -> Vec<bool> {
+        if self.conditions == 0 {
+            return Vec::new();
+        }
+        let judged = self.judged(begun, MISS);
+        let own = judged.len().saturating_sub(self.conditions);
+        judged[own..]
+            .iter()
+            .map(|one| one.verdict == Conclusion::Pass)
+            .collect()
+    }
+
+    /// The name of a constraint that cannot be fulfilled any more, where it is time to look.
+    pub fn broken(&mut self, begun: Option<Nanos>) -> Option<String> {
+        let elapsed = self
+            .ended
+            .saturating_sub(self.begun.max(begun.unwrap_or(0)));
+        let is_due = |looks: u32| {
+            FIRST_LOOK
+                .checked_shl(looks)
+                .is_some_and(|due| due <= elapsed)
+        };
+        if !self.may_end || !is_due(self.looks) {
+            return None;
+        }
+        while is_due(self.looks) {
+            self.looks += 1;
+        }
+        let judged = self.judged(begun, miss_at_look(self.looks));
+        let constraints = self.operations.plan().constraints.iter().zip(judged);
+        let mut ending = constraints.filter(|(record, _)| record.abort);
+        let broken = ending.find(|(_, one)| one.verdict == Conclusion::Fail);
+        broken.map(|(record, _)| record.name.clone())
+    }
+
+    /// What all constraints come to, and then all conditions.
+    fn judged(&self, begun: Option<Nanos>, miss: f64) -> Vec<JudgedConstraint> {
+        let tests = self.operations.plan().tests.len();
+        let tests = (0..tests).map(|test| TestId(u16::try_from(test).unwrap_or(u16::MAX)));
+        let started = begun.map(|at| {
+            tests.map(move |test| Event {
+                at,
+                kind: EventKind::MeasuringStarted { test },
+            })
+        });
+        let events: Vec<Event> = started.into_iter().flatten().collect();
+        let windows = self.operations.windows(&events);
+        let now = JudgingMoment {
+            miss,
+            goes_on: true,
+        };
+        let (summary, _) = self
+            .operations
+            .conclude(&events, &under_way(), &windows, now);
+        summary.constraints
+    }
+}
+
+/// An environment as if the run were over, so that nothing is said of its end.
+fn under_way() -> Environment {
+    Environment {
+        machine: Machine {
+            os: String::new(),
+            cpu: String::new(),
+            cores: 0,
+            memory_bytes: 0,
+        },
+        server: None,
+        started_at: String::new(),
+        ended_at: Some(String::new()),
+        conclusion: None,
+    }
+}

@@ -1,0 +1,117 @@
+//! Constraints, as they are written: `fast: p99(Get) < 5 ms`, or with keys of their own.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde::de::{self, Deserializer, MapAccess, Visitor};
+
+use super::Placed;
+use crate::error::SuiteError;
+
+/// A constraint: its expression, or `{expression: ..., abort: true}`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConstraintSpec {
+    /// What must be true.
+    pub expression: Placed<String>,
+    /// The run ends when it cannot become true any more.
+    pub abort: bool,
+}
+
+/// What stands behind the name of a constraint.
+enum WrittenConstraint {
+    Expression(String),
+    Keys {
+        expression: Placed<String>,
+        abort: bool,
+    },
+}
+
+impl<'de> Deserialize<'de> for ConstraintSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Placed { value, place } = Placed::<WrittenConstraint>::deserialize(deserializer)?;
+        Ok(match value {
+            WrittenConstraint::Expression(value) => ConstraintSpec {
+                expression: Placed { value, place },
+                abort: false,
+            },
+            WrittenConstraint::Keys { expression, abort } => ConstraintSpec { expression, abort },
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for WrittenConstraint {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ConstraintVisitor)
+    }
+}
+
+struct ConstraintVisitor;
+
+impl<'de> Visitor<'de> for ConstraintVisitor {
+    type Value = WrittenConstraint;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an expression, for example `p99(Get) < 5 ms`")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<WrittenConstraint, E> {
+        Ok(WrittenConstraint::Expression(text.to_owned()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<WrittenConstraint, A::Error> {
+        let (mut expression, mut abort) = (None, false);
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "expression" => expression = Some(map.next_value()?),
+                "abort" => abort = map.next_value()?,
+                other => return Err(de::Error::unknown_field(other, &["expression", "abort"])),
+            }
+        }
+        let expression = expression.ok_or_else(|| de::Error::missing_field("expression"))?;
+        Ok(WrittenConstraint::Keys { expression, abort })
+    }
+}
+
+impl JsonSchema for ConstraintSpec {
+    fn schema_name() -> Cow<'static, str> {
+        "Constraint".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "What measurements must fulfil: an expression like `p99(Get) < 5 ms`, or keys.",
+            "anyOf": [
+                { "type": "string" },
+                {
+                    "type": "object",
+                    "properties": {
+                        "expression": { "type": "string" },
+                        "abort": {
+                            "type": "boolean",
+                            "description": "The run ends when the constraint cannot be fulfilled any more.",
+                        },
+                    },
+                    "required": ["expression"],
+                    "additionalProperties": false,
+                },
+            ],
+        })
+    }
+}
+
+/// Reads the constraints of a file, whatever else is in it.
+pub(crate) fn constraints(
+    name: &str,
+    text: &str,
+) -> Result<BTreeMap<String, ConstraintSpec>, SuiteError> {
+    #[derive(Deserialize)]
+    struct ConstraintsOnly {
+        #[serde(default)]
+        constraints: BTreeMap<String, ConstraintSpec>,
+    }
+    let read: ConstraintsOnly = super::read(name, text)?;
+    Ok(read.constraints)
+}

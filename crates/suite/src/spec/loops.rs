@@ -1,0 +1,81 @@
+//! The loops of a test, as they are written: one, or those of its roles; and its stop-watches.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Placed, Scalar, StepSpec, TestSpec};
+
+/// Users of a test that have a loop of their own.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RoleSpec {
+    /// How many of the users of the test, all roles together, have it; 1 where this is absent.
+    #[serde(default)]
+    pub users: Option<Placed<Scalar>>,
+    /// Time from the beginning of one iteration to that of the next, at least: `100ms`.
+    #[serde(default)]
+    pub pace: Option<Placed<Scalar>>,
+    /// Steps that are repeated.
+    #[serde(rename = "loop")]
+    pub body: Vec<StepSpec>,
+}
+
+/// A loop of a test.
+#[derive(Debug, Clone, Copy)]
+pub struct LoopSpec<'a> {
+    /// The name of its role, and the role; `None` where the test has no roles.
+    pub role: Option<(&'a str, &'a Placed<RoleSpec>)>,
+    /// What is repeated.
+    pub steps: &'a [StepSpec],
+}
+
+impl TestSpec {
+    /// Its loops: one, or those of its roles in the order in which they are written.
+    pub fn loops(&self) -> Vec<LoopSpec<'_>> {
+        if self.roles.is_empty() {
+            let steps = self.body.as_slice();
+            return vec![LoopSpec { role: None, steps }];
+        }
+        let mut loops: Vec<_> = Vec::with_capacity(self.roles.len());
+        for (name, role) in &self.roles {
+            loops.push(LoopSpec {
+                role: Some((name, role)),
+                steps: &role.value.body,
+            });
+        }
+        loops.sort_by_key(|own| {
+            own.role
+                .map(|(_, role)| (role.place.line, role.place.column))
+        });
+        loops
+    }
+
+    /// All steps of its loops, to be changed.
+    pub(crate) fn looped_mut(&mut self) -> impl Iterator<Item = &mut StepSpec> {
+        let of_roles = self
+            .roles
+            .values_mut()
+            .flat_map(|role| &mut role.value.body);
+        self.body.iter_mut().chain(of_roles)
+    }
+}
+
+/// What a suite says of a stop-watch, beside where it starts and stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StopWatchSpec {
+    /// Whose steps start and stop it.
+    #[serde(default)]
+    pub across: AcrossSpec,
+}
+
+/// Whose steps start and stop a stop-watch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AcrossSpec {
+    /// Each user has one of its own.
+    #[default]
+    User,
+    /// Any user stops what any user has started, the oldest first.
+    Users,
+}
