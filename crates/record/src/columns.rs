@@ -247,7 +247,7 @@ pub const COLUMNS: [Column; 28] = [
         )),
     ),
     only(
-        |_| false,
+        |plan| !plan.roles.is_empty(),
         since_5(required(
             "role",
             Holds::Int32,

@@ -5,8 +5,8 @@ use schemars::generate::SchemaSettings;
 use stats::{Completeness, Summary, TestSummary};
 
 use crate::clean::is_harmful;
-use crate::reasons::{abort_reason, note, reason};
-use crate::{webstone, wire};
+use crate::reasons::{abort_reason, ended_early, note, reason};
+use crate::{load, webstone, wire};
 
 /// What went on beside a run.
 #[derive(Debug, Clone, Copy)]
@@ -87,6 +87,8 @@ pub(crate) fn document(run: &Run, summary: &Summary) -> wire::ResultDocument {
             half_width_percent: goal.half_width.map(|width| width * 100.0),
             reached: goal.reached,
         }),
+        ended_early: summary.ended_early.iter().map(ended_early).collect(),
+        roles: load::roles(plan).map(wire::RoleJson::from).collect(),
         left_out: summary.left_out(),
         conclusion: summary.conclusion(),
         inconclusive: crate::inconclusive(summary),
@@ -129,6 +131,17 @@ pub(crate) fn thousandths(value: f64) -> f64 {
 /// Both ends of the interval of a rate.
 pub(crate) fn rates((low, high): (f64, f64)) -> [f64; 2] {
     [thousandths(low), thousandths(high)]
+}
+
+impl From<load::RoleUsers<'_>> for wire::RoleJson {
+    fn from(role: load::RoleUsers<'_>) -> wire::RoleJson {
+        wire::RoleJson {
+            name: role.name.to_owned(),
+            test: role.test.to_owned(),
+            users: role.users,
+            rows: role.rows.into_iter().map(str::to_owned).collect(),
+        }
+    }
 }
 
 impl From<&TestSummary> for wire::TestJson {

@@ -1,6 +1,6 @@
 //! What the text report says about clock, generator and load.
 
-use record::{Arrivals, Clock, Nanos, Pace, Stage};
+use record::{Arrivals, Clock, Nanos, Pace, PlanRecord, Stage};
 use stats::{Bar, Bias, Connects, Distribution, Summary, TestSummary, Warning, WarningKind};
 
 use crate::clean;
@@ -285,4 +285,34 @@ pub(crate) fn histogram(test: &TestSummary, width: usize) -> String {
         );
     }
     text
+}
+
+/// A role of a test, and how many users of a run have it.
+pub(crate) struct RoleUsers<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) test: &'a str,
+    pub(crate) users: u32,
+    /// What they measure.
+    pub(crate) rows: Vec<&'a str>,
+}
+
+/// The roles of all tests, in their order.
+pub(crate) fn roles(plan: &PlanRecord) -> impl Iterator<Item = RoleUsers<'_>> {
+    let users_of = |test| -> u32 {
+        let own = plan.roles.iter().filter(|role| role.test == test);
+        own.map(|role| role.users).sum()
+    };
+    (1..).zip(&plan.roles).map(move |(number, role): (u16, _)| {
+        let own = plan
+            .measures
+            .iter()
+            .filter(|measure| measure.role == number);
+        let test = plan.tests.get(usize::from(role.test.0));
+        RoleUsers {
+            name: &role.name,
+            test: test.map_or("", |test| &test.name),
+            users: role.users * (plan.load.users / users_of(role.test).max(1)),
+            rows: own.map(|measure| measure.name.as_str()).collect(),
+        }
+    })
 }

@@ -250,6 +250,8 @@ struct TableDrawing {
     rows: Vec<TableRow>,
     columns: Columns,
     starred: bool,
+    /// Names of the rows that are stop-watches.
+    watches: Vec<String>,
 }
 
 impl TableDrawing {
@@ -262,12 +264,17 @@ impl TableDrawing {
         let rows = summary.tests.iter();
         let rows: Vec<TableRow> = rows.map(|test| row(test, layout, starred)).collect();
         let cells = rows.iter().map(|row| &row.cells);
+        let watches = summary
+            .tests
+            .iter()
+            .filter(|test| test.method == record::STOP_WATCH);
         TableDrawing {
             layout,
             columns: Columns::of(cells.chain([&headers]), texts(layout)),
             headers,
             rows,
             starred,
+            watches: watches.map(|test| clean(&test.name)).collect(),
         }
     }
 
@@ -286,6 +293,12 @@ impl TableDrawing {
                  the response received"
                     .to_owned(),
             );
+        }
+        if !self.watches.is_empty() {
+            signs.push(format!(
+                "stop-watches, whose times reach from one step of the suite to another, pauses included: {}",
+                self.watches.join(", ")
+            ));
         }
         if self.starred {
             signs.push(format!(

@@ -12,7 +12,7 @@ use crate::clean;
 use crate::conclusion::inconclusive_briefly;
 use crate::json::BesideResult;
 use crate::load;
-use crate::reasons::{self, abort_reason};
+use crate::reasons::{self, abort_reason, ended_early};
 use crate::table::{TableRows, TextTable, table};
 use crate::terminal::{TextReport, wrap};
 use crate::webstone;
@@ -202,6 +202,7 @@ impl TextReport {
         let items: Vec<ReportItem> = summary
             .tests
             .iter()
+            .filter(|test| test.method != record::STOP_WATCH)
             .filter_map(|test| {
                 let text = clean(&load::throughput(test, summary.pages.is_some())?);
                 let below = load::other_times(test);
@@ -303,6 +304,14 @@ impl TextReport {
     }
 
     fn completeness(&mut self, summary: &Summary) {
+        for by in &summary.ended_early {
+            self.line("");
+            self.wrapped(
+                "",
+                "  ",
+                &clean(&format!("Ended early: {}", ended_early(by))),
+            );
+        }
         let (word, how) = match &summary.complete {
             Completeness::Complete => return,
             Completeness::Interrupted => ("Interrupted", " by the user".to_owned()),
@@ -494,6 +503,11 @@ pub(crate) fn configuration(
         }
     }
     add("Concurrency", of.users.to_string());
+    for role in load::roles(plan) {
+        let users = if role.users == 1 { "user" } else { "users" };
+        let what = format!("Role {} of {}", clean(role.name), clean(role.test));
+        add(&what, format!("{} {users}", role.users));
+    }
     if of.http != Http::default() {
         add("Requests", of.http.to_string());
     }

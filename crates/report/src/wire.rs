@@ -59,6 +59,12 @@ pub(crate) struct ResultDocument {
     pub(crate) complete: CompletenessJson,
     /// How close a load run came to its goal (`load.until`); null without a goal.
     pub(crate) goal: Option<GoalJson>,
+    /// Why measurements ended before their time; absent where none did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) ended_early: Vec<String>,
+    /// The roles of the tests, with the rows that their users measure; absent where they have none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) roles: Vec<RoleJson>,
     /// Operations of all tests that began outside the measurement window.
     pub(crate) left_out: u64,
     /// Conclusion of the run: the worst of its rows and constraints.
@@ -80,6 +86,20 @@ pub(crate) struct ResultDocument {
     /// What loads that went on beside the run came to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) beside: Vec<BesideJson>,
+}
+
+/// Users of a test that have a loop of their own.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Role", deny_unknown_fields)]
+pub(crate) struct RoleJson {
+    /// Its name.
+    pub(crate) name: String,
+    /// Name of its test.
+    pub(crate) test: String,
+    /// Users that had it.
+    pub(crate) users: u32,
+    /// Names of the rows that they measure.
+    pub(crate) rows: Vec<String>,
 }
 
 /// A load that went on beside a run.

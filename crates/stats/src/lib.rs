@@ -73,8 +73,8 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use record::{
-    Clock, Environment, Event, Generator, Goal, LeftBehind, MeasureRecord, Pace, PlanRecord, Run,
-    Sample, TestId,
+    Clock, EndedBy, Environment, Event, Generator, Goal, LeftBehind, MeasureRecord, Pace,
+    PlanRecord, Run, Sample, TestId,
 };
 
 pub use bias::Bias;
@@ -151,6 +151,8 @@ pub struct Summary {
     pub generator: Vec<Generator>,
     /// How near a load run came to what it was to go on for.
     pub goal: Option<Goal>,
+    /// What ended measurements before their time.
+    pub ended_early: Vec<EndedBy>,
     /// What the constraints of its plan came to.
     pub constraints: Vec<JudgedConstraint>,
     /// Runs that are put together in it: one, but on pages that show several runs of a server.

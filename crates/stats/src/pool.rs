@@ -378,6 +378,7 @@ impl Pool<'_> {
             },
             generator: self.generator(),
             goal: None,
+            ended_early: Vec::new(),
             // They are judged run by run.
             constraints: Vec::new(),
             runs: self.runs.len(),

@@ -255,6 +255,7 @@ impl Summariser {
             clock,
             generator: told.generator,
             goal: told.goal,
+            ended_early: told.ended.into_iter().map(|(_, by)| by).collect(),
             runs: 1,
         };
         (summary, pages)

@@ -69,6 +69,7 @@ mod pull_requests;
 mod real_servers;
 #[cfg(test)]
 mod record;
+mod roles;
 #[cfg(test)]
 mod runs;
 #[cfg(test)]

@@ -170,6 +170,7 @@ const RESULT: &[Numbers] = &[
         without: &["mean", "sd"],
         facts: &["n", "min", "max"],
     },
+    facts("Role", &["users"]),
     facts("Stage", &["rate", "duration_s"]),
     facts("Suite", &["version"]),
     Numbers {

@@ -1,0 +1,544 @@
+//! Tests with roles, stop-watches, and conditions: what one kind of users sees beside another.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use record::{EndedBy, EventKind, Outcome as Ended};
+use serde_json::Value;
+use tempfile::TempDir;
+use testbed::fault::{Fault, Rule};
+
+use crate::support::faulty::{Faulty, status};
+use crate::support::load::{file, kept, load, plain};
+use crate::support::{Outcome, Prestan};
+
+/// Readers beside a writer, with a time of each session of the writer and one from a writing to the next reading.
+const EDITING: &str = "
+suite: editing
+params: {requests: 30}
+stopwatches:
+  Handover: {across: users}
+CONSTRAINTS
+tests:
+  - name: Editing
+    shared: true
+    setup:
+      - PUT: doc
+        body: {size: 1KiB}
+    roles:
+      writer:
+        pace: 15ms
+        loop:
+          - start: OpenToSaved
+          - GET: doc
+          - think: {constant: 5ms}
+          - PUT: saved
+            body: {size: 1KiB}
+            measure: Write
+          - stop: OpenToSaved
+          - start: Handover
+      reader:
+        users: 2
+        loop:
+          - GET: doc
+            measure: Read
+          - stop: Handover
+";
+
+const FIVE: &str = "constraints:
+  reads: p50(Read) < 40 ms
+  session: p50(OpenToSaved) < 90 ms and min(OpenToSaved) >= 5 ms
+  seen: max(Handover) < 10 s
+  beside: mean(Read) < 1000 * mean(Write) + 10 s
+  clean: failures(Read) == 0 and failures(Write) == 0 and failures(OpenToSaved) == 0";
+
+fn write(text: &str) -> (TempDir, PathBuf) {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("suite.yaml");
+    std::fs::write(&path, text).unwrap();
+    (directory, path)
+}
+
+fn run(server: &Faulty, text: &str, options: &[&str]) -> Outcome {
+    let (_directory, path) = write(text);
+    let url = server.server.url();
+    Prestan::new()
+        .arg("run")
+        .arg(&path)
+        .args([&*url, "-q", "--json", "-"])
+        .args(options)
+        .run()
+}
+
+/// The suite with five constraints, with these iterations.
+fn edit(server: &Faulty, requests: &str) -> Outcome {
+    run(
+        server,
+        &EDITING.replace("CONSTRAINTS", FIVE),
+        &["-r", requests],
+    )
+}
+
+fn rows(outcome: &Outcome) -> Vec<Value> {
+    outcome.json()["tests"].as_array().unwrap().clone()
+}
+
+fn row(outcome: &Outcome, name: &str) -> Value {
+    let mut all = rows(outcome).into_iter();
+    all.find(|row| row["measure"] == name).unwrap()
+}
+
+fn verdicts(outcome: &Outcome) -> Vec<(String, String)> {
+    let document = outcome.json();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let all = document["constraints"].as_array().unwrap().iter();
+    all.map(|own| (text(&own["name"]), text(&own["verdict"])))
+        .collect()
+}
+
+fn verdict(outcome: &Outcome, name: &str) -> String {
+    let mut all = verdicts(outcome).into_iter();
+    all.find(|(own, _)| own == name).unwrap().1
+}
+
+#[test]
+fn roles_are_at_work_together_and_stop_watches_are_rows() {
+    let server = plain();
+    let outcome = run(&server, &EDITING.replace("CONSTRAINTS", ""), &["-r", "30"]);
+    assert!(matches!(outcome.code, 0 | 3), "{outcome}");
+    let names: Vec<Value> = rows(&outcome)
+        .iter()
+        .map(|row| row["measure"].clone())
+        .collect();
+    assert_eq!(names, ["Write", "OpenToSaved", "Read", "Handover"]);
+    let roles = &outcome.json()["roles"];
+    assert_eq!(roles[0]["name"], "writer");
+    assert_eq!(
+        (&roles[0]["users"], &roles[1]["users"]),
+        (&1.into(), &2.into())
+    );
+    assert_eq!(roles[1]["rows"], serde_json::json!(["Read"]));
+    let session = row(&outcome, "OpenToSaved");
+    assert_eq!(session["method"], "stop-watch");
+    assert!(
+        session["response_us"]["min"].as_f64().unwrap() >= 5000.0,
+        "{session}"
+    );
+
+    let run = kept(&outcome);
+    let of = |name: &str| {
+        let place = run
+            .plan
+            .measures
+            .iter()
+            .position(|own| own.name == name)
+            .unwrap();
+        let samples = run.samples.iter();
+        samples
+            .filter(move |sample| usize::from(sample.measure.0) == place)
+            .collect::<Vec<_>>()
+    };
+    // The writer does its share, and the readers go on until it has.
+    let written = of("Write").len();
+    assert!((30..=31).contains(&written), "{written}");
+    assert!(of("Read").len() > 60);
+    assert!(
+        of("Write")
+            .iter()
+            .all(|sample| (sample.role, sample.user) == (1, 0))
+    );
+    assert!(
+        of("Read")
+            .iter()
+            .all(|sample| sample.role == 2 && sample.user > 0)
+    );
+    assert!(of("Handover").iter().all(|sample| sample.role == 2));
+    // Each writing is seen once, but for the last, which may come after all reading.
+    let seen = of("Handover").len();
+    assert!((written - 2..=written).contains(&seen), "{seen}");
+    // Iterations of the writer begin 15 ms apart, or later.
+    let starts: Vec<u64> = of("OpenToSaved")
+        .iter()
+        .map(|sample| sample.moments.started)
+        .collect();
+    let total = starts.last().unwrap() - starts[0];
+    assert!(total >= 28 * 15_000_000, "{total}");
+    // A session ends with the response of its writing.
+    for (session, write) in of("OpenToSaved").iter().zip(of("Write")) {
+        assert_eq!(session.moments.done, write.moments.done);
+    }
+    assert_eq!(server.left(), [""; 0]);
+
+    let text = outcome.again().arg("report").run();
+    assert!(
+        text.stdout.contains("* Role reader of Editing 2 users\n"),
+        "{text}"
+    );
+    assert!(
+        text.stdout
+            .contains("pauses included: OpenToSaved, Handover\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_suite_with_roles_ends_in_the_verdict_of_its_constraints() {
+    let fine = plain();
+    let mut outcome = edit(&fine, "300");
+    for _ in crate::support::attempts() {
+        if outcome.code == 0 && !outcome.inconclusive {
+            break;
+        }
+        outcome = edit(&fine, "300");
+    }
+    assert!(outcome.code == 0 && !outcome.inconclusive, "{outcome}");
+    assert!(
+        verdicts(&outcome)
+            .iter()
+            .all(|(_, verdict)| verdict == "pass"),
+        "{outcome}"
+    );
+
+    // The load generator was stopped for half of the time: its record says so.
+    let events = outcome.run().join("events.jsonl");
+    let text = std::fs::read_to_string(&events).unwrap();
+    let stalled: String = text
+        .lines()
+        .map(|line| {
+            let mut event: Value = serde_json::from_str(line).unwrap();
+            if event["event"] == "generator" {
+                let wall = event["wall"].clone();
+                event["stalled"] = Value::from(wall.as_u64().unwrap() / 2);
+                event["stalls"] = Value::from(1);
+                event["longest_stall"] = event["stalled"].clone();
+            }
+            format!("{event}\n")
+        })
+        .collect();
+    assert_ne!(text, stalled);
+    std::fs::write(&events, stalled).unwrap();
+    let overloaded = outcome.again().args(["report", "--json", "-"]).run();
+    assert_eq!(
+        overloaded.json()["conclusion"],
+        "inconclusive",
+        "{overloaded}"
+    );
+    assert_eq!(
+        verdict(&overloaded, "reads"),
+        "inconclusive",
+        "{overloaded}"
+    );
+
+    // The bound lies within the interval.
+    let p50 = row(&outcome, "OpenToSaved")["response_us"]["p50"]
+        .as_f64()
+        .unwrap();
+    let at = outcome.home().join("at.yaml");
+    std::fs::write(
+        &at,
+        format!("constraints:\n  at: p50(OpenToSaved) < {p50} us\n"),
+    )
+    .unwrap();
+    std::fs::write(&events, text).unwrap();
+    let judged = outcome
+        .again()
+        .args(["report", "--json", "-", "--judge"])
+        .arg(&at)
+        .run();
+    assert_eq!(verdict(&judged, "at"), "inconclusive", "{judged}");
+}
+
+#[test]
+fn slow_failing_and_missing_servers_have_verdicts_of_their_own() {
+    let slow = Rule::new(Fault::Delay(Duration::from_millis(50))).tag("(Read)");
+    let server = Faulty::new(|builder| builder.rule(slow));
+    let outcome = edit(&server, "100");
+    assert_eq!(outcome.code, 1, "{outcome}");
+    assert_eq!(verdict(&outcome, "reads"), "fail", "{outcome}");
+
+    let broken = Rule::new(status(500, &[], "")).tag("(Write)").every(2);
+    let server = Faulty::new(|builder| builder.rule(broken));
+    let outcome = edit(&server, "40");
+    assert_eq!(outcome.code, 1, "{outcome}");
+    assert_eq!(verdict(&outcome, "clean"), "fail", "{outcome}");
+    // A session in which the writing failed has no time.
+    let (writes, sessions) = (row(&outcome, "Write"), row(&outcome, "OpenToSaved"));
+    let failed = |row: &Value| row["outcomes"]["wrong_status"].as_u64().unwrap();
+    assert!(
+        failed(&sessions) > 0 && failed(&sessions) == failed(&writes),
+        "{sessions}"
+    );
+
+    let missing = Rule::new(status(501, &[], "")).method("PUT").path("/saved");
+    let server = Faulty::new(|builder| builder.rule(missing));
+    let outcome = edit(&server, "40");
+    assert_eq!(verdict(&outcome, "beside"), "inconclusive", "{outcome}");
+    assert_eq!(verdict(&outcome, "clean"), "inconclusive", "{outcome}");
+
+    let few = edit(&plain(), "3");
+    assert_eq!(verdict(&few, "session"), "inconclusive", "{few}");
+    assert!(few.inconclusive, "{few}");
+}
+
+#[test]
+fn numbers_of_users_that_roles_do_not_have_are_refused() {
+    let server = plain();
+    let text = EDITING.replace("CONSTRAINTS", "");
+    let four = run(&server, &text, &["-c", "4"]);
+    assert_eq!(four.code, 2, "{four}");
+    assert!(four.stderr.contains("use 3, or a multiple of it"), "{four}");
+    let (_directory, path) = write(&text);
+    let url = server.server.url();
+    let open = Prestan::new()
+        .args(["load", "--writes", "--mix"])
+        .arg(&path)
+        .args([&*url, "--rate", "10"])
+        .run();
+    assert_eq!(open.code, 2, "{open}");
+    assert!(
+        open.stderr
+            .contains("has roles, whose users begin operations themselves"),
+        "{open}"
+    );
+    assert!(server.server.exchanges().is_empty());
+}
+
+#[test]
+fn in_a_load_each_user_has_the_operations_of_its_role() {
+    let server = plain();
+    let (_directory, path) = write(&EDITING.replace("CONSTRAINTS", ""));
+    let url = server.server.url();
+    let options = ["--users", "6", "--requests", "600", "-q", "--json", "-"];
+    let outcome = Prestan::new()
+        .args(["load", "--writes", "--mix"])
+        .arg(&path)
+        .arg(&url)
+        .args(options)
+        .run();
+    assert!(matches!(outcome.code, 0 | 3), "{outcome}");
+    let run = kept(&outcome);
+    assert!(
+        run.samples
+            .iter()
+            .any(|sample| sample.role == 1 && sample.user == 3)
+    );
+    for sample in &run.samples {
+        let expected = if sample.user % 3 == 0 { 1 } else { 2 };
+        assert_eq!(sample.role, expected, "{sample:?}");
+    }
+}
+
+const STEERED: &str = "
+suite: steered
+params: {requests: 30000}
+CONSTRAINTS
+tests:
+  - name: Reading
+    setup:
+      - PUT: doc
+        body: {size: 1KiB}
+    loop:
+      - GET: doc
+        measure: Read
+      - when: operations(Read, last 60 s) > 100 and p50(Read) > 1 ns
+        steps:
+          - HEAD: doc
+            measure: Late
+          - end: WHAT
+        else:
+          - GET: doc
+            measure: Early
+  - name: Afterwards
+    setup:
+      - PUT: doc
+        body: {size: 1KiB}
+    loop:
+      - GET: doc
+        measure: After
+        requests: 3
+";
+
+fn steered(constraints: &str, ends: &str, options: &[&str]) -> Outcome {
+    let text = STEERED
+        .replace("CONSTRAINTS", constraints)
+        .replace("WHAT", ends);
+    let text = text.replace("        requests: 3\n", "");
+    run(&plain(), &text, options)
+}
+
+#[test]
+fn a_condition_chooses_steps_and_ends_a_test_or_the_run() {
+    let test = steered("", "test", &["-r", "20000", "--only", "Reading"]);
+    let (read, late) = (row(&test, "Read"), row(&test, "Late"));
+    assert_eq!(late["operations"], 1, "{test}");
+    assert!(
+        (100..20_000).contains(&read["operations"].as_u64().unwrap()),
+        "{test}"
+    );
+    assert_eq!(
+        test.json()["ended_early"][0],
+        "a step of the suite ended its test"
+    );
+
+    let whole = steered("", "run", &["-r", "20000"]);
+    assert_eq!(row(&whole, "After")["status"], "skipped", "{whole}");
+    let events = kept(&whole).events;
+    let ended = |kind: &EventKind| {
+        matches!(
+            kind,
+            EventKind::EndedEarly {
+                by: EndedBy::Step { test: None }
+            }
+        )
+    };
+    assert_eq!(events.iter().filter(|event| ended(&event.kind)).count(), 1);
+}
+
+#[test]
+fn a_hopeless_run_is_ended_by_its_constraint() {
+    let constraints = "constraints:
+  fast: {expression: max(Read) < 1 ns, abort: true}
+  counted: {expression: operations(Read) >= 30000, abort: true}";
+    let outcome = steered(constraints, "test", &["--only", "Read", "--skip", "Early"]);
+    assert!(outcome.code == 1 || outcome.inconclusive, "{outcome}");
+    assert_eq!(verdict(&outcome, "fast"), "fail", "{outcome}");
+}
+
+#[test]
+fn a_load_is_ended_by_a_constraint_that_cannot_be_fulfilled() {
+    let text = "
+suite: hopeless
+constraints:
+  fast: {expression: max(Read) < 1 ns, abort: true}
+  enough: {expression: operations(Read) > 1000000000, abort: true}
+tests:
+  - name: Reading
+    setup:
+      - PUT: doc
+        body: {size: 1KiB}
+    loop:
+      - GET: doc
+        measure: Read
+";
+    let (_directory, path) = write(text);
+    let server = plain();
+    let url = server.server.url();
+    let options = ["--duration", "60s", "-q", "--json", "-"];
+    let begun = std::time::Instant::now();
+    let outcome = Prestan::new()
+        .args(["load", "--writes", "--mix"])
+        .arg(&path)
+        .arg(&url)
+        .args(options)
+        .run();
+    assert!(begun.elapsed() < Duration::from_secs(40), "{outcome}");
+    assert_eq!(outcome.code, 1, "{outcome}");
+    // What may still be fulfilled ends nothing.
+    assert_eq!(
+        outcome.json()["ended_early"],
+        serde_json::json!(["the constraint `fast` failed, and ended the run"])
+    );
+    assert!(
+        kept(&outcome)
+            .samples
+            .iter()
+            .all(|sample| sample.outcome == Ended::Ok)
+    );
+    assert_eq!(server.left(), [""; 0]);
+}
+
+#[test]
+fn stages_and_the_last_seconds_have_figures_of_their_own() {
+    let server = plain();
+    let url = file(&server, "a.txt");
+    let condition = "operations(GET, stage 1) != 40 or operations(GET, stage 2) != 100";
+    let options = [
+        "--stages",
+        "40/s@1s,100/s@1s",
+        "--arrivals",
+        "constant",
+        "-q",
+        "--fail-if",
+        condition,
+    ];
+    let outcome = load("GET", &url).args(options).run();
+    assert_eq!(
+        outcome.json()["constraints"][0]["verdict"],
+        "pass",
+        "{outcome}"
+    );
+
+    let judge = outcome.home().join("judge.yaml");
+    let last = "constraints:\n  ending: operations(GET, last 500 ms) < 60 and operations(GET, last 500 ms) > 40\n  \
+                none: operations(GET, stage 3) > 0\n";
+    std::fs::write(&judge, last).unwrap();
+    let judged = outcome
+        .again()
+        .args(["report", "--json", "-", "--judge"])
+        .arg(&judge)
+        .run();
+    assert_eq!(verdict(&judged, "ending"), "pass", "{judged}");
+    assert_eq!(verdict(&judged, "none"), "inconclusive", "{judged}");
+}
+
+#[test]
+fn mistakes_in_roles_and_stop_watches_have_a_place() {
+    let table = [
+        (
+            "        pace: 15ms",
+            "        pace: soon",
+            "suite.yaml:14:15: `soon` is no time",
+        ),
+        (
+            "          - stop: OpenToSaved\n",
+            "",
+            "starts here, and no step of `Editing` stops it",
+        ),
+        (
+            "          - start: OpenToSaved\n",
+            "",
+            "stops here, and no step of `Editing` starts it",
+        ),
+        (
+            "start: OpenToSaved",
+            "start: Write",
+            "`Write` is the name of a measured request already",
+        ),
+        (
+            "  Handover: {across",
+            "  Hangover: {across",
+            "no step starts and stops the stop-watch `Hangover`",
+        ),
+        ("across: users", "across: everybody", "suite.yaml:5:"),
+        (
+            "measure: Read",
+            "measure: Write",
+            "is measured in another test or role already",
+        ),
+        ("users: 2", "users: 0", "is no whole number from 1"),
+        (
+            "          - stop: Handover\n",
+            "          - stop: Handover\n          - when: p50(Raed) > 1 ms\n            steps: [{end: test}]\n",
+            "did you mean `Read`?",
+        ),
+        (
+            "          - stop: Handover\n",
+            "          - stop: Handover\n          - when: p50(Read) > 1 ms\n",
+            "`when` needs `steps`",
+        ),
+        (
+            "    shared: true\n",
+            "    shared: true\n    loop: [{GET: doc}]\n",
+            "has `loop` and `roles`",
+        ),
+    ];
+    let server = plain();
+    let text = EDITING.replace("CONSTRAINTS\n", "");
+    for (from, to, says) in table {
+        assert!(text.contains(from), "{from}");
+        let outcome = run(&server, &text.replace(from, to), &[]);
+        assert_eq!(outcome.code, 2, "{to}: {outcome}");
+        assert!(outcome.stderr.contains(says), "{to}: {outcome}");
+    }
+    assert!(server.server.exchanges().is_empty());
+}
