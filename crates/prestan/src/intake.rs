@@ -27,7 +27,7 @@ use stats::{
 use crate::args::MaxFailures;
 use crate::failing::FailureLimit;
 use crate::live::LiveStatistics;
-use crate::steering::Steering;
+use crate::steering::{AdaptingLoad, Steering};
 
 /// Samples of a suite that are held: 100 MB. What is more is read again from the file.
 const HELD: usize = 500_000;
@@ -117,10 +117,15 @@ impl Intake {
     }
 
     /// For a run whose steps have these conditions, and which may end by a constraint.
-    pub(crate) fn steering(self, expressions: &[String], conditions: &Arc<Conditions>) -> Intake {
-        let steering = LiveJudge::new(&self.plan, expressions);
+    pub(crate) fn steering(
+        self,
+        expressions: &[String],
+        load: Option<AdaptingLoad>,
+        conditions: &Arc<Conditions>,
+    ) -> Intake {
+        let judge = LiveJudge::new(&self.plan, expressions);
         Intake {
-            steering: steering.map(|judge| Steering::new(judge, conditions)),
+            steering: Steering::new(judge, load, conditions),
             ..self
         }
     }

@@ -1,4 +1,5 @@
-//! How what is measured steers a run: the conditions of its steps, and the constraints that end it.
+//! How what is measured steers a run: the conditions of its steps, the number of its users, and the constraints
+//! that end it.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -6,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use engine::Conditions;
 use record::{Nanos, Sample};
-use stats::{LiveJudge, MeasurementWindow};
+use stats::{Adaptation, LiveJudge, LoadWish, MeasurementWindow};
+use suite::{AdaptPlan, AdaptRule};
 
 /// How often it is looked at what was measured, at the most.
 const LOOK: Duration = Duration::from_millis(200);
@@ -15,18 +17,77 @@ const REST: u32 = 20;
 
 /// Looks at the operations of a run now and then.
 pub(crate) struct Steering {
-    judge: LiveJudge,
+    judge: Option<LiveJudge>,
+    load: Option<AdaptingLoad>,
     conditions: Arc<Conditions>,
     next: Instant,
 }
 
+/// A load whose number of users changes.
+pub(crate) struct AdaptingLoad {
+    adaptation: Adaptation,
+    every: Duration,
+    /// Places of the conditions for more and for fewer users.
+    wishes: Option<(usize, usize)>,
+    /// When the present number of users began; `None` before measuring begins.
+    since: Option<Instant>,
+}
+
+impl AdaptingLoad {
+    pub(crate) fn new(plan: &AdaptPlan) -> AdaptingLoad {
+        let (adaptation, wishes) = match &plan.rule {
+            AdaptRule::Ladder(rungs) => (Adaptation::ladder(rungs), None),
+            AdaptRule::Steer { raise, lower } => {
+                let steered = Adaptation::steered(plan.least, plan.most);
+                (steered, Some((*raise, *lower)))
+            }
+        };
+        AdaptingLoad {
+            adaptation,
+            every: plan.every,
+            wishes,
+            since: None,
+        }
+    }
+
+    /// Users at work now.
+    pub(crate) fn users(&self) -> u32 {
+        self.adaptation.users()
+    }
+
+    /// Users from now on, where the present number was kept long enough.
+    fn next(&mut self, truths: &[bool]) -> Option<u32> {
+        let since = *self.since.get_or_insert_with(Instant::now);
+        if since.elapsed() < self.every {
+            return None;
+        }
+        self.since = Some(Instant::now());
+        let is_true = |place: usize| truths.get(place).copied().unwrap_or_default();
+        let wish = |(raise, lower)| LoadWish {
+            raise: is_true(raise),
+            lower: is_true(lower),
+        };
+        let none = LoadWish {
+            raise: false,
+            lower: false,
+        };
+        Some(self.adaptation.step(self.wishes.map_or(none, wish)))
+    }
+}
+
 impl Steering {
-    pub(crate) fn new(judge: LiveJudge, conditions: &Arc<Conditions>) -> Steering {
-        Steering {
+    /// `None` where nothing is to be steered.
+    pub(crate) fn new(
+        judge: Option<LiveJudge>,
+        load: Option<AdaptingLoad>,
+        conditions: &Arc<Conditions>,
+    ) -> Option<Steering> {
+        (judge.is_some() || load.is_some()).then(|| Steering {
             judge,
+            load,
             conditions: Arc::clone(conditions),
             next: Instant::now() + LOOK,
-        }
+        })
     }
 
     /// Adds operations, in a window that began then; breaks where a constraint ends the run.
@@ -36,16 +97,31 @@ impl Steering {
         window: MeasurementWindow,
         begun: Option<Nanos>,
     ) -> ControlFlow<()> {
-        self.judge.add(samples, window);
+        if let Some(judge) = &mut self.judge {
+            judge.add(samples, window);
+        }
         let now = Instant::now();
         if now < self.next {
             return ControlFlow::Continue(());
         }
-        for (place, is_true) in self.judge.conditions(begun).into_iter().enumerate() {
-            self.conditions.set(place, is_true);
-        }
-        let broken = self.judge.broken(begun);
+        let looked = self.look(begun);
         self.next = Instant::now() + LOOK.max(now.elapsed() * REST);
+        looked
+    }
+
+    fn look(&mut self, begun: Option<Nanos>) -> ControlFlow<()> {
+        let judge = self.judge.as_ref();
+        let truths = judge.map_or(Vec::new(), |judge| judge.conditions(begun));
+        for (place, is_true) in truths.iter().enumerate() {
+            self.conditions.set(place, *is_true);
+        }
+        // The first number of users is kept from the beginning of the window on.
+        if let (Some(load), Some(_)) = (&mut self.load, begun)
+            && let Some(users) = load.next(&truths)
+        {
+            self.conditions.set_users(users);
+        }
+        let broken = self.judge.as_mut().and_then(|judge| judge.broken(begun));
         match broken {
             Some(constraint) => {
                 self.conditions.end_by(&constraint);

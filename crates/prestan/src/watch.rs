@@ -232,6 +232,7 @@ impl Console {
             )),
             EventKind::EndedEarly { by } => Some(report::ended_early(by)),
             EventKind::MeasuringEnded { .. }
+            | EventKind::LoadChanged { .. }
             | EventKind::Generator(_)
             | EventKind::Goal(_)
             | EventKind::FirstAnswer { .. }

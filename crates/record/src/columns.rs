@@ -265,7 +265,7 @@ pub const COLUMNS: [Column; 28] = [
         )),
     ),
     only(
-        |plan| plan.load.pace.stages() > 1,
+        |plan| plan.load.pace.stages() > 1 || plan.load.adapt.is_some(),
         since_5(required(
             "phase",
             Holds::Int32,

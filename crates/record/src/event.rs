@@ -52,6 +52,13 @@ pub enum EventKind {
     },
     /// How near a load run came to what it was to go on for (`p99 ±5%`).
     Goal(Goal),
+    /// From now on so many users of a closed loop are at work.
+    LoadChanged {
+        /// Users at work.
+        users: u32,
+        /// How many changes there were before: the phase of the samples that follow.
+        phase: u16,
+    },
     /// The measurement of a test, or of the run, was ended before its time. What follows it does not count.
     EndedEarly {
         /// By what.

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 pub use columns::{COLUMNS, Cell, Column, Holds};
 pub use event::{Cause, EndedBy, Event, EventKind, Goal, LeftBehind, MissingStep, TestId};
 pub use generator::{Exhausted, Generator, Lateness};
-pub use load::{Arrivals, Http, HttpVersion, Load, Pace, Stage};
+pub use load::{AdaptRecord, Arrivals, Http, HttpVersion, Load, Pace, Stage};
 pub use outcome::Outcome;
 pub use sample::{Connect, MeasureId, Moments, Nanos, Sample, Timing};
 

@@ -35,6 +35,32 @@ pub struct Load {
     /// The operations of a load run come in the order of the suite, not drawn by their weights.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_turn: bool,
+    /// How the number of users of a closed loop changed with what was measured. The phase of a sample is the
+    /// number of the change before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adapt: Option<AdaptRecord>,
+}
+
+/// How the number of users of a closed loop changes while it goes on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Adapt")]
+pub struct AdaptRecord {
+    /// Fewest users at work.
+    pub least: u32,
+    /// Most of them.
+    pub most: u32,
+    /// Seconds for which a number of users is kept at least.
+    pub every_s: f64,
+    /// These numbers, one after the other; empty where conditions decide.
+    #[serde(default)]
+    pub ladder: Vec<u32>,
+    /// While it is true, there are more users each time.
+    #[serde(default)]
+    pub raise: Option<String>,
+    /// While it is true, there are fewer.
+    #[serde(default)]
+    pub lower: Option<String>,
 }
 
 /// What decides when an operation begins.

@@ -31,6 +31,7 @@ mod json;
 mod junit;
 mod lists;
 mod load;
+mod load_steps;
 mod log;
 mod markdown;
 pub mod page;

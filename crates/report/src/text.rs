@@ -12,7 +12,7 @@ use crate::clean;
 use crate::conclusion::inconclusive_briefly;
 use crate::json::BesideResult;
 use crate::load;
-use crate::reasons::{self, abort_reason, ended_early};
+use crate::reasons::{self, abort_reason};
 use crate::table::{TableRows, TextTable, table};
 use crate::terminal::{TextReport, wrap};
 use crate::webstone;
@@ -79,6 +79,7 @@ impl TextReport {
         self.pages(run, summary);
         self.rows(run, summary);
         self.constraints(summary);
+        self.load_steps(run, summary);
         self.generator(summary);
         if run.plan.load.pace != Pace::Rounds {
             self.throughput(summary);
@@ -263,6 +264,7 @@ impl TextReport {
         let counted: u64 = supported().map(TestSummary::operations).sum();
         let users = match run.plan.load.users {
             1 => "the user is".to_owned(),
+            _ if run.plan.load.adapt.is_some() => "users are".to_owned(),
             users => format!("all {users} users are"),
         };
         let is_closed_load = run.plan.load.pace == Pace::Closed;
@@ -304,14 +306,7 @@ impl TextReport {
     }
 
     fn completeness(&mut self, summary: &Summary) {
-        for by in &summary.ended_early {
-            self.line("");
-            self.wrapped(
-                "",
-                "  ",
-                &clean(&format!("Ended early: {}", ended_early(by))),
-            );
-        }
+        self.ended_early(summary);
         let (word, how) = match &summary.complete {
             Completeness::Complete => return,
             Completeness::Interrupted => ("Interrupted", " by the user".to_owned()),

@@ -8,7 +8,9 @@
 
 use std::collections::BTreeMap;
 
-use record::{Clock, ConstraintSense, Exhausted, LeftBehind, Machine, Pace, Server, SuiteRecord};
+use record::{
+    AdaptRecord, Clock, ConstraintSense, Exhausted, LeftBehind, Machine, Pace, Server, SuiteRecord,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{
@@ -59,6 +61,9 @@ pub(crate) struct ResultDocument {
     pub(crate) complete: CompletenessJson,
     /// How close a load run came to its goal (`load.until`); null without a goal.
     pub(crate) goal: Option<GoalJson>,
+    /// What the load came to with each number of users; absent where it did not change.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) load_steps: Vec<LoadStepJson>,
     /// Why measurements ended before their time; absent where none did.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) ended_early: Vec<String>,
@@ -86,6 +91,29 @@ pub(crate) struct ResultDocument {
     /// What loads that went on beside the run came to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) beside: Vec<BesideJson>,
+}
+
+/// The time from one change of the number of users to the next.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "LoadStep", deny_unknown_fields)]
+pub(crate) struct LoadStepJson {
+    /// Users at work.
+    pub(crate) users: u32,
+    /// When it began, in seconds since the run began.
+    pub(crate) from_s: f64,
+    /// Seconds from its first operation to its last response.
+    pub(crate) seconds: f64,
+    /// Operations that began in it.
+    pub(crate) operations: u64,
+    /// Those of them that failed.
+    pub(crate) failed: u64,
+    /// Expected responses to its operations, a second. There is no interval: a step is short, and its operations
+    /// depend on each other.
+    pub(crate) per_second: Option<f64>,
+    /// Median of their response times, without an interval; null without any.
+    pub(crate) p50_us: Option<f64>,
+    /// 99th percentile, without an interval; null with fewer than 100 of them.
+    pub(crate) p99_us: Option<f64>,
 }
 
 /// Users of a test that have a loop of their own.
@@ -221,6 +249,9 @@ pub(crate) struct LoadJson {
     pub(crate) http: HttpJson,
     /// The operations of a load run are sent in the order of the suite, not drawn by weight.
     pub(crate) in_turn: bool,
+    /// How the number of users changed with what was measured; absent where it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) adapt: Option<AdaptRecord>,
     /// Iterations of the loop for each user before measuring, not recorded.
     pub(crate) warmup: u32,
     /// Minimum of that in seconds; only in load runs.

@@ -58,6 +58,7 @@ pub(crate) fn plan() -> PlanRecord {
             seed: 0,
             http: Http::default(),
             in_turn: false,
+            adapt: None,
         },
         tests: vec![TestRecord {
             name: "T".to_owned(),

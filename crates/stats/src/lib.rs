@@ -30,6 +30,7 @@
 pub mod interval;
 pub mod units;
 
+mod adaptation;
 mod batch;
 mod bias;
 mod bins;
@@ -47,6 +48,7 @@ mod judge;
 mod judged;
 mod live;
 mod load_course;
+mod load_steps;
 mod outcomes;
 mod pages;
 mod parts;
@@ -77,6 +79,7 @@ use record::{
     PlanRecord, Run, Sample, TestId,
 };
 
+pub use adaptation::{Adaptation, LoadWish};
 pub use bias::Bias;
 pub use bins::Sum as Batch;
 pub use compare::{
@@ -106,6 +109,7 @@ pub use growth::{
 pub use judged::{ConstraintReading, JudgedConstraint, ReadFigure, ReadingUnit, WhyUnknown};
 pub use live::LiveJudge;
 pub use load_course::{LoadCourse, LoadPart, OutcomeWithStatus};
+pub use load_steps::LoadStep;
 pub use outcomes::Outcomes;
 pub use pages::{BodySizes, FilesCame, PageSummary, PagesSummary, ServerSummary, Visits};
 pub use pool::{PoolRun, Pooled, pool};
@@ -151,6 +155,8 @@ pub struct Summary {
     pub generator: Vec<Generator>,
     /// How near a load run came to what it was to go on for.
     pub goal: Option<Goal>,
+    /// What a load came to with each number of users, where that changed.
+    pub load_steps: Vec<LoadStep>,
     /// What ended measurements before their time.
     pub ended_early: Vec<EndedBy>,
     /// What the constraints of its plan came to.

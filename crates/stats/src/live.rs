@@ -135,7 +135,7 @@ impl LiveJudge {
     }
 }
 
-/// An environment as if the run were over, so that nothing is said of its end.
+/// The environment of a run that goes on: what is known at its end only is not asked for.
 fn under_way() -> Environment {
     Environment {
         machine: Machine {
@@ -146,7 +146,7 @@ fn under_way() -> Environment {
         },
         server: None,
         started_at: String::new(),
-        ended_at: Some(String::new()),
+        ended_at: None,
         conclusion: None,
     }
 }

@@ -182,7 +182,7 @@ impl PageTally {
             counted: vec![VisitTally::default(); servers.len() * plan.pages.len()],
             left_out: VisitTally::default(),
             under_way: 0,
-            steady: is_steady(&plan.load.pace),
+            steady: is_steady(&plan.load),
             throughput: vec![Throughput::default(); servers.len()],
             pages: plan.pages.clone(),
             servers,

@@ -74,8 +74,9 @@ fn plan_of_part(plan: &PlanRecord) -> PlanRecord {
 /// The plan of a stage alone; `None` where the load has no such stage.
 fn plan_of_stage(plan: &PlanRecord, stage: u16) -> Option<PlanRecord> {
     let mut plan = plan_of_part(plan);
+    let is_adaptive = plan.load.adapt.take().is_some();
     let Pace::Open { stages, .. } = &mut plan.load.pace else {
-        return (stage == 1).then_some(plan);
+        return (stage == 1 || is_adaptive).then_some(plan);
     };
     let own = *stages.get(usize::from(stage).checked_sub(1)?)?;
     *stages = vec![own];
@@ -153,7 +154,7 @@ impl Parts {
         match self.stages.get(&stage) {
             None => PartEstimates::NoStage,
             Some(own) => {
-                let windows = own.windows(&[]);
+                let windows = own.hulls();
                 PartEstimates::Known(Box::new(RunEstimates::owned(own.clone(), windows)))
             }
         }

@@ -378,6 +378,7 @@ impl Pool<'_> {
             },
             generator: self.generator(),
             goal: None,
+            load_steps: Vec::new(),
             ended_early: Vec::new(),
             // They are judged run by run.
             constraints: Vec::new(),

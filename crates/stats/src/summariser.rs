@@ -12,6 +12,7 @@ use crate::conclusion::may_be_no_failure;
 use crate::estimated::RunEstimates;
 use crate::generator::Strain;
 use crate::judge::{self, JudgingMoment};
+use crate::load_steps::LoadSteps;
 use crate::pages::PageTally;
 use crate::parts::Parts;
 use crate::row::{Around, RowTally, row};
@@ -37,6 +38,8 @@ pub struct Summariser {
     /// Of each measure, whether its samples tell when users are at work.
     shows_work: Vec<bool>,
     parts: Parts,
+    /// Where the number of users changes.
+    steps: Option<LoadSteps>,
 }
 
 /// The operations of one test, added up.
@@ -66,6 +69,7 @@ impl Summariser {
             pages: PageTally::new(plan),
             orphans: 0,
             parts: Parts::of(plan),
+            steps: plan.load.adapt.as_ref().map(|_| LoadSteps::default()),
             shows_work: plan
                 .measures
                 .iter()
@@ -119,6 +123,8 @@ impl Summariser {
         self.parts.add(sample, window);
         row.add_end(sample, window);
         if window.contains(sample) {
+            let steps = self.steps.as_mut().filter(|_| !measure.stop_watch);
+            steps.into_iter().for_each(|steps| steps.add(sample));
             row.add(sample, self.open);
         } else {
             row.leave_out(sample);
@@ -129,6 +135,9 @@ impl Summariser {
     pub fn merge(&mut self, other: &Summariser) {
         self.orphans += other.orphans;
         self.parts.merge(&other.parts);
+        if let (Some(own), Some(others)) = (&mut self.steps, &other.steps) {
+            own.merge(others);
+        }
         if let (Some(own), Some(others)) = (&mut self.pages, &other.pages) {
             own.merge(others);
         }
@@ -169,6 +178,15 @@ impl Summariser {
             .collect()
     }
 
+    /// From the first beginning to the last end, of each test.
+    pub(crate) fn hulls(&self) -> BTreeMap<TestId, Result<Span, NoWindow>> {
+        let hull = |tally: &TestTally| tally.hull.ok_or(NoWindow::Nothing);
+        self.tests
+            .iter()
+            .map(|(test, tally)| (*test, hull(tally)))
+            .collect()
+    }
+
     /// What operations and events say, for the windows with which the operations were added, and the
     /// pages, those included that still miss a file: they were broken off.
     pub(crate) fn conclude(
@@ -191,7 +209,7 @@ impl Summariser {
                     together: self.together(measure.test),
                     never_drawn: self.was_never_drawn(MeasureId(index))
                         && self.were_others_drawn(measure.test),
-                    steady: is_steady(&self.plan.load.pace),
+                    steady: is_steady(&self.plan.load),
                     is_load: self.plan.load.pace != Pace::Rounds,
                     window,
                     told: &told,
@@ -243,6 +261,8 @@ impl Summariser {
                 moment: judged,
             },
         );
+        let steps = self.steps.as_ref();
+        let load_steps = steps.map_or(Vec::new(), |steps| steps.described(&told));
         let summary = Summary {
             tests,
             constraints,
@@ -255,6 +275,7 @@ impl Summariser {
             clock,
             generator: told.generator,
             goal: told.goal,
+            load_steps,
             ended_early: told.ended.into_iter().map(|(_, by)| by).collect(),
             runs: 1,
         };

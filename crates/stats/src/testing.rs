@@ -125,6 +125,7 @@ impl RunBuilder {
                 seed: 1,
                 http: Http::default(),
                 in_turn: false,
+                adapt: None,
             },
             tests: Vec::new(),
             measures: Vec::new(),

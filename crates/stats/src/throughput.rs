@@ -22,7 +22,7 @@
 //! three slowest waves are far larger than the next ones it is too long for the window, and the
 //! interval, which may then be too narrow, is marked.
 
-use record::{Nanos, Pace};
+use record::{Load, Nanos, Pace};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
 use crate::bins::{Bin, Bins};
@@ -225,9 +225,9 @@ impl Throughput {
 /// Whether a load leaves the rate to the server, or asks for a single one. A schedule whose stages
 /// differ moves the rate on purpose: that is no wandering, and its mean over all stages estimates
 /// nothing.
-pub(crate) fn is_steady(pace: &Pace) -> bool {
-    match pace {
-        Pace::Rounds | Pace::Closed => true,
+pub(crate) fn is_steady(load: &Load) -> bool {
+    match &load.pace {
+        Pace::Rounds | Pace::Closed => load.adapt.is_none(),
         Pace::Open { stages, .. } => stages.windows(2).all(|pair| pair[0].rate == pair[1].rate),
     }
 }

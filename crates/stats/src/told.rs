@@ -48,6 +48,8 @@ pub(crate) struct RunEvents {
     pub(crate) test_failed: BTreeMap<TestId, Vec<StatusReason>>,
     /// Tests whose measured part has an end in the record.
     pub(crate) measured: BTreeSet<TestId>,
+    /// Numbers of users at work with their phases, and when they began.
+    pub(crate) loads: Vec<(u16, u32, Nanos)>,
     /// Measurements that were ended before their time, `None` for the whole run.
     pub(crate) ended: Vec<(Option<TestId>, EndedBy)>,
     /// Failed operations, each with its outcome and status.
@@ -141,6 +143,7 @@ impl RunEvents {
                 };
                 self.ended.push((test, by.clone()));
             }
+            EventKind::LoadChanged { users, phase } => self.loads.push((*phase, *users, event.at)),
             EventKind::TestStarted { .. }
             | EventKind::MeasuringStarted { .. }
             | EventKind::TestEnded { .. }

@@ -30,9 +30,9 @@ pub use error::SuiteError;
 pub use fill::{Fill, filled, random_part};
 pub use operations::{OperationKind, OperationPlan};
 pub use plan::{
-    Alternative, Body, BodyText, Expect, HeaderPlan, Limit, LoopPlan, Missing, NeedsClass,
-    PagePlan, Plan, RequestPlan, Save, SaveFrom, StatusSet, StatusTest, Step, StopWatchPlan,
-    TestPlan, Think, Workspace,
+    AdaptPlan, AdaptRule, Alternative, Body, BodyText, Expect, HeaderPlan, Limit, LoopPlan,
+    Missing, NeedsClass, PagePlan, Plan, RequestPlan, Save, SaveFrom, StatusSet, StatusTest, Step,
+    StopWatchPlan, TestPlan, Think, Workspace,
 };
 pub use quantity::{parse_duration, parse_size};
 pub use resolve::{

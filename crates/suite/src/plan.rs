@@ -36,6 +36,35 @@ pub struct Plan {
     /// What steps ask for while the run goes on, in the language of constraints; [`Step::When`] has an index
     /// into it.
     pub conditions: Vec<String>,
+    /// How the number of users of a closed loop changes.
+    pub adapt: Option<AdaptPlan>,
+}
+
+/// How the number of users of a closed loop changes while it goes on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AdaptPlan {
+    /// Fewest users at work.
+    pub least: u32,
+    /// Most of them.
+    pub most: u32,
+    /// How long a number of users is kept at least.
+    pub every: Duration,
+    /// What decides.
+    pub rule: AdaptRule,
+}
+
+/// What decides how many users a load has next.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum AdaptRule {
+    /// These numbers, one after the other.
+    Ladder(Vec<u32>),
+    /// Conditions, by their places in [`Plan::conditions`].
+    Steer {
+        /// While it is true, there are more users each time.
+        raise: usize,
+        /// While it is true, there are fewer.
+        lower: usize,
+    },
 }
 
 impl Plan {

@@ -1,5 +1,6 @@
 //! From what is written to what is done: names checked, templates evaluated, trees laid out.
 
+mod adapt;
 mod constraints;
 mod loops;
 mod pages;
@@ -74,6 +75,7 @@ pub fn resolve(
         roles: Vec::new(),
         stop_watches: Vec::new(),
         conditions: Vec::new(),
+        adapt: None,
     };
     let conditions = WrittenConditions::default();
     for variant in &variants {
@@ -115,6 +117,15 @@ pub fn resolve(
         )?;
     }
     plan.pages = pages::records(&plan.tests);
+    let adapt = spec.adapt.as_ref();
+    let adapt = adapt.map(|adapt| adapt::plan(&file, adapt, &params, &conditions));
+    plan.adapt = adapt.transpose()?;
+    if let (Some(spec), false) = (&spec.adapt, plan.roles.is_empty()) {
+        return Err(file.error(
+            spec.place,
+            "`adapt` changes the number of users, and `roles` fix it",
+        ));
+    }
     let nameable = Nameable::of_suite(&variants, &plan);
     let constraints = constraints::records(&file, &spec.constraints, &nameable)?;
     let conditions = conditions.checked(&file, &nameable)?;

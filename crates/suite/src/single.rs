@@ -118,6 +118,7 @@ pub fn single(single: &Single) -> Result<(Plan, String), String> {
         roles: Vec::new(),
         stop_watches: Vec::new(),
         conditions: Vec::new(),
+        adapt: None,
     };
     Ok((plan, text))
 }

@@ -1,5 +1,6 @@
 //! What is written in a suite file, as it is written: the shape of the YAML, nothing resolved.
 
+mod adapt;
 mod constraints;
 mod loops;
 
@@ -13,6 +14,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 
 use crate::error::SuiteError;
 pub use crate::place::{Place, Placed, Scalar};
+pub use adapt::AdaptSpec;
 pub use constraints::ConstraintSpec;
 pub(crate) use constraints::constraints;
 pub use loops::{AcrossSpec, LoopSpec, RoleSpec, StopWatchSpec};
@@ -42,6 +44,9 @@ pub struct SuiteSpec {
     /// What the measurements are to fulfil, by name: `fast: p99(Get1K) < 5 ms`.
     #[serde(default)]
     pub constraints: BTreeMap<String, ConstraintSpec>,
+    /// How the load changes with what is measured.
+    #[serde(default)]
+    pub adapt: Option<Placed<AdaptSpec>>,
     /// Stop-watches of which more is to be said than where they start and stop, by name.
     #[serde(default)]
     pub stopwatches: BTreeMap<String, Placed<StopWatchSpec>>,

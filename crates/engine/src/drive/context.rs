@@ -162,6 +162,15 @@ impl RunContext {
         }
     }
 
+    /// Writes down how many users are at work, and each change of it.
+    pub(crate) fn tell_of_users(&self) {
+        let journal = Arc::clone(&self.journal);
+        self.conditions.on_change(move |users, changes| {
+            let phase = u16::try_from(changes).unwrap_or(u16::MAX);
+            journal.write(EventKind::LoadChanged { users, phase });
+        });
+    }
+
     /// Ends the run where a constraint with `abort` cannot be fulfilled any more.
     pub(crate) fn end_by_constraint(&self) {
         if let Some(name) = self.conditions.ended_by() {

@@ -448,6 +448,7 @@ impl Session<'_> {
                 auth,
             )
         };
+        context.tell_of_users();
         let window = || workload.window();
         let enough = || {
             context.end_by_constraint();

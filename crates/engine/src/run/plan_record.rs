@@ -1,7 +1,7 @@
 //! The plan as it was run, for the record.
 
-use record::{Clock, PlanRecord, RUN_FORMAT, TestRecord};
-use suite::{Limit, Plan};
+use record::{AdaptRecord, Clock, Pace, PlanRecord, RUN_FORMAT, TestRecord};
+use suite::{AdaptRule, Limit, Plan};
 
 use crate::drive::{Drive, LoadDrive};
 use crate::run::settings::Settings;
@@ -27,7 +27,7 @@ pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
         fresh_start: settings.fresh_start,
         processors: settings.processors.clone(),
         params: plan.params.clone(),
-        load: load_record(limit, settings),
+        load: load_record(limit, settings, adapt_record(plan)),
         tests: plan
             .tests
             .iter()
@@ -43,7 +43,28 @@ pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
     }
 }
 
-fn load_record(limit: Option<Limit>, settings: &Settings) -> record::Load {
+fn adapt_record(plan: &Plan) -> Option<AdaptRecord> {
+    let adapt = plan.adapt.as_ref()?;
+    let condition = |place: &usize| plan.conditions.get(*place).cloned();
+    let (ladder, raise, lower) = match &adapt.rule {
+        AdaptRule::Ladder(ladder) => (ladder.clone(), None, None),
+        AdaptRule::Steer { raise, lower } => (Vec::new(), condition(raise), condition(lower)),
+    };
+    Some(AdaptRecord {
+        least: adapt.least,
+        most: adapt.most,
+        every_s: adapt.every.as_secs_f64(),
+        ladder,
+        raise,
+        lower,
+    })
+}
+
+fn load_record(
+    limit: Option<Limit>,
+    settings: &Settings,
+    adapt: Option<AdaptRecord>,
+) -> record::Load {
     let of_rounds = LoadDrive::default();
     let (load, warmup) = match &settings.drive {
         Drive::Rounds(rounds) => (&of_rounds, rounds.warmup),
@@ -66,5 +87,6 @@ fn load_record(limit: Option<Limit>, settings: &Settings) -> record::Load {
         seed: settings.seed,
         http: settings.http.connections,
         in_turn: load.in_turn,
+        adapt: adapt.filter(|_| settings.drive.pace() == Pace::Closed),
     }
 }

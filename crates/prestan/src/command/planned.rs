@@ -12,7 +12,7 @@ use engine::{
 use record::{ConstraintRecord, ConstraintSense, Event, EventKind, LeftBehind, PlanRecord};
 use rundir::RunDir;
 use stats::Until;
-use suite::Plan;
+use suite::{AdaptPlan, Plan};
 
 use crate::args::{MaxFailures, OutputOptions};
 use crate::command::beside::{self, BesideLoad, BesideLoads, BesideTask};
@@ -26,6 +26,7 @@ use crate::intake::{Concluded, Intake};
 use crate::live::LiveStatistics;
 use crate::output;
 use crate::state;
+use crate::steering::AdaptingLoad;
 use crate::watch::{Console, on_interrupt};
 
 /// Why a run ends that takes turns with one that ended early.
@@ -77,6 +78,7 @@ impl PlannedRun {
         output: &OutputOptions,
         tasks: Vec<BesideTask>,
     ) -> Result<PlannedRun, Failed> {
+        settings = with_users_of(&plan, settings)?;
         if let Some(condition) = &output.fail_if {
             let gate = constraint_for("--fail-if", condition, ConstraintSense::FailsIf, &plan)?;
             plan.constraints.push(gate);
@@ -113,7 +115,7 @@ impl PlannedRun {
         settings: Settings,
         save: Option<&Path>,
     ) -> Result<PlannedRun, Failed> {
-        let settings = with_roles(plan, settings)?;
+        let settings = with_users_of(plan, settings)?;
         let directory = state::directory_of(&settings.run_id, save)?;
         let record = PlanRecord {
             series: Some(state::series_of(&settings.run_id).to_owned()),
@@ -129,7 +131,7 @@ impl PlannedRun {
         settings: Settings,
         directory: Option<PathBuf>,
     ) -> Result<PlannedRun, Failed> {
-        let settings = with_roles(&plan, settings)?;
+        let settings = with_users_of(&plan, settings)?;
         let record = engine::plan_record(&plan, &settings);
         PlannedRun::recorded(plan, suite_text, settings, record, directory)
     }
@@ -258,8 +260,13 @@ impl PlannedRun {
 
     fn measure(self, intake: Intake, watch: Watch, console: Option<&Arc<Console>>) -> CompletedRun {
         let PlannedRun { plan, settings, .. } = self;
-        let conditions = Arc::new(Conditions::new(plan.conditions.len()));
-        let mut intake = intake.steering(&plan.conditions, &conditions);
+        let adaptation = plan.adapt.as_ref().map(AdaptingLoad::new);
+        let conditions = Conditions::new(plan.conditions.len());
+        let conditions = Arc::new(match &adaptation {
+            Some(adaptation) => conditions.begin_with(adaptation.users()),
+            None => conditions,
+        });
+        let mut intake = intake.steering(&plan.conditions, adaptation, &conditions);
         let recorder = Arc::new(RunRecorder {
             display: watch.observer,
             directory: self.directory,
@@ -324,8 +331,35 @@ impl PlannedRun {
     }
 }
 
-/// The settings with as many users as the roles of a plan need.
-fn with_roles(plan: &Plan, settings: Settings) -> Result<Settings, Failed> {
+/// The settings with as many users as a load that changes may need.
+fn adapting(plan: &Plan, adapt: &AdaptPlan, settings: Settings) -> Result<Settings, Failed> {
+    let suite = &plan.suite.name;
+    let is_closed =
+        matches!(&settings.drive, Drive::Load(load) if matches!(load.pacing, Pacing::Closed));
+    if !is_closed {
+        return Err(Failed::Usage(format!(
+            "the suite {suite} changes the number of users while it runs (`adapt`), which only a closed loop \
+             can: use `prestan load --mix {suite}`, without --rate and --stages"
+        )));
+    }
+    match settings.users {
+        users if users == 1 || users == adapt.most => Ok(Settings {
+            users: adapt.most,
+            ..settings
+        }),
+        users => Err(Failed::Usage(format!(
+            "the suite {suite} says how many users there are (`adapt`: {} to {}), and --users {users} says \
+             something else; leave it out",
+            adapt.least, adapt.most
+        ))),
+    }
+}
+
+/// The settings with as many users as a plan needs, by its roles or because their number changes.
+fn with_users_of(plan: &Plan, settings: Settings) -> Result<Settings, Failed> {
+    if let Some(adapt) = &plan.adapt {
+        return adapting(plan, adapt, settings);
+    }
     if plan.roles.is_empty() {
         return Ok(settings);
     }

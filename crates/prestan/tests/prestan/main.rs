@@ -4,6 +4,7 @@
 mod support;
 
 #[cfg(test)]
+mod adapt;
 mod auth;
 #[cfg(test)]
 mod beside;

@@ -170,6 +170,13 @@ const RESULT: &[Numbers] = &[
         without: &["mean", "sd"],
         facts: &["n", "min", "max"],
     },
+    facts("Adapt", &["least", "most", "every_s", "ladder"]),
+    Numbers {
+        of: "LoadStep",
+        estimates: &[],
+        without: &["per_second", "p50_us", "p99_us"],
+        facts: &["users", "from_s", "seconds", "operations", "failed"],
+    },
     facts("Role", &["users"]),
     facts("Stage", &["rate", "duration_s"]),
     facts("Suite", &["version"]),

@@ -141,7 +141,7 @@ impl<'a> RunEstimates<'a> {
         let seconds = window.map_or(0.0, |window| (window.seconds() - waited).max(0.0));
         let measured = MeasuredTime {
             window,
-            is_steady: is_steady(&plan.load.pace) && waited == 0.0,
+            is_steady: is_steady(&plan.load) && waited == 0.0,
             seconds,
         };
         Some((self.operations.row(place)?.estimated(), measured))

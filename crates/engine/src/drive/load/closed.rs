@@ -33,12 +33,22 @@ async fn operate(user: &mut LoadUser, phase: &mut UserPhase) {
     let workload = Arc::clone(&user.workload);
     let clock = workload.context().clock;
     let mut now = clock.now();
-    while let Some(number) = workload.claim(phase, now, None) {
+    let conditions = Arc::clone(&workload.context().conditions);
+    loop {
+        if !conditions.is_at_work(user.user.log.id) {
+            if user.wait_for_work(phase).await.is_break() {
+                break;
+            }
+            now = clock.now();
+        }
+        let Some(number) = workload.claim(phase, now, None) else {
+            break;
+        };
         let mut operating = user
             .operate(Arrival {
                 number,
                 planned: None,
-                phase: 0,
+                phase: conditions.phase(),
                 now: Some(now),
             })
             .await;

@@ -7,20 +7,26 @@
 //! What is rare is boxed, and ends before users wait for one another: the state of a task has room for all
 //! that it may wait for, and there may be tens of thousands.
 
+use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use record::Nanos;
 use suite::{OperationPlan, Workspace};
 use wire::auth::Authenticator;
 
 use super::operations::Operations;
-use super::workload::Workload;
+use super::workload::{UserPhase, Workload};
 use crate::clock::nanos;
 use crate::drive::context::RunContext;
 use crate::drive::driver::{Driver, Hearing, Numbering, Operating};
 use crate::drive::user::{Phase, Script, User};
 use crate::drive::worker::Worker;
+use crate::event_loop::sleep;
+
+/// A user who is not at work looks so often whether it is.
+const PIECE_OF_REST: Duration = Duration::from_millis(5);
 
 /// An operation that is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,6 +183,25 @@ impl LoadUser {
         }
         self.user.log.deadline = Nanos::MAX;
         self.user.rng = sequence;
+    }
+
+    /// Rests until it is one of the users at work; breaks where the load is over before.
+    pub(super) async fn wait_for_work(&mut self, phase: &mut UserPhase) -> ControlFlow<()> {
+        let context = Arc::clone(self.context());
+        // The window does not wait for it.
+        phase.has_ended_one = true;
+        self.workload.settle(phase);
+        let begun = context.clock.now();
+        while !self.workload.is_over() && !context.conditions.is_at_work(self.user.log.id) {
+            sleep(PIECE_OF_REST).await;
+        }
+        let vitals = &self.user.log.worker.vitals;
+        vitals.add_rest(context.clock.now() - begun);
+        if self.workload.is_over() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 
     /// Does one operation and records it.

@@ -226,9 +226,7 @@ impl Workload {
     /// part of an operation later, since users with equal times may still keep step. The slowest
     /// are waited for as long as one request may take.
     fn run_in(&self, user: &mut UserPhase, now: Nanos) {
-        if user.has_ended_one && !std::mem::replace(&mut user.is_settled, true) {
-            self.settled.fetch_add(1, Ordering::SeqCst);
-        }
+        self.settle(user);
         let Some(least) = self.run_in else { return };
         let since = self.running_since.load(Ordering::SeqCst);
         let elapsed = now.saturating_sub(since);
@@ -248,6 +246,13 @@ impl Workload {
         let mean = (elapsed as f64 * f64::from(users) / ended as f64).min(self.timeout as f64);
         let part: f64 = stream(self.seed, STREAM).random();
         self.begin(self.context.clock.now() + (mean * part) as Nanos);
+    }
+
+    /// The window need not wait any longer for a user who has ended an operation.
+    pub(super) fn settle(&self, user: &mut UserPhase) {
+        if user.has_ended_one && !std::mem::replace(&mut user.is_settled, true) {
+            self.settled.fetch_add(1, Ordering::SeqCst);
+        }
     }
 
     /// Whether, after the window, nothing that counts is under way any more. Where a number of

@@ -1,0 +1,163 @@
+//! Loads whose number of users changes with what is measured.
+
+use record::{EventKind, Run};
+use tempfile::TempDir;
+
+use crate::support::faulty::Faulty;
+use crate::support::load::{kept, plain};
+use crate::support::{Outcome, Prestan};
+
+const SUITE: &str = "
+suite: growing
+adapt:
+  users: [1, 6]
+  every: 300ms
+RULE
+tests:
+  - name: Reading
+    loop:
+      - GET: ''
+        measure: Read
+";
+
+fn run(server: &Faulty, text: &str, options: &[&str]) -> Outcome {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("suite.yaml");
+    std::fs::write(&path, text).unwrap();
+    let url = server.server.url();
+    let prestan = Prestan::new().args(options).arg(&path);
+    prestan.args([&*url, "-q", "--json", "-"]).run()
+}
+
+fn load(server: &Faulty, rule: &str, options: &[&str]) -> Outcome {
+    let all: Vec<&str> = ["load"]
+        .iter()
+        .chain(options)
+        .chain(&["--mix"])
+        .copied()
+        .collect();
+    run(server, &SUITE.replace("RULE", rule), &all)
+}
+
+/// Numbers of users, one after the other.
+fn changes(run: &Run) -> Vec<(u32, u16)> {
+    let change = |kind: &EventKind| match kind {
+        EventKind::LoadChanged { users, phase } => Some((*users, *phase)),
+        _ => None,
+    };
+    run.events
+        .iter()
+        .filter_map(|event| change(&event.kind))
+        .collect()
+}
+
+#[test]
+fn a_ladder_is_climbed_and_its_rungs_have_figures() {
+    let server = plain();
+    let rule = "  ladder: [1, 4, 2]";
+    let condition = "operations(Read, stage 2) == 0 or operations(Read, stage 9) > 0";
+    let outcome = load(&server, rule, &["--duration", "5s", "--fail-if", condition]);
+    let run = kept(&outcome);
+    assert_eq!(changes(&run), [(1, 0), (4, 1), (2, 2)], "{outcome}");
+    for sample in &run.samples {
+        // Operations that were under way when there were fewer users end all the same.
+        let most = [1, 4, 2][usize::from(sample.phase)];
+        assert!(sample.user < most, "{sample:?}");
+    }
+    assert_eq!(run.plan.load.users, 6);
+    let document = outcome.json();
+    let steps = document["load_steps"].as_array().unwrap();
+    let users: Vec<u64> = steps
+        .iter()
+        .map(|step| step["users"].as_u64().unwrap())
+        .collect();
+    assert_eq!(users, [1, 4, 2]);
+    let counted: u64 = steps
+        .iter()
+        .map(|step| step["operations"].as_u64().unwrap())
+        .sum();
+    assert_eq!(document["tests"][0]["operations"], counted);
+    // A rate that is changed on purpose has no interval.
+    assert!(document["tests"][0]["per_second_ci95"].is_null());
+    let text = outcome.again().arg("report").run();
+    assert!(
+        text.stdout
+            .contains("\nLoad, without intervals: 1, 4, 2 users, each for 0.3 s\n"),
+        "{text}"
+    );
+    assert_eq!(server.left(), [""; 0]);
+}
+
+#[test]
+fn a_load_grows_while_its_condition_is_true_and_shrinks_again() {
+    let server = plain();
+    let rule = "  raise: operations(Read) < 4000000000\n  lower: p50(Read) > 1 h";
+    let outcome = load(&server, rule, &["--duration", "8s"]);
+    let grown: Vec<u32> = changes(&kept(&outcome))
+        .iter()
+        .map(|change| change.0)
+        .collect();
+    assert_eq!(grown, [1, 2, 4, 6], "{outcome}");
+    // Once there was too much, by an eighth at a time.
+    let rule = "  raise: operations(Read) < 50\n  lower: operations(Read) >= 50";
+    let outcome = load(&server, rule, &["--duration", "5s"]);
+    let course: Vec<u32> = changes(&kept(&outcome))
+        .iter()
+        .map(|change| change.0)
+        .collect();
+    assert_eq!(course.last(), Some(&1), "{outcome}");
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_is_sent() {
+    let server = plain();
+    let ladder = SUITE.replace("RULE", "  ladder: [1, 2]");
+    let table: [(&[&str], String, &str); 8] = [
+        (
+            &["run"],
+            ladder.clone(),
+            "only a closed loop can: use `prestan load --mix growing`",
+        ),
+        (
+            &["load", "--rate", "10", "--mix"],
+            ladder.clone(),
+            "only a closed loop can",
+        ),
+        (
+            &["load", "--users", "5", "--mix"],
+            ladder.clone(),
+            "--users 5 says something else",
+        ),
+        (
+            &["load", "--mix"],
+            SUITE.replace("RULE", "  ladder: [7]"),
+            "7 users are not within `users`",
+        ),
+        (
+            &["load", "--mix"],
+            SUITE.replace("RULE", ""),
+            "needs either `ladder`, or `raise` and `lower`",
+        ),
+        (
+            &["load", "--mix"],
+            SUITE.replace("RULE", "  raise: p50(Raed) < 1 s\n  lower: p50(Read) > 2 s"),
+            "suite.yaml:6:10: nothing is measured as `Raed`; did you mean `Read`?",
+        ),
+        (
+            &["load", "--mix"],
+            ladder.replace("[1, 6]", "[6, 1]"),
+            "the second number of users is the greater one",
+        ),
+        (
+            &["load", "--mix"],
+            ladder.replace("300ms", "1ms"),
+            "is kept for at least 100ms",
+        ),
+    ];
+    for (options, text, says) in table {
+        let outcome = run(&server, &text, options);
+        assert_eq!(outcome.code, 2, "{says}: {outcome}");
+        assert!(outcome.stderr.contains(says), "{says}: {outcome}");
+    }
+    assert!(server.server.exchanges().is_empty());
+}
