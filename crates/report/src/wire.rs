@@ -110,9 +110,9 @@ pub(crate) struct LoadStepJson {
     /// Expected responses to its operations, a second. There is no interval: a step is short, and its operations
     /// depend on each other.
     pub(crate) per_second: Option<f64>,
-    /// Median of their response times, without an interval; null without any.
+    /// Median of their response times; null without any. There is no interval.
     pub(crate) p50_us: Option<f64>,
-    /// 99th percentile, without an interval; null with fewer than 100 of them.
+    /// 99th percentile; null with fewer than 100 of them. There is no interval.
     pub(crate) p99_us: Option<f64>,
 }
 
