@@ -371,6 +371,14 @@ pub(crate) enum SuitesAction {
         /// Suite file, or name of a built-in suite
         file: String,
     },
+    /// Format the expressions of a suite file: constraints and conditions
+    Fmt {
+        /// Suite file, which is changed
+        file: PathBuf,
+        /// Change nothing; exit status 1 if the file is not formatted
+        #[arg(long)]
+        check: bool,
+    },
     /// Print the JSON schema of suite files, for editors
     Schema,
 }

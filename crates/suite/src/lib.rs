@@ -13,6 +13,7 @@ mod builtin;
 mod bytes;
 mod error;
 mod fill;
+mod format;
 mod operations;
 mod place;
 mod plan;
@@ -28,6 +29,7 @@ pub use arithmetic::Arithmetic;
 pub use builtin::{BUILTIN, Builtin};
 pub use error::SuiteError;
 pub use fill::{Fill, filled, random_part};
+pub use format::formatted;
 pub use operations::{OperationKind, OperationPlan};
 pub use plan::{
     AdaptPlan, AdaptRule, Alternative, Body, BodyText, Expect, HeaderPlan, Limit, LoopPlan,

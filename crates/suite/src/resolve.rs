@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use crate::error::SuiteError;
 use crate::place::{Place, Placed};
 use crate::plan::{Limit, NeedsClass, Plan, TestPlan, Workspace};
-use crate::spec::{ActionSpec, NeedsSpec, StepSpec, SuiteSpec, TestSpec};
+use crate::spec::{NeedsSpec, StepSpec, SuiteSpec, TestSpec};
 use crate::template::{Templates, is_name};
 
 use constraints::{Nameable, WrittenConditions};
@@ -309,12 +309,7 @@ fn measure_place(step: &StepSpec) -> Option<Place> {
 }
 
 fn nested(step: &StepSpec) -> impl Iterator<Item = &StepSpec> {
-    let choices = match &step.action {
-        ActionSpec::Choose(choices) => choices.as_slice(),
-        _ => &[],
-    };
-    let steps = step.with.steps.iter().chain(&step.with.otherwise);
-    steps.chain(choices.iter().flat_map(|choice| &choice.steps))
+    step.inside()
 }
 
 fn saved_names(

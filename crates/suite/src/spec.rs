@@ -114,6 +114,18 @@ pub struct StepSpec {
     pub with: StepOptions,
 }
 
+impl StepSpec {
+    /// The steps inside it: those that it repeats, chooses from, or does under a condition.
+    pub(crate) fn inside(&self) -> impl Iterator<Item = &StepSpec> {
+        let choices = match &self.action {
+            ActionSpec::Choose(choices) => choices.as_slice(),
+            _ => &[],
+        };
+        let steps = self.with.steps.iter().chain(&self.with.otherwise);
+        steps.chain(choices.iter().flat_map(|choice| &choice.steps))
+    }
+}
+
 /// What a step does.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ActionSpec {

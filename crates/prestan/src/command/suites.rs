@@ -1,11 +1,14 @@
 //! `prestan suites`: what is built in, and whether a file is right.
 
+use std::fs;
+use std::path::Path;
+
 use suite::{OperationKind, Plan};
 
 use crate::args::{SuitesAction, SuitesArgs};
 use crate::command::run::SuiteText;
 use crate::exit::{ExitStatus, Failed};
-use crate::output::{number_of, print_list, print_text};
+use crate::output::{number_of, print_list, print_text, tell};
 
 pub(crate) fn suites(args: &SuitesArgs) -> Result<ExitStatus, Failed> {
     match args.action.as_ref().unwrap_or(&SuitesAction::List) {
@@ -17,8 +20,30 @@ pub(crate) fn suites(args: &SuitesArgs) -> Result<ExitStatus, Failed> {
             print_text(builtin.text)?;
         }
         SuitesAction::Check { file } => print_list([check(file)?], "  ")?,
+        SuitesAction::Fmt { file, check } => return format(file, *check),
         SuitesAction::Schema => print_text(&suite::schema())?,
     }
+    Ok(ExitStatus::Done)
+}
+
+/// Writes a file with its expressions in their usual form.
+fn format(file: &Path, check: bool) -> Result<ExitStatus, Failed> {
+    let name = file.display().to_string();
+    let text = fs::read_to_string(file)
+        .map_err(|error| Failed::Usage(format!("reading {name} failed: {error}")))?;
+    let formatted = suite::formatted(&name, &text);
+    let formatted = formatted.map_err(|error| Failed::Usage(error.to_string()))?;
+    if formatted == text {
+        return Ok(ExitStatus::Done);
+    }
+    if check {
+        tell(&format!(
+            "prestan: {name} is not formatted; `prestan suites fmt {name}` does it"
+        ));
+        return Ok(ExitStatus::TestFailed);
+    }
+    fs::write(file, formatted)
+        .map_err(|error| Failed::Local(format!("writing {name} failed: {error}")))?;
     Ok(ExitStatus::Done)
 }
 

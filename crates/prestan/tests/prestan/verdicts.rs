@@ -326,3 +326,25 @@ fn a_load_fails_by_its_gate() {
         "{unreadable}"
     );
 }
+
+#[test]
+fn expressions_of_a_file_are_formatted() {
+    let (_directory, path) = suite(&["fast: p99( Get )<5ms  # soon"]);
+    let format = |options: &[&str]| {
+        let prestan = Prestan::new().args(["suites", "fmt"]);
+        prestan.args(options).arg(&path).run()
+    };
+    let text = || std::fs::read_to_string(&path).unwrap();
+    let before = text();
+    let checked = format(&["--check"]);
+    assert_eq!(checked.code, 1, "{checked}");
+    assert!(checked.stderr.contains("is not formatted"), "{checked}");
+    assert_eq!(text(), before);
+    assert_eq!(format(&[]).code, 0);
+    assert_eq!(text(), before.replace("p99( Get )<5ms", "p99(Get) < 5 ms"));
+    assert_eq!(format(&["--check"]).code, 0);
+    std::fs::write(&path, before.replace("<5ms", "<")).unwrap();
+    let broken = format(&[]);
+    assert_eq!(broken.code, 2, "{broken}");
+    assert!(broken.stderr.contains("slo.yaml:4:"), "{broken}");
+}

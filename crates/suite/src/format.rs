@@ -1,0 +1,133 @@
+//! The expressions of a suite file in their usual form: `p99( Get )<5ms` becomes `p99(Get) < 5 ms`.
+//!
+//! Everything else stays as it is written, comments and blanks included.
+
+use constraint::Constraint;
+
+use crate::error::SuiteError;
+use crate::place::{Place, Placed};
+use crate::spec::{self, ActionSpec, StepSpec, SuiteSpec};
+
+/// The text of a suite file with its expressions in their usual form. One that is spread over lines, or is written
+/// with an escape, is left as it is.
+///
+/// # Errors
+/// A [`SuiteError`] that points at what cannot be read.
+pub fn formatted(name: &str, text: &str) -> Result<String, SuiteError> {
+    let spec = spec::parse(name, text)?;
+    let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
+    let mut expressions = expressions(&spec);
+    // From the end on, so that places before a change stay right.
+    expressions.sort_by_key(|own| (own.place.line, own.place.column));
+    for expression in expressions.into_iter().rev() {
+        let Place { line, column } = expression.place;
+        let parsed = Constraint::parse(&expression.value).map_err(|why| {
+            let text = Some(Place { line, column });
+            SuiteError::at(name, self::text_of(&lines).as_str(), text, why.message)
+        })?;
+        let line = lines.get_mut(line.saturating_sub(1) as usize);
+        if let Some(line) = line {
+            replace(line, column, &expression.value, &parsed.to_string());
+        }
+    }
+    Ok(text_of(&lines))
+}
+
+fn text_of(lines: &[String]) -> String {
+    lines.concat()
+}
+
+/// Replaces an expression at a column, counted from 1, where it is written there as it is read.
+fn replace(line: &mut String, column: u32, written: &str, usual: &str) {
+    // The value of a folded block ends with its line.
+    let written = written.trim_end();
+    let before = line.char_indices().nth(column.saturating_sub(1) as usize);
+    let Some((mut at, first)) = before else {
+        return;
+    };
+    let quote = Some(first).filter(|first| matches!(first, '"' | '\''));
+    at += quote.map_or(0, char::len_utf8);
+    let is_there = line[at..].starts_with(written);
+    let can_be_there = quote.is_none_or(|quote| !usual.contains(quote));
+    if is_there && can_be_there {
+        line.replace_range(at..at + written.len(), usual);
+    }
+}
+
+/// All expressions of a suite.
+fn expressions(spec: &SuiteSpec) -> Vec<&Placed<String>> {
+    let constraints = spec.constraints.values().map(|own| &own.expression);
+    let adapt = spec
+        .adapt
+        .iter()
+        .flat_map(|adapt| [&adapt.value.raise, &adapt.value.lower]);
+    let mut found: Vec<&Placed<String>> = constraints.chain(adapt.flatten()).collect();
+    for test in &spec.tests {
+        let looped = test.value.loops().into_iter().flat_map(|own| own.steps);
+        let outside = test.value.setup.iter().chain(&test.value.cleanup);
+        outside
+            .chain(looped)
+            .for_each(|step| of_step(step, &mut found));
+    }
+    found
+}
+
+fn of_step<'a>(step: &'a StepSpec, found: &mut Vec<&'a Placed<String>>) {
+    if let ActionSpec::When(condition) = &step.action {
+        found.push(condition);
+    }
+    step.inside().for_each(|step| of_step(step, found));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UGLY: &str = "suite: s # p99( Get )<5ms
+constraints:
+  plain:   p99( Get )<5ms   # as it was
+  quoted: \"mean(Get)<=10*  mean( Get )\"
+  both: {abort: true, expression: '(failures(Get)==0)'}
+  folded: >
+    p99( Get )<5ms
+  word: p99(\"Get\")<5ms
+tests:
+  - name: T
+    loop:
+      - GET: a
+        measure: Get
+      - when: \"p50(Get,last 10s)>1ms\"
+        steps: [{end: test}]
+";
+
+    #[test]
+    fn expressions_have_their_usual_form_and_nothing_else_changes() {
+        let usual = UGLY
+            .replace("plain:   p99( Get )<5ms", "plain:   p99(Get) < 5 ms")
+            .replace("mean(Get)<=10*  mean( Get )", "mean(Get) <= 10 * mean(Get)")
+            .replace("'(failures(Get)==0)'", "'failures(Get) == 0'")
+            .replace("    p99( Get )<5ms\n", "    p99(Get) < 5 ms\n")
+            .replace("word: p99(\"Get\")<5ms", "word: p99(Get) < 5 ms")
+            .replace("p50(Get,last 10s)>1ms", "p50(Get, last 10 s) > 1 ms");
+        assert_eq!(formatted("s.yaml", UGLY).unwrap(), usual);
+        // Once is enough.
+        assert_eq!(formatted("s.yaml", &usual).unwrap(), usual);
+    }
+
+    #[test]
+    fn what_cannot_be_read_has_a_place() {
+        let wrong = UGLY.replace("plain:   p99( Get )<5ms", "plain:   p99( Get )<");
+        let error = formatted("s.yaml", &wrong).unwrap_err().to_string();
+        assert!(
+            error.starts_with("s.yaml:3:12: the constraint ends early"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn built_in_suites_are_formatted() {
+        for builtin in crate::BUILTIN {
+            assert_eq!(formatted(builtin.name, builtin.text).unwrap(), builtin.text);
+        }
+    }
+}
