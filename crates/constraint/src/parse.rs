@@ -126,7 +126,8 @@ fn number<'a>(input: &mut Input<'a>) -> Result<(&'a str, TokenKind), ContextErro
 
 fn mark<'a>(input: &mut Input<'a>) -> Result<(&'a str, TokenKind), ContextError> {
     let marks = [
-        "/s", "<=", ">=", "==", "!=", "+-", "±", "<", ">", "+", "-", "*", "/", "(", ")", ",", "%",
+        "/s", "<=", ">=", "==", "!=", "+/-", "+-", "±", "<", ">", "+", "-", "*", "/", "(", ")",
+        ",", "%",
     ];
     for text in marks {
         let followed =

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::statistic::Characteristic;
+use crate::statistic::{Characteristic, Statistic};
 use crate::unit::{UNITS, UnitKind};
 
 /// A constraint that is well-formed. [`check`](Self::check) says whether it makes sense for a suite.
@@ -75,7 +75,7 @@ pub(crate) enum ConstraintOperator {
 }
 
 /// Those there are, as they are written. A longer one stands before one that it begins with.
-pub(crate) const OPERATORS: [(&str, ConstraintOperator); 14] = [
+pub(crate) const OPERATORS: [(&str, ConstraintOperator); 15] = [
     ("or", ConstraintOperator::Or),
     ("and", ConstraintOperator::And),
     ("<=", ConstraintOperator::AtMost),
@@ -86,6 +86,7 @@ pub(crate) const OPERATORS: [(&str, ConstraintOperator); 14] = [
     ("!=", ConstraintOperator::Unequal),
     ("±", ConstraintOperator::Within),
     ("+-", ConstraintOperator::Within),
+    ("+/-", ConstraintOperator::Within),
     ("+", ConstraintOperator::Plus),
     ("-", ConstraintOperator::Minus),
     ("*", ConstraintOperator::Times),
@@ -173,6 +174,23 @@ impl ExpressionNode {
 }
 
 impl Constraint {
+    /// The statistic and the share, where it is nothing but `p99 ± 5 %` without a measurement.
+    pub fn precision(&self) -> Option<(Statistic, f64)> {
+        let Part::Pair(ConstraintOperator::Within, of, share) = &self.root.part else {
+            return None;
+        };
+        match (&of.part, &share.part) {
+            (Part::Characteristic(of), Part::Quantity(share))
+                if share.kind() == UnitKind::SHARE =>
+            {
+                of.measurement
+                    .is_none()
+                    .then(|| (of.statistic, share.value()))
+            }
+            _ => None,
+        }
+    }
+
     /// The same with other names of measurements: `new` has the new name of one, `None` where it keeps its own.
     #[must_use]
     pub fn renamed(mut self, new: &impl Fn(&str) -> Option<String>) -> Constraint {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use constraint::{Constraint, Statistic};
+
 /// A statistic of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimedStatistic {
@@ -10,18 +12,6 @@ pub enum TimedStatistic {
     Mean,
     /// A percentile, in parts of a thousand: 990 is p99.
     Percentile(u64),
-}
-
-impl TimedStatistic {
-    /// Those there are, with their names.
-    const ALL: [(&'static str, TimedStatistic); 6] = [
-        ("mean", TimedStatistic::Mean),
-        ("p50", TimedStatistic::Percentile(500)),
-        ("p90", TimedStatistic::Percentile(900)),
-        ("p95", TimedStatistic::Percentile(950)),
-        ("p99", TimedStatistic::Percentile(990)),
-        ("p99.9", TimedStatistic::Percentile(999)),
-    ];
 }
 
 /// When a run is long enough: half the 95 % interval of a statistic is at most this share of it.
@@ -37,76 +27,69 @@ pub struct Until {
 /// What is wrong with the text of an [`Until`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UntilError {
-    /// It does not say how narrow the interval is to be.
+    /// It is no expression of the language of constraints.
+    #[error("{0}")]
+    Unreadable(String),
+    /// It is one, and none that compares an interval with a share of its estimate.
     #[error(
-        "`{0}` has no ±; write a statistic and how narrow its interval is to be, `p99 ±5%` for example"
+        "`{0}` is no goal; write a statistic and how narrow its interval is to be, `p99 ±5%` for example"
     )]
-    NoSign(String),
-    /// A statistic that does not exist.
-    #[error("`{name}` is no statistic; there are {}", TimedStatistic::ALL.map(|(name, _)| name).join(", "))]
+    NoGoal(String),
+    /// A statistic that is none of times, or a percentile between those that are counted.
+    #[error("`{name}` has no such interval; use mean, or a percentile with one decimal at most")]
     NoStatistic {
         /// As it was written.
         name: String,
     },
-    /// A share without its sign.
-    #[error("`{0}` is no share; write it with its sign, `5%` for example")]
-    NoShare(String),
     /// A share that is too small or too large.
-    #[error("`{0}` is out of range; more than 0% and at most {WIDEST}% make sense")]
+    #[error("{0} % is out of range; more than 0% and at most {WIDEST}% make sense")]
     OutOfRange(String),
-    /// A share that is no number.
-    #[error("`{0}` is no number")]
-    NoNumber(String),
 }
 
 /// Greatest share: an interval that reaches down to half of the estimate is no estimate.
 const WIDEST: f64 = 50.0;
 
+/// A percentile of the language is in parts of a million.
+const PER_MILLE: u32 = 1000;
+
 impl FromStr for Until {
     type Err = UntilError;
 
     fn from_str(text: &str) -> Result<Until, UntilError> {
-        let cut = ["±", "+-", "+/-"]
-            .iter()
-            .find_map(|sign| text.split_once(sign));
-        let Some((name, share)) = cut else {
-            return Err(UntilError::NoSign(text.to_owned()));
-        };
+        let constraint = Constraint::parse(text);
+        let constraint = constraint.map_err(|why| UntilError::Unreadable(why.message))?;
+        let goal = constraint.precision();
+        let (statistic, share) = goal.ok_or_else(|| UntilError::NoGoal(text.to_owned()))?;
+        // As it was written: 0.05 is not 5 percent to the last bit.
+        let percent = (share * 1e12).round() / 1e10;
+        if percent <= 0.0 || percent > WIDEST {
+            return Err(UntilError::OutOfRange(percent.to_string()));
+        }
         Ok(Until {
-            statistic: statistic(name.trim())?,
-            percent: percent(share.trim())?,
+            statistic: timed(statistic)?,
+            percent,
         })
     }
 }
 
-fn statistic(name: &str) -> Result<TimedStatistic, UntilError> {
-    let known = TimedStatistic::ALL.iter().find(|(known, _)| *known == name);
-    let known = known.map(|(_, statistic)| *statistic);
-    known.ok_or_else(|| UntilError::NoStatistic {
-        name: name.to_owned(),
-    })
-}
-
-fn percent(share: &str) -> Result<f64, UntilError> {
-    let Some(number) = share.strip_suffix('%') else {
-        return Err(UntilError::NoShare(share.to_owned()));
-    };
-    match number.trim().parse::<f64>() {
-        Ok(percent) if percent > 0.0 && percent <= WIDEST => Ok(percent),
-        Ok(_) => Err(UntilError::OutOfRange(share.to_owned())),
-        Err(_) => Err(UntilError::NoNumber(number.to_owned())),
+fn timed(statistic: Statistic) -> Result<TimedStatistic, UntilError> {
+    match statistic {
+        Statistic::Mean => Ok(TimedStatistic::Mean),
+        Statistic::Percentile(ppm) if ppm % PER_MILLE == 0 => {
+            Ok(TimedStatistic::Percentile(u64::from(ppm / PER_MILLE)))
+        }
+        other => Err(UntilError::NoStatistic {
+            name: other.to_string(),
+        }),
     }
 }
 
 impl fmt::Display for Until {
     /// Writes `p99 ±5%`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = TimedStatistic::ALL
-            .iter()
-            .find(|(_, known)| *known == self.statistic);
-        match (known, self.statistic) {
-            (None, TimedStatistic::Percentile(mille)) => write!(f, "p{}", mille as f64 / 10.0)?,
-            (known, _) => f.write_str(known.map_or("mean", |(name, _)| name))?,
+        match self.statistic {
+            TimedStatistic::Mean => f.write_str("mean")?,
+            TimedStatistic::Percentile(mille) => write!(f, "p{}", mille as f64 / 10.0)?,
         }
         write!(f, " ±{}%", self.percent)
     }
@@ -124,6 +107,7 @@ mod tests {
             (" p99.9 +-2.5 % ", "p99.9 ±2.5%"),
             ("mean +/-1%", "mean ±1%"),
             ("p50 ±50%", "p50 ±50%"),
+            ("p98 ± 5 %", "p98 ±5%"),
         ];
         for (text, expected) in table {
             let until: Until = text.parse().unwrap();
@@ -135,15 +119,19 @@ mod tests {
     #[test]
     fn what_is_not_understood_is_explained() {
         let table = [
-            ("p99", "has no ±"),
-            ("p98 ±5%", "there are mean, p50"),
-            ("±5%", "is no statistic"),
-            ("p99 ±5", "with its sign"),
-            ("p99 ±x%", "`x` is no number"),
+            ("p99", "`p99` is no goal; write a statistic and how narrow"),
+            (
+                "p98.55 ±5%",
+                "use mean, or a percentile with one decimal at most",
+            ),
+            ("rate ±5%", "`rate` has no such interval"),
+            ("p99(Get) ±5%", "is no goal"),
+            ("±5%", "is expected before `±`"),
+            ("p99 ±5", "is no goal"),
+            ("p99 ±x%", "is expected before `%`"),
             ("p99 ±0%", "out of range"),
-            ("p99 ±-1%", "out of range"),
-            ("p99 ±51%", "out of range"),
-            ("p99 ±NaN%", "out of range"),
+            ("p99 ±51%", "51 % is out of range"),
+            ("p999 ±5%", "is no goal"),
         ];
         for (text, expected) in table {
             let error = text.parse::<Until>().unwrap_err().to_string();

@@ -144,7 +144,7 @@ mod tests {
             names,
             ["Page0-1-__html", "Page0-2-x", "Page0-3-index", "Page1-1-x"]
         );
-        let [Step::Choose(pages)] = &plan.tests[0].body[..] else {
+        let [Step::Choose(pages)] = &plan.tests[0].loops[0].steps[..] else {
             panic!("a choice of pages")
         };
         let [Step::Page(page)] = &pages[0].steps[..] else {
