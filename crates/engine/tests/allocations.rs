@@ -122,6 +122,7 @@ fn settings(address: SocketAddr, clock: Clock, pacing: Pacing, pipeline: u32) ->
         fresh_start: false,
         beside: Vec::new(),
         processors: None,
+        notes: Vec::new(),
     }
 }
 

@@ -21,6 +21,7 @@ mod search;
 mod sweep;
 mod webstone;
 
+use record::NoteRecord;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::ops::{Bound, RangeBounds};
@@ -504,6 +505,21 @@ where
 fn name_and_value(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+/// A note for the report.
+fn note(text: &str) -> Result<NoteRecord, String> {
+    let (name, text) = name_and_value(text).map_err(|_| "write NAME=TEXT")?;
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.' | '/');
+    if name.is_empty() || name.chars().count() > 40 || !name.chars().all(is_name) {
+        return Err(format!(
+            "`{name}` is no name for a note; use up to 40 letters, digits, blanks, - _ . and /"
+        ));
+    }
+    if text.is_empty() || text.chars().count() > 500 || text.chars().any(char::is_control) {
+        return Err("the text of a note has up to 500 characters on one line".to_owned());
+    }
+    Ok(NoteRecord { name, text })
 }
 
 fn run_id(text: &str) -> Result<String, String> {

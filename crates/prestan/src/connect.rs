@@ -205,6 +205,7 @@ impl ServerAccess {
         Ok(Settings {
             run_id: run_id.unwrap_or_else(state::new_run_id),
             seed: running.seed.unwrap_or_else(state::new_seed),
+            notes: running.notes.clone(),
             threads: running.threads,
             http: HttpOptions {
                 timeout: running.timeout,
@@ -235,6 +236,7 @@ impl ServerAccess {
             fresh_start: false,
             beside: Vec::new(),
             processors: None,
+            notes: Vec::new(),
         }
     }
 }

@@ -83,6 +83,9 @@ pub struct PlanRecord {
     /// The processors that the worker thread and the server were kept to; `None` where the system chose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processors: Option<Processors>,
+    /// What whoever made the run says about it: hardware, software, tuning.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<NoteRecord>,
     /// Parameters of the suite after the command line had its say.
     pub params: BTreeMap<String, serde_json::Value>,
     /// How much load there was, and for how long.
@@ -131,6 +134,17 @@ pub enum ConstraintSense {
     /// It is to be true of this run as it was measured, whatever another run would have come to: a trial of a
     /// search.
     Trial,
+}
+
+/// Something that is said about a run, and that Prestan does not know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Note")]
+pub struct NoteRecord {
+    /// What it is about: `disk`.
+    pub name: String,
+    /// On one line.
+    pub text: String,
 }
 
 /// A load that went on beside a run.

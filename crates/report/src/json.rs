@@ -79,6 +79,7 @@ pub(crate) fn document(run: &Run, summary: &Summary) -> wire::ResultDocument {
         bias_us: summary.clock.bias.as_ref().map(wire::BiasJson::from),
         missed: summary.clock.missed,
         machine: env.machine.clone(),
+        notes: plan.notes.clone(),
         load: (&plan.load).into(),
         started_at: env.started_at.clone(),
         ended_at: env.ended_at.clone(),

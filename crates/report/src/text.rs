@@ -543,6 +543,9 @@ pub(crate) fn configuration(
             format!("no. {worker} for prestan, no. {server} for the server"),
         );
     }
+    for note in &plan.notes {
+        add(&format!("Note {}:", clean(&note.name)), note.text.clone());
+    }
     add("Started", env.started_at.clone());
     add("Run", plan.run_id.clone());
     lines

@@ -9,7 +9,8 @@
 use std::collections::BTreeMap;
 
 use record::{
-    AdaptRecord, Clock, ConstraintSense, Exhausted, LeftBehind, Machine, Pace, Server, SuiteRecord,
+    AdaptRecord, Clock, ConstraintSense, Exhausted, LeftBehind, Machine, NoteRecord, Pace, Server,
+    SuiteRecord,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -51,6 +52,9 @@ pub(crate) struct ResultDocument {
     pub(crate) missed: u64,
     /// The machine that sent the requests.
     pub(crate) machine: Machine,
+    /// What is said about the run (`--note`); absent where nothing is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) notes: Vec<NoteRecord>,
     /// How much load there was, and for how long.
     pub(crate) load: LoadJson,
     /// Start of the run, RFC 3339, UTC.

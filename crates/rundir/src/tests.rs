@@ -41,6 +41,7 @@ pub(crate) fn plan() -> PlanRecord {
         acks: false,
         fresh_start: false,
         processors: None,
+        notes: Vec::new(),
         params: Default::default(),
         load: Load {
             users: 1,

@@ -112,6 +112,7 @@ impl RunBuilder {
             acks: false,
             fresh_start: false,
             processors: None,
+            notes: Vec::new(),
             params: params(),
             load: Load {
                 users,

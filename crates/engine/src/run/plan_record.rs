@@ -26,6 +26,7 @@ pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
         acks: settings.acks && settings.clock == Clock::Kernel,
         fresh_start: settings.fresh_start,
         processors: settings.processors.clone(),
+        notes: settings.notes.clone(),
         params: plan.params.clone(),
         load: load_record(limit, settings, adapt_record(plan)),
         tests: plan

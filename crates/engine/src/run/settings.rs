@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use record::{BesideRecord, Clock, Processors};
+use record::{BesideRecord, Clock, NoteRecord, Processors};
 
 use crate::clock::stamps;
 use crate::connection::route::{Endpoint, HttpOptions, Route};
@@ -40,6 +40,8 @@ pub struct Settings {
     pub acks: bool,
     /// The server was started for this run.
     pub fresh_start: bool,
+    /// What is said about the run, for its reports.
+    pub notes: Vec<NoteRecord>,
     /// Loads that go on beside it, for the record: they are runs of their own.
     pub beside: Vec<BesideRecord>,
     /// The processors that worker threads and the server are kept to; `None` leaves it to the system.

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use record::NoteRecord;
+
 use super::{
-    ConnectOptions, OutputOptions, duration, name_and_value, positive_duration, run_id, whole,
+    ConnectOptions, OutputOptions, duration, name_and_value, note, positive_duration, run_id, whole,
 };
 
 /// Times each user goes through each test before measuring, unless something else is said.
@@ -87,6 +89,10 @@ pub(crate) struct RunningOptions {
     /// Seed of all random numbers [default: random, and recorded]
     #[arg(long, value_name = "N", value_parser = whole(0_u64..))]
     pub(crate) seed: Option<u64>,
+
+    /// Note for the report: hardware, software, tuning ('disk=NVMe, ext4'); may be repeated
+    #[arg(long = "note", value_name = "NAME=TEXT", value_parser = note)]
+    pub(crate) notes: Vec<NoteRecord>,
 
     /// Worker threads, among which the users are divided
     ///
