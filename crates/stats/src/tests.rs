@@ -5,6 +5,7 @@ mod coverage;
 mod estimated;
 mod generator;
 mod intervals;
+mod live;
 mod load;
 mod pooled;
 mod properties;
