@@ -21,7 +21,7 @@ pub use event::{Cause, Event, EventKind, Goal, LeftBehind, MissingStep, TestId};
 pub use generator::{Exhausted, Generator, Lateness};
 pub use load::{Arrivals, Http, HttpVersion, Load, Pace, Stage};
 pub use outcome::Outcome;
-pub use sample::{Connect, MeasureId, Moments, Nanos, Sample, Timing};
+pub use sample::{Connect, MeasureId, Moments, Nanos, Sample, Segments, Timing};
 
 /// Version of the run directory's layout; raised when an older reader would misread it.
 ///
@@ -152,6 +152,14 @@ pub struct Processors {
 }
 
 impl PlanRecord {
+    /// Whether connections end with an operation, so that their [segments](Segments) are known: where they
+    /// are kept until the end of the run, no operation has them.
+    pub fn has_segments(&self) -> bool {
+        let of_tests = self.tests.iter().filter_map(|test| test.http.as_ref());
+        let mut all = of_tests.chain([&self.load.http]);
+        all.any(|http| !http.keep_alive || http.per_page)
+    }
+
     /// URLs of all collections below which the run worked.
     pub fn servers(&self) -> impl Iterator<Item = &str> {
         let others = self.others.iter().map(String::as_str);
@@ -185,6 +193,9 @@ pub struct SuiteRecord {
 pub struct TestRecord {
     /// Name of the test in the suite.
     pub name: String,
+    /// How its loop uses connections; `None` where that is as [`Load::http`] says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http: Option<Http>,
 }
 
 /// One thing that is measured: a row of the report.

@@ -160,6 +160,13 @@ pub struct Http {
     /// Every TLS handshake is a full one: no session is resumed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub full_handshakes: bool,
+    /// The connections of a page are closed at its end, so that every page opens its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub per_page: bool,
+    /// All files of a page may be requested at once. Else its first file names the others, so that they are
+    /// requested after its response.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_once: bool,
 }
 
 fn one() -> u32 {
@@ -175,6 +182,8 @@ impl Default for Http {
             pipeline: 1,
             parallel: 1,
             full_handshakes: false,
+            per_page: false,
+            at_once: false,
         }
     }
 }
@@ -191,6 +200,12 @@ impl fmt::Display for Http {
         }
         if self.parallel > 1 {
             write!(f, ", {} connections a user", self.parallel)?;
+        }
+        if self.per_page {
+            f.write_str(", new connections for each page")?;
+        }
+        if self.at_once {
+            f.write_str(", all files of a page at once")?;
         }
         if self.full_handshakes {
             f.write_str(", full TLS handshakes only")?;
