@@ -211,6 +211,46 @@ pub struct MeasureRecord {
     /// Every time, chance decides whether it is done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_chance: bool,
+    /// How much of its responses is verified.
+    #[serde(default, skip_serializing_if = "Verify::is_usual")]
+    pub verify: Verify,
+}
+
+/// How much of a response is verified.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Verify {
+    /// Status, headers, length and the inside of a 207; of the whole body, every response.
+    Full,
+    /// The same; of the body, the first response of each user in each test.
+    #[default]
+    First,
+    /// Status, headers and length.
+    Head,
+    /// Nothing: any complete response of HTTP is the expected one, and its bytes are counted.
+    None,
+}
+
+impl Verify {
+    /// All of them, from the most to the least.
+    pub const ALL: [Verify; 4] = [Verify::Full, Verify::First, Verify::Head, Verify::None];
+
+    /// The name used in files: `full`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verify::Full => "full",
+            Verify::First => "first",
+            Verify::Head => "head",
+            Verify::None => "none",
+        }
+    }
+
+    /// Whether it is what is verified where nothing else is said.
+    pub fn is_usual(&self) -> bool {
+        *self == Verify::First
+    }
 }
 
 /// A page: files that are fetched together, because a browser shows them together (Trent and Sake

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use record::{ConstraintRecord, MeasureId, MeasureRecord, PageRecord, SuiteRecord, TestId};
+use record::{
+    ConstraintRecord, Http, MeasureId, MeasureRecord, PageRecord, SuiteRecord, TestId, Verify,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::bytes;
@@ -53,6 +55,8 @@ pub struct TestPlan {
     pub shared: bool,
     /// When each user stops.
     pub limit: Limit,
+    /// How the requests of its loop use connections; `None` for what holds for the whole run.
+    pub http: Option<Http>,
     /// Names of what steps save; [`Variable::Saved`](crate::Variable::Saved) is an index into it.
     pub saved: Vec<String>,
     /// Before the clock starts.
@@ -151,6 +155,8 @@ pub struct RequestPlan {
     pub save: Vec<Save>,
     /// Under which name it is measured.
     pub measure: Option<MeasureId>,
+    /// How much of its response is verified.
+    pub verify: Verify,
 }
 
 /// A header of a request.

@@ -1,6 +1,7 @@
 //! From what is written to what is done: names checked, templates evaluated, trees laid out.
 
 mod constraints;
+mod http;
 mod pages;
 mod params;
 mod request;
@@ -10,7 +11,7 @@ mod steps;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use record::{MeasureId, MeasureRecord, SuiteRecord, TestId};
+use record::{MeasureId, MeasureRecord, SuiteRecord, TestId, Verify};
 use sha2::{Digest, Sha256};
 
 use crate::error::SuiteError;
@@ -36,6 +37,8 @@ pub struct Overrides {
     pub duration: Option<Duration>,
     /// Which tests.
     pub selection: Selection,
+    /// How much of the responses of measured steps is verified, whatever the suite says.
+    pub verify: Option<Verify>,
 }
 
 /// Makes the plan of a suite. `name` and `text` are those given to [`parse`](crate::parse).
@@ -84,10 +87,15 @@ pub fn resolve(
                 test: id,
                 method: measure.method.to_owned(),
                 by_chance: measure.by_chance,
+                verify: Verify::default(),
             });
         }
-        let resolved = resolve_test(&file, variant, id, &plan, overrides.duration)?;
+        let resolved = resolve_test(&file, (spec.verify, variant), id, &plan, overrides.duration)?;
         plan.tests.push(resolved);
+    }
+    match overrides.verify {
+        Some(verify) => plan.set_verify(verify),
+        None => plan.note_verify(),
     }
     plan.pages = pages::records(&plan.tests);
     plan.constraints = constraints::records(
@@ -131,7 +139,7 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
 
 fn resolve_test(
     file: &SuiteSource<'_>,
-    variant: &Variant<'_>,
+    (verify, variant): (Option<Verify>, &Variant<'_>),
     id: TestId,
     plan: &Plan,
     duration: Option<Duration>,
@@ -156,7 +164,14 @@ fn resolve_test(
         saved: &saved,
         measure_ids: &measure_ids,
         workspace: plan.workspace,
+        verify: test.verify.or(verify).unwrap_or_default(),
     };
+    let unmeasured = StepResolver {
+        verify: Verify::default(),
+        ..resolver
+    };
+    let body = resolver.steps(&test.body)?;
+    let http = test.http.as_ref();
     Ok(TestPlan {
         id,
         name: test.name.value.clone(),
@@ -167,9 +182,10 @@ fn resolve_test(
             .transpose()?,
         shared: test.shared,
         limit,
-        setup: resolver.steps(&test.setup)?,
-        body: resolver.steps(&test.body)?,
-        cleanup: resolver.steps(&test.cleanup)?,
+        http: http.map(|http| resolver.http(http, &body)).transpose()?,
+        setup: unmeasured.steps(&test.setup)?,
+        body,
+        cleanup: unmeasured.steps(&test.cleanup)?,
         saved,
     })
 }
