@@ -188,6 +188,18 @@ impl Default for Http {
     }
 }
 
+impl Http {
+    /// Requests of a load that may be under way on a connection at a time, those of several operations
+    /// among them: pages with connections of their own have none in common.
+    pub fn pipeline_of_load(&self) -> u32 {
+        if self.per_page {
+            1
+        } else {
+            self.pipeline.max(1)
+        }
+    }
+}
+
 impl fmt::Display for Http {
     /// Writes `HTTP/1.1`, `HTTP/1.0, a connection for each request`...
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

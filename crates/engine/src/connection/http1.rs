@@ -25,7 +25,7 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
-use record::{HttpVersion, Nanos};
+use record::{HttpVersion, Nanos, Segments};
 use wire::response::{Limits, ProtocolError, ReadEvent, ResponseHead, ResponseReader, Version};
 
 use crate::clock::RunClock;
@@ -155,6 +155,11 @@ impl Connection {
             Err(_) | Ok(0) => Idle::Ended,
             Ok(_) => Idle::Spoke,
         }
+    }
+
+    /// TCP segments until now, where the system tells.
+    pub(crate) fn segments(&self) -> Option<Segments> {
+        self.transport.segments()
     }
 
     /// The next look asks the kernel, whether the event loop has something to tell or not.

@@ -12,6 +12,7 @@ pub(super) fn request(method: &str, body: &str) -> RequestPlan {
         _ => StatusTest::Class(2),
     };
     RequestPlan {
+        verify: record::Verify::default(),
         method: method.to_owned(),
         path: Text::Fixed("a".to_owned()),
         to: None,

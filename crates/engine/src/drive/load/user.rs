@@ -125,7 +125,8 @@ impl LoadUser {
             log,
             ..
         } = &mut self.user;
-        if !log.worker.config.http.keep_alive {
+        let http = log.worker.config.http;
+        if !http.keep_alive || http.per_page {
             return;
         }
         for client in others.iter_mut().chain([client]) {
