@@ -160,6 +160,13 @@ impl PlanRecord {
         all.any(|http| !http.keep_alive || http.per_page)
     }
 
+    /// How a test used connections.
+    pub fn http_of(&self, test: TestId) -> &Http {
+        let own = self.tests.get(usize::from(test.0));
+        own.and_then(|own| own.http.as_ref())
+            .unwrap_or(&self.load.http)
+    }
+
     /// URLs of all collections below which the run worked.
     pub fn servers(&self) -> impl Iterator<Item = &str> {
         let others = self.others.iter().map(String::as_str);

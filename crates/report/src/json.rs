@@ -214,6 +214,8 @@ impl From<&stats::Connects> for wire::ConnectsJson {
                 .as_ref()
                 .map(wire::DistributionJson::from),
             resent: connects.resent,
+            segments_sent: connects.segments.map(|segments| segments.sent),
+            segments_received: connects.segments.map(|segments| segments.received),
         }
     }
 }

@@ -4,6 +4,7 @@
 mod beside;
 mod brief;
 mod of_2004;
+mod pages_of_tests;
 
 use record::{Environment, EventKind, Http, LeftBehind, Pace, PlanRecord, Run, Server};
 use stats::{Completeness, Note, Status, Summary, TestSummary, WarningKind};
@@ -154,6 +155,9 @@ impl TextReport {
     /// The report of WebSTONE, where there are pages.
     fn pages(&mut self, run: &Run, summary: &Summary) {
         let Some(pages) = &summary.pages else { return };
+        if run.plan.load.pace == Pace::Rounds {
+            return self.pages_of_tests(pages);
+        }
         self.line("");
         for line in webstone::classic(run, pages) {
             self.line(&line);

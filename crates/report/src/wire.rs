@@ -494,4 +494,9 @@ pub(crate) struct ConnectsJson {
     /// Operations whose request was sent again, because a kept connection had been closed or a Digest
     /// nonce had expired.
     pub(crate) resent: u64,
+    /// TCP segments sent on connections that ended with these operations, those that close them not
+    /// included; null where connections are kept, and where the system does not count segments.
+    pub(crate) segments_sent: Option<u64>,
+    /// TCP segments received on them.
+    pub(crate) segments_received: Option<u64>,
 }

@@ -16,6 +16,7 @@ pub(crate) fn plan() -> PlanRecord {
         test: TestId(0),
         method: "GET".to_owned(),
         by_chance: false,
+        verify: record::Verify::default(),
     };
     let stage = record::Stage {
         rate: 1.0,
@@ -59,6 +60,7 @@ pub(crate) fn plan() -> PlanRecord {
         },
         tests: vec![TestRecord {
             name: "T".to_owned(),
+            http: None,
         }],
         measures: vec![measure("A"), measure("B")],
         pages: Vec::new(),

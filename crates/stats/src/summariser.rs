@@ -171,6 +171,7 @@ impl Summariser {
                 let around = Around {
                     measure,
                     test: self.name(measure.test),
+                    http: *self.plan.http_of(measure.test),
                     id: MeasureId(index),
                     together: self.together(measure.test),
                     never_drawn: self.was_never_drawn(MeasureId(index))

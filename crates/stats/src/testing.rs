@@ -171,12 +171,16 @@ impl RunBuilder {
     #[must_use]
     pub fn test(mut self, name: &str, rows: &[(&str, &str)]) -> RunBuilder {
         let test = TestId(self.run.plan.tests.len() as u16);
-        self.run.plan.tests.push(TestRecord { name: name.into() });
+        self.run.plan.tests.push(TestRecord {
+            name: name.into(),
+            http: None,
+        });
         let measures = rows.iter().map(|(name, method)| MeasureRecord {
             name: (*name).into(),
             test,
             method: (*method).into(),
             by_chance: false,
+            verify: record::Verify::default(),
         });
         self.run.plan.measures.extend(measures);
         self

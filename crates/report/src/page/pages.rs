@@ -14,7 +14,7 @@ use crate::units::human;
 use crate::webstone::{self, a_minute};
 
 /// Columns of figures: heading, and what a reader may ask about it.
-const COLUMNS: [(&str, &str); 11] = [
+const COLUMNS: [(&str, &str); 13] = [
     ("size", "Bytes of all files of the page"),
     (
         "weight",
@@ -23,6 +23,11 @@ const COLUMNS: [(&str, &str); 11] = [
     ("complete", "Loads with every file as expected"),
     ("incomplete", "Loads that miss a file, or a byte of one"),
     ("connects", "Connections that were opened"),
+    (
+        "segments out",
+        "TCP segments sent on connections that ended with these pages; - where connections are kept",
+    ),
+    ("segments in", "TCP segments received on them"),
     ("mean", "Mean time to load the page, and its 95 % interval"),
     (
         "p50",
@@ -130,6 +135,10 @@ fn retrieved(of: &Visits) -> Markup {
         (count(of.complete, ""))
         (count(of.incomplete, if of.incomplete > 0 { "bad" } else { "" }))
         (count(of.connects, ""))
+        @match &of.segments {
+            Some(segments) => { (count(segments.sent, "")) (count(segments.received, "")) },
+            None => @for _ in 0..2 { (nothing()) },
+        }
         @match &of.load {
             Some(load) => (loads(load)),
             None => @for _ in 0..5 { (nothing()) },

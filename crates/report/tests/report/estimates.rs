@@ -66,7 +66,10 @@ const RESULT: &[Numbers] = &[
             "header_bytes",
         ],
     },
-    facts("Connects", &["count", "resent"]),
+    facts(
+        "Connects",
+        &["count", "resent", "segments_sent", "segments_received"],
+    ),
     facts("Failure", &["count", "status"]),
     Numbers {
         of: "Distribution",
@@ -148,6 +151,8 @@ const RESULT: &[Numbers] = &[
             "files",
             "failed_files",
             "connects",
+            "segments_sent",
+            "segments_received",
             "bytes",
             "body_bytes",
             "header_bytes",

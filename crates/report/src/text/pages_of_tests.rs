@@ -1,0 +1,79 @@
+//! The pages of a suite, test by test: each test fetched its own in its own way, so they are not added up.
+
+use stats::{PageSummary, PagesSummary, Visits};
+
+use crate::clean;
+use crate::figure::NONE;
+use crate::terminal::{Columns, TextReport, wrap};
+use crate::units::{human, human_range};
+
+/// Headings; all but the first stand over numbers.
+const HEADERS: [&str; 9] = [
+    "page",
+    "loads",
+    "mean",
+    "95 % CI",
+    "max",
+    "connections",
+    "bytes in",
+    "segments out",
+    "in",
+];
+
+impl TextReport {
+    /// How long pages took to load, and what one of them took on the wire.
+    pub(super) fn pages_of_tests(&mut self, pages: &PagesSummary) {
+        self.line("");
+        let headers = HEADERS.map(str::to_owned).to_vec();
+        let lines = Columns::lines(headers, pages.pages.iter().map(row), &[0]);
+        for line in lines {
+            self.line(line.trim_end());
+        }
+        self.line("");
+        let meaning = "Page loads, connecting included. Connections, bytes of responses and TCP segments are \
+                       of one page on average; segments do not include those that close a connection, and are \
+                       known where connections are not kept longer than a page.";
+        let meaning = wrap(self.width, "", "", meaning);
+        self.line(&meaning);
+        let incomplete: u64 = pages.pages.iter().map(|page| page.visits.incomplete).sum();
+        if incomplete > 0 {
+            let said = format!("Incomplete pages, which have no load time: {incomplete}");
+            self.line(&self.paint.bad(&said));
+        }
+    }
+}
+
+fn row(PageSummary { page, visits }: &PageSummary) -> Vec<String> {
+    let times = visits.load.as_ref();
+    let or_none = |text: Option<String>| text.unwrap_or_else(|| NONE.to_owned());
+    let time = |of: fn(&stats::Distribution) -> f64| times.map(|times| human(of(times)));
+    let range = times.and_then(|times| times.ci95);
+    vec![
+        clean(&page.name),
+        visits.complete.to_string(),
+        or_none(time(|times| times.mean)),
+        or_none(range.map(human_range)),
+        or_none(time(|times| times.max as f64)),
+        each(Some(visits.connects), visits),
+        each(Some(visits.bytes_received + visits.bytes_apart), visits),
+        each(visits.segments.map(|segments| segments.sent), visits),
+        each(visits.segments.map(|segments| segments.received), visits),
+    ]
+}
+
+/// An amount of one page on average.
+fn each(amount: Option<u64>, visits: &Visits) -> String {
+    let pages = visits.complete + visits.incomplete;
+    let amount = amount.filter(|_| pages > 0);
+    amount.map_or_else(
+        || "-".to_owned(),
+        |amount| {
+            let mean = amount as f64 / pages as f64;
+            if amount.is_multiple_of(pages) || mean >= 1000.0 {
+                format!("{mean:.0}")
+            } else {
+                format!("{mean:.1}")
+            }
+        },
+    )
+}
