@@ -61,7 +61,7 @@ pub(crate) enum Look {
 
 /// Bytes read at once where several answers may arrive together: they share the stamp of the last
 /// packet among them.
-const BITE: usize = 2 * 1024;
+pub(crate) const BITE: usize = 2 * 1024;
 
 /// A socket and what is known of its stamps.
 #[derive(Debug)]
