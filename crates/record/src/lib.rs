@@ -157,7 +157,7 @@ impl PlanRecord {
     pub fn has_segments(&self) -> bool {
         let of_tests = self.tests.iter().filter_map(|test| test.http.as_ref());
         let mut all = of_tests.chain([&self.load.http]);
-        all.any(|http| !http.keep_alive || http.per_page)
+        all.any(Http::ends_connections)
     }
 
     /// How a test used connections.

@@ -189,6 +189,11 @@ impl Default for Http {
 }
 
 impl Http {
+    /// Whether connections are kept for a request or a page only, so that each ends with an operation.
+    pub fn ends_connections(&self) -> bool {
+        !self.keep_alive || self.per_page
+    }
+
     /// Requests of a load that may be under way on a connection at a time, those of several operations
     /// among them: pages with connections of their own have none in common.
     pub fn pipeline_of_load(&self) -> u32 {

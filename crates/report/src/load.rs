@@ -209,8 +209,8 @@ pub(crate) fn handshakes(
 /// because kept connections are opened anew now and then only.
 pub(crate) fn connecting(test: &TestSummary) -> Option<(String, Vec<String>)> {
     let (opened, all) = (test.connects.count, test.operations());
-    let is_asked_for = !test.http.keep_alive || test.http.per_page;
-    if opened == 0 || !is_asked_for && opened.saturating_mul(10) < all {
+    let is_known = test.connects.segments.is_some();
+    if opened == 0 || !is_known && opened.saturating_mul(10) < all {
         return None;
     }
     let segments = test.connects.segments.map_or(String::new(), |segments| {

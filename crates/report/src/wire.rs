@@ -495,8 +495,10 @@ pub(crate) struct ConnectsJson {
     /// nonce had expired.
     pub(crate) resent: u64,
     /// TCP segments sent on connections that ended with these operations, those that close them not
-    /// included; null where connections are kept, and where the system does not count segments.
+    /// included; absent where connections are kept, and where the system does not count segments.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) segments_sent: Option<u64>,
     /// TCP segments received on them.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) segments_received: Option<u64>,
 }

@@ -381,7 +381,7 @@ impl Client {
         if response.reusable && !response.surplus && self.http.keep_alive {
             self.connection = Some(connection);
         } else {
-            first.history.ended(&connection);
+            first.history.ended(&connection, &self.http);
             self.parting = connection.head().cloned();
         }
         match challenged {
@@ -397,7 +397,7 @@ impl Client {
     /// The connection has ended, or what came on it is no HTTP.
     fn broken_off(&mut self, connection: &Connection, error: ExchangeError) -> Option<Failure> {
         let first = self.queue.first_mut()?;
-        first.history.ended(connection);
+        first.history.ended(connection, &self.http);
         let may_repeat = first.history.is_idempotent;
         let (outcome, what) = match error {
             ExchangeError::Ended { what, silent: true } if connection.has_answered => {

@@ -399,8 +399,7 @@ fn reconnects(row: &TestSummary, load: &Load) -> Option<(u64, u64)> {
         beyond_first(row.operations()),
     );
     let most = of >= RECONNECTS_NEED && again * 2 > of;
-    let is_kept = row.http.keep_alive && !row.http.per_page;
-    (is_kept && most).then_some((row.connects.count, row.operations()))
+    (!row.http.ends_connections() && most).then_some((row.connects.count, row.operations()))
 }
 
 fn dropped(row: &TestSummary, _: &Load) -> Option<(u64, u64)> {

@@ -125,8 +125,7 @@ impl LoadUser {
             log,
             ..
         } = &mut self.user;
-        let http = log.worker.config.http;
-        if !http.keep_alive || http.per_page {
+        if log.worker.config.http.ends_connections() {
             return;
         }
         for client in others.iter_mut().chain([client]) {

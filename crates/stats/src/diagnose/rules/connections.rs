@@ -30,8 +30,7 @@ fn kept<'a>(case: &Case<'a>, opens_each: bool) -> Vec<SoundRow<'a>> {
     let is_asked = |row: &SoundRow<'_>| {
         let course = row.course;
         let opens = course.opened as f64 >= EACH * course.operations as f64;
-        let http = row.summary.http;
-        let is_kept = http.keep_alive && !http.per_page;
+        let is_kept = !row.summary.http.ends_connections();
         is_kept && course.operations > 0 && opens == opens_each
     };
     case.rows().filter(is_asked).collect()
