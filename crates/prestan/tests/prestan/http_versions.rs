@@ -77,7 +77,7 @@ fn assert_connections(outcome: &Outcome) {
         "{outcome}"
     );
     assert!(
-        segments("Persistent_13") > segments("Pipelined_13"),
+        segments("Serial_13") > segments("Pipelined_13"),
         "{outcome}"
     );
     let verdicts = document["constraints"].as_array().unwrap();
