@@ -16,7 +16,6 @@ enum Interval {
     /// In the list under that key, at that place.
     Place(&'static str, usize),
 }
-
 use Interval::{Key, Place};
 
 /// What the numbers of one type of object are. A number that is in no list fails the test: whoever adds

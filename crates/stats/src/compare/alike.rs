@@ -1,6 +1,8 @@
 //! Whether runs did the same, so that their times may be compared.
 
-use record::{BesideRecord, Clock, Environment, Http, Pace, PlanRecord};
+use std::collections::BTreeSet;
+
+use record::{BesideRecord, Clock, Environment, Http, Pace, PlanRecord, Verify};
 
 use super::{Side, TotalTimes};
 
@@ -85,6 +87,8 @@ pub enum Setting {
     Acks(bool),
     /// The time limit in seconds.
     Timeout(f64),
+    /// How much of responses is verified, each way once.
+    Verify(Vec<Verify>),
 }
 
 /// What times depend on.
@@ -134,6 +138,8 @@ fn amounts(side: &Side<'_>) -> Vec<Setting> {
 fn harmless(side: &Side<'_>) -> Vec<Setting> {
     let (plan, load, machine) = (side.plan, &side.plan.load, &side.env.machine);
     let scheme = plan.target.split_once("://");
+    // It takes place after the last moment of an operation.
+    let verified: BTreeSet<Verify> = plan.measures.iter().map(|row| row.verify).collect();
     vec![
         Setting::Version(plan.prestan.clone()),
         Setting::Machine {
@@ -145,6 +151,7 @@ fn harmless(side: &Side<'_>) -> Vec<Setting> {
         Setting::Scheme(scheme.map(|(scheme, _)| scheme.to_owned())),
         Setting::Acks(plan.acks),
         Setting::Timeout(load.timeout_s),
+        Setting::Verify(verified.into_iter().collect()),
     ]
 }
 
