@@ -167,6 +167,12 @@ impl PlanRecord {
             .unwrap_or(&self.load.http)
     }
 
+    /// How much of responses is verified, each way that some row has once, from the most to the least.
+    pub fn verified(&self) -> Vec<Verify> {
+        let is_some = |way: &Verify| self.measures.iter().any(|row| row.verify == *way);
+        Verify::ALL.into_iter().filter(is_some).collect()
+    }
+
     /// URLs of all collections below which the run worked.
     pub fn servers(&self) -> impl Iterator<Item = &str> {
         let others = self.others.iter().map(String::as_str);

@@ -1,6 +1,6 @@
 //! One document for programs: the types of `wire` filled from a run and its summary.
 
-use record::{Outcome, Run};
+use record::{Outcome, PlanRecord, Run, TestRecord, Verify};
 use schemars::generate::SchemaSettings;
 use stats::{Completeness, Summary, TestSummary};
 
@@ -79,7 +79,7 @@ pub(crate) fn document(run: &Run, summary: &Summary) -> wire::ResultDocument {
         bias_us: summary.clock.bias.as_ref().map(wire::BiasJson::from),
         missed: summary.clock.missed,
         machine: env.machine.clone(),
-        load: (&plan.load).into(),
+        load: plan.into(),
         started_at: env.started_at.clone(),
         ended_at: env.ended_at.clone(),
         complete: (&summary.complete).into(),
@@ -262,8 +262,10 @@ impl From<&stats::Warning> for wire::WarningJson {
     }
 }
 
-impl From<&record::Load> for wire::LoadJson {
-    fn from(load: &record::Load) -> wire::LoadJson {
+impl From<&PlanRecord> for wire::LoadJson {
+    fn from(plan: &PlanRecord) -> wire::LoadJson {
+        let load = &plan.load;
+        let own = |test: &TestRecord| Some((test.name.clone(), test.http?.into()));
         wire::LoadJson {
             users: load.users,
             pace: load.pace.clone(),
@@ -271,6 +273,8 @@ impl From<&record::Load> for wire::LoadJson {
             duration_s: load.duration_s,
             until: load.until.clone(),
             http: load.http.into(),
+            http_of_tests: plan.tests.iter().filter_map(own).collect(),
+            verify: Some(plan.verified()).filter(|ways| !ways.iter().all(Verify::is_usual)),
             in_turn: load.in_turn,
             warmup: load.warmup,
             warmup_s: load.warmup_s,
@@ -287,6 +291,8 @@ impl From<record::Http> for wire::HttpJson {
             keep_alive: http.keep_alive,
             pipeline: http.pipeline,
             parallel: http.parallel,
+            per_page: http.per_page,
+            at_once: http.at_once,
             full_handshakes: http.full_handshakes,
         }
     }

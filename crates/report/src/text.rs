@@ -17,6 +17,7 @@ use crate::reasons::{self, abort_reason};
 use crate::table::{TableRows, TextTable, table};
 use crate::terminal::{TextReport, wrap};
 use crate::webstone;
+use pages_of_tests::{http_of_tests, verification};
 
 /// How the report is to look.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -500,6 +501,12 @@ pub(crate) fn configuration(
     add("Concurrency", of.users.to_string());
     if of.http != Http::default() {
         add("Requests", of.http.to_string());
+    }
+    for (http, tests) in http_of_tests(plan) {
+        add(&format!("Requests of {}", clean(&tests)), http);
+    }
+    if plan.verified().iter().any(|way| !way.is_usual()) {
+        add("Verification", verification(plan));
     }
     let hash: String = plan.suite.sha256.chars().take(12).collect();
     add(

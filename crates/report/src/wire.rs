@@ -1,14 +1,18 @@
 //! The JSON document. The published schema, `docs/result.schema.json`, is made from these types.
 //!
 //! Times are in microseconds as numbers with at most three decimals, exact to the nanosecond.
-//! A field is always there; what is not known is `null`.
+//! A field is always there; what is not known is `null`. Only what few runs have is absent in the others, because
+//! of a page with many rows it would be a large part: segments of connections, and uses of connections by test and
+//! page.
 //!
 //! Types of `record` and `stats` stand here as they are, unless the document has other units, rounded or
 //! derived numbers, or fields that the files of a run leave out ([`LoadJson`], [`HttpJson`]).
 
 use std::collections::BTreeMap;
 
-use record::{Clock, ConstraintSense, Exhausted, LeftBehind, Machine, Pace, Server, SuiteRecord};
+use record::{
+    Clock, ConstraintSense, Exhausted, LeftBehind, Machine, Pace, Server, SuiteRecord, Verify,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{
@@ -199,6 +203,12 @@ pub(crate) struct LoadJson {
     pub(crate) until: Option<String>,
     /// How connections are used.
     pub(crate) http: HttpJson,
+    /// How tests use connections whose suite gives that, by their names; absent where there are none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) http_of_tests: BTreeMap<String, HttpJson>,
+    /// How much of responses is verified, each way that some row has once; absent where that is `first` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) verify: Option<Vec<Verify>>,
     /// The operations of a load run are sent in the order of the suite, not drawn by weight.
     pub(crate) in_turn: bool,
     /// Iterations of the loop for each user before measuring, not recorded.
@@ -223,6 +233,13 @@ pub(crate) struct HttpJson {
     pub(crate) pipeline: u32,
     /// Connections of one user, for the files of a page.
     pub(crate) parallel: u32,
+    /// The connections of a page are closed at its end; absent where not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) per_page: bool,
+    /// All files of a page are requested when it begins; absent where the others are requested after the
+    /// response to its first.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) at_once: bool,
     /// Every TLS handshake was a full one, because `--tls-resumption off` was given; false in runs that
     /// were recorded before this was.
     pub(crate) full_handshakes: bool,

@@ -1,5 +1,6 @@
 //! The pages of a suite, test by test: each test fetched its own in its own way, so they are not added up.
 
+use record::PlanRecord;
 use stats::{PageSummary, PagesSummary, Visits};
 
 use crate::clean;
@@ -76,4 +77,62 @@ fn each(amount: Option<u64>, visits: &Visits) -> String {
             }
         },
     )
+}
+
+/// How tests use connections whose suite gives that, with the names of those that do so.
+pub(super) fn http_of_tests(plan: &PlanRecord) -> Vec<(String, String)> {
+    let mut all: Vec<(String, String)> = Vec::new();
+    for test in &plan.tests {
+        let Some(http) = test.http.map(|http| http.to_string()) else {
+            continue;
+        };
+        match all.iter_mut().find(|(known, _)| *known == http) {
+            Some((_, names)) => *names += &format!(", {}", test.name),
+            None => all.push((http, test.name.clone())),
+        }
+    }
+    all
+}
+
+/// How much of responses is verified, with the rows where that differs.
+pub(super) fn verification(plan: &PlanRecord) -> String {
+    let ways = plan.verified();
+    if let [way] = ways[..] {
+        return way.name().to_owned();
+    }
+    let of_way = |way: &record::Verify| {
+        let rows = plan.measures.iter().filter(|row| row.verify == *way);
+        let names: Vec<&str> = rows.map(|row| row.name.as_str()).collect();
+        format!("{} ({})", way.name(), names.join(", "))
+    };
+    ways.iter().map(of_way).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use record::{Http, Verify};
+    use stats::testing::RunBuilder;
+
+    use super::*;
+
+    #[test]
+    fn tests_that_differ_are_named() {
+        let rows = [("A", "GET"), ("B", "GET")];
+        let run = RunBuilder::new(1)
+            .test("T", &rows)
+            .test("U", &[("C", "GET")]);
+        let mut plan = run.test("V", &[("D", "GET")]).build().plan;
+        assert!(http_of_tests(&plan).is_empty());
+        assert_eq!(verification(&plan), "first");
+        let classic = Http {
+            keep_alive: false,
+            ..Http::default()
+        };
+        plan.tests[0].http = Some(classic);
+        plan.tests[2].http = Some(classic);
+        let expected = "HTTP/1.1, a connection for each request".to_owned();
+        assert_eq!(http_of_tests(&plan), [(expected, "T, V".to_owned())]);
+        plan.measures[1].verify = Verify::None;
+        assert_eq!(verification(&plan), "first (A, C, D); none (B)");
+    }
 }

@@ -1,7 +1,5 @@
 //! Whether runs did the same, so that their times may be compared.
 
-use std::collections::BTreeSet;
-
 use record::{BesideRecord, Clock, Environment, Http, Pace, PlanRecord, Verify};
 
 use super::{Side, TotalTimes};
@@ -138,8 +136,6 @@ fn amounts(side: &Side<'_>) -> Vec<Setting> {
 fn harmless(side: &Side<'_>) -> Vec<Setting> {
     let (plan, load, machine) = (side.plan, &side.plan.load, &side.env.machine);
     let scheme = plan.target.split_once("://");
-    // It takes place after the last moment of an operation.
-    let verified: BTreeSet<Verify> = plan.measures.iter().map(|row| row.verify).collect();
     vec![
         Setting::Version(plan.prestan.clone()),
         Setting::Machine {
@@ -151,7 +147,8 @@ fn harmless(side: &Side<'_>) -> Vec<Setting> {
         Setting::Scheme(scheme.map(|(scheme, _)| scheme.to_owned())),
         Setting::Acks(plan.acks),
         Setting::Timeout(load.timeout_s),
-        Setting::Verify(verified.into_iter().collect()),
+        // It takes place after the last moment of an operation.
+        Setting::Verify(plan.verified()),
     ]
 }
 

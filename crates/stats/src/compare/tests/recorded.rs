@@ -491,7 +491,7 @@ fn what_did_not_do_the_same_is_refused_or_said() {
         (|run| run.plan.acks = true, "Acks(false), Acks(true)"),
         (
             |run| run.plan.measures[0].verify = record::Verify::None,
-            "Verify([First]), Verify([None])",
+            "Verify([First]), Verify([First, None])",
         ),
         (
             |run| run.plan.load.timeout_s = 1.0,
