@@ -100,7 +100,7 @@ pub fn run(prestan: &Prestan, size: VerifySize) -> Result<VerifyReport> {
         let suite = suites.path().join("page.yaml");
         fs::write(&suite, suite_of(sizes)).context("write a suite")?;
         for (place, size) in sizes.iter().enumerate() {
-            let content = suite::filled(suite::Fill::Random, *size as usize);
+            let content = suite::filled(suite::Fill::Text, *size as usize);
             let path = nginx.storage().join(name(place));
             fs::write(path, content).context("write a file of a page")?;
         }
@@ -143,7 +143,7 @@ fn name(place: usize) -> String {
 fn suite_of(sizes: &[u32]) -> String {
     let file = |(place, size): (usize, &u32)| {
         let name = name(place);
-        format!("          - {{GET: {name}, expect: {{body: {{size: {size}, fill: random}}}}}}\n")
+        format!("          - {{GET: {name}, expect: {{body: {{size: {size}}}}}}}\n")
     };
     let files: String = sizes.iter().enumerate().map(file).collect();
     format!(
