@@ -3,6 +3,8 @@
 use record::PlanRecord;
 use stats::{PageSummary, PagesSummary, Visits};
 
+use textwrap::core::display_width;
+
 use crate::clean;
 use crate::figure::NONE;
 use crate::terminal::{Columns, TextReport, wrap};
@@ -18,18 +20,21 @@ const HEADERS: [&str; 9] = [
     "connections",
     "bytes in",
     "segments out",
-    "in",
+    "segments in",
+];
+
+/// The columns that are shown, by their places, from the widest table on.
+const COLUMNS: [&[usize]; 4] = [
+    &[0, 1, 2, 3, 4, 5, 6, 7, 8],
+    &[0, 1, 2, 3, 5, 6, 7, 8],
+    &[0, 1, 2, 3, 5, 6],
+    &[0, 2, 5],
 ];
 
 impl TextReport {
     /// How long pages took to load, and what one of them took on the wire.
     pub(super) fn pages_of_tests(&mut self, pages: &PagesSummary) {
-        self.line("");
-        let headers = HEADERS.map(str::to_owned).to_vec();
-        let lines = Columns::lines(headers, pages.pages.iter().map(row), &[0]);
-        for line in lines {
-            self.line(line.trim_end());
-        }
+        self.table_of_pages(pages);
         self.line("");
         let meaning = "Page loads, connecting included. Connections, bytes of responses and TCP segments are \
                        of one page on average; segments do not include those that close a connection, and are \
@@ -40,6 +45,27 @@ impl TextReport {
         if incomplete > 0 {
             let said = format!("Incomplete pages, which have no load time: {incomplete}");
             self.line(&self.paint.bad(&said));
+        }
+    }
+
+    /// The table alone, after an empty line.
+    pub(super) fn table_of_pages(&mut self, pages: &PagesSummary) {
+        self.line("");
+        let mut lines = Vec::new();
+        for columns in COLUMNS {
+            let cells = |all: Vec<String>| columns.iter().map(|at| all[*at].clone()).collect();
+            let headers = cells(HEADERS.map(str::to_owned).to_vec());
+            lines = Columns::lines(
+                headers,
+                pages.pages.iter().map(|page| cells(row(page))),
+                &[0],
+            );
+            if lines.iter().all(|line| display_width(line) <= self.width) {
+                break;
+            }
+        }
+        for line in lines {
+            self.line(line.trim_end());
         }
     }
 }
