@@ -9,6 +9,7 @@
 //! | [`suite`] | how much of a suite's time is the server's? |
 //! | [`threads`] | do more worker threads help beside a server on the same machine? |
 //! | [`verdicts`] | is what comparisons say right? |
+//! | [`verify`] | what does it cost to verify responses? |
 //!
 //! Each makes a report that is kept as JSON; [`table`] prints it and [`docs`] puts it into pages.
 //! What is pure (exchanges to differences, statistics) is apart from what acts, and tested without a
@@ -33,3 +34,4 @@ pub mod suite;
 pub mod table;
 pub mod threads;
 pub mod verdicts;
+pub mod verify;

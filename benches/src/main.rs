@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use benches::load::Prestan;
 use benches::machine::BenchMachine;
 use benches::table::BenchTable;
-use benches::{accuracy, cost, docs, floor, pages, scale, suite, threads, verdicts};
+use benches::{accuracy, cost, docs, floor, pages, scale, suite, threads, verdicts, verify};
 
 /// Measures Prestan as a measuring instrument.
 #[derive(Debug, Parser)]
@@ -46,6 +46,8 @@ enum What {
     Threads(How),
     /// Whether comparisons are right
     Verdicts(How),
+    /// What verifying responses costs, in pages a second
+    Verify(How),
     /// The server that `verdicts` compares
     Serve {
         /// Port on 127.0.0.1
@@ -127,7 +129,8 @@ report!(
     scale::ScaleReport,
     suite::SuiteReport,
     threads::ThreadsReport,
-    verdicts::VerdictsReport
+    verdicts::VerdictsReport,
+    verify::VerifyReport
 );
 
 fn main() -> ExitCode {
@@ -182,6 +185,10 @@ fn dispatch(what: What) -> Result<()> {
         What::Verdicts(how) => perform("verdicts", &how, |prestan| {
             let sizes = (verdicts::VerdictsSize::FULL, verdicts::VerdictsSize::QUICK);
             verdicts::run(prestan, how.size(sizes))
+        }),
+        What::Verify(how) => perform("verify", &how, |prestan| {
+            let sizes = (verify::VerifySize::FULL, verify::VerifySize::QUICK);
+            verify::run(prestan, how.size(sizes))
         }),
     }
 }

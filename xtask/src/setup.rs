@@ -26,7 +26,7 @@ use anyhow::{Context, Result, bail};
 use crate::project::{finish, root};
 
 /// Debian packages, each with a file that shows that it, or another package that will do, is there.
-const PACKAGES: [(&str, &str); 17] = [
+const PACKAGES: [(&str, &str); 18] = [
     ("chromium", "/usr/bin/chromium"),
     ("apache2-bin", "/usr/sbin/apache2"), // not apache2, which is a service
     ("nginx-light", "/usr/sbin/nginx"),
@@ -48,6 +48,7 @@ const PACKAGES: [(&str, &str); 17] = [
     ("xandikos", "/usr/bin/xandikos"),
     ("litmus", "/usr/bin/litmus"),
     ("man-db", "/usr/bin/man"),
+    ("wget", "/usr/bin/wget"),
 ];
 
 /// Load generators, the same way.

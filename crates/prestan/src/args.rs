@@ -502,6 +502,13 @@ where
     }
 }
 
+/// Reads `full`.
+fn verify(text: &str) -> Result<record::Verify, String> {
+    let mut all = record::Verify::ALL.into_iter();
+    all.find(|verify| verify.name() == text)
+        .ok_or_else(|| "write full, first, head or none".to_owned())
+}
+
 fn name_and_value(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))

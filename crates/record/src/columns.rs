@@ -2,7 +2,7 @@
 //!
 //! Each column stands here once, with how a cell comes from a sample and goes back into one.
 
-use crate::{Connect, HttpVersion, MeasureId, Outcome, PlanRecord, Sample, Timing};
+use crate::{Connect, HttpVersion, MeasureId, Outcome, PlanRecord, Sample, Segments, Timing};
 
 /// A column.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ pub enum Cell {
 /// Times are nanoseconds since the run began; absent where the operation did not come so far.
 /// `timing` is the clock that gave *sent* and *first*: `user`, `kernel`, or `missed` where a stamp of the
 /// kernel never came; `bias_ns` is what user space would have added to the response time.
-pub const COLUMNS: [Column; 28] = [
+pub const COLUMNS: [Column; 30] = [
     required(
         "measure",
         Holds::Measures,
@@ -303,6 +303,37 @@ pub const COLUMNS: [Column; 28] = [
             |sample, cell| set(&mut sample.stream, cell.some_small()),
         )),
     ),
+    only(
+        PlanRecord::has_segments,
+        since_5(optional(
+            "segments_sent",
+            Holds::Int64,
+            |sample| Cell::of_some(sample.segments.map(|segments| u64::from(segments.sent))),
+            |sample, cell| {
+                let segments = |sent| Segments { sent, received: 0 };
+                set(
+                    &mut sample.segments,
+                    cell.some_small().map(|sent| sent.map(segments)),
+                )
+            },
+        )),
+    ),
+    only(
+        PlanRecord::has_segments,
+        since_5(optional(
+            "segments_received",
+            Holds::Int64,
+            |sample| {
+                let received = |segments: Segments| u64::from(segments.received);
+                Cell::of_some(sample.segments.map(received))
+            },
+            |sample, cell| {
+                let received = cell.some_small()?.unwrap_or_default();
+                sample.segments = sample.segments.map(|own| Segments { received, ..own });
+                Some(())
+            },
+        )),
+    ),
 ];
 
 const fn required(
@@ -428,6 +459,10 @@ mod tests {
             tcp: 1,
             tls: Some(2),
             resumed: Some(false),
+        });
+        whole.segments = Some(Segments {
+            sent: 6,
+            received: 5,
         });
         whole.resent = true;
         (whole.target, whole.role, whole.worker, whole.phase) = (1, 2, 3, 4);

@@ -21,7 +21,7 @@ pub use event::{Cause, EndedBy, Event, EventKind, Goal, LeftBehind, MissingStep,
 pub use generator::{Exhausted, Generator, Lateness};
 pub use load::{AdaptRecord, Arrivals, Http, HttpVersion, Load, Pace, Stage};
 pub use outcome::Outcome;
-pub use sample::{Connect, MeasureId, Moments, Nanos, Sample, Timing};
+pub use sample::{Connect, MeasureId, Moments, Nanos, Sample, Segments, Timing};
 
 /// Version of the run directory's layout; raised when an older reader would misread it.
 ///
@@ -212,6 +212,27 @@ impl PlanRecord {
         !measure.stop_watch || of_test.all(|own| own.stop_watch)
     }
 
+    /// Whether connections end with an operation, so that their [segments](Segments) are known: where they
+    /// are kept until the end of the run, no operation has them.
+    pub fn has_segments(&self) -> bool {
+        let of_tests = self.tests.iter().filter_map(|test| test.http.as_ref());
+        let mut all = of_tests.chain([&self.load.http]);
+        all.any(Http::ends_connections)
+    }
+
+    /// How a test used connections.
+    pub fn http_of(&self, test: TestId) -> &Http {
+        let own = self.tests.get(usize::from(test.0));
+        own.and_then(|own| own.http.as_ref())
+            .unwrap_or(&self.load.http)
+    }
+
+    /// How much of responses is verified, each way that some row has once, from the most to the least.
+    pub fn verified(&self) -> Vec<Verify> {
+        let is_some = |way: &Verify| self.measures.iter().any(|row| row.verify == *way);
+        Verify::ALL.into_iter().filter(is_some).collect()
+    }
+
     /// URLs of all collections below which the run worked.
     pub fn servers(&self) -> impl Iterator<Item = &str> {
         let others = self.others.iter().map(String::as_str);
@@ -245,6 +266,9 @@ pub struct SuiteRecord {
 pub struct TestRecord {
     /// Name of the test in the suite.
     pub name: String,
+    /// How its loop uses connections; `None` where that is as [`Load::http`] says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http: Option<Http>,
 }
 
 /// One thing that is measured: a row of the report.
@@ -266,6 +290,9 @@ pub struct MeasureRecord {
     /// The role in whose loop it is measured, counted from 1 as in samples; 0 where its test has no roles.
     #[serde(default, skip_serializing_if = "is_no_role")]
     pub role: u16,
+    /// How much of its responses is verified.
+    #[serde(default, skip_serializing_if = "Verify::is_usual")]
+    pub verify: Verify,
 }
 
 fn is_no_role(role: &u16) -> bool {
@@ -286,6 +313,43 @@ pub struct RoleRecord {
     /// How many of the users of its test, all roles together, have it. Where the run has more users than
     /// these, roles are dealt again from the first.
     pub users: u32,
+}
+
+/// How much of a response is verified.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Verify {
+    /// Status, headers, length and the inside of a 207; of the whole body, every response.
+    Full,
+    /// The same; of the body, the first response of each user in each test.
+    #[default]
+    First,
+    /// Status, headers and length.
+    Head,
+    /// Nothing: any complete response of HTTP is the expected one, and its bytes are counted.
+    None,
+}
+
+impl Verify {
+    /// All of them, from the most to the least.
+    pub const ALL: [Verify; 4] = [Verify::Full, Verify::First, Verify::Head, Verify::None];
+
+    /// The name used in files: `full`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verify::Full => "full",
+            Verify::First => "first",
+            Verify::Head => "head",
+            Verify::None => "none",
+        }
+    }
+
+    /// Whether it is what is verified where nothing else is said.
+    pub fn is_usual(&self) -> bool {
+        *self == Verify::First
+    }
 }
 
 /// A page: files that are fetched together, because a browser shows them together (Trent and Sake

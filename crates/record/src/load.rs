@@ -186,6 +186,13 @@ pub struct Http {
     /// Every TLS handshake is a full one: no session is resumed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub full_handshakes: bool,
+    /// The connections of a page are closed at its end, so that every page opens its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub per_page: bool,
+    /// All files of a page may be requested at once. Else its first file names the others, so that they are
+    /// requested after its response.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_once: bool,
 }
 
 fn one() -> u32 {
@@ -201,6 +208,25 @@ impl Default for Http {
             pipeline: 1,
             parallel: 1,
             full_handshakes: false,
+            per_page: false,
+            at_once: false,
+        }
+    }
+}
+
+impl Http {
+    /// Whether connections are kept for a request or a page only, so that each ends with an operation.
+    pub fn ends_connections(&self) -> bool {
+        !self.keep_alive || self.per_page
+    }
+
+    /// Requests of a load that may be under way on a connection at a time, those of several operations
+    /// among them: pages with connections of their own have none in common.
+    pub fn pipeline_of_load(&self) -> u32 {
+        if self.per_page {
+            1
+        } else {
+            self.pipeline.max(1)
         }
     }
 }
@@ -217,6 +243,12 @@ impl fmt::Display for Http {
         }
         if self.parallel > 1 {
             write!(f, ", {} connections a user", self.parallel)?;
+        }
+        if self.per_page {
+            f.write_str(", new connections for each page")?;
+        }
+        if self.at_once {
+            f.write_str(", all files of a page at once")?;
         }
         if self.full_handshakes {
             f.write_str(", full TLS handshakes only")?;

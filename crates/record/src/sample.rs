@@ -50,6 +50,9 @@ pub struct Sample {
     pub stream: Option<u32>,
     /// Set when a connection was opened for this operation.
     pub connect: Option<Connect>,
+    /// TCP segments of the connections that ended with this operation; `None` where none did, and where the
+    /// system does not tell.
+    pub segments: Option<Segments>,
     /// The request was sent once more, because a kept connection had died before the first byte
     /// of the answer or because a Digest nonce had run out; the moments are those of the last time.
     pub resent: bool,
@@ -88,6 +91,7 @@ impl Sample {
             },
             timing: Timing::User,
             connect: None,
+            segments: None,
             resent: false,
             bytes_sent: 0,
             bytes_received: 0,
@@ -172,4 +176,25 @@ pub struct Connect {
     /// The handshake resumed a session, which saves the server a signature and the client the
     /// certificates. `None` without TLS, and in runs of format 3, which did not tell.
     pub resumed: Option<bool>,
+}
+
+/// TCP segments of a connection, from its first SYN until just before this side closes it (`TCP_INFO` of
+/// Linux, from 4.2 on). Those that close it come later and are not among them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Segments {
+    /// Sent, with those sent again. Where the kernel leaves the cutting to the device, it counts what the
+    /// device cuts.
+    pub sent: u32,
+    /// Received.
+    pub received: u32,
+}
+
+impl Segments {
+    /// Those of both.
+    pub fn plus(self, other: Segments) -> Segments {
+        Segments {
+            sent: self.sent.saturating_add(other.sent),
+            received: self.received.saturating_add(other.received),
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! One document for programs: the types of `wire` filled from a run and its summary.
 
-use record::{Outcome, Run};
+use record::{Outcome, PlanRecord, Run, TestRecord, Verify};
 use schemars::generate::SchemaSettings;
 use stats::{Completeness, Summary, TestSummary};
 
@@ -80,7 +80,7 @@ pub(crate) fn document(run: &Run, summary: &Summary) -> wire::ResultDocument {
         missed: summary.clock.missed,
         machine: env.machine.clone(),
         notes: plan.notes.clone(),
-        load: (&plan.load).into(),
+        load: plan.into(),
         started_at: env.started_at.clone(),
         ended_at: env.ended_at.clone(),
         complete: (&summary.complete).into(),
@@ -249,6 +249,8 @@ impl From<&stats::Connects> for wire::ConnectsJson {
                 .as_ref()
                 .map(wire::DistributionJson::from),
             resent: connects.resent,
+            segments_sent: connects.segments.map(|segments| segments.sent),
+            segments_received: connects.segments.map(|segments| segments.received),
         }
     }
 }
@@ -295,8 +297,10 @@ impl From<&stats::Warning> for wire::WarningJson {
     }
 }
 
-impl From<&record::Load> for wire::LoadJson {
-    fn from(load: &record::Load) -> wire::LoadJson {
+impl From<&PlanRecord> for wire::LoadJson {
+    fn from(plan: &PlanRecord) -> wire::LoadJson {
+        let load = &plan.load;
+        let own = |test: &TestRecord| Some((test.name.clone(), test.http?.into()));
         wire::LoadJson {
             users: load.users,
             pace: load.pace.clone(),
@@ -304,6 +308,8 @@ impl From<&record::Load> for wire::LoadJson {
             duration_s: load.duration_s,
             until: load.until.clone(),
             http: load.http.into(),
+            http_of_tests: plan.tests.iter().filter_map(own).collect(),
+            verify: Some(plan.verified()).filter(|ways| !ways.iter().all(Verify::is_usual)),
             in_turn: load.in_turn,
             adapt: load.adapt.clone(),
             warmup: load.warmup,
@@ -321,6 +327,8 @@ impl From<record::Http> for wire::HttpJson {
             keep_alive: http.keep_alive,
             pipeline: http.pipeline,
             parallel: http.parallel,
+            per_page: http.per_page,
+            at_once: http.at_once,
             full_handshakes: http.full_handshakes,
         }
     }

@@ -209,11 +209,18 @@ pub(crate) fn handshakes(
 /// because kept connections are opened anew now and then only.
 pub(crate) fn connecting(test: &TestSummary) -> Option<(String, Vec<String>)> {
     let (opened, all) = (test.connects.count, test.operations());
-    if opened == 0 || opened.saturating_mul(10) < all {
+    let is_known = test.connects.segments.is_some();
+    if opened == 0 || !is_known && opened.saturating_mul(10) < all {
         return None;
     }
+    let segments = test.connects.segments.map_or(String::new(), |segments| {
+        format!(
+            "; TCP segments: {} sent, {} received",
+            segments.sent, segments.received
+        )
+    });
     let said = format!(
-        "{}: {opened} of {all} operations opened a connection",
+        "{}: {opened} of {all} operations opened a connection{segments}",
         test.name
     );
     let below = handshakes(&test.connects)

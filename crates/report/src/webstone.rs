@@ -263,6 +263,8 @@ impl From<&Visits> for wire::Retrieved {
             files: visits.files,
             failed_files: visits.failed,
             connects: visits.connects,
+            segments_sent: visits.segments.map(|segments| segments.sent),
+            segments_received: visits.segments.map(|segments| segments.received),
             bytes: visits.bytes_received,
             body_bytes: visits.body_received,
             header_bytes: visits.head_received(),

@@ -1,7 +1,9 @@
 //! The JSON document. The published schema, `docs/result.schema.json`, is made from these types.
 //!
 //! Times are in microseconds as numbers with at most three decimals, exact to the nanosecond.
-//! A field is always there; what is not known is `null`.
+//! A field is always there; what is not known is `null`. Only what few runs have is absent in the others, because
+//! of a page with many rows it would be a large part: segments of connections, and uses of connections by test and
+//! page.
 //!
 //! Types of `record` and `stats` stand here as they are, unless the document has other units, rounded or
 //! derived numbers, or fields that the files of a run leave out ([`LoadJson`], [`HttpJson`]).
@@ -10,7 +12,7 @@ use std::collections::BTreeMap;
 
 use record::{
     AdaptRecord, Clock, ConstraintSense, Exhausted, LeftBehind, Machine, NoteRecord, Pace, Server,
-    SuiteRecord,
+    SuiteRecord, Verify,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -251,6 +253,12 @@ pub(crate) struct LoadJson {
     pub(crate) until: Option<String>,
     /// How connections are used.
     pub(crate) http: HttpJson,
+    /// How tests use connections whose suite gives that, by their names; absent where there are none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) http_of_tests: BTreeMap<String, HttpJson>,
+    /// How much of responses is verified, each way that some row has once; absent where that is `first` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) verify: Option<Vec<Verify>>,
     /// The operations of a load run are sent in the order of the suite, not drawn by weight.
     pub(crate) in_turn: bool,
     /// How the number of users changed with what was measured; absent where it did not.
@@ -278,6 +286,13 @@ pub(crate) struct HttpJson {
     pub(crate) pipeline: u32,
     /// Connections of one user, for the files of a page.
     pub(crate) parallel: u32,
+    /// The connections of a page are closed at its end; absent where not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) per_page: bool,
+    /// All files of a page are requested when it begins; absent where the others are requested after the
+    /// response to its first.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) at_once: bool,
     /// Every TLS handshake was a full one, because `--tls-resumption off` was given; false in runs that
     /// were recorded before this was.
     pub(crate) full_handshakes: bool,
@@ -549,4 +564,11 @@ pub(crate) struct ConnectsJson {
     /// Operations whose request was sent again, because a kept connection had been closed or a Digest
     /// nonce had expired.
     pub(crate) resent: u64,
+    /// TCP segments sent on connections that ended with these operations, those that close them not
+    /// included; absent where connections are kept, and where the system does not count segments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) segments_sent: Option<u64>,
+    /// TCP segments received on them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) segments_received: Option<u64>,
 }

@@ -18,6 +18,7 @@ pub(crate) fn plan() -> PlanRecord {
         by_chance: false,
         stop_watch: false,
         role: 0,
+        verify: record::Verify::default(),
     };
     let stage = record::Stage {
         rate: 1.0,
@@ -63,6 +64,10 @@ pub(crate) fn plan() -> PlanRecord {
         },
         tests: vec![TestRecord {
             name: "T".to_owned(),
+            http: Some(record::Http {
+                per_page: true,
+                ..record::Http::default()
+            }),
         }],
         measures: vec![measure("A"), measure("B")],
         pages: Vec::new(),
@@ -126,9 +131,10 @@ prop_compose! {
         resumed in proptest::option::of(any::<bool>()),
         resent in any::<bool>(),
         (bytes_sent, bytes_received) in (0..1u64 << 40, 0..1u64 << 40),
-        body_received in 0..1u64 << 40,
+        (body_received, segments) in (0..1u64 << 40, proptest::option::of((any::<u32>(), any::<u32>()))),
     ) -> Sample {
         Sample {
+            segments: segments.map(|(sent, received)| record::Segments { sent, received }),
             measure: MeasureId(measure),
             user,
             target,
@@ -201,6 +207,7 @@ proptest! {
 fn only_columns_that_a_run_needs_are_written() {
     let mut plain = plan();
     plain.others.clear();
+    plain.tests[0].http = None;
     plain.load.pace = Pace::Closed;
     let columns = |plan: &PlanRecord| {
         let needed = record::COLUMNS.iter().filter(|own| (own.is_needed)(plan));
@@ -209,7 +216,10 @@ fn only_columns_that_a_run_needs_are_written() {
     let more = columns(&plan())
         .into_iter()
         .filter(|name| !columns(&plain).contains(name));
-    assert_eq!(more.collect::<Vec<&str>>(), ["target", "phase"]);
+    assert_eq!(
+        more.collect::<Vec<&str>>(),
+        ["target", "phase", "segments_sent", "segments_received"]
+    );
     let directory = tempfile::tempdir().unwrap();
     let kept = RunDir::create(directory.path(), &plain, "suite: s\n", &env()).unwrap();
     let mut writer = kept.samples_writer(&plain);

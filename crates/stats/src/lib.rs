@@ -113,7 +113,7 @@ pub use load_steps::LoadStep;
 pub use outcomes::Outcomes;
 pub use pages::{BodySizes, FilesCame, PageSummary, PagesSummary, ServerSummary, Visits};
 pub use pool::{PoolRun, Pooled, pool};
-pub use row::{Connects, Note, Since, TestSummary};
+pub use row::{Connects, Note, SegmentCount, Since, TestSummary};
 pub use search::{OfferedLoad, Search, SearchOutcome, Tested, Trial, TrialsLeft, knee};
 pub use sequential::{Decision, ProbabilityTest, Tally};
 pub use spread::Bar;

@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, HashMap};
 use record::{MeasureId, Nanos, Outcome, PageRecord, PlanRecord, Sample, server_of};
 
 use crate::Distribution;
+use crate::row::SegmentCount;
 use crate::throughput::{Throughput, is_steady};
 use crate::times::Times;
 use crate::window::{MeasurementWindow, Span, end};
@@ -100,6 +101,8 @@ pub struct Visits {
     pub first_byte: Option<Distribution>,
     /// From the beginning of a request for a file to the last byte, where it came as expected.
     pub file: Option<Distribution>,
+    /// TCP segments of the connections that ended with a file of theirs; `None` where none of these is known.
+    pub segments: Option<SegmentCount>,
     /// Bytes of all requests.
     pub bytes_sent: u64,
     /// Bytes of the answers of complete visits, heads included.
@@ -151,6 +154,7 @@ struct Visit {
     first: Option<Nanos>,
     ended: Nanos,
     connects: Vec<Nanos>,
+    segments: Option<SegmentCount>,
     /// Beginning and length of each file that came.
     took: Vec<(Nanos, Nanos)>,
     bytes_sent: u64,
@@ -356,6 +360,7 @@ impl Visit {
             first: None,
             ended: 0,
             connects: Vec::new(),
+            segments: None,
             took: Vec::new(),
             bytes_sent: 0,
             bytes_received: 0,
@@ -395,6 +400,7 @@ impl Visit {
             .connect
             .map(|connect| connect.tcp + connect.tls.unwrap_or(0));
         self.connects.extend(connect);
+        SegmentCount::add(&mut self.segments, SegmentCount::of(sample));
         self.bytes_sent += sample.bytes_sent;
         self.bytes_received += sample.bytes_received;
         self.body_received += sample.body_received;
@@ -417,6 +423,7 @@ impl Visit {
         self.ended = self.ended.max(other.ended);
         self.first = earlier(self.first, other.first);
         self.connects.extend(&other.connects);
+        SegmentCount::add(&mut self.segments, other.segments);
         self.took.extend(&other.took);
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
@@ -452,6 +459,7 @@ impl VisitTally {
         amounts.files += visit.files;
         amounts.failed += visit.failed;
         amounts.connects += visit.connects.len() as u64;
+        SegmentCount::add(&mut amounts.segments, visit.segments);
         amounts.bytes_sent += visit.bytes_sent;
         if !is_complete {
             amounts.incomplete += 1;
@@ -488,6 +496,7 @@ impl VisitTally {
         own.files_of_complete += others.files_of_complete;
         own.failed += others.failed;
         own.connects += others.connects;
+        SegmentCount::add(&mut own.segments, others.segments);
         own.bytes_sent += others.bytes_sent;
         own.bytes_received += others.bytes_received;
         own.body_received += others.body_received;

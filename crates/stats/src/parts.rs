@@ -1,4 +1,4 @@
-//! Parts of a run that constraints are about: stages of the load, and the last seconds.
+//! PartsOfRun of a run that constraints are about: stages of the load, and the last seconds.
 //!
 //! The operations of a stage are those that were planned in it, and its window reaches from the first of them to
 //! the last response, as that of an open loop does. A sliding window has the operations that begin in it.
@@ -17,7 +17,7 @@ const HELD: usize = 500_000;
 
 /// What is added up of the parts that the constraints of a plan name.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Parts {
+pub(crate) struct PartsOfRun {
     stages: BTreeMap<u16, Summariser>,
     recent: Option<Recent>,
 }
@@ -83,9 +83,9 @@ fn plan_of_stage(plan: &PlanRecord, stage: u16) -> Option<PlanRecord> {
     Some(plan)
 }
 
-impl Parts {
-    pub(crate) fn of(plan: &PlanRecord) -> Parts {
-        let mut parts = Parts::default();
+impl PartsOfRun {
+    pub(crate) fn of(plan: &PlanRecord) -> PartsOfRun {
+        let mut parts = PartsOfRun::default();
         for part in named(plan) {
             match part {
                 PartOfRun::Whole => {}
@@ -121,7 +121,7 @@ impl Parts {
     }
 
     /// Takes in what another one of the same plan has added up.
-    pub(crate) fn merge(&mut self, other: &Parts) {
+    pub(crate) fn merge(&mut self, other: &PartsOfRun) {
         for (stage, own) in &mut self.stages {
             if let Some(others) = other.stages.get(stage) {
                 own.merge(others);

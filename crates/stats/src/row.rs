@@ -2,7 +2,7 @@
 
 mod pooled;
 
-use record::{Clock, Connect, Load, MeasureId, MeasureRecord, Outcome, Sample, Timing};
+use record::{Clock, Connect, Http, Load, MeasureId, MeasureRecord, Outcome, Sample, Timing};
 
 use crate::bias::{Bias, Differences};
 use crate::estimated::{EstimatedRow, JudgedTally};
@@ -26,6 +26,8 @@ pub struct TestSummary {
     pub test: String,
     /// HTTP method whose time it is.
     pub method: String,
+    /// How its test uses connections.
+    pub http: Http,
     /// What became of it.
     pub status: Status,
     /// Why it is not ok; `None` when it is.
@@ -128,6 +130,35 @@ pub struct Connects {
     /// Operations whose request was sent once more, because a kept connection had died or a
     /// Digest nonce had run out.
     pub resent: u64,
+    /// TCP segments of the connections that ended with the operations; `None` where none of these is known.
+    pub segments: Option<SegmentCount>,
+}
+
+/// TCP segments of several connections, as [`record::Segments`] has those of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SegmentCount {
+    /// Sent.
+    pub sent: u64,
+    /// Received.
+    pub received: u64,
+}
+
+impl SegmentCount {
+    /// Adds what is known of others.
+    pub(crate) fn add(own: &mut Option<SegmentCount>, others: Option<SegmentCount>) {
+        let Some(others) = others else { return };
+        let own = own.get_or_insert_default();
+        own.sent += others.sent;
+        own.received += others.received;
+    }
+
+    /// Those of one operation.
+    pub(crate) fn of(sample: &Sample) -> Option<SegmentCount> {
+        sample.segments.map(|segments| SegmentCount {
+            sent: u64::from(segments.sent),
+            received: u64::from(segments.received),
+        })
+    }
 }
 
 impl TestSummary {
@@ -176,6 +207,7 @@ pub(crate) struct RowTally {
     bias: Differences,
     connects: u64,
     resent: u64,
+    segments: Option<SegmentCount>,
     tcp: Times,
     tls: Times,
     tls_resumed: Times,
@@ -207,6 +239,7 @@ impl RowTally {
         self.failures.add(sample);
         self.connects += u64::from(sample.connect.is_some());
         self.resent += u64::from(sample.resent);
+        SegmentCount::add(&mut self.segments, SegmentCount::of(sample));
         self.bytes_sent += sample.bytes_sent;
         self.bytes_received += sample.bytes_received;
         self.judged.add(sample);
@@ -252,6 +285,7 @@ impl RowTally {
         self.missed += other.missed;
         self.connects += other.connects;
         self.resent += other.resent;
+        SegmentCount::add(&mut self.segments, other.segments);
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
         self.throughput.merge(&other.throughput);
@@ -319,6 +353,8 @@ pub(crate) struct Around<'a> {
     pub(crate) measure: &'a MeasureRecord,
     /// Name of its test.
     pub(crate) test: String,
+    /// How that uses connections.
+    pub(crate) http: Http,
     pub(crate) id: MeasureId,
     /// Outcomes of all operations of all measures of its test.
     pub(crate) together: Outcomes,
@@ -383,6 +419,7 @@ pub(crate) fn row(tally: &RowTally, around: &Around<'_>) -> TestSummary {
         name: measure.name.clone(),
         test: around.test.clone(),
         method: measure.method.clone(),
+        http: around.http,
         status,
         evidence,
         outcomes: tally.outcomes,
@@ -405,6 +442,7 @@ pub(crate) fn row(tally: &RowTally, around: &Around<'_>) -> TestSummary {
             tls: tally.tls.describe(),
             tls_resumed: tally.tls_resumed.describe(),
             resent: tally.resent,
+            segments: tally.segments,
         },
         bytes_sent: tally.bytes_sent,
         bytes_received: tally.bytes_received,

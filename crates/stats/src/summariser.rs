@@ -14,7 +14,7 @@ use crate::generator::Strain;
 use crate::judge::{self, JudgingMoment};
 use crate::load_steps::LoadSteps;
 use crate::pages::PageTally;
-use crate::parts::Parts;
+use crate::parts::PartsOfRun;
 use crate::row::{Around, RowTally, row};
 use crate::throughput::is_steady;
 use crate::told::RunEvents;
@@ -37,7 +37,7 @@ pub struct Summariser {
     orphans: u64,
     /// Of each measure, whether its samples tell when users are at work.
     shows_work: Vec<bool>,
-    parts: Parts,
+    parts: PartsOfRun,
     /// Where the number of users changes.
     steps: Option<LoadSteps>,
 }
@@ -68,7 +68,7 @@ impl Summariser {
                 .collect(),
             pages: PageTally::new(plan),
             orphans: 0,
-            parts: Parts::of(plan),
+            parts: PartsOfRun::of(plan),
             steps: plan.load.adapt.as_ref().map(|_| LoadSteps::default()),
             shows_work: plan
                 .measures
@@ -205,6 +205,7 @@ impl Summariser {
                 let around = Around {
                     measure,
                     test: self.name(measure.test),
+                    http: *self.plan.http_of(measure.test),
                     id: MeasureId(index),
                     together: self.together(measure.test),
                     never_drawn: self.was_never_drawn(MeasureId(index))

@@ -174,7 +174,10 @@ impl RunBuilder {
     #[must_use]
     pub fn test(mut self, name: &str, rows: &[(&str, &str)]) -> RunBuilder {
         let test = TestId(self.run.plan.tests.len() as u16);
-        self.run.plan.tests.push(TestRecord { name: name.into() });
+        self.run.plan.tests.push(TestRecord {
+            name: name.into(),
+            http: None,
+        });
         let measures = rows.iter().map(|(name, method)| MeasureRecord {
             name: (*name).into(),
             test,
@@ -182,6 +185,7 @@ impl RunBuilder {
             by_chance: false,
             stop_watch: false,
             role: 0,
+            verify: record::Verify::default(),
         });
         self.run.plan.measures.extend(measures);
         self

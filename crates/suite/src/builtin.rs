@@ -35,6 +35,10 @@ pub const BUILTIN: &[Builtin] = &[
         name: "calendar",
         text: include_str!("../suites/calendar.yaml"),
     },
+    Builtin {
+        name: "http-versions",
+        text: include_str!("../suites/http-versions.yaml"),
+    },
 ];
 
 impl Builtin {

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use record::TestId;
+use record::{Http, TestId, Verify};
 
 use crate::plan::{Alternative, Plan, RequestPlan, Step};
 
@@ -68,6 +68,47 @@ impl Plan {
             .flat_map(|test| [&test.setup, &test.cleanup]);
         let outside = outside.flat_map(|steps| requests(steps));
         outside.chain(self.looped_requests())
+    }
+
+    /// How much of the responses of everything that is measured is verified.
+    pub fn set_verify(&mut self, verify: Verify) {
+        self.change_requests(|request| {
+            if request.measure.is_some() {
+                request.verify = verify;
+            }
+        });
+        self.note_verify();
+    }
+
+    /// Notes of what is measured how much of the responses is verified: the least, where requests of one
+    /// name differ.
+    pub(crate) fn note_verify(&mut self) {
+        let mut least = vec![Verify::Full; self.measures.len()];
+        for request in self.looped_requests() {
+            let Some(measure) = request.measure else {
+                continue;
+            };
+            let own = &mut least[usize::from(measure.0)];
+            *own = (*own).max(request.verify);
+        }
+        for (measure, verify) in self.measures.iter_mut().zip(least) {
+            measure.verify = verify;
+        }
+    }
+
+    /// How a load uses connections, where its tests say so: it does them all together, on the same
+    /// connections.
+    ///
+    /// # Errors
+    /// Where tests differ, with the names of two of them.
+    pub fn http(&self) -> Result<Option<Http>, (String, String)> {
+        let Some((first, others)) = self.tests.split_first() else {
+            return Ok(None);
+        };
+        match others.iter().find(|other| other.http != first.http) {
+            Some(other) => Err((first.name.clone(), other.name.clone())),
+            None => Ok(first.http),
+        }
     }
 
     /// Changes requests, wherever they stand.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use record::{
-    ConstraintRecord, MeasureId, MeasureRecord, PageRecord, RoleRecord, SuiteRecord, TestId,
+    ConstraintRecord, Http, MeasureId, MeasureRecord, PageRecord, RoleRecord, SuiteRecord, TestId,
+    Verify,
 };
 use serde::{Deserialize, Serialize};
 
@@ -109,6 +110,8 @@ pub struct TestPlan {
     pub shared: bool,
     /// When each user stops.
     pub limit: Limit,
+    /// How the requests of its loop use connections; `None` for what holds for the whole run.
+    pub http: Option<Http>,
     /// Names of what steps save; [`Variable::Saved`](crate::Variable::Saved) is an index into it.
     pub saved: Vec<String>,
     /// Before the clock starts.
@@ -296,6 +299,8 @@ pub struct RequestPlan {
     pub save: Vec<Save>,
     /// Under which name it is measured.
     pub measure: Option<MeasureId>,
+    /// How much of its response is verified.
+    pub verify: Verify,
 }
 
 /// A header of a request.

@@ -2,6 +2,7 @@
 
 mod adapt;
 mod constraints;
+mod http;
 mod loops;
 mod pages;
 mod params;
@@ -12,7 +13,7 @@ mod steps;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use record::{MeasureId, MeasureRecord, SuiteRecord, TestId};
+use record::{MeasureId, MeasureRecord, SuiteRecord, TestId, Verify};
 use sha2::{Digest, Sha256};
 
 use crate::error::SuiteError;
@@ -39,6 +40,8 @@ pub struct Overrides {
     pub duration: Option<Duration>,
     /// Which tests.
     pub selection: Selection,
+    /// How much of the responses of measured steps is verified, whatever the suite says.
+    pub verify: Option<Verify>,
 }
 
 /// Makes the plan of a suite. `name` and `text` are those given to [`parse`](crate::parse).
@@ -105,6 +108,7 @@ pub fn resolve(
                 } else {
                     index(role)
                 },
+                verify: Verify::default(),
             });
         }
         resolve_test(
@@ -115,6 +119,10 @@ pub fn resolve(
             overrides.duration,
             &conditions,
         )?;
+    }
+    match overrides.verify {
+        Some(verify) => plan.set_verify(verify),
+        None => plan.note_verify(),
     }
     plan.pages = pages::records(&plan.tests);
     let adapt = spec.adapt.as_ref();
@@ -203,8 +211,15 @@ fn resolve_test(
         watches_before: plan.stop_watches.len(),
         conditions,
         suffix,
+        verify: test.verify.or(spec.verify).unwrap_or_default(),
+    };
+    let unmeasured = StepResolver {
+        verify: Verify::default(),
+        ..resolver
     };
     let mut roles = std::mem::take(&mut plan.roles);
+    let loops = resolver.loops(test, id, &mut roles)?;
+    let http = test.http.as_ref();
     let resolved = TestPlan {
         id,
         name: test.name.value.clone(),
@@ -215,9 +230,10 @@ fn resolve_test(
             .transpose()?,
         shared: test.shared,
         limit,
-        setup: resolver.steps(&test.setup)?,
-        loops: resolver.loops(test, id, &mut roles)?,
-        cleanup: resolver.steps(&test.cleanup)?,
+        http: http.map(|http| resolver.http(http, &loops)).transpose()?,
+        setup: unmeasured.steps(&test.setup)?,
+        loops,
+        cleanup: unmeasured.steps(&test.cleanup)?,
         saved: saved.clone(),
     };
     plan.roles = roles;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-use record::{MeasureId, MeasureRecord, SuiteRecord, TestId};
+use record::{MeasureId, MeasureRecord, SuiteRecord, TestId, Verify};
 
 use crate::plan::{
     Alternative, Body, Expect, HeaderPlan, Limit, LoopPlan, Missing, Plan, RequestPlan, StatusSet,
@@ -86,6 +86,7 @@ pub fn single(single: &Single) -> Result<(Plan, String), String> {
         needs: None,
         shared: true,
         limit: Limit::Requests(1),
+        http: None,
         saved: Vec::new(),
         setup: Vec::new(),
         loops: vec![LoopPlan {
@@ -111,6 +112,7 @@ pub fn single(single: &Single) -> Result<(Plan, String), String> {
             by_chance: false,
             stop_watch: false,
             role: 0,
+            verify: Verify::default(),
         }],
         tests: vec![test],
         pages: Vec::new(),
@@ -176,6 +178,7 @@ fn request(single: &Single, path: Text) -> Step {
         unsupported_without: Vec::new(),
         save: Vec::new(),
         measure: Some(MeasureId(0)),
+        verify: Verify::default(),
     }))
 }
 

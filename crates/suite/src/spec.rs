@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use record::Verify;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
@@ -50,6 +51,9 @@ pub struct SuiteSpec {
     /// Stop-watches of which more is to be said than where they start and stop, by name.
     #[serde(default)]
     pub stopwatches: BTreeMap<String, Placed<StopWatchSpec>>,
+    /// How much of the responses of measured steps is verified, unless a test or a step has the key itself.
+    #[serde(default)]
+    pub verify: Option<Verify>,
     /// The tests, run one after the other.
     pub tests: Vec<Placed<TestSpec>>,
 }
@@ -89,6 +93,12 @@ pub struct TestSpec {
     /// How often each user goes through the loop; the parameter `requests` where this is absent.
     #[serde(default)]
     pub requests: Option<Placed<Scalar>>,
+    /// How the loop uses connections.
+    #[serde(default)]
+    pub http: Option<Placed<HttpSpec>>,
+    /// How much of the responses of measured steps is verified.
+    #[serde(default)]
+    pub verify: Option<Verify>,
     /// Steps before the clock starts, never measured.
     #[serde(default)]
     pub setup: Vec<StepSpec>,
@@ -101,6 +111,40 @@ pub struct TestSpec {
     /// Steps afterwards, never measured.
     #[serde(default)]
     pub cleanup: Vec<StepSpec>,
+}
+
+/// How the loop of a test uses connections.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HttpSpec {
+    /// Version of HTTP in requests: `"1.0"` or `"1.1"`.
+    #[serde(default)]
+    pub version: Option<Placed<Scalar>>,
+    /// Connections of each user, for the files of a page.
+    #[serde(default)]
+    pub connections: Option<Placed<Scalar>>,
+    /// For what a connection is kept.
+    #[serde(default)]
+    pub keep: KeepSpec,
+    /// Requests of a page that may be under way on its connection at a time.
+    #[serde(default)]
+    pub pipeline: Option<Placed<Scalar>>,
+    /// All files of a page are known when it begins; else its first names the others.
+    #[serde(default)]
+    pub at_once: bool,
+}
+
+/// For what a connection is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum KeepSpec {
+    /// For one request.
+    Request,
+    /// For the requests of a page.
+    Page,
+    /// For the whole test.
+    #[default]
+    Test,
 }
 
 /// One step: a request, a tree, a repetition, a page, a choice or a pause, with what belongs to it.
@@ -192,14 +236,28 @@ pub struct StepOptions {
     pub unsupported: Vec<Placed<Scalar>>,
     /// Names for parts of the answer, to be used later as `{{ name }}`.
     pub save: BTreeMap<String, Placed<String>>,
-    /// Name under which the operation is measured.
+    /// Name under which the operation is measured; of a page, that of files without one of their own.
     pub measure: Option<Placed<String>>,
+    /// How much of its response is verified; of a page, of its files.
+    pub verify: Option<Verify>,
     /// Name of the number of a repetition, to be used in its steps as `{{ name }}`.
     pub counter: Option<Placed<String>>,
     /// The steps of a repetition, the files of a page, what is done when a condition is true.
     pub steps: Vec<StepSpec>,
     /// What is done when it is not.
     pub otherwise: Vec<StepSpec>,
+}
+
+impl StepOptions {
+    /// What a page says of all its files, each of them says.
+    fn hand_on_to_files(&mut self) {
+        let (measure, verify) = (self.measure.take(), self.verify.take());
+        for file in &mut self.steps {
+            let with = &mut file.with;
+            with.measure = with.measure.take().or_else(|| measure.clone());
+            with.verify = with.verify.or(verify);
+        }
+    }
 }
 
 /// What stands at the bottom of a tree.
@@ -371,6 +429,7 @@ const STEP_KEYS: &[&str] = &[
     "unsupported",
     "save",
     "measure",
+    "verify",
     "as",
     "steps",
     "else",
@@ -431,6 +490,7 @@ impl<'de> Visitor<'de> for StepVisitor {
                 "unsupported" => with.unsupported = map.next_value()?,
                 "save" => with.save = map.next_value()?,
                 "measure" => with.measure = Some(map.next_value()?),
+                "verify" => with.verify = Some(map.next_value()?),
                 "as" => with.counter = Some(map.next_value()?),
                 "steps" => with.steps = map.next_value()?,
                 "else" => with.otherwise = map.next_value()?,
@@ -442,7 +502,13 @@ impl<'de> Visitor<'de> for StepVisitor {
             }
         }
         match actions.len() {
-            1 => Ok(BareStep(actions.remove(0).1, with)),
+            1 => {
+                let action = actions.remove(0).1;
+                if let ActionSpec::Page(_) = action {
+                    with.hand_on_to_files();
+                }
+                Ok(BareStep(action, with))
+            }
             0 => Err(de::Error::custom(
                 "a step needs a method in capitals, `tree`, `repeat`, `page`, `choose`, `think`, `start`, \
                  `stop`, `when` or `end`",
@@ -499,6 +565,7 @@ impl JsonSchema for StepSpec {
                 },
                 "save": generator.subschema_for::<BTreeMap<String, String>>(),
                 "measure": { "type": "string" },
+                "verify": generator.subschema_for::<Verify>(),
                 "as": { "type": "string" },
                 "steps": steps,
                 "else": generator.subschema_for::<Vec<StepSpec>>(),

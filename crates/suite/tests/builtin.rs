@@ -167,3 +167,91 @@ fn prestan_measures_the_23_names_of_2004_in_their_order() {
         .collect();
     assert_eq!(names, NAMES);
 }
+
+#[test]
+fn the_sites_of_the_versions_have_the_sizes_of_the_paper() {
+    let builtin = suite::Builtin::find("http-versions").unwrap();
+    let spec = parse(builtin.name, builtin.text).unwrap();
+    let plan = resolve(builtin.name, builtin.text, &spec, &Overrides::default()).unwrap();
+    let sites: Vec<(usize, u64)> = plan
+        .pages
+        .iter()
+        .map(|page| (page.files.len(), page.bytes.unwrap()))
+        .collect();
+    assert_eq!(sites, [[(13, 80_000); 6], [(6, 545_000); 6]].concat());
+    let uses: Vec<String> = plan.tests[..6]
+        .iter()
+        .map(|test| test.http.unwrap().to_string())
+        .collect();
+    let expected = [
+        "HTTP/1.0, a connection for each request",
+        "HTTP/1.0, a connection for each request, 4 connections a user, all files of a page at once",
+        "HTTP/1.1, new connections for each page",
+        "HTTP/1.1, 16 requests pipelined, new connections for each page, all files of a page at once",
+        "HTTP/1.0, 4 connections a user, new connections for each page",
+        "HTTP/1.0, new connections for each page",
+    ];
+    assert_eq!(uses, expected);
+    let again = plan.tests[6..].iter().map(|test| test.http);
+    assert!(again.eq(plan.tests[..6].iter().map(|test| test.http)));
+    // As one load they would all be on the same connections.
+    assert_eq!(
+        plan.http(),
+        Err(("Serial_13".to_owned(), "Parallel_13".to_owned()))
+    );
+}
+
+#[test]
+fn the_nearest_key_decides_what_is_verified() {
+    let text = "suite: s
+verify: head
+tests:
+  - name: T
+    loop:
+      - GET: a
+        measure: OfSuite
+      - GET: b
+        measure: Own
+        verify: full
+      - GET: c
+      - page: P
+        measure: OfPage
+        verify: none
+        steps: [{GET: d}, {GET: e, measure: OfFile, verify: first}]
+  - name: U
+    verify: none
+    loop: [{GET: a, measure: OfTest}, {GET: b, measure: OfTest, verify: first}]
+";
+    let plan = |verify| {
+        let spec = parse("s", text).unwrap();
+        let overrides = Overrides {
+            verify,
+            ..Overrides::default()
+        };
+        resolve("s", text, &spec, &overrides).unwrap()
+    };
+    let verified = |plan: &Plan| -> Vec<(String, &'static str)> {
+        let rows = plan.measures.iter();
+        rows.map(|row| (row.name.clone(), row.verify.name()))
+            .collect()
+    };
+    let found = verified(&plan(None));
+    let found: Vec<(&str, &str)> = found.iter().map(|(name, how)| (&**name, *how)).collect();
+    let expected = [
+        ("OfSuite", "head"),
+        ("Own", "full"),
+        ("OfPage", "none"),
+        ("OfFile", "first"),
+        // The least of what its requests verify.
+        ("OfTest", "none"),
+    ];
+    assert_eq!(found, expected);
+    // What is not measured may be what others need.
+    let own = plan(None);
+    let unmeasured = own
+        .looped_requests()
+        .find(|request| request.measure.is_none());
+    assert_eq!(unmeasured.unwrap().verify, record::Verify::First);
+    let all = plan(Some(record::Verify::Full));
+    assert!(verified(&all).iter().all(|(_, how)| *how == "full"));
+}

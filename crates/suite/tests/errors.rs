@@ -168,8 +168,16 @@ const STEPS: &[(&str, &str)] = &[
         "- page: P\n  steps: [{GET: a, measure: M, save: {t: header ETag}}]",
     ),
     (
-        "two files of one name",
-        "- page: P\n  steps: [{GET: a, measure: M}, {GET: b, measure: M}]",
+        "files of two pages of one name",
+        "- page: P\n  measure: M\n  steps: [{GET: a}]\n- page: Q\n  measure: M\n  steps: [{GET: a}]",
+    ),
+    (
+        "verified in an unknown way",
+        "- GET: a\n  measure: M\n  verify: all",
+    ),
+    (
+        "verified tree",
+        "- tree: t/\n  verify: full\n- GET: a\n  measure: M",
     ),
     (
         "file of a page and a step of one name",
@@ -202,6 +210,38 @@ const STEPS: &[(&str, &str)] = &[
         "- GET: a\n  width: 3\n  measure: M",
     ),
     ("measure is no name", "- GET: a\n  measure: \"a b\""),
+];
+
+/// Wrong uses of connections of a test, by what is wrong with them; the loop of the second ones has a page.
+const CONNECTIONS: &[(&str, bool, &str)] = &[
+    ("unknown version", true, "{version: 3}"),
+    ("unknown key of http", true, "{parallel: 4}"),
+    ("no connection", true, "{connections: 0}"),
+    (
+        "connections of a template that varies",
+        true,
+        "{connections: \"{{ n }}\"}",
+    ),
+    ("kept for ever", true, "{keep: ever}"),
+    (
+        "pipeline of HTTP/1.0",
+        true,
+        "{version: \"1.0\", pipeline: 4}",
+    ),
+    (
+        "pipeline of one request",
+        true,
+        "{keep: request, pipeline: 4}",
+    ),
+    (
+        "pipeline over several connections",
+        true,
+        "{connections: 2, pipeline: 4}",
+    ),
+    ("one request, all at once", true, "{at_once: true}"),
+    ("connections without a page", false, "{connections: 4}"),
+    ("pipeline without a page", false, "{pipeline: 4}"),
+    ("kept for a page without one", false, "{keep: page}"),
 ];
 
 /// Wrong files, by what is wrong with them.
@@ -296,6 +336,17 @@ fn what_is_said_about_every_wrong_file() {
     }
     for (what, steps) in STEPS {
         note(what, &with_loop(steps));
+    }
+    for (what, has_page, http) in CONNECTIONS {
+        let step = if *has_page {
+            "{page: P, measure: M, steps: [{GET: a}, {GET: b}]}"
+        } else {
+            "{GET: a, measure: M}"
+        };
+        note(
+            what,
+            &format!("suite: s\ntests: [{{name: T, http: {http}, loop: [{step}]}}]"),
+        );
     }
     insta::assert_snapshot!(said);
 }

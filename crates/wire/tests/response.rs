@@ -5,6 +5,25 @@ mod feed;
 use feed::{assert_same, feed, feed_all_ways};
 use wire::response::{Limits, ReadEvent, ResponseReader, Version};
 
+#[test]
+fn of_a_body_with_a_length_it_is_known_what_is_left() {
+    let mut reader = ResponseReader::new(false, Limits::default());
+    let head = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
+    assert_eq!(reader.body_left(), 0);
+    let step = reader.step(head).unwrap();
+    assert_eq!((step.event, step.consumed), (ReadEvent::Head, head.len()));
+    assert_eq!(reader.body_left(), 5);
+    reader.step(b"hel").unwrap();
+    assert_eq!(reader.body_left(), 2);
+    reader.step(b"loHTTP/1.1").unwrap();
+    assert_eq!(reader.body_left(), 0);
+    reader.restart(false);
+    let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe";
+    let step = reader.step(chunked).unwrap();
+    reader.step(&chunked[step.consumed..]).unwrap();
+    assert_eq!(reader.body_left(), 0);
+}
+
 /// A message and what has to come of it.
 struct Case {
     name: &'static str,

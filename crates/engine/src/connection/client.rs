@@ -20,6 +20,7 @@
 //! Every connection brings an answer or a failure, so that all requests end.
 
 mod authentication;
+mod ending;
 mod exchange;
 
 use std::collections::VecDeque;
@@ -46,6 +47,7 @@ use crate::connection::silent_closes::{Caution, CloseShown, SilentCloses};
 use crate::event_loop::patience::{GaveUp, Patience, Watchdog};
 use crate::watch::heads::{Heads, HeadsOfClient};
 use authentication::OwnCredentials;
+use exchange::gave_up_failure;
 pub(crate) use exchange::{Exchange, Failure, PlainRequest, ReceivedHead, SendOptions, Trace};
 
 /// A patient client waits so many times the usual time limit.
@@ -85,6 +87,8 @@ pub(crate) struct ClientConfig {
 /// One user's way to the server.
 pub(crate) struct Client {
     config: Rc<ClientConfig>,
+    /// How it uses connections, from the beginning of a test on.
+    http: Http,
     /// Boxed, because it is handed to and fro.
     connection: Option<Box<Connection>>,
     /// The head of the last answer, where its connection is gone.
@@ -117,6 +121,7 @@ impl Client {
         let patience = Patience::new(Rc::clone(&config.watchdog));
         Client {
             heads: config.heads.as_ref().map(Heads::of_client),
+            http: config.http,
             config,
             connection: None,
             parting: None,
@@ -182,7 +187,7 @@ impl Client {
 
     /// Sends a request and waits for the answer, within the time limit.
     pub(crate) async fn perform(&mut self, request: PlainRequest<'_>) -> Exchange {
-        let prepared = match PreparedRequest::plain(&request, &self.config) {
+        let prepared = match PreparedRequest::plain(&request, (&self.config, self.http)) {
             Ok(prepared) => prepared,
             Err(what) => return self.unsent(what),
         };
@@ -373,9 +378,10 @@ impl Client {
             Some(head) => self.credentials.challenged(&mut first.history, head),
             None => Ok(false),
         };
-        if response.reusable && !response.surplus && self.config.http.keep_alive {
+        if response.reusable && !response.surplus && self.http.keep_alive {
             self.connection = Some(connection);
         } else {
+            first.history.ended(&connection, &self.http);
             self.parting = connection.head().cloned();
         }
         match challenged {
@@ -390,7 +396,9 @@ impl Client {
 
     /// The connection has ended, or what came on it is no HTTP.
     fn broken_off(&mut self, connection: &Connection, error: ExchangeError) -> Option<Failure> {
-        let may_repeat = self.queue.first()?.history.is_idempotent;
+        let first = self.queue.first_mut()?;
+        first.history.ended(connection, &self.http);
+        let may_repeat = first.history.is_idempotent;
         let (outcome, what) = match error {
             ExchangeError::Ended { what, silent: true } if connection.has_answered => {
                 self.note_silent_close(CloseShown::Lost);
@@ -580,18 +588,4 @@ enum Ending {
     /// The oldest, without one.
     BrokenOff(Failure),
     All(Failure),
-}
-
-/// What an operation that was given up came to.
-fn gave_up_failure(gave_up: GaveUp, timeout: Duration) -> Failure {
-    match gave_up {
-        GaveUp::Late => Failure {
-            outcome: Outcome::Timeout,
-            what: format!("no complete answer within {timeout:?} (--timeout changes the limit)"),
-        },
-        GaveUp::Interrupted => Failure {
-            outcome: Outcome::Cancelled,
-            what: "the run was interrupted".to_owned(),
-        },
-    }
 }

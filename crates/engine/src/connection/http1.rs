@@ -25,7 +25,7 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
-use record::{HttpVersion, Nanos};
+use record::{HttpVersion, Nanos, Segments};
 use wire::response::{Limits, ProtocolError, ReadEvent, ResponseHead, ResponseReader, Version};
 
 use crate::clock::RunClock;
@@ -33,7 +33,7 @@ use crate::clock::stamps::RealNanos;
 use crate::clock::timekeeper::Stamps;
 use crate::connection::dial::plain;
 use crate::connection::queue::RequestQueue;
-use crate::connection::transport::{Look, Transport};
+use crate::connection::transport::{BITE, Look, Transport};
 use crate::event_loop::{sleep, yield_now};
 use crate::watch::heads::HeadsOfClient;
 use reading::{ResponseReading, SeenAt, Taken, begin};
@@ -155,6 +155,11 @@ impl Connection {
             Err(_) | Ok(0) => Idle::Ended,
             Ok(_) => Idle::Spoke,
         }
+    }
+
+    /// TCP segments until now, where the system tells.
+    pub(crate) fn segments(&self) -> Option<Segments> {
+        self.transport.segments()
     }
 
     /// The next look asks the kernel, whether the event loop has something to tell or not.
@@ -378,13 +383,10 @@ impl Connection {
         stamps: &mut Stamps,
         woken: Option<Nanos>,
     ) -> Result<Taken, ExchangeError> {
-        let look = match stamps.first {
-            Some(_) if reading.look == Look::AtFirst => Look::Away,
-            _ => reading.look,
-        };
         let scratch = Rc::clone(&self.incoming);
         let mut scratch = scratch.borrow_mut();
-        let count = match self.transport.take(&mut scratch, look) {
+        let (look, room) = self.look(stamps, reading, scratch.len());
+        let count = match self.transport.take(&mut scratch[..room], look) {
             Ok(0) => return Ok(Taken::End),
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Taken::Nothing),
@@ -399,6 +401,17 @@ impl Connection {
         self.seen = seen;
         self.take_in(&scratch[..count], seen, reading, stamps)?;
         Ok(Taken::Bytes)
+    }
+
+    /// How closely the next bytes are looked at, and how many of them there may be: in the middle of a large
+    /// body nothing begins of which a stamp is wanted.
+    fn look(&self, stamps: &Stamps, reading: &ResponseReading<'_>, room: usize) -> (Look, usize) {
+        let left = usize::try_from(self.reader.body_left()).unwrap_or(usize::MAX);
+        match reading.look {
+            Look::AtFirst if stamps.first.is_some() => (Look::Away, room),
+            Look::AtEach if left > BITE => (Look::Away, left.min(room)),
+            look => (look, room),
+        }
     }
 
     /// Feeds what arrived, behind what is pending.

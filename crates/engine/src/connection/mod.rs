@@ -15,6 +15,7 @@ pub(crate) mod prepared;
 pub(crate) mod queue;
 pub(crate) mod route;
 pub(crate) mod silent_closes;
+mod tcp_info;
 pub(crate) mod tls;
 mod tls_records;
 pub(crate) mod transport;

@@ -146,11 +146,11 @@ impl PreparedRequest {
     /// What cannot stand in a head.
     pub(crate) fn new(
         request: &RequestPlan,
-        config: &ClientConfig,
+        (config, http): (&ClientConfig, Http),
         suite: &str,
     ) -> Result<PreparedRequest, String> {
         Ok(PreparedRequest {
-            head: head(request, config, suite)?,
+            head: head(request, (config, http), suite)?,
             body: match &request.body {
                 Body::None => PreparedBody::None,
                 Body::Fixed(bytes) => PreparedBody::Fixed(Arc::clone(bytes)),
@@ -167,7 +167,7 @@ impl PreparedRequest {
     /// What cannot stand in a head.
     pub(crate) fn plain(
         request: &PlainRequest<'_>,
-        config: &ClientConfig,
+        (config, http): (&ClientConfig, Http),
     ) -> Result<PreparedRequest, String> {
         let length = request.body.map(|body| body.len().to_string());
         let head = HeadParts {
@@ -180,7 +180,7 @@ impl PreparedRequest {
         Ok(PreparedRequest {
             // Nothing in it is a mark.
             head: Prepared {
-                parts: vec![TemplatePart::Bytes(head.bytes(config)?.into())],
+                parts: vec![TemplatePart::Bytes(head.bytes(config, http)?.into())],
             },
             body: request
                 .body
@@ -245,7 +245,11 @@ impl PreparedRequest {
 }
 
 /// The head of `request`, with holes.
-fn head(request: &RequestPlan, config: &ClientConfig, suite: &str) -> Result<Prepared, String> {
+fn head(
+    request: &RequestPlan,
+    (config, http): (&ClientConfig, Http),
+    suite: &str,
+) -> Result<Prepared, String> {
     let in_workplace = |path: &Text| format!("{}{}", mark(&TemplatePart::Workplace), marked(path));
     let destination = request.to.as_ref();
     let destination = destination.map(|to| config.target.absolute(&in_workplace(to)));
@@ -265,7 +269,7 @@ fn head(request: &RequestPlan, config: &ClientConfig, suite: &str) -> Result<Pre
         length: (request.body != Body::None).then_some(&length),
         label: &format!("{suite}: {number} ({purpose})"),
     };
-    Ok(Prepared::of_marked(&head.bytes(config)?))
+    Ok(Prepared::of_marked(&head.bytes(config, http)?))
 }
 
 /// What makes the head of a request, beside what all of them have.
@@ -279,7 +283,7 @@ struct HeadParts<'a> {
 
 impl HeadParts<'_> {
     /// The bytes, without the empty line that ends them.
-    fn bytes(&self, config: &ClientConfig) -> Result<Vec<u8>, String> {
+    fn bytes(&self, config: &ClientConfig, http: Http) -> Result<Vec<u8>, String> {
         let agent = concat!("prestan/", env!("CARGO_PKG_VERSION"));
         let mut headers: Vec<(&str, &str)> =
             vec![("Host", &config.authority), ("User-Agent", agent)];
@@ -287,12 +291,12 @@ impl HeadParts<'_> {
         headers.extend(common.map(|(name, value)| (&**name, &**value)));
         headers.extend(self.headers);
         headers.extend(self.length.map(|length| ("Content-Length", length)));
-        headers.extend(connection_header(config.http));
+        headers.extend(connection_header(http));
         headers.push(("X-Prestan", self.label));
         let head = RequestHead {
             method: self.method,
             target: self.path,
-            version: version(config.http),
+            version: version(http),
             headers: &headers,
         };
         let mut bytes = Vec::new();

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use record::{Connect, Nanos};
+use record::{Connect, Nanos, Segments};
 use wire::response::ResponseHead;
 
 use crate::clock::timekeeper::{KernelStamps, Stamps};
@@ -77,6 +77,8 @@ pub(crate) struct RequestHistory {
     pub(crate) connection: Option<u32>,
     /// The connection that was opened for it.
     pub(crate) connect: Option<Connect>,
+    /// Segments of the connections that ended with it.
+    pub(crate) segments: Option<Segments>,
     pub(crate) resent: bool,
     /// A first attempt died with its connection, and may have been carried out all the same.
     pub(crate) died_once: bool,

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use record::Nanos;
+use record::{Nanos, Segments};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, ipproto,
@@ -27,6 +27,7 @@ use rustls::{ClientConfig, ClientConnection, HandshakeKind};
 use crate::clock::RunClock;
 use crate::clock::stamp_book::{Departure, StampBook};
 use crate::clock::stamps::{self, RealNanos, Stamping};
+use crate::connection::tcp_info::segments;
 use crate::connection::tls_records::Records;
 use crate::event_loop::{Source, sleep};
 use crate::watch::exhaustion::Exhaustion;
@@ -60,7 +61,7 @@ pub(crate) enum Look {
 
 /// Bytes read at once where several answers may arrive together: they share the stamp of the last
 /// packet among them.
-const BITE: usize = 2 * 1024;
+pub(crate) const BITE: usize = 2 * 1024;
 
 /// A socket and what is known of its stamps.
 #[derive(Debug)]
@@ -456,6 +457,11 @@ impl Transport {
     /// The stamps of what was taken last, when it was looked at.
     pub(crate) fn arrival(&self) -> ArrivalStamps {
         self.socket.arrival
+    }
+
+    /// TCP segments until now; `None` for a local socket, and where the system does not tell.
+    pub(crate) fn segments(&self) -> Option<Segments> {
+        segments(self.socket.source.fd())
     }
 
     /// Notes what is to be found again when its stamp comes: the last byte written until now.

@@ -6,7 +6,7 @@ mod multistatus;
 
 use std::borrow::Cow;
 
-use record::{Cause, Outcome};
+use record::{Cause, Outcome, Verify};
 use suite::{RequestPlan, Text};
 use wire::coding::decoded;
 use wire::dav::{XmlLimits, condition};
@@ -21,7 +21,7 @@ pub(crate) struct Answered<'a> {
     pub(crate) body: &'a [u8],
     /// Its whole length.
     pub(crate) length: u64,
-    /// The first answer to this request of a test is read more closely.
+    /// It is read closely, as the first answer to this request of a test is.
     pub(crate) first: bool,
     /// Texts that the first answer must contain.
     pub(crate) contains: &'a [Cow<'a, str>],
@@ -61,6 +61,9 @@ pub(crate) fn check(
 ) -> Result<Option<String>, Wrong> {
     check_status(request, answered)?;
     check_headers(request, answered)?;
+    if request.verify == Verify::Head {
+        return check_length(request, answered).map(|()| None);
+    }
     if answered.head.status != 207 {
         return check_body(request, answered).map(|()| None);
     }
@@ -168,7 +171,7 @@ fn clause(method: &str, status: u16) -> &'static str {
     }
 }
 
-fn check_body(request: &RequestPlan, answered: &Answered<'_>) -> Result<(), Wrong> {
+fn check_length(request: &RequestPlan, answered: &Answered<'_>) -> Result<(), Wrong> {
     if let Some(expected) = request.expect.length()
         && answered.length != expected
     {
@@ -177,6 +180,11 @@ fn check_body(request: &RequestPlan, answered: &Answered<'_>) -> Result<(), Wron
             answered.length
         )));
     }
+    Ok(())
+}
+
+fn check_body(request: &RequestPlan, answered: &Answered<'_>) -> Result<(), Wrong> {
+    check_length(request, answered)?;
     if let Some(expected) = &request.expect.body
         && answered.first
         && answered.body != &expected[..]

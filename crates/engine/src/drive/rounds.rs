@@ -97,8 +97,10 @@ impl RoundsOfUser {
         seed: u64,
     ) -> Self {
         let driver = Rc::new(Strict(Arc::clone(context)));
+        let connections = tests.iter().map(|test| test.http.parallel).max();
+        let others = connections.unwrap_or(1) - 1;
         RoundsOfUser {
-            user: User::new(id, context, worker, driver, authenticator, seed, 0),
+            user: User::new(id, context, worker, driver, authenticator, seed, others),
             context: Arc::clone(context),
             rounds,
             tests,
@@ -162,6 +164,7 @@ impl RoundsOfUser {
         let context = Arc::clone(&self.context);
         let worker = Rc::clone(&self.user.log.worker);
         let mut script = self.user.script(&self.tests[usize::from(test.id.0)]);
+        self.user.use_http(script.test.http);
 
         if self.user.log.id == 0 {
             context

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use record::{Nanos, TestId};
+use record::{Http, Nanos, TestId, Verify};
 use suite::{Alternative, RequestPlan, Step, TestPlan, Think, Workspace};
 use wire::response::ResponseHead;
 
@@ -95,6 +95,8 @@ pub(crate) struct PreparedLoop {
 pub(crate) struct PreparedTest {
     pub(crate) id: TestId,
     pub(crate) name: String,
+    /// How its requests use connections.
+    pub(crate) http: Http,
     /// Whether all users work in one collection.
     pub(crate) shared: bool,
     /// How many values its steps save.
@@ -128,6 +130,7 @@ pub(crate) fn prepare_tests(
     let mut preparer = Preparer {
         context,
         config,
+        http: config.http,
         is_load,
         count: 0,
     };
@@ -137,10 +140,20 @@ pub(crate) fn prepare_tests(
         .collect()
 }
 
+/// How a test uses connections in a run that uses them in the `usual` way.
+pub(crate) fn test_http(usual: Http, own: Option<Http>) -> Http {
+    own.map_or(usual, |own| Http {
+        full_handshakes: usual.full_handshakes,
+        ..own
+    })
+}
+
 /// Prepares requests for one server and thread.
 struct Preparer<'a> {
     context: &'a RunContext,
     config: &'a ClientConfig,
+    /// Of the test.
+    http: Http,
     is_load: bool,
     /// Requests that have been prepared.
     count: usize,
@@ -161,9 +174,11 @@ impl Preparer<'_> {
     /// # Errors
     /// Why one cannot be sent.
     fn test(&mut self, test: &TestPlan) -> Result<PreparedTest, String> {
+        self.http = test_http(self.config.http, test.http);
         Ok(PreparedTest {
             id: test.id,
             name: test.name.clone(),
+            http: self.http,
             shared: test.shared,
             saved: test.saved.len(),
             setup: self.steps(&test.setup)?,
@@ -243,8 +258,8 @@ impl Preparer<'_> {
             };
             format!("{name} cannot be sent: {why}")
         };
-        let mut request =
-            PreparedRequest::new(plan, self.config, &suite.suite.name).map_err(fail)?;
+        let mut request = PreparedRequest::new(plan, (self.config, self.http), &suite.suite.name)
+            .map_err(fail)?;
         let has_one_purpose = self.is_load && measure.is_some();
         let has_one_workplace = suite.workspace != Workspace::Collection;
         request = request.bound(
@@ -334,7 +349,10 @@ impl RequestStep {
         length: u64,
         reading: Scrutiny<'_>,
     ) -> Result<Option<String>, Wrong> {
-        let is_multistatus = head.status == 207;
+        if self.plan.verify == Verify::None {
+            return Ok(None);
+        }
+        let is_multistatus = head.status == 207 && self.plan.verify != Verify::Head;
         let is_quick = matches!(reading, Scrutiny::Quick);
         if is_quick && is_multistatus && !body.is_empty() && *self.good.borrow() == body {
             return Ok(None);

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
-use record::{EventKind, Nanos, Outcome, TestId};
+use record::{EventKind, Http, Nanos, Outcome, TestId};
 use suite::Workspace;
 use wire::auth::Authenticator;
 
@@ -95,6 +95,13 @@ impl User {
             },
             rng,
             is_through: false,
+        }
+    }
+
+    /// Uses connections as a test says, on new ones where that is not how it used them before.
+    pub(crate) fn use_http(&mut self, http: Http) {
+        for client in self.others.iter_mut().chain([&mut self.client]) {
+            client.use_http(http);
         }
     }
 

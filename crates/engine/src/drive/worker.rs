@@ -62,6 +62,7 @@ impl Worker {
             protocol: trace.protocol,
             stream: None,
             connect: trace.connect,
+            segments: trace.segments,
             resent: trace.resent,
             bytes_sent: trace.bytes_sent,
             bytes_received: trace.bytes_received,

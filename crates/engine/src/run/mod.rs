@@ -97,6 +97,7 @@ pub fn environment() -> Environment {
 /// Runs a plan: probe, make the collection, measure, remove the collection.
 pub fn run(plan: Plan, settings: &Settings, watch: &Watch, sink: &mut dyn Sink) -> Finished {
     let plan = Arc::new(plan);
+    let settings = &settings.of_plan(&plan);
     let record = plan_record(&plan, settings);
     let mut env = environment();
     let clock = RunClock::start();
@@ -187,11 +188,7 @@ struct Session<'a> {
 
 impl Session<'_> {
     fn run(&self, env: &mut Environment, sink: &mut dyn Sink) -> Result<(), RunError> {
-        let connections = self
-            .settings
-            .users
-            .saturating_mul(self.settings.http.connections.parallel);
-        room_for(connections).map_err(RunError::Local)?;
+        room_for(self.settings.connections(self.plan)).map_err(RunError::Local)?;
         let event_loop = event_loop()?;
         let watchdog = Rc::new(Watchdog::new(self.means.time.clock));
         let cancel = &self.watch.cancel;

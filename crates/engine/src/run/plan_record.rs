@@ -8,6 +8,7 @@ use crate::run::settings::Settings;
 
 /// The plan as it is kept in the run directory.
 pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
+    let settings = &settings.of_plan(plan);
     let limit = plan.tests.first().map(|test| test.limit);
     PlanRecord {
         format: RUN_FORMAT,
@@ -34,6 +35,7 @@ pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
             .iter()
             .map(|test| TestRecord {
                 name: test.name.clone(),
+                http: test.http,
             })
             .collect(),
         measures: plan.measures.clone(),

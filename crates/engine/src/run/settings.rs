@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use record::{BesideRecord, Clock, NoteRecord, Processors};
+use suite::Plan;
 
 use crate::clock::stamps;
 use crate::connection::route::{Endpoint, HttpOptions, Route};
 use crate::drive::Drive;
+use crate::drive::step::test_http;
 use crate::site::publish::Publish;
 
 /// Everything about a run that is not in the plan.
@@ -49,6 +51,24 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The same for that plan: a load uses connections as its tests say, where they say so.
+    pub(crate) fn of_plan(&self, plan: &Plan) -> Settings {
+        let mut own = self.clone();
+        if let (Drive::Load(_), Ok(http)) = (&self.drive, plan.http()) {
+            let connections = &mut own.http.connections;
+            *connections = test_http(*connections, http);
+        }
+        own
+    }
+
+    /// Connections of all users together, at most.
+    pub(crate) fn connections(&self, plan: &Plan) -> u32 {
+        let of_tests = plan.tests.iter().filter_map(|test| test.http);
+        let all = of_tests.chain([self.http.connections]);
+        let most = all.map(|http| http.parallel).max().unwrap_or(1);
+        self.users.saturating_mul(most)
+    }
+
     /// All collections below which the run works.
     pub(crate) fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
         std::iter::once(&self.endpoint).chain(&self.others)

@@ -6,13 +6,21 @@ use clap::Args;
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 #[command(next_help_heading = "Beside")]
 pub(crate) struct BesideOptions {
-    /// Repeat the loops of this suite while the other one is measured: SUITE[,name=NAME][,users=N][,rate=R]
+    /// Repeat the loops of this suite while the other one is measured:
+    /// SUITE[,name=NAME][,users=N][,rate=R][,only=TEST]
     ///
     /// Its users start before the measurement, continue until its end, and clean up. They form a closed
     /// loop, or with rate an open loop (operations per second, Poisson arrivals). May be repeated. Each
     /// load is recorded and reported under its name (default: the name of the suite).
     #[arg(long, value_name = "SUITE[,KEY=VALUE...]", value_parser = beside)]
     pub(crate) beside: Vec<BesideArg>,
+
+    /// Do the tests of the suite at the same time instead of one after another
+    ///
+    /// The first one is measured as usual. Each of the others is repeated beside it, as --beside does, with as
+    /// many users, and reported under its name.
+    #[arg(long, conflicts_with = "beside")]
+    pub(crate) compete: bool,
 }
 
 /// A load beside a run.
@@ -24,6 +32,8 @@ pub(crate) struct BesideArg {
     pub(crate) users: Option<u32>,
     /// Operations a second.
     pub(crate) rate: Option<f64>,
+    /// Tests, by name or pattern; all of the suite where there is none.
+    pub(crate) only: Vec<String>,
 }
 
 /// Users that one load may have.
@@ -36,6 +46,7 @@ fn beside(text: &str) -> Result<BesideArg, String> {
         name: None,
         users: None,
         rate: None,
+        only: Vec::new(),
     };
     if found.suite.is_empty() {
         return Err(format!(
@@ -59,6 +70,7 @@ fn beside(text: &str) -> Result<BesideArg, String> {
                 let what = || format!("users={value}: write a number from 1 to {MOST_USERS}");
                 found.users = Some(users.ok_or_else(what)?);
             }
+            "only" if !value.is_empty() => found.only.push(value.to_owned()),
             "rate" => {
                 let rate: Option<f64> = value.trim_end_matches("/s").parse().ok();
                 let rate = rate.filter(|rate| *rate > 0.0 && rate.is_finite());
@@ -67,7 +79,7 @@ fn beside(text: &str) -> Result<BesideArg, String> {
             }
             _ => {
                 return Err(format!(
-                    "`{part}` is no option of a load; use name=NAME, users=N or rate=R"
+                    "`{part}` is no option of a load; use name=NAME, users=N, rate=R or only=TEST"
                 ));
             }
         }
@@ -81,12 +93,13 @@ mod tests {
 
     #[test]
     fn a_load_beside_a_run_is_a_suite_with_a_few_keys() {
-        let whole = beside("listing,name=readers,users=8,rate=50/s").unwrap();
+        let whole = beside("listing,name=readers,users=8,rate=50/s,only=A,only=B*").unwrap();
         let expected = BesideArg {
             suite: "listing".to_owned(),
             name: Some("readers".to_owned()),
             users: Some(8),
             rate: Some(50.0),
+            only: vec!["A".to_owned(), "B*".to_owned()],
         };
         assert_eq!(whole, expected);
         assert_eq!(beside("my/suite.yaml").unwrap().suite, "my/suite.yaml");
@@ -99,6 +112,7 @@ mod tests {
             "a,rate=inf",
             "a,name=",
             "a,b",
+            "a,only=",
             "a,name=../x",
         ] {
             assert!(beside(wrong).is_err(), "{wrong}");

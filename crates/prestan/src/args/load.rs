@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::{
     ClockOptions, ConnectOptions, OutputOptions, RunningOptions, WARMUP, duration,
-    positive_duration, size, whole,
+    positive_duration, size, verify, whole,
 };
 
 #[derive(Debug, Args)]
@@ -95,6 +95,13 @@ pub(crate) struct RequestOptions {
     /// Expected status: 200 or 2xx; may be repeated [default: 2xx, 207 for PROPFIND]
     #[arg(long, value_name = "STATUS", value_parser = status)]
     pub(crate) expect: Vec<suite::StatusTest>,
+
+    /// How much of the responses is verified: full, first, head or none [default: first, or as in the suite]
+    ///
+    /// full and first compare bodies where a suite gives their content; head compares status, headers and
+    /// length. With none every complete response is the expected one.
+    #[arg(long, value_name = "WHAT", value_parser = verify)]
+    pub(crate) verify: Option<record::Verify>,
 
     /// Allow a method that changes the server, or a PUT that replaces a resource
     #[arg(long)]

@@ -7,7 +7,8 @@ use clap::{Args, ValueEnum};
 use record::NoteRecord;
 
 use super::{
-    ConnectOptions, OutputOptions, duration, name_and_value, note, positive_duration, run_id, whole,
+    ConnectOptions, OutputOptions, duration, name_and_value, note, positive_duration, run_id,
+    verify, whole,
 };
 
 /// Times each user goes through each test before measuring, unless something else is said.
@@ -69,6 +70,14 @@ pub(crate) struct LoadOptions {
     /// Measure each test for this time (250ms, 30s, 10m) instead of a number of requests
     #[arg(long, value_name = "TIME", conflicts_with = "requests", value_parser = duration)]
     pub(crate) duration: Option<Duration>,
+
+    /// How much of the responses is verified: full, first, head or none [default: as in the suite]
+    ///
+    /// full compares the whole body of every response, first that of the first response of each user; both
+    /// where the suite gives the content. head compares status, headers and length. With none every complete
+    /// response is the expected one.
+    #[arg(long, value_name = "WHAT", value_parser = verify)]
+    pub(crate) verify: Option<record::Verify>,
 
     /// Iterations of each test for each user before measuring, not recorded
     #[arg(long, value_name = "N", default_value_t = WARMUP, value_parser = whole(0_u32..))]

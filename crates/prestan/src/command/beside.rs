@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use engine::{Cancel, Drive, LONGEST_RUN_ID, LoadDrive, Observer, Settings};
 use record::{BesideRecord, Event, EventKind};
-use suite::{Overrides, Plan};
+use suite::{Overrides, Plan, TestPlan};
 
 use crate::args::BesideArg;
 use crate::command::completed::IncompleteRun;
@@ -50,7 +50,7 @@ impl BesideTask {
     pub(crate) fn all(options: &[BesideArg]) -> Result<Vec<BesideTask>, Failed> {
         let mut names = BTreeSet::new();
         let task = |option: &BesideArg| {
-            let task = BesideTask::of(option)?;
+            let task = BesideTask::of(option, Overrides::default())?;
             if names.insert(task.name.clone()) {
                 return Ok(task);
             }
@@ -63,9 +63,30 @@ impl BesideTask {
         options.iter().map(task).collect()
     }
 
-    fn of(option: &BesideArg) -> Result<BesideTask, Failed> {
+    /// All tests of a plan but the first, each a load with so many users: what competes with the first.
+    pub(crate) fn competing(
+        suite: &str,
+        plan: &Plan,
+        users: u32,
+        overrides: &Overrides,
+    ) -> Result<Vec<BesideTask>, Failed> {
+        let of_test = |test: &TestPlan| {
+            let option = BesideArg {
+                suite: suite.to_owned(),
+                name: Some(test.name.clone()),
+                users: Some(users),
+                rate: None,
+                only: vec![test.name.clone()],
+            };
+            BesideTask::of(&option, overrides.clone())
+        };
+        plan.tests.iter().skip(1).map(of_test).collect()
+    }
+
+    fn of(option: &BesideArg, mut overrides: Overrides) -> Result<BesideTask, Failed> {
         let suite = SuiteText::find(&option.suite)?;
-        let mut plan = suite.resolved(&Overrides::default())?;
+        overrides.selection.only.clone_from(&option.only);
+        let mut plan = suite.resolved(&overrides)?;
         // As any suite that is run, it works in a collection of its own, or reads.
         guard::mix(&mut plan, true)?;
         let name = option.name.as_ref().unwrap_or(&plan.suite.name).clone();

@@ -30,10 +30,13 @@ pub(crate) fn classic(args: &ClassicArgs) -> Result<ExitStatus, Failed> {
 /// `prestan run SUITE URL` or `prestan run SUITE --server NAME`.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitStatus, Failed> {
     // A bad suite file or option is reported before a server is started for it.
-    let task = SuiteTask {
+    let mut task = SuiteTask {
         beside: BesideTask::all(&args.beside.beside)?,
         ..SuiteTask::new(&args.suite, &args.options.load, &args.options.output)?
     };
+    if args.beside.compete {
+        task.compete(&args.suite)?;
+    }
     let Some(name) = &args.server else {
         let url = args.url.as_deref().unwrap_or_default();
         let connection = connection(url, &args.login, &args.options.connect)?;
@@ -143,6 +146,7 @@ pub(crate) fn overrides(load: &LoadOptions) -> Overrides {
         params,
         duration: load.duration,
         selection,
+        verify: load.verify,
     }
 }
 
@@ -173,6 +177,27 @@ impl<'a> SuiteTask<'a> {
             output,
             beside: Vec::new(),
         })
+    }
+}
+
+impl SuiteTask<'_> {
+    /// Has all tests at work at the same time: the first is measured, the others are loads beside it.
+    fn compete(&mut self, suite: &str) -> Result<(), Failed> {
+        let [first, _, ..] = &self.plan.tests[..] else {
+            return Err(Failed::Usage(format!(
+                "--compete: of {} only one test is selected, and nothing competes with it",
+                self.plan.suite.name
+            )));
+        };
+        let mut overrides = overrides(self.load);
+        let users = self.load.concurrency.unwrap_or(1);
+        // The names are those that --skip has left.
+        overrides.selection = Selection::default();
+        let competing = BesideTask::competing(suite, &self.plan, users, &overrides)?;
+        overrides.selection.only = vec![first.name.clone()];
+        self.plan = self.suite.resolved(&overrides)?;
+        self.beside = competing;
+        Ok(())
     }
 }
 

@@ -190,7 +190,7 @@ const WRONG: [&str; 39 + 32] = [
     "load GET http://127.0.0.1:1/ --pipeline 4 --no-keep-alive",
     "load REPORT http://127.0.0.1:1/ --pipeline 17 --body-size 1KiB",
     "load GET http://127.0.0.1:1/ --until p99",
-    "load GET http://127.0.0.1:1/ --until p98+-5%",
+    "load GET http://127.0.0.1:1/ --until rate+-5%",
     "load GET http://127.0.0.1:1/ --expect 20x",
     "load GET http://127.0.0.1:1/ --body-file nosuch",
     "load GET http://x/ --unix-socket nosuch --clock kernel",

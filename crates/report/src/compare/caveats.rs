@@ -125,12 +125,16 @@ fn in_words(setting: &Setting) -> (&'static str, String) {
             ("the stamp of acknowledgements", acks.to_owned())
         }
         Setting::Timeout(seconds) => ("the timeout", format!("{seconds} s")),
+        Setting::Verify(ways) => {
+            let ways: Vec<&str> = ways.iter().map(|way| way.name()).collect();
+            ("the verification of responses", ways.join(" and "))
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use record::Clock;
+    use record::{Clock, Verify};
 
     use super::*;
 
@@ -152,6 +156,11 @@ mod tests {
                 Setting::Acks(false),
                 Setting::Acks(true),
                 "the stamp of acknowledgements is not asked for in one and asked for in the other",
+            ),
+            (
+                Setting::Verify(vec![Verify::Full]),
+                Setting::Verify(vec![Verify::Full, Verify::Head]),
+                "the verification of responses is full in one and full and head in the other",
             ),
             (
                 Setting::Duration(Some(30.0)),

@@ -43,6 +43,16 @@ const COLUMNS: [(&str, &str); 11] = [
     ),
 ];
 
+/// Columns where connections end with pages, behind the others.
+const SEGMENTS: [(&str, &str); 2] = [
+    (
+        "segments out",
+        "TCP segments sent on connections that ended with these pages, those that close them not included; - \
+         where connections are kept",
+    ),
+    ("segments in", "TCP segments received on them"),
+];
+
 /// Runs that fetched pages, with what they say of them and how they are called.
 fn of_runs<'a>(
     page: &'a ReportPage<'_>,
@@ -85,17 +95,20 @@ pub(super) fn tables(page: &ReportPage<'_>, names: &[String], subject: Subject) 
     if runs().next().is_none() {
         return Markup::default();
     }
+    let has_segments = runs().any(|(_, pages, _)| pages.all.segments.is_some());
+    let of_segments = if has_segments { &SEGMENTS[..] } else { &[] };
     let head = html! {
         (heading("Page", "", "text"))
         @if several { (heading(page.run_heading(), "", "text")) }
         (headings(&COLUMNS))
+        (headings(of_segments))
     };
-    let body = html! { @for (_, pages, server) in runs() { (rows(pages, server)) } };
+    let body = html! { @for (_, pages, server) in runs() { (rows(pages, server, has_segments)) } };
     let mut loads = runs().flat_map(|(_, pages, _)| &pages.pages);
     let starred = loads.any(|of| of.visits.load.as_ref().is_some_and(few));
     let below = html! {
         (tables::footnote(starred, "loads"))
-        (meanings(COLUMNS))
+        (meanings(COLUMNS.into_iter().chain(of_segments.iter().copied())))
         @if !FigurePart::Retrieval.is_first(subject) { (FigurePart::Retrieval.places(subject)) }
         @for (run, pages, server) in runs() { (report(run, pages, server)) }
     };
@@ -103,7 +116,7 @@ pub(super) fn tables(page: &ReportPage<'_>, names: &[String], subject: Subject) 
 }
 
 /// Pages one by one, all of them together, and the share of each server.
-fn rows(pages: &PagesSummary, server: Option<&str>) -> Markup {
+fn rows(pages: &PagesSummary, server: Option<&str>, has_segments: bool) -> Markup {
     let own = pages.pages.iter().map(|PageSummary { page, visits }| {
         let size = page.bytes.map_or_else(nothing, |bytes| count(bytes, ""));
         let known = html! { (size) (number(page.weight, page.weight, "")) };
@@ -120,6 +133,7 @@ fn rows(pages: &PagesSummary, server: Option<&str>) -> Markup {
                 @if let Some(server) = server { td { (server) } }
                 (known)
                 (retrieved(visits))
+                @if has_segments { (segments(visits)) }
             }
         }
     }
@@ -137,6 +151,15 @@ fn retrieved(of: &Visits) -> Markup {
         @match &of.first_byte {
             Some(times) => (timed(times.mean, mean(times.mean, times.ci95))),
             None => (nothing()),
+        }
+    }
+}
+
+fn segments(of: &Visits) -> Markup {
+    html! {
+        @match &of.segments {
+            Some(segments) => { (count(segments.sent, "")) (count(segments.received, "")) },
+            None => @for _ in 0..2 { (nothing()) },
         }
     }
 }

@@ -24,6 +24,9 @@ impl TextReport {
         );
         self.line("");
         self.conclusion(summary);
+        if let Some(pages) = &summary.pages {
+            self.table_of_pages(pages);
+        }
         self.rows(run, summary);
         self.throughput(summary);
         self.failures(summary);

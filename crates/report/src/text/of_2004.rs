@@ -4,7 +4,7 @@
 use record::Run;
 use stats::Summary;
 
-use super::{CLASSIC, plain, type_of_methods};
+use super::configuration::{CLASSIC, plain, type_of_methods};
 use crate::clean;
 use crate::table::{in_words, shown_times};
 

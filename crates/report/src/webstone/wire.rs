@@ -124,6 +124,13 @@ pub(crate) struct Retrieved {
     pub(crate) failed_files: u64,
     /// Connections that were opened.
     pub(crate) connects: u64,
+    /// TCP segments sent on connections that ended with these pages, those that close them not included;
+    /// absent where connections are kept, and where the system does not count segments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) segments_sent: Option<u64>,
+    /// TCP segments received on them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) segments_received: Option<u64>,
     /// Bytes of complete pages, heads of responses included.
     pub(crate) bytes: u64,
     /// Bytes of their bodies.

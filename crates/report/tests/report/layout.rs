@@ -71,6 +71,44 @@ fn pages() {
     insta::assert_snapshot!("pages", page(&runs::pages(), 120, false));
 }
 
+/// Tests that each fetched a page in their own way.
+#[test]
+fn pages_of_a_suite() {
+    let mut run = runs::pages();
+    run.plan.load.pace = record::Pace::Rounds;
+    run.plan.tests[0].http = Some(record::Http {
+        per_page: true,
+        ..record::Http::default()
+    });
+    for sample in run.samples.iter_mut().filter(|own| own.measure.0 == 1) {
+        sample.segments = Some(record::Segments {
+            sent: 7,
+            received: 6,
+        });
+    }
+    let text = page(&run, 120, false);
+    insta::assert_snapshot!("pages_of_a_suite", text);
+    // What is known of one page is not said of the other.
+    let line = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap();
+    let ends = |name: &str| {
+        line(name)
+            .split_whitespace()
+            .rev()
+            .take(2)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(ends("Page0 "), ["6", "7"], "{text}");
+    assert_eq!(ends("Page1 "), ["-", "-"], "{text}");
+    for width in [100, 80, 60] {
+        let text = page(&run, width, false);
+        let table = text.lines().filter(|line| line.starts_with("Page"));
+        assert!(
+            table.map(str::len).all(|length| length <= width + 4),
+            "{text}"
+        );
+    }
+}
+
 #[test]
 fn connections() {
     let run = runs::connecting();

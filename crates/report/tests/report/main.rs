@@ -19,6 +19,7 @@ mod hostile;
 #[cfg(test)]
 mod layout;
 #[cfg(test)]
+mod numbers;
 mod page;
 #[cfg(test)]
 mod runs;

@@ -1,6 +1,6 @@
 //! Whether runs did the same, so that their times may be compared.
 
-use record::{BesideRecord, Clock, Environment, Http, Pace, PlanRecord};
+use record::{BesideRecord, Clock, Environment, Http, Pace, PlanRecord, Verify};
 
 use super::{Side, TotalTimes};
 
@@ -85,6 +85,8 @@ pub enum Setting {
     Acks(bool),
     /// The time limit in seconds.
     Timeout(f64),
+    /// How much of responses is verified, each way once.
+    Verify(Vec<Verify>),
 }
 
 /// What times depend on.
@@ -145,6 +147,8 @@ fn harmless(side: &Side<'_>) -> Vec<Setting> {
         Setting::Scheme(scheme.map(|(scheme, _)| scheme.to_owned())),
         Setting::Acks(plan.acks),
         Setting::Timeout(load.timeout_s),
+        // It takes place after the last moment of an operation.
+        Setting::Verify(plan.verified()),
     ]
 }
 

@@ -278,3 +278,39 @@ fn there_is_no_interval_without_time_for_one() {
     assert_eq!(pages_of(&few).per_minute_ci95, None);
     assert_eq!(pages_of(&[]).per_minute_ci95, None);
 }
+
+/// A page whose files have one name, which opened connections of its own.
+#[test]
+fn files_of_one_name_are_counted_and_so_are_segments() {
+    let mut run = run();
+    run.plan.pages[0].files = vec![MeasureId(0); 3];
+    let ended = |sent, received, sample| Sample {
+        segments: Some(record::Segments { sent, received }),
+        ..sample
+    };
+    run.samples = vec![
+        file(1, 0, 2 * S, 2 * S + 3 * MS),
+        file(1, 0, 2 * S + 3 * MS, 2 * S + 4 * MS),
+        ended(9, 8, file(1, 0, 2 * S + 4 * MS, 2 * S + 6 * MS)),
+        // Two of three, and the connection ends with the failure.
+        file(2, 0, 3 * S, 3 * S + MS),
+        ended(5, 4, failed(file(2, 0, 3 * S + MS, 3 * S + 2 * MS))),
+        // Of another page, on a connection that is kept.
+        file(3, 2, 3 * S, 3 * S + MS),
+    ];
+    let summary = summarise(&run);
+    let pages = summary.pages.unwrap();
+    let [a, b] = &pages.pages[..] else {
+        panic!("two pages")
+    };
+    assert_eq!(
+        (a.visits.complete, a.visits.incomplete, a.visits.files),
+        (1, 1, 4)
+    );
+    let of = |sent, received| Some(SegmentCount { sent, received });
+    assert_eq!(a.visits.segments, of(14, 12));
+    assert_eq!((b.visits.complete, b.visits.segments), (1, None));
+    assert_eq!(pages.all.segments, of(14, 12));
+    assert_eq!(summary.tests[0].connects.segments, of(14, 12));
+    assert_eq!(summary.tests[2].connects.segments, None);
+}

@@ -3,7 +3,7 @@
 //! Counts are those of all runs. Estimates come from the operations of the runs in which no warning
 //! disqualifies the row, all operations alike, and their intervals from how much these runs differ.
 
-use super::{Connects, Note, RowTally, TestSummary};
+use super::{Connects, Note, RowTally, SegmentCount, TestSummary};
 use crate::bias::Differences;
 use crate::failures;
 use crate::interval::ratio_interval;
@@ -62,6 +62,7 @@ pub(crate) fn pooled(runs: &[RunRow<'_>]) -> TestSummary {
         name: first.name.clone(),
         test: first.test.clone(),
         method: first.method.clone(),
+        http: first.http,
         status: worst.status,
         evidence: worst.evidence.clone(),
         outcomes: outcomes(|row| &row.outcomes),
@@ -93,6 +94,12 @@ pub(crate) fn pooled(runs: &[RunRow<'_>]) -> TestSummary {
             tls: describe(|tally| &tally.tls),
             tls_resumed: describe(|tally| &tally.tls_resumed),
             resent: sum(|row| row.connects.resent),
+            segments: {
+                let mut all = None;
+                let own = runs.iter().map(|(_, row)| row.connects.segments);
+                own.for_each(|own| SegmentCount::add(&mut all, own));
+                all
+            },
         },
         bytes_sent: sum(|row| row.bytes_sent),
         bytes_received: sum(|row| row.bytes_received),

@@ -1,6 +1,6 @@
 //! Every warning in a run in which it must be given, and in one in which it must not.
 
-use record::{Connect, EventKind, MeasureId, Outcome, Sample};
+use record::{Connect, EventKind, Http, MeasureId, Outcome, Sample};
 
 use crate::summarise;
 use crate::testing::{self, RunBuilder};
@@ -142,6 +142,22 @@ fn reconnects() {
         ..connecting(0)
     });
     silent("reconnects", ops(put(10), first_of_each_user));
+    // It was asked for, of the whole run, or of the test.
+    for http in [
+        Http {
+            keep_alive: false,
+            ..Http::default()
+        },
+        Http {
+            per_page: true,
+            ..Http::default()
+        },
+    ] {
+        let of_test = put(1).with(|run| run.plan.tests[0].http = Some(http));
+        silent("reconnects", ops(of_test, (0..10).map(connecting)));
+        let of_run = put(1).with(|run| run.plan.load.http = http);
+        silent("reconnects", ops(of_run, (0..10).map(connecting)));
+    }
 }
 
 #[test]

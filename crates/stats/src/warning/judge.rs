@@ -391,7 +391,7 @@ fn resent(row: &TestSummary, _: &Load) -> Option<(u64, u64)> {
 }
 
 /// Opening the first connection of each user is nothing to wonder about, nor is opening one for
-/// each request where that was asked for.
+/// each request, or some for each page, where that was asked for.
 fn reconnects(row: &TestSummary, load: &Load) -> Option<(u64, u64)> {
     let beyond_first = |n: u64| n.saturating_sub(u64::from(load.users));
     let (again, of) = (
@@ -399,7 +399,7 @@ fn reconnects(row: &TestSummary, load: &Load) -> Option<(u64, u64)> {
         beyond_first(row.operations()),
     );
     let most = of >= RECONNECTS_NEED && again * 2 > of;
-    (load.http.keep_alive && most).then_some((row.connects.count, row.operations()))
+    (!row.http.ends_connections() && most).then_some((row.connects.count, row.operations()))
 }
 
 fn dropped(row: &TestSummary, _: &Load) -> Option<(u64, u64)> {

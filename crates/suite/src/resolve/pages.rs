@@ -57,13 +57,13 @@ impl StepResolver<'_> {
     }
 }
 
-/// Pages have names of their own, and what is measured in one is measured nowhere else: a sample
-/// tells by its measure of which page it is.
+/// Pages have names of their own, and what is measured in one is measured in no other and nowhere else: a
+/// sample tells by its measure of which page it is.
 pub(super) fn check(file: &SuiteSource<'_>, variants: &[Variant<'_>]) -> Result<(), SuiteError> {
     let mut named = Named::default();
     for Variant { test, .. } in variants {
         for step in test.loops().into_iter().flat_map(|own| own.steps) {
-            named.add(step, false);
+            named.add(step, None);
         }
     }
     let mut pages = BTreeSet::new();
@@ -77,7 +77,7 @@ pub(super) fn check(file: &SuiteSource<'_>, variants: &[Variant<'_>]) -> Result<
         None => Ok(()),
         Some(name) => {
             let message = format!(
-                "`{}` is measured elsewhere; every file of a page has a name of its own",
+                "`{}` is measured elsewhere; the files of a page have names that nothing else has",
                 name.value
             );
             Err(file.error(name.place, message))
@@ -89,27 +89,33 @@ pub(super) fn check(file: &SuiteSource<'_>, variants: &[Variant<'_>]) -> Result<
 #[derive(Default)]
 struct Named<'a> {
     pages: Vec<&'a Placed<String>>,
-    /// What is measured as a file of a page.
+    /// What is measured as a file of a page, of each page once.
     files: Vec<&'a Placed<String>>,
     /// What else is measured.
     others: Vec<&'a str>,
 }
 
 impl<'a> Named<'a> {
-    fn add(&mut self, step: &'a StepSpec, in_page: bool) {
-        match &step.with.measure {
-            Some(name) if in_page => self.files.push(name),
-            Some(name) => self.others.push(&name.value),
-            None => {}
+    /// Adds a step; `page` is how many files were there before the page that it is of.
+    fn add(&mut self, step: &'a StepSpec, page: Option<usize>) {
+        match (&step.with.measure, page) {
+            (Some(name), Some(before)) => {
+                let mut own = self.files[before..].iter();
+                if !own.any(|known| known.value == name.value) {
+                    self.files.push(name);
+                }
+            }
+            (Some(name), None) => self.others.push(&name.value),
+            (None, _) => {}
         }
-        let is_page = match &step.action {
+        let page = match &step.action {
             ActionSpec::Page(name) => {
                 self.pages.push(name);
-                true
+                Some(self.files.len())
             }
-            _ => false,
+            _ => None,
         };
-        nested(step).for_each(|inner| self.add(inner, is_page));
+        nested(step).for_each(|inner| self.add(inner, page));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-use record::MeasureId;
+use record::{MeasureId, Verify};
 
 use super::steps::StepResolver;
 use crate::error::SuiteError;
@@ -108,6 +108,7 @@ impl StepResolver<'_> {
             unsupported_without,
             save: self.saves(step)?,
             measure: self.measure(step),
+            verify: self.verify(step),
         })))
     }
 
@@ -554,5 +555,6 @@ fn plain_request(
         unsupported_without: Vec::new(),
         save: Vec::new(),
         measure,
+        verify: Verify::default(),
     }))
 }

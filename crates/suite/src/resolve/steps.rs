@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use record::MeasureId;
+use record::{MeasureId, Verify};
 
 use super::SuiteSource;
 use super::constraints::WrittenConditions;
@@ -31,6 +31,8 @@ pub(super) struct StepResolver<'a> {
     pub(super) conditions: &'a WrittenConditions,
     /// What stands behind the names of the test.
     pub(super) suffix: &'a str,
+    /// How much of the responses of measured steps is verified that say nothing else.
+    pub(super) verify: Verify,
 }
 
 impl StepResolver<'_> {
@@ -58,6 +60,7 @@ impl StepResolver<'_> {
                         "unsupported",
                         "save",
                         "measure",
+                        "verify",
                     ],
                 )?;
                 out.push(self.request(step, method, path)?);
@@ -231,6 +234,7 @@ impl StepResolver<'_> {
             unsupported,
             save,
             measure,
+            verify,
             counter,
             steps,
             otherwise,
@@ -248,6 +252,7 @@ impl StepResolver<'_> {
             ("unsupported", !unsupported.is_empty()),
             ("save", !save.is_empty()),
             ("measure", measure.is_some()),
+            ("verify", verify.is_some()),
             ("as", counter.is_some()),
             ("steps", !steps.is_empty()),
             ("else", !otherwise.is_empty()),
@@ -273,6 +278,15 @@ impl StepResolver<'_> {
         Err(self
             .file
             .error(step.place, format!("`{key}` has no effect with {action}")))
+    }
+
+    /// How much of the response to a request is verified. What is not measured may be what others need.
+    pub(super) fn verify(&self, step: &StepSpec) -> Verify {
+        let usual = match step.with.measure {
+            Some(_) => self.verify,
+            None => Verify::default(),
+        };
+        step.with.verify.unwrap_or(usual)
     }
 
     pub(super) fn fixed(&self, scalar: &Placed<Scalar>) -> Result<String, SuiteError> {

@@ -201,6 +201,14 @@ impl ResponseReader {
         self.started
     }
 
+    /// Bytes that are still to come of a body whose length was given: nothing else can come before them.
+    pub fn body_left(&self) -> u64 {
+        match self.state {
+            ReaderState::Length { left, .. } => left,
+            _ => 0,
+        }
+    }
+
     /// The response is complete and the connection may carry another request.
     ///
     /// Bytes behind the [`End`](ReadEvent::End) would belong to no request; a caller that has some

@@ -1,11 +1,14 @@
 //! What a client is asked for, and what becomes of it.
 
-use record::{Connect, HttpVersion, Moments, Nanos, Outcome, Timing};
+use std::time::Duration;
+
+use record::{Connect, HttpVersion, Moments, Nanos, Outcome, Segments, Timing};
 use wire::response::ResponseHead;
 
 use crate::clock::timekeeper::{Stamps, Timekeeper};
 use crate::connection::http1::Response;
 use crate::connection::queue::{KeptBody, RequestHistory};
+use crate::event_loop::patience::GaveUp;
 
 /// A request ready to be sent.
 #[derive(Debug, Clone, Copy)]
@@ -64,6 +67,7 @@ pub(crate) struct Trace {
     pub(crate) connection: Option<u32>,
     pub(crate) protocol: Option<HttpVersion>,
     pub(crate) connect: Option<Connect>,
+    pub(crate) segments: Option<Segments>,
     pub(crate) resent: bool,
     pub(crate) bytes_sent: u64,
     pub(crate) bytes_received: u64,
@@ -87,6 +91,7 @@ impl Trace {
             connection: None,
             protocol: None,
             connect: None,
+            segments: None,
             resent: false,
             bytes_sent: 0,
             bytes_received: 0,
@@ -139,6 +144,7 @@ impl Exchange<Response> {
                 connection: history.connection,
                 protocol: response.map(|response| response.version),
                 connect: history.connect,
+                segments: history.segments,
                 resent: history.resent,
                 bytes_sent: stamps.bytes_sent,
                 bytes_received: stamps.bytes_received,
@@ -172,4 +178,18 @@ pub(crate) struct ReceivedHead {
 pub(crate) struct Failure {
     pub(crate) outcome: Outcome,
     pub(crate) what: String,
+}
+
+/// What an operation that was given up came to.
+pub(super) fn gave_up_failure(gave_up: GaveUp, timeout: Duration) -> Failure {
+    match gave_up {
+        GaveUp::Late => Failure {
+            outcome: Outcome::Timeout,
+            what: format!("no complete answer within {timeout:?} (--timeout changes the limit)"),
+        },
+        GaveUp::Interrupted => Failure {
+            outcome: Outcome::Cancelled,
+            what: "the run was interrupted".to_owned(),
+        },
+    }
 }

@@ -12,6 +12,7 @@ pub(super) fn request(method: &str, body: &str) -> RequestPlan {
         _ => StatusTest::Class(2),
     };
     RequestPlan {
+        verify: record::Verify::default(),
         method: method.to_owned(),
         path: Text::Fixed("a".to_owned()),
         to: None,
@@ -471,4 +472,45 @@ fn messages_name_the_clause() {
          section 11.5)"
     );
     assert!(said("MOVE", "412 ").starts_with("412 Precondition Failed; expected 2xx (the dest"));
+}
+
+/// Outcomes of responses to a GET whose body is to be `abc`, and of a 207, with each way to verify.
+#[test]
+fn less_is_verified_on_demand() {
+    let outcome_of = |request: &RequestPlan, verify, first, status, body: &str| {
+        let request = RequestPlan {
+            verify,
+            ..request.clone()
+        };
+        let answered = Answered {
+            head: &head(status),
+            body: body.as_bytes(),
+            length: body.len() as u64,
+            first,
+            contains: &[Cow::Borrowed("b")],
+        };
+        super::outcome(&check(&request, &answered))
+    };
+    use Verify::{First, Full, Head};
+    let mut get = request("GET", "");
+    get.expect.body = Some(b"abc"[..].into());
+    let of = |verify, first, status, body| outcome_of(&get, verify, first, status, body);
+    for verify in [Full, First] {
+        assert_eq!(of(verify, true, "200 OK", "abc"), Outcome::Ok);
+        assert_eq!(of(verify, true, "200 OK", "abd"), Outcome::WrongBody);
+    }
+    assert_eq!(of(First, false, "200 OK", "abd"), Outcome::Ok);
+    assert_eq!(of(First, false, "200 OK", "ab"), Outcome::WrongBody);
+    // Of the head, everything: status, length, headers.
+    assert_eq!(of(Head, true, "200 OK", "xyz"), Outcome::Ok);
+    assert_eq!(of(Head, true, "200 OK", "ab"), Outcome::WrongBody);
+    assert_eq!(of(Head, true, "404 Not Found", "abc"), Outcome::WrongStatus);
+    let mut tagged = get.clone();
+    tagged.unsupported_without = vec!["ETag".to_owned()];
+    let outcome = outcome_of(&tagged, Head, true, "200 OK", "abc");
+    assert_eq!(outcome, Outcome::Unsupported);
+    // The inside of a 207 is not read.
+    let propfind = request("PROPFIND", "");
+    let of = |verify| outcome_of(&propfind, verify, true, "207 Multi-Status", "no XML");
+    assert_eq!((of(First), of(Head)), (Outcome::WrongBody, Outcome::Ok));
 }

@@ -48,8 +48,13 @@ pub(crate) fn tasks(
     (index, workers): (u32, u32),
     authenticator: impl Fn(usize) -> Authenticator,
 ) -> Vec<Task> {
-    let depth = worker.config.http.pipeline as usize;
+    let depth = worker.config.http.pipeline_of_load() as usize;
     let of_server = |config: &Rc<_>| {
+        if workload.context().plan.http().is_err() {
+            return Err(
+                "tests that use connections in different ways cannot be one load".to_owned(),
+            );
+        }
         let tests = prepare_tests(workload.context(), config, true)?;
         let operations = Operations::of(tests, &workload.context().plan, load.in_turn)?;
         if depth > 1 && !operations.fit_a_pipeline() {

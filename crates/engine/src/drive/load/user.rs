@@ -131,7 +131,7 @@ impl LoadUser {
             log,
             ..
         } = &mut self.user;
-        if !log.worker.config.http.keep_alive {
+        if log.worker.config.http.ends_connections() {
             return;
         }
         for client in others.iter_mut().chain([client]) {

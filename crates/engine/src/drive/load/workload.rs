@@ -100,7 +100,7 @@ impl Workload {
             context: Arc::clone(context),
             limit: load.requests,
             duration: load.duration.map(nanos),
-            pipeline: u64::from(http.connections.pipeline.max(1)),
+            pipeline: u64::from(http.connections.pipeline_of_load()),
             warmup: load.warmup,
             warmup_time: nanos(load.warmup_time),
             run_in: run_in_of(load),

@@ -7,8 +7,8 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use record::{Nanos, TestId};
 
-use super::{Log, Phase, Script, User};
-use crate::connection::client::Client;
+use super::{Attempt, Log, Phase, Script, User};
+use crate::connection::client::{Client, RequestToken};
 use crate::drive::context::Stop;
 use crate::drive::driver::Operating;
 use crate::drive::step::RequestStep;
@@ -23,7 +23,7 @@ impl Log {
 
 impl User {
     /// Fetches the files of a page: with one connection one after the other, as WebSTONE does (Trent
-    /// and Sake 1995, section 6.2).
+    /// and Sake 1995, section 6.2), or pipelined.
     pub(super) async fn page(
         &mut self,
         script: &mut Script,
@@ -36,13 +36,29 @@ impl User {
         operating
             .visit
             .get_or_insert_with(|| context.progress.next_request());
-        let fetched = if self.others.is_empty() {
-            self.in_order(script, files, phase, operating).await
-        } else {
+        let http = script.test.http;
+        if http.per_page {
+            self.close();
+        }
+        let fetched = if http.pipeline > 1 {
+            self.in_pipeline(script, files, phase, operating).await
+        } else if http.parallel > 1 {
             self.in_parallel(script, files, phase, operating).await
+        } else {
+            self.in_order(script, files, phase, operating).await
         };
+        if http.per_page || fetched.is_err() {
+            self.close();
+        }
         operating.visit = of_operation;
         fetched
+    }
+
+    /// Ends all connections, those of a page that was broken off.
+    fn close(&mut self) {
+        for client in self.others.iter_mut().chain([&mut self.client]) {
+            client.close();
+        }
     }
 
     async fn in_order(
@@ -52,17 +68,80 @@ impl User {
         phase: Phase,
         operating: &mut Operating,
     ) -> Result<(), Stop> {
-        for file in files {
-            if !self.log.begins_file(script.test.id, phase, operating.ended) {
-                break;
+        let (part, memory) = script.parts(phase);
+        let User { client, log, .. } = self;
+        let mut left = files.iter();
+        while log.begins_file(part.test.id, phase, operating.ended)
+            && let Some(step) = left.next()
+        {
+            let Some(attempt) = log.attempt(part, memory, step, operating) else {
+                continue;
+            };
+            if operating.started.is_some() {
+                log.rest(operating).await;
             }
-            self.request(script, file, phase, operating).await?;
+            let (request, values) = (&step.request, attempt.values());
+            let mut exchange = client.send(request, &values, attempt.sending).await;
+            if part.test.http.per_page && left.len() == 0 {
+                exchange.ends_connection_of(client);
+            }
+            let judged = log.judge(client, &attempt, &exchange);
+            log.conclude(memory, &attempt, &exchange, judged, operating)?;
         }
         Ok(())
     }
 
+    /// Has as many requests under way on the one connection as the test says.
+    async fn in_pipeline(
+        &mut self,
+        script: &mut Script,
+        files: &[Rc<RequestStep>],
+        phase: Phase,
+        operating: &mut Operating,
+    ) -> Result<(), Stop> {
+        let (part, memory) = script.parts(phase);
+        let User { client, log, .. } = self;
+        let http = part.test.http;
+        let depth = http.pipeline as usize;
+        let mut left = files.iter();
+        let mut under_way: Vec<(RequestToken, Attempt<'_>)> = Vec::with_capacity(depth);
+        let mut most = if http.at_once { depth } else { 1 };
+        loop {
+            // Of what failed together, all is heard of before anything else is asked.
+            while under_way.len() < most
+                && !client.has_ended_one()
+                && log.begins_file(part.test.id, phase, operating.ended)
+                && let Some(step) = left.next()
+            {
+                let Some(mut attempt) = log.attempt(part, memory, step, operating) else {
+                    continue;
+                };
+                if !under_way.is_empty() {
+                    attempt.sending.now = None;
+                }
+                under_way.push((attempt.submit(client), attempt));
+            }
+            let Some((token, mut exchange)) = client.poll(Nanos::MAX).await else {
+                return Ok(());
+            };
+            let Some(ended) = under_way.iter().position(|(of, _)| *of == token) else {
+                unreachable!("what ends was submitted")
+            };
+            let (_, attempt) = under_way.remove(ended);
+            most = depth;
+            if http.per_page && left.len() == 0 && under_way.is_empty() {
+                exchange.ends_connection_of(client);
+            }
+            let judged = log.judge(client, &attempt, &exchange);
+            log.conclude(memory, &attempt, &exchange, judged, operating)?;
+            if under_way.is_empty() {
+                log.rest(operating).await;
+            }
+        }
+    }
+
     /// Fetches the first alone, and then as many at a time as there are connections, as browsers
-    /// do: what else there is they know when they have the first.
+    /// do: what else there is they know when they have the first. Where all is known, the first as well.
     async fn in_parallel(
         &mut self,
         script: &mut Script,
@@ -77,11 +156,14 @@ impl User {
             log,
             ..
         } = self;
+        let http = part.test.http;
+        let connections = http.parallel as usize;
+        let others = others.iter_mut().take(connections - 1);
         let mut left = files.iter();
         // That which was used last is used next.
-        let mut free: Vec<&mut Client> = others.iter_mut().rev().chain([client]).collect();
+        let mut free: Vec<&mut Client> = others.rev().chain([client]).collect();
         let mut under_way = FuturesUnordered::new();
-        let mut most = 1;
+        let mut most = if http.at_once { connections } else { 1 };
         loop {
             while under_way.len() < most && log.begins_file(part.test.id, phase, operating.ended) {
                 let Some(step) = left.next() else { break };
@@ -98,12 +180,16 @@ impl User {
                     (attempt, exchange, client)
                 });
             }
-            let Some((attempt, exchange, client)) = under_way.next().await else {
+            let Some((attempt, mut exchange, client)) = under_way.next().await else {
                 return Ok(());
             };
+            // Nothing is left for it to fetch.
+            if http.per_page && left.len() == 0 {
+                exchange.ends_connection_of(client);
+            }
             let judged = log.judge(client, &attempt, &exchange);
             free.push(client);
-            most = free.len() + under_way.len();
+            most = connections;
             log.conclude(memory, &attempt, &exchange, judged, operating)?;
             // Responses to the others are not kept waiting.
             if under_way.is_empty() {

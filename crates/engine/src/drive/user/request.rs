@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use record::{Cause, EventKind, MissingStep, Nanos, Outcome};
+use record::{Cause, EventKind, MissingStep, Nanos, Outcome, Verify};
 use suite::{RequestPlan, SaveFrom};
 use wire::dav::{lock_token_from_body, lock_token_from_header};
 use wire::response::ResponseHead;
@@ -128,7 +128,12 @@ impl Log {
             return None;
         }
         let is_read = self.driver.is_strict() || step.has_contents();
-        attempt.closely = is_measured && is_read && memory.is_first_response(step);
+        attempt.closely = is_measured
+            && match step.plan.verify {
+                Verify::Full => step.has_contents(),
+                Verify::First => is_read && memory.is_first_response(step),
+                Verify::Head | Verify::None => false,
+            };
         if attempt.closely || !step.plan.save.is_empty() {
             attempt.sending.keep = KeptBody::All;
         }

@@ -20,7 +20,7 @@ const MOST_RUNNING: usize = 4096;
 
 /// A stop-watch that runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Running {
+struct StartedWatch {
     since: Nanos,
     /// When the schedule wanted its operation to begin, where it starts before the first request.
     planned: Option<Nanos>,
@@ -32,7 +32,7 @@ struct Running {
 
 /// Those of one user that run, by their places in the plan.
 #[derive(Debug, Default)]
-pub(crate) struct StopWatches(Vec<Option<Running>>);
+pub(crate) struct StopWatches(Vec<Option<StartedWatch>>);
 
 impl StopWatches {
     /// An operation of the user has failed: what runs meanwhile is no time of anything.
@@ -49,21 +49,21 @@ impl StopWatches {
         }
     }
 
-    fn start(&mut self, watch: usize, running: Running) {
+    fn start(&mut self, watch: usize, running: StartedWatch) {
         if watch >= self.0.len() {
             self.0.resize(watch + 1, None);
         }
         self.0[watch] = Some(running);
     }
 
-    fn stop(&mut self, watch: usize) -> Option<Running> {
+    fn stop(&mut self, watch: usize) -> Option<StartedWatch> {
         self.0.get_mut(watch)?.take()
     }
 }
 
 /// Those that any user stops, by their places in the plan.
 #[derive(Debug)]
-pub(crate) struct SharedStopWatches(Vec<Mutex<VecDeque<Running>>>);
+pub(crate) struct SharedStopWatches(Vec<Mutex<VecDeque<StartedWatch>>>);
 
 impl SharedStopWatches {
     pub(crate) fn of(plan: &[StopWatchPlan]) -> SharedStopWatches {
@@ -72,13 +72,13 @@ impl SharedStopWatches {
         SharedStopWatches(plan.iter().map(running).collect())
     }
 
-    fn with<T>(&self, watch: usize, work: impl FnOnce(&mut VecDeque<Running>) -> T) -> T {
+    fn with<T>(&self, watch: usize, work: impl FnOnce(&mut VecDeque<StartedWatch>) -> T) -> T {
         // Every change is a single step, so what a panic left behind is whole.
         let mut running = self.0[watch].lock().unwrap_or_else(PoisonError::into_inner);
         work(&mut running)
     }
 
-    fn start(&self, watch: usize, started: Running) {
+    fn start(&self, watch: usize, started: StartedWatch) {
         self.with(watch, |running| {
             if running.len() == MOST_RUNNING {
                 running.pop_front();
@@ -87,7 +87,7 @@ impl SharedStopWatches {
         });
     }
 
-    fn stop(&self, watch: usize) -> Option<Running> {
+    fn stop(&self, watch: usize) -> Option<StartedWatch> {
         self.with(watch, VecDeque::pop_front)
     }
 }
@@ -106,7 +106,7 @@ impl User {
         }
         let context = &self.log.context;
         let is_first = operating.started.is_none();
-        let running = Running {
+        let running = StartedWatch {
             since: context.clock.now(),
             planned: operating.planned.filter(|_| is_first),
             counts: phase == Phase::Measured,
@@ -154,7 +154,7 @@ impl User {
         &self,
         script: &Script,
         measure: MeasureId,
-        running: Running,
+        running: StartedWatch,
         at: Nanos,
         failed: Option<Outcome>,
     ) {
@@ -191,8 +191,8 @@ impl User {
 mod tests {
     use super::*;
 
-    fn running(since: Nanos) -> Running {
-        Running {
+    fn running(since: Nanos) -> StartedWatch {
+        StartedWatch {
             since,
             planned: None,
             counts: true,

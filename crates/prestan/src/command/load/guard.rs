@@ -79,6 +79,13 @@ pub(crate) fn several(plan: &Plan, writes: bool, urls: &[Target]) -> Result<Perm
 
 /// Whether the requests of a suite may be sent.
 pub(crate) fn mix(plan: &mut Plan, writes: bool) -> Result<Permission, Failed> {
+    if let Err((one, other)) = plan.http() {
+        return Err(Failed::Usage(format!(
+            "the suite `{}` cannot be one load: its tests {one} and {other} use connections in different ways \
+             (key `http`); choose one of them, as in `prestan run ... --beside {},only={one}`",
+            plan.suite.name, plan.suite.name
+        )));
+    }
     let changing = changing(plan);
     if !changing.is_empty() && !writes {
         return Err(Failed::Usage(format!(

@@ -1,5 +1,6 @@
 //! What a load sends where, and whether it may.
 
+use record::Verify;
 use suite::{Overrides, Plan};
 use wire::shown::redacted_url;
 use wire::target::Target;
@@ -75,7 +76,17 @@ impl LoadWorkload {
         } = resources;
         let is_one = paths == suite::RequestedPaths::Target;
         let single = request::single(method, paths, options)?;
-        let (plan, suite_text) = suite::single(&single).map_err(Failed::Usage)?;
+        let (mut plan, suite_text) = suite::single(&single).map_err(Failed::Usage)?;
+        match options.verify {
+            None => {}
+            Some(Verify::Full) => {
+                return Err(Failed::Usage(format!(
+                    "--verify full: the content of the response to {method} is not known; write a suite that \
+                     gives it (`expect: {{body: ...}}`), and run it with --mix SUITE"
+                )));
+            }
+            Some(verify) => plan.set_verify(verify),
+        }
         let permission = if is_one {
             guard::single(&plan, options.writes, &target)?
         } else {
@@ -99,7 +110,10 @@ impl LoadWorkload {
             )));
         }
         let suite = SuiteText::find(suite)?;
-        let mut plan = suite.resolved(&Overrides::default())?;
+        let mut plan = suite.resolved(&Overrides {
+            verify: options.verify,
+            ..Overrides::default()
+        })?;
         let permission = guard::mix(&mut plan, options.writes)?;
         Ok(LoadWorkload {
             what: format!("mix {}", plan.suite.name),

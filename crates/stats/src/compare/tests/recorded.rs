@@ -483,12 +483,16 @@ fn what_did_not_do_the_same_is_refused_or_said() {
         let said = format!("{:?}", changed(change).unwrap_err());
         assert!(said.contains(says), "{said}");
     }
-    let harmless: [(Change, &str); 7] = [
+    let harmless: [(Change, &str); 8] = [
         (
             |run| run.plan.target = "https://127.0.0.1/".into(),
             "Scheme(Some(\"http\")), Scheme(Some(\"https\"))",
         ),
         (|run| run.plan.acks = true, "Acks(false), Acks(true)"),
+        (
+            |run| run.plan.measures[0].verify = record::Verify::None,
+            "Verify([First]), Verify([First, None])",
+        ),
         (
             |run| run.plan.load.timeout_s = 1.0,
             "Timeout(30.0), Timeout(1.0)",

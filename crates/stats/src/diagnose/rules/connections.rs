@@ -30,7 +30,8 @@ fn kept<'a>(case: &Case<'a>, opens_each: bool) -> Vec<SoundRow<'a>> {
     let is_asked = |row: &SoundRow<'_>| {
         let course = row.course;
         let opens = course.opened as f64 >= EACH * course.operations as f64;
-        row.plan().load.http.keep_alive && course.operations > 0 && opens == opens_each
+        let is_kept = !row.summary.http.ends_connections();
+        is_kept && course.operations > 0 && opens == opens_each
     };
     case.rows().filter(is_asked).collect()
 }
@@ -231,7 +232,7 @@ pub(super) fn full_handshakes(case: &Case<'_>, at_least: f64) -> Option<Detectio
 
 pub(super) fn asked_twice(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     // In a pipeline, all that waits behind a lost request is sent once more, and no 401 was there.
-    let is_alone = |row: &SoundRow<'_>| row.plan().load.http.pipeline <= 1;
+    let is_alone = |row: &SoundRow<'_>| row.summary.http.pipeline <= 1;
     let rows: Vec<SoundRow<'_>> = case.rows().filter(is_alone).collect();
     let twice = sum(&rows, |row| row.course.challenged);
     let operations = sum(&rows, |row| row.course.operations);

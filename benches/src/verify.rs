@@ -1,0 +1,238 @@
+//! What verifying responses costs, in pages a second.
+//!
+//! One user downloads a page again and again, so whatever it does between two pages the rate shows: with
+//! several, verifying the page of one would fall into the time in which the others wait. Round by round, as in
+//! `cost`; each way to verify is compared with `none` in its round.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::comparison::Attainment;
+use crate::cost::{interval, order, ratios};
+use crate::load::{self, Prestan};
+use crate::machine::BenchMachine;
+use crate::numbers::Median;
+use crate::server::Nginx;
+use crate::table::BenchTable;
+
+/// The pages, by the sizes of their files in bytes: those of the suite `http-versions`.
+const PAGES: [(&str, &[u32]); 2] = [
+    (
+        "13 files, 80 kB",
+        &[
+            29_000, 600, 1_000, 1_400, 1_800, 2_200, 2_600, 3_200, 4_400, 5_600, 6_800, 8_400,
+            13_000,
+        ],
+    ),
+    (
+        "6 files, 545 kB",
+        &[2_000, 12_000, 132_750, 132_750, 132_750, 132_750],
+    ),
+];
+/// Ways to verify; the first is what the others are compared with.
+const WAYS: [&str; 4] = ["none", "head", "first", "full"];
+/// The way that is held to [`AT_LEAST`].
+const JUDGED: &str = "full";
+/// The least page rate, as a share of that without verification.
+const AT_LEAST: f64 = 0.9;
+
+/// How much is done.
+#[derive(Debug, Clone, Copy)]
+pub struct VerifySize {
+    rounds: usize,
+    seconds: u64,
+}
+
+impl VerifySize {
+    /// What the documents show.
+    pub const FULL: VerifySize = VerifySize {
+        rounds: 11,
+        seconds: 3,
+    };
+
+    /// A first look.
+    pub const QUICK: VerifySize = VerifySize {
+        rounds: 3,
+        seconds: 1,
+    };
+}
+
+/// Everything that was measured.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct VerifyReport {
+    /// Where.
+    pub machine: BenchMachine,
+    /// Rounds.
+    pub rounds: usize,
+    /// Seconds of each way in each round.
+    pub seconds: u64,
+    /// The pages, each with every way to verify.
+    pub ways: Vec<VerifiedPage>,
+}
+
+/// A page, verified in one way.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct VerifiedPage {
+    /// The page.
+    pub page: String,
+    /// `full`, for example.
+    pub verify: String,
+    /// Pages a second.
+    pub per_second: Median,
+    /// The same as a multiple of that without verification, round by round.
+    pub of_none: Median,
+    /// Whether the rate is what is wanted.
+    pub verdict: Option<Attainment>,
+}
+
+/// Measures everything.
+///
+/// # Errors
+/// Where a program is missing or fails.
+pub fn run(prestan: &Prestan, size: VerifySize) -> Result<VerifyReport> {
+    let nginx = Nginx::start()?;
+    let suites = tempfile::tempdir()?;
+    let mut ways = Vec::new();
+    for (page, sizes) in PAGES {
+        let suite = suites.path().join("page.yaml");
+        fs::write(&suite, suite_of(sizes)).context("write a suite")?;
+        for (place, size) in sizes.iter().enumerate() {
+            let content = suite::filled(suite::Fill::Text, *size as usize);
+            let path = nginx.storage().join(name(place));
+            fs::write(path, content).context("write a file of a page")?;
+        }
+        let rate = |verify: &str| {
+            let mut command = prestan.command();
+            command
+                .args(["load", "--mix"])
+                .arg(&suite)
+                .args([&nginx.root(), "--quiet", "--no-save", "--json", "-"])
+                .args(["--duration", &format!("{}s", size.seconds)])
+                .args(["--verify", verify]);
+            pages_a_second(&load::run(&mut command)?.stdout)
+        };
+        // Not measured: it warms the server up.
+        rate(JUDGED)?;
+        let mut rates = vec![Vec::new(); WAYS.len()];
+        for round in 0..size.rounds {
+            eprintln!("verify: {page}, round {} of {}", round + 1, size.rounds);
+            for index in order(round, WAYS.len()) {
+                rates[index].push(rate(WAYS[index])?);
+            }
+        }
+        ways.extend(verified(page, &rates).context("no rounds")?);
+    }
+    let mut machine = BenchMachine::this();
+    machine.add(&nginx.version());
+    Ok(VerifyReport {
+        machine,
+        rounds: size.rounds,
+        seconds: size.seconds,
+        ways,
+    })
+}
+
+fn name(place: usize) -> String {
+    format!("page-{place}.bin")
+}
+
+/// A suite of one page with files of these sizes, which only reads.
+fn suite_of(sizes: &[u32]) -> String {
+    let file = |(place, size): (usize, &u32)| {
+        let name = name(place);
+        format!("          - {{GET: {name}, expect: {{body: {{size: {size}}}}}}}\n")
+    };
+    let files: String = sizes.iter().enumerate().map(file).collect();
+    format!(
+        "suite: page\nneeds: http\ntests:\n  - name: Page\n    loop:\n      - page: Page\n        \
+         measure: Page\n        steps:\n{files}"
+    )
+}
+
+fn pages_a_second(document: &str) -> Result<f64> {
+    let result: Value = serde_json::from_str(document).context("read the result")?;
+    let webstone = &result["webstone"];
+    let errors = webstone["retrieved"]["errors"].as_u64();
+    anyhow::ensure!(errors == Some(0), "pages failed: {errors:?}");
+    Ok(webstone["number"].as_f64().context("the number")? / 60.0)
+}
+
+/// `None` where there was no round.
+fn verified(page: &str, rates: &[Vec<f64>]) -> Option<Vec<VerifiedPage>> {
+    let none = rates.first()?;
+    let ways = WAYS.iter().zip(rates);
+    ways.map(|(verify, rates)| {
+        let of_none = Median::of(&ratios(rates, none))?;
+        Some(VerifiedPage {
+            page: page.to_owned(),
+            verify: (*verify).to_owned(),
+            per_second: Median::of(rates)?,
+            of_none,
+            verdict: (*verify == JUDGED).then(|| Attainment::of(of_none.value >= AT_LEAST)),
+        })
+    })
+    .collect()
+}
+
+impl VerifyReport {
+    /// For the terminal and for pages.
+    pub fn tables(&self) -> Vec<BenchTable> {
+        let mut table = BenchTable::new(
+            &format!(
+                "Pages a second of one user on a persistent connection to nginx ({} rounds of {} s; median, \
+                 with the 95 % interval of the sign test in brackets)",
+                self.rounds, self.seconds
+            ),
+            &["page", "verify", "pages/s", "of none", "wanted"],
+        );
+        for way in &self.ways {
+            let wanted = way
+                .verdict
+                .map(|verdict| format!("at least {AT_LEAST:.2} times: {}", verdict.name()));
+            table.row(vec![
+                way.page.clone(),
+                way.verify.clone(),
+                format!("{:.0}", way.per_second.value),
+                interval(way.of_none),
+                wanted.unwrap_or_default(),
+            ]);
+        }
+        vec![table]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suites_have_the_pages() {
+        for (page, sizes) in PAGES {
+            let text = suite_of(sizes);
+            let spec = suite::parse("page", &text).unwrap();
+            let overrides = suite::Overrides::default();
+            let plan = suite::resolve("page", &text, &spec, &overrides).unwrap();
+            let found = &plan.pages[0];
+            let kilobytes = found.bytes.unwrap() / 1000;
+            assert_eq!(format!("{} files, {kilobytes} kB", found.files.len()), page);
+        }
+    }
+
+    #[test]
+    fn a_way_is_held_to_the_rate_without_verification_in_its_round() {
+        let rates = [
+            [100.0, 200.0, 50.0],
+            [99.0; 3],
+            [98.0; 3],
+            [91.0, 178.0, 46.0],
+        ];
+        let ways = verified("P", &rates.map(Vec::from)).unwrap();
+        assert_eq!(ways[3].of_none.value, 0.91);
+        assert_eq!(ways[3].verdict, Some(Attainment::Ok));
+        assert_eq!((ways[0].of_none.value, ways[0].verdict), (1.0, None));
+        assert!(verified("P", &[]).is_none());
+    }
+}

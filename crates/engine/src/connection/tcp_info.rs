@@ -1,0 +1,74 @@
+//! What the kernel knows of a TCP connection (`TCP_INFO`): how many segments it took.
+
+use std::mem::size_of;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use record::Segments;
+
+/// Numbers of 32 bits of `struct tcp_info` (`linux/tcp.h`) as far as they are read here.
+const WORDS: usize = 36;
+/// Places of `tcpi_segs_out` and `tcpi_segs_in` among them. The structure only grows at its end.
+const SENT: usize = 34;
+const RECEIVED: usize = 35;
+
+/// Segments of a connection until now; `None` where the system does not tell.
+pub(super) fn segments(socket: BorrowedFd<'_>) -> Option<Segments> {
+    let mut info = [0_u32; WORDS];
+    let mut length = size_of::<[u32; WORDS]>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into `info`, which is that long, and any of them
+    // make numbers; both outlive the call.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            info.as_mut_ptr().cast(),
+            &mut length,
+        )
+    };
+    // Kernels before 4.2 have a shorter structure, and local sockets have none.
+    let is_whole = result == 0 && length as usize == size_of::<[u32; WORDS]>();
+    is_whole.then(|| Segments {
+        sent: info[SENT],
+        received: info[RECEIVED],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn segments_are_those_of_the_connection() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        let begun = segments(client.as_fd()).unwrap();
+        // SYN and the acknowledgement of the other side's, and that.
+        assert_eq!((begun.sent, begun.received), (2, 1));
+        client.write_all(b"request").unwrap();
+        server.read_exact(&mut [0; 7]).unwrap();
+        server.write_all(b"response").unwrap();
+        client.read_exact(&mut [0; 8]).unwrap();
+        let ended = segments(client.as_fd()).unwrap();
+        let grown = (ended.sent - begun.sent, ended.received - begun.received);
+        // The request; the response, before it perhaps an acknowledgement of the request by itself, and ours.
+        assert!((1..=2).contains(&grown.0), "{grown:?}");
+        assert!((1..=2).contains(&grown.1), "{grown:?}");
+        assert_eq!(
+            segments(server.as_fd()).map(|own| own.received > 0),
+            Some(true)
+        );
+    }
+
+    #[test]
+    fn a_local_socket_has_none() {
+        let (one, _other) = UnixStream::pair().unwrap();
+        assert_eq!(segments(one.as_fd()), None);
+    }
+}

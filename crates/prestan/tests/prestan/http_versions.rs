@@ -1,0 +1,369 @@
+//! The suite `http-versions`, other uses of connections by test, and what is verified of responses.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use serde_json::Value;
+use testbed::fault::{Fault, Rule};
+use testbed::real::Recipe;
+use testbed::{RealServer, need_or};
+
+use crate::support::faulty::Faulty;
+use crate::support::load::{kept, plain};
+use crate::support::rows::row;
+use crate::support::{Outcome, Prestan};
+
+/// What a download of each page opens: of 13 files and of 6.
+const CONNECTIONS: [(&str, u64); 12] = [
+    ("Serial_13", 13),
+    ("Parallel_13", 13),
+    ("Persistent_13", 1),
+    ("Pipelined_13", 1),
+    ("Kept4_13", 4),
+    ("Kept1_13", 1),
+    ("Serial_6", 6),
+    ("Parallel_6", 6),
+    ("Persistent_6", 1),
+    ("Pipelined_6", 1),
+    ("Kept4_6", 4),
+    ("Kept1_6", 1),
+];
+
+/// Times each page is downloaded.
+const DOWNLOADS: u64 = 4;
+
+fn run(url: &str) -> Prestan {
+    Prestan::new().args(["run", "http-versions", url, "-r", "4", "--json", "-"])
+}
+
+/// What each page came to.
+fn pages(outcome: &Outcome) -> BTreeMap<String, Value> {
+    let document = outcome.json();
+    let pages = document["webstone"]["pages"].as_array().unwrap();
+    let page = |page: &Value| {
+        let name = page["name"].as_str().unwrap().to_owned();
+        (name, page["retrieved"].clone())
+    };
+    pages.iter().map(page).collect()
+}
+
+fn assert_connections(outcome: &Outcome) {
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let pages = pages(outcome);
+    let document = outcome.json();
+    for (name, each) in CONNECTIONS {
+        let page = &pages[name];
+        let number = |what: &str| page[what].as_u64().unwrap();
+        assert_eq!(number("pages"), DOWNLOADS, "{name}: {outcome}");
+        assert_eq!(number("errors"), 0, "{name}: {outcome}");
+        assert_eq!(number("connects"), each * DOWNLOADS, "{name}: {outcome}");
+        let site = if name.ends_with("13") {
+            80_000
+        } else {
+            545_000
+        };
+        assert_eq!(number("body_bytes"), site * DOWNLOADS, "{name}");
+        // A connection takes its SYN, the acknowledgement of the other one, and a request.
+        let (sent, received) = (number("segments_sent"), number("segments_received"));
+        assert!(sent >= 3 * each * DOWNLOADS, "{name}: {sent}");
+        assert!(received >= 2 * each * DOWNLOADS, "{name}: {received}");
+        let connects = &row(&document, name)["connects"];
+        assert_eq!(connects["count"], each * DOWNLOADS, "{name}");
+        assert_eq!(connects["segments_sent"], sent, "{name}");
+    }
+    let segments = |name: &str| pages[name]["segments_sent"].as_u64().unwrap();
+    assert!(
+        segments("Serial_13") > 2 * segments("Persistent_13"),
+        "{outcome}"
+    );
+    assert!(
+        segments("Serial_13") > segments("Pipelined_13"),
+        "{outcome}"
+    );
+    let verdicts = document["constraints"].as_array().unwrap();
+    assert_eq!(verdicts.len(), 4, "{outcome}");
+    assert!(
+        verdicts.iter().all(|one| one["verdict"] == "pass"),
+        "{outcome}"
+    );
+    let warned = document["warnings"].to_string();
+    assert!(!warned.contains("opened a new connection"), "{warned}");
+}
+
+/// What the server has seen is what the report says.
+#[test]
+fn every_case_opens_the_connections_that_it_is_about() {
+    let server = plain();
+    let outcome = run(&server.server.url()).run();
+    assert_connections(&outcome);
+    let run = kept(&outcome);
+    for (name, each) in CONNECTIONS {
+        let seen = server.measured(name);
+        let connections: BTreeSet<u64> = seen.iter().map(|one| one.connection).collect();
+        assert_eq!(connections.len() as u64, each * DOWNLOADS, "{name}");
+        let test = run.plan.tests.iter().find(|test| test.name == name);
+        let http = test.unwrap().http.unwrap();
+        let keeps = seen
+            .iter()
+            .all(|one| one.header("connection") == Some("keep-alive"));
+        assert_eq!(keeps, name.starts_with("Kept"), "{name}");
+        let protocols: BTreeSet<_> = seen.iter().filter_map(|one| one.header("host")).collect();
+        assert_eq!(protocols.len(), 1, "{name}: {http}");
+    }
+}
+
+#[test]
+fn the_cases_are_the_same_on_nginx() {
+    let recipe = Recipe::named("nginx").unwrap();
+    let Some(_) = need_or(recipe.installed()) else {
+        return;
+    };
+    let server = RealServer::start(recipe).unwrap_or_else(|error| panic!("{error}"));
+    let outcome = run(&server.url()).run();
+    assert_connections(&outcome);
+    // In text, a line for each page with what one download took.
+    let printed = outcome.again().arg("report").env("COLUMNS", "130").run();
+    let line = printed
+        .stdout
+        .lines()
+        .find(|line| line.starts_with("Kept4_13 "));
+    let words: Vec<&str> = line.unwrap_or_default().split_whitespace().collect();
+    assert_eq!(words.get(1), Some(&"4"), "{printed}");
+    assert!(words.len() > 10, "{printed}");
+}
+
+/// A second opinion on the one connection that is kept: the real wget, which has one for all files.
+#[test]
+fn wget_keeps_one_connection_as_the_case_does() {
+    let server = plain();
+    let site = server.demo.root();
+    for (name, size) in [("index.html", 29_000), ("a.gif", 600), ("b.gif", 13_000)] {
+        std::fs::write(site.join(name), vec![b'x'; size]).unwrap();
+    }
+    let url = |name: &str| format!("{}{name}", server.server.url());
+    // How many connections were opened for the three files.
+    let fetched = |options: &[&str]| {
+        let before = server.server.exchanges().len();
+        let mut wget = Command::new("wget");
+        wget.args(["-q", "-O", "/dev/null", "--no-proxy"])
+            .args(options);
+        wget.args([url("index.html"), url("a.gif"), url("b.gif")]);
+        wget.status().ok().filter(|status| status.success())?;
+        let seen = server.server.exchanges().split_off(before);
+        assert_eq!(seen.len(), 3);
+        let connections: BTreeSet<u64> = seen.iter().map(|one| one.connection).collect();
+        Some(connections.len())
+    };
+    let kept = fetched(&[]).ok_or("wget is not installed, or failed".to_owned());
+    let Some(kept) = need_or(kept) else { return };
+    assert_eq!(kept, 1);
+    assert_eq!(fetched(&["--no-http-keep-alive"]), Some(3));
+}
+
+#[test]
+fn all_cases_compete_on_demand() {
+    let server = plain();
+    let outcome = run(&server.server.url())
+        .args(["--only", "*_13", "--compete", "--save", "kept"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let document = outcome.json();
+    assert_eq!(document["tests"][0]["measure"], "Serial_13");
+    assert_eq!(document["tests"].as_array().unwrap().len(), 1);
+    let beside = document["beside"].as_array().unwrap();
+    let names: Vec<&str> = beside
+        .iter()
+        .map(|load| load["name"].as_str().unwrap())
+        .collect();
+    let expected: Vec<&str> = CONNECTIONS[1..6].iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, expected);
+    for (load, (name, each)) in beside.iter().zip(&CONNECTIONS[1..6]) {
+        let result = &load["result"];
+        let retrieved = &result["webstone"]["pages"][0]["retrieved"];
+        let number = |what: &str| retrieved[what].as_u64().unwrap();
+        let pages = number("pages");
+        assert!(pages > 0 && number("errors") == 0, "{name}: {result}");
+        // Visits at the edges of the window are counted by their end, with all of their connections.
+        assert_eq!(number("connects"), each * pages, "{name}: {result}");
+    }
+    // Of one test there is nothing to compete with.
+    let alone = run(&server.server.url())
+        .args(["--only", "Kept1_6", "--compete"])
+        .run();
+    assert_eq!(alone.code, 2, "{alone}");
+    assert!(
+        alone
+            .stderr
+            .contains("--compete: of http-versions only one test"),
+        "{alone}"
+    );
+}
+
+#[test]
+fn tests_that_use_connections_differently_are_no_load() {
+    let server = plain();
+    let refused = Prestan::new()
+        .args([
+            "load",
+            "--mix",
+            "http-versions",
+            "--writes",
+            &server.server.url(),
+        ])
+        .run();
+    assert_eq!(refused.code, 2, "{refused}");
+    assert!(
+        refused
+            .stderr
+            .contains("Serial_13 and Parallel_13 use connections in different ways"),
+        "{refused}"
+    );
+    assert_eq!(server.server.connections(), 0);
+}
+
+/// Pages of two files; of the second, the server changes the content without changing its length.
+const TWO: &str = "
+suite: two
+tests:
+  - name: Two
+    http: {keep: page}
+    setup:
+      - {PUT: a, body: {size: 300}}
+      - {PUT: b, body: {text: 'the content that was sent'}}
+    loop:
+      - page: Two
+        measure: Two
+        steps:
+          - {GET: a, expect: {body: {size: 300}}}
+          - {GET: b, expect: {body: {text: 'the content that was sent'}}}
+";
+
+fn verified(server: &Faulty, command: &[&str], verify: &str) -> (Outcome, Value) {
+    let prestan = Prestan::new();
+    let suite = prestan.file("two.yaml", TWO);
+    let suite = suite.to_str().unwrap();
+    let command: Vec<&str> = command
+        .iter()
+        .map(|word| if *word == "SUITE" { suite } else { word })
+        .collect();
+    let outcome = prestan
+        .args(command)
+        .args([&server.server.url(), "--warmup", "0", "--json", "-"])
+        .args(["--verify", verify])
+        .run();
+    let outcomes = outcome.json()["tests"][0]["outcomes"].clone();
+    (outcome, outcomes)
+}
+
+#[test]
+fn as_much_is_verified_as_is_wanted() {
+    let change = || Fault::RewriteBody {
+        from: "content".to_owned(),
+        to: "CONTENT".to_owned(),
+    };
+    // From the third response on, the first of which was read by everybody who reads any.
+    let server =
+        Faulty::new(|builder| builder.rule(Rule::new(change()).method("GET").path("/b").from(3)));
+    let again = || {
+        server.server.clear_rules();
+        server
+            .server
+            .add_rule(Rule::new(change()).method("GET").path("/b").from(3));
+    };
+    for (verify, wrong) in [("full", 8), ("first", 0), ("head", 0), ("none", 0)] {
+        again();
+        let (outcome, outcomes) = verified(&server, &["run", "SUITE", "-r", "10"], verify);
+        assert_eq!(outcome.code, i32::from(wrong > 0), "{verify}: {outcome}");
+        assert_eq!(
+            (&outcomes["wrong_body"], &outcomes["ok"]),
+            (&wrong.into(), &(20 - wrong).into()),
+            "{verify}: {outcome}"
+        );
+        let plan = kept(&outcome).plan;
+        assert_eq!(plan.measures[0].verify.name(), verify);
+    }
+    // A load reads as much.
+    for (verify, wrong) in [("full", 8), ("first", 0)] {
+        again();
+        let load = ["load", "--mix", "SUITE", "--writes", "-n", "10"];
+        let (outcome, outcomes) = verified(&server, &load, verify);
+        assert_eq!(outcomes["wrong_body"], wrong, "{verify}: {outcome}");
+    }
+    // An error is what head sees, and none does not.
+    for (verify, wrong) in [("head", 10), ("none", 0)] {
+        server.server.clear_rules();
+        let gone = Fault::Status {
+            code: 404,
+            headers: Vec::new(),
+            body: b"gone".to_vec(),
+        };
+        server
+            .server
+            .add_rule(Rule::new(gone).method("GET").path("/b"));
+        let (outcome, outcomes) = verified(&server, &["run", "SUITE", "-r", "10"], verify);
+        assert_eq!(outcomes["wrong_status"], wrong, "{verify}: {outcome}");
+    }
+}
+
+#[test]
+fn a_body_that_nobody_knows_cannot_be_verified() {
+    let server = plain();
+    let refused = Prestan::new()
+        .args(["load", &server.server.url(), "--verify", "full"])
+        .run();
+    assert_eq!(refused.code, 2, "{refused}");
+    assert!(
+        refused
+            .stderr
+            .contains("the content of the response to GET is not known"),
+        "{refused}"
+    );
+    let unknown = Prestan::new()
+        .args(["load", &server.server.url(), "--verify", "all"])
+        .run();
+    assert!(
+        unknown.stderr.contains("write full, first, head or none"),
+        "{unknown}"
+    );
+}
+
+/// What goes wrong with a connection in the middle of a page goes wrong with a file of it, and the next page
+/// is none the worse.
+#[test]
+fn a_connection_that_dies_in_a_page_costs_that_page() {
+    for (case, fault) in [
+        ("Persistent_13", Fault::Reset),
+        ("Pipelined_13", Fault::CloseAfterBytes(300)),
+        ("Kept4_13", Fault::CloseAfterBytes(300)),
+        ("Parallel_13", Fault::Reset),
+        ("Pipelined_13", Fault::Garbage(b"no HTTP".to_vec())),
+        ("Pipelined_13", Fault::Hang),
+        ("Kept4_13", Fault::Hang),
+    ] {
+        // The second measured download, after one to warm up.
+        let rule = Rule::new(fault.clone())
+            .tag(&format!("({case})"))
+            .path("i12")
+            .nth(2);
+        let server = Faulty::new(|builder| builder.rule(rule));
+        let outcome = run(&server.server.url())
+            .args(["--only", case, "--warmup", "1", "--timeout", "1s"])
+            .run();
+        let page = &pages(&outcome)[case];
+        let ended = |what: &str| page[what].as_u64().unwrap();
+        assert_eq!(
+            ended("pages") + ended("errors"),
+            DOWNLOADS,
+            "{case} {fault:?}: {outcome}"
+        );
+        // A request that may be repeated is, where its connection had worked; none that waited in vain is.
+        if fault == Fault::Hang {
+            assert_eq!(ended("errors"), 1, "{case} {fault:?}: {outcome}");
+        }
+        assert!(ended("errors") <= 1, "{case} {fault:?}: {outcome}");
+        assert!(
+            ended("connects") >= DOWNLOADS,
+            "{case} {fault:?}: {outcome}"
+        );
+    }
+}

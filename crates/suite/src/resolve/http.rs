@@ -1,0 +1,88 @@
+//! How the loop of a test uses connections.
+
+use record::{Http, HttpVersion};
+
+use super::steps::StepResolver;
+use crate::error::SuiteError;
+use crate::place::Placed;
+use crate::plan::{LoopPlan, Step};
+use crate::spec::{HttpSpec, KeepSpec};
+
+/// Connections that a user may have, and requests that may be under way on one: a bound, not a recommendation.
+const MANY: u32 = 1_000;
+
+impl StepResolver<'_> {
+    /// What the key `http` of a test with that loop comes to.
+    pub(super) fn http(
+        &self,
+        spec: &Placed<HttpSpec>,
+        loops: &[LoopPlan],
+    ) -> Result<Http, SuiteError> {
+        let HttpSpec {
+            version,
+            connections,
+            keep,
+            pipeline,
+            at_once,
+        } = &spec.value;
+        let refuse = |what: &str| Err(self.file.error(spec.place, format!("`http`: {what}")));
+        let version = match version {
+            None => HttpVersion::default(),
+            Some(written) => match self.fixed(written)?.trim() {
+                // YAML takes an unquoted 1.0 for a number, which is 1.
+                "1.0" | "1" => HttpVersion::Http10,
+                "1.1" => HttpVersion::Http11,
+                other => {
+                    let message =
+                        format!("`{other}` is not a supported version of HTTP; write 1.0 or 1.1");
+                    return Err(self.file.error(written.place, message));
+                }
+            },
+        };
+        let number = |scalar: &Option<_>, what: &str| match scalar {
+            Some(scalar) => self.count(scalar, what, 1, MANY),
+            None => Ok(1),
+        };
+        let parallel = number(connections, "number of connections")?;
+        let pipeline = number(pipeline, "number of requests in a pipeline")?;
+        let is_together = parallel > 1 || pipeline > 1;
+        if pipeline > 1 && version == HttpVersion::Http10 {
+            return refuse(
+                "`pipeline` needs version 1.1, in which responses have the order of requests",
+            );
+        }
+        if pipeline > 1 && *keep == KeepSpec::Request {
+            return refuse("a connection that is kept for one request has no `pipeline`");
+        }
+        if pipeline > 1 && parallel > 1 {
+            return refuse("`pipeline` is of one connection; leave out `connections`");
+        }
+        if *at_once && !is_together {
+            return refuse(
+                "`at_once` has no effect with one request at a time; set `connections` or `pipeline`",
+            );
+        }
+        if (is_together || *keep == KeepSpec::Page) && !loops.iter().any(|own| has_page(&own.steps))
+        {
+            return refuse(
+                "`connections`, `pipeline` and `keep: page` are about the files of a page, and the loop has no `page`",
+            );
+        }
+        Ok(Http {
+            version,
+            keep_alive: *keep != KeepSpec::Request,
+            pipeline,
+            parallel,
+            per_page: *keep == KeepSpec::Page,
+            at_once: *at_once,
+            ..Http::default()
+        })
+    }
+}
+
+fn has_page(steps: &[Step]) -> bool {
+    let is_page = |step: &Step| matches!(step, Step::Page(_));
+    steps
+        .iter()
+        .any(|step| is_page(step) || step.inside().into_iter().any(has_page))
+}
