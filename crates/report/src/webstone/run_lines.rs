@@ -133,7 +133,7 @@ All clients ended at Fri Mar 17 11:58:34 1995 UTC
         assert_eq!(last(&[other], now), "Waiting for READY from 24 clients");
         let begun = (0, started(0));
         assert_eq!(
-            last(&[begun.clone()], now),
+            last(std::slice::from_ref(&begun), now),
             "Waiting for clients completion"
         );
         let all = [begun, (MINUTE, ended(0))];
