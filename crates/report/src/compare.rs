@@ -2,7 +2,7 @@
 
 mod caveats;
 pub(crate) mod wire;
-mod words;
+pub(crate) mod words;
 
 use stats::{Compared, Comparison};
 

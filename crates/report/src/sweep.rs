@@ -5,10 +5,11 @@ pub(crate) mod words;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::{Since, Status, SweepPoint, SweptRow, SweptServer};
+use stats::{PointRatio, Since, Status, SweepPoint, SweptRow, SweptServer};
 
 use crate::clean;
-use crate::compare::times_since;
+use crate::compare::{times_since, words::ratio};
+use crate::figure::with_interval;
 use crate::json::{pretty, schema_of};
 use crate::terminal::{Columns, TextReport};
 use crate::text::UNKNOWN_SOFTWARE;
@@ -131,14 +132,26 @@ pub(crate) fn how(sweep: &Sweep) -> String {
     };
     format!(
         "Suite {}, varied: {}{how}; {} at each point, in random order. Mean {}; \
-         95 % intervals include the variation between runs. A parameter matters when it changes the \
+         95 % intervals include the variation between runs.{} A parameter matters when it changes the \
          time by more than {}, with a family-wise error rate of 5 %.",
         clean(&sweep.suite),
         varied.collect::<Vec<_>>().join(" and "),
         runs_at_a_point(sweep),
         times_since(since),
+        ratios(sweep),
         limit(sweep)
     )
+}
+
+/// What the columns of ratios are, where there are any.
+fn ratios(sweep: &Sweep) -> String {
+    match &sweep.servers[..] {
+        [first, _, ..] => format!(
+            " Ratios are to the mean time of {} at the same point, repeat by repeat.",
+            clean(&first.name)
+        ),
+        _ => String::new(),
+    }
 }
 
 /// `5 runs`, or `2 of 5 runs` where the sweep ended early.
@@ -190,24 +203,39 @@ pub(crate) fn point_at<'a>(server: &'a SweptServer, levels: &[usize]) -> Option<
 
 fn table(sweep: &Sweep, row: &SweptRow) -> Vec<String> {
     let names = sweep.vary.iter().map(|varied| clean(&varied.name));
-    let servers = sweep
-        .servers
-        .iter()
-        .map(|server| match sweep.servers.len() {
-            1 => "mean".to_owned(),
-            _ => clean(&server.name),
-        });
+    let servers = sweep.servers.iter().enumerate();
+    let servers = servers.flat_map(|(place, server)| match (sweep.servers.len(), place) {
+        (1, _) => vec!["mean".to_owned()],
+        (_, 0) => vec![clean(&server.name)],
+        _ => vec![clean(&server.name), RATIO.to_owned()],
+    });
     let headers = names.chain(servers).collect();
     let line = |levels: &&[usize]| -> Vec<String> {
         let values = sweep.vary.iter().zip(*levels);
         let values = values.map(|(varied, level)| varied.written[*level].clone());
-        let times = row
-            .servers
-            .iter()
-            .map(|server| point_at(server, levels).map_or(String::new(), cell));
-        values.chain(times).collect()
+        let cells = row.servers.iter().enumerate().flat_map(|(place, server)| {
+            let point = point_at(server, levels);
+            let time = point.map_or(String::new(), cell);
+            let ratio = point.and_then(|point| point.ratio);
+            let ratio = ratio.map_or(String::new(), ratio_in_words);
+            if place == 0 {
+                vec![time]
+            } else {
+                vec![time, ratio]
+            }
+        });
+        values.chain(cells).collect()
     };
     Columns::lines(headers, levels(row).iter().map(line), &[])
+}
+
+/// The heading of ratios to the first server.
+pub(crate) const RATIO: &str = "ratio";
+
+/// `1.23 (1.10 .. 1.38)`.
+fn ratio_in_words(PointRatio { value, ci95 }: PointRatio) -> String {
+    let (ratio, range) = ratio(value, ci95);
+    with_interval(&ratio, range)
 }
 
 /// `412 us (389 .. 440 us)`.

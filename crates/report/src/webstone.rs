@@ -5,6 +5,7 @@
 //! spelt right, and counted as in 1995. What each means is in docs/METHODOLOGY.md.
 
 mod classic;
+mod run_lines;
 mod wire;
 
 use record::Run;
@@ -17,12 +18,13 @@ use crate::wire::DistributionJson;
 use classic::{ClassicTotals, over};
 pub(crate) use wire::WebStone;
 
-/// The report of 1995, line by line.
+/// The report of 1995, line by line, after the lines of the run.
 pub(crate) fn classic(run: &Run, pages: &PagesSummary) -> Vec<String> {
     let of_page = |(number, page): (usize, &PageSummary)| classic::page_block(number, page);
     let blocks = pages.pages.iter().enumerate().flat_map(of_page);
     let totals = ClassicTotals::of(run, pages).lines();
-    blocks.chain(totals).collect()
+    let lines = run_lines::run_lines(run).into_iter();
+    lines.chain(blocks).chain(totals).collect()
 }
 
 /// What is known beside it.

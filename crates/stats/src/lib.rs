@@ -119,7 +119,7 @@ pub use sequential::{Decision, ProbabilityTest, Tally};
 pub use spread::Bar;
 pub use status::{Status, StatusReason};
 pub use summariser::Summariser;
-pub use sweep::{SweepPoint, Swept, SweptRow, SweptServer, sweep};
+pub use sweep::{PointRatio, SweepPoint, Swept, SweptRow, SweptServer, sweep};
 pub use times::EXACT;
 pub use told::Completeness;
 pub use until::{TimedStatistic, Until, UntilError};

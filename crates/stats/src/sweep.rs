@@ -1,10 +1,12 @@
 //! A sweep: the same suite with other parameters, again and again, on one server or several.
 //!
 //! ```text
-//! runs, each at one point --> rows of each server --> points: mean over repeats, its interval
+//! runs, each at one point --> rows of each server --> points: mean over repeats, its interval,
+//!                                                |            ratio to the first server
 //!                                                '--> growth of all rows together
 //! ```
 
+use crate::compare::{Inference, infer};
 use crate::growth::{Growth, Observation, growth};
 use crate::interval::ratio_interval;
 use crate::{Since, Status, Summary, TestSummary};
@@ -63,6 +65,18 @@ pub struct SweepPoint {
     /// all runs are disqualified.
     pub mean: Option<f64>,
     /// Its 95 % interval, from how much the runs differ; `None` for fewer than two runs.
+    pub ci95: Option<(f64, f64)>,
+    /// Its time over that of the first server; `None` for the first server itself, where one of both
+    /// means is missing, and where no repeat has both.
+    pub ratio: Option<PointRatio>,
+}
+
+/// The time of a server over that of the first one, at the same point.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PointRatio {
+    /// The estimate, from the ratios of the repeats: above 1, this server takes more time.
+    pub value: f64,
+    /// Its 95 % interval, which is not corrected for the number of points; `None` for a single repeat.
     pub ci95: Option<(f64, f64)>,
 }
 
@@ -151,9 +165,45 @@ fn points(name: &str, server: usize, runs: &[Swept<'_>]) -> Vec<SweepPoint> {
             failed: own().map(|(_, row)| row.failed()).sum(),
             mean,
             ci95: mean.and_then(|mean| ratio_interval(sums.iter().copied(), mean)),
+            ratio: mean.and_then(|_| ratio(name, server, runs, levels)),
         }
     };
     all.into_iter().map(point).collect()
+}
+
+/// Both servers of a repeat were measured under the same conditions as far as possible, so each repeat
+/// is a pair, as in a comparison: what the machine did to both is not in their ratio.
+fn ratio(name: &str, server: usize, runs: &[Swept<'_>], levels: &[usize]) -> Option<PointRatio> {
+    let at = |server| rows(name, server, runs).filter(|(run, _)| run.levels == levels);
+    if server == 0 || at(0).any(|(_, row)| row.status != Status::Ok) {
+        return None;
+    }
+    let logs = |server: usize| -> Vec<(usize, f64)> {
+        let sound = at(server).filter(|(_, row)| row.disqualified().is_none());
+        let timed = sound.filter_map(|(run, row)| {
+            // A time of zero has no logarithm; a nanosecond is the unit of the clock.
+            Some((run.repeat, row.waited()?.mean.max(1.0).ln()))
+        });
+        timed.collect()
+    };
+    let (first, own) = (logs(0), logs(server));
+    let ratios: Vec<f64> = own
+        .iter()
+        .filter_map(|(repeat, log)| {
+            let (_, of_first) = first.iter().find(|(other, _)| other == repeat)?;
+            Some(log - of_first)
+        })
+        .collect();
+    match infer(&ratios) {
+        Some(Inference { estimate, ci95, .. }) => Some(PointRatio {
+            value: estimate.exp(),
+            ci95: Some((ci95.0.exp(), ci95.1.exp())),
+        }),
+        None => ratios.first().map(|log| PointRatio {
+            value: log.exp(),
+            ci95: None,
+        }),
+    }
 }
 
 /// What growth is fitted to: points where a run failed are left out, and so are runs in which the
@@ -201,6 +251,58 @@ mod tests {
             _ => builder,
         };
         summarise(&builder.build())
+    }
+
+    /// What a sweep of one point over two servers says of the second, where `times` are those of both
+    /// in each repeat, in microseconds; no time is a failure.
+    fn ratio_of(times: &[(Option<u64>, Option<u64>)]) -> Option<PointRatio> {
+        let summary = |us: Option<u64>| {
+            let builder = RunBuilder::new(1).test("Get1K", &[("Get1K", "GET")]);
+            summarise(&match us {
+                Some(us) => builder.ok("Get1K", 20, |_| us).build(),
+                None => builder
+                    .ops("Get1K", 20, Outcome::WrongStatus, |_| 1)
+                    .build(),
+            })
+        };
+        let summaries: Vec<(usize, usize, Summary)> = times
+            .iter()
+            .enumerate()
+            .flat_map(|(repeat, (a, b))| [(0, repeat, summary(*a)), (1, repeat, summary(*b))])
+            .collect();
+        let runs: Vec<Swept<'_>> = summaries
+            .iter()
+            .map(|(server, repeat, summary)| Swept {
+                server: *server,
+                levels: &[0],
+                repeat: *repeat,
+                summary,
+            })
+            .collect();
+        let rows = sweep(&[vec![1.0]], &runs, 0.05);
+        assert_eq!(rows[0].servers[0].points[0].ratio, None);
+        rows[0].servers[1].points[0].ratio
+    }
+
+    #[test]
+    fn the_ratio_at_a_point_pairs_the_runs_of_a_repeat() {
+        // The machine becomes slower from repeat to repeat, for both servers alike.
+        let drift = [(100, 200), (200, 402), (400, 798), (800, 1600)];
+        let found = ratio_of(&drift.map(|(a, b)| (Some(a), Some(b)))).unwrap();
+        let (low, high) = found.ci95.unwrap();
+        assert!((found.value - 2.0).abs() < 0.01, "{found:?}");
+        assert!(
+            low > 1.95 && low < 2.0 && high > 2.0 && high < 2.05,
+            "{found:?}"
+        );
+        // One repeat does not show how much repeats differ.
+        let single = ratio_of(&[(Some(100), Some(150))]).unwrap();
+        assert!((single.value - 1.5).abs() < 1e-9 && single.ci95.is_none());
+        // Where a run failed, there is no mean, and so no ratio.
+        let good = (Some(100), Some(200));
+        assert_eq!(ratio_of(&[good, good, (Some(100), None)]), None);
+        assert_eq!(ratio_of(&[good, good, (None, Some(200))]), None);
+        assert_eq!(ratio_of(&[(None, None)]), None);
     }
 
     #[test]

@@ -32,23 +32,30 @@ const MOST: f64 = 100.0;
 /// The cells of a row: name, A, B, ratio, interval, p-value, verdict.
 pub(crate) fn cells(row: &Compared) -> [String; COLUMNS] {
     let interval = row.evidence().map(|found| shown(row.kind, found.ci95()));
+    let (ratio, range) = row
+        .ratio
+        .map(|of| ratio(as_shown(row.kind, of.value), interval))
+        .unwrap_or_default();
     [
         clean(&row.name),
         mean(row.kind, &row.a),
         mean(row.kind, &row.b),
-        row.ratio.map_or(String::new(), |ratio| {
-            figure(as_shown(row.kind, ratio.value), digits(interval))
-        }),
-        interval.map_or(String::new(), |(low, high)| {
-            let digits = digits(interval);
-            format!("{} .. {}", figure(low, digits), figure(high, digits))
-        }),
+        ratio,
+        range.unwrap_or_default(),
         p_holm(row).map_or(String::new(), |p| match p {
             p if p < 0.0001 => "< 0.0001".to_owned(),
             p => format!("{p:.4}"),
         }),
         verdict(row),
     ]
+}
+
+/// A ratio with the digits that its 95 % interval leaves, and the interval: `1.23`, `1.10 .. 1.38`.
+pub(crate) fn ratio(value: f64, ci95: Option<(f64, f64)>) -> (String, Option<String>) {
+    let digits = digits(ci95);
+    let range =
+        ci95.map(|(low, high)| format!("{} .. {}", figure(low, digits), figure(high, digits)));
+    (figure(value, digits), range)
 }
 
 fn mean(kind: RowKind, estimate: &Estimate) -> String {

@@ -130,7 +130,7 @@ pub(crate) fn rate(of: f64, ci95: Option<(f64, f64)>) -> Markup {
 }
 
 /// An estimate and its interval, or a sign that it has none. Headings say why.
-fn estimate(shown: &str, ends: Option<String>) -> Markup {
+pub(crate) fn estimate(shown: &str, ends: Option<String>) -> Markup {
     html! { (shown) " " small { (ends.as_deref().unwrap_or("-")) } }
 }
 

@@ -1,11 +1,12 @@
 //! Every point of a sweep and every trial of a search, as tables.
 
 use maud::{Markup, html};
-use stats::{Status, SweepPoint, SweptRow};
+use stats::{PointRatio, Status, SweepPoint, SweptRow};
 
 use super::ReportPage;
-use super::markup::{heading, mean, meanings};
-use super::tables::{count, number, section, timed};
+use super::markup::{estimate, heading, mean, meanings};
+use super::tables::{count, nothing, number, section, timed};
+use crate::compare::words::ratio;
 use crate::lists::enumerated;
 use crate::search::{self, Loaded, Medians};
 use crate::{SearchResult, Sweep, sweep};
@@ -19,6 +20,8 @@ pub(super) fn tables(page: &ReportPage<'_>) -> Markup {
 }
 
 const VALUE: &str = "Value of the parameter";
+const OVER_THE_FIRST: &str =
+    "Time over that of the first server at the same point, repeat by repeat, and its 95 % interval";
 
 fn of_sweep(sweep: &Sweep) -> Markup {
     let mean = "Mean of all runs there, and its 95 % interval";
@@ -26,8 +29,9 @@ fn of_sweep(sweep: &Sweep) -> Markup {
         (heading("Test", "", "text"))
         (heading("Method", "", "text"))
         @for varied in &sweep.vary { (heading(&varied.name, VALUE, "number")) }
-        @for server in &sweep.servers {
+        @for (place, server) in sweep.servers.iter().enumerate() {
             (heading(if sweep.servers.len() == 1 { "mean" } else { &server.name }, mean, "number"))
+            @if place > 0 { (heading(sweep::RATIO, OVER_THE_FIRST, "number")) }
         }
     };
     let body = html! {
@@ -46,7 +50,9 @@ fn of_sweep(sweep: &Sweep) -> Markup {
             .map(|of| of.name.as_str())
             .collect::<Vec<_>>(),
     );
-    let below = meanings([(params.as_str(), VALUE), (names.as_str(), mean)]);
+    let ratio = (sweep.servers.len() > 1).then_some((sweep::RATIO, OVER_THE_FIRST));
+    let told = [(params.as_str(), VALUE), (names.as_str(), mean)];
+    let below = meanings(told.into_iter().chain(ratio));
     section("points", "All points", &head, &body, &below)
 }
 
@@ -58,10 +64,17 @@ fn point(sweep: &Sweep, place: usize, row: &SweptRow, levels: &[usize]) -> Marku
             @for (varied, level) in sweep.vary.iter().zip(levels) {
                 (number(varied.values[*level], &varied.written[*level], ""))
             }
-            @for server in &row.servers {
-                @match sweep::point_at(server, levels) {
+            @for (place, server) in row.servers.iter().enumerate() {
+                @let point = sweep::point_at(server, levels);
+                @match point {
                     Some(point) => (cell(point)),
                     None => td data-sort="" {},
+                }
+                @if place > 0 {
+                    @match point.and_then(|point| point.ratio) {
+                        Some(of) => (ratio_cell(of)),
+                        None => (nothing()),
+                    }
                 }
             }
         }
@@ -73,6 +86,11 @@ fn cell(point: &SweepPoint) -> Markup {
         (Some(of), Status::Ok) => timed(of, mean(of, point.ci95)),
         _ => html! { td class="bad" data-sort="" { (sweep::without_time(point)) } },
     }
+}
+
+fn ratio_cell(PointRatio { value, ci95 }: PointRatio) -> Markup {
+    let (shown, range) = ratio(value, ci95);
+    number(value, estimate(&shown, range), "")
 }
 
 /// What the columns of a search mean.

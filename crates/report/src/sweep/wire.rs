@@ -88,6 +88,11 @@ struct MeasuredPoint {
     mean_us: Option<f64>,
     /// Its 95 % interval, from how much runs differ.
     ci95_us: Option<(f64, f64)>,
+    /// Time over that of the first server at the same point, from the ratios of the repeats: above 1,
+    /// this server is slower. Null for the first server, and where one of both means is.
+    ratio: Option<f64>,
+    /// Its 95 % interval, which is not corrected for the number of points; null for a single repeat.
+    ratio_ci95: Option<(f64, f64)>,
 }
 
 /// What a parameter does to the time.
@@ -206,6 +211,8 @@ fn measured(sweep: &Sweep, point: &SweepPoint) -> MeasuredPoint {
         failed: point.failed,
         mean_us: point.mean.map(us),
         ci95_us: point.ci95.map(range_us),
+        ratio: point.ratio.map(|ratio| ratio.value),
+        ratio_ci95: point.ratio.and_then(|ratio| ratio.ci95),
     }
 }
 

@@ -240,9 +240,9 @@ pub(crate) const SWEEP: &[Numbers] = &[
     ),
     Numbers {
         of: "Measured",
-        estimates: &[("mean_us", Key("ci95_us"))],
+        estimates: &[("mean_us", Key("ci95_us")), ("ratio", Key("ratio_ci95"))],
         without: &[],
-        facts: &["runs", "operations", "failed", "ci95_us"],
+        facts: &["runs", "operations", "failed", "ci95_us", "ratio_ci95"],
     },
     Numbers {
         of: "OfParameter",

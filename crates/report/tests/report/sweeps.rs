@@ -57,7 +57,17 @@ fn a_sweep_for_programs() {
     assert!((75.0..77.0).contains(&per_unit), "{copy:#}");
     assert_eq!(copy["effects"][1]["verdict"], "none");
     assert_eq!(copy["points"].as_array().unwrap().len(), 8);
+    // 210 + 38 and 210 + 76 microseconds for each of 300 members.
+    let ratio = copy["points"][7]["ratio"].as_f64().unwrap();
+    assert!((1.97..1.99).contains(&ratio), "{copy:#}");
+    assert!(copy["points"][7]["ratio_ci95"][0].as_f64().unwrap() < ratio);
+    let first = &document["tests"][0]["servers"][0]["points"][7];
+    assert_eq!(
+        (&first["ratio"], &first["ratio_ci95"]),
+        (&Value::Null, &Value::Null)
+    );
     let failed = &document["tests"][2]["servers"][1]["points"][7];
+    assert_eq!(failed["ratio"], Value::Null);
     assert_eq!(
         (&failed["status"], &failed["mean_us"]),
         (&"failed".into(), &Value::Null)
