@@ -101,7 +101,7 @@ pub fn run(prestan: &Prestan, size: VerifySize) -> Result<VerifyReport> {
         fs::write(&suite, suite_of(sizes)).context("write a suite")?;
         for (place, size) in sizes.iter().enumerate() {
             let content = suite::filled(suite::Fill::Text, *size as usize);
-            let path = nginx.storage().join(name(place));
+            let path = nginx.storage().join(name(sizes.len(), place));
             fs::write(path, content).context("write a file of a page")?;
         }
         let rate = |verify: &str| {
@@ -135,14 +135,15 @@ pub fn run(prestan: &Prestan, size: VerifySize) -> Result<VerifyReport> {
     })
 }
 
-fn name(place: usize) -> String {
-    format!("page-{place}.bin")
+/// Of a file of a page with so many: nginx keeps files open, so no two pages share any.
+fn name(files: usize, place: usize) -> String {
+    format!("page-{files}-{place}.bin")
 }
 
 /// A suite of one page with files of these sizes, which only reads.
 fn suite_of(sizes: &[u32]) -> String {
     let file = |(place, size): (usize, &u32)| {
-        let name = name(place);
+        let name = name(sizes.len(), place);
         format!("          - {{GET: {name}, expect: {{body: {{size: {size}}}}}}}\n")
     };
     let files: String = sizes.iter().enumerate().map(file).collect();
