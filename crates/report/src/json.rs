@@ -286,6 +286,7 @@ impl From<record::Http> for wire::HttpJson {
             pipeline: http.pipeline,
             parallel: http.parallel,
             full_handshakes: http.full_handshakes,
+            window: http.window,
         }
     }
 }

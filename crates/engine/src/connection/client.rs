@@ -15,6 +15,8 @@
 //! | an answer, and the server ends the connection | ends | are sent again, if they may be repeated or were not sent yet |
 //! | a connection that has brought answers ends in silence | is sent again, if it may be repeated | are sent again, if they may be repeated |
 //! | any other end, or what is no HTTP | fails | are sent again, if they may be repeated |
+//! | a stream ends without an answer | fails, or is sent again if it was refused | stay under way |
+//! | the server takes no more streams (GOAWAY) | is sent again if it was not looked at | are sent again if they were not looked at |
 //! | no connection, no answer in time | fails | fail |
 //!
 //! Every connection brings an answer or a failure, so that all requests end.
@@ -29,16 +31,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rand_chacha::ChaCha8Rng;
-use record::{Http, Nanos, Outcome};
+use record::{Http, HttpVersion, Nanos, Outcome};
 use wire::auth::Authenticator;
 use wire::response::{Limits, ResponseHead};
-use wire::target::Target;
+use wire::target::{Scheme, Target};
 
 use crate::clock::nanos;
 use crate::clock::timekeeper::Stamps;
 use crate::clock::timekeeper::Timekeeper;
+use crate::connection::carrier::Carrier;
 use crate::connection::dial::Dialer;
-use crate::connection::http1::{Connection, ExchangeError, Idle, Response, Scratch};
+use crate::connection::http1::{Connection, ExchangeError, Idle, Response, Scratch, StreamEnd};
+use crate::connection::http2::Http2Connection;
 use crate::connection::prepared::{PreparedRequest, Values};
 pub(crate) use crate::connection::queue::{KeptBody, RequestToken};
 use crate::connection::queue::{RequestHistory, RequestQueue, UnderWay, WrittenBytes};
@@ -53,6 +57,8 @@ const PATIENCE: u32 = 10;
 /// A connection that was used so short a time ago, in nanoseconds, need not be looked at before it
 /// is used again.
 const FRESH: Nanos = 1_000_000;
+/// A request whose stream was refused so often is not sent again.
+const REFUSALS: u32 = 3;
 /// Bounds of answers that are read, against endless ones.
 pub(crate) const ANSWER_LIMITS: Limits = Limits {
     head_bytes: 64 * 1024,
@@ -60,6 +66,8 @@ pub(crate) const ANSWER_LIMITS: Limits = Limits {
     body_bytes: 1 << 30,
     interim: 16,
 };
+/// Why requests are sent again.
+const LATE_STREAM: &str = "another stream had no answer in time, and the connection was closed";
 /// Room for kept answers that stays with a user.
 const COMMON_BODY: usize = 256 * 1024;
 /// What the clients of a run have in common.
@@ -85,8 +93,7 @@ pub(crate) struct ClientConfig {
 /// One user's way to the server.
 pub(crate) struct Client {
     config: Rc<ClientConfig>,
-    /// Boxed, because it is handed to and fro.
-    connection: Option<Box<Connection>>,
+    connection: Option<Carrier>,
     /// The head of the last answer, where its connection is gone.
     parting: Option<ResponseHead>,
     patience: Rc<Patience>,
@@ -329,7 +336,12 @@ impl Client {
             Err(gave_up) => {
                 self.was_left_waiting = gave_up == GaveUp::Late;
                 self.connection = None;
-                self.end_all(&gave_up_failure(gave_up, timeout))
+                let failure = gave_up_failure(gave_up, timeout);
+                // Streams do not wait for each other: the others are not late.
+                if gave_up == GaveUp::Late && self.has_streams() && self.queue.len() > 1 {
+                    return Some(self.end_oldest(Err(failure), LATE_STREAM, true));
+                }
+                self.end_all(&failure)
             }
         }
     }
@@ -351,7 +363,7 @@ impl Client {
             let answer = connection.answer(&mut self.queue, &mut self.body, clock);
             let ended = match answer.await {
                 Ok(response) => self.answered(connection, response).map(Ending::Answered),
-                Err(error) => self.broken_off(&connection, error).map(Ending::BrokenOff),
+                Err(error) => self.broken_off(connection, error).map(Ending::BrokenOff),
             };
             if let Some(ended) = ended {
                 return ended;
@@ -362,7 +374,7 @@ impl Client {
     /// The oldest request has an answer, and ends with it unless that asks for other credentials.
     fn answered(
         &mut self,
-        connection: Box<Connection>,
+        connection: Carrier,
         response: Response,
     ) -> Option<Result<Response, Failure>> {
         let first = self.queue.first_mut()?;
@@ -388,11 +400,32 @@ impl Client {
         }
     }
 
-    /// The connection has ended, or what came on it is no HTTP.
-    fn broken_off(&mut self, connection: &Connection, error: ExchangeError) -> Option<Failure> {
-        let may_repeat = self.queue.first()?.history.is_idempotent;
+    /// The connection has ended, or what came on it is no HTTP; or a stream has, and the connection goes on.
+    fn broken_off(&mut self, connection: Carrier, error: ExchangeError) -> Option<Failure> {
+        let first = self.queue.first_mut()?;
+        let may_repeat = first.history.is_idempotent;
         let (outcome, what) = match error {
-            ExchangeError::Ended { what, silent: true } if connection.has_answered => {
+            ExchangeError::Stream(end) => {
+                self.connection = Some(connection);
+                let is_refused = matches!(end, StreamEnd::Refused);
+                if is_refused && first.history.refusals < REFUSALS {
+                    first.history.refusals += 1;
+                    self.ask_again();
+                    return None;
+                }
+                let outcome = match end {
+                    StreamEnd::Malformed(_) => Outcome::ProtocolError,
+                    _ => Outcome::Reset,
+                };
+                (outcome, end.to_string())
+            }
+            // Nothing of what is left was looked at. A server that serves nothing is not asked for ever.
+            ExchangeError::GoingAway(what) if connection.has_answered() => {
+                self.send_again(&what, false);
+                return None;
+            }
+            ExchangeError::GoingAway(what) => (Outcome::Reset, what),
+            ExchangeError::Ended { what, silent: true } if connection.has_answered() => {
                 self.note_silent_close(CloseShown::Lost);
                 if may_repeat {
                     self.tell_of_failure(
@@ -409,9 +442,9 @@ impl Client {
                 (Outcome::Reset, what)
             }
             ExchangeError::Ended { what, .. } => (Outcome::Reset, what),
-            error @ (ExchangeError::Protocol(_) | ExchangeError::Unasked) => {
-                (Outcome::ProtocolError, error.to_string())
-            }
+            error @ (ExchangeError::Protocol(_)
+            | ExchangeError::Frame(_)
+            | ExchangeError::Unasked) => (Outcome::ProtocolError, error.to_string()),
         };
         Some(Failure { outcome, what })
     }
@@ -484,8 +517,18 @@ impl Client {
             if self.connection.is_none() {
                 self.send_again(why, may_be_carried_out);
             }
+            if self.has_streams()
+                && let Some(first) = self.queue.first()
+            {
+                self.waiting_since = first.history.began;
+            }
         }
         (token, exchange)
+    }
+
+    /// Whether requests under way are streams, which are answered in any order.
+    fn has_streams(&self) -> bool {
+        self.config.http.version == HttpVersion::Http2
     }
 
     /// Nothing that is under way will be answered.
@@ -517,7 +560,7 @@ impl Client {
             return;
         };
         let closes = &self.config.closes;
-        let is_kept = connection.has_answered;
+        let is_kept = connection.has_answered();
         let caution = if is_kept && closes.any() && !is_idempotent {
             closes.caution(self.last_status)
         } else {
@@ -547,13 +590,28 @@ impl Client {
                 if let Some(first) = self.queue.first_mut() {
                     first.history.connect = Some(connect);
                 }
-                self.connection = Some(Box::new(Connection::new(
-                    self.config.dialer.next_number(),
+                let number = self.config.dialer.next_number();
+                let (scratch, heads) = (Rc::clone(&self.config.scratch), self.heads.clone());
+                if self.config.http.version != HttpVersion::Http2 {
+                    let connection =
+                        Connection::new(number, transport, scratch, ANSWER_LIMITS, heads);
+                    self.connection = Some(Carrier::Http1(Box::new(connection)));
+                    return Ok(());
+                }
+                let is_https = self.config.target.scheme() == Scheme::Https;
+                let begun = Http2Connection::begin(
+                    number,
                     transport,
-                    Rc::clone(&self.config.scratch),
+                    scratch,
                     ANSWER_LIMITS,
-                    self.heads.clone(),
-                )));
+                    heads,
+                    is_https,
+                );
+                let connection = begun.await.map_err(|what| Failure {
+                    outcome: Outcome::ConnectFailed,
+                    what,
+                })?;
+                self.connection = Some(Carrier::Http2(Box::new(connection)));
                 Ok(())
             }
             Err(error) => Err(Failure {
@@ -567,9 +625,9 @@ impl Client {
 /// The head of the last answer: that of a connection that is gone, or of the present one.
 fn last_head<'a>(
     parting: &'a Option<ResponseHead>,
-    connection: &'a Option<Box<Connection>>,
+    connection: &'a Option<Carrier>,
 ) -> Option<&'a ResponseHead> {
-    let kept = connection.as_deref().and_then(Connection::head);
+    let kept = connection.as_ref().and_then(Carrier::head);
     parting.as_ref().or(kept)
 }
 

@@ -9,6 +9,8 @@
 //!
 //! A body without holes stays where the plan has it: ten thousand users need one of it.
 
+mod streams;
+
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
@@ -84,6 +86,10 @@ pub(crate) struct RequestHistory {
     pub(crate) credentials: u32,
     /// How often these were not good enough.
     pub(crate) challenges: u32,
+    /// The stream that it was, with a version that has streams.
+    pub(crate) stream: Option<u32>,
+    /// How often the server refused its stream.
+    pub(crate) refusals: u32,
 }
 
 /// Where the bytes of a request are, counted from the first that the queue ever had.
@@ -278,10 +284,11 @@ impl RequestQueue {
 
     /// Forgets the bytes of what is not under way any more, when that is more than what is left.
     fn make_room(&mut self) {
-        let Some(first) = self.requests.front() else {
+        // Usually the first; streams end in any order.
+        let Some(start) = self.requests.iter().map(|request| request.at.start).min() else {
             return self.forget();
         };
-        let over = first.at.start - self.gone;
+        let over = start - self.gone;
         if over > self.bytes.len() / 2 {
             self.bytes.drain(..over);
             self.gone += over;
@@ -396,20 +403,27 @@ impl RequestQueue {
 
     /// What is to be written begins now on this connection, where it has not begun before; when that was.
     pub(super) fn begin(&mut self, connection: u32, now: impl FnOnce() -> Nanos) -> Option<Nanos> {
+        self.begin_between(self.whole..self.requests.len(), connection, now)
+    }
+
+    #[inline]
+    fn begin_between(
+        &mut self,
+        range: Range<usize>,
+        connection: u32,
+        now: impl FnOnce() -> Nanos,
+    ) -> Option<Nanos> {
         let is_new = |request: &UnderWay| request.stamps.started == 0;
-        let mut at = self.whole;
-        while self
-            .requests
-            .get(at)
-            .is_some_and(|request| !is_new(request))
-        {
+        let mut at = range.start;
+        while at < range.end && !is_new(&self.requests[at]) {
             at += 1;
         }
-        if at == self.requests.len() {
+        if at == range.end {
             return None;
         }
         let now = now();
-        while let Some(request) = self.requests.get_mut(at) {
+        while at < range.end {
+            let request = &mut self.requests[at];
             request.stamps.started = now;
             request.history.connection = Some(connection);
             at += 1;

@@ -1,8 +1,9 @@
 //! The plan as it was run, for the record.
 
-use record::{Clock, PlanRecord, RUN_FORMAT, TestRecord};
+use record::{Clock, HttpVersion, PlanRecord, RUN_FORMAT, TestRecord};
 use suite::{Limit, Plan};
 
+use crate::connection::http2::WINDOW;
 use crate::drive::{Drive, LoadDrive};
 use crate::run::settings::Settings;
 
@@ -63,7 +64,10 @@ fn load_record(limit: Option<Limit>, settings: &Settings) -> record::Load {
         warmup_s: load.warmup_time.as_secs_f64(),
         timeout_s: settings.http.timeout.as_secs_f64(),
         seed: settings.seed,
-        http: settings.http.connections,
+        http: record::Http {
+            window: (settings.http.connections.version == HttpVersion::Http2).then_some(WINDOW),
+            ..settings.http.connections
+        },
         in_turn: load.in_turn,
     }
 }

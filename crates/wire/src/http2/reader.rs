@@ -128,6 +128,12 @@ impl FrameReader {
         self.have > 0
     }
 
+    /// The stream of the frame whose header was complete last.
+    pub fn stream(&self) -> u32 {
+        let [.., a, b, c, d] = self.header;
+        u32::from_be_bytes([a, b, c, d]) & (u32::MAX >> 1)
+    }
+
     /// Whether nothing of a frame or a header block is under way.
     pub fn is_between_frames(&self) -> bool {
         self.have == 0 && self.frame.is_none() && self.continued.is_none()
