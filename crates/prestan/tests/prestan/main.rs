@@ -44,6 +44,8 @@ mod guides;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod http2;
+#[cfg(test)]
 mod interruption;
 #[cfg(test)]
 mod load;
