@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use wire::http2::{
-    ErrorCode, FrameError, FrameEvent, FrameReader, Setting, append_data_header, append_goaway,
+    ErrorCode, FrameError, FrameEvent, FrameReader, PeerSetting, append_data_header, append_goaway,
     append_headers, append_ping_ack, append_reset, append_settings, append_settings_ack,
     append_window_update,
 };
@@ -54,7 +54,10 @@ fn what_is_written_is_read() {
     let mut out = Vec::new();
     append_settings(
         &mut out,
-        &[Setting::EnablePush(false), Setting::InitialWindowSize(77)],
+        &[
+            PeerSetting::EnablePush(false),
+            PeerSetting::InitialWindowSize(77),
+        ],
     );
     append_settings_ack(&mut out);
     append_ping_ack(&mut out, [1; 8]);
@@ -132,9 +135,9 @@ fn frames() -> impl Strategy<Value = Vec<u8>> {
         proptest::collection::vec(any::<u8>(), 0..40),
         proptest::collection::vec(0_u8..4, 0..12),
     ];
-    let frame = (0_u8..11, any::<u8>(), 0_u8..4, payload);
+    let parts = (0_u8..11, any::<u8>(), 0_u8..4, payload);
     let frame =
-        frame.prop_map(|(kind, flags, stream, payload)| frame(kind, flags, stream, &payload));
+        parts.prop_map(|(kind, flags, stream, payload)| frame(kind, flags, stream, &payload));
     proptest::collection::vec(frame, 0..8).prop_map(|frames| frames.concat())
 }
 

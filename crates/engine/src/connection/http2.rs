@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use record::{HttpVersion, Nanos};
 use wire::http2::{
-    FrameEvent, FrameReader, LARGEST_WINDOW, PREFACE, Setting, USUAL_WINDOW, append_settings,
+    FrameEvent, FrameReader, LARGEST_WINDOW, PREFACE, PeerSetting, USUAL_WINDOW, append_settings,
     append_window_update,
 };
 use wire::response::{Limits, ResponseHead};
@@ -94,8 +94,8 @@ impl Http2Connection {
         append_settings(
             out,
             &[
-                Setting::EnablePush(false),
-                Setting::InitialWindowSize(WINDOW),
+                PeerSetting::EnablePush(false),
+                PeerSetting::InitialWindowSize(WINDOW),
             ],
         );
         append_window_update(out, 0, WINDOW - USUAL_WINDOW);

@@ -9,6 +9,7 @@
 //!
 //! A body without holes stays where the plan has it: ten thousand users need one of it.
 
+mod moments;
 mod streams;
 
 use std::collections::VecDeque;
@@ -401,36 +402,6 @@ impl RequestQueue {
         (whole, rest)
     }
 
-    /// What is to be written begins now on this connection, where it has not begun before; when that was.
-    pub(super) fn begin(&mut self, connection: u32, now: impl FnOnce() -> Nanos) -> Option<Nanos> {
-        self.begin_between(self.whole..self.requests.len(), connection, now)
-    }
-
-    #[inline]
-    fn begin_between(
-        &mut self,
-        range: Range<usize>,
-        connection: u32,
-        now: impl FnOnce() -> Nanos,
-    ) -> Option<Nanos> {
-        let is_new = |request: &UnderWay| request.stamps.started == 0;
-        let mut at = range.start;
-        while at < range.end && !is_new(&self.requests[at]) {
-            at += 1;
-        }
-        if at == range.end {
-            return None;
-        }
-        let now = now();
-        while at < range.end {
-            let request = &mut self.requests[at];
-            request.stamps.started = now;
-            request.history.connection = Some(connection);
-            at += 1;
-        }
-        Some(now)
-    }
-
     /// So many bytes more are written.
     pub(super) fn wrote(&mut self, mut count: usize) {
         while count > 0
@@ -450,17 +421,6 @@ impl RequestQueue {
     /// Whether more requests are written than are noted to have left.
     pub(super) fn has_just_written(&self) -> bool {
         self.left < self.whole
-    }
-
-    /// Those have left, at that moment and under that mark.
-    pub(super) fn have_left(&mut self, at: Nanos, mark: Option<u64>) {
-        while self.left < self.whole {
-            let request = &mut self.requests[self.left];
-            request.stamps.sent = Some(at);
-            request.mark = mark;
-            request.stamps.kernel = mark.map(|_| KernelStamps::default());
-            self.left += 1;
-        }
     }
 }
 

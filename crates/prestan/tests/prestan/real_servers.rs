@@ -60,9 +60,14 @@ const APACHE_DIGEST_HTTP2: Known = Known {
     recipe: "apache-digest,http=2",
     ..APACHE
 };
+/// HTTP/2 has no reason phrases, so that the one shown is the registered one.
 const NGINX_HTTP2: Known = Known {
     recipe: "nginx,http=2",
-    ..NGINX
+    dav: &["2"],
+    cannot: &[(
+        DEAD_PROPERTIES,
+        "PROPPATCH prop: 405 Method Not Allowed (OPTIONS does not list PROPPATCH)",
+    )],
 };
 /// The module of nginx has no PROPPATCH at all.
 const NGINX: Known = Known {

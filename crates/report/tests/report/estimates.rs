@@ -95,7 +95,7 @@ const RESULT: &[Numbers] = &[
         ],
     ),
     facts("Goal", &["half_width_percent"]),
-    facts("Http", &["pipeline", "parallel"]),
+    facts("Http", &["pipeline", "parallel", "window"]),
     Numbers {
         of: "Lateness",
         estimates: &[],

@@ -29,7 +29,7 @@ pub(super) const PRIORITISED: u8 = 0x20;
 
 /// What a peer may be told of the connection (RFC 9113, section 6.5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Setting {
+pub enum PeerSetting {
     /// Bytes of the table with which header blocks are encoded.
     HeaderTableSize(u32),
     /// Whether a server may push.
@@ -44,33 +44,33 @@ pub enum Setting {
     Other,
 }
 
-impl Setting {
-    fn of(identifier: u16, value: u32) -> Result<Setting, FrameError> {
+impl PeerSetting {
+    fn of(identifier: u16, value: u32) -> Result<PeerSetting, FrameError> {
         let out_of_range = |name| Err(FrameError::Setting { name, value });
         match identifier {
-            1 => Ok(Setting::HeaderTableSize(value)),
+            1 => Ok(PeerSetting::HeaderTableSize(value)),
             2 if value > 1 => out_of_range("SETTINGS_ENABLE_PUSH"),
-            2 => Ok(Setting::EnablePush(value == 1)),
-            3 => Ok(Setting::MaxConcurrentStreams(value)),
+            2 => Ok(PeerSetting::EnablePush(value == 1)),
+            3 => Ok(PeerSetting::MaxConcurrentStreams(value)),
             4 if value > LARGEST_WINDOW => out_of_range("SETTINGS_INITIAL_WINDOW_SIZE"),
-            4 => Ok(Setting::InitialWindowSize(value)),
+            4 => Ok(PeerSetting::InitialWindowSize(value)),
             5 if !(LARGEST_FRAME..1 << 24).contains(&(value as usize)) => {
                 out_of_range("SETTINGS_MAX_FRAME_SIZE")
             }
-            5 => Ok(Setting::MaxFrameSize(value)),
-            _ => Ok(Setting::Other),
+            5 => Ok(PeerSetting::MaxFrameSize(value)),
+            _ => Ok(PeerSetting::Other),
         }
     }
 
     /// Identifier and value; `None` of those that have none of their own.
     fn written(self) -> Option<(u16, u32)> {
         match self {
-            Setting::HeaderTableSize(value) => Some((1, value)),
-            Setting::EnablePush(value) => Some((2, u32::from(value))),
-            Setting::MaxConcurrentStreams(value) => Some((3, value)),
-            Setting::InitialWindowSize(value) => Some((4, value)),
-            Setting::MaxFrameSize(value) => Some((5, value)),
-            Setting::Other => None,
+            PeerSetting::HeaderTableSize(value) => Some((1, value)),
+            PeerSetting::EnablePush(value) => Some((2, u32::from(value))),
+            PeerSetting::MaxConcurrentStreams(value) => Some((3, value)),
+            PeerSetting::InitialWindowSize(value) => Some((4, value)),
+            PeerSetting::MaxFrameSize(value) => Some((5, value)),
+            PeerSetting::Other => None,
         }
     }
 }
@@ -81,10 +81,10 @@ pub struct SettingsPayload<'a>(pub(super) &'a [u8]);
 
 impl SettingsPayload<'_> {
     /// The settings, in order; those out of range are errors.
-    pub fn iter(&self) -> impl Iterator<Item = Result<Setting, FrameError>> {
+    pub fn iter(&self) -> impl Iterator<Item = Result<PeerSetting, FrameError>> {
         let (settings, _) = self.0.as_chunks::<6>();
         settings.iter().map(|&[a, b, rest @ ..]| {
-            Setting::of(u16::from_be_bytes([a, b]), u32::from_be_bytes(rest))
+            PeerSetting::of(u16::from_be_bytes([a, b]), u32::from_be_bytes(rest))
         })
     }
 }
@@ -96,7 +96,7 @@ fn append_header(out: &mut Vec<u8>, length: usize, kind: u8, flags: u8, stream: 
 }
 
 /// Appends SETTINGS.
-pub fn append_settings(out: &mut Vec<u8>, settings: &[Setting]) {
+pub fn append_settings(out: &mut Vec<u8>, settings: &[PeerSetting]) {
     let written = settings.iter().filter_map(|setting| setting.written());
     append_header(out, written.clone().count() * 6, SETTINGS, 0, 0);
     for (identifier, value) in written {

@@ -20,7 +20,7 @@ mod table;
 pub use block::HeaderDecoder;
 pub use error::{ErrorCode, FrameError};
 pub use frame::{
-    PREFACE, Setting, SettingsPayload, append_data_header, append_goaway, append_headers,
+    PREFACE, PeerSetting, SettingsPayload, append_data_header, append_goaway, append_headers,
     append_ping_ack, append_reset, append_settings, append_settings_ack, append_window_update,
 };
 pub use reader::{FrameEvent, FrameReader};

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use record::Nanos;
 use wire::http2::{
-    ErrorCode, FrameError, FrameEvent, HeaderDecoder, LARGEST_FRAME, LARGEST_WINDOW, Setting,
+    ErrorCode, FrameError, FrameEvent, HeaderDecoder, LARGEST_FRAME, LARGEST_WINDOW, PeerSetting,
     USUAL_WINDOW, append_data_header, append_goaway, append_headers, append_ping_ack,
     append_request_block, append_reset, append_settings_ack, append_window_update,
 };
@@ -460,11 +460,11 @@ impl Streams {
         }
     }
 
-    fn set(&mut self, setting: Setting) -> Result<(), FrameError> {
+    fn set(&mut self, setting: PeerSetting) -> Result<(), FrameError> {
         match setting {
-            Setting::MaxConcurrentStreams(most) => self.most_streams = most,
-            Setting::MaxFrameSize(largest) => self.largest_frame = largest as usize,
-            Setting::InitialWindowSize(size) => {
+            PeerSetting::MaxConcurrentStreams(most) => self.most_streams = most,
+            PeerSetting::MaxFrameSize(largest) => self.largest_frame = largest as usize,
+            PeerSetting::InitialWindowSize(size) => {
                 let by = i64::from(size) - self.initial_window;
                 for stream in &mut self.open {
                     stream.window += by;
@@ -474,14 +474,16 @@ impl Streams {
                 }
                 self.initial_window = size.into();
             }
-            Setting::EnablePush(true) => {
+            PeerSetting::EnablePush(true) => {
                 return Err(FrameError::Setting {
                     name: "SETTINGS_ENABLE_PUSH",
                     value: 1,
                 });
             }
             // Nothing is put into the table of the server.
-            Setting::EnablePush(false) | Setting::HeaderTableSize(_) | Setting::Other => {}
+            PeerSetting::EnablePush(false)
+            | PeerSetting::HeaderTableSize(_)
+            | PeerSetting::Other => {}
         }
         Ok(())
     }

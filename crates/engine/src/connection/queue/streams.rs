@@ -1,8 +1,6 @@
 //! The queue where its requests are streams: they are put into frames elsewhere, and end in any order.
 
-use record::Nanos;
-
-use super::{KernelStamps, RequestQueue, RequestToken, Stamps, UnderWay};
+use super::{RequestQueue, RequestToken, Stamps, UnderWay};
 
 impl RequestQueue {
     /// That request; `None` where it is not under way any more.
@@ -26,33 +24,6 @@ impl RequestQueue {
             Some(fixed) => fixed,
             None => self.own(request.at.body_start..request.at.end),
         })
-    }
-
-    /// The oldest requests, so many, begin now on this connection, where they have not begun before; when that
-    /// was.
-    pub(crate) fn begin_streams(
-        &mut self,
-        connection: u32,
-        count: usize,
-        now: impl FnOnce() -> Nanos,
-    ) -> Option<Nanos> {
-        self.begin_between(0..count, connection, now)
-    }
-
-    /// That request has left, at that moment and under that mark; false where it is not under way any more.
-    pub(crate) fn has_left(&mut self, token: RequestToken, at: Nanos, mark: Option<u64>) -> bool {
-        let Some(request) = self.of(token) else {
-            return false;
-        };
-        request.stamps.sent = Some(at);
-        request.mark = mark;
-        // What had begun before it left has no stamp of its own.
-        let first = request.stamps.kernel.and_then(|kernel| kernel.first);
-        request.stamps.kernel = mark.map(|_| KernelStamps {
-            first,
-            ..KernelStamps::default()
-        });
-        true
     }
 
     /// The server has not looked at that request: it is as if it had not been sent.
